@@ -1,0 +1,100 @@
+"""Every error raised on purpose, and the one table from errors to exit codes and HTTP statuses.
+
+A message names the thing, the value found and what to do. It never carries document text: offsets,
+counts, labels and paths are enough to find the place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class ChaffinchError(Exception):
+    """The root: catch this to catch everything Chaffinch raises on purpose."""
+
+
+class ConfigError(ChaffinchError):
+    """An option, flag or configuration file asks for something that cannot be."""
+
+
+class MissingExtraError(ChaffinchError):
+    """An optional dependency is not installed; the message has the pip line."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed; run: pip install 'chaffinch[{extra}]'")
+        self.package, self.extra = package, extra
+
+
+class DataError(ChaffinchError):
+    """Input that cannot be read or does not hold together; `path` and `line` say where."""
+
+    def __init__(self, message: str, *, path: str | Path | None = None, line: int | None = None) -> None:
+        super().__init__(message)
+        self.message, self.path, self.line = message, path, line
+
+    def at(self, path: str | Path, line: int | None = None) -> DataError:
+        """The same error with its place, where the thrower could not know it."""
+        if self.path is None:
+            self.path = path
+        if self.line is None:
+            self.line = line
+        return self
+
+    def __str__(self) -> str:
+        place = "" if self.path is None else f"{self.path}:" if self.line is None else f"{self.path}:{self.line}:"
+        return f"{place} {self.message}".strip()
+
+
+class LimitError(DataError):
+    """A document is longer than the limit on document size."""
+
+
+class LossError(DataError):
+    """`--strict` was given and the output format cannot hold everything that was read."""
+
+
+class InfeasibleError(DataError):
+    """A lattice on which no path is possible."""
+
+
+class ModelError(DataError):
+    """A model file that is damaged, truncated, or of a format this version does not know."""
+
+
+class GateError(ChaffinchError):
+    """A quality gate the user set was not met."""
+
+
+class WithheldError(ChaffinchError):
+    """The job finished, but some documents were withheld; the list is beside the output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an error leaves the program: exit code of the command, status of the service."""
+
+    exit_code: int
+    http_status: int
+
+
+# First match wins, so a subclass stands before its base.
+OUTCOMES: tuple[tuple[type[BaseException], Outcome], ...] = (
+    (ConfigError, Outcome(2, 400)),
+    (LimitError, Outcome(3, 413)),
+    (DataError, Outcome(3, 422)),
+    (GateError, Outcome(4, 409)),
+    (WithheldError, Outcome(5, 409)),
+    (MissingExtraError, Outcome(1, 501)),
+    (KeyboardInterrupt, Outcome(130, 499)),
+    (BaseException, Outcome(1, 500)),
+)
+
+
+def outcome(error: BaseException) -> Outcome:
+    """The exit code and HTTP status of an error.
+
+    >>> outcome(ConfigError("k must be at least 1, got 0")).exit_code
+    2
+    """
+    return next(result for kind, result in OUTCOMES if isinstance(error, kind))

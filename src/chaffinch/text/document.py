@@ -1,0 +1,180 @@
+"""The document: an immutable text with offsets, layers of spans, soft labels and relations.
+
+T tokens, S sentences, L labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import DataError, LimitError
+from chaffinch.text.sentences import line_offsets, sentence_offsets
+from chaffinch.text.span import Relation, Span
+from chaffinch.text.tokens import token_offsets
+
+Offsets: TypeAlias = NDArray[np.int32]  # (T, 2) start and end of each token or sentence, in code points
+Splitter: TypeAlias = Literal["prose", "lines"]
+
+MAX_CHARS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Soft:
+    """Token distributions: `values[t, l]` is the probability of `labels[l]` at token t; shape (T, L)."""
+
+    labels: tuple[str, ...]
+    values: NDArray[np.float64]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Soft):
+            return NotImplemented
+        return self.labels == other.labels and np.array_equal(self.values, other.values)
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have no hash
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Document:
+    """One text and all that is known about it. Build it with `make`, change it with `with_layer` and its like.
+
+    `group` is the patient; None means that the document stands alone. `given` says that tokens and sentences
+    came with the format and must never be made anew.
+    """
+
+    id: str
+    text: str = field(repr=False)
+    group: str | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    tokens: Offsets = field(default_factory=lambda: np.zeros((0, 2), np.int32), repr=False)
+    sentences: Offsets = field(default_factory=lambda: np.zeros((0, 2), np.int32), repr=False)
+    layers: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
+    soft: Mapping[str, Soft] = field(default_factory=dict, repr=False)
+    relations: tuple[Relation, ...] = ()
+    given: bool = field(default=False, repr=False)
+
+    @classmethod
+    def make(
+        cls,
+        text: str,
+        *,
+        id: str = "",  # noqa: A002  (the field's name)
+        group: str | None = None,
+        meta: Mapping[str, Any] | None = None,
+        layers: Mapping[str, Iterable[Span]] | None = None,
+        relations: Iterable[Relation] = (),
+        soft: Mapping[str, Soft] | None = None,
+        tokens: Iterable[tuple[int, int]] | Offsets | None = None,
+        sentences: Iterable[tuple[int, int]] | Offsets | None = None,
+        split: Splitter = "prose",
+        max_chars: int = MAX_CHARS,
+    ) -> Document:
+        """A checked document; tokens and sentences are computed here, once, unless they are given.
+
+        >>> doc = Document.make("Dr. Penn saw her.", layers={"gold": [Span(4, 8, "DOCTOR")]})
+        >>> [doc.text[a:b] for a, b in doc.tokens]
+        ['Dr.', 'Penn', 'saw', 'her', '.']
+        """
+        check_text(text, max_chars=max_chars)
+        given = tokens is not None
+        made = _offsets(tokens, len(text), "token") if tokens is not None else token_offsets(text)
+        if sentences is not None:
+            cuts = _offsets(sentences, len(text), "sentence")
+        else:
+            cuts = line_offsets(text, made) if split == "lines" else sentence_offsets(text, made)
+        checked = {name: _sorted_spans(name, spans, len(text)) for name, spans in (layers or {}).items()}
+        soft = dict(soft or {})
+        for name, labels in soft.items():
+            if labels.values.shape != (len(made), len(labels.labels)):
+                found, wanted = labels.values.shape, (len(made), len(labels.labels))
+                raise DataError(f"soft layer {name!r} has shape {found}; {wanted} fits the tokens and labels")
+        return cls(id, text, group, dict(meta or {}), made, cuts, checked, soft, tuple(relations), given)
+
+    @property
+    def patient(self) -> str:
+        """The key that must stay on one side of any split: the group, or the document itself."""
+        return self.id if self.group is None else self.group
+
+    def words(self) -> list[str]:
+        """The text of every token."""
+        text = self.text
+        return [text[start:end] for start, end in self.tokens.tolist()]
+
+    def sentence_tokens(self) -> NDArray[np.int64]:
+        """(S, 2) half-open token indices of every sentence; a token belongs where it starts."""
+        starts = np.searchsorted(self.tokens[:, 0], self.sentences[:, 0], side="left")
+        ends = np.searchsorted(self.tokens[:, 0], self.sentences[:, 1], side="left")
+        return np.stack([starts, ends], axis=1)
+
+    def with_layer(self, name: str, spans: Iterable[Span]) -> Document:
+        """A copy with one more (or a replaced) layer."""
+        return replace(self, layers={**self.layers, name: _sorted_spans(name, spans, len(self.text))})
+
+    def with_soft(self, name: str, soft: Soft) -> Document:
+        """A copy with one more (or a replaced) soft layer."""
+        if len(soft.values) != len(self.tokens):
+            raise DataError(f"soft layer {name!r} has {len(soft.values)} rows for {len(self.tokens)} tokens")
+        return replace(self, soft={**self.soft, name: soft})
+
+    def layer(self, name: str | None = None) -> tuple[Span, ...]:
+        """The spans of a layer; without a name, "gold", else the only one there is; none at all is empty."""
+        if name is None:
+            name = "gold" if "gold" in self.layers or len(self.layers) != 1 else next(iter(self.layers))
+            if name not in self.layers and self.layers:
+                raise DataError(f"several layers and none is called gold ({_names(self.layers)}); name one")
+            return self.layers.get(name, ())
+        if name not in self.layers:
+            raise DataError(f"there is no layer {name!r}; there is {_names(self.layers) or 'none at all'}")
+        return self.layers[name]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Document):
+            return NotImplemented
+        return (
+            (self.id, self.text, self.group, self.given) == (other.id, other.text, other.group, other.given)
+            and (self.meta, self.layers, self.relations) == (other.meta, other.layers, other.relations)
+            and np.array_equal(self.tokens, other.tokens)
+            and np.array_equal(self.sentences, other.sentences)
+            and self.soft == other.soft
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have no hash
+
+
+def check_text(text: str, *, max_chars: int) -> None:
+    """Refuses a text over the limit, or one that is not valid Unicode (lone surrogates)."""
+    if len(text) > max_chars:
+        raise LimitError(f"{len(text):,} characters, the limit is {max_chars:,}; raise it with --max-chars")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            place = error.start
+            raise DataError(f"character {place} is half of a surrogate pair; re-encode the text as UTF-8") from None
+
+
+def _sorted_spans(name: str, spans: Iterable[Span], length: int) -> tuple[Span, ...]:
+    ordered = tuple(sorted(spans))
+    for span in ordered:
+        if not 0 <= span.start < span.end <= length:
+            raise DataError(
+                f"layer {name!r}: span [{span.start}, {span.end}) {span.label} does not fit a text of {length} "
+                "characters; offsets count code points from 0, the end is exclusive"
+            )
+    return ordered
+
+
+def _offsets(pairs: Iterable[tuple[int, int]] | Offsets, length: int, what: str) -> Offsets:
+    array = np.asarray(pairs if isinstance(pairs, np.ndarray) else list(pairs), np.int32).reshape(-1, 2)
+    flat = array.ravel()
+    if len(flat) and (flat[0] < 0 or flat[-1] > length or np.any(np.diff(flat) < 0)):
+        raise DataError(f"{what} offsets must rise and stay inside the {length} characters of the text")
+    return array
+
+
+def _names(layers: Mapping[str, object]) -> str:
+    return ", ".join(repr(name) for name in layers)

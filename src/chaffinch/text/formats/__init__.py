@@ -1,0 +1,128 @@
+"""Reading and writing documents: one file per format, recognised from content, losses reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from chaffinch.errors import ConfigError, DataError, LossError
+from chaffinch.text.corpus import Corpus
+from chaffinch.text.document import Document
+from chaffinch.text.formats.base import Entry, Format, Losses, Reading, Writing, entries, replacing
+from chaffinch.text.formats.jsonl import JSONL
+from chaffinch.text.formats.txt import TXT
+
+# In the order in which they are asked whether they know a file: the particular before the general.
+FORMATS: tuple[Format, ...] = (JSONL, TXT)
+
+__all__ = ["FORMATS", "Format", "Losses", "Reading", "Writing", "by_name", "find_format", "read", "write"]
+
+
+def by_name(name: str) -> Format:
+    """The format of that name."""
+    for form in FORMATS:
+        if form.name == name:
+            return form
+    raise ConfigError(f"unknown format {name!r}; choose one of {', '.join(sorted(f.name for f in FORMATS))}")
+
+
+def find_format(files: Sequence[Entry], path: Path) -> Format:
+    """The one format of the files, from their content; none or several is an error that says what to do."""
+    found: dict[str, Format] = {}
+    for file in files:
+        head = file.head()
+        form = next((form for form in FORMATS if form.recognises(file, head)), None)
+        if form is not None:
+            found[form.name] = form
+    if not found:
+        raise DataError("no known format was recognised; name it with --from", path=path)
+    if len(found) > 1:
+        raise DataError(f"holds several formats ({', '.join(found)}); choose one with --from", path=path)
+    return next(iter(found.values()))
+
+
+def read(
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002  (the word users know)
+    how: Reading | None = None,
+    group: str | None = None,
+    groups: Mapping[str, str] | None = None,
+) -> Corpus:
+    """The documents of a file, folder or archive, as a stream that can be walked many times.
+
+    `format` is recognised from content when not given. `group` is a regular expression on the document's id
+    whose first group (or whole match) is the patient; `groups` maps ids to patients.
+    """
+    files = entries(Path(path))
+    form = by_name(format) if format else find_format(files, Path(path))
+    chosen = [file for file in files if file.suffix in form.suffixes or len(files) == 1]
+    if not chosen:
+        raise DataError(f"has no {' or '.join(form.suffixes)} file, as {form.name} has", path=path)
+    if "!" in chosen[0].where:
+        chosen = _without_common_folder(chosen)
+    reading = how or Reading()
+
+    def walk() -> Iterator[Document]:
+        documents = form.read(chosen, reading)
+        return _grouped(documents, group, groups) if group or groups else documents
+
+    return Corpus(walk)
+
+
+def write(
+    documents: Iterable[Document],
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002  (the word users know)
+    layer: str | None = None,
+    strict: bool = False,
+) -> Losses:
+    """Writes documents and returns the account of what could not be kept; `strict` makes that an error.
+
+    The output appears complete or not at all. `format` follows from the suffix of `path` when not given.
+    """
+    target = Path(path)
+    form = by_name(format) if format else _by_suffix(target)
+    how = Writing(layer=layer)
+    with replacing(target) as beside:
+        form.write(documents, beside, how)
+        if strict and how.losses:
+            lost = ", ".join(f"{what} ({number})" for what, number in sorted(how.losses.counts.items()))
+            raise LossError(f"{form.name} cannot keep: {lost}; choose another format, or leave --strict out")
+    return how.losses
+
+
+def _by_suffix(target: Path) -> Format:
+    for form in FORMATS:
+        if not form.folder and target.suffix == form.suffixes[0]:
+            return form
+    raise ConfigError(f"the suffix {target.suffix!r} does not tell the output format; name it with --to")
+
+
+def _without_common_folder(files: Sequence[Entry]) -> list[Entry]:
+    """Members of an archive, without the folders that all of them share."""
+    folders = [PurePosixPath(file.name).parent.parts for file in files]
+    shared = 0
+    while all(len(parts) > shared and parts[shared] == folders[0][shared] for parts in folders):
+        shared += 1
+    return [replace(file, name="/".join(PurePosixPath(file.name).parts[shared:])) for file in files]
+
+
+def _grouped(
+    documents: Iterable[Document], pattern: str | None, groups: Mapping[str, str] | None
+) -> Iterator[Document]:
+    """The documents with their patients, by a table or a pattern on the id; what neither names stays as it is."""
+    import re2
+
+    try:
+        matcher = re2.compile(pattern) if pattern else None
+    except re2.error as error:
+        raise ConfigError(f"--group {pattern!r} is not a regular expression: {error}") from None
+    for doc in documents:
+        group = groups.get(doc.id) if groups else None
+        match = matcher.search(doc.id) if matcher and group is None else None
+        if match:
+            group = match.group(1 if match.re.groups else 0)
+        yield replace(doc, group=group) if group is not None else doc

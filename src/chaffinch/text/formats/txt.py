@@ -1,0 +1,46 @@
+"""Plain text: a folder of .txt files, one document each, every byte kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaffinch.errors import DataError
+from chaffinch.text.document import Document
+from chaffinch.text.formats.base import Entry, Reading, Writing, file_of, write_text
+
+
+@dataclass(frozen=True, slots=True)
+class PlainText:
+    """The format itself; it has no place for anything but text."""
+
+    name: str = "txt"
+    about: str = "a folder of plain text files"
+    folder: bool = True
+    suffixes: tuple[str, ...] = (".txt",)
+
+    def recognises(self, entry: Entry, head: bytes) -> bool:
+        """Any .txt file that nothing else claims."""
+        return entry.suffix == ".txt"
+
+    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+        """One document per file; its id is the file's name without the suffix."""
+        for file in files:
+            text = file.text()
+            try:
+                yield Document.make(text, id=file.stem, split=how.split, max_chars=how.max_chars)
+            except DataError as error:
+                raise error.at(file.where) from None
+
+    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
+        """One file per document, named by its id."""
+        target.mkdir()
+        count = 0
+        for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
+            how.drop(doc, "group", "meta", "layers", "soft", "relations", "given")
+            write_text(file_of(target, doc.id, ".txt"), doc.text)
+        return count
+
+
+TXT = PlainText()

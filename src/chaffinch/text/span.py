@@ -1,0 +1,96 @@
+"""Spans, and the named rules that settle overlaps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from chaffinch.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A labelled stretch of text: code points, half-open; two spans are equal if place and label are.
+
+    `score` is a confidence in [0, 1], `source` says who found the span, `concept` is its identifier in a
+    terminology ("D009270"), where the format has one.
+
+    >>> Span(3, 8, "NAME") == Span(3, 8, "NAME", score=0.7, source="rules")
+    True
+    """
+
+    start: int
+    end: int
+    label: str
+    score: float = field(default=1.0, compare=False)
+    source: str = field(default="", compare=False)
+    concept: str = field(default="", compare=False)
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    def overlaps(self, other: Span) -> bool:
+        """Whether the two share at least one character."""
+        return self.start < other.end and other.start < self.end
+
+
+def find_overlap(spans: Sequence[Span]) -> tuple[Span, Span] | None:
+    """The first two spans of a sorted sequence that share a character, or None."""
+    furthest: Span | None = None
+    for span in spans:
+        if furthest is not None and span.start < furthest.end:
+            return furthest, span
+        furthest = span
+    return None
+
+
+# A rule ranks spans; the best of those that overlap stays. Ties go to the earlier, then the longer span.
+_RANKS: dict[str, Callable[[Span], tuple[float, ...]]] = {
+    "longest": lambda s: (-len(s),),
+    "shortest": lambda s: (len(s),),
+    "score": lambda s: (-s.score, -len(s)),
+    "first": lambda s: (s.start, -len(s)),
+}
+OVERLAP_RULES = tuple(_RANKS)
+
+
+def resolve(spans: Iterable[Span], rule: str = "longest") -> tuple[Span, ...]:
+    """The spans that are left, sorted, when overlaps are settled by a named rule.
+
+    Rules: "longest", "shortest", "score" (the most confident), "first" (the earliest start).
+
+    >>> resolve([Span(0, 5, "A"), Span(3, 12, "B")], rule="longest")
+    (Span(start=3, end=12, label='B', score=1.0, source='', concept=''),)
+    """
+    if rule not in _RANKS:
+        raise ConfigError(f"unknown overlap rule {rule!r}; choose one of {', '.join(OVERLAP_RULES)}")
+    rank = _RANKS[rule]
+    by_rank = sorted(spans, key=lambda s: (*rank(s), s.start, -s.end, s.label))
+    kept: list[Span] = []
+    for span in by_rank:
+        if not any(span.overlaps(other) for other in kept):
+            kept.append(span)
+    return tuple(sorted(kept))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Argument:
+    """One filled role of a relation: its mentions, and the concept they stand for where one is known.
+
+    A relation between two mentions has one span per argument. A relation stated for a whole document between
+    two concepts (PubTator) lists every mention of the concept; there may be none.
+    """
+
+    role: str
+    spans: tuple[Span, ...]
+    concept: str = ""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Relation:
+    """A labelled tuple of arguments; equality is of label and arguments alone."""
+
+    label: str
+    arguments: tuple[Argument, ...]
+    score: float = field(default=1.0, compare=False)
+    source: str = field(default="", compare=False)

@@ -1,0 +1,170 @@
+"""Tag schemes: token tags (IOB1, IOB2, IOBES) to spans and back.
+
+T tokens. A tag is "O" or a letter, a dash and a label: "B-protein".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.text.document import Offsets
+from chaffinch.text.span import Span, find_overlap
+
+Scheme: TypeAlias = Literal["IOB1", "IOB2", "IOBES"]
+SCHEMES: tuple[Scheme, ...] = ("IOB1", "IOB2", "IOBES")
+
+Run: TypeAlias = tuple[int, int, str]  # first token, one past the last, label
+
+
+def check_scheme(name: str) -> Scheme:
+    """The scheme of that name; "BIO" and "BILOU" are other names for two of them."""
+    known = {"BIO": "IOB2", "BILOU": "IOBES", "BIOES": "IOBES"}
+    for scheme in SCHEMES:
+        if known.get(name.upper(), name.upper()) == scheme:
+            return scheme
+    raise ConfigError(f"unknown tag scheme {name!r}; choose one of {', '.join(SCHEMES)}")
+
+
+def split_tag(tag: str) -> tuple[str, str]:
+    """The letter and the label of a tag; BILOU's L and U are read as E and S.
+
+    >>> split_tag("B-cell_type"), split_tag("O")
+    (('B', 'cell_type'), ('O', ''))
+    """
+    if tag == "O":
+        return "O", ""
+    letter, dash, label = tag.partition("-")
+    letter = {"L": "E", "U": "S"}.get(letter, letter)
+    if not dash or not label or letter not in {"B", "I", "E", "S"}:
+        raise DataError(f"{tag!r} is not a tag; expected O or one of B-, I-, E-, S- and a label")
+    return letter, label
+
+
+def runs(tags: Sequence[str]) -> list[Run]:
+    """The labelled runs of any scheme, read as leniently as the CoNLL scorer does.
+
+    A run begins at B or S, or at I or E after O, after a finished run or after another label; so valid IOB1,
+    IOB2 and IOBES are each read as meant, and broken tags are mended.
+
+    >>> runs(["I-X", "I-X", "B-X", "O", "S-Y"])
+    [(0, 2, 'X'), (2, 3, 'X'), (4, 5, 'Y')]
+    """
+    found: list[Run] = []
+    begin, open_label = -1, ""
+    for t, tag in enumerate(tags):
+        letter, label = split_tag(tag)
+        if open_label and (letter in "OBS" or label != open_label):
+            found.append((begin, t, open_label))
+            open_label = ""
+        if letter != "O" and not open_label:
+            begin, open_label = t, label
+        if open_label and letter in "ES":
+            found.append((begin, t + 1, open_label))
+            open_label = ""
+    if open_label:
+        found.append((begin, len(tags), open_label))
+    return found
+
+
+def valid_runs(tags: Sequence[str], scheme: Scheme) -> list[Run]:
+    """Only the runs written exactly as the scheme demands; the others are dropped (strict scoring).
+
+    >>> valid_runs(["I-X", "O", "B-X", "I-X"], "IOB2")
+    [(2, 4, 'X')]
+    """
+    split = [split_tag(tag) for tag in tags]
+    return [run for run in _candidates(split, scheme) if _as_written(split, run, scheme)]
+
+
+def _candidates(split: Sequence[tuple[str, str]], scheme: Scheme) -> Iterator[Run]:
+    """Maximal runs of one label; a new run begins at B (and, in IOBES, at S and after E)."""
+    begin = 0
+    for t in range(1, len(split) + 1):
+        (before, label_before) = split[t - 1]
+        (letter, label) = split[t] if t < len(split) else ("O", "")
+        cuts = letter in "OBS" or label != label_before or (scheme == "IOBES" and before in "ES")
+        if cuts:
+            if before != "O":
+                yield begin, t, label_before
+            begin = t
+
+
+def _as_written(split: Sequence[tuple[str, str]], run: Run, scheme: Scheme) -> bool:
+    begin, end, label = run
+    letters = "".join(letter for letter, _ in split[begin:end])
+    if scheme == "IOBES":
+        return letters == _letters(end - begin, "IOBES")
+    if scheme == "IOB2":
+        return letters == _letters(end - begin, "IOB2")
+    touches = begin > 0 and split[begin - 1][1] == label
+    return letters == ("B" if touches else "I") + "I" * (end - begin - 1)
+
+
+def _letters(length: int, scheme: Scheme) -> str:
+    if scheme == "IOBES":
+        return "S" if length == 1 else "B" + "I" * (length - 2) + "E"
+    return "B" + "I" * (length - 1)
+
+
+def tags_of_runs(found: Sequence[Run], length: int, scheme: Scheme = "IOB2") -> list[str]:
+    """One tag per token for sorted runs that do not overlap.
+
+    >>> tags_of_runs([(0, 2, "X"), (2, 3, "X")], 4, "IOBES")
+    ['B-X', 'E-X', 'S-X', 'O']
+    """
+    tags = ["O"] * length
+    last_end, last_label = 0, ""
+    for begin, end, label in found:
+        letters = _letters(end - begin, scheme)
+        if scheme == "IOB1" and not (begin == last_end and last_label == label):
+            letters = "I" * (end - begin)
+        tags[begin:end] = [f"{letter}-{label}" for letter in letters]
+        last_end, last_label = end, label
+    return tags
+
+
+def encode(spans: Sequence[Span], tokens: Offsets, scheme: Scheme = "IOB2") -> list[str]:
+    """One tag per token; spans must be sorted, on token edges and free of overlaps, else DataError.
+
+    >>> encode([Span(0, 7, "NAME")], np.array([[0, 3], [4, 7], [8, 9]], np.int32))
+    ['B-NAME', 'I-NAME', 'O']
+    """
+    clash = find_overlap(spans)
+    if clash is not None:
+        a, b = clash
+        raise DataError(
+            f"spans [{a.start}, {a.end}) {a.label} and [{b.start}, {b.end}) {b.label} overlap, which tags cannot "
+            "say; settle overlaps first (longest, shortest, score, first)"
+        )
+    found = []
+    for span in spans:
+        run = token_run(span, tokens)
+        if run is None:
+            raise DataError(f"span [{span.start}, {span.end}) {span.label} cuts a token; move it to a token edge")
+        found.append((*run, span.label))
+    return tags_of_runs(found, len(tokens), scheme)
+
+
+def decode(tags: Sequence[str], tokens: Offsets, *, source: str = "") -> tuple[Span, ...]:
+    """The spans of a tag sequence of any scheme, in character offsets.
+
+    >>> decode(["B-NAME", "I-NAME", "O"], np.array([[0, 3], [4, 7], [8, 9]], np.int32))
+    (Span(start=0, end=7, label='NAME', score=1.0, source='', concept=''),)
+    """
+    if len(tags) != len(tokens):
+        raise DataError(f"{len(tags)} tags for {len(tokens)} tokens; there must be one tag per token")
+    starts, ends = tokens[:, 0].tolist(), tokens[:, 1].tolist()
+    return tuple(Span(starts[b], ends[e - 1], label, source=source) for b, e, label in runs(tags))
+
+
+def token_run(span: Span, tokens: Offsets) -> tuple[int, int] | None:
+    """The half-open token indices a span covers exactly, or None if an edge is not a token edge."""
+    first = int(np.searchsorted(tokens[:, 0], span.start))
+    last = int(np.searchsorted(tokens[:, 1], span.end))
+    if first < len(tokens) and last < len(tokens) and tokens[first, 0] == span.start and tokens[last, 1] == span.end:
+        return first, last + 1
+    return None
