@@ -18,10 +18,10 @@ class Corpus:
     ['One.', 'Two.']
     """
 
-    __slots__ = ("_open",)
+    __slots__ = ("_open", "format")
 
-    def __init__(self, open: Callable[[], Iterator[Document]]) -> None:  # noqa: A002  (what it does)
-        self._open = open
+    def __init__(self, open: Callable[[], Iterator[Document]], format: str = "") -> None:  # noqa: A002  (plain words)
+        self._open, self.format = open, format
 
     @classmethod
     def of(cls, documents: Iterable[Document]) -> Corpus:
@@ -33,7 +33,7 @@ class Corpus:
         return self._open()
 
     def __repr__(self) -> str:
-        return "Corpus()"
+        return f"Corpus({self.format})"
 
     def map(self, step: Callable[[Document], Document]) -> Corpus:
         """A corpus whose documents have gone through `step`."""

@@ -9,50 +9,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.text.tokens import TITLES
+from chaffinch.text.tokens import ABBREVIATIONS, MONTHS, TITLES
 
 # A single letter and a full stop end a sentence only after such a word ("hepatitis B."); else it is an initial.
 _NUMBERED = frozenset(
-    [
-        "hepatitis",
-        "vitamin",
-        "type",
-        "grade",
-        "stage",
-        "group",
-        "factor",
-        "protein",
-        "class",
-        "phase",
-        "influenza",
-        "strain",
-        "subtype",
-        "arm",
-        "cohort",
-        "panel",
-        "figure",
-        "table",
-        "kappa",
-        "level",
-    ]
+    "hepatitis vitamin type grade stage group factor protein class phase influenza strain subtype arm cohort panel "
+    "figure table kappa level".split()
 )
 # Abbreviations that can be the last word of a sentence.
-_MAY_END = frozenset(["etc", "al", "Inc", "Ltd", "Co", "Corp", "Dept", "Rd", "Jr", "usw", "a.m", "p.m"])
-_STOPS = np.array([ord(c) for c in ".!?…。！？"], np.uint32)
-_CLOSERS = "\"'”’»)]"
+_MAY_END = frozenset("etc al Inc Ltd Co Corp Dept Ave Blvd Rd usw a.m p.m".split())
+_WORD_BEFORE = re.compile(r"[\w./]+\Z")
+_DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S, e.g
+_STOP = re.compile(r"[.!?…。！？][\"'”’»)\]]*(?:\s+|(?<=[。！？]))(?=[^\s])")
+_GOES_ON = re.compile(rf"\d|(?i:(?:{MONTHS})\b)")
 
-_LINE_END = re.compile(r"\r\n?|\n")
 # What opens a line: a bullet, or a label and a colon ("Name: …", "HISTORY OF PRESENT ILLNESS:"), or capitals only.
 _OPENING = re.compile(
-    r"[^\S\r\n]*+(?:(?P<bullet>(?:[-*•‣◦·–—]|\(?\d{1,2}[.)]|[a-z][.)])\s)"
-    r"|(?P<label>[^\W\d_][^\r\n:.,;]{0,48}+:(?=\s|\Z))"
-    r"|(?P<capitals>[^\Wa-z\d_](?:[^\Wa-z]|[ /&()-])++(?=[\r\n]|\Z)))"
+    r"\s*+(?:(?P<bullet>(?:[-*•‣◦·–—]|\(?\d{1,2}[.)]|[a-z][.)])\s)"
+    r"|(?P<label>[^\W\d_][^:.,;]{0,48}+:(?=\s|\Z))"
+    r"|(?P<capitals>[^\Wa-z\d_](?:[^\Wa-z]|[ /&()-])++\s*\Z))"
 )
-_NEXT = re.compile(r"\s*(\S)")
 
 
 def sentence_offsets(text: str, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -63,72 +44,76 @@ def sentence_offsets(text: str, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
     >>> [text[a:b] for a, b in sentence_offsets(text, token_offsets(text))]
     ['Seen by Dr.\\nWhittaker.', 'Will return.']
     """
-    cuts = sorted([*_stop_cuts(text, tokens), *_line_cuts(text)])
-    return _between(np.array(cuts, np.int64), tokens)
+    return _between([*_stop_cuts(text), *_line_cuts(text)], tokens)
 
 
 def line_offsets(text: str, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
     """(S, 2) one sentence per line that has a token."""
-    breaks = [match.end() for match in _LINE_END.finditer(text)]
-    return _between(np.array(breaks, np.int64), tokens)
+    return _between(list(accumulate(len(line) + 1 for line in text.split(_line_break(text)))), tokens)
 
 
-def _between(cuts: NDArray[np.int64], tokens: NDArray[np.int32]) -> NDArray[np.int32]:
+def _line_break(text: str) -> str:
+    return "\r" if "\n" not in text else "\n"  # CR LF ends in LF, and the CR is white space
+
+
+def _between(cuts: list[int], tokens: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Sentences from the places where one begins; in any order, and more than one before a token are one."""
     if not len(tokens):
         return np.zeros((0, 2), np.int32)
-    part = np.searchsorted(cuts, tokens[:, 0], side="right")
-    first = np.flatnonzero(np.diff(part, prepend=-1))
-    last = np.append(first[1:], len(tokens)) - 1
-    return np.stack([tokens[first, 0], tokens[last, 1]], axis=1)
+    begins = np.searchsorted(np.ascontiguousarray(tokens[:, 0]), cuts).tolist()
+    edges = sorted({0, len(tokens), *begins})
+    found = np.empty((len(edges) - 1, 2), np.int32)
+    found[:, 0] = tokens[edges[:-1], 0]
+    found[:, 1] = tokens[np.array(edges[1:]) - 1, 1]
+    return found
 
 
-def _stop_cuts(text: str, tokens: NDArray[np.int32]) -> Iterator[int]:
-    """Where the next sentence starts behind each token that ends one."""
-    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
-    last = codes[tokens[:, 1] - 1]
-    stops = np.flatnonzero(np.isin(last, _STOPS)).tolist()
-    starts, ends = tokens[:, 0].tolist(), tokens[:, 1].tolist()
-    for stop in stops:
-        i = stop + 1
-        while i < len(starts) and starts[i] == ends[i - 1] and text[starts[i]] in _CLOSERS:
-            i += 1
-        if i == len(starts) or text[starts[i]].islower():
+def _stop_cuts(text: str) -> Iterator[int]:
+    """Where the next sentence starts behind the punctuation that ends one."""
+    for match in _STOP.finditer(text):
+        stop, following = match.span()
+        if text[following].islower():
             continue
-        apart = starts[i] > ends[i - 1] or text[ends[stop] - 1] in "。！？"
-        if apart and _ends_sentence(text, starts[stop], ends[stop]):
-            yield starts[i]
+        word = text[max(0, stop - 5) : stop]
+        usual = len(word) == 5 and word.isalpha() and not word.endswith("str")  # decided at once
+        if usual or _ends_sentence(text, stop, following):
+            yield following
 
 
-def _ends_sentence(text: str, start: int, end: int) -> bool:
-    """Whether the token with the full stop can end a sentence; after a title, an initial or "e.g." it cannot."""
-    if end - start > 1:  # an abbreviation that keeps its stop: "Dr.", "etc.", "U.S."
-        word = text[start : end - 1]
-        return (not word.isalpha() and "." not in word) or word in _MAY_END
-    before = text[max(0, start - 40) : start]
-    if text[start] != "." or not before[-1:].isalpha() or (before[-2:].isalpha() and len(before) > 1):
+def _ends_sentence(text: str, stop: int, following: int) -> bool:
+    """Whether a full stop can end a sentence; behind a title, an initial, "e.g." or inside a date it cannot."""
+    if text[stop] != ".":
         return True
-    words = before.split()  # a single letter stands before the stop
-    return len(words) > 1 and words[-1] == before[-1] and words[-2].lower() in _NUMBERED
+    if text[stop - 1 : stop].isdecimal():  # "9. 12. 2033", "27. März", "EC 1. 1. 1. 49" go on
+        return _GOES_ON.match(text, following) is None
+    found = _WORD_BEFORE.search(text, max(0, stop - 24), stop)
+    word = found[0] if found else ""
+    if len(word) == 1 and word.isalpha():  # an initial, or "hepatitis B."
+        before = text[max(0, stop - 24) : stop - 1].split()
+        return bool(before) and before[-1].lower() in _NUMBERED
+    if word.endswith(("/", "str")) or (len(word) < 4 and word.isalpha() and text[following].isdecimal()):
+        return False  # "C/. Mayor", "Dantestr. 17", "km. 9"
+    return word in _MAY_END or (word not in ABBREVIATIONS and not _DOTTED.fullmatch(word))
 
 
 def _line_cuts(text: str) -> Iterator[int]:
-    """Positions of the line breaks that end a sentence: around headers, before bullets, at blank lines."""
-    start, header = 0, False
-    while start <= len(text):
-        match = _LINE_END.search(text, start)
-        end, following = (match.start(), match.end()) if match else (len(text), len(text) + 1)
-        opening = _OPENING.match(text, start, end + 1)
-        blank = end == start or text[start:end].isspace()
-        if blank or ((header or opening) and not _continues(text, start, opened=opening is not None)):
+    """Starts of the lines that begin a sentence: headers, bullets, lines after a header or a blank line."""
+    start, header, before = 0, False, ""
+    for line in text.split(_line_break(text)):
+        opening = _OPENING.match(line)
+        kind = opening.lastgroup if opening else None
+        if kind == "capitals" and before.rstrip()[-1:] not in ("", ".", ":"):
+            kind = None  # a line of an address, say; a header stands alone
+        if not line or line.isspace() or ((header or kind) and not _continues(before, line, opened=kind is not None)):
             yield start
-        header = opening is not None and opening.lastgroup != "bullet"
-        start = following
+        header = kind in ("label", "capitals")
+        start += len(line) + 1
+        before = line
 
 
-def _continues(text: str, start: int, *, opened: bool) -> bool:
-    """Whether the line at `start` goes on with the sentence before it: after a title, or in lower case."""
-    before = text[max(0, start - 12) : start].rstrip()
+def _continues(before: str, line: str, *, opened: bool) -> bool:
+    """Whether a line goes on with the sentence of the line before: after a title, or in lower case."""
+    before = before[-16:].rstrip()
     if before.endswith(".") and re.split(r"\W", before[:-1])[-1] in TITLES:
         return True
-    following = _NEXT.match(text, start)
-    return not opened and following is not None and following[1].islower()
+    return not opened and line.lstrip()[:1].islower()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -66,11 +67,12 @@ def resolve(spans: Iterable[Span], rule: str = "longest") -> tuple[Span, ...]:
         raise ConfigError(f"unknown overlap rule {rule!r}; choose one of {', '.join(OVERLAP_RULES)}")
     rank = _RANKS[rule]
     by_rank = sorted(spans, key=lambda s: (*rank(s), s.start, -s.end, s.label))
-    kept: list[Span] = []
+    kept: list[Span] = []  # sorted and free of overlaps, so only the neighbours can be in the way
     for span in by_rank:
-        if not any(span.overlaps(other) for other in kept):
-            kept.append(span)
-    return tuple(sorted(kept))
+        at = bisect_left(kept, span)
+        if not any(span.overlaps(other) for other in kept[max(0, at - 1) : at + 1]):
+            kept.insert(at, span)
+    return tuple(kept)
 
 
 @dataclass(frozen=True, slots=True, order=True)

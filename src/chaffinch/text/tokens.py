@@ -11,124 +11,33 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
 # Titles and abbreviations that keep their full stop; a title is never the end of a sentence.
-TITLES = frozenset(
-    [
-        "Dr",
-        "Dra",
-        "Drs",
-        "Mr",
-        "Mrs",
-        "Ms",
-        "Mx",
-        "Prof",
-        "Profa",
-        "Sr",
-        "Sra",
-        "Srta",
-        "Fr",
-        "Hr",
-        "St",
-        "Ste",
-        "Rev",
-        "Hon",
-        "Capt",
-        "Lt",
-        "Col",
-        "Sgt",
-        "Gen",
-        "Dipl",
-        "Ing",
-        "med",
-        "dent",
-        "vet",
-        "habil",
-        "Priv",
-        "Doz",
-        "Mme",
-        "Mlle",
-        "Dña",
-    ]
-)
+_TITLES = (
+    "Dr Dra Drs Mr Mrs Ms Mx Prof Profa Sr Sra Srta Fr Hr St Ste Rev Hon Capt Lt Col Sgt Gen "
+    "Dipl Ing med dent vet habil mult Priv Doz DDr Univ Prim Mme Mlle Dña"
+).split()
+TITLES = frozenset([*_TITLES, *(title.upper() for title in _TITLES)])
 ABBREVIATIONS = TITLES | frozenset(
-    [
-        "vs",
-        "no",
-        "No",
-        "approx",
-        "ca",
-        "cf",
-        "al",
-        "etc",
-        "Fig",
-        "Figs",
-        "fig",
-        "ref",
-        "Ref",
-        "Eq",
-        "Inc",
-        "Ltd",
-        "Co",
-        "Corp",
-        "Dept",
-        "Ave",
-        "Blvd",
-        "Rd",
-        "Apt",
-        "Ste",
-        "Mt",
-        "Ft",
-        "Jan",
-        "Feb",
-        "Mar",
-        "Apr",
-        "Jun",
-        "Jul",
-        "Aug",
-        "Sep",
-        "Sept",
-        "Oct",
-        "Nov",
-        "Dec",
-        "bzw",
-        "ggf",
-        "inkl",
-        "evtl",
-        "usw",
-        "Str",
-        "Tel",
-        "tel",
-        "Abt",
-        "Stat",
-        "Avda",
-        "Av",
-        "Urb",
-        "Ctra",
-        "pág",
-        "núm",
-        "dcha",
-        "izda",
-    ]
+    "vs approx ca cf al etc Fig Figs fig Ref Eq Inc Ltd Co Corp Dept Ave Blvd Rd Apt Mt Ft "
+    "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec bzw ggf inkl evtl usw Str Tel tel Abt "
+    "Avda Av Urb Ctra Crta Carr Cra Pza Nnal EE Städt pág núm dcha izda".split()
 )
 
-# A word after a hyphen that starts a token of its own: what stands before is the entity.
-_SUFFIXES = (
-    "associated|based|bearing|binding|blocking|bound|coated|containing|day|days|deficient|dependent|derived|directed|"
-    "driven|encoded|evoked|exposed|expressing|fold|free|hour|hours|hr|independent|induced|infected|inducible|initiated|"
-    "like|linked|loaded|mediated|min|minute|minutes|month|months|naive|negative|old|positive|pretreated|producing|"
-    "reactive|refractory|related|resistant|responsive|restricted|rich|secreting|sensitive|specific|stimulated|"
-    "transfected|treated|type|week|weeks|year|years"
-)
+# A lower-case word of five letters or more after a hyphen is a token of its own ("cocaine-induced": what stands
+# before is the entity), and so are these short ones; Greek letters belong to the name.
+_SHORT_TAILS = "avid|day|days|fold|free|gene|hour|hours|hr|like|min|month|months|old|rich|type|week|weeks|year|years"
+_GREEK = "alpha|beta|gamma|delta|epsilon|zeta|theta|kappa|lambda|sigma|omega"
 _UNITS = (
     "mcg|mg|ug|µg|μg|ng|pg|kg|g|ml|mL|dl|dL|cl|l|L|cc|mm|cm|m|km|nm|µm|μm|um|mmHg|mmol|mol|umol|µmol|nmol|mEq|meq|"
     "IU|UI|U|units|kcal|cal|Hz|kHz|kDa|kd|kD|bp|kb|mM|µM|μM|uM|nM|pM|h|hr|hrs|hours|min|mins|sec|s|d|days|wk|wks|weeks|"
     "mo|months|yo|yr|yrs|years|year|x|F|C|lb|lbs|in|ft|oz|am|pm|AM|PM"
 )
-_MONTHS = (
+MONTHS = (
     "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
     "nov(?:ember)?|dec(?:ember)?|ene|enero|febrero|marzo|abr|abril|mayo|junio|julio|ago|agosto|septiembre|octubre|"
     "noviembre|dic|diciembre|okt|dez|mai|januar|februar|märz|juni|juli|oktober|dezember"
@@ -152,29 +61,33 @@ def pattern() -> re.Pattern[str]:
     letter, sign = rf"[^\W\d_{_IDEOGRAPHS}{_KANA}]", rf"[^\W_{_IDEOGRAPHS}{_KANA}]"
     signs = rf"{sign}++(?:[{marks}]++{sign}*+)*+"  # letters and digits, with the marks that belong to them
     ends = rf"(?![\w{marks}])"
+    tail = rf"(?:(?!(?:{_GREEK}){ends})[a-zà-öø-ÿ]{{5,}}|{_SHORT_TAILS}|\d{{5,}}){ends}"
     shorts = "|".join(sorted(ABBREVIATIONS, key=len, reverse=True))
     numbers = [
-        rf"(?i:\d{{1,2}}[-/.](?:{_MONTHS})[-/.]\d{{2,4}}){ends}",  # 12-Mar-1998
+        rf"(?i:\d{{1,2}}[-/.](?:{MONTHS})[-/.]\d{{2,4}}){ends}",  # 12-Mar-1998
         rf"\d++(?:[.,]\d++)*+(?=(?:{_UNITS})(?![\w-]))",  # 5mg, 40years
-        rf"\d++(?:[-./:,]\d++)*+{ends}",  # dates, times, phone numbers, decimals
+        r"(?:19|20)\d\d(?=-(?:19|20)\d\d(?!\d))",  # the first of two years
+        rf"\d++(?:(?:-\d++)++|(?:/\d++)++|(?::\d++)++|(?:[.,]\d++)++)?+{ends}",  # dates, phones, times, decimals
     ]
     words = [
         r"(?i:https?://|www\.)[^\s<>\"]*[^\s<>\".,;:!?)\]}'’]",
+        r"[Nn][oOr]\.(?=\s?\d)",
         rf"(?={sign}{{1,6}}\.)(?:(?:{letter}\.){{2,}}(?!{letter})|(?:{shorts})\.)",  # U.S., e.g., Dr.
         rf"(?:\w[\w-]{{0,62}}\.){{1,8}}(?:{_DOMAINS}){ends}(?![.@]\w)",
         rf"{letter}/{letter}{ends}",  # s/p, y/o
-        rf"{signs}(?:(?:-(?!(?:{_SUFFIXES}){ends})|['’](?![sS]{ends})|_+|(?<=\d)\.(?=\d)){signs})*",
+        rf"{signs}(?:(?:-(?!{tail})|['’](?![sS]{ends})|_+|(?<=\d)\.(?=\d)){signs})*",
     ]
     parts = [
-        rf"{letter}++(?=[\s,;)]|:\s)",  # the usual cases, decided at once
-        r"[,;:()\[\]\"%!?/+]|\.(?!\.)",
+        r"\s++|(?:[A-Za-zÀ-ÖØ-öø-ÿ]++\s++)++",
+        r"[A-Za-zÀ-ÖØ-öø-ÿ]++(?![^\s,;):]|:/)|[A-Za-zÀ-ÖØ-öø-ÿ]{7,}+(?=\.\s)",  # the usual cases, decided at once
+        r"[,;:()\[\]\"%!?/+]|\.(?!\.\.)",
         r"(?=[\w+-])[\w.+-]{1,64}+@\w[\w-]{0,62}(?:\.\w[\w-]{0,62}){1,8}",
         rf"(?=\d)(?:{'|'.join(numbers)})",
         rf"(?={sign})(?:{'|'.join(words)})",
         rf"['’][sS]{ends}",
         rf"[{_IDEOGRAPHS}]|[{_KANA}]+",
         rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}(?:[\ufe0f\U0001f3fb-\U0001f3ff]|\u200d{_EMOJI})*",
-        r"\.+|-+|=+|\*+|_+|#+|~+|<+|>+",
+        r"\.{3,}+|-+|=+|\*+|_+|#+|~+|<+|>+",
         r"\S",
     ]
     return re.compile(rf"(?:{'|'.join(parts)})\s*+")
@@ -187,9 +100,30 @@ def token_offsets(text: str) -> NDArray[np.int32]:
     >>> [text[a:b] for a, b in token_offsets(text)]
     ['IL-2', '-', 'induced', ',', '5', 'mg', '/', 'kg', 'on', '12/03/1998']
     """
-    before = len(text) - len(text.lstrip())
-    pieces = pattern().findall(text, before)  # each a token and the white space behind it
-    lengths = np.fromiter(map(len, pieces), np.int32, len(pieces))
-    starts = np.cumsum(lengths, dtype=np.int32) - lengths + np.int32(before)
-    widths = np.fromiter(map(len, map(str.rstrip, pieces)), np.int32, len(pieces))
-    return np.stack([starts, starts + widths], axis=1)
+    if not text:
+        return np.zeros((0, 2), np.int32)
+    pieces = pattern().findall(text)
+    space = _white_space()[_codes(text)]
+    edge = np.zeros(len(text) + 1, np.bool_)  # a token ends or begins where a piece does, and at white space
+    edge[0] = True
+    edge[np.fromiter(accumulate(map(len, pieces)), np.int64, len(pieces))] = True
+    edge[1:] |= space
+    edge[:-1] |= space
+    starts, ends = (edge[:-1] & ~space).nonzero()[0], (edge[1:] & ~space).nonzero()[0]
+    offsets = np.empty((len(starts), 2), np.int32)
+    offsets[:, 0] = starts
+    offsets[:, 1] = ends
+    offsets[:, 1] += 1
+    return offsets
+
+
+def _codes(text: str) -> NDArray[np.uint8] | NDArray[np.uint32]:
+    """(n,) the code point of every character; those outside the basic plane as U+FFFF, which is no white space."""
+    if text.isascii():
+        return np.frombuffer(text.encode(), np.uint8)
+    return np.minimum(np.frombuffer(text.encode("utf-32-le"), np.uint32), 0xFFFF)
+
+
+@cache
+def _white_space() -> NDArray[np.bool_]:
+    return np.array([chr(c).isspace() for c in range(0x10000)])

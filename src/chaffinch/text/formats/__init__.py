@@ -10,13 +10,55 @@ from chaffinch.errors import ConfigError, DataError, LossError
 from chaffinch.text.corpus import Corpus
 from chaffinch.text.document import Document
 from chaffinch.text.formats.base import Entry, Format, Losses, Reading, Writing, entries, replacing
+from chaffinch.text.formats.bioc_json import BIOC_JSON
+from chaffinch.text.formats.bioc_xml import BIOC_XML
+from chaffinch.text.formats.brat import BRAT
+from chaffinch.text.formats.conll import CONLL, IOB1, IOBES
+from chaffinch.text.formats.csv_table import CSV, TSV
+from chaffinch.text.formats.doccano import DOCCANO
+from chaffinch.text.formats.hf import HF
+from chaffinch.text.formats.i2b2 import I2B2, MEDDOCAN
 from chaffinch.text.formats.jsonl import JSONL
+from chaffinch.text.formats.labelstudio import LABELSTUDIO
+from chaffinch.text.formats.parquet import PARQUET
+from chaffinch.text.formats.pubtator import PUBTATOR
 from chaffinch.text.formats.txt import TXT
+from chaffinch.text.formats.weak_json import WEAK
 
 # In the order in which they are asked whether they know a file: the particular before the general.
-FORMATS: tuple[Format, ...] = (JSONL, TXT)
+FORMATS: tuple[Format, ...] = (
+    MEDDOCAN,
+    I2B2,
+    BIOC_XML,
+    BIOC_JSON,
+    BRAT,
+    PUBTATOR,
+    PARQUET,
+    LABELSTUDIO,
+    WEAK,
+    HF,
+    DOCCANO,
+    JSONL,
+    CONLL,
+    IOB1,
+    IOBES,
+    CSV,
+    TSV,
+    TXT,
+)
 
-__all__ = ["FORMATS", "Format", "Losses", "Reading", "Writing", "by_name", "find_format", "read", "write"]
+__all__ = [
+    "FORMATS",
+    "Format",
+    "Losses",
+    "Reading",
+    "Writing",
+    "by_name",
+    "find_format",
+    "output_format",
+    "read",
+    "write",
+]
 
 
 def by_name(name: str) -> Format:
@@ -35,6 +77,8 @@ def find_format(files: Sequence[Entry], path: Path) -> Format:
         form = next((form for form in FORMATS if form.recognises(file, head)), None)
         if form is not None:
             found[form.name] = form
+    if BRAT.name in found:
+        found.pop(TXT.name, None)  # brat's own texts
     if not found:
         raise DataError("no known format was recognised; name it with --from", path=path)
     if len(found) > 1:
@@ -68,7 +112,7 @@ def read(
         documents = form.read(chosen, reading)
         return _grouped(documents, group, groups) if group or groups else documents
 
-    return Corpus(walk)
+    return Corpus(walk, form.name)
 
 
 def write(
@@ -84,7 +128,7 @@ def write(
     The output appears complete or not at all. `format` follows from the suffix of `path` when not given.
     """
     target = Path(path)
-    form = by_name(format) if format else _by_suffix(target)
+    form = output_format(target, format)
     how = Writing(layer=layer)
     with replacing(target) as beside:
         form.write(documents, beside, how)
@@ -94,7 +138,10 @@ def write(
     return how.losses
 
 
-def _by_suffix(target: Path) -> Format:
+def output_format(target: Path, name: str | None = None) -> Format:
+    """The format to write: the one named, or the one that the suffix of the path tells."""
+    if name:
+        return by_name(name)
     for form in FORMATS:
         if not form.folder and target.suffix == form.suffixes[0]:
             return form
@@ -116,8 +163,10 @@ def _grouped(
     """The documents with their patients, by a table or a pattern on the id; what neither names stays as it is."""
     import re2
 
+    options = re2.Options()
+    options.log_errors = False
     try:
-        matcher = re2.compile(pattern) if pattern else None
+        matcher = re2.compile(pattern, options) if pattern else None
     except re2.error as error:
         raise ConfigError(f"--group {pattern!r} is not a regular expression: {error}") from None
     for doc in documents:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import posixpath
 import shutil
 import tarfile
 import tempfile
@@ -35,12 +36,12 @@ class Entry:
     @property
     def stem(self) -> str:
         """The name without its last suffix; the id of a document that is a file of its own."""
-        return str(PurePosixPath(self.name).with_suffix(""))
+        return posixpath.splitext(self.name)[0]
 
     @property
     def suffix(self) -> str:
         """The last suffix in lower case, dot included."""
-        return PurePosixPath(self.name).suffix.lower()
+        return posixpath.splitext(self.name)[1].lower()
 
     def content(self) -> bytes:
         """The whole content."""
@@ -95,25 +96,32 @@ def entries(path: Path) -> list[Entry]:
     if not path.exists():
         raise DataError("does not exist; check the path", path=path)
     if path.is_dir():
-        files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
-        return [entry for file in files for entry in _of_file(file, file.relative_to(path).as_posix())]
-    return _of_file(path, path.name)
+        return [entry for name in sorted(_names_below(path)) for entry in _of_file(os.path.join(path, name), name)]
+    return _of_file(str(path), path.name)
 
 
-def _of_file(path: Path, name: str) -> list[Entry]:
+def _names_below(folder: Path) -> Iterator[str]:
+    """The files of a folder and its folders, as paths with slashes; hidden ones are left out."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        above = os.path.relpath(place, folder).replace(os.sep, "/") + "/"
+        yield from ((above + name).removeprefix("./") for name in files if not name.startswith("."))
+
+
+def _of_file(path: str, name: str) -> list[Entry]:
     try:
         if name.endswith((".tar.gz", ".tgz", ".tar")):
             return _of_tar(path)
         if name.endswith(".zip"):
             return _of_zip(path)
     except (OSError, EOFError, zipfile.BadZipFile, tarfile.TarError) as error:
-        raise unreadable(str(path), error) from None
+        raise unreadable(path, error) from None
     if name.endswith(".gz"):
-        return [Entry(name.removesuffix(".gz"), str(path), lambda: cast(BinaryIO, gzip.open(path, "rb")))]
-    return [Entry(name, str(path), lambda: path.open("rb"))]
+        return [Entry(name.removesuffix(".gz"), path, lambda: cast(BinaryIO, gzip.open(path, "rb")))]
+    return [Entry(name, path, lambda: open(path, "rb"))]  # noqa: PTH123,SIM115  (a plain string is quicker)
 
 
-def _of_tar(path: Path) -> list[Entry]:
+def _of_tar(path: str) -> list[Entry]:
     # A compressed archive cannot be searched, so its members are read once and held; corpora fit in memory.
     found = []
     with tarfile.open(path) as archive:
@@ -124,7 +132,7 @@ def _of_tar(path: Path) -> list[Entry]:
     return sorted(found, key=lambda entry: entry.name)
 
 
-def _of_zip(path: Path) -> list[Entry]:
+def _of_zip(path: str) -> list[Entry]:
     found = []
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
@@ -139,19 +147,9 @@ def _of_bytes(name: str, where: str, content: bytes) -> Entry:
     return Entry(name, where, lambda: io.BytesIO(content))
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How to read: what the user may choose beside the format."""
-
-    layer: str = "gold"  # the name given to the spans of formats that hold one layer
-    split: Splitter = "prose"
-    max_chars: int = MAX_CHARS
-    tag_names: Sequence[str] = ()  # names of integer tags, as in Hugging Face datasets
-
-
 @dataclass(slots=True)
 class Losses:
-    """The account of what an output format could not keep: how often, by kind of loss."""
+    """The account of what was not kept on the way in or out: how often, by kind of loss."""
 
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -162,6 +160,17 @@ class Losses:
 
     def __bool__(self) -> bool:
         return bool(self.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How to read: what the user may choose beside the format."""
+
+    layer: str = "gold"  # the name given to the spans of formats that hold one layer
+    split: Splitter = "prose"
+    max_chars: int = MAX_CHARS
+    tag_names: Sequence[str] = ()  # names of integer tags, as in Hugging Face datasets
+    losses: Losses = field(default_factory=Losses)  # what the files hold and a document has no place for
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""JSONL, the format of our own: one document per line, nothing lost; also token and tag lists.
+"""JSONL, the format of our own: one document per line, nothing lost.
 
-Character spans: {"id", "text", "group", "meta", "layers": {name: [{"start", "end", "label", …}]}, "relations",
-"tokens", "sentences", "soft"}. Short forms are read as well: "spans", "entities", "label" or "labels" with
-objects or [start, end, label] lists instead of "layers".
+{"id", "text", "group", "meta", "layers": {name: [{"start", "end", "label", …}]}, "relations", "tokens", "sentences",
+"soft"}. Short forms are read as well: "spans", "entities", "label" or "labels" with objects or [start, end, label]
+lists instead of "layers"; fields of other names go to the meta fields.
 """
 
 from __future__ import annotations
@@ -10,35 +10,69 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 import numpy as np
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document, Soft
-from chaffinch.text.formats.base import Entry, Reading, Writing, group_of_meta
-from chaffinch.text.span import Argument, Relation, Span
+from chaffinch.text.formats.base import Entry, Reading, Writing
+from chaffinch.text.formats.record import (
+    SpanItem,
+    first_object,
+    group_of,
+    id_of,
+    meta_of,
+    numbered,
+    records,
+    span_record,
+    spans_of,
+    typed,
+)
+from chaffinch.text.span import Argument, Relation
 
 _SHORT = ("spans", "entities", "labels", "label")
+Place: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 
 
-def records(file: Entry) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The numbered JSON objects of a file, one per line; blank lines are passed over."""
-    for number, line in file.lines():
-        if line.strip():
-            yield number, parse_object(line, file.where, number)
+class ArgumentRecord(msgspec.Struct):
+    """One filled role of a relation as a JSON object."""
+
+    role: str
+    spans: list[SpanItem]
+    concept: str = ""
 
 
-def parse_object(line: str, where: str, number: int | None) -> dict[str, Any]:
-    """One JSON object, or an error that says where it is broken."""
-    try:
-        record = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        raise DataError("is not valid JSON; each line must be one object", path=where, line=number) from None
-    if not isinstance(record, dict):
-        raise DataError(f"holds a JSON {type(record).__name__}, not an object", path=where, line=number)
-    return record
+class RelationRecord(msgspec.Struct):
+    """A relation as a JSON object."""
+
+    label: str
+    arguments: list[ArgumentRecord]
+    score: float = 1.0
+    source: str = ""
+
+
+class SoftRecord(msgspec.Struct):
+    """Token distributions as a JSON object: one row of values per token."""
+
+    labels: tuple[str, ...]
+    values: list[list[float]]
+
+
+class DocumentRecord(msgspec.Struct):
+    """The fields of a document that have a type of their own."""
+
+    text: str
+    meta: dict[str, Any] | None = None
+    layers: dict[str, list[SpanItem]] | None = None
+    relations: list[RelationRecord] | None = None
+    soft: dict[str, SoftRecord] | None = None
+    tokens: list[tuple[Place, Place]] | None = None
+    sentences: list[tuple[Place, Place]] | None = None
+
+
+_OWN = ("id", *DocumentRecord.__struct_fields__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +85,16 @@ class JsonLines:
     suffixes: tuple[str, ...] = (".jsonl", ".ndjson", ".json")
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Lines of objects with a text and any form of spans, layers or nothing at all."""
-        record = first_object(head)
-        return record is not None and isinstance(record.get("text"), str) and "label" not in record
+        """Lines of objects with a text, whatever else is in them; formats with a text and more are asked before."""
+        record = first_object(entry, head)
+        return record is not None and isinstance(record.get("text"), str)
 
     def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
         """One document per line; a record without an id gets its number in the file."""
         for file in files:
             for index, (line, record) in enumerate(records(file)):
                 try:
-                    yield _document(record, str(index), how)
+                    yield document_of(record, numbered(files, file, index), how)
                 except DataError as error:
                     raise error.at(file.where, line) from None
 
@@ -70,98 +104,74 @@ class JsonLines:
         count = 0
         with target.open("wb") as stream:
             for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
-                stream.write(encoder.encode(_record(doc)) + b"\n")
+                stream.write(encoder.encode(record_of(doc)) + b"\n")
         return count
 
 
-def first_object(head: bytes) -> dict[str, Any] | None:
-    """The object on the first line of a file's head, or None; a line cut short by the head counts as none."""
-    line = head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)[0]
-    try:
-        record = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
-    return record if isinstance(record, dict) else None
-
-
-def _document(record: Mapping[str, Any], number: str, how: Reading) -> Document:
-    text = record.get("text")
-    if not isinstance(text, str):
+def document_of(record: Mapping[str, Any], number: str, how: Reading) -> Document:
+    """The document of a JSON object; one without an id is called by its number."""
+    if "text" not in record:
         raise DataError('has no "text"; expected an object with "text" and "layers" or "spans"')
-    short = next((record[key] for key in _SHORT if isinstance(record.get(key), list)), None)
-    layers = dict(record.get("layers") or {})
-    if short is not None:
-        layers.setdefault(how.layer, short)
+    known = typed(record, DocumentRecord)
+    layers = {name: spans_of(items) for name, items in (known.layers or {}).items()}
+    short = next((key for key in _SHORT if isinstance(record.get(key), list)), None)
+    if short is not None and how.layer not in layers:
+        layers[how.layer] = spans_of(typed(record[short], list[SpanItem]))
+    group = record.get("group")
     return Document.make(
-        text,
-        id=str(record.get("id", number)),
-        group=group_of_meta(record),
-        meta=record.get("meta") or {},
-        layers={name: [_span(item) for item in items] for name, items in layers.items()},
-        relations=[_relation(item) for item in record.get("relations") or ()],
-        soft={name: _soft(item) for name, item in (record.get("soft") or {}).items()},
-        tokens=record.get("tokens"),
-        sentences=record.get("sentences"),
+        known.text,
+        id=id_of(record, number),
+        group=group if isinstance(group, str) else group_of(record),
+        meta={**meta_of(record, (*_OWN, short)), **(known.meta or {})},
+        layers=layers,
+        relations=[relation_of(item) for item in known.relations or ()],
+        soft={name: soft_of(name, item) for name, item in (known.soft or {}).items()},
+        tokens=known.tokens,
+        sentences=known.sentences,
         split=how.split,
         max_chars=how.max_chars,
     )
 
 
-def _span(item: Any) -> Span:
-    match item:
-        case {"start": int(start), "end": int(end), "label": str(label)}:
-            return Span(
-                start, end, label, float(item.get("score", 1.0)), item.get("source", ""), item.get("concept", "")
-            )
-        case [int(start), int(end), str(label)]:
-            return Span(start, end, label)
-    raise DataError('a span must be {"start": int, "end": int, "label": str} or [start, end, label]')
+def relation_of(item: RelationRecord) -> Relation:
+    """The relation of a checked JSON object."""
+    arguments = tuple(Argument(a.role, tuple(spans_of(a.spans)), a.concept) for a in item.arguments)
+    return Relation(item.label, arguments, item.score, item.source)
 
 
-def _relation(item: Any) -> Relation:
-    match item:
-        case {"label": str(label), "arguments": list(arguments)}:
-            filled = tuple(
-                Argument(a["role"], tuple(_span(s) for s in a["spans"]), a.get("concept", "")) for a in arguments
-            )
-            return Relation(label, filled, float(item.get("score", 1.0)), item.get("source", ""))
-    raise DataError('a relation must be {"label": str, "arguments": [{"role": str, "spans": […]}]}')
+def soft_of(name: str, item: SoftRecord) -> Soft:
+    """The token distributions of a checked JSON object."""
+    if any(len(row) != len(item.labels) for row in item.values):
+        raise DataError(f"soft layer {name!r} must have one value for each of its {len(item.labels)} labels in a row")
+    return Soft(item.labels, np.array(item.values, np.float64).reshape(len(item.values), len(item.labels)))
 
 
-def _soft(item: Mapping[str, Any]) -> Soft:
-    labels = tuple(item["labels"])
-    return Soft(labels, np.array(item["values"], np.float64).reshape(-1, len(labels)))
-
-
-def _record(doc: Document) -> dict[str, Any]:
+def record_of(doc: Document) -> dict[str, Any]:
+    """The document as a JSON object."""
     record: dict[str, Any] = {"id": doc.id, "text": doc.text}
     if doc.group is not None:
         record["group"] = doc.group
     if doc.meta:
         record["meta"] = dict(doc.meta)
-    record["layers"] = {name: [_span_record(span) for span in spans] for name, spans in doc.layers.items()}
+    record["layers"] = {name: [span_record(span) for span in spans] for name, spans in doc.layers.items()}
     if doc.relations:
-        record["relations"] = [_relation_record(relation) for relation in doc.relations]
+        record["relations"] = [relation_record(relation) for relation in doc.relations]
     if doc.given:
         record["tokens"], record["sentences"] = doc.tokens.tolist(), doc.sentences.tolist()
     if doc.soft:
-        record["soft"] = {
-            name: {"labels": soft.labels, "values": soft.values.tolist()} for name, soft in doc.soft.items()
-        }
+        record["soft"] = {name: soft_record(soft) for name, soft in doc.soft.items()}
     return record
 
 
-def _span_record(span: Span) -> dict[str, Any]:
-    record: dict[str, Any] = {"start": span.start, "end": span.end, "label": span.label}
-    for key, value, empty in (("score", span.score, 1.0), ("source", span.source, ""), ("concept", span.concept, "")):
-        if value != empty:
-            record[key] = value
-    return record
+def soft_record(soft: Soft) -> dict[str, Any]:
+    """Token distributions as a JSON object."""
+    return {"labels": soft.labels, "values": soft.values.tolist()}
 
 
-def _relation_record(relation: Relation) -> dict[str, Any]:
+def relation_record(relation: Relation) -> dict[str, Any]:
+    """A relation as a JSON object."""
     arguments = [
-        {"role": a.role, "spans": [_span_record(span) for span in a.spans], "concept": a.concept}
+        {"role": a.role, "spans": [span_record(span) for span in a.spans], "concept": a.concept}
         for a in relation.arguments
     ]
     record: dict[str, Any] = {"label": relation.label, "arguments": arguments}

@@ -1,0 +1,50 @@
+# Everything a newcomer needs; each target sets up what it uses. Only Python 3.11+ and make are needed.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+EXTRAS := dev
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint docs bench clean browser
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[$(EXTRAS)]'
+	touch $@
+
+$(VENV)/ready-bench: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[bench]'
+	touch $@
+
+demo: $(VENV)/ready ## convert and score the example notes, offline
+	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
+
+test: lint browser ## all checks: lint, types, import contract, tests, examples of the documentation
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: $(VENV)/ready ## ruff, mypy --strict and the import contract
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(VENV)/ready ## run every example of README and docs
+	$(BIN)/python -m pytest tests/docs
+
+bench: $(VENV)/ready-bench ## speed beside the peers; the corpora too when CHAFFINCH_DATA names their folder
+	$(BIN)/chaffinch bench kernels
+	$(BIN)/chaffinch bench text
+	test -z "$$CHAFFINCH_DATA" || $(BIN)/chaffinch bench corpora
+
+browser: $(VENV)/ready
+	@command -v chromium >/dev/null || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
+	  apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium >/dev/null; } || \
+	  echo "chromium is missing: the browser tests are skipped here (in CI they fail)"
+
+clean: ## remove the virtual environment and all caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-out

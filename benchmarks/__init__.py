@@ -1,0 +1,1 @@
+"""The figures we claim, each beside its peer in one run; `chaffinch bench NAME` runs them."""

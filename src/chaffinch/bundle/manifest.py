@@ -1,0 +1,40 @@
+"""The manifest: what a model file says about itself."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+FORMAT = 1
+
+
+def current_versions() -> dict[str, str]:
+    """The versions that shape a model's numbers, for its manifest."""
+    packages = {name: version(name) for name in ("chaffinch", "numpy", "numba", "scipy")}
+    return {"python": platform.python_version(), **packages}
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Where a model comes from and what it needs; everything but the arrays.
+
+    `kind` names the method whose module reads the arrays, `config` holds what was chosen, `vocabulary_floor` the
+    number of patients that must have used a word before it entered, `notes` the licence and attribution.
+    """
+
+    kind: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
+    seed: int = 0
+    corpus: str = ""
+    documents: int = 0
+    patients: int = 0
+    vocabulary_floor: int = 0
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    notes: str = ""
+    versions: Mapping[str, str] = field(default_factory=current_versions)
+    format: int = FORMAT
+    checksum: str = ""

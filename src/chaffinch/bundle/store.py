@@ -1,0 +1,138 @@
+"""One model, one safetensors file: arrays, strings as arrays, and a manifest with a checksum over all of it.
+
+The checksum is the SHA-256 of the file with the checksum's own 64 digits set to zero, so that no byte can change
+unnoticed. Nothing in the file is code, and loading runs none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.bundle.manifest import FORMAT, Manifest
+from chaffinch.errors import ConfigError, ModelError
+
+Array: TypeAlias = NDArray[Any]
+
+_KEY = "chaffinch"  # the one entry of safetensors' metadata: the manifest as JSON
+_BLANK = "0" * 64
+_TEXT, _ENDS = ".utf8", ".ends"  # a list of strings is two arrays: all bytes, and where each string ends
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bundle:
+    """What a model file holds."""
+
+    manifest: Manifest
+    arrays: Mapping[str, Array]
+    strings: Mapping[str, tuple[str, ...]]
+
+
+def save(
+    path: str | Path,
+    manifest: Manifest,
+    arrays: Mapping[str, Array],
+    strings: Mapping[str, Sequence[str]] | None = None,
+) -> Manifest:
+    """Writes a model file beside its place, renames it into it, and returns the manifest with its checksum."""
+    from safetensors.numpy import save as serialise
+
+    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    for name, words in (strings or {}).items():
+        encoded = [word.encode() for word in words]
+        tensors[name + _TEXT] = np.frombuffer(b"".join(encoded), np.uint8)
+        tensors[name + _ENDS] = np.cumsum([len(word) for word in encoded], dtype=np.int64)
+    for name, array in tensors.items():
+        if array.dtype.hasobject or array.dtype.kind not in "biuf":
+            raise ConfigError(f"array {name!r} has type {array.dtype}; a model file holds plain numbers only")
+    blank = replace(manifest, checksum=_BLANK)
+    content = serialise(tensors, metadata={_KEY: msgspec.json.encode(blank, order="sorted").decode()})
+    checksum = hashlib.sha256(content).hexdigest()
+    _write(Path(path), content.replace(_BLANK.encode(), checksum.encode(), 1))
+    return replace(manifest, checksum=checksum)
+
+
+def load(path: str | Path) -> Bundle:
+    """The content of a model file, or ModelError saying what is wrong with it and what to do."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as deserialise
+
+    place = find(path)
+    try:
+        content = place.read_bytes()
+    except OSError as error:
+        raise ModelError(f"cannot be read ({error.strerror}); check the path and its permissions", path=place) from None
+    manifest = _manifest(content, place)
+    if hashlib.sha256(content.replace(manifest.checksum.encode(), _BLANK.encode(), 1)).hexdigest() != manifest.checksum:
+        raise ModelError("its checksum does not match: the file was damaged or changed; copy it again", path=place)
+    try:
+        tensors = deserialise(content)
+    except (SafetensorError, ValueError, KeyError):
+        raise ModelError("its arrays cannot be read; copy the file again", path=place) from None
+    strings = {name.removesuffix(_ENDS): _strings(tensors, name) for name in tensors if name.endswith(_ENDS)}
+    arrays = {name: array for name, array in tensors.items() if not name.endswith((_TEXT, _ENDS))}
+    return Bundle(manifest, arrays, strings)
+
+
+def find(model: str | Path) -> Path:
+    """The file of a model: a path, or, if no such path exists, the name of a packaged model."""
+    path = Path(model)
+    if path.exists():
+        return path
+    packaged = resources.files("chaffinch") / "packaged" / f"{model}.cfm"
+    if isinstance(packaged, Path) and path.name == str(model) and packaged.is_file():
+        return packaged
+    raise ModelError("there is no such file, and no packaged model of that name; check the path", path=path)
+
+
+def _manifest(content: bytes, place: Path) -> Manifest:
+    length = int.from_bytes(content[:8], "little")
+    if len(content) < 8 or length > len(content) - 8:
+        raise ModelError("is truncated or no model file; copy it again, or train the model anew", path=place)
+    try:
+        header = msgspec.json.decode(content[8 : 8 + length])
+        facts = msgspec.json.decode(header["__metadata__"][_KEY])
+        number = facts["format"]
+    except (msgspec.DecodeError, UnicodeError, KeyError, TypeError):
+        raise ModelError("is damaged or no Chaffinch model; copy it again, or train the model anew", path=place) from None
+    if number != FORMAT:
+        message = f"has model format {number!r}; this version reads format {FORMAT}; update Chaffinch or retrain"
+        raise ModelError(message, path=place)
+    try:
+        manifest = msgspec.convert(facts, Manifest)
+    except msgspec.ValidationError:
+        raise ModelError("its manifest is damaged; copy the file again, or train the model anew", path=place) from None
+    if len(manifest.checksum) != len(_BLANK):
+        raise ModelError("its checksum is damaged; copy the file again", path=place)
+    return manifest
+
+
+def _strings(tensors: Mapping[str, Array], ends_name: str) -> tuple[str, ...]:
+    text, ends = tensors[ends_name.removesuffix(_ENDS) + _TEXT].tobytes(), tensors[ends_name].tolist()
+    return tuple(text[start:end].decode() for start, end in zip([0, *ends], ends, strict=False))
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Writes beside the place, makes sure it is on the disk, and renames: complete or not at all."""
+    if not path.parent.is_dir():
+        raise ConfigError(f"the folder {path.parent} of the model file does not exist; make it first")
+    handle, beside = tempfile.mkstemp(prefix=".chaffinch-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(beside).chmod(0o644)
+        Path(beside).replace(path)
+    finally:
+        Path(beside).unlink(missing_ok=True)

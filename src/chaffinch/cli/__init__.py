@@ -1,0 +1,78 @@
+"""The command line: arguments in, one library call, its result out."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from pathlib import Path
+
+# One BLAS thread per process: results do not depend on the number of cores, and processes share the machine well.
+for _variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
+import typer  # noqa: E402
+
+from chaffinch.cli.bench import bench  # noqa: E402
+from chaffinch.cli.convert import convert  # noqa: E402
+from chaffinch.cli.doctor import doctor  # noqa: E402
+from chaffinch.cli.show import show  # noqa: E402
+from chaffinch.errors import ChaffinchError, outcome  # noqa: E402
+
+app = typer.Typer(
+    name="chaffinch",
+    help="Find spans in clinical and biomedical text, and act on them; on CPUs, offline.",
+    add_completion=False,
+    pretty_exceptions_enable=False,  # a traceback with locals would show document text
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(short_help="Read documents in one format, write them in another.")(convert)
+app.command(short_help="What a model file says about itself.")(show)
+app.command(short_help="Whether this installation works, and what is missing.")(doctor)
+app.command(short_help="Our figures beside those of peers (in a checkout).")(bench)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and exit.")
+) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        sys.stdout.write(f"chaffinch {installed('chaffinch')}\n")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        sys.stdout.write(context.get_help() + "\n")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command and returns its exit code; errors go to stderr in words, never with document text."""
+    try:
+        result = app(args=arguments, standalone_mode=False)
+    except typer.Exit as error:
+        return error.exit_code
+    except typer.TyperException as error:
+        return _fail(f"{error.format_message().rstrip('.')}; see --help", 2)
+    except (typer.Abort, KeyboardInterrupt):
+        return _fail("interrupted; outputs that were not finished were not written", 130)
+    except ChaffinchError as error:
+        return _fail(str(error), outcome(error).exit_code)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of our output has left
+        return 1
+    except OSError as error:
+        return _fail(f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}", 1)
+    except Exception as error:  # noqa: BLE001  (the last door: its message may hold document text)
+        return _fail(f"internal error {type(error).__name__} at {_where(error)}; please report this line", 1)
+    return result if isinstance(result, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    sys.stderr.write(f"chaffinch: {message}\n")
+    return code
+
+
+def _where(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames[-4:]))

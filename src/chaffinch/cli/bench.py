@@ -1,0 +1,82 @@
+"""`chaffinch bench`: the figures we claim, beside their peers, in one run; its code is in the checkout."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import typer
+
+import chaffinch
+from chaffinch.cli import frame
+from chaffinch.errors import ConfigError
+
+_PACKAGES = ("chaffinch", "numpy", "scipy", "numba", "hmmlearn", "spacy")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a benchmark may be told; `data` is the folder of the corpora."""
+
+    data: Path | None
+    only: str | None
+    split: str
+    seeds: int
+
+
+def bench(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which benchmark; a wrong name lists them.")],
+    data: Annotated[Path | None, typer.Option(envvar="CHAFFINCH_DATA", help="Folder of the corpora.")] = None,
+    only: Annotated[str | None, typer.Option(help="One part of the benchmark.")] = None,
+    split: Annotated[Literal["dev", "test"], typer.Option(help="Choose on dev, report on test.")] = "test",
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, where training is random.")] = 1,
+    json: frame.Json = False,
+    config: frame.Config = None,
+) -> None:
+    """chaffinch bench kernels --json
+
+    Runs a benchmark beside its peers in one run and prints its bars: value, floor and goal. Costs are CPU seconds.
+    """
+    root = Path(chaffinch.__file__).resolve().parents[2]
+    known = sorted(p.stem for p in (root / "benchmarks").glob("[a-z]*.py") if not p.stem.startswith("_"))
+    if not known:
+        raise ConfigError("benchmarks are part of a source checkout, not of the installed package; clone the project")
+    if name not in known:
+        raise ConfigError(f"unknown benchmark {name!r}; choose one of {', '.join(known)}")
+    sys.path.insert(0, str(root))
+    result = importlib.import_module(f"benchmarks.{name}").run(Options(data, only, split, seeds))
+    result = {"name": name, "versions": _versions(), "machine": _machine(), **result}
+    results = root / "benchmarks" / "results"
+    results.mkdir(exist_ok=True)
+    (results / f"{name}.json").write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=2))
+    bars = [_bar_row(bar) for bar in result["bars"]]
+    frame.emit(result, as_json=json, tables=[frame.table_of(result["rows"], title="rows"), "", frame.table_of(bars)])
+
+
+def _bar_row(bar: dict[str, Any]) -> dict[str, Any]:
+    sign = 1 if bar["better"] == "higher" else -1
+    reached = [level for level in ("floor", "goal") if bar[level] is not None and sign * (bar["value"] - bar[level]) >= 0]
+    keys = ("value", "low", "high", "unit", "floor", "goal")
+    row = {key: "-" if bar.get(key) is None else bar[key] for key in keys}
+    return {"bar": bar["id"], **row, "reached": reached[-1] if reached else "no"}
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "absent"
+    return found
+
+
+def _machine() -> dict[str, Any]:
+    return {"system": platform.system(), "machine": platform.machine(), "cores": os.cpu_count()}

@@ -1,0 +1,46 @@
+"""`chaffinch show`: what a model file says about itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from chaffinch.bundle import load
+from chaffinch.cli import frame
+
+
+def show(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file, or the name of a packaged model.")],
+    json: frame.Json = False,
+    config: frame.Config = None,
+) -> None:
+    """chaffinch show phi.cfm
+
+    Prints a model's manifest: method, settings, labels, where it was trained, vocabulary floor, metrics, versions.
+    """
+    bundle = load(Path(model))
+    manifest: dict[str, Any] = msgspec.to_builtins(bundle.manifest)
+    arrays = [
+        {"array": name, "type": str(array.dtype), "shape": "×".join(map(str, array.shape)) or "-", "bytes": array.nbytes}
+        for name, array in sorted(bundle.arrays.items())
+    ]
+    arrays += [
+        {"array": name, "type": "strings", "shape": str(len(words)), "bytes": sum(len(word.encode()) for word in words)}
+        for name, words in sorted(bundle.strings.items())
+    ]
+    facts = {key.replace("_", " "): _plain(value) for key, value in manifest.items()}
+    frame.emit({**manifest, "arrays": arrays}, as_json=json, tables=[frame.facts_table(facts), "", frame.table_of(arrays)])
+
+
+def _plain(value: object) -> object:
+    match value:
+        case dict():
+            return ", ".join(f"{key} {_plain(item)}" for key, item in value.items()) or "-"
+        case list() | tuple():
+            return ", ".join(str(_plain(item)) for item in value) or "-"
+        case "":
+            return "-"
+    return value

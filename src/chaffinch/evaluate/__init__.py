@@ -1,0 +1,25 @@
+"""Spans to scores: precision, recall, F1, leakage, with intervals; official schemes; one-file HTML reports."""
+
+from chaffinch.evaluate.pairing import Pair, Pairs, pair
+from chaffinch.evaluate.report import html
+from chaffinch.evaluate.results import Comparison, Report, Score, Table
+from chaffinch.evaluate.scoring import SCHEMES, TABLES, compare, evaluate, score
+from chaffinch.evaluate.tokens import Leakage, leakage
+
+__all__ = [
+    "SCHEMES",
+    "TABLES",
+    "Comparison",
+    "Leakage",
+    "Pair",
+    "Pairs",
+    "Report",
+    "Score",
+    "Table",
+    "compare",
+    "evaluate",
+    "html",
+    "leakage",
+    "pair",
+    "score",
+]

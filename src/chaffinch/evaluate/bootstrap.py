@@ -1,0 +1,143 @@
+"""Intervals and comparisons by drawing documents anew (percentile bootstrap).
+
+B draws, D documents, L labels. A draw of D documents with replacement is a row of weights, so all scores of a draw
+are one matrix product with the counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.evaluate.counts import Counts, Floats, harmonic, rates, ratio
+
+DRAWS = 1000
+LEVEL = 0.95
+_BLOCK = 2_000_000  # weights held at once
+
+Interval: TypeAlias = tuple[float, float]
+Ranges: TypeAlias = tuple[Interval | None, Interval | None, Interval | None]  # of precision, recall and F1
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Low and high of precision, recall and F1; None where a score was defined in no draw."""
+
+    micro: Ranges
+    macro: Ranges
+    labels: tuple[Ranges, ...]
+
+
+def intervals(counts: Counts, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Intervals | None:
+    """Percentile intervals of every score; None for fewer than two documents, which say nothing about a third,
+    and where there are no spans at all.
+
+    A draw without any gold span of a label says nothing about its recall, one without predictions nothing about its
+    precision: an interval comes from the draws in which its score is defined, and so does a label's part in a macro
+    average. With few spans of a label the method is weak: one span, found, gives 1 to 1. Look at the counts beside it.
+
+    >>> from chaffinch.evaluate.counts import of_sets
+    >>> same = of_sets([({("A", 0)}, {("A", 0)})] * 9)
+    >>> intervals(same).micro
+    ((1.0, 1.0), (1.0, 1.0), (1.0, 1.0))
+    """
+    _check(draws, level)
+    D, L, _ = counts.values.shape
+    if D < 2 or L == 0:
+        return None
+    flat = counts.values.reshape(D, L * 3).astype(np.float64)
+    by_document = rates(counts.values.sum(axis=1))[:, :2]
+    sums, means = [], []
+    for weights in _weights(D, draws=draws, seed=seed):
+        sums.append((weights @ flat).reshape(-1, L, 3))  # whole numbers, so exact in any order of adding
+        means.append(np.einsum("bd,dk->bk", weights, by_document) / D)
+    drawn = np.concatenate(sums)  # (B, L, 3)
+    each, known = rates(drawn), _defined(drawn)
+    total = drawn.sum(axis=1)
+    if counts.macro == "documents":
+        mean = np.concatenate(means)
+        macro = np.column_stack([mean, harmonic(mean[:, 0], mean[:, 1])])
+    else:
+        # A score that is not defined on all documents either counts as 0, as it does in the macro average itself.
+        part = known | ~_defined(counts.values.sum(axis=0))
+        macro = ratio((each * part).sum(axis=1), part.sum(axis=1))
+    return Intervals(
+        micro=_ranges(rates(total), _defined(total), level),
+        macro=_ranges(macro, np.ones(macro.shape, bool), level),
+        labels=tuple(_ranges(each[:, i], known[:, i], level) for i in range(L)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Micro F1 of the first system less that of the second, with an interval and a two-sided p-value."""
+
+    value: float
+    interval: Interval | None
+    p: float
+
+
+def paired(first: Counts, second: Counts, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Difference:
+    """The difference in micro F1 of two systems on the same documents, in the same order.
+
+    Both are scored on the same draws. p is twice the share of draws on the far side of no difference (draws without
+    a difference count on both sides; one is added to each count, so p is never 0 and its floor is 2 / (draws + 1)).
+
+    >>> from chaffinch.evaluate.counts import of_sets
+    >>> a = of_sets([({("A", 0)}, {("A", 0)})] * 9)
+    >>> paired(a, a)
+    Difference(value=0.0, interval=(0.0, 0.0), p=1.0)
+    """
+    _check(draws, level)
+    if len(first.values) != len(second.values):
+        raise DataError(f"{len(first.values)} documents against {len(second.values)}; score both on the same ones")
+    a, b = (counts.values.sum(axis=1).astype(np.float64) for counts in (first, second))  # (D, 3)
+    value = float(rates(a.sum(axis=0))[2] - rates(b.sum(axis=0))[2])
+    if len(a) < 2:
+        return Difference(value, None, 1.0)
+    drawn = np.concatenate(
+        [rates(w @ a)[:, 2] - rates(w @ b)[:, 2] for w in _weights(len(a), draws=draws, seed=seed)],
+    )
+    against = min(np.count_nonzero(drawn <= 0), np.count_nonzero(drawn >= 0))
+    return Difference(value, _range(drawn, level), min(1.0, 2 * (against + 1) / (draws + 1)))
+
+
+def _weights(documents: int, *, draws: int, seed: int) -> Iterator[Floats]:
+    """How often each document is in each draw, as blocks (b, D) of the B rows."""
+    rng = np.random.default_rng(seed)
+    block = max(1, min(draws, _BLOCK // documents))
+    for first in range(0, draws, block):
+        rows = min(block, draws - first)
+        chosen = rng.integers(documents, size=(rows, documents)) + documents * np.arange(rows)[:, None]
+        yield np.bincount(chosen.ravel(), minlength=rows * documents).reshape(rows, documents).astype(np.float64)
+
+
+def _defined(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether precision, recall and F1 of counts (..., 3) have something to divide by."""
+    tp, fp, fn = values[..., 0], values[..., 1], values[..., 2]
+    return np.stack([tp + fp > 0, tp + fn > 0, tp + fp + fn > 0], axis=-1)
+
+
+def _ranges(drawn: Floats, known: NDArray[np.bool_], level: float) -> Ranges:
+    """The intervals of scores (B, 3), from the draws in which each is known."""
+    precision, recall, f1 = (_range(drawn[known[:, k], k], level) for k in range(3))
+    return precision, recall, f1
+
+
+def _range(drawn: Floats, level: float) -> Interval | None:
+    if not len(drawn):
+        return None
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    return low, high
+
+
+def _check(draws: int, level: float) -> None:
+    if draws < 1:
+        raise ConfigError(f"draws must be at least 1, got {draws}")
+    if not 0 < level < 1:
+        raise ConfigError(f"level must lie between 0 and 1, got {level}")

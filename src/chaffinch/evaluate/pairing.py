@@ -1,0 +1,152 @@
+"""Which predicted document answers which gold one, and which layer of each is scored."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from chaffinch.errors import DataError
+from chaffinch.text import Document, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One gold document with the spans of both sides; each side is a set of places and labels, sorted.
+
+    `missing` says that nobody predicted this document: `predicted` is then empty.
+    """
+
+    document: Document = field(repr=False)
+    gold: tuple[Span, ...]
+    predicted: tuple[Span, ...]
+    missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Every gold document, in order, with what was predicted for it.
+
+    `missing` gold documents have no prediction; `extra` predicted ones have no gold and are only counted.
+    """
+
+    items: tuple[Pair, ...] = field(repr=False)
+    missing: int = 0
+    extra: int = 0
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Pair]:
+        return iter(self.items)
+
+
+def pair(
+    gold: Iterable[Document],
+    predicted: Iterable[Document],
+    *,
+    layer: str | None = None,
+    predicted_layer: str | None = None,
+) -> Pairs:
+    """The documents of both sides, matched by id; by text where the ids of the two sides have nothing in common.
+
+    A gold document that nobody predicted counts as predicted empty: leaving a document out must not flatter.
+    Without names, the gold layer is "gold", else the only one; the predicted layer is the only one, or the other
+    one beside "gold". A layer is chosen once for all documents, so a document that lacks it has no spans.
+
+    >>> note = Document.make("Dr. Penn", id="1", layers={"gold": [Span(4, 8, "DOCTOR")]})
+    >>> pair([note], [])
+    Pairs(missing=1, extra=0)
+    """
+    golds, others = list(gold), list(predicted)
+    if not golds:
+        raise DataError("there are no gold documents; nothing can be scored")
+    gold_name = _gold_layer(golds, layer)
+    predicted_name = _predicted_layer(others, predicted_layer)
+    partners, extra = _partners(golds, others)
+    _check_texts(golds, partners)
+    items = tuple(
+        Pair(doc, _spans(doc, gold_name), () if other is None else _spans(other, predicted_name), other is None)
+        for doc, other in zip(golds, partners, strict=True)
+    )
+    return Pairs(items, sum(one.missing for one in items), extra)
+
+
+def _partners(golds: Sequence[Document], others: Sequence[Document]) -> tuple[list[Document | None], int]:
+    """For each gold document its prediction or None, and the number of predictions left over."""
+    by_id = {doc.id: doc for doc in others}
+    ids = {doc.id for doc in golds}
+    repeated = len(golds) - len(ids) + len(others) - len(by_id)
+    if repeated or (others and ids.isdisjoint(by_id)):
+        matched = _by_text(golds, others)
+        if matched is not None:
+            return matched, 0
+        if repeated:
+            raise DataError(f"{repeated} documents share an id with another; give every document an id of its own")
+        raise DataError(
+            f"none of the {len(golds)} gold ids is among the {len(others)} predicted ones, and the texts differ too; "
+            "predict on the gold files, or keep their ids (--ids keep)"
+        )
+    return [by_id.get(doc.id) for doc in golds], len(by_id.keys() - ids)
+
+
+def _by_text(golds: Sequence[Document], others: Sequence[Document]) -> list[Document | None] | None:
+    """Partners of equal text, repeats in their order; None unless all of both sides find one."""
+    if Counter(doc.text for doc in golds) != Counter(doc.text for doc in others):
+        return None
+    waiting: dict[str, deque[Document]] = {}
+    for doc in others:
+        waiting.setdefault(doc.text, deque()).append(doc)
+    return [waiting[doc.text].popleft() for doc in golds]
+
+
+def _check_texts(golds: Sequence[Document], partners: Sequence[Document | None]) -> None:
+    differing = sum(b is not None and a.text != b.text for a, b in zip(golds, partners, strict=True))
+    if differing:
+        raise DataError(
+            f"{differing} of {len(golds)} documents have other text in the predictions than in gold, so offsets cannot "
+            "be compared; predict on the gold files as they are, line ends and blanks included"
+        )
+
+
+def _gold_layer(docs: Sequence[Document], name: str | None) -> str | None:
+    names = _layer_names(docs)
+    if name is not None:
+        return _named(names, name, "gold")
+    if not names:
+        raise DataError(f"none of the {len(docs)} gold documents has a layer of spans; is this the annotated side?")
+    if "gold" in names or len(names) == 1:
+        return "gold" if "gold" in names else names[0]
+    raise DataError(f"gold has several layers and none is called gold ({', '.join(names)}); name one")
+
+
+def _predicted_layer(docs: Sequence[Document], name: str | None) -> str | None:
+    names = _layer_names(docs)
+    if name is not None:
+        return _named(names, name, "predicted") if docs else name
+    if len(names) <= 1:
+        return names[0] if names else None
+    rest = [one for one in names if one != "gold"]
+    if len(rest) == 1:
+        return rest[0]
+    raise DataError(f"the predictions have several layers ({', '.join(names)}); name the one to score")
+
+
+def _named(names: Sequence[str], name: str, side: str) -> str:
+    if name not in names:
+        raise DataError(f"no {side} document has a layer {name!r}; there is {', '.join(names) or 'none at all'}")
+    return name
+
+
+def _layer_names(docs: Iterable[Document]) -> list[str]:
+    return list(dict.fromkeys(name for doc in docs for name in doc.layers))
+
+
+def _spans(doc: Document, name: str | None) -> tuple[Span, ...]:
+    """The spans of a layer without repeats; of equal ones the most confident stays."""
+    found = () if name is None else doc.layers.get(name, ())
+    best: dict[Span, Span] = {}
+    for span in found:
+        if span not in best or span.score > best[span].score:
+            best[span] = span
+    return tuple(best.values())

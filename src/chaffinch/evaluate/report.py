@@ -1,0 +1,225 @@
+"""One self-contained HTML page about an evaluation: no script, nothing loaded from elsewhere.
+
+Without `with_text` it holds no word of any document and no document id, only labels, counts and offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import pairwise
+
+from chaffinch.evaluate import charts
+from chaffinch.evaluate.bootstrap import Interval
+from chaffinch.evaluate.mistakes import OUTSIDE, Case, Confusion, cases, confusion, kind_counts
+from chaffinch.evaluate.pairing import Pairs
+from chaffinch.evaluate.ranking import Ranked, calibration, curve, ranked
+from chaffinch.evaluate.results import Report, Table
+from chaffinch.evaluate.scoring import TABLES
+from chaffinch.evaluate.style import CSS
+from chaffinch.evaluate.tokens import Leakage, leakage
+from chaffinch.text import Document, Span
+
+LISTED = 500  # mistakes listed one by one; the rest is only counted
+_CONTEXT = 40  # characters shown on either side of a mistake
+
+
+def html(report: Report, pairs: Pairs, *, title: str = "Evaluation", with_text: bool = False) -> str:
+    """The page for a report and the documents it was made from.
+
+    >>> from chaffinch.evaluate.pairing import pair
+    >>> from chaffinch.evaluate.scoring import score
+    >>> note = Document.make("Ann came", id="1", layers={"gold": [Span(0, 3, "NAME")]})
+    >>> pairs = pair([note], [note])
+    >>> html(score(pairs), pairs, title="Ward 7").startswith("<!doctype html>")
+    True
+    """
+    found = cases(pairs)
+    name = escape(title)
+    sections = [
+        _facts(report, pairs),
+        *map(_scores, report.tables),
+        _kinds(found),
+        _confusion(confusion(found)),
+        _leakage(report.leakage or leakage(pairs)),
+        _ranking(ranked(pairs)),
+        _mistakes(found, [one.document for one in pairs], with_text=with_text),
+    ]
+    warning = '<p class="warn"><b>Contains document text.</b> Keep this file where the documents may be.</p>'
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"/>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
+        f"<title>{name}</title><style>{CSS}</style></head>\n"
+        f"<body><main><h1>{name}</h1>\n{warning if with_text else ''}{chr(10).join(filter(None, sections))}\n"
+        "</main></body></html>\n"
+    )
+
+
+def _facts(report: Report, pairs: Pairs) -> str:
+    labels = {span.label for one in pairs for span in (*one.gold, *one.predicted)}
+    facts = [
+        ("documents", f"{report.documents:,}"),
+        ("missing", f"{report.missing:,}"),
+        ("extra", f"{report.extra:,}"),
+        ("labels", f"{len(labels):,}"),
+        ("gold spans", f"{sum(len(one.gold) for one in pairs):,}"),
+        ("predicted spans", f"{sum(len(one.predicted) for one in pairs):,}"),
+    ]
+    cells = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
+    notes = []
+    if report.missing:
+        notes.append("Missing documents had no prediction: they count as predicted empty, except in official schemes.")
+    if report.extra:
+        notes.append("Extra documents had no gold and are not scored.")
+    if report.draws:
+        drawn = f"{report.draws:,} draws of documents, seed {report.seed}"
+        notes.append(f"Intervals are {report.level:.0%} percentile intervals from {drawn}.")
+    return f'<dl class="facts">{cells}</dl>' + "".join(f"<p>{note}</p>" for note in notes)
+
+
+def _scores(table: Table) -> str:
+    rows = []
+    for label, score in table.rows():
+        cells = "".join(
+            f"<td>{_number(value, interval)}{charts.bar(value, interval, title=_number_text(value, interval))}</td>"
+            for value, interval in (
+                (score.precision, score.precision_interval),
+                (score.recall, score.recall_interval),
+                (score.f1, score.f1_interval),
+            )
+        )
+        counts = "".join(f"<td>{n:,}</td>" for n in (score.tp, score.fp, score.fn, score.gold, score.predicted))
+        total = ' class="total"' if label in ("micro", "macro") and label not in table.labels else ""
+        rows.append(f'<tr{total}><th scope="row">{escape(label)}</th>{cells}{counts}</tr>')
+    head = ("", "precision", "recall", "F1", "hits", "false", "missed", "gold", "predicted")
+    facts = ", ".join(f"{escape(name)} {value:.4g}" for name, value in table.facts.items())
+    meaning = f"{TABLES[table.name].meaning[:1].upper()}{TABLES[table.name].meaning[1:]}."
+    under = f"<p>{facts}</p>" if facts else ""
+    return f"<h2>Scores: {escape(table.name)}</h2><p>{escape(meaning)}</p>{_table(head, rows)}{under}"
+
+
+def _number_text(value: float, interval: Interval | None) -> str:
+    return f"{value:.3f}" + ("" if interval is None else f", {interval[0]:.3f} to {interval[1]:.3f}")
+
+
+def _number(value: float, interval: Interval | None) -> str:
+    between = "" if interval is None else f" <small>{interval[0]:.3f}–{interval[1]:.3f}</small>"
+    return f"<b>{value:.3f}</b>{between}"
+
+
+def _kinds(found: Sequence[Case]) -> str:
+    rows = []
+    for kind, number in kind_counts(found).items():
+        part = number / max(len(found), 1)
+        cells = f"<td>{number:,}</td><td>{part:.1%}</td><td>{charts.share(part)}</td>"
+        rows.append(f'<tr><th scope="row">{kind}</th>{cells}</tr>')
+    return f"<h2>Right and wrong</h2>{_table(('spans', 'number', 'share', ''), rows)}"
+
+
+def _confusion(found: Confusion) -> str:
+    if len(found.labels) == 1:
+        return ""
+    rows = []
+    for i, (label, row) in enumerate(zip(found.labels, found.matrix.tolist(), strict=True)):
+        total = max(sum(row), 1)
+        cells = "".join(
+            f'<td class="{"same" if i == j else "other"}" style="--v:{n / total:.2f}">{n or "·"}</td>'
+            if (i, j) != (len(row) - 1, len(row) - 1)
+            else "<td></td>"
+            for j, n in enumerate(row)
+        )
+        rows.append(f'<tr><th scope="row">{escape(label)}</th>{cells}</tr>')
+    text = (
+        f"Rows are gold, columns predicted; {OUTSIDE} is no span. Spans that overlap are put together, so wrong "
+        "boundaries are on the diagonal too. Shading is the share of the row."
+    )
+    return f'<h2>Label confusion</h2><p>{text}</p><div class="matrix">{_table(("gold", *found.labels), rows)}</div>'
+
+
+def _leakage(found: Leakage) -> str:
+    (low, high), (few, many) = found.share_interval, found.rate_interval
+    kept = 1 - found.leaked_characters / found.characters if found.characters else 0.0
+    lines = [
+        f"<b>{found.leaking:,}</b> of {found.documents:,} documents leak: {found.share:.1%} "
+        f"(exact interval {low:.1%} to {high:.1%}).",
+        f"<b>{found.leaked:,}</b> of {found.tokens:,} identifying tokens leak: {found.rate:,.1f} per 1,000 documents "
+        f"(exact interval {few:,.1f} to {many:,.1f}); token recall {found.recall:.4f}, character recall {kept:.4f}.",
+    ]
+    rows = [
+        f'<tr><th scope="row">{escape(label)}</th><td>{leaked:,}</td><td>{total:,}</td>'
+        f"<td>{1 - leaked / total:.4f}</td></tr>"
+        for label, (leaked, total) in found.labels.items()
+    ]
+    text = "If exactly the predicted spans were removed, whatever their labels:"
+    items = "".join(f"<li>{line}</li>" for line in lines)
+    return f"<h2>Leakage</h2><p>{text}</p><ul>{items}</ul>{_table(('gold label', 'leaked', 'tokens', 'recall'), rows)}"
+
+
+def _ranking(found: Ranked) -> str:
+    if not found.varies:
+        return ""
+    shape = curve(found)
+    points = [(0.0, float(shape.precision[0])), *zip(shape.recall.tolist(), shape.precision.tolist(), strict=True)]
+    drawn = charts.stairs(points, title="Precision against recall", across="recall", up="precision")
+    figures = [f"<figure>{drawn}<figcaption>Average precision {shape.average_precision:.4f}</figcaption></figure>"]
+    if found.scores.min() >= 0 and found.scores.max() <= 1:
+        fit = calibration(found)
+        dots = list(zip(fit.confidence.tolist(), fit.accuracy.tolist(), strict=True))
+        across, up = "mean score of a span", "share of right spans"
+        drawn = charts.scatter(dots, fit.spans.tolist(), title="Calibration", across=across, up=up)
+        errors = f"Calibration error {fit.error:.4f}, Brier score {fit.brier:.4f}"
+        figures.append(f"<figure>{drawn}<figcaption>{errors}</figcaption></figure>")
+    text = (
+        "Precision and recall when spans below a score are dropped; and whether a score can be read as a probability."
+    )
+    return f'<h2>Confidence</h2><p>{text}</p><div class="figures">{"".join(figures)}</div>'
+
+
+def _mistakes(found: Sequence[Case], docs: Sequence[Document], *, with_text: bool) -> str:
+    wrong = [case for case in found if case.kind != "right"]
+    shown = wrong[:LISTED]
+    head = ["document", "what", "gold", "predicted", *(["context"] if with_text else [])]
+    rows = []
+    for case in shown:
+        cells = [str(case.document + 1), case.kind, _span(case.gold), _span(case.predicted)]
+        cells += [_context(docs[case.document].text, case)] if with_text else []
+        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    text = "Documents are numbered in the order of gold; offsets count characters from 0, the end is not included."
+    if with_text:
+        text += " In the context, gold is underlined and predicted has a ground."
+    if len(wrong) > len(shown):
+        text += f" The first {len(shown):,} of {len(wrong):,} are listed."
+    return f'<h2>Mistakes</h2><p>{text}</p><div class="mistakes">{_table(head, rows)}</div>' if wrong else ""
+
+
+def _span(span: Span | None) -> str:
+    return "–" if span is None else f"{escape(span.label)} <small>[{span.start}, {span.end})</small>"
+
+
+def _context(text: str, case: Case) -> str:
+    """The words around a mistake: gold underlined, predicted on a ground; both where they agree."""
+    spans = [span for span in (case.gold, case.predicted) if span is not None]
+    low, high = max(0, case.start - _CONTEXT), min(len(text), max(s.end for s in spans) + _CONTEXT)
+    cuts = sorted({low, high, *(edge for span in spans for edge in (span.start, span.end))})
+    parts = []
+    for a, b in pairwise(cuts):
+        inside = [
+            name
+            for name, span in (("g", case.gold), ("p", case.predicted))
+            if span is not None and span.start <= a < span.end
+        ]
+        words = escape(_visible(text[a:b]))
+        parts.append(f'<mark class="{" ".join(inside)}">{words}</mark>' if inside else words)
+    return f'<span class="text">{"…" if low else ""}{"".join(parts)}{"…" if high < len(text) else ""}</span>'
+
+
+def _visible(text: str) -> str:
+    """Control characters as pictures of them; HTML allows only line ends and tabs."""
+    return "".join(chr(0x2400 + ord(c)) if ord(c) < 32 and c not in "\n\t" else c for c in text)
+
+
+def _table(head: Iterable[str], rows: Iterable[str]) -> str:
+    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    return (
+        f'<div class="scroll"><table><thead><tr>{heads}</tr></thead>\n<tbody>{chr(10).join(rows)}</tbody></table></div>'
+    )

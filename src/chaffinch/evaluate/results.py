@@ -1,0 +1,234 @@
+"""What comes back from an evaluation: scores, tables of scores, reports and comparisons, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from chaffinch.evaluate.bootstrap import Difference, Interval, Intervals, Ranges
+from chaffinch.evaluate.counts import Counts, Floats, Ints, harmonic, rates
+from chaffinch.evaluate.tokens import Leakage
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Precision, recall and F1, the counts behind them, and intervals where they were asked for.
+
+    Precision with nothing predicted and recall with nothing to find are 0.0, as in seqeval (zero_division=0).
+    A macro score carries the counts of all labels together.
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    tp: int
+    fp: int
+    fn: int
+    gold: int
+    predicted: int
+    precision_interval: Interval | None = None
+    recall_interval: Interval | None = None
+    f1_interval: Interval | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain JSON values; an interval is a list of two numbers, or null."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The scores of one scheme. `labels` is empty where the scheme does not look at labels.
+
+    micro: over all counts together. macro: the plain mean of the labels' precision, recall and F1 (so macro F1 is
+    the mean of F1s); in the i2b2 tables, which average over documents, F1 of the mean precision and mean recall.
+    """
+
+    name: str
+    micro: Score
+    macro: Score
+    labels: Mapping[str, Score]
+    facts: Mapping[str, float] = field(default_factory=dict)
+
+    def rows(self) -> Iterator[tuple[str, Score]]:
+        """Every line of the table: labels, then micro and macro."""
+        yield from self.labels.items()
+        yield "micro", self.micro
+        if self.labels:
+            yield "macro", self.macro
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain JSON values."""
+        facts = {"facts": dict(self.facts)} if self.facts else {}
+        labels = {label: score.as_dict() for label, score in self.labels.items()}
+        return {"micro": self.micro.as_dict(), "macro": self.macro.as_dict(), "labels": labels} | facts
+
+    def __str__(self) -> str:
+        width = max([len(self.name), 5, *map(len, self.labels)])
+        cell = 21 if self.micro.f1_interval else 9
+        lines = [f"{self.name:{width}}  {'precision':>{cell}}  {'recall':>{cell}}  {'F1':>{cell}}    gold  predicted"]
+        for label, score in self.rows():
+            if label == "micro":
+                lines.append("-" * len(lines[0]))
+            cells = "  ".join(f"{text:>{cell}}" for text in score_cells(score))
+            lines.append(f"{label:{width}}  {cells}  {score.gold:6}  {score.predicted:9}")
+        lines += [f"{name}: {value:.4g}" for name, value in self.facts.items()]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything scored in one call; `print` shows it as text.
+
+    `missing` gold documents had no prediction (the official schemes leave them out, all others count them as
+    predicted empty); `extra` predicted ones had no gold and are not scored. `draws` is 0 without intervals.
+    `leakage` comes with the scheme "binary".
+    """
+
+    tables: tuple[Table, ...]
+    documents: int
+    missing: int = 0
+    extra: int = 0
+    draws: int = 0
+    level: float = 0.95
+    seed: int = 0
+    leakage: Leakage | None = None
+
+    @property
+    def micro(self) -> Score:
+        """The micro score of the first table."""
+        return self.tables[0].micro
+
+    @property
+    def macro(self) -> Score:
+        """The macro score of the first table."""
+        return self.tables[0].macro
+
+    @property
+    def labels(self) -> Mapping[str, Score]:
+        """The scores by label of the first table."""
+        return self.tables[0].labels
+
+    def __getitem__(self, name: str) -> Table:
+        for table in self.tables:
+            if table.name == name:
+                return table
+        raise KeyError(name)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values: a table under each scheme's name, and beside them the facts about the run."""
+        drawn = {"draws": self.draws, "level": self.level, "seed": self.seed} if self.draws else None
+        facts = {"documents": self.documents, "missing": self.missing, "extra": self.extra, "intervals": drawn}
+        leaks = {} if self.leakage is None else {"leakage": self.leakage.as_dict()}
+        return {table.name: table.as_dict() for table in self.tables} | facts | leaks
+
+    def __str__(self) -> str:
+        facts = f"documents: {self.documents}, missing documents: {self.missing}, extra documents: {self.extra}"
+        drawn = (
+            [f"intervals: {self.level:.0%}, {self.draws:,} draws of documents, seed {self.seed}"] if self.draws else []
+        )
+        leaks = [] if self.leakage is None else [str(self.leakage)]
+        return "\n\n".join([*map(str, self.tables), "\n".join([*leaks, facts, *drawn])])
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two systems on the same documents: `difference` is micro F1 of the first less that of the second.
+
+    `only_first` and `only_second` are the gold spans that just one of them has exactly right, place and label,
+    whatever the scheme; `both` and `neither` are the others.
+    """
+
+    scheme: str
+    first: Table
+    second: Table
+    difference: Difference
+    documents: int
+    only_first: int
+    only_second: int
+    both: int
+    neither: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain JSON values."""
+        plain = {name: getattr(self, name) for name in ("documents", "only_first", "only_second", "both", "neither")}
+        interval = self.difference.interval
+        return plain | {
+            "scheme": self.scheme,
+            "first": self.first.as_dict(),
+            "second": self.second.as_dict(),
+            "difference": self.difference.value,
+            "difference_interval": None if interval is None else list(interval),
+            "p": self.difference.p,
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{'':6}  {'precision':>21}  {'recall':>21}  {'F1 (micro)':>21}"]
+        for name, table in (("first", self.first), ("second", self.second)):
+            lines.append(f"{name:6}  " + "  ".join(f"{text:>21}" for text in score_cells(table.micro)))
+        span = self.difference.interval
+        between = "" if span is None else f" ({span[0]:+.3f} to {span[1]:+.3f})"
+        spans = f"{self.only_first} by the first only, {self.only_second} by the second only"
+        value, p = self.difference.value, self.difference.p
+        return "\n".join(
+            [
+                *lines,
+                f"{self.scheme} F1, first less second: {value:+.4f}{between}, p = {p:.3g}",
+                f"gold spans exactly right: {self.both} by both, {spans}, {self.neither} by neither",
+                f"documents: {self.documents}",
+            ]
+        )
+
+
+def score_cells(score: Score) -> tuple[str, str, str]:
+    """Precision, recall and F1 as text, each with its interval.
+
+    >>> score_cells(Score(0.5, 1.0, 2 / 3, 1, 1, 0, 1, 2, f1_interval=(0.25, 1.0)))
+    ('0.500', '1.000', '0.667 (0.250–1.000)')
+    """
+
+    def cell(value: float, interval: Interval | None) -> str:
+        return f"{value:.3f}" + ("" if interval is None else f" ({interval[0]:.3f}–{interval[1]:.3f})")
+
+    return (
+        cell(score.precision, score.precision_interval),
+        cell(score.recall, score.recall_interval),
+        cell(score.f1, score.f1_interval),
+    )
+
+
+def tabulate(name: str, counts: Counts, drawn: Intervals | None = None) -> Table:
+    """The table of a scheme's counts.
+
+    >>> from chaffinch.evaluate.counts import of_sets
+    >>> tabulate("strict", of_sets([({("A", 0), ("B", 1)}, {("A", 0)})])).macro.f1
+    0.5
+    """
+    totals = counts.values.sum(axis=0)  # (L, 3)
+    each, everything, sizes = rates(totals), totals.sum(axis=0), counts.sizes.sum(axis=0)
+    micro = _score(rates(everything), everything, sizes, None if drawn is None else drawn.micro)
+    macro = _score(_macro(counts, each), everything, sizes, None if drawn is None else drawn.macro)
+    labels = {
+        label: _score(each[i], totals[i], counts.sizes[i], None if drawn is None else drawn.labels[i])
+        for i, label in enumerate(counts.labels)
+        if label
+    }
+    return Table(name, micro, macro, labels, counts.facts)
+
+
+def _macro(counts: Counts, each: Floats) -> Floats:
+    if counts.macro == "documents":
+        each = rates(counts.values.sum(axis=1))
+    mean = np.asarray(each.mean(axis=0)) if len(each) else np.zeros(3)
+    if counts.macro == "documents":
+        mean[2] = harmonic(mean[0:1], mean[1:2])[0]
+    return mean
+
+
+def _score(rate: Floats, total: Ints, size: Ints, drawn: Ranges | None) -> Score:
+    precision, recall, f1 = rate.tolist()
+    tp, fp, fn = total.tolist()
+    gold, predicted = size.tolist()
+    return Score(precision, recall, f1, tp, fp, fn, gold, predicted, *(drawn or (None, None, None)))

@@ -1,0 +1,115 @@
+"""The exact kernels in log-space: slower, and right for any spread of potentials. Also the n best paths.
+
+T tokens, K states, M cells; n paths. The part holds one sequence or several; each call works on one of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from chaffinch.kernels._compiled import helper, kernel
+from chaffinch.kernels._plan import Layout
+from chaffinch.kernels.lattice import Floats, Ints
+
+
+@helper()
+def _log_sum(values: Floats) -> float:
+    """The log of the sum of exponentials; -inf for none."""
+    top = -np.inf
+    for value in values:
+        top = max(top, value)
+    if top == -np.inf:
+        return -np.inf
+    total = 0.0
+    for value in values:
+        total += math.exp(value - top)
+    return top + math.log(total)
+
+
+@kernel()
+def log_forward(layout: Layout, trans: Floats, emit: Floats, b: int, forward: Floats, room: Floats) -> int:
+    """The position where every path has died, or -1; fills the forward messages (M,) of sequence b.
+
+    `emit` has the start in the first token's cells; trans is (1, K, K), or one table into each token; room is (K,).
+    """
+    lo, hi = layout.bounds[b], layout.bounds[b + 1]
+    for n in range(lo, hi):
+        alive = False
+        before = layout.width[n - 1] if n > lo else 0
+        terms = room[:before]
+        for j in range(layout.width[n]):
+            value = emit[layout.at[n] + j]
+            if n > lo:
+                to = layout.pool[layout.first[n] + j]
+                table = trans[0 if len(trans) == 1 else n]
+                for i in range(before):
+                    terms[i] = forward[layout.at[n - 1] + i] + table[layout.pool[layout.first[n - 1] + i], to]
+                value += _log_sum(terms)
+            forward[layout.at[n] + j] = value
+            alive = alive or value > -np.inf
+        if not alive:
+            return int(n - lo)
+    return -1
+
+
+@kernel()
+def log_backward(layout: Layout, trans: Floats, emit: Floats, b: int, backward: Floats, room: Floats) -> None:
+    """Fills the backward messages (M,) of sequence b, whose last token's cells hold the end."""
+    lo, hi = layout.bounds[b], layout.bounds[b + 1]
+    for n in range(hi - 2, lo - 1, -1):
+        table = trans[0 if len(trans) == 1 else n + 1]
+        terms = room[: layout.width[n + 1]]
+        for i in range(layout.width[n]):
+            x = layout.pool[layout.first[n] + i]
+            for j in range(terms.size):
+                cell = layout.at[n + 1] + j
+                terms[j] = table[x, layout.pool[layout.first[n + 1] + j]] + emit[cell] + backward[cell]
+            backward[layout.at[n] + i] = _log_sum(terms)
+
+
+@helper()
+def _offer(value: float, i: int, rank: int, scores: Floats, sources: Ints) -> bool:
+    """Whether a candidate entered the ranking: scores (n,) falling, sources (n, 2) its state and rank before.
+
+    Of equal candidates the one offered first stays ahead.
+    """
+    n = scores.size
+    if not value > scores[n - 1]:
+        return False
+    k = n - 1
+    while k > 0 and value > scores[k - 1]:
+        scores[k] = scores[k - 1]
+        sources[k, 0], sources[k, 1] = sources[k - 1, 0], sources[k - 1, 1]
+        k -= 1
+    scores[k] = value
+    sources[k, 0] = i
+    sources[k, 1] = rank
+    return True
+
+
+@kernel()
+def rank_paths(layout: Layout, trans: Floats, emit: Floats, end: Floats, best: Floats, sources: Ints) -> None:
+    """Fills best (M+1, n) and sources (M+1, n, 2) of the part's one sequence; the last row ranks whole paths."""
+    T, M, n = len(layout.width), len(emit), best.shape[1]
+    best[:] = -np.inf
+    for t in range(T):
+        for j in range(layout.width[t]):
+            cell, to = layout.at[t] + j, layout.pool[layout.first[t] + j]
+            if t == 0:
+                best[cell, 0] = emit[cell]
+                continue
+            table = trans[0 if len(trans) == 1 else t]
+            for i in range(layout.width[t - 1]):
+                step = table[layout.pool[layout.first[t - 1] + i], to]
+                for rank in range(n):
+                    if not _offer(best[layout.at[t - 1] + i, rank] + step, i, rank, best[cell], sources[cell]):
+                        break
+            for rank in range(n):
+                best[cell, rank] += emit[cell]
+    for i in range(layout.width[T - 1]):
+        step = end[layout.pool[layout.first[T - 1] + i]]
+        for rank in range(n):
+            if not _offer(best[layout.at[T - 1] + i, rank] + step, i, rank, best[M], sources[M]):
+                break

@@ -1,0 +1,310 @@
+"""Forward-backward in scaled probabilities: compiled loops over positions and states.
+
+T tokens, K states, M cells, N tokens and B sequences of one part, R sequences abreast.
+
+Every exponential is of a potential minus its row's largest, and every message is brought to sum to 1. An allowed
+value below `TINY` is raised to it, so that an allowed value is never lost to underflow and a zero always means
+impossible. Raising adds paths' weight and takes none away: the true Z lies between Z (1 - excess) and Z, where
+`excess` is the posterior weight of every raised cell and step. A sequence whose excess passes `EXCESS` is handed
+to the exact log-space kernel. The products of three factors below stay within 1e-270 and 1e270.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from chaffinch.kernels._compiled import REORDER, helper, kernel
+from chaffinch.kernels._plan import Layout
+from chaffinch.kernels.lattice import Floats, Ints
+
+TINY = 1e-55  # the floor of emissions and messages
+TINY_STEP = 1e-50  # the floor of transitions
+LOG_TINY, LOG_TINY_STEP = math.log(TINY), math.log(TINY_STEP)
+EXCESS = 1e-10
+TODO, DONE, REDO = 0, 1, 2  # a status below 0 is minus the position where no path was left, minus 1
+
+LOG2_E, ROUND = 1 / math.log(2), 1.5 * 2.0**52  # adding ROUND leaves the nearest whole number in the low bits
+LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42fefa0000p-1"), float.fromhex("0x1.cf79abc9e3b3ap-40")
+
+
+class Scaled(NamedTuple):
+    """A part's potentials out of log-space."""
+
+    trans: Floats  # (1, K, K), or (N, K, K) leading into each token
+    back: Floats  # (K, K) the transpose of the one trans, else (0, 0)
+    floor: float  # TINY_STEP if some transition was raised, else 0
+    end: Floats  # (K,) still logs
+    shift: Floats  # (N,) what was subtracted from the logs at each token
+
+
+class Messages(NamedTuple):
+    """What the recursions leave behind; a pair marginal is forward * ratio * trans * weight of the next token."""
+
+    forward: Floats  # (M,)
+    weight: Floats  # (M,) emissions at first, then emission times backward message
+    ratio: Floats  # (N,) zero at the last token of a sequence
+    states: Floats  # (M,) marginals
+    log_z: Floats  # (B,)
+    status: Ints  # (B,)
+
+
+@helper()
+def _exp(x: float) -> float:
+    """e to a power between LOG_TINY and 0, to the last bit but one; unlike the library's it runs in vector lanes."""
+    shifted = x * LOG2_E + ROUND
+    whole = shifted - ROUND
+    r = x - whole * LN2_HIGH - whole * LN2_LOW
+    p = r * (1 / 479001600) + 1 / 39916800
+    p = p * r + 1 / 3628800
+    p = p * r + 1 / 362880
+    p = p * r + 1 / 40320
+    p = p * r + 1 / 5040
+    p = p * r + 1 / 720
+    p = p * r + 1 / 120
+    p = p * r + 1 / 24
+    p = p * r + 1 / 6
+    p = p * r + 0.5
+    p = p * r + 1.0
+    p = p * r + 1.0
+    exponent = np.int64((np.float64(shifted).view(np.int64) + 1023) << 52)
+    return float(p * np.int64(exponent).view(np.float64))
+
+
+@helper()
+def _exp_all(logs: Floats, at: int, size: int, lowest: float) -> float:
+    """The largest of some logs, which become exponentials of what they lack of it, none below e^lowest."""
+    row, top = logs[at : at + size], -np.inf
+    for j in range(row.size):
+        top = max(top, row[j])
+    low = top if top > -np.inf else 0.0
+    for j in range(row.size):
+        lack = row[j] - low
+        row[j] = _exp(max(lack, lowest)) if lack > -np.inf else 0.0
+    return top
+
+
+@kernel()
+def exp_tables(tables: Floats, shift: Floats) -> bool:
+    """Whether any entry was raised; tables (P, K, K) become exponentials, shift (P,) what was taken off."""
+    raised = False
+    size = tables.shape[1] * tables.shape[2]
+    flat = tables.reshape(-1)
+    for p in range(len(tables)):
+        shift[p] = _exp_all(flat, p * size, size, LOG_TINY_STEP)
+    for i in range(flat.size):
+        raised = raised or 0.0 < flat[i] <= TINY_STEP * 1.000001
+    return raised
+
+
+@kernel()
+def exp_emissions(layout: Layout, start: Floats, emit: Floats, shift: Floats) -> None:
+    """Emissions (M,) become exponentials, the first token's with the start; shift (N,) grows by what was taken off."""
+    pool, first, at = layout.pool, layout.first, layout.at
+    for b in range(len(layout.bounds) - 1):
+        lo, hi = layout.bounds[b], layout.bounds[b + 1]
+        for j in range(at[lo + 1] - at[lo] if lo < hi else 0):
+            emit[at[lo] + j] += start[pool[first[lo] + j]]
+    for n in range(len(first)):
+        shift[n] += _exp_all(emit, at[n], at[n + 1] - at[n], LOG_TINY)
+
+
+@helper(REORDER)
+def normalise(values: Floats, at: int, size: int) -> float:
+    """The sum of some values, which are divided by it; what is then allowed but tiny is raised."""
+    row, total = values[at : at + size], 0.0
+    for j in range(row.size):
+        total += row[j]
+    by = 1.0 / total if total > 0.0 else 0.0
+    for j in range(row.size):
+        value = row[j] * by
+        row[j] = TINY if 0.0 < value < TINY else value
+    return total
+
+
+@helper(REORDER)
+def _settle(messages: Messages, at: int, size: int) -> tuple[float, float]:
+    """The product of both messages, and the excess. `states` becomes marginals, `weight` gains it as a factor."""
+    forward, weight = messages.forward[at : at + size], messages.weight[at : at + size]
+    states, total, excess = messages.states[at : at + size], 0.0, 0.0
+    for j in range(forward.size):
+        ahead, emit, back = forward[j], weight[j], states[j]
+        both = ahead * back
+        least = ahead if ahead < back else back
+        least = least if least < emit else emit
+        total += both
+        excess += both if least <= TINY * 1.000001 else 0.0
+        weight[j] = emit * back
+        states[j] = both
+    by = 1.0 / total if total > 0.0 else 0.0
+    for j in range(states.size):
+        states[j] *= by
+    return total, excess * by
+
+
+@helper(REORDER)
+def _sum(values: Floats, at: int, size: int) -> float:
+    row, total = values[at : at + size], 0.0
+    for j in range(row.size):
+        total += row[j]
+    return total
+
+
+@helper(REORDER)
+def _dot(one: Floats, other: Floats) -> float:
+    total = 0.0
+    for j in range(one.size):
+        total += one[j] * other[j]
+    return total
+
+
+@helper()
+def push(source: Floats, rows: Ints, table: Floats, columns: Ints, out: Floats) -> None:
+    """out[j] = sum over i of source[i] * table[rows[i], columns[j]]."""
+    I, J = rows.size, columns.size
+    out[:] = 0.0
+    if J and columns[J - 1] - columns[0] + 1 == J:
+        c, i = columns[0], 0
+        while i + 4 <= I:
+            a, b, c_, d = source[i], source[i + 1], source[i + 2], source[i + 3]
+            ra, rb = table[rows[i], c : c + J], table[rows[i + 1], c : c + J]
+            rc, rd = table[rows[i + 2], c : c + J], table[rows[i + 3], c : c + J]
+            for j in range(J):
+                out[j] = out[j] + a * ra[j] + b * rb[j] + c_ * rc[j] + d * rd[j]
+            i += 4
+        for k in range(i, I):
+            row = table[rows[k], c : c + J]
+            for j in range(J):
+                out[j] += source[k] * row[j]
+    else:
+        for i in range(I):
+            for j in range(J):
+                out[j] += source[i] * table[rows[i], columns[j]]
+
+
+@helper()
+def _pull(source: Floats, columns: Ints, table: Floats, rows: Ints, out: Floats) -> None:
+    """out[i] = sum over j of table[rows[i], columns[j]] * source[j]."""
+    J = columns.size
+    near = J > 0 and columns[J - 1] - columns[0] + 1 == J
+    for i in range(rows.size):
+        if near:
+            out[i] = _dot(table[rows[i], columns[0] : columns[0] + J], source)
+        else:
+            out[i] = 0.0
+            for j in range(J):
+                out[i] += table[rows[i], columns[j]] * source[j]
+
+
+@helper()
+def _forward_one(layout: Layout, scaled: Scaled, messages: Messages, b: int) -> None:
+    """Fills the forward messages of sequence b and starts its log Z; notes where it dies."""
+    shared = len(scaled.back) > 0
+    product = 1.0
+    lo, hi = layout.bounds[b], layout.bounds[b + 1]
+    for n in range(lo, hi):
+        row, emit = messages.forward[layout.at[n] : layout.at[n + 1]], messages.weight[layout.at[n] : layout.at[n + 1]]
+        if n == lo:
+            for j in range(row.size):
+                row[j] = emit[j]
+        else:
+            before = layout.pool[layout.first[n - 1] : layout.first[n - 1] + layout.width[n - 1]]
+            here = layout.pool[layout.first[n] : layout.first[n] + layout.width[n]]
+            source = messages.forward[layout.at[n - 1] : layout.at[n]]
+            push(source, before, scaled.trans[0 if shared else n], here, row)
+            for j in range(row.size):
+                row[j] *= emit[j]
+        total = normalise(messages.forward, layout.at[n], layout.width[n])
+        if total == 0.0:
+            messages.status[b] = lo - n - 1
+            return
+        messages.log_z[b] += scaled.shift[n]
+        product *= total
+        if not 1e-100 < product < 1e100:
+            messages.log_z[b] += math.log(product)
+            product = 1.0
+    messages.log_z[b] += math.log(product)
+
+
+@helper()
+def backward_token(layout: Layout, scaled: Scaled, messages: Messages, b: int, n: int) -> float:
+    """The excess at token n, where `states` holds the raw backward message and gets the marginals."""
+    at, size = layout.at[n], layout.width[n]
+    scale = normalise(messages.states, at, size)
+    total, excess = _settle(messages, at, size)
+    if n + 1 < layout.bounds[b + 1]:
+        messages.ratio[n] = 1.0 / (scale * total) if scale * total > 0.0 else 0.0
+        if scaled.floor > 0.0:
+            following = _sum(messages.weight, layout.at[n + 1], layout.width[n + 1])
+            excess += scaled.floor * following * messages.ratio[n]
+    elif scale * total > 0.0:
+        messages.log_z[b] += math.log(scale * total)
+    else:
+        messages.status[b] = layout.bounds[b] - layout.bounds[b + 1] - 1
+    return excess
+
+
+@helper()
+def end_sequence(layout: Layout, scaled: Scaled, messages: Messages, b: int) -> None:
+    """Puts the end potentials of the last token's states where its backward message belongs."""
+    n = layout.bounds[b + 1] - 1
+    for j in range(layout.width[n]):
+        messages.states[layout.at[n] + j] = scaled.end[layout.pool[layout.first[n] + j]]
+    messages.log_z[b] += _exp_all(messages.states, layout.at[n], layout.width[n], LOG_TINY)
+
+
+@helper()
+def close_sequence(layout: Layout, messages: Messages, b: int, excess: float) -> None:
+    """Accepts the sequence, or hands it to the log-space kernel and withdraws its pairs."""
+    if messages.status[b] == TODO:
+        messages.status[b] = DONE if excess <= EXCESS else REDO
+    if messages.status[b] != DONE:
+        messages.ratio[layout.bounds[b] : layout.bounds[b + 1]] = 0.0
+
+
+@kernel()
+def run_each(layout: Layout, scaled: Scaled, messages: Messages) -> None:
+    """Fills the messages, one sequence after another: few states, lists, or a table per token."""
+    shared = len(scaled.back) > 0
+    for b in range(len(layout.bounds) - 1):
+        lo, hi = layout.bounds[b], layout.bounds[b + 1]
+        excess = 0.0
+        if lo < hi:
+            _forward_one(layout, scaled, messages, b)
+        if lo < hi and messages.status[b] == TODO:
+            end_sequence(layout, scaled, messages, b)
+            excess += backward_token(layout, scaled, messages, b, hi - 1)
+            for n in range(hi - 2, lo - 1, -1):
+                here = layout.pool[layout.first[n] : layout.first[n] + layout.width[n]]
+                after = layout.pool[layout.first[n + 1] : layout.first[n + 1] + layout.width[n + 1]]
+                source = messages.weight[layout.at[n + 1] : layout.at[n + 2]]
+                row = messages.states[layout.at[n] : layout.at[n + 1]]
+                if shared:
+                    push(source, after, scaled.back, here, row)
+                else:
+                    _pull(source, after, scaled.trans[n + 1], here, row)
+                excess += backward_token(layout, scaled, messages, b, n)
+        close_sequence(layout, messages, b, excess)
+
+
+@kernel()
+def add_pairs(layout: Layout, messages: Messages, where: Ints, pairs: Floats) -> None:
+    """Adds forward * ratio * weight of each step into token n to pairs[where[n]] (K, K), the table still missing."""
+    for b in range(len(layout.bounds) - 1):
+        for n in range(layout.bounds[b] + 1, layout.bounds[b + 1]):
+            ratio, table, J = messages.ratio[n - 1], pairs[where[n]], layout.width[n]
+            weight = messages.weight[layout.at[n] : layout.at[n + 1]]
+            columns = layout.pool[layout.first[n] : layout.first[n] + J]
+            near = J > 0 and columns[J - 1] - columns[0] + 1 == J
+            for i in range(layout.width[n - 1] if ratio > 0.0 else 0):
+                factor = messages.forward[layout.at[n - 1] + i] * ratio
+                line = table[layout.pool[layout.first[n - 1] + i]]
+                if near:
+                    part = line[columns[0] : columns[0] + J]
+                    for j in range(J):
+                        part[j] += factor * weight[j]
+                else:
+                    for j in range(J):
+                        line[columns[j]] += factor * weight[j]

@@ -1,0 +1,62 @@
+"""Pair marginals summed by tag, position by position, without ever holding state pairs.
+
+K states, S tags, M cells, N tokens of one part. Per step: K squared products, as in one forward step, and S K more.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from chaffinch.kernels._compiled import REORDER, helper, kernel
+from chaffinch.kernels._plan import Layout
+from chaffinch.kernels._scaled import Messages, push
+from chaffinch.kernels.lattice import Floats, Ints
+
+
+class Runs(NamedTuple):
+    """How tags lie among states."""
+
+    tags: Ints  # (K,) of each state
+    stop: Ints  # (K,) the next higher state that has another tag
+    line: Floats  # (K,) room to work in
+
+
+@helper(REORDER)
+def _collect(rows: Floats, weight: Floats, columns: Ints, tags: Ints, stop: Ints, out: Floats) -> None:
+    """Adds rows[j] * weight[j] to out[tag of columns[j]], a run of one tag at a time where columns are neighbours."""
+    J = columns.size
+    near = J > 0 and columns[J - 1] - columns[0] + 1 == J
+    j = 0
+    while j < J:
+        after = min(J, stop[columns[j]] - columns[0]) if near else j + 1
+        total = 0.0
+        for k in range(j, after):
+            total += rows[k] * weight[k]
+        out[tags[columns[j]]] += total
+        j = after
+
+
+@kernel()
+def tag_pairs(layout: Layout, messages: Messages, tables: Floats, runs: Runs, out: Floats) -> None:
+    """Adds to out (N, S, S) the pair marginals of each step into token n, by tag."""
+    tags, stop, line = runs.tags, runs.stop, runs.line
+    for b in range(len(layout.bounds) - 1):
+        for n in range(layout.bounds[b] + 1, layout.bounds[b + 1]):
+            ratio, I, J = messages.ratio[n - 1], layout.width[n - 1], layout.width[n]
+            if ratio == 0.0:
+                continue
+            table = tables[0 if len(tables) == 1 else n]
+            before = layout.pool[layout.first[n - 1] : layout.first[n - 1] + I]
+            here = layout.pool[layout.first[n] : layout.first[n] + J]
+            source = messages.forward[layout.at[n - 1] : layout.at[n]]
+            weight = messages.weight[layout.at[n] : layout.at[n + 1]]
+            i = 0
+            while i < I:
+                after = i + 1
+                while after < I and before[after] < stop[before[i]]:
+                    after += 1
+                push(source[i:after], before[i:after], table, here, line[:J])
+                for j in range(J):
+                    line[j] *= ratio
+                _collect(line[:J], weight, here, tags, stop, out[n, tags[before[i]]])
+                i = after

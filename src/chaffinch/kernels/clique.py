@@ -1,0 +1,280 @@
+"""Inference for a fully connected set of repeated tokens (METHODS 4): beliefs, and the best joint labelling.
+
+m occurrences, C candidate labels, Y = C^m labellings. The score of a labelling y is
+sum_o unary[o, y_o] + sum_{o<p} pairwise[y_o, y_p] / (m - 1); the factor 1/(m - 1) is applied here, not by the caller.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from chaffinch.errors import ConfigError, DataError, InfeasibleError
+from chaffinch.kernels.lattice import Floats, Ints, _potentials
+
+ENUMERATE = 20_000  # labellings listed at most
+COUNT_CELLS = 1 << 24  # cells of the table over label counts at most
+ROUNDS = 20  # of mean field
+GAIN = 1e-12  # a change that improves the score by less is none
+
+Reduce = Callable[[Floats, Floats], Floats]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clique:
+    """The potentials of one set of repeated tokens; `-inf` forbids a label or a pair.
+
+    >>> Clique(np.zeros((3, 2)), np.eye(2)).score(np.array([0, 0, 1]))
+    0.5
+    """
+
+    unary: Floats  # (m, C)
+    pairwise: Floats  # (C, C) symmetric; or (m, m, C, C) with pairwise[o, p, a, b] = pairwise[p, o, b, a]
+
+    def __post_init__(self) -> None:
+        for name in ("unary", "pairwise"):
+            object.__setattr__(self, name, _potentials(name, getattr(self, name)))
+        if self.unary.ndim != 2 or 0 in self.unary.shape:
+            raise DataError(f"unary must be (occurrences, labels), none of them 0, got {self.unary.shape}")
+        m, C = self.unary.shape
+        if self.pairwise.shape not in ((C, C), (m, m, C, C)):
+            raise DataError(f"pairwise must be {(C, C)} or {(m, m, C, C)}, got {self.pairwise.shape}")
+        if not _symmetric(self.pairwise):
+            raise DataError("pairwise must be symmetric: the same pair scores the same from either side")
+        if (self.unary.max(axis=1) == -np.inf).any():
+            o = int(np.argmax(self.unary.max(axis=1) == -np.inf))
+            raise InfeasibleError(f"occurrence {o} has no possible label; allow at least one")
+
+    @property
+    def edges(self) -> Floats:
+        """(m, m, C, C) the pairwise part with its factor, zero on the diagonal."""
+        m, C = self.unary.shape
+        full = np.broadcast_to(self.pairwise, (m, m, C, C)) / max(m - 1, 1)
+        full[np.arange(m), np.arange(m)] = 0.0
+        return full
+
+    def score(self, labels: Ints) -> float:
+        """The score of one labelling (m,)."""
+        return float(_scores(self, np.asarray(labels)[None])[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beliefs:
+    """How likely each label is for each occurrence."""
+
+    log_z: float  # a lower bound where `exact` is false
+    labels: Floats  # (m, C)
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labelling:
+    """The best joint labelling found."""
+
+    score: float
+    labels: Ints  # (m,)
+    exact: bool
+
+
+def beliefs(clique: Clique) -> Beliefs:
+    """The marginals (m, C): exact by listing or by label counts where either is affordable, else mean field.
+
+    >>> beliefs(Clique(np.zeros((2, 2)), np.array([[0., -np.inf], [-np.inf, 0.]]))).labels.tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
+    listed = _listed(clique)
+    if listed is not None:
+        scores = _scores(clique, listed)
+        log_z = _feasible(float(np.logaddexp.reduce(scores)))
+        weights = np.exp(scores - log_z)
+        C = clique.unary.shape[1]
+        return Beliefs(log_z, np.stack([weights @ (listed == label) for label in range(C)], axis=1), exact=True)
+    if _countable(clique):
+        return _count_beliefs(clique)
+    return _mean_field(clique)
+
+
+def best_labels(clique: Clique) -> Labelling:
+    """The best joint labelling (m,): exact where affordable, else mean field and then single improving changes.
+
+    >>> sure, unsure = [0., 5.], [0., -1.]
+    >>> best_labels(Clique(np.array([sure, unsure]), 4 * np.eye(2))).labels.tolist()
+    [1, 1]
+    """
+    listed = _listed(clique)
+    if listed is not None:
+        scores = _scores(clique, listed)
+        best = int(np.argmax(scores))
+        return Labelling(_feasible(float(scores[best])), listed[best], exact=True)
+    if _countable(clique):
+        return _count_labels(clique)
+    return _climb(clique, np.argmax(_mean_field(clique).labels, axis=1))
+
+
+def loopy_beliefs(clique: Clique, *, damping: float = 0.5, rounds: int = 50) -> Beliefs:
+    """The marginals (m, C) by damped loopy belief propagation, an approximation; log_z is Bethe's.
+
+    >>> clique = Clique(np.array([[0., 1.], [0., 0.]]), np.eye(2))
+    >>> bool(np.allclose(loopy_beliefs(clique).labels, beliefs(clique).labels))
+    True
+    """
+    if not 0.0 <= damping < 1.0 or rounds < 1:
+        raise ConfigError(f"damping must be in [0, 1) and rounds at least 1, got {damping} and {rounds}")
+    m, C = clique.unary.shape
+    edges = clique.edges
+    messages = np.zeros((m, m, C))  # from o to p about p's label
+    for _ in range(rounds):
+        new = np.logaddexp.reduce(_cavity(clique, messages)[..., None] + edges, axis=2)
+        top = new.max(axis=2, keepdims=True)
+        _feasible(float(top.min()))
+        with np.errstate(divide="ignore"):
+            messages = np.log((1 - damping) * np.exp(new - top) + damping * np.exp(messages))
+        messages[np.arange(m), np.arange(m)] = 0.0
+    cavity, total = _cavity(clique, messages), clique.unary + messages.sum(axis=0)
+    single = np.logaddexp.reduce(total, axis=1)
+    _feasible(float(single.min()))
+    pairs = np.logaddexp.reduce(cavity[..., None] + cavity.transpose(1, 0, 2)[:, :, None] + edges, axis=(2, 3))
+    between = (pairs - single[:, None] - single)[np.triu_indices(m, 1)].sum()
+    return Beliefs(float(single.sum() + between), np.exp(total - single[:, None]), exact=m <= 2)
+
+
+def _cavity(clique: Clique, messages: Floats) -> Floats:
+    """(m, m, C) what o has heard from all but p; sums from both sides, as taking -inf away again is no number."""
+    below, above = np.zeros_like(messages), np.zeros_like(messages)
+    below[1:] = np.cumsum(messages[:-1], axis=0)
+    above[:-1] = np.cumsum(messages[:0:-1], axis=0)[::-1]
+    return (clique.unary + below + above).transpose(1, 0, 2)
+
+
+def _feasible(log_value: float) -> float:
+    if log_value == -np.inf:
+        raise InfeasibleError("the repeated tokens have no possible joint labelling; allow more labels or pairs")
+    return log_value
+
+
+def _symmetric(pairwise: Floats) -> bool:
+    if pairwise.ndim == 2:
+        return np.array_equal(pairwise, pairwise.T)
+    off = ~np.eye(len(pairwise), dtype=np.bool_)
+    return np.array_equal(pairwise[off], pairwise.transpose(1, 0, 3, 2)[off])
+
+
+def _listed(clique: Clique) -> Ints | None:
+    """(Y, m) every labelling, the last occurrence changing fastest; None if there are too many."""
+    m, C = clique.unary.shape
+    if m * np.log(C) > np.log(ENUMERATE) + 1e-9:
+        return None
+    return np.indices((C,) * m).reshape(m, -1).T if m <= 32 else np.zeros((1, m), np.int64)
+
+
+def _scores(clique: Clique, labellings: Ints) -> Floats:
+    """(Y,) the score of each labelling (Y, m)."""
+    m = len(clique.unary)
+    scores = clique.unary[np.arange(m), labellings].sum(axis=1)
+    edges = clique.edges
+    for o, p in itertools.combinations(range(m), 2):
+        scores += edges[o, p, labellings[:, o], labellings[:, p]]
+    return np.asarray(scores)
+
+
+def _countable(clique: Clique) -> bool:
+    m, C = clique.unary.shape
+    return clique.pairwise.ndim == 2 and C * np.log(m + 1) <= np.log(COUNT_CELLS)
+
+
+def _shifted(table: Floats, label: int) -> Floats:
+    """The table at one more of the label; the last label is not counted, as the others leave it no choice."""
+    if label == table.ndim:
+        return table
+    moved = np.full_like(table, -np.inf)
+    front: tuple[slice, ...] = (slice(None),) * label
+    moved[(*front, slice(None, -1))] = table[(*front, slice(1, None))]
+    return moved
+
+
+def _count_tables(clique: Clique, reduce: Reduce) -> list[Floats]:
+    """Table i holds the best or summed score of occurrences i to m, given the label counts before i."""
+    m, C = clique.unary.shape
+    counts = np.indices((m + 1,) * (C - 1))
+    counts = np.concatenate([counts, m - counts.sum(axis=0, keepdims=True)])
+    table = np.zeros(counts.shape[1:])
+    for a, b in itertools.combinations_with_replacement(range(C), 2):
+        pairs = counts[a] * (counts[a] - 1) / 2 if a == b else counts[a] * counts[b]
+        worth = clique.pairwise[a, b] / max(m - 1, 1)
+        table += np.multiply(pairs, worth, out=np.zeros_like(table), where=pairs > 0)
+    tables = [np.where(counts[-1] >= 0, table, -np.inf)]
+    for unary in clique.unary[::-1]:
+        grown = np.full_like(table, -np.inf)
+        for label in range(C):
+            grown = reduce(grown, unary[label] + _shifted(tables[0], label))
+        tables.insert(0, grown)
+    return tables
+
+
+def _count_beliefs(clique: Clique) -> Beliefs:
+    m, C = clique.unary.shape
+    tables = _count_tables(clique, np.logaddexp)
+    zero = (0,) * (C - 1)
+    log_z = _feasible(float(tables[0][zero]))
+    labels = np.zeros((m, C))
+    before = np.full_like(tables[0], -np.inf)
+    before[zero] = 0.0
+    flip = (slice(None, None, -1),) * (C - 1)
+    for o in range(m):
+        grown = np.full_like(before, -np.inf)
+        for label in range(C):
+            joint = before + clique.unary[o, label] + _shifted(tables[o + 1], label)
+            labels[o, label] = np.exp(np.logaddexp.reduce(joint, axis=None) - log_z)
+            taken = before + clique.unary[o, label]
+            grown = np.logaddexp(grown, _shifted(taken[flip], label)[flip])
+        before = grown
+    return Beliefs(log_z, labels, exact=True)
+
+
+def _count_labels(clique: Clique) -> Labelling:
+    m, C = clique.unary.shape
+    tables = _count_tables(clique, np.maximum)
+    counts, labels = np.zeros(C, np.int64), np.zeros(m, np.int64)
+    score = _feasible(float(tables[0][(0,) * (C - 1)]))
+    for o in range(m):
+        after = counts + np.eye(C, dtype=np.int64)
+        worth = [clique.unary[o, label] + tables[o + 1][tuple(after[label, :-1])] for label in range(C)]
+        labels[o] = int(np.argmax(worth))
+        counts = after[labels[o]]
+    return Labelling(score, labels, exact=True)
+
+
+def _field(clique: Clique, q: Floats) -> Floats:
+    """(m, C) what the others' labels, distributed as q (m, C), add to each label's score."""
+    if not np.isfinite(clique.pairwise).all():
+        raise DataError(f"{len(q)} occurrences are too many for impossible pairs; use finite pairwise potentials")
+    if clique.pairwise.ndim == 2:
+        return np.asarray((q.sum(axis=0) - q) @ clique.pairwise / max(len(q) - 1, 1))
+    return np.asarray(np.einsum("pb,opab->oa", q, clique.edges))
+
+
+def _mean_field(clique: Clique) -> Beliefs:
+    """Mean field from the unary part; every occurrence moves half-way at once, so that their order cannot matter."""
+    q = np.exp(clique.unary - np.logaddexp.reduce(clique.unary, axis=1, keepdims=True))
+    for _ in range(ROUNDS):
+        scores = clique.unary + _field(clique, q)
+        q = (q + np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))) / 2
+    some = q > 0
+    inner = np.where(some, clique.unary, 0.0) + _field(clique, q) / 2 - np.log(np.where(some, q, 1.0))
+    return Beliefs(float((q * inner).sum()), q, exact=False)
+
+
+def _climb(clique: Clique, labels: Ints) -> Labelling:
+    """Iterated conditional modes: the single change that gains most, until none gains."""
+    m, C = clique.unary.shape
+    labels = labels.copy()
+    while True:
+        scores = clique.unary + _field(clique, np.eye(C)[labels])
+        gains = scores - scores[np.arange(m), labels][:, None]
+        o, label = divmod(int(np.argmax(gains)), C)
+        if gains[o, label] <= GAIN:
+            return Labelling(clique.score(labels), labels, exact=False)
+        labels[o] = label

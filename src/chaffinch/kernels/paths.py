@@ -1,0 +1,135 @@
+"""Single paths of a chain: the best, the n best, and paths drawn from the posterior.
+
+T tokens, K states; B sequences of N tokens in a batch; M cells.
+"""
+
+from __future__ import annotations
+
+from typing import overload
+
+import numpy as np
+
+from chaffinch.errors import ConfigError
+from chaffinch.kernels._plan import Part, as_batch, fail, parts, writable
+from chaffinch.kernels.lattice import Batch, Floats, Ints, Lattice, Path
+
+
+@overload
+def viterbi(lattice: Lattice) -> Path[float]: ...
+@overload
+def viterbi(lattice: Batch) -> Path[Floats]: ...
+def viterbi(lattice: Lattice | Batch) -> Path[float] | Path[Floats]:
+    """The best path and its score; of equal predecessors the lowest state wins.
+
+    >>> lattice = Lattice(np.zeros(2), np.array([[0., -2.], [-2., 0.]]), np.array([[0., 1.], [.5, 0.]]), np.zeros(2))
+    >>> path = viterbi(lattice)
+    >>> path.score, path.states.tolist()
+    (1.0, [1, 1])
+    """
+    from chaffinch.kernels import _best
+    from chaffinch.kernels._abreast import desk_for
+    from chaffinch.kernels._micro import in_panels
+    from chaffinch.kernels._solve import ROWS
+
+    batch, many, K = as_batch(lattice), isinstance(lattice, Batch), len(lattice.start)
+    states, score = np.zeros(batch.bounds[-1], np.int64), np.zeros(len(batch))
+    one = batch.trans.ndim == 2
+    start, end = writable(batch.start), writable(batch.end)
+    back = np.ascontiguousarray(batch.trans.T) if one else np.zeros((0, 0))
+    panels = in_panels(batch.trans, -np.inf) if one else np.zeros((0, 0, 0))
+    for part in parts(batch, step_cells=0 if one else K * K):
+        trans = writable(batch.trans[None] if one else batch.trans[part.tokens])
+        found = _best.Found(np.empty(len(part.emit)), np.zeros(len(part.layout.width), np.int64), np.zeros(part.size))
+        sums = _best.Sums(start, trans, back, writable(part.emit), end)
+        if part.dense and one:
+            _best.best_abreast(part.layout, sums, panels, found, desk_for(ROWS, len(panels)))
+        else:
+            _best.best_each(part.layout, sums, found)
+        _check(batch, part, found.score, many=many)
+        states[part.tokens], score[part.sequences] = found.states, found.score
+    return Path(score, states) if many else Path(float(score[0]), states)
+
+
+def best_paths(lattice: Lattice, n: int) -> list[Path[float]]:
+    """The n best paths, best first; fewer when fewer are possible.
+
+    >>> lattice = Lattice(np.zeros(2), np.zeros((2, 2)), np.array([[0., 1.], [.5, 0.]]), np.zeros(2))
+    >>> [(path.score, path.states.tolist()) for path in best_paths(lattice, 2)]
+    [(1.5, [1, 0]), (1.0, [1, 1])]
+    """
+    from chaffinch.kernels import _logs
+
+    if n < 1:
+        raise ConfigError(f"n must be at least 1, got {n}")
+    T = len(lattice)
+    if T == 0:
+        return [Path(0.0, np.zeros(0, np.int64))]
+    part, trans, emit = _alone(lattice)
+    best, sources = np.empty((len(emit) + 1, n)), np.zeros((len(emit) + 1, n, 2), np.int64)
+    _logs.rank_paths(part.layout, trans, emit, writable(lattice.end), best, sources)
+    if best[-1, 0] == -np.inf:
+        viterbi(lattice)  # says where it died
+    found = []
+    for rank in range(int(np.count_nonzero(best[-1] > -np.inf))):
+        states, cell, place = np.zeros(T, np.int64), len(emit), rank
+        for t in range(T - 1, -1, -1):
+            i, place = sources[cell, place]
+            cell = int(part.layout.at[t] + i)
+            states[t] = part.layout.pool[part.layout.first[t] + i]
+        found.append(Path(float(best[-1, rank]), states))
+    return found
+
+
+def sample(lattice: Lattice, rng: np.random.Generator, n: int) -> Ints:
+    """(n, T) paths drawn from the posterior, independently.
+
+    >>> lattice = Lattice(np.array([0., -np.inf]), np.zeros((2, 2)), np.zeros((3, 2)), np.zeros(2))
+    >>> sample(lattice, np.random.default_rng(0), 5)[:, 0].tolist()
+    [0, 0, 0, 0, 0]
+    """
+    from chaffinch.kernels import _logs
+
+    if n < 0:
+        raise ConfigError(f"n must be at least 0, got {n}")
+    T = len(lattice)
+    paths = np.zeros((n, T), np.int64)
+    if T == 0:
+        return paths
+    part, trans, emit = _alone(lattice)
+    lay, forward = part.layout, np.full(len(emit), -np.inf)
+    died = _logs.log_forward(lay, trans, emit, 0, forward, np.zeros(len(lattice.end)))
+    if died >= 0:
+        fail(-died - 1, 0, T, many=False)
+    step = np.broadcast_to(lattice.end, (1, len(lattice.end)))
+    for t in range(T - 1, -1, -1):
+        here = lay.pool[lay.first[t] : lay.first[t] + lay.width[t]]
+        weights = forward[lay.at[t] : lay.at[t + 1]] + step[:, here]
+        if not np.isfinite(weights.max(axis=1)).all():
+            fail(-T - 1, 0, T, many=False)
+        share = np.cumsum(np.exp(weights - weights.max(axis=1, keepdims=True)), axis=1)
+        drawn = (share <= rng.random(n)[:, None] * share[:, -1:]).sum(axis=1)
+        paths[:, t] = here[np.minimum(drawn, len(here) - 1)]
+        step = trans[0 if len(trans) == 1 else t][:, paths[:, t]].T
+    return paths
+
+
+def _alone(lattice: Lattice) -> tuple[Part, Floats, Floats]:
+    """The lattice as the one part of a batch of one; its transitions; its emissions with the start in them."""
+    batch = as_batch(lattice)
+    trans = writable(batch.trans[None] if batch.trans.ndim == 2 else batch.trans)
+    part = next(parts(batch, step_cells=0))
+    emit, first = part.emit.copy(), part.layout.pool[part.layout.first[0] :][: part.layout.width[0]]
+    emit[: part.layout.width[0]] += batch.start[first]
+    return part, trans, emit
+
+
+def _check(batch: Batch, part: Part, scores: Floats, *, many: bool) -> None:
+    for b in np.flatnonzero(scores == -np.inf):
+        sequence = int(np.arange(len(batch))[part.sequences][b])
+        from chaffinch.kernels._logs import log_forward
+
+        alone = batch[sequence]
+        if len(alone):
+            one, trans, emit = _alone(alone)
+            died = log_forward(one.layout, trans, emit, 0, np.full(len(emit), -np.inf), np.zeros(len(batch.end)))
+            fail(-(died if died >= 0 else len(alone)) - 1, sequence, len(alone), many=many)

@@ -1,0 +1,102 @@
+"""BioC JSON: one file with a collection, as PMC, PubTator and the bioc library write it; `bioc` says what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from chaffinch.errors import DataError
+from chaffinch.text.document import Document
+from chaffinch.text.formats.base import Entry, Reading, Writing
+from chaffinch.text.formats.bioc import to_document, to_record
+
+_HEADER = b'{"bioctype":"BioCCollection","source":"","date":"","key":"","version":"1.0","infons":{},"documents":['
+
+
+@dataclass(frozen=True, slots=True)
+class BiocJson:
+    """The format itself."""
+
+    name: str = "bioc-json"
+    about: str = "BioC JSON: a collection of documents with passages, annotations and relations"
+    folder: bool = False
+    suffixes: tuple[str, ...] = (".json", ".jsonl")
+
+    def recognises(self, entry: Entry, head: bytes) -> bool:
+        """JSON with passages, or a collection that starts with its infons."""
+        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        return start.startswith((b"{", b"[")) and (
+            b'"passages"' in head or (b'"documents"' in head and b'"infons"' in head)
+        )
+
+    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+        """The documents of each file: of a collection, a list of collections or documents, or one on each line."""
+        for file in files:
+            for number, (line, record) in enumerate(_records(file), start=1):
+                try:
+                    yield to_document(record, how)
+                except DataError as error:
+                    error.message = f"document {number}: {error.message}"
+                    raise error.at(file.where, line) from None
+
+    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
+        """One collection, one line for each document."""
+        count = 0
+        with target.open("wb") as stream:
+            stream.write(_HEADER)
+            for count, doc in enumerate(documents, start=1):
+                record = {"bioctype": "BioCDocument"} | to_record(doc, how, keeps=_keeps)
+                stream.write((b",\n" if count > 1 else b"\n") + msgspec.json.encode(record))
+            stream.write(b"\n]}\n")
+        return count
+
+
+def _keeps(value: object) -> bool:
+    """Whether a value comes back from JSON as it is."""
+    try:
+        back: object = msgspec.json.decode(msgspec.json.encode(value))
+    except (TypeError, msgspec.MsgspecError, OverflowError, RecursionError):
+        return False
+    return value is not None and type(back) is type(value) and back == value
+
+
+def _records(file: Entry) -> Iterator[tuple[int | None, dict[str, Any]]]:
+    try:
+        content = msgspec.json.decode(file.content().removeprefix(b"\xef\xbb\xbf"))
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        yield from _record_lines(file)
+        return
+    parts = content if isinstance(content, list) else [content]
+    for record in (record for part in parts for record in _documents(part)):
+        if not isinstance(record, dict) or "passages" not in record:
+            raise DataError('holds something other than documents with "passages"', path=file.where)
+        yield None, record
+
+
+def _documents(part: Any) -> list[Any]:
+    """The documents of a collection, of an object that holds one list (as PubTator 3 answers), or the one it is."""
+    if isinstance(part, dict) and "passages" not in part:
+        lists = [part["documents"]] if "documents" in part else list(part.values())
+        if len(lists) == 1 and isinstance(lists[0], list):
+            return lists[0]
+    return [part]
+
+
+def _record_lines(file: Entry) -> Iterator[tuple[int, dict[str, Any]]]:
+    """One document on each line, as the bioc library streams them."""
+    for number, line in file.lines():
+        if line.strip():
+            try:
+                record = msgspec.json.decode(line)
+            except (msgspec.DecodeError, UnicodeError, RecursionError):
+                raise DataError("is not valid JSON; check it with: jq . FILE", path=file.where, line=number) from None
+            if not isinstance(record, dict) or "passages" not in record:
+                raise DataError('is not a document with "passages"', path=file.where, line=number)
+            yield number, record
+
+
+BIOC_JSON = BiocJson()

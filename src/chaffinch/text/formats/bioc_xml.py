@@ -1,0 +1,145 @@
+"""BioC XML: one file with a collection, read and written document by document; `bioc` says what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from chaffinch.errors import DataError
+from chaffinch.text.document import Document
+from chaffinch.text.formats.base import Entry, Losses, Reading, Writing
+from chaffinch.text.formats.bioc import to_document, to_record
+from chaffinch.text.formats.xml import Element, elements, legal, line_of, root_name, text_of
+
+_NOT_XML = "characters XML cannot hold (written as U+FFFD)"
+
+
+@dataclass(frozen=True, slots=True)
+class BiocXml:
+    """The format itself."""
+
+    name: str = "bioc-xml"
+    about: str = "BioC XML: a collection of documents with passages, annotations and relations"
+    folder: bool = False
+    suffixes: tuple[str, ...] = (".xml",)
+
+    def recognises(self, entry: Entry, head: bytes) -> bool:
+        """XML with <collection> as its root."""
+        return root_name(head) == "collection"
+
+    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+        """The documents of each file; only one of them is held at a time."""
+        for file in files:
+            for number, element in enumerate(elements(file, "document", root="collection"), start=1):
+                try:
+                    yield to_document(_record(element), how)
+                except DataError as error:
+                    error.message = f"document {number}: {error.message}"
+                    raise error.at(file.where, line_of(element)) from None
+
+    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
+        """One collection with all documents."""
+        count = 0
+        with target.open("wb") as stream, etree.xmlfile(stream, encoding="UTF-8") as xml:
+            xml.write_declaration()
+            with xml.element("collection"):
+                for name in ("source", "date", "key"):
+                    xml.write(etree.Element(name))
+                for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
+                    text, replaced = legal(doc.text)
+                    how.losses.add(_NOT_XML, replaced)
+                    record = to_record(replace(doc, text=text), how, keeps=_keeps)
+                    xml.write("\n", _document(record, how.losses), pretty_print=True)
+        return count
+
+
+def _keeps(value: object) -> bool:
+    """Whether a value comes back from XML as it is."""
+    return isinstance(value, str) and not legal(value)[1]
+
+
+def _record(element: Element) -> dict[str, Any]:
+    """Document, passage or sentence as in BioC JSON; each has some of these parts."""
+    record: dict[str, Any] = {
+        "line": line_of(element),
+        "infons": _infons(element),
+        "annotations": [_annotation_record(one) for one in element.findall("annotation")],
+        "relations": [_relation_record(one) for one in element.findall("relation")],
+    }
+    for name in ("id", "offset", "text"):
+        if element.find(name) is not None:
+            record[name] = text_of(element.find(name))
+    for name in ("passage", "sentence"):
+        record[name + "s"] = [_record(one) for one in element.findall(name)]
+    return record
+
+
+def _infons(element: Element) -> dict[str, str]:
+    return {one.get("key", ""): text_of(one) for one in element.findall("infon")}
+
+
+def _annotation_record(element: Element) -> dict[str, Any]:
+    return {
+        "line": line_of(element),
+        "id": element.get("id", ""),
+        "infons": _infons(element),
+        "text": text_of(element.find("text")),
+        "locations": [dict(one.attrib) for one in element.findall("location")],
+    }
+
+
+def _relation_record(element: Element) -> dict[str, Any]:
+    return {
+        "line": line_of(element),
+        "id": element.get("id", ""),
+        "infons": _infons(element),
+        "nodes": [dict(one.attrib) for one in element.findall("node")],
+    }
+
+
+def _document(record: Mapping[str, Any], losses: Losses) -> Element:
+    """The element of a whole document."""
+    top = etree.Element("document")
+    _add(top, "id", record["id"], losses)
+    _add_infons(top, record, losses)
+    for passage in record["passages"]:
+        one = etree.SubElement(top, "passage")
+        _add_infons(one, passage, losses)
+        _add(one, "offset", str(passage["offset"]), losses)
+        _add(one, "text", passage["text"], losses)
+        for annotation in passage["annotations"]:
+            tag = etree.SubElement(one, "annotation", id=annotation["id"])
+            _add_infons(tag, annotation, losses)
+            for place in annotation["locations"]:
+                etree.SubElement(tag, "location", {key: str(value) for key, value in place.items()})
+            _add(tag, "text", annotation["text"], losses)
+    for relation in record["relations"]:
+        tie = etree.SubElement(top, "relation", id=relation["id"])
+        _add_infons(tie, relation, losses)
+        for node in relation["nodes"]:
+            etree.SubElement(tie, "node", refid=node["refid"], role=_legal(node["role"], losses))
+    return top
+
+
+def _add_infons(parent: Element, record: Mapping[str, Any], losses: Losses) -> None:
+    for key, value in record["infons"].items():
+        _add(parent, "infon", value, losses).set("key", _legal(key, losses))
+
+
+def _add(parent: Element, name: str, text: str, losses: Losses) -> Element:
+    child = etree.SubElement(parent, name)
+    child.text = _legal(text, losses)
+    return child
+
+
+def _legal(text: str, losses: Losses) -> str:
+    kept, replaced = legal(text)
+    losses.add(_NOT_XML, replaced)
+    return kept
+
+
+BIOC_XML = BiocXml()

@@ -1,0 +1,276 @@
+"""Column files: a token per line, its tag in the last column, a blank line behind each sentence.
+
+A line with a tab is split at tabs, any other at spaces, so that a token may hold every character but those. The
+columns in between (part of speech, chunk) are kept per token in the meta field "columns": {"1": […], "2": […]}.
+Documents begin at a line "-DOCSTART- …" or "###MEDLINE:<id>"; a file without such lines is one document, named
+after the file. The meta field "conll" keeps what a written mark or separator has beyond our own way, so that a file
+in canonical layout comes back byte for byte under the same name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from pathlib import Path, PurePosixPath
+from typing import Any, TextIO
+from urllib.parse import quote, unquote
+
+from chaffinch.errors import DataError
+from chaffinch.text.document import Document
+from chaffinch.text.formats.base import Entry, Losses, Reading, Writing
+from chaffinch.text.formats.tagged import TAG, lay_out, note_fields, note_layout, sentence_sizes, spans_of_tags, tags_of
+from chaffinch.text.tags import Scheme
+
+_DOCSTART = "-DOCSTART-"
+_MEDLINE = "###MEDLINE:"
+_UNSAFE = re.compile(r"[\s%\x00-\x1f]")
+_PLAIN_ROWS = 3  # fewer rows than these, without a mark, may be prose: "Vitamin B-12"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the rows of a file look: the same from the first to the last."""
+
+    separator: str = "\t"
+    width: int = 2
+
+    def mark(self, name: str, otherwise: str) -> str:
+        """The line that begins a document; it bears the id unless the reader would give it anyway."""
+        filling = ["O"] * max(1, self.width - 2)
+        if name == otherwise:
+            return self.separator.join([_DOCSTART, *(["-X-"] if self.width > 2 else []), *filling])
+        safe = _UNSAFE.sub(lambda match: quote(match[0], safe=""), name)
+        return self.separator.join([_DOCSTART, f"id={safe}", *filling])
+
+
+@dataclass(slots=True)
+class _Block:
+    """The rows of one document."""
+
+    number: int
+    line: int = 1
+    mark: str | None = None
+    words: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    between: list[list[str]] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    open: int = 0  # tokens before the sentence that is being read
+
+    def end_sentence(self) -> None:
+        if len(self.words) > self.open:
+            self.sizes.append(len(self.words) - self.open)
+            self.open = len(self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The format itself, written in one of the tag schemes; read in any of them."""
+
+    name: str
+    about: str
+    scheme: Scheme
+    suffixes: tuple[str, ...]
+    folder: bool = False
+
+    def recognises(self, entry: Entry, head: bytes) -> bool:
+        """Rows of one width with a tag in the last column, nine in ten at least; every scheme is read alike."""
+        if self.scheme != "IOB2":
+            return False
+        lines = head.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+        rows = [_cells(line.removesuffix("\r")) for line in (lines[:-1] if len(lines) > 1 else lines) if line.strip()]
+        marks = sum(_is_mark(row) for row in rows)
+        rows = [row for row in rows if not _is_mark(row)]
+        fitting = sum(len(row) == len(rows[0]) > 1 and TAG.fullmatch(row[-1]) is not None for row in rows)
+        return (marks > 0 or len(rows) >= _PLAIN_ROWS) and len(rows) > 0 and fitting >= 0.9 * len(rows)
+
+    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+        """The documents between the marks, or one per file; the number of columns is the same in a whole file."""
+        stems = [file.stem for file in files]
+        for file in files:
+            name = file.stem if stems.count(file.stem) == 1 else file.name
+            yield from _read_file(file, name, how)
+
+    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
+        """One file; the first document sets columns and separator. One document named like the file has no mark."""
+        waiting = iter(documents)
+        ahead = list(islice(waiting, 2))
+        stem = str(PurePosixPath(target.name).with_suffix(""))
+        layout = _layout(ahead[0]) if ahead else Layout()
+        count = 0
+        with target.open("w", encoding="utf-8", newline="") as stream:
+            for count, doc in enumerate(chain(ahead, waiting), start=1):
+                bare = len(ahead) == 1 and doc.id == stem and _can_be_bare(doc)
+                mark = None if bare else _mark(doc, f"{stem}-{count}", layout)
+                self._write_document(stream, doc, mark, layout, how)
+        return count
+
+    def _write_document(self, stream: TextIO, doc: Document, mark: str | None, layout: Layout, how: Writing) -> None:
+        words, sizes = doc.words(), sentence_sizes(doc)
+        note_layout(doc, words, sizes, how.losses)
+        spans = how.spans(doc)
+        how.losses.add("that there was no layer (an empty one comes back)", not doc.layers)
+        how.drop(doc, "group")
+        note_fields(doc, spans, how)
+        clean = [replace(span, label=_clean(span.label, layout, how.losses, "labels")) for span in spans]
+        tags = tags_of(doc, clean, how, self.scheme, sizes)
+        between = _between(doc, layout, how.losses)
+        _note_own_meta(doc, mark, layout, how.losses)
+        kept = [_clean(word, layout, how.losses, "tokens") for word in words]
+        rows = map(layout.separator.join, zip(kept, *between, tags, strict=True))
+        if mark is not None:
+            stream.write(mark + "\n\n")
+        for size in sizes:
+            stream.write("\n".join(islice(rows, size)) + "\n\n")
+
+
+def _read_file(file: Entry, name: str, how: Reading) -> Iterator[Document]:
+    layout: Layout | None = None
+    known = {"O"}
+    block = _Block(1)
+    for number, line in file.lines():
+        cells = _cells(line)
+        if not any(cells):
+            block.end_sentence()
+            continue
+        if _is_mark(cells):
+            if block.words or block.mark is not None:
+                yield _document(file, block, f"{name}-{block.number}", layout, how)
+                block = _Block(block.number + 1)
+            block.line, block.mark = number, line
+            continue
+        if layout is None:
+            layout = Layout("\t" if "\t" in line else " ", max(2, len(cells)))
+        if len(cells) != layout.width:
+            message = (
+                f"{len(cells)} columns where {layout.width} were expected; every row must have as many as the first"
+            )
+            raise DataError(message, path=file.where, line=number)
+        if cells[-1] not in known:
+            _check_tag(cells[-1], file, number)
+            known.add(cells[-1])
+        if not cells[0]:
+            raise DataError("the first column, the token, is empty; mend the row", path=file.where, line=number)
+        block.words.append(cells[0])
+        block.tags.append(cells[-1])
+        if layout.width > 2:
+            block.between.append(cells[1:-1])
+    if block.words or block.mark is not None:
+        otherwise = name if block.number == 1 and block.mark is None else f"{name}-{block.number}"
+        yield _document(file, block, otherwise, layout, how)
+
+
+def _cells(line: str) -> list[str]:
+    # Never str.split(): a no-break space or a line separator is part of a token.
+    return line.split("\t") if "\t" in line else [cell for cell in line.split(" ") if cell]
+
+
+def _is_mark(cells: Sequence[str]) -> bool:
+    return cells[0] == _DOCSTART or (len(cells) == 1 and cells[0].startswith(_MEDLINE)) if cells else False
+
+
+def _id_of_mark(mark: str, otherwise: str) -> str:
+    cells = _cells(mark)
+    if cells[0] != _DOCSTART:
+        return cells[0].removeprefix(_MEDLINE)
+    return unquote(cells[1].removeprefix("id=")) if len(cells) > 1 and cells[1].startswith("id=") else otherwise
+
+
+def _check_tag(tag: str, file: Entry, number: int) -> None:
+    # The tag is not quoted: where columns are missing, it is a word of the document.
+    if not TAG.fullmatch(tag):
+        message = "the last column is not a tag: O, or one of B-, I-, E-, S- and a label; check the columns"
+        raise DataError(message, path=file.where, line=number)
+
+
+def _document(file: Entry, block: _Block, otherwise: str, layout: Layout | None, how: Reading) -> Document:
+    block.end_sentence()
+    layout = layout or Layout()
+    text, tokens, sentences = lay_out(block.words, block.sizes)
+    name = otherwise if block.mark is None else _id_of_mark(block.mark, otherwise)
+    own = {} if block.mark in (None, layout.mark(name, otherwise)) else {"mark": block.mark}
+    if layout.separator != "\t" and block.words:
+        own["separator"] = layout.separator
+    meta: dict[str, Any] = {"conll": own} if own else {}
+    if block.between:
+        meta["columns"] = {str(i): list(column) for i, column in enumerate(zip(*block.between, strict=True), start=1)}
+    layers = {how.layer: spans_of_tags(block.tags, tokens, block.sizes)}
+    try:
+        return Document.make(
+            text, id=name, meta=meta, layers=layers, tokens=tokens, sentences=sentences, max_chars=how.max_chars
+        )
+    except DataError as error:
+        raise error.at(file.where, block.line) from None
+
+
+def _own_meta(doc: Document) -> Mapping[str, Any]:
+    own = doc.meta.get("conll")
+    return own if isinstance(own, Mapping) else {}
+
+
+def _columns(doc: Document) -> list[list[str]] | None:
+    """The columns between token and tag, or None where they do not fit the tokens."""
+    columns = doc.meta.get("columns", {})
+    if not isinstance(columns, Mapping) or list(columns) != [str(i) for i in range(1, len(columns) + 1)]:
+        return None
+    fitting = all(
+        isinstance(column, list) and len(column) == len(doc.tokens) > 0 and all(isinstance(c, str) for c in column)
+        for column in columns.values()
+    )
+    return list(columns.values()) if fitting else None
+
+
+def _layout(doc: Document) -> Layout:
+    return Layout(" " if _own_meta(doc).get("separator") == " " else "\t", 2 + len(_columns(doc) or ()))
+
+
+def _between(doc: Document, layout: Layout, losses: Losses) -> list[list[str]]:
+    """The columns of a document, filled up with "_" where the file has more than it."""
+    columns = _columns(doc)
+    wanted = layout.width - 2
+    if columns is None or (len(columns) != wanted and len(doc.tokens)):
+        losses.add("columns between token and tag")
+    columns = (columns or [])[:wanted]
+    kept = [[_clean(cell, layout, losses, "columns") for cell in column] for column in columns]
+    return kept + [["_"] * len(doc.tokens)] * (wanted - len(columns))
+
+
+def _mark(doc: Document, otherwise: str, layout: Layout) -> str:
+    """The mark as it was read, if it still says the same; else our own."""
+    mark = _own_meta(doc).get("mark")
+    if not isinstance(mark, str) or "\n" in mark or mark.endswith("\r") or not _is_mark(_cells(mark)):
+        return layout.mark(doc.id, otherwise)
+    return mark if _id_of_mark(mark, otherwise) == doc.id else layout.mark(doc.id, otherwise)
+
+
+def _can_be_bare(doc: Document) -> bool:
+    # Without a mark, an empty document would not be there, and a leading byte order mark would be dropped.
+    return len(doc.tokens) > 0 and not doc.words()[0].startswith("\ufeff") and "mark" not in _own_meta(doc)
+
+
+def _note_own_meta(doc: Document, mark: str | None, layout: Layout, losses: Losses) -> None:
+    others = [name for name in doc.meta if name not in ("conll", "columns")]
+    losses.add("meta fields", len(others))
+    own: dict[str, Any] = dict(_own_meta(doc))
+    wanted = {"separator": layout.separator} if layout.separator != "\t" and len(doc.tokens) else {}
+    if own.pop("mark", mark) != mark or own != wanted or ("conll" in doc.meta and not _own_meta(doc)):
+        losses.add("marks and separators as they were")
+
+
+def _clean(cell: str, layout: Layout, losses: Losses, what: str) -> str:
+    """The cell without the characters that rows are made of, which are replaced and noted."""
+    bad = "\t\n" if layout.separator == "\t" else "\t\n "
+    kept = cell.translate(dict.fromkeys(map(ord, bad), "_")) if any(c in cell for c in bad) else cell
+    if what == "labels":
+        kept = kept.replace("\r", "_")
+    if (what == "tokens" and kept == _DOCSTART) or not (kept or (what == "columns" and layout.separator == "\t")):
+        kept = "_" + kept[1:]
+    losses.add(f"{what} that are empty or hold tabs, line feeds or a mark", kept != cell)
+    return kept
+
+
+_SUFFIXES = (".conll", ".iob", ".iob2", ".iobes", ".iob1", ".bio", ".tsv", ".txt", ".train", ".testa", ".testb")
+CONLL = Columns("conll", "columns of tokens and IOB2 tags, a blank line between sentences", "IOB2", _SUFFIXES)
+IOB1 = Columns("iob1", "the same with IOB1 tags, as CoNLL-2003 has them", "IOB1", (".iob1", *_SUFFIXES))
+IOBES = Columns("iobes", "the same with IOBES tags", "IOBES", (".iobes", *_SUFFIXES))

@@ -1,0 +1,207 @@
+"""i2b2 2014 de-identification XML and its Spanish relative MEDDOCAN: one .xml file for each record.
+
+`<TEXT>` holds the text, `<TAGS>` one element for each identifier: `<NAME start end text TYPE="DOCTOR">`. The label of
+a span is the TYPE; the element's name is the category of that TYPE and follows from a fixed table. Where a file pairs
+them otherwise, the document's meta keeps `"tags": {TYPE: element name}`, and writing uses it. The ids of the tags are
+made anew; comments and other attributes are counted as losses of reading. A record named NNN-MM is of patient NNN.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from chaffinch.errors import DataError
+from chaffinch.text.document import Document
+from chaffinch.text.formats.base import Entry, Losses, Reading, Writing, file_of, write_text
+from chaffinch.text.formats.standoff import check_place, check_quote, whole
+from chaffinch.text.formats.xml import Element, attribute, cdata, legal, line_of, parse, root_name, text_of
+from chaffinch.text.span import Span
+
+_I2B2 = {
+    "NAME": "PATIENT DOCTOR USERNAME",
+    "PROFESSION": "",
+    "LOCATION": "ROOM DEPARTMENT HOSPITAL ORGANIZATION STREET CITY STATE COUNTRY ZIP LOCATION-OTHER",
+    "AGE": "",
+    "DATE": "",
+    "CONTACT": "PHONE FAX EMAIL URL IPADDR IPADDRESS",
+    "ID": "SSN MEDICALRECORD HEALTHPLAN ACCOUNT LICENSE VEHICLE DEVICE BIOID IDNUM",
+    "PHI": "",
+    "OTHER": "",
+}
+_MEDDOCAN = {
+    "NAME": "NOMBRE_SUJETO_ASISTENCIA NOMBRE_PERSONAL_SANITARIO",
+    "PROFESSION": "PROFESION",
+    "LOCATION": "TERRITORIO CALLE PAIS INSTITUCION CENTRO_SALUD",
+    "AGE": "EDAD_SUJETO_ASISTENCIA",
+    "DATE": "FECHAS",
+    "CONTACT": "CORREO_ELECTRONICO NUMERO_TELEFONO NUMERO_FAX URL_WEB DIREC_PROT_INTERNET",
+    "ID": "ID_SUJETO_ASISTENCIA ID_TITULACION_PERSONAL_SANITARIO ID_ASEGURAMIENTO ID_CONTACTO_ASISTENCIAL "
+    "ID_EMPLEO_PERSONAL_SANITARIO IDENTIF_VEHICULOS_NRSERIE_PLACAS IDENTIF_DISPOSITIVOS_NRSERIE "
+    "IDENTIF_BIOMETRICOS OTRO_NUMERO_IDENTIF",
+    "OTHER": "SEXO_SUJETO_ASISTENCIA FAMILIARES_SUJETO_ASISTENCIA OTROS_SUJETO_ASISTENCIA",
+}
+_TAG_OF = {kind: tag for table in (_MEDDOCAN, _I2B2) for tag in table for kind in (tag, *table[tag].split())}
+_SPANISH = re.compile(rb'TYPE="(' + "|".join(" ".join(_MEDDOCAN.values()).split()).encode() + rb')"')
+_KNOWN = {"id", "start", "end", "text", "TYPE", "comment"}
+_NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
+_RECORD = re.compile(r"([0-9]+)-[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """One of the two formats; they differ in the root element, in layout, and in whether names tell the patient."""
+
+    name: str
+    about: str
+    root: str
+    declaration: str
+    indent: str
+    close: str
+    key: str
+    first: int
+    patients: bool
+    folder: bool = True
+    suffixes: tuple[str, ...] = (".xml",)
+
+    def recognises(self, entry: Entry, head: bytes) -> bool:
+        """XML with <TEXT> just below the root; Spanish if the root or a TYPE says so."""
+        root = root_name(head)
+        if not root or re.search(rb"<" + root.encode() + rb"[^>]*>\s*<TEXT\b", head) is None:
+            return False
+        spanish = root == "MEDDOCAN" or (root != "deIdi2b2" and _SPANISH.search(head) is not None)
+        return spanish == (self.root == "MEDDOCAN")
+
+    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+        """One document per file; without <TAGS> it has no layer."""
+        for file in files:
+            root = parse(file)
+            try:
+                yield self._document(root, file.stem, how)
+            except DataError as error:
+                raise error.at(file.where) from None
+
+    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
+        """One file per document, named by its id."""
+        target.mkdir()
+        count = 0
+        for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
+            how.drop(doc, "soft", "relations", "given")
+            how.losses.add("groups (patients)", self._group(doc.id) != doc.group)
+            write_text(file_of(target, doc.id, ".xml"), self._xml(doc, how))
+        return count
+
+    def _group(self, name: str) -> str | None:
+        match = _RECORD.match(PurePosixPath(name).name) if self.patients else None
+        return match[1] if match else None
+
+    def _document(self, root: Element, name: str, how: Reading) -> Document:
+        held = root.find("TEXT")
+        if held is None:
+            raise DataError("has no <TEXT> below its root element; is it of another format?", line=line_of(root))
+        text, tags = text_of(held), root.find("TAGS")
+        layers, meta = {}, {}
+        if tags is not None:
+            found = [_tag(element, text, how.losses) for element in tags if isinstance(element.tag, str)]
+            layers = {how.layer: [span for _, span in found]}
+            unusual = _unusual_tags(found, how.losses)
+            meta = {"tags": unusual} if unusual else {}
+        return Document.make(
+            text,
+            id=name,
+            group=self._group(name),
+            meta=meta,
+            layers=layers,
+            split=how.split,
+            max_chars=how.max_chars,
+        )
+
+    def _xml(self, doc: Document, how: Writing) -> str:
+        text = _legal(doc.text, "characters XML cannot hold (written as U+FFFD)", how)
+        indent = self.indent
+        lines = [self.declaration, f"<{self.root}>", f"{indent}<TEXT>{cdata(text)}</TEXT>"]
+        if doc.layers:
+            spans = how.spans(doc)
+            how.drop_from_spans(spans, "score", "source", "concept")
+            tags = _tags_of_meta(doc.meta, spans, how)
+            lines.append(f"{indent}<TAGS>")
+            for number, span in enumerate(spans, start=self.first):
+                label = _legal(span.label, "characters of labels", how)
+                quote = attribute(text[span.start : span.end])
+                lines.append(
+                    f'{indent * 2}<{tags.get(label, "OTHER")} id="{self.key}{number}" start="{span.start}" '
+                    f'end="{span.end}" text={quote} TYPE={attribute(label)} comment=""{self.close}'
+                )
+            lines.append(f"{indent}</TAGS>")
+        else:
+            how.losses.add("meta fields", len(doc.meta))
+        return "\n".join([*lines, f"</{self.root}>", ""])
+
+
+def _tag(element: Element, text: str, losses: Losses) -> tuple[str, Span]:
+    """The element's name and the span of one tag."""
+    try:
+        start, end = whole(element.get("start"), "start"), whole(element.get("end"), "end")
+        check_place(start, end, text)
+        quote = element.get("text")
+        if quote is not None:
+            check_quote(quote, [text[start:end]], start, end)
+    except DataError as error:
+        raise DataError(error.message, line=line_of(element)) from None
+    losses.add("comments of tags", bool(element.get("comment")))
+    losses.add("other attributes of tags", len(set(element.attrib) - _KNOWN))
+    tag = str(element.tag)
+    return tag, Span(start, end, element.get("TYPE", tag))
+
+
+def _unusual_tags(found: Iterable[tuple[str, Span]], losses: Losses) -> dict[str, str]:
+    """The element names that the table does not foretell, by TYPE; a second one for the same TYPE is a loss."""
+    first: dict[str, str] = {}
+    for tag, span in found:
+        losses.add("element names that differ within one TYPE", first.setdefault(span.label, tag) != tag)
+    return {label: tag for label, tag in first.items() if _TAG_OF.get(label, "OTHER") != tag}
+
+
+def _tags_of_meta(meta: Mapping[str, object], spans: Sequence[Span], how: Writing) -> dict[str, str]:
+    """The table from TYPE to element name, with what a document's meta says about it; other meta is lost."""
+    held = meta.get("tags")
+    labels = {span.label for span in spans}
+    unusual = {
+        label: tag
+        for label, tag in (held.items() if isinstance(held, Mapping) else ())
+        if label in labels and isinstance(tag, str) and _NAME.fullmatch(tag) and _TAG_OF.get(label, "OTHER") != tag
+    }
+    how.losses.add("meta fields", len(meta) - ("tags" in meta and unusual == held))
+    return _TAG_OF | unusual
+
+
+def _legal(text: str, what: str, how: Writing) -> str:
+    kept, replaced = legal(text)
+    how.losses.add(what, replaced)
+    return kept
+
+
+I2B2 = Records(
+    name="i2b2",
+    about="i2b2 2014 de-identification XML, one file per record",
+    root="deIdi2b2",
+    declaration='<?xml version="1.0" encoding="UTF-8" ?>',
+    indent="",
+    close=" />",
+    key="P",
+    first=0,
+    patients=True,
+)
+MEDDOCAN = Records(
+    name="meddocan",
+    about="MEDDOCAN de-identification XML (Spanish), one file per record",
+    root="MEDDOCAN",
+    declaration="<?xml version='1.0' encoding='UTF-8'?>",
+    indent="  ",
+    close="/>",
+    key="T",
+    first=1,
+    patients=False,
+)

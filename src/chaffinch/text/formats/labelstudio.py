@@ -1,0 +1,264 @@
+"""Label Studio's JSON export: a list of tasks with annotations and predictions.
+
+The first annotation that was not cancelled is the gold layer, further ones are "annotation:2", "annotation:3", …;
+a prediction is a layer of its own, named by its model_version, or "predictions" without one. The other fields of
+"data" are meta fields; "id" and "group" in "data" outlive an import into Label Studio, which numbers tasks anew.
+
+Offsets: since 2022 Label Studio counts code points (its pull request 1559); before, it counted UTF-16 units. Where a
+region has its text beside it, that text decides for the whole task; without any, code points are taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from chaffinch.errors import DataError
+from chaffinch.text.document import Document
+from chaffinch.text.formats.base import Entry, Losses, Reading, Writing
+from chaffinch.text.formats.doccano import ROLES, binary_relations
+from chaffinch.text.formats.record import flat_fields, group_of, id_of, meta_of, numbered, typed
+from chaffinch.text.span import Argument, Relation, Span
+
+_OWN = ("id", "text")
+_TASK = re.compile(rb'\[\s*\{.*"(?:annotations|predictions|data)"\s*:\s*[\[{]', re.DOTALL)
+
+
+class Item(msgspec.Struct):
+    """One item of a result: a labelled region, a relation, or something that is neither."""
+
+    type: str = ""
+    id: str | None = None
+    to_name: str = ""
+    value: dict[str, Any] = {}
+    score: float | None = None
+    from_id: str = ""
+    to_id: str = ""
+    direction: str | None = None
+    labels: list[str] | None = None
+
+
+class Result(msgspec.Struct):
+    """An annotation or a prediction."""
+
+    result: list[Item] = []
+    was_cancelled: bool | None = None
+    model_version: str | None = None
+    score: float | None = None
+
+
+class Task(msgspec.Struct):
+    """One task."""
+
+    data: dict[str, Any]
+    id: int | str | None = None
+    annotations: list[Result] = []
+    predictions: list[Result] = []
+    meta: Any = None
+
+
+class Place(msgspec.Struct):
+    """The value of a labelled region of text."""
+
+    start: int
+    end: int
+    labels: list[str]
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelStudio:
+    """The format itself."""
+
+    name: str = "labelstudio"
+    about: str = "JSON tasks as Label Studio exports and imports them, with predictions"
+    folder: bool = False
+    suffixes: tuple[str, ...] = (".labelstudio.json", ".json")
+
+    def recognises(self, entry: Entry, head: bytes) -> bool:
+        """A JSON list whose first object is a task."""
+        return _TASK.match(head.removeprefix(b"\xef\xbb\xbf").lstrip()) is not None
+
+    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+        """One document per task; errors name the number of the task in its file, counted from 1."""
+        for file in files:
+            try:
+                tasks = msgspec.json.decode(file.content().removeprefix(b"\xef\xbb\xbf"))
+            except (msgspec.DecodeError, UnicodeError, RecursionError):
+                raise DataError("is not valid JSON; export it again, as JSON", path=file.where) from None
+            if not isinstance(tasks, list):
+                raise DataError("is not a list of tasks; export it again, as JSON", path=file.where)
+            for index, task in enumerate(tasks):
+                try:
+                    yield _document(typed(task, Task), numbered(files, file, index), how)
+                except DataError as error:
+                    error.message = f"task {index + 1}: {error.message}"
+                    raise error.at(file.where) from None
+
+    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
+        """One task per document, offsets in code points."""
+        encoder = msgspec.json.Encoder()
+        count = 0
+        with target.open("wb") as stream:
+            stream.write(b"[")
+            for count, doc in enumerate(documents, start=1):
+                stream.write((b",\n" if count > 1 else b"\n") + encoder.encode(_task(doc, count, how)))
+            stream.write(b"\n]\n")
+        return count
+
+
+def _document(task: Task, number: str, how: Reading) -> Document:
+    results = _results(task, how)
+    places = {name: _places(result, how.losses) for name, result in results.items()}
+    key = _text_key(task.data, [item for found in places.values() for item, _ in found])
+    text: str = task.data[key]
+    at = _counting(text, [place for found in places.values() for _, place in found])
+    how.losses.add("meta of Label Studio tasks", bool(task.meta))
+    layers: dict[str, list[Span]] = {}
+    relations: list[Relation] = []
+    for name, result in results.items():
+        regions: dict[str, list[Span]] = {}
+        for index, (item, place) in enumerate(places[name]):
+            score = next((score for score in (item.score, result.score) if score is not None), 1.0)
+            spans = [Span(at(place.start), at(place.end), label, score) for label in place.labels]
+            regions.setdefault(f"#{index}" if item.id is None else item.id, []).extend(spans)
+        layers[name] = [span for spans in regions.values() for span in spans]
+        relations.extend(_relations(result.result, regions, how.losses))
+    return Document.make(
+        text,
+        id=id_of(task.data, number if task.id is None else str(task.id)),
+        group=group_of(task.data),
+        meta=meta_of(task.data, ("id", key)),
+        layers=layers,
+        relations=relations,
+        split=how.split,
+        max_chars=how.max_chars,
+    )
+
+
+def _results(task: Task, how: Reading) -> dict[str, Result]:
+    """Annotations and predictions by the name of their layer."""
+    valid = [result for result in task.annotations if not result.was_cancelled]
+    how.losses.add("cancelled annotations", len(task.annotations) - len(valid))
+    found = {how.layer if n == 1 else f"annotation:{n}": result for n, result in enumerate(valid, start=1)}
+    for number, result in enumerate(task.predictions, start=1):
+        name = result.model_version or "predictions"
+        found[name if name not in (*found, how.layer) else f"predictions:{number}"] = result
+    return found
+
+
+def _places(result: Result, losses: Losses) -> list[tuple[Item, Place]]:
+    """The labelled regions of plain text; what else a result may hold is noted."""
+    found = []
+    for item in result.result:
+        if item.type == "labels" and not isinstance(item.value.get("start"), str):
+            found.append((item, typed(item.value, Place)))
+        elif item.type != "relation":
+            losses.add("results that are not labels on plain text")
+    return found
+
+
+def _text_key(data: Mapping[str, Any], items: Sequence[Item]) -> str:
+    """The field with the text: the one that regions name, else "text", else the only one that is text."""
+    texts = [key for key, value in data.items() if isinstance(value, str)]
+    for key in (*(item.to_name for item in items[:1]), "text"):
+        if key in texts:
+            return key
+    if len(texts) != 1:
+        raise DataError(f'"data" has {len(texts)} fields of text and none is called text; name the one to read so')
+    return texts[0]
+
+
+def _counting(text: str, places: Sequence[Place]) -> Callable[[int], int]:
+    """How to count: code points if every region then lies on its own text, else UTF-16 units if those do."""
+    units = np.concatenate([[0], np.cumsum([1 + (c > "\uffff") for c in text], dtype=np.int64)])
+
+    def of_units(offset: int) -> int:
+        place = int(np.searchsorted(units, offset))
+        return place if place < len(units) and units[place] == offset else -1
+
+    def same(offset: int) -> int:
+        return offset
+
+    for at in (same, of_units):
+        if all(_fits(text, at(place.start), at(place.end), place.text) for place in places):
+            return at
+    raise DataError("a region lies outside the text, or not on the text it gives; export the task again")
+
+
+def _fits(text: str, start: int, end: int, wanted: str | None) -> bool:
+    # The browser changes line ends and blanks in the text it copies, so those are not compared.
+    inside = 0 <= start < end <= len(text)
+    return inside and (wanted is None or "".join(text[start:end].split()) == "".join(wanted.split()))
+
+
+def _relations(items: Iterable[Item], regions: Mapping[str, Sequence[Span]], losses: Losses) -> Iterator[Relation]:
+    for item in items:
+        if item.type != "relation":
+            continue
+        ends = [regions.get(item.from_id), regions.get(item.to_id)]
+        if item.direction == "left":
+            ends.reverse()
+        if not ends[0] or not ends[1]:
+            losses.add("relations of regions that are not labels on plain text")
+            continue
+        losses.add("directions of relations", item.direction == "bi")
+        arguments = tuple(Argument(role, (spans[0],)) for role, spans in zip(ROLES, ends, strict=True) if spans)
+        for label in item.labels or [""]:
+            yield Relation(label, arguments)
+
+
+def _task(doc: Document, number: int, how: Writing) -> dict[str, Any]:
+    how.drop(doc, "soft", "given")
+    gold = how.layer or "gold"
+    how.losses.add("names of layers", gold != "gold" and gold in doc.layers)
+    layers = {name: [name, spans] for name, spans in doc.layers.items()}
+    homes = _homes(doc, how.losses)
+    annotations: list[dict[str, Any]] = []
+    while (name := gold if not annotations else f"annotation:{len(annotations) + 1}") in layers:
+        del layers[name]
+        annotations.append({"result": _items(doc, name, homes[name], how.losses)})
+    predictions = []
+    for name in layers:
+        version = {} if name == "predictions" else {"model_version": name}
+        predictions.append({**version, "result": _items(doc, name, homes[name], how.losses)})
+        how.losses.add("names of layers", not name or name == "gold")
+    data = {"id": doc.id, "text": doc.text, **flat_fields(doc, _OWN, how.losses)}
+    return {"id": number, "data": data, "annotations": annotations, "predictions": predictions}
+
+
+def _homes(doc: Document, losses: Losses) -> dict[str, list[Relation]]:
+    """The relations by the first layer that holds all their mentions."""
+    homes: dict[str, list[Relation]] = {name: [] for name in doc.layers}
+    held = {name: {astuple(span) for span in spans} for name, spans in doc.layers.items()}
+    for relation in doc.relations:
+        mentions = {astuple(span) for argument in relation.arguments for span in argument.spans}
+        home = next((name for name, spans in held.items() if mentions <= spans), None)
+        if home is None:
+            losses.add("relations")
+        else:
+            homes[home].append(relation)
+    return homes
+
+
+def _items(doc: Document, name: str, relations: Sequence[Relation], losses: Losses) -> list[dict[str, Any]]:
+    spans = doc.layers[name]
+    Writing(losses).drop_from_spans(spans, "source", "concept")
+    found: list[dict[str, Any]] = []
+    for index, span in enumerate(spans):
+        value = {"start": span.start, "end": span.end, "text": doc.text[span.start : span.end], "labels": [span.label]}
+        item = {"id": f"r{index}", "from_name": "label", "to_name": "text", "type": "labels", "value": value}
+        found.append(item if span.score == 1.0 else {**item, "score": span.score})
+    for relation, a, b in binary_relations(relations, spans, losses):
+        ends = {"from_id": f"r{a}", "to_id": f"r{b}", "type": "relation", "direction": "right"}
+        found.append({**ends, "labels": [relation.label] if relation.label else []})
+    return found
+
+
+LABELSTUDIO = LabelStudio()

@@ -1,0 +1,189 @@
+"""Parquet: one document per row, everything kept; read and written in batches of rows.
+
+Our own files have the columns id, text, group, layers (a map from layer names to lists of structs), tokens and
+sentences (null unless given), and JSON in meta, relations and soft. A file from elsewhere needs a text column, called
+as in CSV, or "tokens" that are words, as Hugging Face datasets have; its "spans" or "entities" are read where they
+are structs of start, end and label; all other columns are meta fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from chaffinch.errors import DataError, MissingExtraError
+from chaffinch.text.document import Document
+from chaffinch.text.formats import hf, jsonl
+from chaffinch.text.formats.base import Entry, Reading, Writing, group_of_meta
+from chaffinch.text.formats.csv_table import ID_NAMES, TEXT_NAMES
+from chaffinch.text.formats.record import numbered
+
+_JSON = ("meta", "relations", "soft")
+_SPANS = ("spans", "entities")
+_ROWS = 1000  # in a row group, at most
+_CHARS = 1 << 24  # of text in a row group, about
+
+
+@dataclass(frozen=True, slots=True)
+class Parquet:
+    """The format itself; needs pyarrow, the extra `parquet`."""
+
+    name: str = "parquet"
+    about: str = "Parquet with one document per row; keeps everything"
+    folder: bool = False
+    suffixes: tuple[str, ...] = (".parquet", ".pq")
+
+    def recognises(self, entry: Entry, head: bytes) -> bool:
+        """The four bytes with which every Parquet file begins."""
+        return head.startswith(b"PAR1")
+
+    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+        """One document per row; the line in errors is the number of the row, counted from 1."""
+        for file in files:
+            for index, (record, tokens_only) in enumerate(_records(file)):
+                read = hf.document_of if tokens_only else jsonl.document_of
+                try:
+                    yield read(record, numbered(files, file, index), how)
+                except DataError as error:
+                    raise error.at(file.where, index + 1) from None
+
+    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
+        """Row groups of up to a thousand documents."""
+        pa, pq = _pyarrow()
+        schema = _schema()
+        count = 0
+        with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+            for rows in _batches(documents):
+                writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+                count += len(rows)
+        return count
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise MissingExtraError("pyarrow", "parquet") from None
+    return pa, pq
+
+
+def _schema() -> Any:
+    pa, _ = _pyarrow()
+    place = [("start", pa.int64()), ("end", pa.int64())]
+    texts = [(name, pa.string()) for name in ("source", "concept")]
+    span = pa.struct([*place, ("label", pa.string()), ("score", pa.float64()), *texts])
+    places = pa.list_(pa.struct(place))
+    return pa.schema(
+        [
+            *[(name, pa.string()) for name in ("id", "text", "group")],
+            ("layers", pa.map_(pa.string(), pa.list_(span))),
+            ("tokens", places),
+            ("sentences", places),
+            *[(name, pa.string()) for name in _JSON],
+        ]
+    )
+
+
+def _batches(documents: Iterable[Document]) -> Iterator[list[dict[str, Any]]]:
+    rows: list[dict[str, Any]] = []
+    size = 0
+    for doc in documents:
+        rows.append(_row(doc))
+        size += len(doc.text)
+        if len(rows) == _ROWS or size >= _CHARS:
+            yield rows
+            rows, size = [], 0
+    if rows:
+        yield rows
+
+
+def _row(doc: Document) -> dict[str, Any]:
+    """The row of a document: its JSON object, with JSON text for what has no natural column."""
+    record = jsonl.record_of(doc)
+    row: dict[str, Any] = {name: record.get(name) for name in ("id", "text", "group")}
+    full = {"score": 1.0, "source": "", "concept": ""}
+    row["layers"] = [(name, [full | span for span in spans]) for name, spans in record["layers"].items()]
+    for name in ("tokens", "sentences"):
+        row[name] = [{"start": a, "end": b} for a, b in record[name]] if doc.given else None
+    for name in _JSON:
+        row[name] = msgspec.json.encode(record[name]).decode() if name in record else None
+    return row
+
+
+def _records(file: Entry) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Every row as the JSON object that says the same, and whether it is one of tokens and tags."""
+    pa, pq = _pyarrow()
+    try:
+        with file.open() as stream:
+            table = pq.ParquetFile(stream)
+            schema = table.schema_arrow
+            own = "layers" in schema.names and pa.types.is_map(schema.field("layers").type)
+            words = _words_only(pa, schema)
+            for batch in table.iter_batches(batch_size=64):
+                for row in batch.to_pylist():
+                    yield (row if words else _own_record(row) if own else _other_record(row)), words
+    except (pa.ArrowException, OSError, EOFError):
+        raise DataError("is not a Parquet file, or is damaged; check how it was made", path=file.where) from None
+    except DataError as error:
+        raise error.at(file.where) from None
+
+
+def _words_only(pa: Any, schema: Any) -> bool:
+    names = [name.lower() for name in schema.names]
+    if any(name in names for name in TEXT_NAMES):
+        return False
+    listed = "tokens" in schema.names and pa.types.is_list(schema.field("tokens").type)
+    if not listed or not pa.types.is_string(schema.field("tokens").type.value_type):
+        found = ", ".join(repr(name) for name in schema.names)
+        raise DataError(f"no column is called {', '.join(TEXT_NAMES)}; there is {found}; rename the one with the text")
+    return True
+
+
+def _own_record(row: Mapping[str, Any]) -> dict[str, Any]:
+    record = {name: row.get(name) for name in ("id", "text", "group")}
+    record["layers"] = dict(row["layers"] or ())
+    for name in ("tokens", "sentences"):
+        if row.get(name) is not None:
+            record[name] = [(place["start"], place["end"]) for place in row[name]]
+    for name in _JSON:
+        if row.get(name) is not None:
+            record[name] = _json(name, row[name])
+    return record
+
+
+def _json(name: str, cell: Any) -> Any:
+    try:
+        return msgspec.json.decode(cell)
+    except (msgspec.DecodeError, UnicodeError, RecursionError, TypeError):
+        raise DataError(f'the column "{name}" does not hold JSON; only our own files have a map in "layers"') from None
+
+
+def _other_record(row: Mapping[str, Any]) -> dict[str, Any]:
+    columns = {column.lower(): column for column in reversed(list(row))}
+    text = next(columns[name] for name in TEXT_NAMES if name in columns)
+    name = next((columns[name] for name in ID_NAMES if name in columns), None)
+    spans = next((columns[name] for name in _SPANS if name in columns and _are_spans(row[columns[name]])), None)
+    taken = (text, name, spans, columns.get("group"))
+    record: dict[str, Any] = {
+        "text": row[text],
+        "group": group_of_meta({lower: row[column] for lower, column in columns.items()}),
+        "meta": {key: msgspec.to_builtins(value) for key, value in row.items() if key not in taken},
+    }
+    if name is not None:
+        record["id"] = row[name]
+    if spans is not None:
+        record["spans"] = [{key: value for key, value in item.items() if value is not None} for item in row[spans]]
+    return record
+
+
+def _are_spans(value: Any) -> bool:
+    wanted = {"start", "end", "label"}
+    return isinstance(value, list) and all(isinstance(item, dict) and wanted <= item.keys() for item in value)
+
+
+PARQUET = Parquet()

@@ -1,0 +1,159 @@
+"""What the JSON formats share: records with their place, checked types, spans, and flat meta fields."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+
+from chaffinch.errors import DataError
+from chaffinch.text.document import Document
+from chaffinch.text.formats.base import Entry, Losses, group_of_meta
+from chaffinch.text.span import Span
+
+T = TypeVar("T")
+
+_WHOLE_LINE = 1 << 26  # bytes that the first line of a file may have and still be recognised
+_GROUP_NAMES = ("group", "patient", "patient_id", "subject_id")
+
+
+class SpanRecord(msgspec.Struct):
+    """A span as a JSON object."""
+
+    start: int
+    end: int
+    label: str
+    score: float = 1.0
+    source: str = ""
+    concept: str = ""
+
+
+SpanItem: TypeAlias = SpanRecord | tuple[int, int, str]  # an object, or [start, end, label]
+
+
+def records(file: Entry) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The numbered JSON objects of a file, one per line; blank lines are passed over."""
+    for number, line in file.lines():
+        if line.strip():
+            yield number, parse_object(line, file.where, number)
+
+
+def parse_object(line: str | bytes, where: str, number: int | None = None) -> dict[str, Any]:
+    """One JSON object, or an error that says where it is broken."""
+    what = "each line must be one object" if number is not None else "the file must be one JSON value"
+    try:
+        record = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise DataError(f"is not valid JSON; {what}", path=where, line=number) from None
+    if not isinstance(record, dict):
+        raise DataError(f"holds a JSON {type(record).__name__}, not an object", path=where, line=number)
+    return record
+
+
+def first_object(entry: Entry, head: bytes) -> dict[str, Any] | None:
+    """The object on the first line of a file, or None; a long line is read on behind the head."""
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not start.startswith(b"{"):
+        return None
+    if b"\n" not in start:
+        start = entry.head(_WHOLE_LINE).removeprefix(b"\xef\xbb\xbf").lstrip()
+    try:
+        record = msgspec.json.decode(start.split(b"\n", 1)[0])
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def typed(value: Any, kind: type[T]) -> T:
+    """The value as that type, or an error that names the field and the types, never what stood there."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise DataError(f"{error}; correct that field") from None
+
+
+def spans_of(items: Iterable[SpanItem]) -> list[Span]:
+    """The spans of checked JSON items."""
+    return [
+        Span(*item)
+        if isinstance(item, tuple)
+        else Span(*(getattr(item, name) for name in SpanRecord.__struct_fields__))
+        for item in items
+    ]
+
+
+def span_record(span: Span) -> dict[str, Any]:
+    """A span as a JSON object; score, source and concept only where they say something."""
+    record: dict[str, Any] = {"start": span.start, "end": span.end, "label": span.label}
+    for key, value, empty in (("score", span.score, 1.0), ("source", span.source, ""), ("concept", span.concept, "")):
+        if value != empty:
+            record[key] = value
+    return record
+
+
+def id_of(record: Mapping[str, Any], otherwise: str) -> str:
+    """The id of a record as text; a record without one gets the other."""
+    found = typed(record.get("id"), str | int | None)  # type: ignore[arg-type]  # a union is a type to msgspec
+    return otherwise if found is None else str(found)
+
+
+def group_of(record: Mapping[str, Any]) -> str | None:
+    """The patient, where the record names one in a field of its own, which must be text or a number."""
+    for name in _GROUP_NAMES:
+        if not isinstance(record.get(name), str | int | float | None):
+            raise DataError(f'"{name}" is a JSON {type(record[name]).__name__}; the patient must be text or a number')
+    return group_of_meta(record)
+
+
+def meta_of(record: Mapping[str, Any], own: Collection[str | None]) -> dict[str, Any]:
+    """The fields of a flat record that the format itself does not use."""
+    return {name: value for name, value in record.items() if name not in own and name != "group"}
+
+
+def flat_fields(doc: Document, own: Collection[str | None], losses: Losses) -> dict[str, Any]:
+    """Group and meta of a document as fields of a flat record; what clashes with the format's own is noted."""
+    fields = meta_of(doc.meta, own)
+    losses.add("meta fields", len(doc.meta) - len(fields))
+    if doc.group is not None and group_of_meta(fields) != doc.group:
+        fields["group"] = doc.group
+    losses.add("groups (patients)", group_of_meta(fields) != doc.group)
+    return fields
+
+
+def numbered(files: Sequence[Entry], file: Entry, number: int) -> str:
+    """The id of a record that has none: its number in the file, with the file's name if there are several."""
+    return str(number) if len(files) == 1 else f"{file.stem}-{number}"
+
+
+class Spool:
+    """Records kept in an unnamed file until all are known; read back in order, as often as wanted."""
+
+    def __init__(self, folder: Path) -> None:
+        self._stream = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (closed by `spool`)
+        self._encoder = msgspec.json.Encoder()
+
+    def add(self, record: Any) -> None:
+        """Keeps one more record."""
+        self._stream.write(self._encoder.encode(record) + b"\n")
+
+    def __iter__(self) -> Iterator[Any]:
+        self._stream.seek(0)
+        return map(msgspec.json.decode, self._stream)
+
+    def close(self) -> None:
+        """Ends the file, which leaves nothing behind."""
+        self._stream.close()
+
+
+@contextmanager
+def spool(folder: Path) -> Iterator[Spool]:
+    """A spool beside the output, for formats whose first line depends on the last document."""
+    kept = Spool(folder)
+    try:
+        yield kept
+    finally:
+        kept.close()

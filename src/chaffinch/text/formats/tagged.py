@@ -1,0 +1,125 @@
+"""Tokens with tags, as column files and token lists have them: to documents and back.
+
+Such a format has no text of its own: the text is the tokens joined by one space, the sentences by one line feed, and
+tokens and sentences are given. What another text, or spans that tags cannot say, loses on the way is noted here.
+T tokens, S sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from chaffinch.text.document import Document, Offsets
+from chaffinch.text.formats.base import Losses, Writing
+from chaffinch.text.span import Span, resolve
+from chaffinch.text.tags import Run, Scheme, runs, tags_of_runs
+
+TAG = re.compile(r"O|[BIESLU]-.+", re.DOTALL)
+
+
+def lay_out(words: Sequence[str], sizes: Sequence[int]) -> tuple[str, Offsets, Offsets]:
+    """The text of tokens in sentences of those sizes, with the (T, 2) and (S, 2) offsets of both.
+
+    >>> text, tokens, sentences = lay_out(["IL-2", "gene", "Yes"], [2, 1])
+    >>> text, tokens.tolist(), sentences.tolist()
+    ('IL-2 gene\\nYes', [[0, 4], [5, 9], [10, 13]], [[0, 9], [10, 13]])
+    """
+    lengths = np.fromiter(map(len, words), np.int64, len(words))
+    starts = np.cumsum(lengths + 1) - lengths - 1
+    tokens = np.stack([starts, starts + lengths], axis=1).astype(np.int32)
+    bounds = np.cumsum([0, *sizes])
+    sentences = np.stack([tokens[bounds[:-1], 0], tokens[bounds[1:] - 1, 1]], axis=1)
+    text = "\n".join(" ".join(words[a:b]) for a, b in pairwise(bounds.tolist()))
+    return text, tokens, sentences
+
+
+def spans_of_tags(tags: Sequence[str], tokens: Offsets, sizes: Sequence[int]) -> Iterator[Span]:
+    """The spans of valid tags of any scheme; none goes on behind the end of its sentence."""
+    starts, ends = tokens[:, 0].tolist(), tokens[:, 1].tolist()
+    begin = 0
+    for size in sizes:
+        part = tags[begin : begin + size]
+        if part.count("O") < size:
+            for first, last, label in runs(part):
+                yield Span(starts[begin + first], ends[begin + last - 1], label)
+        begin += size
+
+
+def sentence_sizes(doc: Document) -> list[int]:
+    """The number of tokens in each sentence; a token outside all sentences goes with the sentence before it."""
+    cuts = np.searchsorted(doc.tokens[:, 0], doc.sentences[:, 0], side="left")
+    sizes: list[int] = np.diff(np.unique([0, *cuts.tolist(), len(doc.tokens)])).tolist()
+    return sizes
+
+
+def note_layout(doc: Document, words: Sequence[str], sizes: Sequence[int], losses: Losses) -> None:
+    """Notes what becomes of a text that is not its tokens, joined."""
+    text, tokens, sentences = lay_out(words, sizes)
+    if text != doc.text:
+        dense, kept = "".join(doc.text.split()), "".join("".join(words).split())
+        losses.add("white space between tokens" if dense == kept else "text outside tokens")
+    elif not (np.array_equal(tokens, doc.tokens) and np.array_equal(sentences, doc.sentences)):
+        losses.add("sentence bounds")
+    elif not doc.given:
+        losses.add("that tokens were computed (they come back as given)")
+
+
+def token_runs(doc: Document, spans: Iterable[Span], losses: Losses) -> list[Run]:
+    """The tokens that each span touches; spans that cut a token are widened, those on no token left out."""
+    starts, ends = doc.tokens[:, 0].tolist(), doc.tokens[:, 1].tolist()
+    found = []
+    for span in spans:
+        first, last = bisect_right(ends, span.start), bisect_left(starts, span.end)
+        if first >= last or not span.label:
+            losses.add("spans that cover no token" if span.label else "spans without a label")
+            continue
+        losses.add("spans moved to token edges", starts[first] != span.start or ends[last - 1] != span.end)
+        found.append((first, last, span.label))
+    return found
+
+
+def settled(found: Iterable[Run], losses: Losses) -> list[Run]:
+    """Sorted runs free of overlaps: of those that share a token, the longest stays."""
+    kept: list[Run] = []
+    cluster: list[Span] = []
+    reach = 0
+    ordered = sorted(Span(*run) for run in found)
+    for span in [*ordered, None]:
+        if span is None or span.start >= reach:
+            best = resolve(cluster, "longest") if len(cluster) > 1 else cluster
+            losses.add("overlapping spans (the longest is kept)", len(cluster) - len(best))
+            kept.extend((s.start, s.end, s.label) for s in best)
+            cluster = []
+        if span is not None:
+            cluster.append(span)
+            reach = max(reach, span.end)
+    return kept
+
+
+def tags_of(doc: Document, spans: Iterable[Span], how: Writing, scheme: Scheme, sizes: Sequence[int]) -> list[str]:
+    """One tag per token; spans over a sentence end are cut there, other losses are as in `token_runs`."""
+    found = settled(token_runs(doc, spans, how.losses), how.losses)
+    tags: list[str] = []
+    waiting = 0
+    for begin, end in pairwise(np.cumsum([0, *sizes]).tolist()):
+        inside: list[Run] = []
+        while waiting < len(found) and found[waiting][0] < end:
+            first, last, label = found[waiting]
+            inside.append((max(first, begin) - begin, min(last, end) - begin, label))
+            if last > end:
+                how.losses.add("spans cut at sentence ends")
+                break
+            waiting += 1
+        tags.extend(tags_of_runs(inside, end - begin, scheme))
+    return tags
+
+
+def note_fields(doc: Document, spans: Sequence[Span], how: Writing) -> None:
+    """Notes what no format of tokens and tags has a place for."""
+    how.drop(doc, "soft", "relations")
+    how.drop_from_spans(spans, "score", "source", "concept")

@@ -1,0 +1,21 @@
+"""Fixtures for all tests, and how hypothesis runs here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.canary import Canary
+
+settings.register_profile("default", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("default")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+@pytest.fixture
+def canary(tmp_path: Path) -> Canary:
+    """A word planted in documents, and a way to run commands that fails if it turns up where it must not."""
+    return Canary(tmp_path)
