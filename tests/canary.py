@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_HOOK = '''
+_HOOK = """
 import os, sys
 
 def note(event, arguments):
@@ -22,7 +22,7 @@ def note(event, arguments):
         os.write(3, os.fsencode(os.path.abspath(arguments[0])) + b"\\n")
 
 sys.addaudithook(note)
-'''
+"""
 
 
 @dataclass(frozen=True)

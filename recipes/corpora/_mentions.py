@@ -30,7 +30,7 @@ class Notation:
             bounds = [tuple(map(int, part.split("-"))) for part in ranges.split(self.separator)]
             return tuple((start, end + self.inclusive) for start, end in bounds)
         except ValueError:
-            raise DataError(f"{ranges!r} is not a list of character ranges") from None
+            raise DataError("a charOffset is not a list of character ranges, as in 0-4") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class Mention:
 def mention(entity: Element, label: str, notation: Notation, *, sentence: str, begin: int) -> Mention:
     """The mention in the document's offsets; a mention in one piece must be the text the corpus states.
 
-    Pieces are covered by one span from the first to the last character: "muscle and brain actin" as a whole
-    stands for "muscle … actin".
+    Pieces are covered by one span from the first to the last character: "heart and liver globin" as a whole
+    stands for "heart … globin".
     """
     found = notation.pieces(attribute(entity, "charOffset"))
     start, end = min(a for a, _ in found), max(b for _, b in found)

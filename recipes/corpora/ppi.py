@@ -20,7 +20,7 @@ def read(path: Path) -> Iterator[Document]:
     """One document per source document, with the corpus's sentences, proteins and interactions.
 
     Sentences stand where their `charOffset` says; what lies between two is a space. An entity's `charOffset`
-    counts inside its sentence, its end is exclusive, and pieces ("65-71,82-87", BioInfer only) become the one
+    counts inside its sentence, its end is exclusive, and pieces ("10-15,20-25", BioInfer only) become the one
     span that covers them all; `meta["fragments"]` has the pieces. Every entity is labelled "protein", because the
     types differ from corpus to corpus and LLL's (agent, target) give the answer away: the layer "types" has them.
     HPRD50's types are protein identifiers and become the span's concept instead. A relation "PPI" has the roles e1

@@ -22,8 +22,11 @@ class MissingExtraError(ChaffinchError):
     """An optional dependency is not installed; the message has the pip line."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"{package} is not installed; run: pip install 'chaffinch[{extra}]'")
+        super().__init__(package, extra)
         self.package, self.extra = package, extra
+
+    def __str__(self) -> str:
+        return f"{self.package} is not installed; run: pip install 'chaffinch[{self.extra}]'"
 
 
 class DataError(ChaffinchError):

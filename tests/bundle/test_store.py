@@ -16,17 +16,23 @@ from chaffinch.bundle import Manifest, load, save
 from chaffinch.errors import ConfigError, ModelError
 
 WORDS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=6)
-ARRAYS = hnp.arrays(st.sampled_from([np.float32, np.float64, np.int32, np.uint8, np.bool_]), hnp.array_shapes(min_side=0))
+ARRAYS = hnp.arrays(
+    st.sampled_from([np.float32, np.float64, np.int32, np.uint8, np.bool_]), hnp.array_shapes(min_side=0)
+)
 
 
 def example(path: Path) -> Path:
-    save(path, Manifest("test", labels=("NAME",), metrics={"f1": 0.5}), {"w": np.arange(6.0)}, {"words": ["a", "é", ""]})
+    save(
+        path, Manifest("test", labels=("NAME",), metrics={"f1": 0.5}), {"w": np.arange(6.0)}, {"words": ["a", "é", ""]}
+    )
     return path
 
 
 @given(array=ARRAYS, words=WORDS)
 @settings(max_examples=50)
-def test_arrays_and_strings_come_back(tmp_path_factory: pytest.TempPathFactory, array: np.ndarray, words: list[str]) -> None:
+def test_arrays_and_strings_come_back(
+    tmp_path_factory: pytest.TempPathFactory, array: np.ndarray, words: list[str]
+) -> None:
     path = tmp_path_factory.mktemp("model") / "m.cfm"
     written = save(path, Manifest("test", config={"k": 3}, labels=("A", "B")), {"w": array}, {"words": words})
     bundle = load(path)
@@ -70,7 +76,7 @@ def test_every_truncation_is_refused(tmp_path: Path) -> None:
 def test_an_unknown_format_says_to_update(tmp_path: Path) -> None:
     path = tmp_path / "m.cfm"
     save(path, Manifest("test", format=99), {})
-    with pytest.raises(ModelError, match="format 99.*update Chaffinch"):
+    with pytest.raises(ModelError, match=r"format 99.*update Chaffinch"):
         load(path)
 
 

@@ -55,14 +55,28 @@ def test_losses_are_reported_and_strict_writes_nothing(tmp_path: Path, capsys: p
     source, out = tmp_path / "in.jsonl", tmp_path / "out"
     write([Document.make("Ada Quill", id="a", layers={"gold": [Span(0, 3, "NAME")]})], source)
     assert main(["convert", str(source), "-o", str(out), "--to", "txt", "--strict"]) == 3
-    assert "txt cannot keep: layers (1)" in capsys.readouterr().err
+    assert "not kept in txt: layers (1)" in capsys.readouterr().err
     assert not out.exists()
     assert main(["convert", str(source), "-o", str(out), "--to", "txt"]) == 0
     assert "layers" in capsys.readouterr().out
     assert (out / "a.txt").read_text() == "Ada Quill"
 
 
-def test_compressed_files_and_archives_are_read(notes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_reading_could_not_keep_counts_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    notes, out = tmp_path / "notes", tmp_path / "out.jsonl"
+    notes.mkdir()
+    (notes / "a.txt").write_text("left and right arm")
+    (notes / "a.ann").write_text("T1\tBODY 0 4;15 18\tleft arm\n")
+    assert main(["convert", str(notes), "-o", str(out), "--strict"]) == 3
+    assert "discontinuous" in capsys.readouterr().err
+    assert not out.exists()
+    assert main(["convert", str(notes), "-o", str(out), "--json"]) == 0
+    assert sum(json.loads(capsys.readouterr().out)["lost"].values()) == 1
+
+
+def test_compressed_files_and_archives_are_read(
+    notes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     lines, out = tmp_path / "in.jsonl.gz", tmp_path / "out.jsonl"
     lines.write_bytes(gzip.compress(b'{"text": "one"}\n{"text": "two"}\n'))
     archive = tmp_path / "notes.tar.gz"
@@ -131,7 +145,9 @@ def test_what_cannot_be_is_refused(notes: Path, tmp_path: Path, capsys: pytest.C
     assert not (tmp_path / "x.jsonl").exists()
 
 
-def test_settings_from_a_file_and_flags_that_win(notes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_from_a_file_and_flags_that_win(
+    notes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     config, out = tmp_path / "c.toml", tmp_path / "out"
     config.write_text('[convert]\nto = "jsonl"\nquiet = true\n')
     assert main(["convert", str(notes), "-o", str(out), "--config", str(config)]) == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,7 +20,7 @@ LENGTH = 8
 def run_lists(draw: st.DrawFn) -> list[Run]:
     """Sorted runs over eight tokens that do not overlap, often touching."""
     edges = sorted(draw(st.sets(st.integers(0, LENGTH), max_size=LENGTH)))
-    found = [(a, b, draw(st.sampled_from("XY"))) for a, b in zip(edges, edges[1:], strict=False)]
+    found = [(a, b, draw(st.sampled_from("XY"))) for a, b in pairwise(edges)]
     return [run for run in found if draw(st.integers(0, 2))]
 
 

@@ -104,7 +104,9 @@ def _manifest(content: bytes, place: Path) -> Manifest:
         facts = msgspec.json.decode(header["__metadata__"][_KEY])
         number = facts["format"]
     except (msgspec.DecodeError, UnicodeError, KeyError, TypeError):
-        raise ModelError("is damaged or no Chaffinch model; copy it again, or train the model anew", path=place) from None
+        raise ModelError(
+            "is damaged or no Chaffinch model; copy it again, or train the model anew", path=place
+        ) from None
     if number != FORMAT:
         message = f"has model format {number!r}; this version reads format {FORMAT}; update Chaffinch or retrain"
         raise ModelError(message, path=place)

@@ -13,10 +13,11 @@ for _variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 
 import typer  # noqa: E402
 
-from chaffinch.cli.bench import bench  # noqa: E402
-from chaffinch.cli.convert import convert  # noqa: E402
-from chaffinch.cli.doctor import doctor  # noqa: E402
-from chaffinch.cli.show import show  # noqa: E402
+from chaffinch.cli.bench import bench_command  # noqa: E402
+from chaffinch.cli.convert import convert_command  # noqa: E402
+from chaffinch.cli.doctor import doctor_command  # noqa: E402
+from chaffinch.cli.evaluate import compare_command, evaluate_command  # noqa: E402
+from chaffinch.cli.show import show_command  # noqa: E402
 from chaffinch.errors import ChaffinchError, outcome  # noqa: E402
 
 app = typer.Typer(
@@ -27,10 +28,12 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(short_help="Read documents in one format, write them in another.")(convert)
-app.command(short_help="What a model file says about itself.")(show)
-app.command(short_help="Whether this installation works, and what is missing.")(doctor)
-app.command(short_help="Our figures beside those of peers (in a checkout).")(bench)
+app.command("convert", short_help="Read documents in one format, write them in another.")(convert_command)
+app.command("evaluate", short_help="Score predictions against gold, with intervals and a report.")(evaluate_command)
+app.command("compare", short_help="Whether one system is better than another.")(compare_command)
+app.command("show", short_help="What a model file says about itself.")(show_command)
+app.command("doctor", short_help="Whether this installation works, and what is missing.")(doctor_command)
+app.command("bench", short_help="Our figures beside those of peers (in a checkout).")(bench_command)
 
 
 @app.callback(invoke_without_command=True)
@@ -50,12 +53,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs a command and returns its exit code; errors go to stderr in words, never with document text."""
     try:
         result = app(args=arguments, standalone_mode=False)
-    except typer.Exit as error:
-        return error.exit_code
     except typer.TyperException as error:
         return _fail(f"{error.format_message().rstrip('.')}; see --help", 2)
     except (typer.Abort, KeyboardInterrupt):
-        return _fail("interrupted; outputs that were not finished were not written", 130)
+        return _interrupted()
     except ChaffinchError as error:
         return _fail(str(error), outcome(error).exit_code)
     except BrokenPipeError:
@@ -63,14 +64,19 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     except OSError as error:
         return _fail(f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}", 1)
-    except Exception as error:  # noqa: BLE001  (the last door: its message may hold document text)
+    except Exception as error:
         return _fail(f"internal error {type(error).__name__} at {_where(error)}; please report this line", 1)
-    return result if isinstance(result, int) else 0
+    code = result if isinstance(result, int) else 0
+    return _interrupted() if code == outcome(KeyboardInterrupt()).exit_code else code  # typer turned Ctrl-C into 130
 
 
 def _fail(message: str, code: int) -> int:
     sys.stderr.write(f"chaffinch: {message}\n")
     return code
+
+
+def _interrupted() -> int:
+    return _fail("interrupted; outputs that were not finished were not written", outcome(KeyboardInterrupt()).exit_code)
 
 
 def _where(error: BaseException) -> str:

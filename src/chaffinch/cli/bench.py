@@ -31,7 +31,7 @@ class Options:
     seeds: int
 
 
-def bench(
+def bench_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Which benchmark; a wrong name lists them.")],
     data: Annotated[Path | None, typer.Option(envvar="CHAFFINCH_DATA", help="Folder of the corpora.")] = None,
     only: Annotated[str | None, typer.Option(help="One part of the benchmark.")] = None,
@@ -62,7 +62,9 @@ def bench(
 
 def _bar_row(bar: dict[str, Any]) -> dict[str, Any]:
     sign = 1 if bar["better"] == "higher" else -1
-    reached = [level for level in ("floor", "goal") if bar[level] is not None and sign * (bar["value"] - bar[level]) >= 0]
+    reached = [
+        level for level in ("floor", "goal") if bar[level] is not None and sign * (bar["value"] - bar[level]) >= 0
+    ]
     keys = ("value", "low", "high", "unit", "floor", "goal")
     row = {key: "-" if bar.get(key) is None else bar[key] for key in keys}
     return {"bar": bar["id"], **row, "reached": reached[-1] if reached else "no"}

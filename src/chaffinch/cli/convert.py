@@ -14,7 +14,7 @@ from chaffinch.text import Document
 from chaffinch.text.formats import FORMATS, Reading, output_format, write
 
 
-def convert(
+def convert_command(
     source: Annotated[Path, typer.Argument(metavar="IN", help="A file, a folder, or a .gz, .zip or .tar.gz of them.")],
     output: frame.Out,
     from_: frame.From = None,
@@ -45,13 +45,14 @@ def convert(
     tally = _Tally()
     form = output_format(output, to).name
     documents = tally.count(frame.progress(corpus, "documents", quiet=quiet))
-    losses = write(documents, output, format=form, layer=layer, strict=strict)
+    losses = write(documents, output, format=form, layer=layer, strict=strict, losses=how.losses)
     result = {"from": corpus.format, "to": form, **tally.facts(), "lost": dict(losses.counts)}
-    result["lost"] |= {f"{what}, in reading": number for what, number in how.losses.counts.items()}
     frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
 
 
-convert.__doc__ = (convert.__doc__ or "").replace("FORMAT_NAMES", ", ".join(sorted(form.name for form in FORMATS)))
+convert_command.__doc__ = (convert_command.__doc__ or "").replace(
+    "FORMAT_NAMES", ", ".join(sorted(form.name for form in FORMATS))
+)
 
 
 class _Tally:
@@ -83,4 +84,3 @@ def _tables(result: dict[str, Any]) -> Iterator[Any]:
         rows = [{"not kept": what, "times": number} for what, number in sorted(result["lost"].items())]
         yield ""
         yield frame.table_of(rows)
-

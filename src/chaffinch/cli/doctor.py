@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from rich.table import Table
 
 from chaffinch.cli import frame
 from chaffinch.errors import ChaffinchError
@@ -29,7 +30,7 @@ _EXTRAS = {
 }
 
 
-def doctor(json: frame.Json = False, config: frame.Config = None) -> None:
+def doctor_command(json: frame.Json = False, config: frame.Config = None) -> None:
     """chaffinch doctor
 
     Says whether this installation works, what is missing and how to get it. Nothing is sent anywhere.
@@ -47,7 +48,7 @@ def doctor(json: frame.Json = False, config: frame.Config = None) -> None:
     }
     facts = {key: value for key, value in result.items() if key not in ("packages", "extras")}
     packages = ", ".join(f"{name} {number}" for name, number in _versions().items())
-    tables = [frame.facts_table({**facts, "packages": packages}), "", frame.table_of(extras)]
+    tables: list[Table | str] = [frame.facts_table({**facts, "packages": packages}), "", frame.table_of(extras)]
     frame.emit(result, as_json=json, tables=tables)
     if fault is not None:
         raise ChaffinchError(f"the kernels {fault}; reinstall: pip install --force-reinstall chaffinch")
@@ -64,7 +65,7 @@ def kernel_fault() -> str | None:
     expected = np.logaddexp.reduce(list(scores.values()))
     try:
         found = float(forward_backward(Lattice(start, trans, emit, end)).log_z)
-    except Exception as error:  # noqa: BLE001  (whatever it is, it is the finding)
+    except Exception as error:
         return f"raised {type(error).__name__}"
     return None if abs(found - expected) < 1e-9 else f"are off by {abs(found - expected):.1e}"
 

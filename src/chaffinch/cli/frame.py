@@ -34,7 +34,9 @@ def load_config(context: typer.Context, path: Path | None) -> Path | None:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"--config {path} is not valid TOML: {error}") from None
     plain = {key: value for key, value in content.items() if not isinstance(value, dict)}
-    chosen = {key.replace("-", "_"): value for key, value in {**plain, **content.get(context.command.name, {})}.items()}
+    chosen = {
+        key.replace("-", "_"): value for key, value in {**plain, **content.get(context.command.name or "", {})}.items()
+    }
     options = {option.lstrip("-").replace("-", "_"): p.name for p in context.command.params for option in p.opts}
     for key in chosen:
         if key not in options:

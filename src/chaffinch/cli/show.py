@@ -12,7 +12,7 @@ from chaffinch.bundle import load
 from chaffinch.cli import frame
 
 
-def show(
+def show_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file, or the name of a packaged model.")],
     json: frame.Json = False,
     config: frame.Config = None,
@@ -24,7 +24,12 @@ def show(
     bundle = load(Path(model))
     manifest: dict[str, Any] = msgspec.to_builtins(bundle.manifest)
     arrays = [
-        {"array": name, "type": str(array.dtype), "shape": "×".join(map(str, array.shape)) or "-", "bytes": array.nbytes}
+        {
+            "array": name,
+            "type": str(array.dtype),
+            "shape": "×".join(map(str, array.shape)) or "-",
+            "bytes": array.nbytes,
+        }
         for name, array in sorted(bundle.arrays.items())
     ]
     arrays += [
@@ -32,7 +37,9 @@ def show(
         for name, words in sorted(bundle.strings.items())
     ]
     facts = {key.replace("_", " "): _plain(value) for key, value in manifest.items()}
-    frame.emit({**manifest, "arrays": arrays}, as_json=json, tables=[frame.facts_table(facts), "", frame.table_of(arrays)])
+    frame.emit(
+        {**manifest, "arrays": arrays}, as_json=json, tables=[frame.facts_table(facts), "", frame.table_of(arrays)]
+    )
 
 
 def _plain(value: object) -> object:

@@ -104,7 +104,7 @@ def paired(first: Counts, second: Counts, *, draws: int = DRAWS, level: float = 
         [rates(w @ a)[:, 2] - rates(w @ b)[:, 2] for w in _weights(len(a), draws=draws, seed=seed)],
     )
     against = min(np.count_nonzero(drawn <= 0), np.count_nonzero(drawn >= 0))
-    return Difference(value, _range(drawn, level), min(1.0, 2 * (against + 1) / (draws + 1)))
+    return Difference(value, _range(drawn, level), float(min(1.0, 2 * (against + 1) / (draws + 1))))
 
 
 def _weights(documents: int, *, draws: int, seed: int) -> Iterator[Floats]:

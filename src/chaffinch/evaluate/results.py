@@ -12,6 +12,8 @@ from chaffinch.evaluate.bootstrap import Difference, Interval, Intervals, Ranges
 from chaffinch.evaluate.counts import Counts, Floats, Ints, harmonic, rates
 from chaffinch.evaluate.tokens import Leakage
 
+_MAIN = {"i2b2": "i2b2_strict", "meddocan": "meddocan_ner"}  # the table that stands for a scheme of several
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
@@ -118,11 +120,16 @@ class Report:
         raise KeyError(name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values: a table under each scheme's name, and beside them the facts about the run."""
+        """Plain JSON values: a table under each scheme's name, and beside them the facts about the run.
+
+        An official scheme of several tables has its main one under its own name as well ("i2b2", "meddocan").
+        """
         drawn = {"draws": self.draws, "level": self.level, "seed": self.seed} if self.draws else None
         facts = {"documents": self.documents, "missing": self.missing, "extra": self.extra, "intervals": drawn}
         leaks = {} if self.leakage is None else {"leakage": self.leakage.as_dict()}
-        return {table.name: table.as_dict() for table in self.tables} | facts | leaks
+        tables = {table.name: table.as_dict() for table in self.tables}
+        tables |= {scheme: tables[main] for scheme, main in _MAIN.items() if main in tables}
+        return tables | facts | leaks
 
     def __str__(self) -> str:
         facts = f"documents: {self.documents}, missing documents: {self.missing}, extra documents: {self.extra}"

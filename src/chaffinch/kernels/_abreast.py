@@ -61,9 +61,9 @@ def _multiply(source: Floats, take: Ints, panels: Floats, out: Floats) -> None:
     Four rows at a time, always; a row that lacks company is computed more than once.
     """
     last = take.size - 1
-    for r in range(0, take.size, HIGH):
-        at = (take[r], take[min(r + 1, last)], take[min(r + 2, last)], take[min(r + 3, last)])
-        for j in range(len(panels)):
+    for j in range(len(panels)):
+        for r in range(0, take.size, HIGH):
+            at = (take[r], take[min(r + 1, last)], take[min(r + 2, last)], take[min(r + 3, last)])
             block_product(source, at, panels, j, out, r)
 
 

@@ -109,9 +109,9 @@ def best_each(layout: Layout, sums: Sums, found: Found) -> None:
 def _multiply_best(best: Floats, take: Ints, panels: Floats, out: Floats) -> None:
     """The first rows of `out` = rows of `best` at `take`, times the table in max and plus."""
     last = take.size - 1
-    for r in range(0, take.size, HIGH):
-        at = (take[r], take[min(r + 1, last)], take[min(r + 2, last)], take[min(r + 3, last)])
-        for j in range(len(panels)):
+    for j in range(len(panels)):
+        for r in range(0, take.size, HIGH):
+            at = (take[r], take[min(r + 1, last)], take[min(r + 2, last)], take[min(r + 3, last)])
             block_largest(best, at, panels, j, out, r)
 
 

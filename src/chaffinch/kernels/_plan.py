@@ -7,16 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chaffinch.errors import InfeasibleError
 from chaffinch.kernels.lattice import Active, Batch, Floats, Ints, Lattice, _led
 
 LISTS_FROM = 16  # states; with fewer, a mask is cheaper as zeros than as lists
+LANES_TO, LANES_LONGEST = 16, 2000  # states and tokens; with more, rows are better than lanes
 LISTS_PAY = 6  # lists win when they cost this many times fewer products than the full matrix
-PART_CELLS, PART_SEQUENCES, PART_LIMIT = 1 << 15, 16, 1 << 21
+PART_CELLS, PART_SEQUENCES, PART_LIMIT = 1 << 16, 32, 1 << 21
+
+
+class Form(Enum):
+    """How a kernel runs through a sequence."""
+
+    LANES = "lanes"  # few states, beside other sequences
+    ROWS = "rows"  # many states, as matrix products
+    EACH = "each"  # one transition table per token
+    LISTS = "lists"  # few states allowed at each token
 
 
 class Layout(NamedTuple):
@@ -38,7 +50,7 @@ class Part:
     tokens: slice | Ints  # which tokens
     cells: slice | Ints  # which places of the batch's flat emit
     emit: Floats  # (M,)
-    dense: bool  # every token may take every state
+    form: Form
 
     @property
     def size(self) -> int:
@@ -60,22 +72,20 @@ def writable(array: Floats) -> Floats:
     return array if array.flags.writeable else array.copy()
 
 
-def parts(batch: Batch, *, step_cells: int) -> Iterator[Part]:
-    """The batch in parts: sequences whose masks are sparse as lists, the others as they are.
-
-    Which form a sequence takes depends on that sequence alone.
-    """
+def parts(batch: Batch) -> Iterator[Part]:
+    """The batch in parts, each of one form. Which form a sequence takes depends on that sequence alone."""
+    step_cells = 0 if batch.trans.ndim == 2 else len(batch.start) ** 2
     if batch.active is not None:
         layout = _list_layout(batch.active, batch.bounds)
-        yield from _cut(Part(layout, slice(0), slice(0), slice(0), batch.emit, dense=False), step_cells)
+        yield from _cut(Part(layout, slice(0), slice(0), slice(0), batch.emit, Form.LISTS), step_cells)
         return
-    sparse = _sparse(batch)
-    if not sparse.any():
-        yield from _cut(_dense_part(batch.emit, batch.bounds), step_cells)
-        return
-    for chosen in (~sparse, sparse):
-        if chosen.any():
-            yield from _relocated(batch, np.flatnonzero(chosen), step_cells, lists=bool(sparse[chosen.argmax()]))
+    forms = _forms(batch)
+    for form in Form:
+        chosen = forms == form
+        if chosen.all() and form is not Form.LISTS:
+            yield from _cut(_dense_part(batch.emit, batch.bounds, form), step_cells)
+        elif chosen.any():
+            yield from _relocated(batch, np.flatnonzero(chosen), step_cells, form)
 
 
 def fail(status: int, sequence: int, tokens: int, *, many: bool) -> NoReturn:
@@ -86,42 +96,43 @@ def fail(status: int, sequence: int, tokens: int, *, many: bool) -> NoReturn:
     raise InfeasibleError(f"{name} of {tokens} tokens has no possible path: {where}; allow more states there")
 
 
-def _dense_part(emit: Floats, bounds: Ints) -> Part:
+def _dense_part(emit: Floats, bounds: Ints, form: Form) -> Part:
     N, K = emit.shape
     first, width = np.zeros(N, np.int64), np.full(N, K, np.int64)
     layout = Layout(np.arange(K), first, width, np.arange(N + 1) * K, bounds)
-    return Part(layout, slice(0), slice(0), slice(0), emit.reshape(-1), dense=True)
+    return Part(layout, slice(0), slice(0), slice(0), emit.reshape(-1), form)
 
 
 def _list_layout(active: Active, bounds: Ints) -> Layout:
     return Layout(active.states, active.bounds[:-1][active.which], active.widths, active.at, bounds)
 
 
-def _sparse(batch: Batch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """(B,) whether a sequence is cheaper as lists: the products of neighbouring widths against K squared."""
-    B, K = len(batch), len(batch.start)
-    if K < LISTS_FROM or not len(batch.emit):
-        return np.zeros(B, np.bool_)
-    widths = np.count_nonzero(batch.emit > -np.inf, axis=1)
-    products = np.concatenate([[0], np.cumsum(widths[1:] * widths[:-1]), [0]])  # [n] counts pairs before token n+1
-    lo, hi = batch.bounds[:-1], batch.bounds[1:]
-    long = hi - lo > 1
-    cost = np.where(long, products[np.maximum(hi - 1, 0)] - products[lo], 0)
-    return np.asarray(long & (cost * LISTS_PAY <= (hi - lo - 1) * K * K))
+def _forms(batch: Batch) -> NDArray[np.object_]:
+    """(B,) the form of each sequence. Lists pay by the products of neighbouring widths against K squared."""
+    K, lo, hi = len(batch.start), batch.bounds[:-1], batch.bounds[1:]
+    forms = np.full(len(batch), Form.ROWS if batch.trans.ndim == 2 else Form.EACH)
+    if batch.trans.ndim == 2 and K <= LANES_TO:
+        forms[hi - lo <= LANES_LONGEST] = Form.LANES
+    if K >= LISTS_FROM and len(batch.emit) and batch.emit.min() == -np.inf:
+        widths = np.count_nonzero(batch.emit > -np.inf, axis=1)
+        products = np.concatenate([[0], np.cumsum(widths[1:] * widths[:-1]), [0]])  # [n]: steps up to token n
+        cost = products[np.maximum(hi - 1, 0)] - products[lo]
+        forms[(hi - lo > 1) & (cost * LISTS_PAY <= (hi - lo - 1) * K * K)] = Form.LISTS
+    return forms
 
 
-def _relocated(batch: Batch, chosen: Ints, step_cells: int, *, lists: bool) -> Iterator[Part]:
+def _relocated(batch: Batch, chosen: Ints, step_cells: int, form: Form) -> Iterator[Part]:
     """Parts of some sequences of a dense batch, with the places they came from."""
     K = len(batch.start)
     lengths = np.diff(batch.bounds)[chosen]
     bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     tokens = np.repeat(batch.bounds[chosen] - bounds[:-1], lengths) + np.arange(bounds[-1])
     emit = batch.emit[tokens]
-    whole = _dense_part(emit, bounds)
+    whole = _dense_part(emit, bounds, form)
     cells = (tokens[:, None] * K + np.arange(K)).reshape(-1)
-    if lists:
+    if form is Form.LISTS:
         mask = emit > -np.inf
-        whole = replace(whole, layout=_list_layout(Active.from_mask(mask), bounds), emit=emit[mask], dense=False)
+        whole = replace(whole, layout=_list_layout(Active.from_mask(mask), bounds), emit=emit[mask])
         cells = cells[mask.reshape(-1)]
     for part in _cut(whole, step_cells):
         yield replace(part, sequences=chosen[part.sequences], tokens=tokens[part.tokens], cells=cells[part.cells])
@@ -149,5 +160,5 @@ def _cut(whole: Part, step_cells: int) -> Iterator[Part]:
             layout.at[lo : hi + 1] - layout.at[lo],
             layout.bounds[begin : end + 1] - lo,
         )
-        yield Part(inner, slice(begin, end), slice(int(lo), int(hi)), cells, whole.emit[cells], whole.dense)
+        yield Part(inner, slice(begin, end), slice(int(lo), int(hi)), cells, whole.emit[cells], whole.form)
         begin = end

@@ -41,18 +41,17 @@ class Scaled(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """What the recursions leave behind; a pair marginal is forward * ratio * trans * weight of the next token."""
+    """What the recursions leave behind; a pair marginal is forward * trans * weight of the next token."""
 
-    forward: Floats  # (M,)
+    forward: Floats  # (M,) zero at the last token of a sequence in the end
     weight: Floats  # (M,) emissions at first, then emission times backward message
-    ratio: Floats  # (N,) zero at the last token of a sequence
     states: Floats  # (M,) marginals
     log_z: Floats  # (B,)
     status: Ints  # (B,)
 
 
 @helper()
-def _exp(x: float) -> float:
+def exp_of(x: float) -> float:
     """e to a power between LOG_TINY and 0, to the last bit but one; unlike the library's it runs in vector lanes."""
     shifted = x * LOG2_E + ROUND
     whole = shifted - ROUND
@@ -74,7 +73,7 @@ def _exp(x: float) -> float:
 
 
 @helper()
-def _exp_all(logs: Floats, at: int, size: int, lowest: float) -> float:
+def exp_row(logs: Floats, at: int, size: int, lowest: float) -> float:
     """The largest of some logs, which become exponentials of what they lack of it, none below e^lowest."""
     row, top = logs[at : at + size], -np.inf
     for j in range(row.size):
@@ -82,7 +81,7 @@ def _exp_all(logs: Floats, at: int, size: int, lowest: float) -> float:
     low = top if top > -np.inf else 0.0
     for j in range(row.size):
         lack = row[j] - low
-        row[j] = _exp(max(lack, lowest)) if lack > -np.inf else 0.0
+        row[j] = exp_of(max(lack, lowest)) if lack > -np.inf else 0.0
     return top
 
 
@@ -93,7 +92,7 @@ def exp_tables(tables: Floats, shift: Floats) -> bool:
     size = tables.shape[1] * tables.shape[2]
     flat = tables.reshape(-1)
     for p in range(len(tables)):
-        shift[p] = _exp_all(flat, p * size, size, LOG_TINY_STEP)
+        shift[p] = exp_row(flat, p * size, size, LOG_TINY_STEP)
     for i in range(flat.size):
         raised = raised or 0.0 < flat[i] <= TINY_STEP * 1.000001
     return raised
@@ -108,7 +107,7 @@ def exp_emissions(layout: Layout, start: Floats, emit: Floats, shift: Floats) ->
         for j in range(at[lo + 1] - at[lo] if lo < hi else 0):
             emit[at[lo] + j] += start[pool[first[lo] + j]]
     for n in range(len(first)):
-        shift[n] += _exp_all(emit, at[n], at[n + 1] - at[n], LOG_TINY)
+        shift[n] += exp_row(emit, at[n], at[n + 1] - at[n], LOG_TINY)
 
 
 @helper(REORDER)
@@ -142,6 +141,13 @@ def _settle(messages: Messages, at: int, size: int) -> tuple[float, float]:
     for j in range(states.size):
         states[j] *= by
     return total, excess * by
+
+
+@helper()
+def _scale_by(values: Floats, at: int, size: int, factor: float) -> None:
+    row = values[at : at + size]
+    for j in range(row.size):
+        row[j] *= factor
 
 
 @helper(REORDER)
@@ -231,18 +237,18 @@ def _forward_one(layout: Layout, scaled: Scaled, messages: Messages, b: int) -> 
 @helper()
 def backward_token(layout: Layout, scaled: Scaled, messages: Messages, b: int, n: int) -> float:
     """The excess at token n, where `states` holds the raw backward message and gets the marginals."""
-    at, size = layout.at[n], layout.width[n]
+    at, size, ratio = layout.at[n], layout.width[n], 0.0
     scale = normalise(messages.states, at, size)
     total, excess = _settle(messages, at, size)
     if n + 1 < layout.bounds[b + 1]:
-        messages.ratio[n] = 1.0 / (scale * total) if scale * total > 0.0 else 0.0
+        ratio = 1.0 / (scale * total) if scale * total > 0.0 else 0.0
         if scaled.floor > 0.0:
-            following = _sum(messages.weight, layout.at[n + 1], layout.width[n + 1])
-            excess += scaled.floor * following * messages.ratio[n]
+            excess += scaled.floor * _sum(messages.weight, layout.at[n + 1], layout.width[n + 1]) * ratio
     elif scale * total > 0.0:
         messages.log_z[b] += math.log(scale * total)
-    else:
+    elif messages.status[b] == TODO:
         messages.status[b] = layout.bounds[b] - layout.bounds[b + 1] - 1
+    _scale_by(messages.forward, at, size, ratio)
     return excess
 
 
@@ -252,7 +258,7 @@ def end_sequence(layout: Layout, scaled: Scaled, messages: Messages, b: int) -> 
     n = layout.bounds[b + 1] - 1
     for j in range(layout.width[n]):
         messages.states[layout.at[n] + j] = scaled.end[layout.pool[layout.first[n] + j]]
-    messages.log_z[b] += _exp_all(messages.states, layout.at[n], layout.width[n], LOG_TINY)
+    messages.log_z[b] += exp_row(messages.states, layout.at[n], layout.width[n], LOG_TINY)
 
 
 @helper()
@@ -261,7 +267,7 @@ def close_sequence(layout: Layout, messages: Messages, b: int, excess: float) ->
     if messages.status[b] == TODO:
         messages.status[b] = DONE if excess <= EXCESS else REDO
     if messages.status[b] != DONE:
-        messages.ratio[layout.bounds[b] : layout.bounds[b + 1]] = 0.0
+        messages.forward[layout.at[layout.bounds[b]] : layout.at[layout.bounds[b + 1]]] = 0.0
 
 
 @kernel()
@@ -291,15 +297,15 @@ def run_each(layout: Layout, scaled: Scaled, messages: Messages) -> None:
 
 @kernel()
 def add_pairs(layout: Layout, messages: Messages, where: Ints, pairs: Floats) -> None:
-    """Adds forward * ratio * weight of each step into token n to pairs[where[n]] (K, K), the table still missing."""
+    """Adds forward * weight of each step into token n to pairs[where[n]] (K, K), the table still missing."""
     for b in range(len(layout.bounds) - 1):
         for n in range(layout.bounds[b] + 1, layout.bounds[b + 1]):
-            ratio, table, J = messages.ratio[n - 1], pairs[where[n]], layout.width[n]
+            table, J = pairs[where[n]], layout.width[n]
             weight = messages.weight[layout.at[n] : layout.at[n + 1]]
             columns = layout.pool[layout.first[n] : layout.first[n] + J]
             near = J > 0 and columns[J - 1] - columns[0] + 1 == J
-            for i in range(layout.width[n - 1] if ratio > 0.0 else 0):
-                factor = messages.forward[layout.at[n - 1] + i] * ratio
+            for i in range(layout.width[n - 1]):
+                factor = messages.forward[layout.at[n - 1] + i]
                 line = table[layout.pool[layout.first[n - 1] + i]]
                 if near:
                     part = line[columns[0] : columns[0] + J]

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chaffinch.kernels import _abreast, _logs, _scaled, _tags
-from chaffinch.kernels._abreast import Panels, desk_for
+from chaffinch.kernels import _abreast, _lanes, _logs, _scaled, _tags
 from chaffinch.kernels._micro import in_panels
-from chaffinch.kernels._plan import Layout, Part, fail, parts, writable
+from chaffinch.kernels._plan import LANES_LONGEST, LANES_TO, Form, Layout, Part, fail, parts, writable
 from chaffinch.kernels._scaled import DONE, REDO, Messages, Scaled
 from chaffinch.kernels.lattice import Batch, Floats, Ints
 
-ROWS = 16  # sequences abreast
+ROWS = 32  # sequences abreast
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,10 +29,10 @@ class ScaledSteps:
 
     def add_pairs(self, total: Floats) -> None:
         """Adds pair marginals over all positions to total (K, K)."""
-        K, n = len(total), len(self.messages.ratio)
-        if len(self.tables) == 1 and self.part.dense:
-            forward = self.messages.forward.reshape(n, K) * self.messages.ratio[:, None]
-            total += self.tables[0] * (forward[:-1].T @ self.messages.weight.reshape(n, K)[1:])
+        K, n = len(total), len(self.part.layout.width)
+        if self.part.form in (Form.LANES, Form.ROWS):
+            forward, weight = self.messages.forward.reshape(n, K), self.messages.weight.reshape(n, K)
+            total += self.tables[0] * (forward[:-1].T @ weight[1:])
         elif len(self.tables) == 1:
             pairs = np.zeros((1, K, K))
             _scaled.add_pairs(self.part.layout, self.messages, np.zeros(n, np.int64), pairs)
@@ -47,12 +46,12 @@ class ScaledSteps:
 
     def put_tag_pairs(self, tags: Ints, stop: Ints, out: Floats) -> None:
         """Puts the tag-pair marginals of every step into out (N, S, S)."""
-        pairs = np.zeros((len(self.messages.ratio), *out.shape[1:]))
+        pairs = np.zeros((len(self.part.layout.width), *out.shape[1:]))
         _tags.tag_pairs(self.part.layout, self.messages, self.tables, _tags.Runs(tags, stop, np.zeros(len(tags))), pairs)
         out[self.part.tokens] = pairs
 
     def _each(self, K: int) -> Floats:
-        n = len(self.messages.ratio)
+        n = len(self.part.layout.width)
         pairs = np.zeros((n, K, K))
         _scaled.add_pairs(self.part.layout, self.messages, np.arange(n), pairs)
         return pairs * self.tables
@@ -98,63 +97,85 @@ class LogSteps:
             yield int(token), pairs
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Tables:
+    """Transitions out of log-space."""
+
+    trans: Floats  # (1, K, K), or (n, K, K)
+    shift: Floats  # (1,) or (n,) what was taken off
+    floor: float  # TINY_STEP if some entry was raised, else 0
+    back: Floats  # (K, K) the transpose of the one table, else (0, 0)
+
+    @classmethod
+    def of(cls, trans: Floats, *, shared: bool) -> Tables:
+        """The tables (n, K, K)."""
+        tables, shift = trans.copy(), np.zeros(len(trans))
+        floor = _scaled.TINY_STEP if _scaled.exp_tables(tables, shift) else 0.0
+        return cls(tables, shift, floor, np.ascontiguousarray(tables[0].T) if shared else np.zeros((0, 0)))
+
+
+class Room:
+    """Arrays used again for every part: fresh memory costs more than the arithmetic of few states."""
+
+    def __init__(self, batch: Batch, tables: Tables | None) -> None:
+        self.arrays: dict[str, Floats] = {}
+        K, longest = len(batch.start), int(np.diff(batch.bounds).max(initial=0))
+        if tables is not None and K <= LANES_TO:
+            self.bench = _lanes.bench_for(min(longest, LANES_LONGEST), K)
+        if tables is not None and (K > LANES_TO or longest > LANES_LONGEST):
+            self.panels = _abreast.Panels(in_panels(tables.trans[0], 0.0), in_panels(tables.back, 0.0))
+            self.desk = _abreast.desk_for(ROWS, len(self.panels.ahead))
+
+    def take(self, name: str, size: int) -> Floats:
+        """An array of that size with anything in it, good until it is taken again."""
+        if name not in self.arrays or len(self.arrays[name]) < size:
+            self.arrays[name] = np.empty(size)
+        return self.arrays[name][:size]
+
+
 def solve(batch: Batch, states: Floats, log_z: Floats, *, many: bool) -> Iterator[ScaledSteps | LogSteps]:
     """The messages of each part; as they are taken, states (flat, like emit) and log_z (B,) fill up."""
-    K = len(batch.start)
-    shared = _tables(batch.trans[None]) if batch.trans.ndim == 2 else None
-    panels = _panels(shared[0][0]) if shared else None
-    for part in parts(batch, step_cells=0 if shared else K * K):
-        scaled = _scale(batch, part, shared or _tables(batch.trans[part.tokens]))
-        steps = _run(part, *scaled, panels)
+    shared = Tables.of(batch.trans[None], shared=True) if batch.trans.ndim == 2 else None
+    room = Room(batch, shared)
+    for part in parts(batch):
+        direct = isinstance(part.cells, slice)
+        out = states[part.cells] if direct else room.take("states", len(part.emit))
+        tables = shared or Tables.of(batch.trans[part.tokens], shared=False)
+        steps = _run(batch, part, tables, room, out)
         status = steps.messages.status
         for b in np.flatnonzero(status < 0):
             sequence = int(np.arange(len(batch))[part.sequences][b])
             fail(status[b], sequence, int(np.diff(batch.bounds)[sequence]), many=many)
-        states[part.cells] = steps.messages.states
+        if not direct:
+            states[part.cells] = out
         log_z[part.sequences] = steps.messages.log_z
         yield steps
         for b in np.flatnonzero(status == REDO):
             yield _redo(batch, part, int(b), states, log_z)
 
 
-def _tables(trans: Floats) -> tuple[Floats, Floats, bool]:
-    tables, shift = trans.copy(), np.zeros(len(trans))
-    raised = _scaled.exp_tables(tables, shift)
-    return tables, shift, raised
-
-
-def _scale(batch: Batch, part: Part, tables: tuple[Floats, Floats, bool]) -> tuple[Scaled, Floats]:
-    """The part's potentials out of log-space, and its emissions (M,)."""
-    trans, steps, raised = tables
-    bounds = part.layout.bounds
-    filled = np.flatnonzero(np.diff(bounds))
-    shift = np.full(bounds[-1], steps[0]) if batch.trans.ndim == 2 else steps.copy()
-    shift[bounds[:-1][filled]] = 0.0
-    emit = part.emit.copy()
-    _scaled.exp_emissions(part.layout, writable(batch.start), emit, shift)
-    back = np.ascontiguousarray(trans[0].T) if batch.trans.ndim == 2 else np.zeros((0, 0))
-    return Scaled(trans, back, _scaled.TINY_STEP if raised else 0.0, writable(batch.end), shift), emit
-
-
-def _panels(table: Floats) -> Panels:
-    return Panels(in_panels(table, 0.0), in_panels(table.T, 0.0))
-
-
-def _run(part: Part, scaled: Scaled, emit: Floats, panels: Panels | None) -> ScaledSteps:
-    bounds = part.layout.bounds
-    messages = Messages(
-        forward=np.empty(len(emit)),
-        weight=emit,
-        ratio=np.zeros(bounds[-1]),
-        states=np.empty(len(emit)),
-        log_z=np.zeros(len(bounds) - 1),
-        status=np.where(np.diff(bounds) > 0, _scaled.TODO, DONE),
-    )
-    if part.dense and panels is not None:
-        _abreast.run_abreast(part.layout, scaled, panels, messages, desk_for(ROWS, len(panels.ahead)))
+def _run(batch: Batch, part: Part, tables: Tables, room: Room, states: Floats) -> ScaledSteps:
+    """One part through the kernel of its form."""
+    layout, start = part.layout, writable(batch.start)
+    lengths = np.diff(layout.bounds)
+    filled = lengths > 0
+    shift = np.full(layout.bounds[-1], tables.shift[0]) if len(tables.back) else tables.shift.copy()
+    shift[layout.bounds[:-1][filled]] = 0.0
+    scaled = Scaled(tables.trans, tables.back, tables.floor, writable(batch.end), shift)
+    forward, weight = room.take("forward", len(part.emit)), room.take("weight", len(part.emit))
+    log_z, status = np.zeros(part.size), np.where(filled, _scaled.TODO, DONE)
+    messages = Messages(forward, weight, states, log_z, status)
+    if part.form is Form.LANES:
+        source = _lanes.Source(start, writable(part.emit), np.argsort(-lengths, kind="stable"))
+        _lanes.run_lanes(layout, scaled, source, messages, room.bench)
     else:
-        _scaled.run_each(part.layout, scaled, messages)
-    return ScaledSteps(part, messages, scaled.trans)
+        weight[:] = part.emit
+        _scaled.exp_emissions(layout, start, weight, shift)
+        if part.form is Form.ROWS:
+            _abreast.run_abreast(layout, scaled, room.panels, messages, room.desk)
+        else:
+            _scaled.run_each(layout, scaled, messages)
+    return ScaledSteps(part, messages, tables.trans)
 
 
 def _redo(batch: Batch, part: Part, b: int, states: Floats, log_z: Floats) -> LogSteps:

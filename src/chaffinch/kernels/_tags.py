@@ -42,9 +42,7 @@ def tag_pairs(layout: Layout, messages: Messages, tables: Floats, runs: Runs, ou
     tags, stop, line = runs.tags, runs.stop, runs.line
     for b in range(len(layout.bounds) - 1):
         for n in range(layout.bounds[b] + 1, layout.bounds[b + 1]):
-            ratio, I, J = messages.ratio[n - 1], layout.width[n - 1], layout.width[n]
-            if ratio == 0.0:
-                continue
+            I, J = layout.width[n - 1], layout.width[n]
             table = tables[0 if len(tables) == 1 else n]
             before = layout.pool[layout.first[n - 1] : layout.first[n - 1] + I]
             here = layout.pool[layout.first[n] : layout.first[n] + J]
@@ -56,7 +54,5 @@ def tag_pairs(layout: Layout, messages: Messages, tables: Floats, runs: Runs, ou
                 while after < I and before[after] < stop[before[i]]:
                     after += 1
                 push(source[i:after], before[i:after], table, here, line[:J])
-                for j in range(J):
-                    line[j] *= ratio
                 _collect(line[:J], weight, here, tags, stop, out[n, tags[before[i]]])
                 i = after

@@ -10,7 +10,7 @@ from typing import overload
 import numpy as np
 
 from chaffinch.errors import ConfigError
-from chaffinch.kernels._plan import Part, as_batch, fail, parts, writable
+from chaffinch.kernels._plan import Form, Part, as_batch, fail, parts, writable
 from chaffinch.kernels.lattice import Batch, Floats, Ints, Lattice, Path
 
 
@@ -31,17 +31,17 @@ def viterbi(lattice: Lattice | Batch) -> Path[float] | Path[Floats]:
     from chaffinch.kernels._micro import in_panels
     from chaffinch.kernels._solve import ROWS
 
-    batch, many, K = as_batch(lattice), isinstance(lattice, Batch), len(lattice.start)
+    batch, many = as_batch(lattice), isinstance(lattice, Batch)
     states, score = np.zeros(batch.bounds[-1], np.int64), np.zeros(len(batch))
     one = batch.trans.ndim == 2
     start, end = writable(batch.start), writable(batch.end)
     back = np.ascontiguousarray(batch.trans.T) if one else np.zeros((0, 0))
     panels = in_panels(batch.trans, -np.inf) if one else np.zeros((0, 0, 0))
-    for part in parts(batch, step_cells=0 if one else K * K):
+    for part in parts(batch):
         trans = writable(batch.trans[None] if one else batch.trans[part.tokens])
         found = _best.Found(np.empty(len(part.emit)), np.zeros(len(part.layout.width), np.int64), np.zeros(part.size))
         sums = _best.Sums(start, trans, back, writable(part.emit), end)
-        if part.dense and one:
+        if part.form in (Form.LANES, Form.ROWS):
             _best.best_abreast(part.layout, sums, panels, found, desk_for(ROWS, len(panels)))
         else:
             _best.best_each(part.layout, sums, found)
@@ -117,7 +117,7 @@ def _alone(lattice: Lattice) -> tuple[Part, Floats, Floats]:
     """The lattice as the one part of a batch of one; its transitions; its emissions with the start in them."""
     batch = as_batch(lattice)
     trans = writable(batch.trans[None] if batch.trans.ndim == 2 else batch.trans)
-    part = next(parts(batch, step_cells=0))
+    part = next(parts(batch))
     emit, first = part.emit.copy(), part.layout.pool[part.layout.first[0] :][: part.layout.width[0]]
     emit[: part.layout.width[0]] += batch.start[first]
     return part, trans, emit

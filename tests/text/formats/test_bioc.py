@@ -165,10 +165,8 @@ def test_passages_come_back_and_the_bioc_library_reads_them(tmp_path: Path, form
         (0, "Naloxone & clonidine.", "title"),
         (22, "Severe and mild pain. End.", "abstract"),
     ]
-    found = [
-        (a.text, a.total_span.offset, a.infons["type"]) for passage in document.passages for a in passage.annotations
-    ]
-    assert found == [("Naloxone", 0, "Chemical"), ("Severe and mild pain", 22, "Disease")]
+    found = [[(a.text, a.total_span.offset, a.infons["type"]) for a in p.annotations] for p in document.passages]
+    assert found == [[("Naloxone", 0, "Chemical")], [("Severe and mild pain", 22, "Disease")]]
     assert [len(relation.nodes) for relation in document.relations] == [2, 1]
 
 
@@ -198,6 +196,7 @@ def _annotation(offset: Any = 0, length: Any = 3, text: str = "Dr.", kind: str =
         (_json(_annotation(kind="kind")), 'no infon "type"'),
         (_json(_annotation(), offset=-1), "not a whole number"),
         (_json(_annotation(), offset=10**9), "the limit is"),
+        (_json(_annotation(length=99) | {"line": CANARY}), "does not fit"),
         (_json(_annotation(), text=7), '"text" must be a string'),
         (_json(_annotation(), annotations={CANARY: 1}), '"annotations" must be a list'),
         (_json(_annotation(), infons=[CANARY]), '"infons" must be an object'),
@@ -237,6 +236,12 @@ def test_an_empty_collection_has_no_documents_and_another_root_is_refused(tmp_pa
     (tmp_path / "other.xml").write_text("<corpus><document/></corpus>")
     with pytest.raises(DataError, match="another root element"):
         list(read(tmp_path / "other.xml", format="bioc-xml"))
+
+
+def test_documents_deeper_down_are_read_one_by_one(tmp_path: Path) -> None:
+    start, end = GOLDEN.index("<document>"), GOLDEN.index("</collection>")
+    (tmp_path / "a.xml").write_text(f"<collection><part>{GOLDEN[start:end] * 3}</part></collection>")
+    assert [doc.id for doc in read(tmp_path / "a.xml")] == ["227508"] * 3
 
 
 def test_a_far_offset_costs_no_memory(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -155,10 +156,12 @@ def test_a_bad_file_is_refused_with_its_place(
 
 
 BOMB = '<!DOCTYPE a [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;">]>\n<a><TEXT>&b;</TEXT></a>'
+LEVELS = "".join(f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in pairwise("abcdefghij"))
+LAUGHS = f'<!DOCTYPE a [<!ENTITY a "lol">{LEVELS}]>\n<a x="&j;"><TEXT>&j;</TEXT></a>'
 OUTSIDE = '<!DOCTYPE a [<!-- <a> --><!ENTITY x SYSTEM "file:///etc/hostname">]>\n<a><TEXT>&x;</TEXT></a>'
 
 
-@pytest.mark.parametrize("content", [BOMB, OUTSIDE, '<?xml version="1.0" encoding="UTF-16"?>' + BOMB])
+@pytest.mark.parametrize("content", [BOMB, LAUGHS, OUTSIDE, '<?xml version="1.0" encoding="UTF-16"?>' + BOMB])
 def test_entities_are_refused_before_they_are_read(tmp_path: Path, content: str) -> None:
     raw = content.encode("utf-16" if "UTF-16" in content else "utf-8")
     assert "declares entities" in str(refusal(tmp_path, "i2b2", a_xml=raw))

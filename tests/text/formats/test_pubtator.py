@@ -118,6 +118,12 @@ def test_a_blank_may_stand_for_punctuation_but_not_for_a_letter(tmp_path: Path) 
     assert refusal(tmp_path, "pubtator", a_txt="7|t|the Xplus sign\n7\t4\t9\t plus\tX\tD1\n").line == 2
 
 
+def test_roles_are_labels_only_where_these_tell_the_arguments_apart(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("7|t|ab\n7\t0\t1\ta\tGene\tG1\n7\t1\t2\tb\tGene\tG2\n7\tBind\tG1\tG2\n")
+    (doc,) = read(tmp_path / "a.txt")
+    assert [argument.role for argument in doc.relations[0].arguments] == ["Arg1", "Arg2"]
+
+
 def test_more_columns_than_a_document_has_places_are_counted(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("7|t|ab\n7\t0\t1\ta\tX\tD1\ta\textra\n7\tBind\tD1\tD2\tNovel\n")
     how = Reading()

@@ -109,6 +109,7 @@ def read(
     reading = how or Reading()
 
     def walk() -> Iterator[Document]:
+        reading.losses.counts.clear()  # the account is that of the last walk
         documents = form.read(chosen, reading)
         return _grouped(documents, group, groups) if group or groups else documents
 
@@ -122,19 +123,21 @@ def write(
     format: str | None = None,  # noqa: A002  (the word users know)
     layer: str | None = None,
     strict: bool = False,
+    losses: Losses | None = None,
 ) -> Losses:
     """Writes documents and returns the account of what could not be kept; `strict` makes that an error.
 
-    The output appears complete or not at all. `format` follows from the suffix of `path` when not given.
+    The output appears complete or not at all. `format` follows from the suffix of `path` when not given. Give the
+    `losses` of the `Reading` to have one account of both ways.
     """
     target = Path(path)
     form = output_format(target, format)
-    how = Writing(layer=layer)
+    how = Writing(losses if losses is not None else Losses(), layer)
     with replacing(target) as beside:
         form.write(documents, beside, how)
         if strict and how.losses:
             lost = ", ".join(f"{what} ({number})" for what, number in sorted(how.losses.counts.items()))
-            raise LossError(f"{form.name} cannot keep: {lost}; choose another format, or leave --strict out")
+            raise LossError(f"not kept in {form.name}: {lost}; choose another format, or leave --strict out")
     return how.losses
 
 

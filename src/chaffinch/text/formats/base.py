@@ -96,7 +96,7 @@ def entries(path: Path) -> list[Entry]:
     if not path.exists():
         raise DataError("does not exist; check the path", path=path)
     if path.is_dir():
-        return [entry for name in sorted(_names_below(path)) for entry in _of_file(os.path.join(path, name), name)]
+        return [entry for name in sorted(_names_below(path)) for entry in _of_file(f"{path}/{name}", name)]
     return _of_file(str(path), path.name)
 
 
@@ -118,7 +118,7 @@ def _of_file(path: str, name: str) -> list[Entry]:
         raise unreadable(path, error) from None
     if name.endswith(".gz"):
         return [Entry(name.removesuffix(".gz"), path, lambda: cast(BinaryIO, gzip.open(path, "rb")))]
-    return [Entry(name, path, lambda: open(path, "rb"))]  # noqa: PTH123,SIM115  (a plain string is quicker)
+    return [Entry(name, path, lambda: open(path, "rb"))]  # noqa: PTH123  (a plain string is quicker)
 
 
 def _of_tar(path: str) -> list[Entry]:

@@ -39,7 +39,7 @@ def to_document(record: Record, how: Reading) -> Document:
         try:
             span = _span(item, text, how.losses)
         except DataError as error:
-            raise DataError(f"annotation {number}: {error.message}", line=item.get("line")) from None
+            raise DataError(f"annotation {number}: {error.message}", line=_line(item)) from None
         if span is not None:
             spans.append(span)
             by_id[str(item.get("id"))] = span
@@ -94,11 +94,17 @@ def to_record(doc: Document, how: Writing, *, keeps: Callable[[object], bool]) -
     }
 
 
+def _line(record: Record) -> int | None:
+    """The line an item of an XML file starts on; a JSON file could say anything here, and is not believed."""
+    line = record.get("line")
+    return line if isinstance(line, int) else None
+
+
 def _objects(record: Record, key: str) -> list[dict[str, Any]]:
     """The objects of a list that may be absent."""
     found = record.get(key) or []
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-        raise DataError(f'"{key}" must be a list of objects', line=record.get("line"))
+        raise DataError(f'"{key}" must be a list of objects', line=_line(record))
     return found
 
 
@@ -114,7 +120,7 @@ def _nested(record: Record, key: str) -> Iterator[dict[str, Any]]:
 def _infons(record: Record) -> dict[str, Any]:
     found = record.get("infons") or {}
     if not isinstance(found, dict):
-        raise DataError('"infons" must be an object', line=record.get("line"))
+        raise DataError('"infons" must be an object', line=_line(record))
     return {key: "" if value is None else value for key, value in found.items()}
 
 
@@ -156,7 +162,7 @@ def _layout(passages: Sequence[Record], how: Reading) -> tuple[str, list[dict[st
             own = _passage_text(passage, start, how)
             page.put(start, own)
         except DataError as error:
-            raise type(error)(error.message, line=error.line or passage.get("line")) from None
+            raise type(error)(error.message, line=error.line or _line(passage)) from None
         structure.append({"offset": start, "length": len(own), "infons": _infons(passage)})
     return page.text, structure
 

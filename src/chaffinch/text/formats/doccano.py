@@ -94,7 +94,7 @@ def _document(record: Mapping[str, Any], number: str, how: Reading) -> Document:
         raise DataError('has no "text"; expected an object with "text" and "label" or "entities"')
     by_id: dict[int | str, Span] = {}
     spans = None
-    key = next((key for key in ("label", "labels", "entities") if isinstance(record.get(key), list)), None)
+    key = next((key for key in ("entities", "label", "labels") if isinstance(record.get(key), list)), None)
     if key == "entities" and all(isinstance(item, dict) for item in record[key]):
         entities = typed(record[key], list[EntityRecord])
         by_id = {e.id: Span(e.start_offset, e.end_offset, e.label) for e in entities}

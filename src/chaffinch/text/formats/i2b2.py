@@ -69,7 +69,7 @@ class Records:
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """XML with <TEXT> just below the root; Spanish if the root or a TYPE says so."""
         root = root_name(head)
-        if not root or re.search(rb"<" + root.encode() + rb"[^>]*>\s*<TEXT\b", head) is None:
+        if not root or re.search(rb"<" + re.escape(root.encode()) + rb"[^>]*>\s*<TEXT\b", head) is None:
             return False
         spanish = root == "MEDDOCAN" or (root != "deIdi2b2" and _SPANISH.search(head) is not None)
         return spanish == (self.root == "MEDDOCAN")

@@ -81,15 +81,21 @@ def elements(file: Entry, name: str, *, root: str) -> Iterator[Element]:
                     top = element.getroottree().getroot()
                     _check_root(top, root, file.where)
                 yield element
-                element.clear()
-                while element.getprevious() is not None:
-                    del top[0]
+                _forget(element)
             if top is None:
                 _check_root(events.root, root, file.where)
     except etree.XMLSyntaxError as error:
         raise _broken(error, file.where) from None
     except (OSError, EOFError, zipfile.BadZipFile, tarfile.TarError) as error:
         raise unreadable(file.where, error) from None
+
+
+def _forget(element: Element) -> None:
+    """Empties an element and removes what stood before it, so that a long file is never held as a whole."""
+    element.clear()
+    parent = element.getparent()
+    while parent is not None and element.getprevious() is not None:
+        del parent[0]
 
 
 def text_of(element: Element | None) -> str:

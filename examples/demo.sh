@@ -1,0 +1,15 @@
+#!/bin/sh
+# What exists today, on the invented notes beside this file; everything is written to demo-out/.
+set -eu
+here=$(dirname "$0")
+out=${1:-demo-out}
+rm -rf "$out" && mkdir "$out"
+step() { printf '\n== %s\n' "$1"; shift; printf '$ chaffinch %s\n\n' "$*"; chaffinch "$@"; }
+
+step "Is everything there?" doctor
+step "Annotated notes (brat) to one JSONL file; nothing is lost" convert "$here/notes" -o "$out/notes.jsonl" --group '^(\d+)-'
+step "The same notes as i2b2 2014 XML" convert "$out/notes.jsonl" -o "$out/i2b2" --to i2b2
+step "How good is a model's output, and how much would leak?" \
+  evaluate "$here/notes" "$here/model.jsonl" --scheme strict --scheme binary --html "$out/report.html"
+step "Is it better than a handful of patterns?" compare "$here/notes" "$here/model.jsonl" "$here/patterns.jsonl"
+printf '\nOpen %s/report.html in a browser. All notes are invented.\n' "$out"

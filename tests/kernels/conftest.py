@@ -1,0 +1,10 @@
+"""Compiled kernels of a test run are kept in one place for the whole run, outside the user's own cache."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+# Before any kernel is imported: the folder is chosen once per process.
+os.environ.setdefault("CHAFFINCH_CACHE", str(Path(tempfile.gettempdir()) / f"chaffinch-tests-{os.getuid()}"))
