@@ -1,4 +1,4 @@
-"""Reading plain text, tokenising and splitting sentences, beside spaCy's blank tokeniser and rule sentenciser.
+"""Reading plain text, tokenising and splitting, beside spaCy's blank tokeniser with and without its sentenciser.
 
 The notes are those of `examples/`, joined to the size of a usual note and repeated to two megabytes of files; with
 a data folder, notes and abstracts of real corpora as well. The bar is the slowest of them.
@@ -62,13 +62,12 @@ def _measure(name: str, texts: list[str]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         for number, text in enumerate(texts):
             (Path(folder) / f"{number:05}.txt").write_bytes(text.encode())
-        peer = _spacy(Path(folder))
-        ours: list[float] = []
-        theirs: list[float] = []
+        contestants = {"chaffinch": lambda: _read(Path(folder)), **_spacy(Path(folder))}
+        rates: dict[str, list[float]] = {name: [] for name in contestants}
         for _ in range(ROUNDS):
-            ours.append(megabytes / _cpu_seconds(lambda: _read(Path(folder))))
-            if peer is not None:
-                theirs.append(megabytes / _cpu_seconds(peer))
+            for contestant, work in contestants.items():
+                rates[contestant].append(megabytes / _cpu_seconds(work))
+    ours = rates.pop("chaffinch")
     return {
         "set": name,
         "files": len(texts),
@@ -76,7 +75,8 @@ def _measure(name: str, texts: list[str]) -> dict[str, Any]:
         "chaffinch MB/CPU s": round(statistics.median(ours), 2),
         "low": round(min(ours), 2),
         "high": round(max(ours), 2),
-        "spaCy blank MB/CPU s": round(statistics.median(theirs), 2) if theirs else "absent: pip install spacy",
+        **{f"{name} MB/CPU s": round(statistics.median(found), 2) for name, found in rates.items()},
+        **({} if rates else {"spaCy": "absent: pip install spacy"}),
     }
 
 
@@ -91,20 +91,23 @@ def _read(folder: Path) -> None:
         assert len(doc.tokens) >= len(doc.sentences)  # noqa: S101  (both were made)
 
 
-def _spacy(folder: Path) -> Callable[[], None] | None:
+def _spacy(folder: Path) -> dict[str, Callable[[], None]]:
+    """spaCy's blank English pipeline on the same files: its tokeniser alone, and with its rule sentenciser."""
     try:
         import spacy
     except ImportError:
-        return None
+        return {}
     pipeline = spacy.blank("en")
     pipeline.add_pipe("sentencizer")
-    pipeline.max_length = 20_000_000
 
-    def work() -> None:
-        for path in sorted(folder.iterdir()):
-            pipeline(path.read_text(encoding="utf-8"))
+    def work(step: Callable[[str], object]) -> Callable[[], None]:
+        def walk() -> None:
+            for path in sorted(folder.iterdir()):
+                step(path.read_text(encoding="utf-8"))
 
-    return work
+        return walk
+
+    return {"spaCy tokeniser": work(pipeline.make_doc), "spaCy with sentences": work(pipeline)}
 
 
 def _cpu_seconds(work: Callable[[], None]) -> float:

@@ -191,7 +191,7 @@ def test_lists_cost_their_own_lengths_and_mix_with_full_sequences() -> None:
     allowed = np.ones((18, 30), np.bool_)
     allowed[6:12] = np.arange(30) < 4
     mixed = batch.clamp(allowed)
-    assert [part.dense for part in plan.parts(mixed, step_cells=0)] == [True, False]
+    assert [part.form for part in plan.parts(mixed)] == [plan.Form.ROWS, plan.Form.LISTS]
     post = forward_backward(mixed)
     for b in range(3):
         log_z, states = log_space(mixed[b])

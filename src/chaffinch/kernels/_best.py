@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chaffinch.kernels._abreast import Desk, by_length, still_live
+from chaffinch.kernels._abreast import ROWS, Desk, desk_for, still_live
 from chaffinch.kernels._compiled import helper, kernel
-from chaffinch.kernels._micro import HIGH, block_largest
-from chaffinch.kernels._plan import Layout
-from chaffinch.kernels.lattice import Floats, Ints
+from chaffinch.kernels._lanes import LANES
+from chaffinch.kernels._micro import HIGH, block_largest, in_panels
+from chaffinch.kernels._plan import LANES_LONGEST, LANES_TO, Form, Layout, Part, writable
+from chaffinch.kernels.lattice import Batch, Floats, Ints
 
 
 class Sums(NamedTuple):
@@ -26,6 +27,7 @@ class Sums(NamedTuple):
     back: Floats  # (K, K) the transpose of the one trans, else (0, 0)
     emit: Floats  # (M,)
     end: Floats  # (K,)
+    one: float  # 1, for `_micro`
 
 
 class Found(NamedTuple):
@@ -74,8 +76,9 @@ def _trace(layout: Layout, sums: Sums, found: Found, b: int) -> None:
                 value += sums.end[x]
             else:
                 value += sums.back[state, x] if shared else sums.trans[n + 1, x, state]
-            if value > top:
-                top, chosen = value, x
+            better = value > top
+            top = value if better else top
+            chosen = x if better else chosen
         if chosen < 0:
             break
         state = chosen
@@ -106,34 +109,135 @@ def best_each(layout: Layout, sums: Sums, found: Found) -> None:
 
 
 @helper()
-def _multiply_best(best: Floats, take: Ints, panels: Floats, out: Floats) -> None:
+def _multiply_best(best: Floats, take: Ints, panels: Floats, out: Floats, one: float) -> None:
     """The first rows of `out` = rows of `best` at `take`, times the table in max and plus."""
     last = take.size - 1
     for j in range(len(panels)):
         for r in range(0, take.size, HIGH):
             at = (take[r], take[min(r + 1, last)], take[min(r + 2, last)], take[min(r + 3, last)])
-            block_largest(best, at, panels, j, out, r)
+            block_largest(best, at, panels, j, out, r, one)
 
 
 @kernel()
-def best_abreast(layout: Layout, sums: Sums, panels: Floats, found: Found, desk: Desk) -> None:
+def best_abreast(layout: Layout, sums: Sums, order: Ints, panels: Floats, found: Found, desk: Desk) -> None:
     """Fills `found`, as many sequences abreast as the desk holds: one table, in panels, and all states allowed."""
-    K, order, take = len(sums.end), desk.order, desk.take
-    for begin in range(0, len(layout.bounds) - 1, len(order)):
-        end = min(begin + len(order), len(layout.bounds) - 1)
-        longest = by_length(layout.bounds, begin, end, order)
-        live = end - begin
-        for t in range(longest):
-            live = still_live(layout.bounds, order, live, t)
+    K, take = len(sums.end), desk.take
+    for begin in range(0, order.size, take.size):
+        some = order[begin : begin + take.size]
+        live, t = still_live(layout.bounds, some, some.size, 0), 0
+        while live > 0:
             if t > 0:
                 for r in range(live):
-                    take[r] = (layout.bounds[order[r]] + t - 1) * K
-                _multiply_best(found.best, take[:live], panels, desk.wide)
+                    take[r] = (layout.bounds[some[r]] + t - 1) * K
+                _multiply_best(found.best, take[:live], panels, desk.wide, sums.one)
             for r in range(live):
-                cell = (layout.bounds[order[r]] + t) * K
+                cell = (layout.bounds[some[r]] + t) * K
                 row, emit = found.best[cell : cell + K], sums.emit[cell : cell + K]
                 raw = desk.wide[r, :K] if t > 0 else sums.start
                 for j in range(row.size):
                     row[j] = raw[j] + emit[j]
-        for b in range(begin, end):
+            t += 1
+            live = still_live(layout.bounds, some, live, t)
+        for b in some:
             _trace(layout, sums, found, b)
+
+
+class Lanes(NamedTuple):
+    """Room to work in for L sequences of at most T tokens, one in each lane."""
+
+    best: Floats  # (T, K+1, L) the last row to work in
+    origin: Ints  # (T, K, L) the state before
+    lengths: Ints  # (L,)
+
+
+@helper()
+def _step_lanes(trans: Floats, before: Floats, best: Floats, origin: Ints) -> None:
+    """best (K, L) += largest over i of before[i] + trans[i]; origin (K, L) the lowest such i."""
+    K, L = best.shape
+    for j in range(K):
+        emit, source = best[j], origin[j]
+        top = before[K]
+        for lane in range(L):
+            top[lane], source[lane] = -np.inf, 0
+        for i in range(K):
+            row, step = before[i], trans[i, j]
+            for lane in range(L):
+                value = row[lane] + step
+                better = value > top[lane]
+                top[lane] = value if better else top[lane]
+                source[lane] = i if better else source[lane]
+        for lane in range(L):
+            emit[lane] += top[lane]
+
+
+@helper()
+def _trace_lane(layout: Layout, sums: Sums, found: Found, lanes: Lanes, b: int, lane: int) -> None:
+    """Finds the score and the states of sequence b, from the last token to the first."""
+    lo, T, state = layout.bounds[b], lanes.lengths[lane], -1
+    score = -np.inf
+    for j in range(sums.end.size):
+        value = lanes.best[T - 1, j, lane] + sums.end[j]
+        if value > score:
+            score, state = value, j
+    found.score[b] = score
+    for t in range(T - 1, -1 if state >= 0 else T - 1, -1):
+        found.states[lo + t] = state
+        state = lanes.origin[t, state, lane]
+
+
+@kernel()
+def best_lanes(layout: Layout, sums: Sums, order: Ints, found: Found, lanes: Lanes) -> None:
+    """Fills `found`, one sequence in each lane: one table, few states, all allowed."""
+    K, L = sums.end.size, lanes.lengths.size
+    for begin in range(0, order.size, L):
+        some = order[begin : begin + L]
+        T = layout.bounds[some[0] + 1] - layout.bounds[some[0]]
+        for lane in range(L):
+            b = some[min(lane, some.size - 1)]
+            lanes.lengths[lane] = layout.bounds[b + 1] - layout.bounds[b] if lane < some.size else 0
+        for t in range(T):
+            block = lanes.best[t]
+            for lane in range(L):
+                if t < lanes.lengths[lane]:
+                    cell = (layout.bounds[some[lane]] + t) * K
+                    row = sums.emit[cell : cell + K]
+                    for j in range(K):
+                        block[j, lane] = row[j] + sums.start[j] if t == 0 else row[j]
+            if t > 0:
+                _step_lanes(sums.trans[0], lanes.best[t - 1], block[:K], lanes.origin[t])
+        for lane in range(some.size):
+            if lanes.lengths[lane] > 0:
+                _trace_lane(layout, sums, found, lanes, some[lane], lane)
+
+
+class Room:
+    """A batch's tables and arrays, used again for every part."""
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch, self.best = batch, np.zeros(0)
+        K, longest = len(batch.start), int(np.diff(batch.bounds).max(initial=0))
+        self.back, self.panels = np.zeros((0, 0)), np.zeros((0, 0, 0))
+        if batch.trans.ndim == 2:
+            self.back = np.ascontiguousarray(batch.trans.T)
+            self.panels = in_panels(batch.trans, -np.inf)
+            self.desk = desk_for(ROWS, len(self.panels))
+        if batch.trans.ndim == 2 and K <= LANES_TO:
+            T, L = min(longest, LANES_LONGEST), LANES
+            self.lanes = Lanes(np.zeros((T, K + 1, L)), np.zeros((T, K, L), np.int64), np.zeros(L, np.int64))
+
+    def run(self, part: Part) -> Found:
+        """The best paths of one part; good until the next."""
+        batch, cells = self.batch, len(part.emit)
+        trans = writable(batch.trans[None] if batch.trans.ndim == 2 else batch.trans[part.tokens])
+        sums = Sums(writable(batch.start), trans, self.back, writable(part.emit), writable(batch.end), 1.0)
+        if len(self.best) < cells and part.form is not Form.LANES:
+            self.best = np.empty(cells)
+        found = Found(self.best[:cells], np.zeros(len(part.layout.width), np.int64), np.zeros(part.size))
+        order = np.argsort(-np.diff(part.layout.bounds), kind="stable")
+        if part.form is Form.LANES:
+            best_lanes(part.layout, sums, order, found, self.lanes)
+        elif part.form is Form.ROWS:
+            best_abreast(part.layout, sums, order, self.panels, found, self.desk)
+        else:
+            best_each(part.layout, sums, found)
+        return found

@@ -13,18 +13,10 @@ import numpy as np
 
 from chaffinch.kernels._compiled import helper, kernel
 from chaffinch.kernels._plan import Layout
-from chaffinch.kernels._scaled import LOG_TINY, TINY, Messages, Scaled, close_sequence, exp_of, exp_row
+from chaffinch.kernels._scaled import DONE, LOG_TINY, TINY, Messages, Scaled, Source, accept, exp_of, exp_row
 from chaffinch.kernels.lattice import Floats, Ints
 
 LANES = 32
-
-
-class Source(NamedTuple):
-    """What is still in log-space."""
-
-    start: Floats  # (K,)
-    emit: Floats  # (M,)
-    order: Ints  # (B,) the sequences, longest first
 
 
 class Bench(NamedTuple):
@@ -37,6 +29,7 @@ class Bench(NamedTuple):
     total: Floats  # (T, L) scales of the forward messages
     by: Floats  # (T, L) what turns states into marginals
     ratio: Floats  # (T, L) what turns forward into its share of pair marginals
+    pairs: Floats  # (K, K, L) summed pair marginals, the table still missing
     sums: Floats  # (4, L)
     end: Floats  # (K,) exponentials
     lengths: Ints  # (L,)
@@ -47,7 +40,8 @@ def bench_for(longest: int, K: int) -> Bench:
     forward, weight, states = (np.zeros((longest, K, LANES)) for _ in range(3))
     top, total, by, ratio = (np.zeros((longest, LANES)) for _ in range(4))
     sums, lengths = np.zeros((4, LANES)), np.zeros(LANES, np.int64)
-    return Bench(forward, weight, states, top, total, by, ratio, sums, np.zeros(K), lengths)
+    pairs = np.zeros((K, K, LANES))
+    return Bench(forward, weight, states, top, total, by, ratio, pairs, sums, np.zeros(K), lengths)
 
 
 @helper()
@@ -73,7 +67,7 @@ def _load(layout: Layout, start: Floats, emit: Floats, bench: Bench, order: Ints
 
 
 @helper()
-def _exp_lanes(block: Floats, top: Floats, low: Floats) -> None:
+def _exp_lanes(block: Floats, top: Floats) -> None:
     """Log emissions (K, L) become exponentials of what they lack of the lane's largest, which goes to top (L,)."""
     K, L = block.shape
     for lane in range(L):
@@ -81,14 +75,14 @@ def _exp_lanes(block: Floats, top: Floats, low: Floats) -> None:
     for j in range(K):
         row = block[j]
         for lane in range(L):
-            top[lane] = row[lane] if row[lane] > top[lane] else top[lane]
-    for lane in range(L):
-        low[lane] = top[lane] if top[lane] > -np.inf else 0.0
+            top[lane] = max(top[lane], row[lane])
     for j in range(K):
         row = block[j]
         for lane in range(L):
-            lack = row[lane] - low[lane]
-            row[lane] = exp_of(max(lack, LOG_TINY)) if lack > -np.inf else 0.0
+            row[lane] -= top[lane] if top[lane] > -np.inf else 0.0
+    flat = block.reshape(-1)
+    for i in range(flat.size):
+        flat[i] = exp_of(max(flat[i], LOG_TINY)) if flat[i] > -np.inf else 0.0
 
 
 @helper()
@@ -126,7 +120,7 @@ def _normalise(block: Floats, total: Floats, by: Floats) -> None:
         row = block[j]
         for lane in range(L):
             value = row[lane] * by[lane]
-            row[lane] = TINY if 0.0 < value < TINY else value
+            row[lane] = max(value, TINY) if value > 0.0 else 0.0
 
 
 @helper()
@@ -141,8 +135,7 @@ def _settle(bench: Bench, t: int, total: Floats, excess: Floats) -> None:
         for lane in range(L):
             ahead, emit, back = forward[lane], weight[lane], states[lane]
             both = ahead * back
-            least = ahead if ahead < back else back
-            least = least if least < emit else emit
+            least = min(min(ahead, back), emit)
             total[lane] += both
             now[lane] += both if least <= TINY * 1.000001 else 0.0
             weight[lane] = emit * back
@@ -156,7 +149,7 @@ def _run_forward(table: Floats, bench: Bench, T: int) -> None:
     """Fills forward messages and their scales; `table` is the transpose of the transitions."""
     K, L = bench.forward.shape[1], bench.forward.shape[2]
     for t in range(T):
-        _exp_lanes(bench.weight[t], bench.top[t], bench.sums[0])
+        _exp_lanes(bench.weight[t], bench.top[t])
         if t > 0:
             _mix(table, bench.forward[t - 1], bench.forward[t])
         for j in range(K):
@@ -203,19 +196,45 @@ def _run_backward(scaled: Scaled, bench: Bench, T: int) -> None:
 
 @helper()
 def _store(layout: Layout, messages: Messages, bench: Bench, order: Ints, T: int) -> None:
-    """Takes the sequences in order out of their lanes."""
-    K = bench.end.size
+    """Takes the sequences in order out of their lanes: marginals, and the other messages if there is room for them."""
+    K, keep = bench.end.size, messages.forward.size > 0
     for t in range(T):
         for lane in range(order.size):
             if t < bench.lengths[lane]:
-                by, ratio = bench.by[t, lane], bench.ratio[t, lane] if t + 1 < bench.lengths[lane] else 0.0
                 cell = (layout.bounds[order[lane]] + t) * K
-                forward, weight = messages.forward[cell : cell + K], messages.weight[cell : cell + K]
                 states = messages.states[cell : cell + K]
                 for j in range(K):
-                    forward[j] = bench.forward[t, j, lane] * ratio
-                    weight[j] = bench.weight[t, j, lane]
-                    states[j] = bench.states[t, j, lane] * by
+                    states[j] = bench.states[t, j, lane] * bench.by[t, lane]
+                if keep:
+                    forward, weight = messages.forward[cell : cell + K], messages.weight[cell : cell + K]
+                    for j in range(K):
+                        forward[j], weight[j] = bench.forward[t, j, lane], bench.weight[t, j, lane]
+
+
+@helper()
+def _share(bench: Bench, T: int) -> None:
+    """Turns forward messages into their shares of pair marginals."""
+    for t in range(T):
+        ratio = bench.ratio[t]
+        for j in range(bench.end.size):
+            forward = bench.forward[t, j]
+            for lane in range(ratio.size):
+                forward[lane] *= ratio[lane]
+
+
+@helper()
+def _add_pairs(bench: Bench, T: int) -> None:
+    """Adds forward times weight of the next token to pairs (K, K, L); three steps at once to spare the memory."""
+    K, L = bench.forward.shape[1], bench.forward.shape[2]
+    for t in range(0, T - 1, 3):
+        u, v = min(t + 1, T - 1), min(t + 2, T - 1)  # past the last step, forward is zero
+        for i in range(K):
+            fa, fb, fc = bench.forward[t, i], bench.forward[u, i], bench.forward[v, i]
+            for j in range(K):
+                wa, wb, wc = bench.weight[u, j], bench.weight[v, j], bench.weight[min(v + 1, T - 1), j]
+                row = bench.pairs[i, j]
+                for lane in range(L):
+                    row[lane] = row[lane] + fa[lane] * wa[lane] + fb[lane] * wb[lane] + fc[lane] * wc[lane]
 
 
 @helper()
@@ -238,19 +257,23 @@ def _finish(layout: Layout, scaled: Scaled, messages: Messages, bench: Bench, b:
 
 
 @kernel()
-def run_lanes(layout: Layout, scaled: Scaled, source: Source, messages: Messages, bench: Bench) -> None:
+def run_lanes(layout: Layout, source: Source, scaled: Scaled, messages: Messages, bench: Bench) -> None:
     """Fills the messages: one table, all states allowed."""
     for j in range(bench.end.size):
         bench.end[j] = scaled.end[j]
-    end_top = exp_row(bench.end, 0, bench.end.size, LOG_TINY)
+    end_top = exp_row(bench.end, bench.end, LOG_TINY)
     for begin in range(0, source.order.size, bench.lengths.size):
         order = source.order[begin : begin + bench.lengths.size]
         T = _load(layout, source.start, source.emit, bench, order)
         _run_forward(scaled.back, bench, T)
         _run_backward(scaled, bench, T)
-        _store(layout, messages, bench, order, T)
         for lane in range(order.size):
-            if bench.lengths[lane] > 0:
-                _finish(layout, scaled, messages, bench, order[lane], lane)
-                messages.log_z[order[lane]] += end_top
-                close_sequence(layout, messages, order[lane], bench.sums[0, lane])
+            T_own, b = bench.lengths[lane], order[lane]
+            if T_own > 0:
+                _finish(layout, scaled, messages, bench, b, lane)
+                messages.log_z[b] += end_top
+                accept(messages, b, bench.sums[0, lane])
+                bench.ratio[T_own - 1 if messages.status[b] == DONE else 0 : T_own, lane] = 0.0
+        _share(bench, T)
+        _store(layout, messages, bench, order, T)
+        _add_pairs(bench, T)

@@ -113,11 +113,13 @@ def _forms(batch: Batch) -> NDArray[np.object_]:
     forms = np.full(len(batch), Form.ROWS if batch.trans.ndim == 2 else Form.EACH)
     if batch.trans.ndim == 2 and K <= LANES_TO:
         forms[hi - lo <= LANES_LONGEST] = Form.LANES
-    if K >= LISTS_FROM and len(batch.emit) and batch.emit.min() == -np.inf:
+    middle = batch.emit[((lo + hi) // 2)[hi - lo > 1]] if K >= LISTS_FROM else batch.emit[:0]
+    if (np.count_nonzero(middle > -np.inf, axis=1) * 2 < K).any():  # else no sequence is worth a closer look
         widths = np.count_nonzero(batch.emit > -np.inf, axis=1)
         products = np.concatenate([[0], np.cumsum(widths[1:] * widths[:-1]), [0]])  # [n]: steps up to token n
         cost = products[np.maximum(hi - 1, 0)] - products[lo]
-        forms[(hi - lo > 1) & (cost * LISTS_PAY <= (hi - lo - 1) * K * K)] = Form.LISTS
+        narrow = widths[np.minimum((lo + hi) // 2, len(widths) - 1)] * 2 < K
+        forms[narrow & (hi - lo > 1) & (cost * LISTS_PAY <= (hi - lo - 1) * K * K)] = Form.LISTS
     return forms
 
 

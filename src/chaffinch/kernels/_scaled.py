@@ -40,11 +40,19 @@ class Scaled(NamedTuple):
     shift: Floats  # (N,) what was subtracted from the logs at each token
 
 
+class Source(NamedTuple):
+    """What is still in log-space."""
+
+    start: Floats  # (K,)
+    emit: Floats  # (M,)
+    order: Ints  # (B,) the sequences, longest first
+
+
 class Messages(NamedTuple):
     """What the recursions leave behind; a pair marginal is forward * trans * weight of the next token."""
 
     forward: Floats  # (M,) zero at the last token of a sequence in the end
-    weight: Floats  # (M,) emissions at first, then emission times backward message
+    weight: Floats  # (M,) emissions at first, then emissions times backward messages
     states: Floats  # (M,) marginals
     log_z: Floats  # (B,)
     status: Ints  # (B,)
@@ -52,36 +60,30 @@ class Messages(NamedTuple):
 
 @helper()
 def exp_of(x: float) -> float:
-    """e to a power between LOG_TINY and 0, to the last bit but one; unlike the library's it runs in vector lanes."""
+    """e to a power between LOG_TINY and 0, to within two units of the last place; it runs in vector lanes."""
     shifted = x * LOG2_E + ROUND
     whole = shifted - ROUND
     r = x - whole * LN2_HIGH - whole * LN2_LOW
-    p = r * (1 / 479001600) + 1 / 39916800
-    p = p * r + 1 / 3628800
-    p = p * r + 1 / 362880
-    p = p * r + 1 / 40320
-    p = p * r + 1 / 5040
-    p = p * r + 1 / 720
-    p = p * r + 1 / 120
-    p = p * r + 1 / 24
-    p = p * r + 1 / 6
-    p = p * r + 0.5
-    p = p * r + 1.0
-    p = p * r + 1.0
+    r2 = r * r
+    r4 = r2 * r2
+    low = (1.0 + r) + (0.5 + r * (1 / 6)) * r2
+    middle = (1 / 24 + r * (1 / 120)) + (1 / 720 + r * (1 / 5040)) * r2
+    high = (1 / 40320 + r * (1 / 362880)) + (1 / 3628800 + r * (1 / 39916800)) * r2 + r4 * (1 / 479001600)
+    p = low + (middle + high * r4) * r4
     exponent = np.int64((np.float64(shifted).view(np.int64) + 1023) << 52)
     return float(p * np.int64(exponent).view(np.float64))
 
 
 @helper()
-def exp_row(logs: Floats, at: int, size: int, lowest: float) -> float:
-    """The largest of some logs, which become exponentials of what they lack of it, none below e^lowest."""
-    row, top = logs[at : at + size], -np.inf
-    for j in range(row.size):
-        top = max(top, row[j])
+def exp_row(logs: Floats, out: Floats, lowest: float) -> float:
+    """The largest of the logs; out gets exponentials of what they lack of it, none below e^lowest."""
+    top = -np.inf
+    for j in range(logs.size):
+        top = max(top, logs[j])
     low = top if top > -np.inf else 0.0
-    for j in range(row.size):
-        lack = row[j] - low
-        row[j] = exp_of(max(lack, lowest)) if lack > -np.inf else 0.0
+    for j in range(logs.size):
+        lack = logs[j] - low
+        out[j] = exp_of(max(lack, lowest)) if lack > -np.inf else 0.0
     return top
 
 
@@ -89,70 +91,68 @@ def exp_row(logs: Floats, at: int, size: int, lowest: float) -> float:
 def exp_tables(tables: Floats, shift: Floats) -> bool:
     """Whether any entry was raised; tables (P, K, K) become exponentials, shift (P,) what was taken off."""
     raised = False
-    size = tables.shape[1] * tables.shape[2]
-    flat = tables.reshape(-1)
     for p in range(len(tables)):
-        shift[p] = exp_row(flat, p * size, size, LOG_TINY_STEP)
-    for i in range(flat.size):
-        raised = raised or 0.0 < flat[i] <= TINY_STEP * 1.000001
+        flat = tables[p].reshape(-1)
+        shift[p] = exp_row(flat, flat, LOG_TINY_STEP)
+        for i in range(flat.size):
+            raised = raised or 0.0 < flat[i] <= TINY_STEP * 1.000001
     return raised
 
 
-@kernel()
-def exp_emissions(layout: Layout, start: Floats, emit: Floats, shift: Floats) -> None:
-    """Emissions (M,) become exponentials, the first token's with the start; shift (N,) grows by what was taken off."""
-    pool, first, at = layout.pool, layout.first, layout.at
-    for b in range(len(layout.bounds) - 1):
-        lo, hi = layout.bounds[b], layout.bounds[b + 1]
-        for j in range(at[lo + 1] - at[lo] if lo < hi else 0):
-            emit[at[lo] + j] += start[pool[first[lo] + j]]
-    for n in range(len(first)):
-        shift[n] += exp_row(emit, at[n], at[n + 1] - at[n], LOG_TINY)
+@helper()
+def exp_token(layout: Layout, source: Source, scaled: Scaled, messages: Messages, b: int, n: int) -> None:
+    """Puts the exponentials of token n's emissions into `weight`, the first token's with the start."""
+    row = messages.weight[layout.at[n] : layout.at[n + 1]]
+    logs = source.emit[layout.at[n] : layout.at[n + 1]]
+    if n == layout.bounds[b]:
+        for j in range(row.size):
+            row[j] = logs[j] + source.start[layout.pool[layout.first[n] + j]]
+        logs = row
+    scaled.shift[n] += exp_row(logs, row, LOG_TINY)
 
 
 @helper(REORDER)
-def normalise(values: Floats, at: int, size: int) -> float:
-    """The sum of some values, which are divided by it; what is then allowed but tiny is raised."""
-    row, total = values[at : at + size], 0.0
-    for j in range(row.size):
-        total += row[j]
-    by = 1.0 / total if total > 0.0 else 0.0
-    for j in range(row.size):
-        value = row[j] * by
-        row[j] = TINY if 0.0 < value < TINY else value
+def multiply(one: Floats, other: Floats, out: Floats) -> float:
+    """The sum of the products, which go to out."""
+    total = 0.0
+    for j in range(out.size):
+        out[j] = one[j] * other[j]
+        total += out[j]
     return total
 
 
+@helper()
+def rescale(row: Floats, total: float) -> None:
+    """Divides the row by its sum; what is then allowed but tiny is raised."""
+    by = 1.0 / total if total > 0.0 else 0.0
+    for j in range(row.size):
+        value = row[j] * by
+        row[j] = max(value, TINY) if value > 0.0 else 0.0
+
+
 @helper(REORDER)
-def _settle(messages: Messages, at: int, size: int) -> tuple[float, float]:
-    """The product of both messages, and the excess. `states` becomes marginals, `weight` gains it as a factor."""
-    forward, weight = messages.forward[at : at + size], messages.weight[at : at + size]
-    states, total, excess = messages.states[at : at + size], 0.0, 0.0
-    for j in range(forward.size):
-        ahead, emit, back = forward[j], weight[j], states[j]
+def _settle(messages: Messages, raw: Floats, at: int, by: float) -> tuple[float, float]:
+    """The sum of the marginals, not yet normalised, and of those of raised cells.
+
+    The backward message is raw times `by`; the marginals go to `states`, and `weight` gains it as a factor.
+    """
+    forward, weight = messages.forward[at : at + raw.size], messages.weight[at : at + raw.size]
+    states, total, excess = messages.states[at : at + raw.size], 0.0, 0.0
+    for j in range(raw.size):
+        ahead, emit, value = forward[j], weight[j], raw[j] * by
+        back = max(value, TINY) if value > 0.0 else 0.0
         both = ahead * back
-        least = ahead if ahead < back else back
-        least = least if least < emit else emit
+        least = min(min(ahead, back), emit)
         total += both
         excess += both if least <= TINY * 1.000001 else 0.0
         weight[j] = emit * back
         states[j] = both
-    by = 1.0 / total if total > 0.0 else 0.0
-    for j in range(states.size):
-        states[j] *= by
-    return total, excess * by
-
-
-@helper()
-def _scale_by(values: Floats, at: int, size: int, factor: float) -> None:
-    row = values[at : at + size]
-    for j in range(row.size):
-        row[j] *= factor
+    return total, excess
 
 
 @helper(REORDER)
-def _sum(values: Floats, at: int, size: int) -> float:
-    row, total = values[at : at + size], 0.0
+def _sum(row: Floats) -> float:
+    total = 0.0
     for j in range(row.size):
         total += row[j]
     return total
@@ -205,24 +205,23 @@ def _pull(source: Floats, columns: Ints, table: Floats, rows: Ints, out: Floats)
 
 
 @helper()
-def _forward_one(layout: Layout, scaled: Scaled, messages: Messages, b: int) -> None:
+def _forward_one(layout: Layout, source: Source, scaled: Scaled, messages: Messages, b: int) -> None:
     """Fills the forward messages of sequence b and starts its log Z; notes where it dies."""
     shared = len(scaled.back) > 0
     product = 1.0
     lo, hi = layout.bounds[b], layout.bounds[b + 1]
     for n in range(lo, hi):
         row, emit = messages.forward[layout.at[n] : layout.at[n + 1]], messages.weight[layout.at[n] : layout.at[n + 1]]
-        if n == lo:
-            for j in range(row.size):
-                row[j] = emit[j]
-        else:
+        exp_token(layout, source, scaled, messages, b, n)
+        if n > lo:
             before = layout.pool[layout.first[n - 1] : layout.first[n - 1] + layout.width[n - 1]]
             here = layout.pool[layout.first[n] : layout.first[n] + layout.width[n]]
-            source = messages.forward[layout.at[n - 1] : layout.at[n]]
-            push(source, before, scaled.trans[0 if shared else n], here, row)
-            for j in range(row.size):
-                row[j] *= emit[j]
-        total = normalise(messages.forward, layout.at[n], layout.width[n])
+            last = messages.forward[layout.at[n - 1] : layout.at[n]]
+            push(last, before, scaled.trans[0 if shared else n], here, row)
+        else:
+            row[:] = 1.0
+        total = multiply(row, emit, row)
+        rescale(row, total)
         if total == 0.0:
             messages.status[b] = lo - n - 1
             return
@@ -235,63 +234,74 @@ def _forward_one(layout: Layout, scaled: Scaled, messages: Messages, b: int) -> 
 
 
 @helper()
-def backward_token(layout: Layout, scaled: Scaled, messages: Messages, b: int, n: int) -> float:
-    """The excess at token n, where `states` holds the raw backward message and gets the marginals."""
-    at, size, ratio = layout.at[n], layout.width[n], 0.0
-    scale = normalise(messages.states, at, size)
-    total, excess = _settle(messages, at, size)
+def backward_token(layout: Layout, scaled: Scaled, messages: Messages, raw: Floats, b: int, n: int) -> float:
+    """The excess at token n of sequence b, whose raw backward message is given; `states` gets its marginals."""
+    at, scale, ratio = layout.at[n], _sum(raw), 0.0
+    total, excess = _settle(messages, raw, at, 1.0 / scale if scale > 0.0 else 0.0)
+    by = 1.0 / total if total > 0.0 else 0.0
+    excess *= by
     if n + 1 < layout.bounds[b + 1]:
-        ratio = 1.0 / (scale * total) if scale * total > 0.0 else 0.0
+        ratio = by / scale if scale > 0.0 else 0.0
         if scaled.floor > 0.0:
-            excess += scaled.floor * _sum(messages.weight, layout.at[n + 1], layout.width[n + 1]) * ratio
-    elif scale * total > 0.0:
-        messages.log_z[b] += math.log(scale * total)
+            excess += scaled.floor * _sum(messages.weight[layout.at[n + 1] : layout.at[n + 2]]) * ratio
+    elif total > 0.0:
+        messages.log_z[b] += math.log(scale) + math.log(total)
     elif messages.status[b] == TODO:
         messages.status[b] = layout.bounds[b] - layout.bounds[b + 1] - 1
-    _scale_by(messages.forward, at, size, ratio)
+    forward, states = messages.forward[at : at + raw.size], messages.states[at : at + raw.size]
+    for j in range(raw.size):
+        states[j] *= by
+        forward[j] *= ratio
     return excess
 
 
 @helper()
 def end_sequence(layout: Layout, scaled: Scaled, messages: Messages, b: int) -> None:
-    """Puts the end potentials of the last token's states where its backward message belongs."""
+    """Puts the end potentials of the last token's states where its marginals will be."""
     n = layout.bounds[b + 1] - 1
-    for j in range(layout.width[n]):
-        messages.states[layout.at[n] + j] = scaled.end[layout.pool[layout.first[n] + j]]
-    messages.log_z[b] += exp_row(messages.states, layout.at[n], layout.width[n], LOG_TINY)
+    row = messages.states[layout.at[n] : layout.at[n + 1]]
+    for j in range(row.size):
+        row[j] = scaled.end[layout.pool[layout.first[n] + j]]
+    messages.log_z[b] += exp_row(row, row, LOG_TINY)
+
+
+@helper()
+def accept(messages: Messages, b: int, excess: float) -> None:
+    """Accepts sequence b, or hands it to the log-space kernel."""
+    if messages.status[b] == TODO:
+        messages.status[b] = DONE if excess <= EXCESS else REDO
 
 
 @helper()
 def close_sequence(layout: Layout, messages: Messages, b: int, excess: float) -> None:
-    """Accepts the sequence, or hands it to the log-space kernel and withdraws its pairs."""
-    if messages.status[b] == TODO:
-        messages.status[b] = DONE if excess <= EXCESS else REDO
+    """Accepts sequence b, or withdraws its pairs."""
+    accept(messages, b, excess)
     if messages.status[b] != DONE:
         messages.forward[layout.at[layout.bounds[b]] : layout.at[layout.bounds[b + 1]]] = 0.0
 
 
 @kernel()
-def run_each(layout: Layout, scaled: Scaled, messages: Messages) -> None:
+def run_each(layout: Layout, source: Source, scaled: Scaled, messages: Messages) -> None:
     """Fills the messages, one sequence after another: few states, lists, or a table per token."""
     shared = len(scaled.back) > 0
     for b in range(len(layout.bounds) - 1):
         lo, hi = layout.bounds[b], layout.bounds[b + 1]
         excess = 0.0
         if lo < hi:
-            _forward_one(layout, scaled, messages, b)
+            _forward_one(layout, source, scaled, messages, b)
         if lo < hi and messages.status[b] == TODO:
             end_sequence(layout, scaled, messages, b)
-            excess += backward_token(layout, scaled, messages, b, hi - 1)
-            for n in range(hi - 2, lo - 1, -1):
-                here = layout.pool[layout.first[n] : layout.first[n] + layout.width[n]]
-                after = layout.pool[layout.first[n + 1] : layout.first[n + 1] + layout.width[n + 1]]
-                source = messages.weight[layout.at[n + 1] : layout.at[n + 2]]
+            for n in range(hi - 1, lo - 1, -1):
                 row = messages.states[layout.at[n] : layout.at[n + 1]]
-                if shared:
-                    push(source, after, scaled.back, here, row)
-                else:
-                    _pull(source, after, scaled.trans[n + 1], here, row)
-                excess += backward_token(layout, scaled, messages, b, n)
+                if n + 1 < hi:
+                    here = layout.pool[layout.first[n] : layout.first[n] + layout.width[n]]
+                    after = layout.pool[layout.first[n + 1] : layout.first[n + 1] + layout.width[n + 1]]
+                    weight = messages.weight[layout.at[n + 1] : layout.at[n + 2]]
+                    if shared:
+                        push(weight, after, scaled.back, here, row)
+                    else:
+                        _pull(weight, after, scaled.trans[n + 1], here, row)
+                excess += backward_token(layout, scaled, messages, row, b, n)
         close_sequence(layout, messages, b, excess)
 
 

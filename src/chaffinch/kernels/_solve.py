@@ -13,10 +13,9 @@ import numpy as np
 from chaffinch.kernels import _abreast, _lanes, _logs, _scaled, _tags
 from chaffinch.kernels._micro import in_panels
 from chaffinch.kernels._plan import LANES_LONGEST, LANES_TO, Form, Layout, Part, fail, parts, writable
-from chaffinch.kernels._scaled import DONE, REDO, Messages, Scaled
+from chaffinch.kernels._scaled import DONE, REDO, Messages, Scaled, Source
 from chaffinch.kernels.lattice import Batch, Floats, Ints
 
-ROWS = 32  # sequences abreast
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,11 +25,14 @@ class ScaledSteps:
     part: Part
     messages: Messages
     tables: Floats  # (1, K, K), or (n, K, K)
+    pairs: Floats | None = None  # (K, K, L) already summed but for the table, if the kernel did it
 
     def add_pairs(self, total: Floats) -> None:
         """Adds pair marginals over all positions to total (K, K)."""
         K, n = len(total), len(self.part.layout.width)
-        if self.part.form in (Form.LANES, Form.ROWS):
+        if self.pairs is not None:
+            total += self.tables[0] * self.pairs.sum(axis=2)
+        elif self.part.form is Form.ROWS:
             forward, weight = self.messages.forward.reshape(n, K), self.messages.weight.reshape(n, K)
             total += self.tables[0] * (forward[:-1].T @ weight[1:])
         elif len(self.tables) == 1:
@@ -117,14 +119,15 @@ class Tables:
 class Room:
     """Arrays used again for every part: fresh memory costs more than the arithmetic of few states."""
 
-    def __init__(self, batch: Batch, tables: Tables | None) -> None:
+    def __init__(self, batch: Batch, tables: Tables | None, *, steps: bool) -> None:
+        self.steps = steps
         self.arrays: dict[str, Floats] = {}
         K, longest = len(batch.start), int(np.diff(batch.bounds).max(initial=0))
         if tables is not None and K <= LANES_TO:
             self.bench = _lanes.bench_for(min(longest, LANES_LONGEST), K)
         if tables is not None and (K > LANES_TO or longest > LANES_LONGEST):
             self.panels = _abreast.Panels(in_panels(tables.trans[0], 0.0), in_panels(tables.back, 0.0))
-            self.desk = _abreast.desk_for(ROWS, len(self.panels.ahead))
+            self.desk = _abreast.desk_for(_abreast.ROWS, len(self.panels.ahead))
 
     def take(self, name: str, size: int) -> Floats:
         """An array of that size with anything in it, good until it is taken again."""
@@ -133,49 +136,53 @@ class Room:
         return self.arrays[name][:size]
 
 
-def solve(batch: Batch, states: Floats, log_z: Floats, *, many: bool) -> Iterator[ScaledSteps | LogSteps]:
-    """The messages of each part; as they are taken, states (flat, like emit) and log_z (B,) fill up."""
+def solve(batch: Batch, states: Floats, log_z: Floats, *, many: bool, steps: bool) -> Iterator[ScaledSteps | LogSteps]:
+    """The messages of each part; as they are taken, states (flat, like emit) and log_z (B,) fill up.
+
+    Without `steps` the caller asks for no more than the sum of pairs.
+    """
     shared = Tables.of(batch.trans[None], shared=True) if batch.trans.ndim == 2 else None
-    room = Room(batch, shared)
+    room = Room(batch, shared, steps=steps)
     for part in parts(batch):
         direct = isinstance(part.cells, slice)
         out = states[part.cells] if direct else room.take("states", len(part.emit))
         tables = shared or Tables.of(batch.trans[part.tokens], shared=False)
-        steps = _run(batch, part, tables, room, out)
-        status = steps.messages.status
+        found = _run(batch, part, tables, room, out)
+        status = found.messages.status
         for b in np.flatnonzero(status < 0):
             sequence = int(np.arange(len(batch))[part.sequences][b])
             fail(status[b], sequence, int(np.diff(batch.bounds)[sequence]), many=many)
         if not direct:
             states[part.cells] = out
-        log_z[part.sequences] = steps.messages.log_z
-        yield steps
+        log_z[part.sequences] = found.messages.log_z
+        yield found
         for b in np.flatnonzero(status == REDO):
             yield _redo(batch, part, int(b), states, log_z)
 
 
 def _run(batch: Batch, part: Part, tables: Tables, room: Room, states: Floats) -> ScaledSteps:
     """One part through the kernel of its form."""
-    layout, start = part.layout, writable(batch.start)
+    layout = part.layout
     lengths = np.diff(layout.bounds)
     filled = lengths > 0
     shift = np.full(layout.bounds[-1], tables.shift[0]) if len(tables.back) else tables.shift.copy()
     shift[layout.bounds[:-1][filled]] = 0.0
     scaled = Scaled(tables.trans, tables.back, tables.floor, writable(batch.end), shift)
-    forward, weight = room.take("forward", len(part.emit)), room.take("weight", len(part.emit))
+    size = len(part.emit) if room.steps or part.form is not Form.LANES else 0
+    forward, weight = room.take("forward", size), room.take("weight", size)
     log_z, status = np.zeros(part.size), np.where(filled, _scaled.TODO, DONE)
     messages = Messages(forward, weight, states, log_z, status)
+    source = Source(writable(batch.start), writable(part.emit), np.argsort(-lengths, kind="stable"))
+    pairs = None
     if part.form is Form.LANES:
-        source = _lanes.Source(start, writable(part.emit), np.argsort(-lengths, kind="stable"))
-        _lanes.run_lanes(layout, scaled, source, messages, room.bench)
+        pairs = room.bench.pairs
+        pairs[:] = 0.0
+        _lanes.run_lanes(layout, source, scaled, messages, room.bench)
+    elif part.form is Form.ROWS:
+        _abreast.run_abreast(layout, source, scaled, room.panels, messages, room.desk)
     else:
-        weight[:] = part.emit
-        _scaled.exp_emissions(layout, start, weight, shift)
-        if part.form is Form.ROWS:
-            _abreast.run_abreast(layout, scaled, room.panels, messages, room.desk)
-        else:
-            _scaled.run_each(layout, scaled, messages)
-    return ScaledSteps(part, messages, tables.trans)
+        _scaled.run_each(layout, source, scaled, messages)
+    return ScaledSteps(part, messages, tables.trans, pairs)
 
 
 def _redo(batch: Batch, part: Part, b: int, states: Floats, log_z: Floats) -> LogSteps:

@@ -36,7 +36,7 @@ def forward_backward(lattice: Lattice | Batch) -> Posterior[float] | Posterior[F
     batch, many = as_batch(lattice), isinstance(lattice, Batch)
     states, log_z = np.zeros(batch.emit.size), np.zeros(len(batch))
     pairs = np.zeros((len(batch.start), len(batch.start)))
-    for steps in solve(batch, states, log_z, many=many):
+    for steps in solve(batch, states, log_z, many=many, steps=False):
         steps.add_pairs(pairs)
     if many:
         return Posterior(log_z, states.reshape(batch.emit.shape), pairs)
@@ -57,7 +57,7 @@ def log_partition(lattice: Lattice | Batch) -> float | Floats:
 
     batch = as_batch(lattice)
     log_z = np.zeros(len(batch))
-    for _ in solve(batch, np.zeros(batch.emit.size), log_z, many=isinstance(lattice, Batch)):
+    for _ in solve(batch, np.zeros(batch.emit.size), log_z, many=isinstance(lattice, Batch), steps=False):
         pass
     return log_z if isinstance(lattice, Batch) else float(log_z[0])
 
@@ -72,7 +72,7 @@ def pair_marginals(lattice: Lattice | Batch) -> Floats:
 
     batch, K, many = as_batch(lattice), len(lattice.start), isinstance(lattice, Batch)
     out = np.zeros((batch.bounds[-1], K, K))
-    for steps in solve(batch, np.zeros(batch.emit.size), np.zeros(len(batch)), many=many):
+    for steps in solve(batch, np.zeros(batch.emit.size), np.zeros(len(batch)), many=many, steps=True):
         steps.put_pairs(out)
     return out if many else out[1:]
 
@@ -100,7 +100,7 @@ def group(lattice: Lattice | Batch, tags: Ints) -> TagPosterior[float] | TagPost
     ends = np.append(np.flatnonzero(np.diff(tags)) + 1, K)
     stop = ends[np.searchsorted(ends, np.arange(K), side="right")]
     states, log_z, pairs = np.zeros(batch.emit.size), np.zeros(len(batch)), np.zeros((N, S, S))
-    for steps in solve(batch, states, log_z, many=many):
+    for steps in solve(batch, states, log_z, many=many, steps=True):
         steps.put_tag_pairs(tags, stop, pairs)
     if batch.active is None:
         cells = (np.arange(N)[:, None] * S + tags).reshape(-1)

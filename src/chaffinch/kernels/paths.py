@@ -10,7 +10,7 @@ from typing import overload
 import numpy as np
 
 from chaffinch.errors import ConfigError
-from chaffinch.kernels._plan import Form, Part, as_batch, fail, parts, writable
+from chaffinch.kernels._plan import Part, as_batch, fail, parts, writable
 from chaffinch.kernels.lattice import Batch, Floats, Ints, Lattice, Path
 
 
@@ -27,24 +27,12 @@ def viterbi(lattice: Lattice | Batch) -> Path[float] | Path[Floats]:
     (1.0, [1, 1])
     """
     from chaffinch.kernels import _best
-    from chaffinch.kernels._abreast import desk_for
-    from chaffinch.kernels._micro import in_panels
-    from chaffinch.kernels._solve import ROWS
 
     batch, many = as_batch(lattice), isinstance(lattice, Batch)
     states, score = np.zeros(batch.bounds[-1], np.int64), np.zeros(len(batch))
-    one = batch.trans.ndim == 2
-    start, end = writable(batch.start), writable(batch.end)
-    back = np.ascontiguousarray(batch.trans.T) if one else np.zeros((0, 0))
-    panels = in_panels(batch.trans, -np.inf) if one else np.zeros((0, 0, 0))
+    room = _best.Room(batch)
     for part in parts(batch):
-        trans = writable(batch.trans[None] if one else batch.trans[part.tokens])
-        found = _best.Found(np.empty(len(part.emit)), np.zeros(len(part.layout.width), np.int64), np.zeros(part.size))
-        sums = _best.Sums(start, trans, back, writable(part.emit), end)
-        if part.form in (Form.LANES, Form.ROWS):
-            _best.best_abreast(part.layout, sums, panels, found, desk_for(ROWS, len(panels)))
-        else:
-            _best.best_each(part.layout, sums, found)
+        found = room.run(part)
         _check(batch, part, found.score, many=many)
         states[part.tokens], score[part.sequences] = found.states, found.score
     return Path(score, states) if many else Path(float(score[0]), states)

@@ -23,6 +23,7 @@ _NUMBERED = frozenset(
 )
 # Abbreviations that can be the last word of a sentence.
 _MAY_END = frozenset("etc al Inc Ltd Co Corp Dept Ave Blvd Rd usw a.m p.m".split())
+_OPENERS = "([\"'“«"
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S, e.g
 _STOP = re.compile(r"[.!?…。！？][\"'”’»)\]]*(?:\s+|(?<=[。！？]))(?=[^\s])")
 _GOES_ON = re.compile(rf"\d|(?i:(?:{MONTHS})\b)")
@@ -85,10 +86,10 @@ def _ends_sentence(text: str, stop: int, following: int) -> bool:
         return True
     if text[stop - 1 : stop].isdecimal():  # "9. 12. 2033", "27. März", "EC 1. 1. 1. 49" go on
         return _GOES_ON.match(text, following) is None
-    before, _, word = text[max(0, stop - 24) : stop].replace("\n", " ").rpartition(" ")
-    word = word.lstrip("([\"'“«-")
+    words = text[max(0, stop - 24) : stop].split()
+    word = words[-1].rpartition("-")[2].lstrip(_OPENERS) if words else ""
     if len(word) == 1 and word.isalpha():  # an initial, or "hepatitis B."
-        return before.rpartition(" ")[2].lower() in _NUMBERED
+        return len(words) > 1 and words[-2].lower() in _NUMBERED
     if word.endswith(("/", "str")) or (len(word) < 4 and word.isalpha() and text[following].isdecimal()):
         return False  # "C/. Mayor", "Dantestr. 17", "km. 9"
     return word in _MAY_END or (word not in ABBREVIATIONS and not _DOTTED.fullmatch(word))

@@ -62,10 +62,10 @@ def pattern() -> re.Pattern[str]:
     signs = rf"{sign}++(?:[{marks}]++{sign}*+)*+"  # letters and digits, with the marks that belong to them
     ends = rf"(?![\w{marks}])"
     tail = rf"(?:(?!(?:{_GREEK}){ends})[a-zà-öø-ÿ]{{5,}}|{_SHORT_TAILS}|\d{{5,}}){ends}"
-    shorts = "|".join(sorted(ABBREVIATIONS, key=len, reverse=True))
+    shorts = "|".join([*_TITLES, *sorted(ABBREVIATIONS.difference(_TITLES))])  # the usual ones first
     numbers = [
         rf"(?i:\d{{1,2}}[-/.](?:{MONTHS})[-/.]\d{{2,4}}){ends}",  # 12-Mar-1998
-        rf"\d++(?:[.,]\d++)*+(?=(?:{_UNITS})(?![\w-]))",  # 5mg, 40years
+        rf"\d++(?:[.,]\d++)*+(?={letter})(?=(?:{_UNITS})(?![\w-]))",  # 5mg, 40years
         r"(?:19|20)\d\d(?=-(?:19|20)\d\d(?!\d))",  # the first of two years
         rf"\d++(?:(?:-\d++)++|(?:/\d++)++|(?::\d++)++|(?:[.,]\d++)++)?+{ends}",  # dates, phones, times, decimals
     ]

@@ -9,10 +9,11 @@ from hypothesis import given
 
 from chaffinch.errors import LimitError
 from chaffinch.text import Document, Span
-from chaffinch.text.formats import Reading, read, write
+from chaffinch.text.formats import Losses, Reading, read, write
+from chaffinch.text.formats.tagged import settled
 from tests.text.formats.refusal import CANARY, assert_refused
 from tests.text.formats.roundtrip import assert_kept, assert_kept_or_reported, through
-from tests.text.formats.tokenised import token_documents
+from tests.text.formats.tokenised import enriched_documents, token_documents
 from tests.text.strategies import corpora, documents
 
 CONLL_2003 = """-DOCSTART- -X- O O
@@ -56,6 +57,11 @@ def test_documents_of_tokens_are_kept(docs: list[Document], form: str) -> None:
 @given(corpora(token_documents, columns=2))
 def test_further_columns_are_kept(docs: list[Document]) -> None:
     assert_kept([doc for doc in docs if len(doc.tokens)], "conll")
+
+
+@given(enriched_documents())
+def test_whatever_tags_cannot_say_is_reported(doc: Document) -> None:
+    assert_kept_or_reported([doc], "conll")
 
 
 def test_conll_2003_is_read_as_meant(tmp_path: Path) -> None:
@@ -108,6 +114,18 @@ def test_files_of_a_folder_that_share_a_stem_keep_ids_apart(tmp_path: Path) -> N
     assert ids == ["eng.testa-1", "eng.testa-2", "eng.train-1", "eng.train-2"]
 
 
+def test_a_byte_order_mark_in_the_first_token_is_kept() -> None:
+    doc = Document.make("\ufeffa", id="out", layers={"gold": []}, tokens=[(0, 2)], sentences=[(0, 2)])
+    assert_kept([doc], "conll")
+
+
+def test_of_overlapping_runs_the_longest_stays() -> None:
+    losses = Losses()
+    nested = [(5, 6, "C"), (0, 10, "A"), (1, 2, "B"), (10, 11, "D")]
+    assert settled(nested, losses) == [(0, 10, "A"), (10, 11, "D")]
+    assert sum(losses.counts.values()) == 2
+
+
 def test_losses_are_named() -> None:
     doc = Document.make(
         "Dr. Anna Smith-Jones.\n\nSaw her.",
@@ -147,5 +165,6 @@ def test_bad_rows_are_refused_with_their_place(content: str | bytes, says: str, 
 
 
 def test_a_document_over_the_limit_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LimitError):
-        read_text(tmp_path, "a.conll", CONLL_2003, Reading(max_chars=10))
+    with pytest.raises(LimitError) as caught:
+        read_text(tmp_path, "a.conll", JNLPBA, Reading(max_chars=10))
+    assert (caught.value.path, caught.value.line) == (str(tmp_path / "a.conll"), 1)

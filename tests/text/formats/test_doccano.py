@@ -64,6 +64,13 @@ def test_a_relation_of_three_is_reported() -> None:
     assert back.layer() == spans
 
 
+def test_meta_fields_that_clash_are_reported() -> None:
+    doc = Document.make("a", id="1", meta={"label": 3, "ward": "7B", "patient_id": "p1"}, layers={"gold": []})
+    (back,), losses = through([doc], "doccano")
+    assert losses.counts == {"meta fields": 1, "groups (patients)": 1}
+    assert (back.meta, back.group) == ({"ward": "7B", "patient_id": "p1"}, "p1")
+
+
 def test_the_second_form_is_written_only_for_relations(tmp_path: Path) -> None:
     doc = Document.make("Anna", id="1", layers={"gold": [Span(0, 4, "PER")]})
     write([doc], tmp_path / "out", format="doccano")

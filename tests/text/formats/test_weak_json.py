@@ -14,7 +14,7 @@ from chaffinch.text import Document, Span
 from chaffinch.text.formats import read, write
 from tests.text.formats.refusal import CANARY, assert_refused
 from tests.text.formats.roundtrip import assert_kept, assert_kept_or_reported, through
-from tests.text.formats.tokenised import token_documents
+from tests.text.formats.tokenised import enriched_documents, token_documents
 from tests.text.strategies import corpora, documents
 
 WORDS = ["copper", "toxicosis", "in", "dogs"]
@@ -40,6 +40,11 @@ def test_any_document_is_kept_or_its_losses_are_reported(docs: list[Document]) -
 @given(corpora(token_documents, columns=1, sources=("a", "b c")))
 def test_documents_with_sources_are_kept(docs: list[Document]) -> None:
     assert_kept(docs, "weak")
+
+
+@given(enriched_documents())
+def test_whatever_tags_cannot_say_is_reported(doc: Document) -> None:
+    assert_kept_or_reported([doc], "weak")
 
 
 @pytest.mark.parametrize("content", [SPANS, TAGS])

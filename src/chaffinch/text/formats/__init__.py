@@ -145,9 +145,9 @@ def output_format(target: Path, name: str | None = None) -> Format:
     """The format to write: the one named, or the one that the suffix of the path tells."""
     if name:
         return by_name(name)
-    for form in FORMATS:
-        if not form.folder and target.suffix == form.suffixes[0]:
-            return form
+    found = [form for form in FORMATS if not form.folder and target.name.endswith(form.suffixes[0])]
+    if found:
+        return max(found, key=lambda form: len(form.suffixes[0]))  # ".hf.jsonl" before ".jsonl"
     raise ConfigError(f"the suffix {target.suffix!r} does not tell the output format; name it with --to")
 
 
