@@ -146,11 +146,12 @@ def test_numbers_do_not_depend_on_neighbours(K: int) -> None:
             assert np.array_equal(again_path.states[here], path.states[there])
 
 
-def test_where_a_batch_is_cut_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    batch = wide_batch(6, [4, 9, 0, 3, 30, 1, 8, 2, 5], seed=3)
+@pytest.mark.parametrize("K", [6, 20])
+def test_where_a_batch_is_cut_changes_nothing(monkeypatch: pytest.MonkeyPatch, K: int) -> None:
+    batch = wide_batch(K, [4, 9, 0, 3, 30, 1, 8, 2, 5], seed=3)
     whole = forward_backward(batch)
     monkeypatch.setattr(plan, "PART_CELLS", 20)
-    monkeypatch.setattr(plan, "PART_SEQUENCES", 1)
+    monkeypatch.setattr(plan, "PART_LIMIT", 200)
     cut = forward_backward(batch)
     assert np.array_equal(whole.states, cut.states)
     assert np.array_equal(whole.log_z, cut.log_z)

@@ -1,7 +1,8 @@
-"""Forward-backward for one table and all states allowed: several sequences abreast, as matrix products.
+"""Forward-backward for many states: up to R sequences abreast, as matrix products.
 
-K states, J panels, R sequences abreast, sorted by length so that those still running are always the first rows.
-The product is ours, not the library's: there a row's rounding may depend on how many rows stand beside it.
+K states, J panels, T tokens of the longest sequence. Sequences are sorted by length, so that those still running are
+always the first rows, and rows are kept token by token: row r of token t is row base[t] + r. The product is ours,
+not the library's: there a row's rounding may depend on how many rows stand beside it.
 """
 
 from __future__ import annotations
@@ -13,23 +14,23 @@ import numpy as np
 
 from chaffinch.kernels._compiled import helper, kernel
 from chaffinch.kernels._micro import HIGH, WIDE, block_product
-from chaffinch.kernels._plan import Layout
+from chaffinch.kernels._plan import ROWS, Layout
 from chaffinch.kernels._scaled import (
+    DONE,
     TODO,
     Messages,
     Scaled,
     Source,
+    Token,
+    accept,
     backward_token,
-    close_sequence,
     end_sequence,
     exp_token,
+    finish,
     multiply,
     rescale,
 )
 from chaffinch.kernels.lattice import Floats, Ints
-
-
-ROWS = 32  # sequences abreast
 
 
 class Panels(NamedTuple):
@@ -40,11 +41,20 @@ class Panels(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """Room to work in, for R sequences abreast."""
+    """Room to work in."""
 
-    take: Ints  # (R,) where each row is read
+    forward: Floats  # (N, K) forward messages; then, in the row of the token after, shares of pair marginals
+    weight: Floats  # (N, K) emissions, then emissions times backward messages
+    base: Ints  # (T+1,)
     wide: Floats  # (R + HIGH, J * WIDE) products
-    running: Floats  # (R,)
+    running: Floats  # (2, R) scales multiplied up; excess
+
+
+def desk_for(tokens: int, K: int) -> Desk:
+    """Room for a part of so many tokens."""
+    panels = -(-K // WIDE)
+    cells = np.empty((tokens, K)), np.empty((tokens, K)), np.zeros(tokens + 1, np.int64)
+    return Desk(*cells, np.zeros((ROWS + HIGH, panels * WIDE)), np.zeros((2, ROWS)))
 
 
 @helper()
@@ -56,37 +66,35 @@ def still_live(bounds: Ints, order: Ints, live: int, t: int) -> int:
 
 
 @helper()
-def _multiply(source: Floats, take: Ints, panels: Floats, out: Floats) -> None:
-    """The first rows of `out` = rows of `source` at `take`, times the table.
+def _multiply(source: Floats, first: int, rows: int, panels: Floats, out: Floats) -> None:
+    """The first rows of `out` = rows of `source`, from `first` on, times the table.
 
     Four rows at a time, always; a row that lacks company is computed more than once.
     """
-    last = take.size - 1
+    K, last, flat = source.shape[1], first + rows - 1, source.reshape(-1)
     for j in range(len(panels)):
-        for r in range(0, take.size, HIGH):
-            at = (take[r], take[min(r + 1, last)], take[min(r + 2, last)], take[min(r + 3, last)])
-            block_product(source, at, panels, j, out, r, 1.0)
+        for r in range(0, rows, HIGH):
+            p = first + r
+            at = (p * K, min(p + 1, last) * K, min(p + 2, last) * K, min(p + 3, last) * K)
+            block_product(flat, at, panels, j, out, r, 1.0)
 
 
 @helper()
-def _forward_group(layout: Layout, source: Source, scaled: Scaled, table: Floats, messages: Messages, desk: Desk) -> None:
-    """Fills the forward messages of the sequences in the source's order."""
-    K, order, take, wide, product = len(scaled.end), source.order, desk.take, desk.wide, desk.running
+def _run_forward(layout: Layout, source: Source, scaled: Scaled, table: Floats, messages: Messages, desk: Desk) -> int:
+    """The longest length; fills forward messages and starts log Z, or notes where a sequence dies."""
+    K, order, wide, product = len(scaled.end), source.order, desk.wide, desk.running[0]
     product[:] = 1.0
-    live = still_live(layout.bounds, order, order.size, 0)
-    t = 0
+    live, t = still_live(layout.bounds, order, order.size, 0), 0
     while live > 0:
+        desk.base[t + 1] = desk.base[t] + live
         if t > 0:
-            for r in range(live):
-                take[r] = (layout.bounds[order[r]] + t - 1) * K
-            _multiply(messages.forward, take[:live], table, wide)
+            _multiply(desk.forward, desk.base[t - 1], live, table, wide)
         else:
             wide[:live] = 1.0
         for r in range(live):
-            b, n = order[r], layout.bounds[order[r]] + t
-            exp_token(layout, source, scaled, messages, b, n)
-            row = messages.forward[n * K : n * K + K]
-            total = multiply(wide[r, :K], messages.weight[n * K : n * K + K], row)
+            b, n, row = order[r], layout.bounds[order[r]] + t, desk.forward[desk.base[t] + r]
+            exp_token(layout, source, scaled.shift, desk.weight[desk.base[t] + r], b, n)
+            total = multiply(wide[r, :K], desk.weight[desk.base[t] + r], row)
             rescale(row, total)
             messages.log_z[b] += scaled.shift[n]
             product[r] *= total
@@ -98,46 +106,70 @@ def _forward_group(layout: Layout, source: Source, scaled: Scaled, table: Floats
         t += 1
         live = still_live(layout.bounds, order, live, t)
     for r in range(order.size):
-        if messages.status[order[r]] == TODO:
-            messages.log_z[order[r]] += math.log(product[r])
+        messages.log_z[order[r]] += math.log(product[r])
+    return t
 
 
 @helper()
-def _backward_group(layout: Layout, order: Ints, scaled: Scaled, table: Floats, messages: Messages, desk: Desk) -> None:
-    """Fills marginals and weights of the sequences in order, from their ends on."""
-    K, take, wide, excess = len(scaled.end), desk.take, desk.wide, desk.running
+def _run_backward(layout: Layout, source: Source, scaled: Scaled, table: Floats, messages: Messages, desk: Desk) -> None:
+    """Fills marginals, weights and shares; expects base[-1] tokens in all."""
+    K, order, base, wide, excess = len(scaled.end), source.order, desk.base, desk.wide, desk.running[1]
     excess[:] = 0.0
-    live = still_live(layout.bounds, order, order.size, 0)
-    t = 0
-    while live > 0:
-        if t > 0:
-            for r in range(live):
-                take[r] = (layout.bounds[order[r] + 1] - t) * K
-            _multiply(messages.weight, take[:live], table, wide)
-        for r in range(live):
-            b, n = order[r], layout.bounds[order[r] + 1] - 1 - t
-            raw = wide[r, :K]
-            if t == 0:
+    T = layout.bounds[order[0] + 1] - layout.bounds[order[0]]
+    for t in range(T - 1, -1, -1):
+        going = base[t + 2] - base[t + 1] if t + 1 < T else 0
+        if going > 0:
+            _multiply(desk.weight, base[t + 1], going, table, wide)
+        for r in range(base[t + 1] - base[t]):
+            b, cell = order[r], layout.at[layout.bounds[order[r]] + t]
+            states, forward, weight = messages.states[cell : cell + K], desk.forward[base[t] + r], desk.weight[base[t] + r]
+            raw, following = wide[r, :K], weight[:0]
+            if r < going:
+                following = desk.weight[base[t + 1] + r]
+            else:
                 end_sequence(layout, scaled, messages, b)
-                raw = messages.states[n * K : n * K + K]
-            excess[r] += backward_token(layout, scaled, messages, raw, b, n)
-        t += 1
-        live = still_live(layout.bounds, order, live, t)
+                raw = states
+            ratio, log_total, more = backward_token(Token(forward, weight, states, raw, following), scaled.floor)
+            excess[r] += more
+            if r < going:
+                share = desk.forward[base[t + 1] + r]
+                for j in range(K):
+                    share[j] = forward[j] * ratio
+            else:
+                finish(layout, messages, b, log_total)
     for r in range(order.size):
-        close_sequence(layout, messages, order[r], excess[r])
+        accept(messages, order[r], excess[r])
+
+
+@helper()
+def _withdraw(layout: Layout, source: Source, messages: Messages, desk: Desk, T: int) -> None:
+    """Clears the shares of first tokens, which nothing leads into, and of sequences that were not accepted."""
+    for t in range(T):
+        for r in range(desk.base[t + 1] - desk.base[t]):
+            if t == 0 or messages.status[source.order[r]] != DONE:
+                desk.forward[desk.base[t] + r] = 0.0
+
+
+@helper()
+def _keep(layout: Layout, source: Source, messages: Messages, desk: Desk, T: int) -> None:
+    """Copies shares and weights to their places among the messages."""
+    K = desk.weight.shape[1]
+    for t in range(T):
+        for r in range(desk.base[t + 1] - desk.base[t]):
+            cell = layout.at[layout.bounds[source.order[r]] + t]
+            goes_on = t + 1 < T and r < desk.base[t + 2] - desk.base[t + 1]
+            for j in range(K):
+                messages.forward[cell + j] = desk.forward[desk.base[t + 1] + r, j] if goes_on else 0.0
+                messages.weight[cell + j] = desk.weight[desk.base[t] + r, j]
 
 
 @kernel()
-def run_abreast(
-    layout: Layout, source: Source, scaled: Scaled, panels: Panels, messages: Messages, desk: Desk
-) -> None:
-    """Fills the messages, as many sequences abreast as the desk holds."""
-    for begin in range(0, source.order.size, desk.take.size):
-        some = Source(source.start, source.emit, source.order[begin : begin + desk.take.size])
-        _forward_group(layout, some, scaled, panels.ahead, messages, desk)
-        _backward_group(layout, some.order, scaled, panels.back, messages, desk)
-
-
-def desk_for(rows: int, panels: int) -> Desk:
-    """Room for `rows` sequences abreast and a table in so many panels."""
-    return Desk(np.zeros(rows, np.int64), np.zeros((rows + HIGH, panels * WIDE)), np.zeros(rows))
+def run_abreast(layout: Layout, source: Source, scaled: Scaled, panels: Panels, messages: Messages, desk: Desk) -> int:
+    """The tokens of the part; fills marginals, and the messages if there is room for them."""
+    T = _run_forward(layout, source, scaled, panels.ahead, messages, desk)
+    if T > 0:
+        _run_backward(layout, source, scaled, panels.back, messages, desk)
+        _withdraw(layout, source, messages, desk, T)
+    if messages.forward.size > 0:
+        _keep(layout, source, messages, desk, T)
+    return int(desk.base[T])

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chaffinch.kernels._abreast import ROWS, Desk, desk_for, still_live
+from chaffinch.kernels._abreast import still_live
 from chaffinch.kernels._compiled import helper, kernel
 from chaffinch.kernels._lanes import LANES
-from chaffinch.kernels._micro import HIGH, block_largest, in_panels
-from chaffinch.kernels._plan import LANES_LONGEST, LANES_TO, Form, Layout, Part, writable
+from chaffinch.kernels._micro import HIGH, WIDE, block_largest, in_panels
+from chaffinch.kernels._plan import LANES_LONGEST, LANES_TO, ROWS, Form, Layout, Part, writable
 from chaffinch.kernels.lattice import Batch, Floats, Ints
 
 
@@ -109,31 +109,32 @@ def best_each(layout: Layout, sums: Sums, found: Found) -> None:
 
 
 @helper()
-def _multiply_best(best: Floats, take: Ints, panels: Floats, out: Floats, one: float) -> None:
-    """The first rows of `out` = rows of `best` at `take`, times the table in max and plus."""
-    last = take.size - 1
+def _multiply_best(
+    layout: Layout, order: Ints, t: int, sums: Sums, panels: Floats, found: Found, wide: Floats
+) -> None:
+    """The first rows of `wide` = scores of the sequences at token t, times the table in max and plus."""
+    K, last = len(sums.end), order.size - 1
     for j in range(len(panels)):
-        for r in range(0, take.size, HIGH):
-            at = (take[r], take[min(r + 1, last)], take[min(r + 2, last)], take[min(r + 3, last)])
-            block_largest(best, at, panels, j, out, r, one)
+        for r in range(0, order.size, HIGH):
+            a, b = layout.bounds[order[r]] + t, layout.bounds[order[min(r + 1, last)]] + t
+            c, d = layout.bounds[order[min(r + 2, last)]] + t, layout.bounds[order[min(r + 3, last)]] + t
+            block_largest(found.best, (a * K, b * K, c * K, d * K), panels, j, wide, r, sums.one)
 
 
 @kernel()
-def best_abreast(layout: Layout, sums: Sums, order: Ints, panels: Floats, found: Found, desk: Desk) -> None:
-    """Fills `found`, as many sequences abreast as the desk holds: one table, in panels, and all states allowed."""
-    K, take = len(sums.end), desk.take
-    for begin in range(0, order.size, take.size):
-        some = order[begin : begin + take.size]
+def best_abreast(layout: Layout, sums: Sums, order: Ints, panels: Floats, found: Found, wide: Floats) -> None:
+    """Fills `found`, up to ROWS sequences abreast: one table, in panels, and all states allowed."""
+    K = len(sums.end)
+    for begin in range(0, order.size, ROWS):
+        some = order[begin : begin + ROWS]
         live, t = still_live(layout.bounds, some, some.size, 0), 0
         while live > 0:
             if t > 0:
-                for r in range(live):
-                    take[r] = (layout.bounds[some[r]] + t - 1) * K
-                _multiply_best(found.best, take[:live], panels, desk.wide, sums.one)
+                _multiply_best(layout, some[:live], t - 1, sums, panels, found, wide)
             for r in range(live):
                 cell = (layout.bounds[some[r]] + t) * K
                 row, emit = found.best[cell : cell + K], sums.emit[cell : cell + K]
-                raw = desk.wide[r, :K] if t > 0 else sums.start
+                raw = wide[r, :K] if t > 0 else sums.start
                 for j in range(row.size):
                     row[j] = raw[j] + emit[j]
             t += 1
@@ -145,27 +146,28 @@ def best_abreast(layout: Layout, sums: Sums, order: Ints, panels: Floats, found:
 class Lanes(NamedTuple):
     """Room to work in for L sequences of at most T tokens, one in each lane."""
 
-    best: Floats  # (T, K+1, L) the last row to work in
-    origin: Ints  # (T, K, L) the state before
+    best: Floats  # (T, K, L)
+    top: Floats  # (L,)
     lengths: Ints  # (L,)
 
 
 @helper()
-def _step_lanes(trans: Floats, before: Floats, best: Floats, origin: Ints) -> None:
-    """best (K, L) += largest over i of before[i] + trans[i]; origin (K, L) the lowest such i."""
+def _step_lanes(back: Floats, before: Floats, best: Floats, top: Floats) -> None:
+    """best (K, L) += largest over i of before[i] + back[:, i]."""
     K, L = best.shape
     for j in range(K):
-        emit, source = best[j], origin[j]
-        top = before[K]
         for lane in range(L):
-            top[lane], source[lane] = -np.inf, 0
-        for i in range(K):
-            row, step = before[i], trans[i, j]
+            top[lane] = -np.inf
+        for i in range(0, K - 2, 3):
+            a, b, c = back[j, i], back[j, i + 1], back[j, i + 2]
+            ra, rb, rc = before[i], before[i + 1], before[i + 2]
             for lane in range(L):
-                value = row[lane] + step
-                better = value > top[lane]
-                top[lane] = value if better else top[lane]
-                source[lane] = i if better else source[lane]
+                top[lane] = max(max(top[lane], ra[lane] + a), max(rb[lane] + b, rc[lane] + c))
+        for i in range(K - K % 3, K):
+            a, ra = back[j, i], before[i]
+            for lane in range(L):
+                top[lane] = max(top[lane], ra[lane] + a)
+        emit = best[j]
         for lane in range(L):
             emit[lane] += top[lane]
 
@@ -173,16 +175,20 @@ def _step_lanes(trans: Floats, before: Floats, best: Floats, origin: Ints) -> No
 @helper()
 def _trace_lane(layout: Layout, sums: Sums, found: Found, lanes: Lanes, b: int, lane: int) -> None:
     """Finds the score and the states of sequence b, from the last token to the first."""
-    lo, T, state = layout.bounds[b], lanes.lengths[lane], -1
-    score = -np.inf
-    for j in range(sums.end.size):
-        value = lanes.best[T - 1, j, lane] + sums.end[j]
-        if value > score:
-            score, state = value, j
-    found.score[b] = score
-    for t in range(T - 1, -1 if state >= 0 else T - 1, -1):
+    lo, T, step = layout.bounds[b], lanes.lengths[lane], sums.end
+    found.score[b] = -np.inf
+    for t in range(T - 1, -1, -1):
+        top, state = -np.inf, -1
+        for j in range(step.size):
+            value = lanes.best[t, j, lane] + step[j]
+            better = value > top
+            top = value if better else top
+            state = j if better else state
+        if state < 0:
+            return
+        found.score[b] = top if t == T - 1 else found.score[b]
         found.states[lo + t] = state
-        state = lanes.origin[t, state, lane]
+        step = sums.back[state]
 
 
 @kernel()
@@ -204,7 +210,7 @@ def best_lanes(layout: Layout, sums: Sums, order: Ints, found: Found, lanes: Lan
                     for j in range(K):
                         block[j, lane] = row[j] + sums.start[j] if t == 0 else row[j]
             if t > 0:
-                _step_lanes(sums.trans[0], lanes.best[t - 1], block[:K], lanes.origin[t])
+                _step_lanes(sums.back, lanes.best[t - 1], block, lanes.top)
         for lane in range(some.size):
             if lanes.lengths[lane] > 0:
                 _trace_lane(layout, sums, found, lanes, some[lane], lane)
@@ -220,10 +226,10 @@ class Room:
         if batch.trans.ndim == 2:
             self.back = np.ascontiguousarray(batch.trans.T)
             self.panels = in_panels(batch.trans, -np.inf)
-            self.desk = desk_for(ROWS, len(self.panels))
+            self.wide = np.zeros((ROWS + HIGH, len(self.panels) * WIDE))
         if batch.trans.ndim == 2 and K <= LANES_TO:
             T, L = min(longest, LANES_LONGEST), LANES
-            self.lanes = Lanes(np.zeros((T, K + 1, L)), np.zeros((T, K, L), np.int64), np.zeros(L, np.int64))
+            self.lanes = Lanes(np.zeros((T, K, L)), np.zeros(L), np.zeros(L, np.int64))
 
     def run(self, part: Part) -> Found:
         """The best paths of one part; good until the next."""
@@ -237,7 +243,7 @@ class Room:
         if part.form is Form.LANES:
             best_lanes(part.layout, sums, order, found, self.lanes)
         elif part.form is Form.ROWS:
-            best_abreast(part.layout, sums, order, self.panels, found, self.desk)
+            best_abreast(part.layout, sums, order, self.panels, found, self.wide)
         else:
             best_each(part.layout, sums, found)
         return found

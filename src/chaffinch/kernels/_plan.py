@@ -19,7 +19,8 @@ from chaffinch.kernels.lattice import Active, Batch, Floats, Ints, Lattice, _led
 LISTS_FROM = 16  # states; with fewer, a mask is cheaper as zeros than as lists
 LANES_TO, LANES_LONGEST = 16, 2000  # states and tokens; with more, rows are better than lanes
 LISTS_PAY = 6  # lists win when they cost this many times fewer products than the full matrix
-PART_CELLS, PART_SEQUENCES, PART_LIMIT = 1 << 16, 32, 1 << 21
+ROWS = 32  # sequences abreast at the most
+PART_CELLS, PART_LIMIT = 1 << 16, 1 << 21  # of a part: enough, and too many
 
 
 class Form(Enum):
@@ -150,9 +151,9 @@ def _cut(whole: Part, step_cells: int) -> Iterator[Part]:
     load = layout.at[layout.bounds] + step_cells * layout.bounds  # (B+1,) cells before each sequence
     begin = 0
     while begin < B:
-        enough = max(np.searchsorted(load, load[begin] + PART_CELLS), begin + PART_SEQUENCES)
-        limit = np.searchsorted(load, load[begin] + PART_LIMIT)
-        end = int(min(max(min(enough, limit), begin + 1), B))
+        enough, limit = np.searchsorted(load, [load[begin] + PART_CELLS, load[begin] + PART_LIMIT])
+        wanted = min(begin + ROWS, limit) if whole.form is Form.ROWS else enough
+        end = int(min(max(wanted, begin + 1), B))
         lo, hi = layout.bounds[begin], layout.bounds[end]
         cells = slice(int(layout.at[lo]), int(layout.at[hi]))
         inner = Layout(

@@ -100,15 +100,14 @@ def exp_tables(tables: Floats, shift: Floats) -> bool:
 
 
 @helper()
-def exp_token(layout: Layout, source: Source, scaled: Scaled, messages: Messages, b: int, n: int) -> None:
-    """Puts the exponentials of token n's emissions into `weight`, the first token's with the start."""
-    row = messages.weight[layout.at[n] : layout.at[n + 1]]
+def exp_token(layout: Layout, source: Source, shift: Floats, out: Floats, b: int, n: int) -> None:
+    """Puts exponentials of token n's emissions into out, the first token's with the start; adds what was taken off."""
     logs = source.emit[layout.at[n] : layout.at[n + 1]]
     if n == layout.bounds[b]:
-        for j in range(row.size):
-            row[j] = logs[j] + source.start[layout.pool[layout.first[n] + j]]
-        logs = row
-    scaled.shift[n] += exp_row(logs, row, LOG_TINY)
+        for j in range(out.size):
+            out[j] = logs[j] + source.start[layout.pool[layout.first[n] + j]]
+        logs = out
+    shift[n] += exp_row(logs, out, LOG_TINY)
 
 
 @helper(REORDER)
@@ -130,14 +129,24 @@ def rescale(row: Floats, total: float) -> None:
         row[j] = max(value, TINY) if value > 0.0 else 0.0
 
 
+class Token(NamedTuple):
+    """The cells of one token, and the weights of the next; no cells after the last token."""
+
+    forward: Floats
+    weight: Floats
+    states: Floats
+    raw: Floats  # the backward message, not yet scaled; may be `states` itself
+    following: Floats
+
+
 @helper(REORDER)
-def _settle(messages: Messages, raw: Floats, at: int, by: float) -> tuple[float, float]:
+def _settle(token: Token, by: float) -> tuple[float, float]:
     """The sum of the marginals, not yet normalised, and of those of raised cells.
 
     The backward message is raw times `by`; the marginals go to `states`, and `weight` gains it as a factor.
     """
-    forward, weight = messages.forward[at : at + raw.size], messages.weight[at : at + raw.size]
-    states, total, excess = messages.states[at : at + raw.size], 0.0, 0.0
+    forward, weight, states, raw = token.forward, token.weight, token.states, token.raw
+    total = excess = 0.0
     for j in range(raw.size):
         ahead, emit, value = forward[j], weight[j], raw[j] * by
         back = max(value, TINY) if value > 0.0 else 0.0
@@ -212,7 +221,7 @@ def _forward_one(layout: Layout, source: Source, scaled: Scaled, messages: Messa
     lo, hi = layout.bounds[b], layout.bounds[b + 1]
     for n in range(lo, hi):
         row, emit = messages.forward[layout.at[n] : layout.at[n + 1]], messages.weight[layout.at[n] : layout.at[n + 1]]
-        exp_token(layout, source, scaled, messages, b, n)
+        exp_token(layout, source, scaled.shift, emit, b, n)
         if n > lo:
             before = layout.pool[layout.first[n - 1] : layout.first[n - 1] + layout.width[n - 1]]
             here = layout.pool[layout.first[n] : layout.first[n] + layout.width[n]]
@@ -234,25 +243,28 @@ def _forward_one(layout: Layout, source: Source, scaled: Scaled, messages: Messa
 
 
 @helper()
-def backward_token(layout: Layout, scaled: Scaled, messages: Messages, raw: Floats, b: int, n: int) -> float:
-    """The excess at token n of sequence b, whose raw backward message is given; `states` gets its marginals."""
-    at, scale, ratio = layout.at[n], _sum(raw), 0.0
-    total, excess = _settle(messages, raw, at, 1.0 / scale if scale > 0.0 else 0.0)
-    by = 1.0 / total if total > 0.0 else 0.0
-    excess *= by
-    if n + 1 < layout.bounds[b + 1]:
-        ratio = by / scale if scale > 0.0 else 0.0
-        if scaled.floor > 0.0:
-            excess += scaled.floor * _sum(messages.weight[layout.at[n + 1] : layout.at[n + 2]]) * ratio
-    elif total > 0.0:
-        messages.log_z[b] += math.log(scale) + math.log(total)
+def backward_token(token: Token, floor: float) -> tuple[float, float, float]:
+    """What turns forward into its share of pair marginals, the log of all paths' weight, and the excess."""
+    scale, ratio, log_total = _sum(token.raw), 0.0, -np.inf
+    total, excess = _settle(token, 1.0 / scale if scale > 0.0 else 0.0)
+    if total > 0.0:
+        by = 1.0 / total
+        excess *= by
+        ratio = by / scale
+        log_total = math.log(scale) + math.log(total) if token.following.size == 0 else 0.0
+        for j in range(token.states.size):
+            token.states[j] *= by
+        excess += floor * _sum(token.following) * ratio if floor > 0.0 else 0.0
+    return ratio, log_total, excess
+
+
+@helper()
+def finish(layout: Layout, messages: Messages, b: int, log_total: float) -> None:
+    """Completes the log Z of sequence b by that of its last token, or notes that nothing may end it."""
+    if log_total > -np.inf:
+        messages.log_z[b] += log_total
     elif messages.status[b] == TODO:
         messages.status[b] = layout.bounds[b] - layout.bounds[b + 1] - 1
-    forward, states = messages.forward[at : at + raw.size], messages.states[at : at + raw.size]
-    for j in range(raw.size):
-        states[j] *= by
-        forward[j] *= ratio
-    return excess
 
 
 @helper()
@@ -263,6 +275,30 @@ def end_sequence(layout: Layout, scaled: Scaled, messages: Messages, b: int) -> 
     for j in range(row.size):
         row[j] = scaled.end[layout.pool[layout.first[n] + j]]
     messages.log_z[b] += exp_row(row, row, LOG_TINY)
+
+
+@helper()
+def _backward_one(layout: Layout, scaled: Scaled, messages: Messages, b: int) -> float:
+    """The excess of sequence b; fills marginals, weights and shares. Its end is where its last marginals will be."""
+    excess, hi = 0.0, layout.bounds[b + 1]
+    for n in range(hi - 1, layout.bounds[b] - 1, -1):
+        row = messages.states[layout.at[n] : layout.at[n + 1]]
+        following = messages.weight[layout.at[n + 1] : layout.at[min(n + 2, hi)]]
+        if n + 1 < hi:
+            here = layout.pool[layout.first[n] : layout.first[n] + layout.width[n]]
+            after = layout.pool[layout.first[n + 1] : layout.first[n + 1] + layout.width[n + 1]]
+            if len(scaled.back) > 0:
+                push(following, after, scaled.back, here, row)
+            else:
+                _pull(following, after, scaled.trans[n + 1], here, row)
+        forward, weight = messages.forward[layout.at[n] : layout.at[n + 1]], messages.weight[layout.at[n] : layout.at[n + 1]]
+        ratio, log_total, more = backward_token(Token(forward, weight, row, row, following), scaled.floor)
+        excess += more
+        if n + 1 == hi:
+            finish(layout, messages, b, log_total)
+        for j in range(forward.size):
+            forward[j] *= ratio if n + 1 < hi else 0.0
+    return excess
 
 
 @helper()
@@ -282,8 +318,7 @@ def close_sequence(layout: Layout, messages: Messages, b: int, excess: float) ->
 
 @kernel()
 def run_each(layout: Layout, source: Source, scaled: Scaled, messages: Messages) -> None:
-    """Fills the messages, one sequence after another: few states, lists, or a table per token."""
-    shared = len(scaled.back) > 0
+    """Fills the messages, one sequence after another: lists, or a table per token."""
     for b in range(len(layout.bounds) - 1):
         lo, hi = layout.bounds[b], layout.bounds[b + 1]
         excess = 0.0
@@ -291,17 +326,7 @@ def run_each(layout: Layout, source: Source, scaled: Scaled, messages: Messages)
             _forward_one(layout, source, scaled, messages, b)
         if lo < hi and messages.status[b] == TODO:
             end_sequence(layout, scaled, messages, b)
-            for n in range(hi - 1, lo - 1, -1):
-                row = messages.states[layout.at[n] : layout.at[n + 1]]
-                if n + 1 < hi:
-                    here = layout.pool[layout.first[n] : layout.first[n] + layout.width[n]]
-                    after = layout.pool[layout.first[n + 1] : layout.first[n + 1] + layout.width[n + 1]]
-                    weight = messages.weight[layout.at[n + 1] : layout.at[n + 2]]
-                    if shared:
-                        push(weight, after, scaled.back, here, row)
-                    else:
-                        _pull(weight, after, scaled.trans[n + 1], here, row)
-                excess += backward_token(layout, scaled, messages, row, b, n)
+            excess = _backward_one(layout, scaled, messages, b)
         close_sequence(layout, messages, b, excess)
 
 

@@ -25,16 +25,13 @@ class ScaledSteps:
     part: Part
     messages: Messages
     tables: Floats  # (1, K, K), or (n, K, K)
-    pairs: Floats | None = None  # (K, K, L) already summed but for the table, if the kernel did it
+    pairs: Floats | None  # (K, K) already summed but for the table, if the kernel did it
 
     def add_pairs(self, total: Floats) -> None:
         """Adds pair marginals over all positions to total (K, K)."""
         K, n = len(total), len(self.part.layout.width)
         if self.pairs is not None:
-            total += self.tables[0] * self.pairs.sum(axis=2)
-        elif self.part.form is Form.ROWS:
-            forward, weight = self.messages.forward.reshape(n, K), self.messages.weight.reshape(n, K)
-            total += self.tables[0] * (forward[:-1].T @ weight[1:])
+            total += self.tables[0] * self.pairs
         elif len(self.tables) == 1:
             pairs = np.zeros((1, K, K))
             _scaled.add_pairs(self.part.layout, self.messages, np.zeros(n, np.int64), pairs)
@@ -127,7 +124,7 @@ class Room:
             self.bench = _lanes.bench_for(min(longest, LANES_LONGEST), K)
         if tables is not None and (K > LANES_TO or longest > LANES_LONGEST):
             self.panels = _abreast.Panels(in_panels(tables.trans[0], 0.0), in_panels(tables.back, 0.0))
-            self.desk = _abreast.desk_for(_abreast.ROWS, len(self.panels.ahead))
+            self.desk = _abreast.desk_for(0, K)
 
     def take(self, name: str, size: int) -> Floats:
         """An array of that size with anything in it, good until it is taken again."""
@@ -168,18 +165,21 @@ def _run(batch: Batch, part: Part, tables: Tables, room: Room, states: Floats) -
     shift = np.full(layout.bounds[-1], tables.shift[0]) if len(tables.back) else tables.shift.copy()
     shift[layout.bounds[:-1][filled]] = 0.0
     scaled = Scaled(tables.trans, tables.back, tables.floor, writable(batch.end), shift)
-    size = len(part.emit) if room.steps or part.form is not Form.LANES else 0
+    size = len(part.emit) if room.steps or part.form not in (Form.LANES, Form.ROWS) else 0
     forward, weight = room.take("forward", size), room.take("weight", size)
     log_z, status = np.zeros(part.size), np.where(filled, _scaled.TODO, DONE)
     messages = Messages(forward, weight, states, log_z, status)
     source = Source(writable(batch.start), writable(part.emit), np.argsort(-lengths, kind="stable"))
     pairs = None
     if part.form is Form.LANES:
-        pairs = room.bench.pairs
-        pairs[:] = 0.0
+        room.bench.pairs[:] = 0.0
         _lanes.run_lanes(layout, source, scaled, messages, room.bench)
+        pairs = room.bench.pairs.sum(axis=2)
     elif part.form is Form.ROWS:
-        _abreast.run_abreast(layout, source, scaled, room.panels, messages, room.desk)
+        if len(room.desk.forward) < len(layout.width):
+            room.desk = _abreast.desk_for(len(layout.width), len(batch.start))
+        n = _abreast.run_abreast(layout, source, scaled, room.panels, messages, room.desk)
+        pairs = room.desk.forward[:n].T @ room.desk.weight[:n]
     else:
         _scaled.run_each(layout, source, scaled, messages)
     return ScaledSteps(part, messages, tables.trans, pairs)

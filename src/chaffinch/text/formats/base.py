@@ -10,6 +10,7 @@ import shutil
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ from typing import BinaryIO, Protocol, cast
 from chaffinch.errors import DataError
 from chaffinch.text.document import MAX_CHARS, Document, Splitter
 from chaffinch.text.span import Span
+
+# What opening and reading a file, compressed or not, can raise.
+UNREADABLE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class Entry:
         try:
             with self.open() as stream:
                 return stream.read()
-        except (OSError, EOFError, zipfile.BadZipFile, tarfile.TarError) as error:
+        except UNREADABLE as error:
             raise unreadable(self.where, error) from None
 
     def text(self) -> str:
@@ -64,7 +68,7 @@ class Entry:
                     if number == 1:
                         line = line.removeprefix("\ufeff")
                     yield number, line.removesuffix("\n").removesuffix("\r")
-        except (OSError, EOFError, zipfile.BadZipFile, tarfile.TarError) as error:
+        except UNREADABLE as error:
             raise unreadable(self.where, error) from None
 
     def head(self, size: int = 65536) -> bytes:
@@ -72,7 +76,7 @@ class Entry:
         try:
             with self.open() as stream:
                 return stream.read(size)
-        except (OSError, EOFError, zipfile.BadZipFile, tarfile.TarError) as error:
+        except UNREADABLE as error:
             raise unreadable(self.where, error) from None
 
 
@@ -105,7 +109,11 @@ def _names_below(folder: Path) -> Iterator[str]:
     for place, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         above = os.path.relpath(place, folder).replace(os.sep, "/") + "/"
-        yield from ((above + name).removeprefix("./") for name in files if not name.startswith("."))
+        for name in files:
+            if not name.isprintable() and any("\ud800" <= c <= "\udfff" for c in name):
+                raise DataError("has a file whose name is not UTF-8; rename it", path=folder)
+            if not name.startswith("."):
+                yield (above + name).removeprefix("./")
 
 
 def _of_file(path: str, name: str) -> list[Entry]:
@@ -114,7 +122,7 @@ def _of_file(path: str, name: str) -> list[Entry]:
             return _of_tar(path)
         if name.endswith(".zip"):
             return _of_zip(path)
-    except (OSError, EOFError, zipfile.BadZipFile, tarfile.TarError) as error:
+    except UNREADABLE as error:
         raise unreadable(path, error) from None
     if name.endswith(".gz"):
         return [Entry(name.removesuffix(".gz"), path, lambda: cast(BinaryIO, gzip.open(path, "rb")))]

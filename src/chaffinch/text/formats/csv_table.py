@@ -19,7 +19,7 @@ import msgspec
 
 from chaffinch.errors import DataError, LimitError
 from chaffinch.text.document import Document
-from chaffinch.text.formats.base import Entry, Losses, Reading, Writing, decode, group_of_meta, unreadable
+from chaffinch.text.formats.base import UNREADABLE, Entry, Losses, Reading, Writing, decode, group_of_meta, unreadable
 from chaffinch.text.formats.record import SpanItem, numbered, span_record, spans_of, spool, typed
 
 TEXT_NAMES = ("text", "note", "note_text", "report", "content")
@@ -111,7 +111,7 @@ def _lines(file: Entry) -> Iterator[str]:
             for number, raw in enumerate(stream, start=1):
                 line = decode(raw, file.where, number)
                 yield line.removeprefix("\ufeff") if number == 1 else line
-    except (OSError, EOFError) as error:
+    except UNREADABLE as error:
         raise unreadable(file.where, error) from None
 
 

@@ -177,18 +177,17 @@ def _text_key(data: Mapping[str, Any], items: Sequence[Item]) -> str:
 
 def _counting(text: str, places: Sequence[Place]) -> Callable[[int], int]:
     """How to count: code points if every region then lies on its own text, else UTF-16 units if those do."""
-    units = np.concatenate([[0], np.cumsum([1 + (c > "\uffff") for c in text], dtype=np.int64)])
+    units = np.zeros(1, np.int64)  # how many stand before each character
 
     def of_units(offset: int) -> int:
         place = int(np.searchsorted(units, offset))
         return place if place < len(units) and units[place] == offset else -1
 
-    def same(offset: int) -> int:
-        return offset
-
-    for at in (same, of_units):
-        if all(_fits(text, at(place.start), at(place.end), place.text) for place in places):
-            return at
+    if all(_fits(text, place.start, place.end, place.text) for place in places):
+        return int
+    units = np.concatenate([units, np.cumsum([1 + (c > "\uffff") for c in text])])
+    if all(_fits(text, of_units(place.start), of_units(place.end), place.text) for place in places):
+        return of_units
     raise DataError("a region lies outside the text, or not on the text it gives; export the task again")
 
 

@@ -18,7 +18,7 @@ import msgspec
 from chaffinch.errors import DataError, MissingExtraError
 from chaffinch.text.document import Document
 from chaffinch.text.formats import hf, jsonl
-from chaffinch.text.formats.base import Entry, Reading, Writing, group_of_meta
+from chaffinch.text.formats.base import UNREADABLE, Entry, Reading, Writing, group_of_meta
 from chaffinch.text.formats.csv_table import ID_NAMES, TEXT_NAMES
 from chaffinch.text.formats.record import numbered
 
@@ -127,7 +127,7 @@ def _records(file: Entry) -> Iterator[tuple[dict[str, Any], bool]]:
             for batch in table.iter_batches(batch_size=64):
                 for row in batch.to_pylist():
                     yield (row if words else _own_record(row) if own else _other_record(row)), words
-    except (pa.ArrowException, OSError, EOFError):
+    except (pa.ArrowException, *UNREADABLE):
         raise DataError("is not a Parquet file, or is damaged; check how it was made", path=file.where) from None
     except DataError as error:
         raise error.at(file.where) from None

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import tarfile
-import zipfile
 from collections.abc import Iterator
 from typing import Any, cast
 
 from lxml import etree
 
 from chaffinch.errors import DataError, LimitError
-from chaffinch.text.formats.base import Entry, unreadable
+from chaffinch.text.formats.base import UNREADABLE, Entry, unreadable
 
 Element = etree._Element
 
@@ -86,7 +84,7 @@ def elements(file: Entry, name: str, *, root: str) -> Iterator[Element]:
                 _check_root(events.root, root, file.where)
     except etree.XMLSyntaxError as error:
         raise _broken(error, file.where) from None
-    except (OSError, EOFError, zipfile.BadZipFile, tarfile.TarError) as error:
+    except UNREADABLE as error:
         raise unreadable(file.where, error) from None
 
 
