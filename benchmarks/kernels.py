@@ -187,4 +187,13 @@ def _row(name: str, K: int, system: str, rates: list[float]) -> dict[str, Any]:
 
 def _bar(name: str, values: list[float], unit: str, floor: float, better: str) -> dict[str, Any]:
     low, middle, high = (float(x) for x in np.percentile(values, (10, 50, 90)))
-    return {"id": name, "value": middle, "low": low, "high": high, "unit": unit, "floor": floor, "goal": floor, "better": better}
+    return {
+        "id": name,
+        "value": middle,
+        "low": low,
+        "high": high,
+        "unit": unit,
+        "floor": floor,
+        "goal": floor,
+        "better": better,
+    }

@@ -111,7 +111,9 @@ def _run_forward(layout: Layout, source: Source, scaled: Scaled, table: Floats, 
 
 
 @helper()
-def _run_backward(layout: Layout, source: Source, scaled: Scaled, table: Floats, messages: Messages, desk: Desk) -> None:
+def _run_backward(
+    layout: Layout, source: Source, scaled: Scaled, table: Floats, messages: Messages, desk: Desk
+) -> None:
     """Fills marginals, weights and shares; expects base[-1] tokens in all."""
     K, order, base, wide, excess = len(scaled.end), source.order, desk.base, desk.wide, desk.running[1]
     excess[:] = 0.0
@@ -122,7 +124,11 @@ def _run_backward(layout: Layout, source: Source, scaled: Scaled, table: Floats,
             _multiply(desk.weight, base[t + 1], going, table, wide)
         for r in range(base[t + 1] - base[t]):
             b, cell = order[r], layout.at[layout.bounds[order[r]] + t]
-            states, forward, weight = messages.states[cell : cell + K], desk.forward[base[t] + r], desk.weight[base[t] + r]
+            states, forward, weight = (
+                messages.states[cell : cell + K],
+                desk.forward[base[t] + r],
+                desk.weight[base[t] + r],
+            )
             raw, following = wide[r, :K], weight[:0]
             if r < going:
                 following = desk.weight[base[t + 1] + r]

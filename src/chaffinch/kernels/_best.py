@@ -109,9 +109,7 @@ def best_each(layout: Layout, sums: Sums, found: Found) -> None:
 
 
 @helper()
-def _multiply_best(
-    layout: Layout, order: Ints, t: int, sums: Sums, panels: Floats, found: Found, wide: Floats
-) -> None:
+def _multiply_best(layout: Layout, order: Ints, t: int, sums: Sums, panels: Floats, found: Found, wide: Floats) -> None:
     """The first rows of `wide` = scores of the sequences at token t, times the table in max and plus."""
     K, last = len(sums.end), order.size - 1
     for j in range(len(panels)):

@@ -60,7 +60,9 @@ def _block(join: Join, first: float) -> Callable[..., Any]:
         i = builder.phi(K.type)
         i.add_incoming(K.type(0), before)
         sums = [builder.phi(VECTOR) for _ in range(HIGH * VECTORS)]
-        entries = [_load(builder, panel, builder.add(builder.mul(i, K.type(WIDE)), K.type(v * LANES))) for v in range(VECTORS)]
+        entries = [
+            _load(builder, panel, builder.add(builder.mul(i, K.type(WIDE)), K.type(v * LANES))) for v in range(VECTORS)
+        ]
         for r in range(HIGH):
             factor = _spread(builder, builder.load(builder.gep(starts[r], [i])))
             for v in range(VECTORS):
@@ -74,7 +76,12 @@ def _block(join: Join, first: float) -> Callable[..., Any]:
         for r in range(HIGH):
             place = builder.add(builder.mul(builder.add(row, K.type(r)), W), column)
             for v in range(VECTORS):
-                _store(builder, sums[r * VECTORS + v].incomings[1][0], arrays[2].data, builder.add(place, K.type(v * LANES)))
+                _store(
+                    builder,
+                    sums[r * VECTORS + v].incomings[1][0],
+                    arrays[2].data,
+                    builder.add(place, K.type(v * LANES)),
+                )
         return context.get_dummy_value()
 
     return generate

@@ -291,7 +291,10 @@ def _backward_one(layout: Layout, scaled: Scaled, messages: Messages, b: int) ->
                 push(following, after, scaled.back, here, row)
             else:
                 _pull(following, after, scaled.trans[n + 1], here, row)
-        forward, weight = messages.forward[layout.at[n] : layout.at[n + 1]], messages.weight[layout.at[n] : layout.at[n + 1]]
+        forward, weight = (
+            messages.forward[layout.at[n] : layout.at[n + 1]],
+            messages.weight[layout.at[n] : layout.at[n + 1]],
+        )
         ratio, log_total, more = backward_token(Token(forward, weight, row, row, following), scaled.floor)
         excess += more
         if n + 1 == hi:

@@ -17,7 +17,6 @@ from chaffinch.kernels._scaled import DONE, REDO, Messages, Scaled, Source
 from chaffinch.kernels.lattice import Batch, Floats, Ints
 
 
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ScaledSteps:
     """The pairs of one part, as messages."""
@@ -46,7 +45,9 @@ class ScaledSteps:
     def put_tag_pairs(self, tags: Ints, stop: Ints, out: Floats) -> None:
         """Puts the tag-pair marginals of every step into out (N, S, S)."""
         pairs = np.zeros((len(self.part.layout.width), *out.shape[1:]))
-        _tags.tag_pairs(self.part.layout, self.messages, self.tables, _tags.Runs(tags, stop, np.zeros(len(tags))), pairs)
+        _tags.tag_pairs(
+            self.part.layout, self.messages, self.tables, _tags.Runs(tags, stop, np.zeros(len(tags))), pairs
+        )
         out[self.part.tokens] = pairs
 
     def _each(self, K: int) -> Floats:

@@ -23,9 +23,9 @@ from chaffinch.text.formats.record import (
     group_of,
     id_of,
     meta_of,
-    numbered,
-    records,
+    read_lines,
     typed,
+    write_lines,
 )
 from chaffinch.text.span import Argument, Relation, Span
 
@@ -71,21 +71,11 @@ class Doccano:
 
     def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
         """One document per line."""
-        for file in files:
-            for index, (line, record) in enumerate(records(file)):
-                try:
-                    yield _document(record, numbered(files, file, index), how)
-                except DataError as error:
-                    raise error.at(file.where, line) from None
+        return read_lines(files, lambda record, number: _document(record, number, how))
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """One line per document, in the form with relations where a document has some."""
-        encoder = msgspec.json.Encoder()
-        count = 0
-        with target.open("wb") as stream:
-            for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
-                stream.write(encoder.encode(_record(doc, how)) + b"\n")
-        return count
+        return write_lines(documents, target, lambda doc: _record(doc, how))
 
 
 def _document(record: Mapping[str, Any], number: str, how: Reading) -> Document:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
 from chaffinch.text.formats.base import Entry, Reading, Writing
@@ -23,9 +21,9 @@ from chaffinch.text.formats.record import (
     group_of,
     id_of,
     meta_of,
-    numbered,
-    records,
+    read_lines,
     typed,
+    write_lines,
 )
 from chaffinch.text.formats.tagged import (
     TAG,
@@ -59,21 +57,11 @@ class TokenLists:
 
     def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
         """One document per line; tokens are given."""
-        for file in files:
-            for index, (line, record) in enumerate(records(file)):
-                try:
-                    yield document_of(record, numbered(files, file, index), how)
-                except DataError as error:
-                    raise error.at(file.where, line) from None
+        return read_lines(files, lambda record, number: document_of(record, number, how))
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """One line per document, with IOB2 tags as text; a document without layers has no tags."""
-        encoder = msgspec.json.Encoder()
-        count = 0
-        with target.open("wb") as stream:
-            for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
-                stream.write(encoder.encode(_record(doc, how)) + b"\n")
-        return count
+        return write_lines(documents, target, lambda doc: _record(doc, how))
 
 
 def document_of(record: Mapping[str, Any], number: str, how: Reading) -> Document:

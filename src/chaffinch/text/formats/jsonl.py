@@ -24,11 +24,11 @@ from chaffinch.text.formats.record import (
     group_of,
     id_of,
     meta_of,
-    numbered,
-    records,
+    read_lines,
     span_record,
     spans_of,
     typed,
+    write_lines,
 )
 from chaffinch.text.span import Argument, Relation
 
@@ -91,21 +91,11 @@ class JsonLines:
 
     def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
         """One document per line; a record without an id gets its number in the file."""
-        for file in files:
-            for index, (line, record) in enumerate(records(file)):
-                try:
-                    yield document_of(record, numbered(files, file, index), how)
-                except DataError as error:
-                    raise error.at(file.where, line) from None
+        return read_lines(files, lambda record, number: document_of(record, number, how))
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """One line per document; a document given as JSON and read back is the same."""
-        encoder = msgspec.json.Encoder()
-        count = 0
-        with target.open("wb") as stream:
-            for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
-                stream.write(encoder.encode(record_of(doc)) + b"\n")
-        return count
+        return write_lines(documents, target, record_of)
 
 
 def document_of(record: Mapping[str, Any], number: str, how: Reading) -> Document:

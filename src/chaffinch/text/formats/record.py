@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -40,6 +40,26 @@ def records(file: Entry) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in file.lines():
         if line.strip():
             yield number, parse_object(line, file.where, number)
+
+
+def read_lines(files: Sequence[Entry], make: Callable[[dict[str, Any], str], Document]) -> Iterator[Document]:
+    """One document per line; `make` gets the object and the name of a document that has no id."""
+    for file in files:
+        for index, (line, record) in enumerate(records(file)):
+            try:
+                yield make(record, numbered(files, file, index))
+            except DataError as error:
+                raise error.at(file.where, line) from None
+
+
+def write_lines(documents: Iterable[Document], target: Path, record: Callable[[Document], dict[str, Any]]) -> int:
+    """Writes one JSON object per line, and returns how many."""
+    encoder = msgspec.json.Encoder()
+    count = 0
+    with target.open("wb") as stream:
+        for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
+            stream.write(encoder.encode(record(doc)) + b"\n")
+    return count
 
 
 def parse_object(line: str | bytes, where: str, number: int | None = None) -> dict[str, Any]:
