@@ -1,3 +1,4 @@
+# ruff: noqa: E402  (the number of threads is set before numpy is loaded)
 """Forward-backward and Viterbi beside hmmlearn, on the same arrays, in one process, in tokens per CPU second.
 
 K states, T tokens of a sequence, N tokens in all. Each measurement of ours alternates with one of the peer's; the

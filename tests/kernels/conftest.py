@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 # Before any kernel is imported: the folder is chosen once per process.
-os.environ.setdefault("CHAFFINCH_CACHE", str(Path(tempfile.gettempdir()) / f"chaffinch-tests-{os.getuid()}"))
+os.environ.setdefault("CHAFFINCH_CACHE", str(Path(__file__).parents[2] / ".pytest_cache" / "chaffinch"))

@@ -13,7 +13,7 @@ import pytest
 SOURCE = str(Path(__file__).parents[2] / "src")
 USE = """
 import numpy as np
-from chaffinch.kernels import Lattice, Batch, Active, forward_backward, viterbi, best_paths, sample, group, pair_marginals
+from chaffinch.kernels import Lattice, Batch, forward_backward, viterbi, best_paths, sample, group
 rng = np.random.default_rng(0)
 for K in (3, 26):
     lattice = Lattice(rng.normal(size=K), rng.normal(size=(K, K)), rng.normal(size=(4, K)), rng.normal(size=K))

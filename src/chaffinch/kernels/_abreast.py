@@ -76,7 +76,7 @@ def _multiply(source: Floats, first: int, rows: int, panels: Floats, out: Floats
         for r in range(0, rows, HIGH):
             p = first + r
             at = (p * K, min(p + 1, last) * K, min(p + 2, last) * K, min(p + 3, last) * K)
-            block_product(flat, at, panels, j, out, r, 1.0)
+            block_product(flat, at, panels, j, out[r:], 1.0)
 
 
 @helper()
@@ -114,7 +114,7 @@ def _run_forward(layout: Layout, source: Source, scaled: Scaled, table: Floats, 
 def _run_backward(
     layout: Layout, source: Source, scaled: Scaled, table: Floats, messages: Messages, desk: Desk
 ) -> None:
-    """Fills marginals, weights and shares; expects base[-1] tokens in all."""
+    """Fills marginals, weights and shares, and completes log Z."""
     K, order, base, wide, excess = len(scaled.end), source.order, desk.base, desk.wide, desk.running[1]
     excess[:] = 0.0
     T = layout.bounds[order[0] + 1] - layout.bounds[order[0]]
@@ -148,7 +148,7 @@ def _run_backward(
 
 
 @helper()
-def _withdraw(layout: Layout, source: Source, messages: Messages, desk: Desk, T: int) -> None:
+def _withdraw(source: Source, messages: Messages, desk: Desk, T: int) -> None:
     """Clears the shares of first tokens, which nothing leads into, and of sequences that were not accepted."""
     for t in range(T):
         for r in range(desk.base[t + 1] - desk.base[t]):
@@ -175,7 +175,7 @@ def run_abreast(layout: Layout, source: Source, scaled: Scaled, panels: Panels, 
     T = _run_forward(layout, source, scaled, panels.ahead, messages, desk)
     if T > 0:
         _run_backward(layout, source, scaled, panels.back, messages, desk)
-        _withdraw(layout, source, messages, desk, T)
+        _withdraw(source, messages, desk, T)
     if messages.forward.size > 0:
         _keep(layout, source, messages, desk, T)
     return int(desk.base[T])

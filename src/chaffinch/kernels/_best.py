@@ -41,23 +41,23 @@ class Found(NamedTuple):
 @helper()
 def _push_best(source: Floats, rows: Ints, table: Floats, columns: Ints, out: Floats) -> None:
     """out[j] = largest over i of source[i] + table[rows[i], columns[j]]."""
-    I, J = rows.size, columns.size
+    J = columns.size
     out[:] = -np.inf
     if J and columns[J - 1] - columns[0] + 1 == J:
         at, i = columns[0], 0
-        while i + 4 <= I:
+        while i + 4 <= rows.size:
             a, b, c, d = source[i], source[i + 1], source[i + 2], source[i + 3]
             ra, rb = table[rows[i], at : at + J], table[rows[i + 1], at : at + J]
             rc, rd = table[rows[i + 2], at : at + J], table[rows[i + 3], at : at + J]
             for j in range(J):
-                out[j] = max(max(out[j], max(a + ra[j], b + rb[j])), max(c + rc[j], d + rd[j]))
+                out[j] = max(out[j], a + ra[j], b + rb[j], c + rc[j], d + rd[j])
             i += 4
-        for k in range(i, I):
+        for k in range(i, rows.size):
             row = table[rows[k], at : at + J]
             for j in range(J):
                 out[j] = max(out[j], source[k] + row[j])
     else:
-        for i in range(I):
+        for i in range(rows.size):
             for j in range(J):
                 out[j] = max(out[j], source[i] + table[rows[i], columns[j]])
 
@@ -116,7 +116,7 @@ def _multiply_best(layout: Layout, order: Ints, t: int, sums: Sums, panels: Floa
         for r in range(0, order.size, HIGH):
             a, b = layout.bounds[order[r]] + t, layout.bounds[order[min(r + 1, last)]] + t
             c, d = layout.bounds[order[min(r + 2, last)]] + t, layout.bounds[order[min(r + 3, last)]] + t
-            block_largest(found.best, (a * K, b * K, c * K, d * K), panels, j, wide, r, sums.one)
+            block_largest(found.best, (a * K, b * K, c * K, d * K), panels, j, wide[r:], sums.one)
 
 
 @kernel()
@@ -160,7 +160,7 @@ def _step_lanes(back: Floats, before: Floats, best: Floats, top: Floats) -> None
             a, b, c = back[j, i], back[j, i + 1], back[j, i + 2]
             ra, rb, rc = before[i], before[i + 1], before[i + 2]
             for lane in range(L):
-                top[lane] = max(max(top[lane], ra[lane] + a), max(rb[lane] + b, rc[lane] + c))
+                top[lane] = max(top[lane], ra[lane] + a, rb[lane] + b, rc[lane] + c)
         for i in range(K - K % 3, K):
             a, ra = back[j, i], before[i]
             for lane in range(L):

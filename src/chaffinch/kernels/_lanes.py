@@ -135,7 +135,7 @@ def _settle(bench: Bench, t: int, total: Floats, excess: Floats) -> None:
         for lane in range(L):
             ahead, emit, back = forward[lane], weight[lane], states[lane]
             both = ahead * back
-            least = min(min(ahead, back), emit)
+            least = min(ahead, back, emit)
             total[lane] += both
             now[lane] += both if least <= TINY * 1.000001 else 0.0
             weight[lane] = emit * back

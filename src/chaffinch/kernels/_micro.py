@@ -7,6 +7,7 @@ row stands among the four, and whatever stands in the others.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -43,45 +44,37 @@ def _largest(builder: Any, factor: Any, entry: Any, total: Any, one: Any) -> Any
 
 
 def _block(join: Join, first: float) -> Callable[..., Any]:
-    """A code generator: out[row + r, WIDE * j:] = join over i of source[at[r] + i] and panels[j, i], for r < HIGH."""
+    """A code generator: out[r, WIDE * j:] = join over i of source[at[r] + i] and panels[j, i], for r < HIGH."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        _, at, _, j, _, row, one = args
-        ones = _spread(builder, one)
-        arrays = [context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 2, 4)]
-        starts = [builder.gep(arrays[0].data, [builder.extract_value(at, r)]) for r in range(HIGH)]
-        _, K, _ = cgutils.unpack_tuple(builder, arrays[1].shape, 3)
-        _, W = cgutils.unpack_tuple(builder, arrays[2].shape, 2)
-        column = builder.mul(j, K.type(WIDE))
-        panel = builder.gep(arrays[1].data, [builder.mul(column, K)])
+        _, at, _, j, _, one = args
+        source, panels, out = (context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 2, 4))
+        starts = [builder.gep(source.data, [builder.extract_value(at, r)]) for r in range(HIGH)]
+        _, K, _ = cgutils.unpack_tuple(builder, panels.shape, 3)
+        _, W = cgutils.unpack_tuple(builder, out.shape, 2)
+        column, ones = builder.mul(j, K.type(WIDE)), _spread(builder, one)
+        panel = builder.gep(panels.data, [builder.mul(column, K)])
         before, body, after = builder.basic_block, *(builder.append_basic_block(name) for name in ("body", "after"))
         builder.branch(body)
         builder.position_at_end(body)
-        i = builder.phi(K.type)
+        i, sums = builder.phi(K.type), [builder.phi(VECTOR) for _ in range(HIGH * VECTORS)]
         i.add_incoming(K.type(0), before)
-        sums = [builder.phi(VECTOR) for _ in range(HIGH * VECTORS)]
-        entries = [
-            _load(builder, panel, builder.add(builder.mul(i, K.type(WIDE)), K.type(v * LANES))) for v in range(VECTORS)
-        ]
-        for r in range(HIGH):
+        row = builder.gep(panel, [builder.mul(i, K.type(WIDE))])
+        entries = [_load(builder, row, K.type(v * LANES)) for v in range(VECTORS)]
+        results = []
+        for r, v in itertools.product(range(HIGH), range(VECTORS)):
+            total = sums[r * VECTORS + v]
             factor = _spread(builder, builder.load(builder.gep(starts[r], [i])))
-            for v in range(VECTORS):
-                total = sums[r * VECTORS + v]
-                total.add_incoming(ir.Constant(VECTOR, [first] * LANES), before)
-                total.add_incoming(join(builder, factor, entries[v], total, ones), body)
+            results.append(join(builder, factor, entries[v], total, ones))
+            total.add_incoming(ir.Constant(VECTOR, [first] * LANES), before)
+            total.add_incoming(results[-1], body)
         following = builder.add(i, K.type(1))
         i.add_incoming(following, body)
         builder.cbranch(builder.icmp_signed("<", following, K), body, after)
         builder.position_at_end(after)
-        for r in range(HIGH):
-            place = builder.add(builder.mul(builder.add(row, K.type(r)), W), column)
-            for v in range(VECTORS):
-                _store(
-                    builder,
-                    sums[r * VECTORS + v].incomings[1][0],
-                    arrays[2].data,
-                    builder.add(place, K.type(v * LANES)),
-                )
+        for r, v in itertools.product(range(HIGH), range(VECTORS)):
+            place = builder.add(builder.add(builder.mul(K.type(r), W), column), K.type(v * LANES))
+            _store(builder, results[r * VECTORS + v], out.data, place)
         return context.get_dummy_value()
 
     return generate
@@ -106,29 +99,29 @@ def _spread(builder: Any, scalar: Any) -> Any:
 At = tuple[int, int, int, int]
 
 
-def _product_twin(source: Floats, at: At, panels: Floats, j: int, out: Floats, row: int, one: float) -> None:
+def _product_twin(source: Floats, at: At, panels: Floats, j: int, out: Floats, _: float) -> None:
     for r in range(HIGH):
-        out[row + r, WIDE * j : WIDE * (j + 1)] = source[at[r] : at[r] + panels.shape[1]] @ panels[j]
+        out[r, WIDE * j : WIDE * (j + 1)] = source[at[r] : at[r] + panels.shape[1]] @ panels[j]
 
 
-def _largest_twin(source: Floats, at: At, panels: Floats, j: int, out: Floats, row: int, one: float) -> None:
+def _largest_twin(source: Floats, at: At, panels: Floats, j: int, out: Floats, _: float) -> None:
     for r in range(HIGH):
         sums = source[at[r] : at[r] + panels.shape[1], None] + panels[j]
-        out[row + r, WIDE * j : WIDE * (j + 1)] = sums.max(axis=0)
+        out[r, WIDE * j : WIDE * (j + 1)] = sums.max(axis=0)
 
 
 def _compiled(join: Join, first: float, twin: Callable[..., None]) -> Callable[..., None]:
     if numba.config.DISABLE_JIT:
         return twin
 
-    def declare(typing: Any, source: Any, at: Any, panels: Any, j: Any, out: Any, row: Any, one: Any) -> Any:
-        return types.void(source, at, panels, types.int64, out, types.int64, types.float64), _block(join, first)
+    def declare(_typing: Any, source: Any, at: Any, panels: Any, _j: Any, out: Any, _one: Any) -> Any:
+        return types.void(source, at, panels, types.int64, out, types.float64), _block(join, first)
 
     block: Callable[..., None] = intrinsic(declare)
     return block
 
 
-# Both take (source, at, panels, j, out, row, one); see `_block`.
+# Both take (source, at, panels, j, out, one); see `_block`.
 block_product = _compiled(_product, 0.0, _product_twin)
 block_largest = _compiled(_largest, -np.inf, _largest_twin)
 

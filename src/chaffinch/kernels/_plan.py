@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import IntEnum
 from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import InfeasibleError
-from chaffinch.kernels.lattice import Active, Batch, Floats, Ints, Lattice, _led
+from chaffinch.kernels.lattice import Active, Batch, Floats, Ints, Lattice
 
 LISTS_FROM = 16  # states; with fewer, a mask is cheaper as zeros than as lists
 LANES_TO, LANES_LONGEST = 16, 2000  # states and tokens; with more, rows are better than lanes
@@ -23,13 +23,13 @@ ROWS = 32  # sequences abreast at the most
 PART_CELLS, PART_LIMIT = 1 << 16, 1 << 21  # of a part: enough, and too many
 
 
-class Form(Enum):
+class Form(IntEnum):
     """How a kernel runs through a sequence."""
 
-    LANES = "lanes"  # few states, beside other sequences
-    ROWS = "rows"  # many states, as matrix products
-    EACH = "each"  # one transition table per token
-    LISTS = "lists"  # few states allowed at each token
+    LANES = 0  # few states, beside other sequences
+    ROWS = 1  # many states, as matrix products
+    EACH = 2  # one transition table per token
+    LISTS = 3  # few states allowed at each token
 
 
 class Layout(NamedTuple):
@@ -63,9 +63,7 @@ def as_batch(lattice: Lattice | Batch) -> Batch:
     """The argument itself, or a batch of one."""
     if isinstance(lattice, Batch):
         return lattice
-    trans = _led(lattice) if lattice.trans.ndim == 3 else lattice.trans
-    bounds = np.array([0, len(lattice)])
-    return Batch(lattice.start, trans, lattice.emit, lattice.end, bounds, lattice.active)
+    return Batch.trusted(lattice, np.array([0, len(lattice)]))
 
 
 def writable(array: Floats) -> Floats:
@@ -108,13 +106,15 @@ def _list_layout(active: Active, bounds: Ints) -> Layout:
     return Layout(active.states, active.bounds[:-1][active.which], active.widths, active.at, bounds)
 
 
-def _forms(batch: Batch) -> NDArray[np.object_]:
+def _forms(batch: Batch) -> NDArray[np.int8]:
     """(B,) the form of each sequence. Lists pay by the products of neighbouring widths against K squared."""
     K, lo, hi = len(batch.start), batch.bounds[:-1], batch.bounds[1:]
-    forms = np.full(len(batch), Form.ROWS if batch.trans.ndim == 2 else Form.EACH)
+    forms = np.full(len(batch), Form.ROWS if batch.trans.ndim == 2 else Form.EACH, np.int8)
     if batch.trans.ndim == 2 and K <= LANES_TO:
         forms[hi - lo <= LANES_LONGEST] = Form.LANES
-    middle = batch.emit[((lo + hi) // 2)[hi - lo > 1]] if K >= LISTS_FROM else batch.emit[:0]
+    if K < LISTS_FROM or not len(batch.emit):
+        return forms
+    middle = batch.emit[np.minimum((lo + hi) // 2, len(batch.emit) - 1)]
     if (np.count_nonzero(middle > -np.inf, axis=1) * 2 < K).any():  # else no sequence is worth a closer look
         widths = np.count_nonzero(batch.emit > -np.inf, axis=1)
         products = np.concatenate([[0], np.cumsum(widths[1:] * widths[:-1]), [0]])  # [n]: steps up to token n

@@ -88,14 +88,14 @@ def exp_row(logs: Floats, out: Floats, lowest: float) -> float:
 
 
 @kernel()
-def exp_tables(tables: Floats, shift: Floats) -> bool:
-    """Whether any entry was raised; tables (P, K, K) become exponentials, shift (P,) what was taken off."""
-    raised = False
-    for p in range(len(tables)):
-        flat = tables[p].reshape(-1)
-        shift[p] = exp_row(flat, flat, LOG_TINY_STEP)
+def exp_tables(trans: Floats, out: Floats, shift: Floats) -> int:
+    """How many entries were raised; out (P, K, K) gets the tables' exponentials, shift (P,) what was taken off."""
+    raised = 0
+    for p in range(len(trans)):
+        flat = out[p].reshape(-1)
+        shift[p] = exp_row(trans[p].reshape(-1), flat, LOG_TINY_STEP)
         for i in range(flat.size):
-            raised = raised or 0.0 < flat[i] <= TINY_STEP * 1.000001
+            raised += 1 if 0.0 < flat[i] <= TINY_STEP * 1.000001 else 0
     return raised
 
 
@@ -151,7 +151,7 @@ def _settle(token: Token, by: float) -> tuple[float, float]:
         ahead, emit, value = forward[j], weight[j], raw[j] * by
         back = max(value, TINY) if value > 0.0 else 0.0
         both = ahead * back
-        least = min(min(ahead, back), emit)
+        least = min(ahead, back, emit)
         total += both
         excess += both if least <= TINY * 1.000001 else 0.0
         weight[j] = emit * back
@@ -165,81 +165,6 @@ def _sum(row: Floats) -> float:
     for j in range(row.size):
         total += row[j]
     return total
-
-
-@helper(REORDER)
-def _dot(one: Floats, other: Floats) -> float:
-    total = 0.0
-    for j in range(one.size):
-        total += one[j] * other[j]
-    return total
-
-
-@helper()
-def push(source: Floats, rows: Ints, table: Floats, columns: Ints, out: Floats) -> None:
-    """out[j] = sum over i of source[i] * table[rows[i], columns[j]]."""
-    I, J = rows.size, columns.size
-    out[:] = 0.0
-    if J and columns[J - 1] - columns[0] + 1 == J:
-        c, i = columns[0], 0
-        while i + 4 <= I:
-            a, b, c_, d = source[i], source[i + 1], source[i + 2], source[i + 3]
-            ra, rb = table[rows[i], c : c + J], table[rows[i + 1], c : c + J]
-            rc, rd = table[rows[i + 2], c : c + J], table[rows[i + 3], c : c + J]
-            for j in range(J):
-                out[j] = out[j] + a * ra[j] + b * rb[j] + c_ * rc[j] + d * rd[j]
-            i += 4
-        for k in range(i, I):
-            row = table[rows[k], c : c + J]
-            for j in range(J):
-                out[j] += source[k] * row[j]
-    else:
-        for i in range(I):
-            for j in range(J):
-                out[j] += source[i] * table[rows[i], columns[j]]
-
-
-@helper()
-def _pull(source: Floats, columns: Ints, table: Floats, rows: Ints, out: Floats) -> None:
-    """out[i] = sum over j of table[rows[i], columns[j]] * source[j]."""
-    J = columns.size
-    near = J > 0 and columns[J - 1] - columns[0] + 1 == J
-    for i in range(rows.size):
-        if near:
-            out[i] = _dot(table[rows[i], columns[0] : columns[0] + J], source)
-        else:
-            out[i] = 0.0
-            for j in range(J):
-                out[i] += table[rows[i], columns[j]] * source[j]
-
-
-@helper()
-def _forward_one(layout: Layout, source: Source, scaled: Scaled, messages: Messages, b: int) -> None:
-    """Fills the forward messages of sequence b and starts its log Z; notes where it dies."""
-    shared = len(scaled.back) > 0
-    product = 1.0
-    lo, hi = layout.bounds[b], layout.bounds[b + 1]
-    for n in range(lo, hi):
-        row, emit = messages.forward[layout.at[n] : layout.at[n + 1]], messages.weight[layout.at[n] : layout.at[n + 1]]
-        exp_token(layout, source, scaled.shift, emit, b, n)
-        if n > lo:
-            before = layout.pool[layout.first[n - 1] : layout.first[n - 1] + layout.width[n - 1]]
-            here = layout.pool[layout.first[n] : layout.first[n] + layout.width[n]]
-            last = messages.forward[layout.at[n - 1] : layout.at[n]]
-            push(last, before, scaled.trans[0 if shared else n], here, row)
-        else:
-            row[:] = 1.0
-        total = multiply(row, emit, row)
-        rescale(row, total)
-        if total == 0.0:
-            messages.status[b] = lo - n - 1
-            return
-        messages.log_z[b] += scaled.shift[n]
-        product *= total
-        if not 1e-100 < product < 1e100:
-            messages.log_z[b] += math.log(product)
-            product = 1.0
-    messages.log_z[b] += math.log(product)
 
 
 @helper()
@@ -278,77 +203,7 @@ def end_sequence(layout: Layout, scaled: Scaled, messages: Messages, b: int) -> 
 
 
 @helper()
-def _backward_one(layout: Layout, scaled: Scaled, messages: Messages, b: int) -> float:
-    """The excess of sequence b; fills marginals, weights and shares. Its end is where its last marginals will be."""
-    excess, hi = 0.0, layout.bounds[b + 1]
-    for n in range(hi - 1, layout.bounds[b] - 1, -1):
-        row = messages.states[layout.at[n] : layout.at[n + 1]]
-        following = messages.weight[layout.at[n + 1] : layout.at[min(n + 2, hi)]]
-        if n + 1 < hi:
-            here = layout.pool[layout.first[n] : layout.first[n] + layout.width[n]]
-            after = layout.pool[layout.first[n + 1] : layout.first[n + 1] + layout.width[n + 1]]
-            if len(scaled.back) > 0:
-                push(following, after, scaled.back, here, row)
-            else:
-                _pull(following, after, scaled.trans[n + 1], here, row)
-        forward, weight = (
-            messages.forward[layout.at[n] : layout.at[n + 1]],
-            messages.weight[layout.at[n] : layout.at[n + 1]],
-        )
-        ratio, log_total, more = backward_token(Token(forward, weight, row, row, following), scaled.floor)
-        excess += more
-        if n + 1 == hi:
-            finish(layout, messages, b, log_total)
-        for j in range(forward.size):
-            forward[j] *= ratio if n + 1 < hi else 0.0
-    return excess
-
-
-@helper()
 def accept(messages: Messages, b: int, excess: float) -> None:
     """Accepts sequence b, or hands it to the log-space kernel."""
     if messages.status[b] == TODO:
         messages.status[b] = DONE if excess <= EXCESS else REDO
-
-
-@helper()
-def close_sequence(layout: Layout, messages: Messages, b: int, excess: float) -> None:
-    """Accepts sequence b, or withdraws its pairs."""
-    accept(messages, b, excess)
-    if messages.status[b] != DONE:
-        messages.forward[layout.at[layout.bounds[b]] : layout.at[layout.bounds[b + 1]]] = 0.0
-
-
-@kernel()
-def run_each(layout: Layout, source: Source, scaled: Scaled, messages: Messages) -> None:
-    """Fills the messages, one sequence after another: lists, or a table per token."""
-    for b in range(len(layout.bounds) - 1):
-        lo, hi = layout.bounds[b], layout.bounds[b + 1]
-        excess = 0.0
-        if lo < hi:
-            _forward_one(layout, source, scaled, messages, b)
-        if lo < hi and messages.status[b] == TODO:
-            end_sequence(layout, scaled, messages, b)
-            excess = _backward_one(layout, scaled, messages, b)
-        close_sequence(layout, messages, b, excess)
-
-
-@kernel()
-def add_pairs(layout: Layout, messages: Messages, where: Ints, pairs: Floats) -> None:
-    """Adds forward * weight of each step into token n to pairs[where[n]] (K, K), the table still missing."""
-    for b in range(len(layout.bounds) - 1):
-        for n in range(layout.bounds[b] + 1, layout.bounds[b + 1]):
-            table, J = pairs[where[n]], layout.width[n]
-            weight = messages.weight[layout.at[n] : layout.at[n + 1]]
-            columns = layout.pool[layout.first[n] : layout.first[n] + J]
-            near = J > 0 and columns[J - 1] - columns[0] + 1 == J
-            for i in range(layout.width[n - 1]):
-                factor = messages.forward[layout.at[n - 1] + i]
-                line = table[layout.pool[layout.first[n - 1] + i]]
-                if near:
-                    part = line[columns[0] : columns[0] + J]
-                    for j in range(J):
-                        part[j] += factor * weight[j]
-                else:
-                    for j in range(J):
-                        line[columns[j]] += factor * weight[j]

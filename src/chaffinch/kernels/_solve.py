@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chaffinch.kernels import _abreast, _lanes, _logs, _scaled, _tags
+from chaffinch.kernels import _abreast, _each, _lanes, _logs, _scaled, _tags
 from chaffinch.kernels._micro import in_panels
 from chaffinch.kernels._plan import LANES_LONGEST, LANES_TO, Form, Layout, Part, fail, parts, writable
 from chaffinch.kernels._scaled import DONE, REDO, Messages, Scaled, Source
@@ -32,8 +32,10 @@ class ScaledSteps:
         if self.pairs is not None:
             total += self.tables[0] * self.pairs
         elif len(self.tables) == 1:
-            pairs = np.zeros((1, K, K))
-            _scaled.add_pairs(self.part.layout, self.messages, np.zeros(n, np.int64), pairs)
+            layout, pairs = self.part.layout, np.zeros((1, K, K))
+            steps = self._steps()
+            ordered = steps[np.lexsort((layout.first[steps], layout.first[steps - 1]))]
+            _each.add_pairs(layout, self.messages, ordered, np.zeros(n, np.int64), pairs)
             total += self.tables[0] * pairs[0]
         else:
             total += self._each(K).sum(axis=0)
@@ -50,11 +52,18 @@ class ScaledSteps:
         )
         out[self.part.tokens] = pairs
 
+    def _steps(self) -> Ints:
+        """The tokens that are not the first of their sequence."""
+        inner = np.ones(len(self.part.layout.width) + 1, np.bool_)
+        inner[self.part.layout.bounds] = False
+        return np.flatnonzero(inner)
+
     def _each(self, K: int) -> Floats:
         n = len(self.part.layout.width)
         pairs = np.zeros((n, K, K))
-        _scaled.add_pairs(self.part.layout, self.messages, np.arange(n), pairs)
-        return pairs * self.tables
+        _each.add_pairs(self.part.layout, self.messages, self._steps(), np.arange(n), pairs)
+        pairs *= self.tables
+        return pairs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,8 +118,8 @@ class Tables:
     @classmethod
     def of(cls, trans: Floats, *, shared: bool) -> Tables:
         """The tables (n, K, K)."""
-        tables, shift = trans.copy(), np.zeros(len(trans))
-        floor = _scaled.TINY_STEP if _scaled.exp_tables(tables, shift) else 0.0
+        tables, shift = np.empty_like(trans), np.zeros(len(trans))
+        floor = _scaled.TINY_STEP if _scaled.exp_tables(writable(trans), tables, shift) else 0.0
         return cls(tables, shift, floor, np.ascontiguousarray(tables[0].T) if shared else np.zeros((0, 0)))
 
 
@@ -161,7 +170,7 @@ def solve(batch: Batch, states: Floats, log_z: Floats, *, many: bool, steps: boo
 def _run(batch: Batch, part: Part, tables: Tables, room: Room, states: Floats) -> ScaledSteps:
     """One part through the kernel of its form."""
     layout = part.layout
-    lengths = np.diff(layout.bounds)
+    lengths = layout.bounds[1:] - layout.bounds[:-1]
     filled = lengths > 0
     shift = np.full(layout.bounds[-1], tables.shift[0]) if len(tables.back) else tables.shift.copy()
     shift[layout.bounds[:-1][filled]] = 0.0
@@ -182,7 +191,7 @@ def _run(batch: Batch, part: Part, tables: Tables, room: Room, states: Floats) -
         n = _abreast.run_abreast(layout, source, scaled, room.panels, messages, room.desk)
         pairs = room.desk.forward[:n].T @ room.desk.weight[:n]
     else:
-        _scaled.run_each(layout, source, scaled, messages)
+        _each.run_each(layout, source, scaled, messages)
     return ScaledSteps(part, messages, tables.trans, pairs)
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from chaffinch.kernels._compiled import REORDER, helper, kernel
+from chaffinch.kernels._each import push
 from chaffinch.kernels._plan import Layout
-from chaffinch.kernels._scaled import Messages, push
+from chaffinch.kernels._scaled import Messages
 from chaffinch.kernels.lattice import Floats, Ints
 
 
@@ -42,16 +43,16 @@ def tag_pairs(layout: Layout, messages: Messages, tables: Floats, runs: Runs, ou
     tags, stop, line = runs.tags, runs.stop, runs.line
     for b in range(len(layout.bounds) - 1):
         for n in range(layout.bounds[b] + 1, layout.bounds[b + 1]):
-            I, J = layout.width[n - 1], layout.width[n]
+            J = layout.width[n]
             table = tables[0 if len(tables) == 1 else n]
-            before = layout.pool[layout.first[n - 1] : layout.first[n - 1] + I]
+            before = layout.pool[layout.first[n - 1] : layout.first[n - 1] + layout.width[n - 1]]
             here = layout.pool[layout.first[n] : layout.first[n] + J]
             source = messages.forward[layout.at[n - 1] : layout.at[n]]
             weight = messages.weight[layout.at[n] : layout.at[n + 1]]
             i = 0
-            while i < I:
+            while i < before.size:
                 after = i + 1
-                while after < I and before[after] < stop[before[i]]:
+                while after < before.size and before[after] < stop[before[i]]:
                     after += 1
                 push(source[i:after], before[i:after], table, here, line[:J])
                 _collect(line[:J], weight, here, tags, stop, out[n, tags[before[i]]])

@@ -21,15 +21,15 @@ def forward_backward(lattice: Lattice) -> Posterior[float]: ...
 @overload
 def forward_backward(lattice: Batch) -> Posterior[Floats]: ...
 def forward_backward(lattice: Lattice | Batch) -> Posterior[float] | Posterior[Floats]:
-    """The posterior: log Z, state marginals, and pair marginals summed over positions (METHODS 0).
+    """The posterior: log Z, state marginals, and pair marginals summed over positions.
 
     Marginals have the shape of `emit`; a lattice without any possible path raises `InfeasibleError`.
 
     >>> log = np.log
     >>> lattice = Lattice(log([.5, .5]), log([[.9, .1], [.2, .8]]), log([[.7, .1], [.7, .1], [.3, .6]]), np.zeros(2))
     >>> post = forward_backward(lattice)
-    >>> float(np.exp(post.log_z)).__round__(6), post.states[0].round(4).tolist()
-    (0.08538, [0.9332, 0.0668])
+    >>> float(np.exp(post.log_z).round(5)), post.states[0].round(3).tolist()
+    (0.07912, [0.944, 0.056])
     """
     from chaffinch.kernels._solve import solve
 
@@ -50,8 +50,8 @@ def log_partition(lattice: Batch) -> Floats: ...
 def log_partition(lattice: Lattice | Batch) -> float | Floats:
     """Log Z alone: a float, or (B,) for a batch.
 
-    >>> log_partition(Lattice(np.zeros(2), np.zeros((2, 2)), np.zeros((3, 2)), np.zeros(2))) == 3 * np.log(2)
-    True
+    >>> round(log_partition(Lattice(np.zeros(2), np.zeros((2, 2)), np.zeros((3, 2)), np.zeros(2))), 9)
+    2.079441542
     """
     from chaffinch.kernels._solve import solve
 
@@ -82,7 +82,7 @@ def group(lattice: Lattice, tags: Ints) -> TagPosterior[float]: ...
 @overload
 def group(lattice: Batch, tags: Ints) -> TagPosterior[Floats]: ...
 def group(lattice: Lattice | Batch, tags: Ints) -> TagPosterior[float] | TagPosterior[Floats]:
-    """The posterior with states summed by tag: tags (K,) names the tag, 0 to S-1, of each state (METHODS 3.3).
+    """The posterior with states summed by tag: tags (K,) names the tag, 0 to S-1, of each state.
 
     Quickest when the states of a tag are neighbours.
 
@@ -106,7 +106,7 @@ def group(lattice: Lattice | Batch, tags: Ints) -> TagPosterior[float] | TagPost
         cells = (np.arange(N)[:, None] * S + tags).reshape(-1)
     else:
         cells = np.repeat(np.arange(N) * S, batch.active.widths) + tags[batch.active.cells]
-    summed = np.bincount(cells, states, N * S).reshape(N, S)
+    summed = np.zeros((N, S)) + np.bincount(cells, states, N * S).reshape(N, S)
     if many:
         return TagPosterior(log_z, summed, pairs)
     return TagPosterior(float(log_z[0]), summed, pairs[1:])
@@ -117,7 +117,7 @@ def project(lattice: Lattice, tags: Ints) -> Lattice: ...
 @overload
 def project(lattice: Batch, tags: Ints) -> Batch: ...
 def project(lattice: Lattice | Batch, tags: Ints) -> Lattice | Batch:
-    """The Markov chain over tags nearest to the posterior in KL: a lattice of S states and log Z 0 (METHODS 3.3).
+    """The Markov chain over tags nearest to the posterior in KL: a lattice of S states and log Z 0.
 
     It has the posterior's tag marginals and tag-pair marginals; a tag impossible at a position has `-inf` there.
 

@@ -1,4 +1,4 @@
-"""Inference for a fully connected set of repeated tokens (METHODS 4): beliefs, and the best joint labelling.
+"""Inference for a fully connected set of repeated tokens: beliefs, and the best joint labelling.
 
 m occurrences, C candidate labels, Y = C^m labellings. The score of a labelling y is
 sum_o unary[o, y_o] + sum_{o<p} pairwise[y_o, y_p] / (m - 1); the factor 1/(m - 1) is applied here, not by the caller.
@@ -52,7 +52,7 @@ class Clique:
     def edges(self) -> Floats:
         """(m, m, C, C) the pairwise part with its factor, zero on the diagonal."""
         m, C = self.unary.shape
-        full = np.broadcast_to(self.pairwise, (m, m, C, C)) / max(m - 1, 1)
+        full: Floats = np.broadcast_to(self.pairwise, (m, m, C, C)) / max(m - 1, 1)
         full[np.arange(m), np.arange(m)] = 0.0
         return full
 
@@ -172,12 +172,25 @@ def _listed(clique: Clique) -> Ints | None:
 
 def _scores(clique: Clique, labellings: Ints) -> Floats:
     """(Y,) the score of each labelling (Y, m)."""
-    m = len(clique.unary)
+    m, C = clique.unary.shape
     scores = clique.unary[np.arange(m), labellings].sum(axis=1)
+    if clique.pairwise.ndim == 2:
+        return np.asarray(scores + _count_scores(clique, np.stack([(labellings == c).sum(axis=1) for c in range(C)])))
     edges = clique.edges
     for o, p in itertools.combinations(range(m), 2):
         scores += edges[o, p, labellings[:, o], labellings[:, p]]
     return np.asarray(scores)
+
+
+def _count_scores(clique: Clique, counts: Ints) -> Floats:
+    """The pairwise part as a function of how often each label occurs: counts (C, ...)."""
+    m, C = clique.unary.shape
+    total = np.zeros(counts.shape[1:])
+    for a, b in itertools.combinations_with_replacement(range(C), 2):
+        pairs = counts[a] * (counts[a] - 1) / 2 if a == b else counts[a] * counts[b]
+        worth = clique.pairwise[a, b] / max(m - 1, 1)
+        total += np.multiply(pairs, worth, out=np.zeros_like(total), where=pairs > 0)
+    return total
 
 
 def _countable(clique: Clique) -> bool:
@@ -200,11 +213,7 @@ def _count_tables(clique: Clique, reduce: Reduce) -> list[Floats]:
     m, C = clique.unary.shape
     counts = np.indices((m + 1,) * (C - 1))
     counts = np.concatenate([counts, m - counts.sum(axis=0, keepdims=True)])
-    table = np.zeros(counts.shape[1:])
-    for a, b in itertools.combinations_with_replacement(range(C), 2):
-        pairs = counts[a] * (counts[a] - 1) / 2 if a == b else counts[a] * counts[b]
-        worth = clique.pairwise[a, b] / max(m - 1, 1)
-        table += np.multiply(pairs, worth, out=np.zeros_like(table), where=pairs > 0)
+    table = _count_scores(clique, counts)
     tables = [np.where(counts[-1] >= 0, table, -np.inf)]
     for unary in clique.unary[::-1]:
         grown = np.full_like(table, -np.inf)

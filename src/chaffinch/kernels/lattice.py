@@ -73,7 +73,8 @@ class Active:
     def cells(self) -> Ints:
         """(M,) the state of every cell, token by token."""
         widths = self.widths
-        return self.states[np.repeat(self.bounds[self.which] - self.at[:-1], widths) + np.arange(self.at[-1])]
+        places = np.repeat(self.bounds[self.which] - self.at[:-1], widths) + np.arange(self.at[-1])
+        return np.asarray(self.states[places])
 
     def dense(self, values: Floats, states: int, fill: float = 0.0) -> Floats:
         """(N, K) with the values (M,) at their cells and `fill` elsewhere.
@@ -178,6 +179,15 @@ class Batch:
         emit = np.concatenate([lattice.emit for lattice in lattices])
         actives = [lattice.active for lattice in lattices if lattice.active is not None]
         return cls(head.start, trans, emit, head.end, bounds, _join(actives) if actives else None)
+
+    @classmethod
+    def trusted(cls, lattice: Lattice, bounds: Ints) -> Batch:
+        """A batch of one lattice, which has been checked already."""
+        batch = object.__new__(cls)
+        trans = _led(lattice) if lattice.trans.ndim == 3 else lattice.trans
+        _set(batch, start=lattice.start, trans=trans, emit=lattice.emit, end=lattice.end)
+        _set(batch, bounds=bounds, active=lattice.active)
+        return batch
 
     def clamp(self, allowed: Bools) -> Batch:
         """The same batch with every state outside the mask (N, K) impossible."""

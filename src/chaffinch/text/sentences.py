@@ -25,7 +25,10 @@ _NUMBERED = frozenset(
 _MAY_END = frozenset("etc al Inc Ltd Co Corp Dept Ave Blvd Rd usw a.m p.m".split())
 _OPENERS = "([\"'“«"
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S, e.g
-_STOP = re.compile(r"[.!?…。！？][\"'”’»)\]]*(?:\s+|(?<=[。！？]))(?=[^\s])")
+# Punctuation, and white space behind it; the group is there when a long word before and a capital behind decide it.
+_STOP = re.compile(
+    r"[.!?…。！？](?:(?<=[^\W\d_]{5}\.)(?<!str\.)(\s++)(?=[A-Z])|[\"'”’»)\]]*(?:\s+|(?<=[。！？]))(?=\S))"
+)
 _GOES_ON = re.compile(rf"\d|(?i:(?:{MONTHS})\b)")
 
 # What opens a line: a bullet, or a label and a colon ("Name: …", "HISTORY OF PRESENT ILLNESS:"), or capitals only.
@@ -68,20 +71,15 @@ def _between(cuts: list[int], tokens: NDArray[np.int32]) -> NDArray[np.int32]:
     return found
 
 
-def _stop_cuts(text: str) -> Iterator[int]:
+def _stop_cuts(text: str) -> list[int]:
     """Where the next sentence starts behind the punctuation that ends one."""
-    for match in _STOP.finditer(text):
-        stop, following = match.span()
-        if text[following].islower():
-            continue
-        word = text[max(0, stop - 5) : stop]
-        usual = len(word) == 5 and word.isalpha() and not word.endswith("str")  # decided at once
-        if usual or _ends_sentence(text, stop, following):
-            yield following
+    return [m.end() for m in _STOP.finditer(text) if m.lastindex or _ends_sentence(text, *m.span())]
 
 
 def _ends_sentence(text: str, stop: int, following: int) -> bool:
-    """Whether a full stop can end a sentence; behind a title, an initial, "e.g." or inside a date it cannot."""
+    """Whether punctuation ends a sentence; behind a title, an initial, "e.g." or inside a date it does not."""
+    if text[following].islower():
+        return False
     if text[stop] != ".":
         return True
     if text[stop - 1 : stop].isdecimal():  # "9. 12. 2033", "27. März", "EC 1. 1. 1. 49" go on
