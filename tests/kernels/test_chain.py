@@ -33,8 +33,8 @@ def wide_batch(K: int, lengths: list[int], *, seed: int = 0, spread: float = 3.0
     return Batch(start, trans, emit, end, np.concatenate([[0], np.cumsum(lengths)]))
 
 
-def log_space(lattice: Lattice) -> tuple[float, Floats]:
-    """Log Z and state marginals of a lattice too large to list, by the recursion of METHODS 0 in numpy."""
+def log_space(lattice: Lattice) -> tuple[float, Floats, Floats]:
+    """Log Z, state marginals and summed pairs of a lattice too large to list, by the recursion, in numpy and logs."""
     T, _ = lattice.emit.shape
     forward, backward = np.empty_like(lattice.emit), np.empty_like(lattice.emit)
     forward[0], backward[-1] = lattice.start + lattice.emit[0], lattice.end
@@ -43,7 +43,10 @@ def log_space(lattice: Lattice) -> tuple[float, Floats]:
     for t in range(T - 2, -1, -1):
         backward[t] = np.logaddexp.reduce(lattice.trans + lattice.emit[t + 1] + backward[t + 1], axis=1)
     log_z = float(np.logaddexp.reduce(forward[-1] + lattice.end))
-    return log_z, np.exp(forward + backward - log_z)
+    pairs = np.zeros_like(lattice.trans)
+    for t in range(T - 1):
+        pairs += np.exp(forward[t][:, None] + lattice.trans + lattice.emit[t + 1] + backward[t + 1] - log_z)
+    return log_z, np.exp(forward + backward - log_z), pairs
 
 
 @given(oracle.lattices())
@@ -87,20 +90,28 @@ def test_marginals_are_the_slope_of_log_z(lattice: Lattice, data: st.DataObject)
 @pytest.mark.parametrize("K", [5, 24, 37])
 def test_scaled_and_log_space_agree_at_any_spread(K: int, spread: float) -> None:
     batch = wide_batch(K, [1, 12, 7], seed=K, spread=spread)
-    post = forward_backward(batch)
+    post, total = forward_backward(batch), np.zeros((K, K))
     for b in range(3):
-        log_z, states = log_space(batch[b])
+        log_z, states, pairs = log_space(batch[b])
+        total += pairs
         close(post.log_z[b], log_z, rtol=1e-12, atol=1e-8)
         close(post.states[batch.bounds[b] : batch.bounds[b + 1]], states, rtol=0, atol=1e-8)
+    close(post.pairs, total, rtol=0, atol=1e-8)
+    close(pair_marginals(batch).sum(axis=0), total, rtol=0, atol=1e-8)
 
 
-def test_a_path_that_is_unlikely_until_late_is_not_lost() -> None:
-    """State 1 falls e^-900 behind, then the end allows nothing else: underflow must not decide."""
-    trans = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
-    emit = np.tile([0.0, -300.0], (3, 1))
-    post = forward_backward(Lattice(np.zeros(2), trans, emit, np.array([-np.inf, 0.0])))
-    assert post.log_z == pytest.approx(-900.0)
-    close(post.states, [[0, 1]] * 3, rtol=0, atol=1e-12)
+@pytest.mark.parametrize("per_step", [False, True])
+@pytest.mark.parametrize("K", [2, 20])
+def test_a_path_that_is_unlikely_for_long_is_not_lost(K: int, per_step: bool) -> None:
+    """The last state falls e^-1200 behind, but nothing else may end, or start: underflow must not decide."""
+    trans = np.where(np.eye(K) > 0, 0.0, -np.inf)
+    emit, only = np.zeros((12, K)), np.full(K, -np.inf)
+    emit[:, -1], only[-1] = -100.0, 0.0
+    steps = np.tile(trans, (11, 1, 1)) if per_step else trans
+    for start, end in ((np.zeros(K), only), (only, np.zeros(K))):
+        post = forward_backward(Lattice(start, steps, emit, end))
+        assert post.log_z == pytest.approx(-1200.0)
+        close(post.states, np.tile(np.arange(K) == K - 1, (12, 1)), rtol=0, atol=1e-12)
 
 
 def test_end_potentials_are_scaled_among_the_allowed_states_only() -> None:
@@ -128,9 +139,10 @@ def test_a_batch_is_its_sequences(batch: Batch) -> None:
 
 
 @pytest.mark.parametrize("K", [3, 9, 29, 64])
-def test_numbers_do_not_depend_on_neighbours(K: int) -> None:
+@pytest.mark.parametrize("spread", [3.0, 200.0])
+def test_numbers_do_not_depend_on_neighbours(K: int, spread: float) -> None:
     rng = np.random.default_rng(K)
-    batch = wide_batch(K, rng.integers(0, 30, 45).tolist(), seed=K)
+    batch = wide_batch(K, rng.integers(0, 30, 45).tolist(), seed=K, spread=spread)
     post, path = forward_backward(batch), viterbi(batch)
     by_tag = group(batch, np.arange(K) // 3)
     for chosen in (range(45), rng.permutation(45)[:17], [44], [3, 44]):
@@ -186,6 +198,30 @@ def test_masks_and_lists_give_equal_results(seed: int, K: int, width: int, per_t
         assert forward_backward(listed[b]).log_z == other.log_z[b]
 
 
+def test_tokens_may_share_lists() -> None:
+    """As in training with known tags: one list of neighbouring states per tag, many steps between the same two."""
+    rng = np.random.default_rng(4)
+    lists = [range(6), range(6, 9), range(9, 20)]
+    tags, bounds = rng.integers(0, 3, 90), np.array([0, 40, 41, 90])
+    active = Active.of([list(states) for states in lists], which=tags)
+    listed = Batch(
+        rng.normal(size=20),
+        rng.normal(size=(20, 20)),
+        rng.normal(size=int(active.at[-1])),
+        np.zeros(20),
+        bounds,
+        active,
+    )
+    full = Batch(listed.start, listed.trans, active.dense(listed.emit, 20, -np.inf), listed.end, bounds)
+    total, post = np.zeros((20, 20)), forward_backward(listed)
+    for b in range(3):
+        log_z, states, pairs = log_space(full[b])
+        total += pairs
+        close(post.log_z[b], log_z, rtol=0, atol=1e-9)
+        close(active.dense(post.states, 20)[bounds[b] : bounds[b + 1]], states, rtol=0, atol=1e-9)
+    close(post.pairs, total, rtol=0, atol=1e-9)
+
+
 def test_lists_cost_their_own_lengths_and_mix_with_full_sequences() -> None:
     """One sequence masked to few states, its neighbour free: each takes its own form, in its own place."""
     batch = wide_batch(30, [6, 6, 6], seed=1)
@@ -195,7 +231,7 @@ def test_lists_cost_their_own_lengths_and_mix_with_full_sequences() -> None:
     assert [part.form for part in plan.parts(mixed)] == [plan.Form.ROWS, plan.Form.LISTS]
     post = forward_backward(mixed)
     for b in range(3):
-        log_z, states = log_space(mixed[b])
+        log_z, states, _ = log_space(mixed[b])
         close(post.log_z[b], log_z, rtol=0, atol=1e-9)
         close(post.states[6 * b : 6 * b + 6], states, rtol=0, atol=1e-9)
 

@@ -105,6 +105,18 @@ def test_approximations_bound_and_come_near(monkeypatch: pytest.MonkeyPatch) -> 
     assert hits >= 17
 
 
+def test_no_single_change_improves_what_climbing_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clique, "ENUMERATE", 1)
+    for seed in range(20):
+        made = random_clique(9, 3, seed, edges=True, scale=4.0)
+        found = best_labels(made)
+        for o in range(9):
+            for label in range(3):
+                changed = found.labels.copy()
+                changed[o] = label
+                assert made.score(changed) <= found.score + 1e-9
+
+
 def test_forbidden_labels_stay_forbidden() -> None:
     unary = np.array([[0.0, -np.inf], [0.0, 3.0], [0.0, 3.0]])
     made = Clique(unary, np.zeros((2, 2)))

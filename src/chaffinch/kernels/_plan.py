@@ -17,7 +17,7 @@ from chaffinch.errors import InfeasibleError
 from chaffinch.kernels.lattice import Active, Batch, Floats, Ints, Lattice
 
 LISTS_FROM = 16  # states; with fewer, a mask is cheaper as zeros than as lists
-LANES_TO, LANES_LONGEST = 16, 2000  # states and tokens; with more, rows are better than lanes
+LANES_TO, LANES_LONGEST = 16, 512  # states and tokens; with more, rows are better than lanes
 LISTS_PAY = 6  # lists win when they cost this many times fewer products than the full matrix
 ROWS = 32  # sequences abreast at the most
 PART_CELLS, PART_LIMIT = 1 << 16, 1 << 21  # of a part: enough, and too many
@@ -57,6 +57,10 @@ class Part:
     def size(self) -> int:
         """How many sequences."""
         return len(self.layout.bounds) - 1
+
+    def sequence(self, b: int) -> int:
+        """The number in the batch of the part's sequence b."""
+        return self.sequences.start + b if isinstance(self.sequences, slice) else int(self.sequences[b])
 
 
 def as_batch(lattice: Lattice | Batch) -> Batch:
@@ -142,7 +146,7 @@ def _relocated(batch: Batch, chosen: Ints, step_cells: int, form: Form) -> Itera
 
 
 def _cut(whole: Part, step_cells: int) -> Iterator[Part]:
-    """Runs of sequences of a useful size: enough to share work, few enough to stay in the processor's cache.
+    """Runs of sequences of a useful size: few enough for the processor's cache, or many to find rows of one length.
 
     `step_cells` are the cells of one transition table if there is one per token, else 0.
     """
@@ -152,8 +156,7 @@ def _cut(whole: Part, step_cells: int) -> Iterator[Part]:
     begin = 0
     while begin < B:
         enough, limit = np.searchsorted(load, [load[begin] + PART_CELLS, load[begin] + PART_LIMIT])
-        wanted = min(begin + ROWS, limit) if whole.form is Form.ROWS else enough
-        end = int(min(max(wanted, begin + 1), B))
+        end = int(min(max(limit if whole.form is Form.ROWS else enough, begin + 1), B))
         lo, hi = layout.bounds[begin], layout.bounds[end]
         cells = slice(int(layout.at[lo]), int(layout.at[hi]))
         inner = Layout(

@@ -12,7 +12,7 @@ import numpy as np
 
 from chaffinch.kernels import _abreast, _each, _lanes, _logs, _scaled, _tags
 from chaffinch.kernels._micro import in_panels
-from chaffinch.kernels._plan import LANES_LONGEST, LANES_TO, Form, Layout, Part, fail, parts, writable
+from chaffinch.kernels._plan import LANES_LONGEST, LANES_TO, ROWS, Form, Layout, Part, fail, parts, writable
 from chaffinch.kernels._scaled import DONE, REDO, Messages, Scaled, Source
 from chaffinch.kernels.lattice import Batch, Floats, Ints
 
@@ -72,9 +72,8 @@ class LogSteps:
 
     layout: Layout
     tokens: Ints  # (T,) its tokens in the batch
-    local: Ints  # (T,) and in its part
-    trans: Floats  # (1, K, K), or (n, K, K)
-    forward: Floats  # (M,) log messages of the part
+    trans: Floats  # (1, K, K), or (T, K, K)
+    forward: Floats  # (M,) log messages
     weight: Floats  # (M,) emission plus backward message, minus log Z
 
     def add_pairs(self, total: Floats) -> None:
@@ -96,7 +95,7 @@ class LogSteps:
 
     def _each(self, K: int) -> Iterator[tuple[int, Floats]]:
         lay = self.layout
-        for n, token in zip(self.local[1:], self.tokens[1:], strict=True):
+        for n, token in enumerate(self.tokens[1:], 1):
             before = lay.pool[lay.first[n - 1] : lay.first[n - 1] + lay.width[n - 1]]
             here = lay.pool[lay.first[n] : lay.first[n] + lay.width[n]]
             table = self.trans[0 if len(self.trans) == 1 else n][np.ix_(before, here)]
@@ -136,6 +135,12 @@ class Room:
             self.panels = _abreast.Panels(in_panels(tables.trans[0], 0.0), in_panels(tables.back, 0.0))
             self.desk = _abreast.desk_for(0, K)
 
+    def desk_for(self, tokens: int) -> _abreast.Desk:
+        """A desk for so many tokens."""
+        if len(self.desk.forward) < tokens:
+            self.desk = _abreast.desk_for(tokens, self.desk.forward.shape[1])
+        return self.desk
+
     def take(self, name: str, size: int) -> Floats:
         """An array of that size with anything in it, good until it is taken again."""
         if name not in self.arrays or len(self.arrays[name]) < size:
@@ -157,7 +162,7 @@ def solve(batch: Batch, states: Floats, log_z: Floats, *, many: bool, steps: boo
         found = _run(batch, part, tables, room, out)
         status = found.messages.status
         for b in np.flatnonzero(status < 0):
-            sequence = int(np.arange(len(batch))[part.sequences][b])
+            sequence = part.sequence(int(b))
             fail(status[b], sequence, int(np.diff(batch.bounds)[sequence]), many=many)
         if not direct:
             states[part.cells] = out
@@ -186,10 +191,12 @@ def _run(batch: Batch, part: Part, tables: Tables, room: Room, states: Floats) -
         _lanes.run_lanes(layout, source, scaled, messages, room.bench)
         pairs = room.bench.pairs.sum(axis=2)
     elif part.form is Form.ROWS:
-        if len(room.desk.forward) < len(layout.width):
-            room.desk = _abreast.desk_for(len(layout.width), len(batch.start))
-        n = _abreast.run_abreast(layout, source, scaled, room.panels, messages, room.desk)
-        pairs = room.desk.forward[:n].T @ room.desk.weight[:n]
+        pairs = np.zeros_like(tables.back)
+        for begin in range(0, part.size, ROWS):
+            some = source._replace(order=source.order[begin : begin + ROWS])
+            desk = room.desk_for(int(lengths[some.order].sum()))
+            n = _abreast.run_abreast(layout, some, scaled, room.panels, messages, desk)
+            pairs += desk.forward[:n].T @ desk.weight[:n]
     else:
         _each.run_each(layout, source, scaled, messages)
     return ScaledSteps(part, messages, tables.trans, pairs)
@@ -198,22 +205,26 @@ def _run(batch: Batch, part: Part, tables: Tables, room: Room, states: Floats) -
 def _redo(batch: Batch, part: Part, b: int, states: Floats, log_z: Floats) -> LogSteps:
     """Sequence b of the part again, in log-space."""
     lay = part.layout
-    lo, hi = lay.bounds[b], lay.bounds[b + 1]
-    trans = writable(batch.trans[None]) if batch.trans.ndim == 2 else batch.trans[part.tokens]
-    emit, forward = part.emit.copy(), np.full(len(part.emit), -np.inf)
-    emit[lay.at[lo] : lay.at[lo + 1]] += batch.start[lay.pool[lay.first[lo] : lay.first[lo] + lay.width[lo]]]
-    backward = np.full(len(emit), -np.inf)
-    last = lay.pool[lay.first[hi - 1] : lay.first[hi - 1] + lay.width[hi - 1]]
-    backward[lay.at[hi - 1] : lay.at[hi]] = batch.end[last]
-    _logs.log_forward(lay, trans, emit, b, forward, np.zeros(len(batch.start)))
-    _logs.log_backward(lay, trans, emit, b, backward, np.zeros(len(batch.start)))
-    both = forward + backward
-    final = both[lay.at[hi - 1] : lay.at[hi]]
-    total = float(np.logaddexp.reduce(final))
+    lo, hi = int(lay.bounds[b]), int(lay.bounds[b + 1])
     cells = slice(int(lay.at[lo]), int(lay.at[hi]))
-    places = np.arange(part.cells.start, part.cells.stop) if isinstance(part.cells, slice) else part.cells
-    states[places[cells]] = np.exp(both[cells] - total)
-    log_z[np.arange(len(batch))[part.sequences][b]] = total
-    local = np.arange(lo, hi)
-    tokens = np.arange(part.tokens.start, part.tokens.stop) if isinstance(part.tokens, slice) else part.tokens
-    return LogSteps(lay, tokens[local], local, trans, forward, emit + backward - total)
+    lay = Layout(lay.pool, lay.first[lo:hi], lay.width[lo:hi], lay.at[lo : hi + 1] - lay.at[lo], np.array([0, hi - lo]))
+    tokens = np.arange(int(batch.bounds[-1]))[_within(part.tokens, slice(lo, hi))]
+    trans = writable(batch.trans[None]) if batch.trans.ndim == 2 else batch.trans[tokens]
+    emit, room = part.emit[cells].copy(), np.zeros(len(batch.start))
+    forward, backward = np.full(len(emit), -np.inf), np.full(len(emit), -np.inf)
+    emit[: lay.at[1]] += batch.start[lay.pool[lay.first[0] : lay.first[0] + lay.width[0]]]
+    backward[lay.at[-2] :] = batch.end[lay.pool[lay.first[-1] : lay.first[-1] + lay.width[-1]]]
+    _logs.log_forward(lay, trans, emit, 0, forward, room)
+    _logs.log_backward(lay, trans, emit, 0, backward, room)
+    both = forward + backward
+    total = float(np.logaddexp.reduce(both[lay.at[-2] :]))
+    states[_within(part.cells, cells)] = np.exp(both - total)
+    log_z[_within(part.sequences, slice(b, b + 1))] = total
+    return LogSteps(lay, tokens, trans, forward, emit + backward - total)
+
+
+def _within(where: slice | Ints, inner: slice) -> slice | Ints:
+    """The places `inner` of the places `where`."""
+    if isinstance(where, slice):
+        return slice(where.start + inner.start, where.start + inner.stop)
+    return where[inner]

@@ -112,12 +112,12 @@ def _alone(lattice: Lattice) -> tuple[Part, Floats, Floats]:
 
 
 def _check(batch: Batch, part: Part, scores: Floats, *, many: bool) -> None:
-    for b in np.flatnonzero(scores == -np.inf):
-        sequence = int(np.arange(len(batch))[part.sequences][b])
-        from chaffinch.kernels._logs import log_forward
+    """Raises for the first sequence without a path, naming where it died."""
+    from chaffinch.kernels import _logs
 
-        alone = batch[sequence]
-        if len(alone):
-            one, trans, emit = _alone(alone)
-            died = log_forward(one.layout, trans, emit, 0, np.full(len(emit), -np.inf), np.zeros(len(batch.end)))
-            fail(-(died if died >= 0 else len(alone)) - 1, sequence, len(alone), many=many)
+    for b in np.flatnonzero(scores == -np.inf):
+        sequence = part.sequence(int(b))
+        alone, trans, emit = _alone(batch[sequence])
+        forward, T = np.full(len(emit), -np.inf), len(alone.layout.width)
+        died = _logs.log_forward(alone.layout, trans, emit, 0, forward, np.zeros(len(batch.end)))
+        fail(-(died if died >= 0 else T) - 1, sequence, T, many=many)

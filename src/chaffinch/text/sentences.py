@@ -8,6 +8,7 @@ wrapped; `line_offsets` is for notes that are not. S sentences, T tokens.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
 
@@ -27,7 +28,7 @@ _OPENERS = "([\"'“«"
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S, e.g
 # Punctuation, and white space behind it; the group is there when a long word before and a capital behind decide it.
 _STOP = re.compile(
-    r"[.!?…。！？](?:(?<=[^\W\d_]{5}\.)(?<!str\.)(\s++)(?=[A-Z])|[\"'”’»)\]]*(?:\s+|(?<=[。！？]))(?=\S))"
+    r"[.!?…。！？](?:(?<=[a-z]{4}\.)(?<!str\.|nkl\.|vtl\.)(?<!abil\.|mult\.|prox\.|dcha\.|izda\.)(\s++)(?=[A-Z])|[\"'”’»)\]]*(?:\s+|(?<=[。！？]))(?=\S))"
 )
 _GOES_ON = re.compile(rf"\d|(?i:(?:{MONTHS})\b)")
 
@@ -63,11 +64,11 @@ def _between(cuts: list[int], tokens: NDArray[np.int32]) -> NDArray[np.int32]:
     """Sentences from the places where one begins; in any order, and more than one before a token are one."""
     if not len(tokens):
         return np.zeros((0, 2), np.int32)
-    begins = np.searchsorted(np.ascontiguousarray(tokens[:, 0]), cuts).tolist()
-    edges = sorted({0, len(tokens), *begins})
+    starts = tokens[:, 0].tolist()
+    edges = sorted({0, len(starts), *(bisect_left(starts, cut) for cut in cuts)})
     found = np.empty((len(edges) - 1, 2), np.int32)
     found[:, 0] = tokens[edges[:-1], 0]
-    found[:, 1] = tokens[np.array(edges[1:]) - 1, 1]
+    found[:, 1] = tokens[[edge - 1 for edge in edges[1:]], 1]
     return found
 
 

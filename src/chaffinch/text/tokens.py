@@ -103,25 +103,29 @@ def token_offsets(text: str) -> NDArray[np.int32]:
     if not text:
         return np.zeros((0, 2), np.int32)
     pieces = pattern().findall(text)
-    space = _white_space()[_codes(text)]
-    edge = np.zeros(len(text) + 1, np.bool_)  # a token ends or begins where a piece does, and at white space
-    edge[0] = True
+    space = _is_space(text)
+    edge = np.zeros(len(text) + 1, np.bool_)  # a token begins or ends where a piece does, and at white space
     edge[np.fromiter(accumulate(map(len, pieces)), np.int64, len(pieces))] = True
+    edge[0] = True
     edge[1:] |= space
     edge[:-1] |= space
-    starts, ends = (edge[:-1] & ~space).nonzero()[0], (edge[1:] & ~space).nonzero()[0]
-    offsets = np.empty((len(starts), 2), np.int32)
-    offsets[:, 0] = starts
-    offsets[:, 1] = ends
-    offsets[:, 1] += 1
+    edges = edge.nonzero()[0].astype(np.int32)
+    kept = (~space[edges[:-1]]).nonzero()[0]
+    offsets = np.empty((len(kept), 2), np.int32)
+    offsets[:, 0] = edges[kept]
+    offsets[:, 1] = edges[kept + 1]
     return offsets
 
 
-def _codes(text: str) -> NDArray[np.uint8] | NDArray[np.uint32]:
-    """(n,) the code point of every character; those outside the basic plane as U+FFFF, which is no white space."""
+def _is_space(text: str) -> NDArray[np.bool_]:
+    """(n,) whether each character is white space."""
     if text.isascii():
-        return np.frombuffer(text.encode(), np.uint8)
-    return np.minimum(np.frombuffer(text.encode("utf-32-le"), np.uint32), 0xFFFF)
+        return np.frombuffer(text.encode().translate(_ASCII_SPACE), np.bool_)
+    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+    return _white_space()[np.minimum(codes, 0xFFFF)]  # beyond the basic plane there is none, nor at U+FFFF
+
+
+_ASCII_SPACE = bytes(chr(c).isspace() for c in range(256))
 
 
 @cache
