@@ -6,10 +6,17 @@
 ['Seen', 'by', 'Dr.', 'Penn', '.']
 """
 
-from chaffinch import errors, kernels
-from chaffinch.evaluate import compare, evaluate
-from chaffinch.text import Argument, Corpus, Document, Relation, Soft, Span, resolve
-from chaffinch.text.formats import Reading, read, write
+import os
+
+# One BLAS thread, unless you say otherwise or numpy is loaded already: the same numbers on any number of cores, and
+# worker processes that do not fight for them.
+for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+from chaffinch import errors, kernels  # noqa: E402
+from chaffinch.evaluate import compare, evaluate  # noqa: E402
+from chaffinch.text import Argument, Corpus, Document, Relation, Soft, Span, resolve  # noqa: E402
+from chaffinch.text.formats import Reading, read, write  # noqa: E402
 
 __version__ = "0.1.0"
 

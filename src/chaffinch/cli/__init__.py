@@ -7,18 +7,14 @@ import sys
 import traceback
 from pathlib import Path
 
-# One BLAS thread per process: results do not depend on the number of cores, and processes share the machine well.
-for _variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(_variable, "1")
+import typer
 
-import typer  # noqa: E402
-
-from chaffinch.cli.bench import bench_command  # noqa: E402
-from chaffinch.cli.convert import convert_command  # noqa: E402
-from chaffinch.cli.doctor import doctor_command  # noqa: E402
-from chaffinch.cli.evaluate import compare_command, evaluate_command  # noqa: E402
-from chaffinch.cli.show import show_command  # noqa: E402
-from chaffinch.errors import ChaffinchError, outcome  # noqa: E402
+from chaffinch.cli.bench import bench_command
+from chaffinch.cli.convert import convert_command
+from chaffinch.cli.doctor import doctor_command
+from chaffinch.cli.evaluate import compare_command, evaluate_command
+from chaffinch.cli.show import show_command
+from chaffinch.errors import ChaffinchError, outcome
 
 app = typer.Typer(
     name="chaffinch",
