@@ -92,6 +92,24 @@ def test_what_is_not_there_or_not_known(tmp_path: Path) -> None:
         read(tmp_path, format="brt")
 
 
+def test_a_broken_file_is_read_as_its_name_says(tmp_path: Path) -> None:
+    for name, content, place in (
+        ("a.conll", f"{SECRET}\tO\n{SECRET}\n", ":2: 1 columns where 2 were expected"),
+        ("a.jsonl", f'{{"text": "{SECRET}"', ":1: is not valid JSON"),
+    ):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(DataError) as caught:
+            list(read(tmp_path / name))
+        assert name + place in str(caught.value)
+        assert SECRET not in str(caught.value)
+
+
+def test_bytes_that_are_not_utf_8_have_a_line(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"one\ntwo \xff")
+    with pytest.raises(DataError, match=r"a.txt:2: byte 8 \(0xff\) is not valid UTF-8"):
+        list(read(tmp_path / "a.txt"))
+
+
 def test_a_failing_stream_leaves_the_old_output_and_nothing_beside(tmp_path: Path) -> None:
     target = tmp_path / "out.jsonl"
     target.write_text("old")

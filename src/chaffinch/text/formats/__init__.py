@@ -47,6 +47,8 @@ FORMATS: tuple[Format, ...] = (
     TXT,
 )
 
+_GENERAL = {"", ".txt", ".json", ".xml"}  # suffixes that tell nothing
+
 __all__ = [
     "FORMATS",
     "Format",
@@ -77,6 +79,9 @@ def find_format(files: Sequence[Entry], path: Path) -> Format:
         form = next((form for form in FORMATS if form.recognises(file, head)), None)
         if form is not None:
             found[form.name] = form
+    if not found:  # broken content; the name of the file tells what it should be, and reading what is wrong
+        suffixes = {file.suffix for file in files} - _GENERAL
+        found = {form.name: form for form in FORMATS for suffix in suffixes if suffix == form.suffixes[0]}
     if BRAT.name in found:
         found.pop(TXT.name, None)  # brat's own texts
     if not found:

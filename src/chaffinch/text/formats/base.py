@@ -86,7 +86,7 @@ def decode(raw: bytes, where: str, line: int | None = None) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         message = f"byte {error.start} (0x{raw[error.start]:02x}) is not valid UTF-8; convert it first: iconv -t UTF-8"
-        raise DataError(message, path=where, line=line) from None
+        raise DataError(message, path=where, line=line or raw.count(b"\n", 0, error.start) + 1) from None
 
 
 def unreadable(where: str, error: Exception) -> DataError:
