@@ -67,7 +67,7 @@ GOLDEN = [
 def test_one_sample_of_each_format_is_recognised(tmp_path: Path, form: str, content: bytes, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    told = {".csv": "csv", ".jsonl": "jsonl", ".conll": "conll"}.get(path.suffix)
+    told = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl"}.get(path.suffix)
     if form == "txt" and told:
         assert find_format(entries(path), path).name == told  # prose in it: reading will say what is wrong
     elif form == "txt" and name != "a.txt":
