@@ -8,7 +8,6 @@ wrapped; `line_offsets` is for notes that are not. S sentences, T tokens.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
 
@@ -28,8 +27,9 @@ _OPENERS = "([\"'“«"
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S, e.g
 # Punctuation, and white space behind it; the group is there when a long word before and a capital behind decide it.
 _STOP = re.compile(
-    r"[.!?…。！？](?:(?<=[a-z]{4}\.)(?<!str\.|nkl\.|vtl\.)(?<!abil\.|mult\.|prox\.|dcha\.|izda\.)(\s++)(?=[A-Z])|[\"'”’»)\]]*(?:\s+|(?<=[。！？]))(?=\S))"
+    r"[.!?](?:(?<=[a-z]{4}\.)(?<!str\.|nkl\.|vtl\.)(?<!abil\.|mult\.|prox\.|dcha\.|izda\.)(\s++)(?=[A-Z])|[\"'”’»)\]]*\s+(?=\S))"
 )
+_WIDE_STOP = re.compile(r"[。！？][”’»）」』]*\s*(?=\S)")
 _GOES_ON = re.compile(rf"\d|(?i:(?:{MONTHS})\b)")
 
 # What opens a line: a bullet, or a label and a colon ("Name: …", "HISTORY OF PRESENT ILLNESS:"), or capitals only.
@@ -64,8 +64,8 @@ def _between(cuts: list[int], tokens: NDArray[np.int32]) -> NDArray[np.int32]:
     """Sentences from the places where one begins; in any order, and more than one before a token are one."""
     if not len(tokens):
         return np.zeros((0, 2), np.int32)
-    starts = tokens[:, 0].tolist()
-    edges = sorted({0, len(starts), *(bisect_left(starts, cut) for cut in cuts)})
+    begins = np.searchsorted(np.ascontiguousarray(tokens[:, 0]), cuts).tolist()
+    edges = sorted({0, len(tokens), *begins})
     found = np.empty((len(edges) - 1, 2), np.int32)
     found[:, 0] = tokens[edges[:-1], 0]
     found[:, 1] = tokens[[edge - 1 for edge in edges[1:]], 1]
@@ -74,7 +74,8 @@ def _between(cuts: list[int], tokens: NDArray[np.int32]) -> NDArray[np.int32]:
 
 def _stop_cuts(text: str) -> list[int]:
     """Where the next sentence starts behind the punctuation that ends one."""
-    return [m.end() for m in _STOP.finditer(text) if m.lastindex or _ends_sentence(text, *m.span())]
+    cuts = [m.end() for m in _STOP.finditer(text) if m.lastindex or _ends_sentence(text, *m.span())]
+    return cuts if text.isascii() else cuts + [m.end() for m in _WIDE_STOP.finditer(text)]
 
 
 def _ends_sentence(text: str, stop: int, following: int) -> bool:
@@ -102,7 +103,7 @@ def _line_cuts(text: str) -> Iterator[int]:
         kind = opening.lastgroup if opening else None
         if kind == "capitals" and before.rstrip()[-1:] not in ("", ".", ":"):
             kind = None  # a line of an address, say; a header stands alone
-        if not line or line.isspace() or ((header or kind) and not _continues(before, line, opened=kind is not None)):
+        if ((header or kind) and not _continues(before, line, opened=kind is not None)) or not line or line.isspace():
             yield start
         header = kind in ("label", "capitals")
         start += len(line) + 1

@@ -60,7 +60,7 @@ def pattern() -> re.Pattern[str]:
     marks = _marks()
     letter, sign = rf"[^\W\d_{_IDEOGRAPHS}{_KANA}]", rf"[^\W_{_IDEOGRAPHS}{_KANA}]"
     signs = rf"{sign}++(?:[{marks}]++{sign}*+)*+"  # letters and digits, with the marks that belong to them
-    ends = rf"(?![\w{marks}])"
+    ends = r"(?!\w)"
     tail = rf"(?:(?!(?:{_GREEK}){ends})[a-zà-öø-ÿ]{{5,}}|{_SHORT_TAILS}|\d{{5,}}){ends}"
     shorts = "|".join([*_TITLES, *sorted(ABBREVIATIONS.difference(_TITLES))])  # the usual ones first
     numbers = [
@@ -121,6 +121,9 @@ def _is_space(text: str) -> NDArray[np.bool_]:
     """(n,) whether each character is white space."""
     if text.isascii():
         return np.frombuffer(text.encode().translate(_ASCII_SPACE), np.bool_)
+    units = text.encode("utf-16-le")
+    if len(units) == 2 * len(text):
+        return _white_space()[np.frombuffer(units, np.uint16)]
     codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
     return _white_space()[np.minimum(codes, 0xFFFF)]  # beyond the basic plane there is none, nor at U+FFFF
 
