@@ -34,7 +34,7 @@ _GOES_ON = re.compile(rf"\d|(?i:(?:{MONTHS})\b)")
 
 # What opens a line: a bullet, or a label and a colon ("Name: …", "HISTORY OF PRESENT ILLNESS:"), or capitals only.
 _OPENING = re.compile(
-    r"\s*+(?:(?P<bullet>(?:[-*•‣◦·–—]|\(?\d{1,2}[.)]|[a-z][.)])\s)"
+    r"[ \t\r\xa0]*+(?:(?P<bullet>(?:[-*•‣◦·–—]|\(?\d{1,2}[.)]|[a-z][.)])\s)"
     r"|(?P<label>[^\W\d_][^:.,;]{0,48}+:(?=\s|\Z))"
     r"|(?P<capitals>[^\Wa-z\d_](?:[^\Wa-z]|[ /&()-])++\s*\Z))"
 )

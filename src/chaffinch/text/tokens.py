@@ -77,9 +77,12 @@ def pattern() -> re.Pattern[str]:
         rf"{letter}/{letter}{ends}",  # s/p, y/o
         rf"{signs}(?:(?:-(?!{tail})|['’](?![sS]{ends})|_+|(?<=\d)\.(?=\d)){signs})*",
     ]
+    # The usual cases are decided at once, by sets of characters that fit the engine's bitmap.
+    plain, blank = r"[A-Za-zÀ-ÖØ-öø-ÿ]", r"[ \n\r\t]"
+    low = "|".join(sorted(word for word in ABBREVIATIONS if len(word) >= 4 and word.islower()))
     parts = [
-        r"\s++|(?:[A-Za-zÀ-ÖØ-öø-ÿ]++\s++)++",
-        r"[A-Za-zÀ-ÖØ-öø-ÿ]++(?![^\s,;):]|:/)|[A-Za-zÀ-ÖØ-öø-ÿ]{7,}+(?=\.\s)",  # the usual cases, decided at once
+        rf"(?:{plain}++{blank}++)++",
+        rf"{plain}++(?=[ \n\r\t,;)]|:(?!/))|(?!(?:{low})\.)(?:[a-z]{{4,}}+|{plain}{{7,}}+)(?=\.{blank})",
         r"[,;:()\[\]\"%!?/+]|\.(?!\.\.)",
         r"(?=[\w+-])[\w.+-]{1,64}+@\w[\w-]{0,62}(?:\.\w[\w-]{0,62}){1,8}",
         rf"(?=\d)(?:{'|'.join(numbers)})",
@@ -88,9 +91,9 @@ def pattern() -> re.Pattern[str]:
         rf"[{_IDEOGRAPHS}]|[{_KANA}]+",
         rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}(?:[\ufe0f\U0001f3fb-\U0001f3ff]|\u200d{_EMOJI})*",
         r"\.{3,}+|-+|=+|\*+|_+|#+|~+|<+|>+",
-        r"\S",
+        r"\s++|\S",
     ]
-    return re.compile(rf"(?:{'|'.join(parts)})\s*+")
+    return re.compile(rf"(?:{'|'.join(parts)}){blank}*+")
 
 
 def token_offsets(text: str) -> NDArray[np.int32]:
