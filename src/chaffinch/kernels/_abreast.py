@@ -17,7 +17,7 @@ from chaffinch.kernels._micro import HIGH, WIDE, block_product
 from chaffinch.kernels._plan import ROWS, Layout
 from chaffinch.kernels._scaled import (
     DONE,
-    TODO,
+    PENDING,
     Messages,
     Scaled,
     Source,
@@ -98,7 +98,7 @@ def _run_forward(layout: Layout, source: Source, scaled: Scaled, table: Floats, 
             rescale(row, total)
             messages.log_z[b] += scaled.shift[n]
             product[r] *= total
-            if total == 0.0 and messages.status[b] == TODO:
+            if total == 0.0 and messages.status[b] == PENDING:
                 messages.status[b] = -t - 1
             if not 1e-100 < product[r] < 1e100:
                 messages.log_z[b] += math.log(product[r]) if total > 0.0 else 0.0

@@ -12,7 +12,7 @@ from chaffinch.kernels._compiled import REORDER, helper, kernel
 from chaffinch.kernels._plan import Layout
 from chaffinch.kernels._scaled import (
     DONE,
-    TODO,
+    PENDING,
     Messages,
     Scaled,
     Source,
@@ -146,7 +146,7 @@ def run_each(layout: Layout, source: Source, scaled: Scaled, messages: Messages)
         excess = 0.0
         if lo < hi:
             _forward_one(layout, source, scaled, messages, b)
-        if lo < hi and messages.status[b] == TODO:
+        if lo < hi and messages.status[b] == PENDING:
             end_sequence(layout, scaled, messages, b)
             excess = _backward_one(layout, scaled, messages, b)
         close_sequence(layout, messages, b, excess)

@@ -24,7 +24,7 @@ TINY = 1e-55  # the floor of emissions and messages
 TINY_STEP = 1e-50  # the floor of transitions
 LOG_TINY, LOG_TINY_STEP = math.log(TINY), math.log(TINY_STEP)
 EXCESS = 1e-10
-TODO, DONE, REDO = 0, 1, 2  # a status below 0 is minus the position where no path was left, minus 1
+PENDING, DONE, REDO = 0, 1, 2  # a status below 0 is minus the position where no path was left, minus 1
 
 LOG2_E, ROUND = 1 / math.log(2), 1.5 * 2.0**52  # adding ROUND leaves the nearest whole number in the low bits
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42fefa0000p-1"), float.fromhex("0x1.cf79abc9e3b3ap-40")
@@ -188,7 +188,7 @@ def finish(layout: Layout, messages: Messages, b: int, log_total: float) -> None
     """Completes the log Z of sequence b by that of its last token, or notes that nothing may end it."""
     if log_total > -np.inf:
         messages.log_z[b] += log_total
-    elif messages.status[b] == TODO:
+    elif messages.status[b] == PENDING:
         messages.status[b] = layout.bounds[b] - layout.bounds[b + 1] - 1
 
 
@@ -205,5 +205,5 @@ def end_sequence(layout: Layout, scaled: Scaled, messages: Messages, b: int) -> 
 @helper()
 def accept(messages: Messages, b: int, excess: float) -> None:
     """Accepts sequence b, or hands it to the log-space kernel."""
-    if messages.status[b] == TODO:
+    if messages.status[b] == PENDING:
         messages.status[b] = DONE if excess <= EXCESS else REDO

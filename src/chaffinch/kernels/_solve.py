@@ -182,7 +182,7 @@ def _run(batch: Batch, part: Part, tables: Tables, room: Room, states: Floats) -
     scaled = Scaled(tables.trans, tables.back, tables.floor, writable(batch.end), shift)
     size = len(part.emit) if room.steps or part.form not in (Form.LANES, Form.ROWS) else 0
     forward, weight = room.take("forward", size), room.take("weight", size)
-    log_z, status = np.zeros(part.size), np.where(filled, _scaled.TODO, DONE)
+    log_z, status = np.zeros(part.size), np.where(filled, _scaled.PENDING, DONE)
     messages = Messages(forward, weight, states, log_z, status)
     source = Source(writable(batch.start), writable(part.emit), np.argsort(-lengths, kind="stable"))
     pairs = None
