@@ -11,7 +11,7 @@ import typer
 from chaffinch.cli import frame
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document
-from chaffinch.text.formats import FORMATS, Reading, output_format, write
+from chaffinch.text.formats import FORMATS, Reading, output_format, read, write
 
 
 def convert_command(
@@ -39,7 +39,7 @@ def convert_command(
     """
     names = tuple(name.strip() for name in tag_names.split(",") if name.strip())
     how = Reading(split="lines" if lines else "prose", max_chars=max_chars, tag_names=names)
-    corpus = frame.open_corpus(source, from_, how, group=group, groups=frame.read_groups(groups))
+    corpus = read(source, format=from_, how=how, group=group, groups=frame.read_groups(groups))
     if source.resolve() == output.resolve():
         raise ConfigError("the output is the input; name another place with -o")
     tally = _Tally()

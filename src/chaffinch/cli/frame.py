@@ -16,8 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.text import MAX_CHARS, Corpus
-from chaffinch.text.formats import Reading, read
+from chaffinch.text import MAX_CHARS
 
 T = TypeVar("T")
 
@@ -59,11 +58,6 @@ MaxChars = Annotated[int, typer.Option("--max-chars", min=1, help="Refuse docume
 Layer = Annotated[str | None, typer.Option("--layer", help="The layer of spans; default: gold, or the only one.")]
 
 DEFAULT_MAX_CHARS = MAX_CHARS
-
-
-def open_corpus(path: Path, form: str | None, how: Reading, **groups: Any) -> Corpus:
-    """The corpus behind a path, with errors that name it."""
-    return read(path, format=form, how=how, **groups)
 
 
 def emit(result: Mapping[str, Any], *, as_json: bool, tables: Iterable[Table | str] = ()) -> None:
