@@ -26,7 +26,8 @@ log = logging.getLogger("chaffinch.kernels")
 CONTRACT = frozenset({"contract"})
 REORDER = frozenset({"contract", "reassoc"})
 # Kernels allocate nothing: without numba's counting of references a row of an array costs nothing to name.
-OPTIONS = {"error_model": "numpy", "_nrt": False}
+# They touch no Python object, so threads run side by side.
+OPTIONS = {"error_model": "numpy", "_nrt": False, "nogil": True}
 
 
 def cache_folder() -> Path | None:
@@ -77,7 +78,7 @@ def kernel(flags: frozenset[str] = CONTRACT) -> Callable[[Callable[P, R]], Calla
 
 
 def _digest() -> str:
-    sources = sorted(Path(__file__).parent.glob("_*.py"))
+    sources = sorted(Path(__file__).parents[1].rglob("_*.py"))
     return hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()[:16]
 
 

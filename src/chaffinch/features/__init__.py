@@ -1,0 +1,1 @@
+"""Tokens to numbers: what the models see of a text."""

@@ -1,0 +1,105 @@
+"""What surrounds a token, compiled: n-grams, the head of its run, the header of its line, its word elsewhere.
+
+N tokens with pads between sentences; a key of 0 means that there is nothing to see.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.features._keys import SEED, Codes, Keys, Places, U, add_code, mix
+from chaffinch.kernels._compiled import kernel
+
+Flags = NDArray[np.bool_]
+
+HEADER_REACH = 40  # characters of a line among which its header must end
+COLON, LINE_FEED, SPACE = 58, 10, 32
+
+
+@kernel()
+def ngrams(words: Keys, two: Keys, three: Keys) -> None:
+    """The keys of the two and of the three words that begin at each token; word 0 is the pad."""
+    pad = words[0]
+    for n in range(len(words) - 1):
+        two[n] = mix(words[n], words[n + 1] >> U(1))
+        if n + 2 < len(words) and words[n + 1] != pad:  # never across a sentence's end
+            three[n] = mix(two[n], words[n + 2])
+
+
+@kernel()
+def heads(words: Keys, edges: Flags, out: Keys) -> None:
+    """The last word of the run a token stands in; runs end before tokens that are edges."""
+    head = U(0)
+    for n in range(len(words) - 1, -1, -1):
+        if edges[n]:
+            head = U(0)
+        elif head == U(0):
+            head = words[n]
+        out[n] = head
+
+
+@kernel()
+def headers(codes: Codes, tokens: Places, out: Keys) -> None:
+    """The key of the words before the colon at the beginning of a token's line ("Name: ..."), for what comes after.
+
+    `tokens` (N, 2) are places among the codes, in order; pads are empty.
+    """
+    line, colon, header, searched = 0, 0, U(0), 0
+    for n in range(len(tokens)):
+        begin = tokens[n, 0]
+        if tokens[n, 1] == begin:
+            continue
+        while searched < begin:  # a new line begins after each line feed passed
+            if codes[searched] == LINE_FEED:
+                line, colon, header = searched + 1, 0, U(0)
+            searched += 1
+        if colon == 0:
+            colon, key = -1, SEED
+            for p in range(line, min(line + HEADER_REACH, len(codes))):
+                if codes[p] == LINE_FEED:
+                    break
+                if codes[p] == COLON:
+                    colon, header = p, mix(key, U(p - line > 0))
+                    break
+                if codes[p] > SPACE:
+                    key = add_code(key, codes[p])
+        out[n] = header if colon > 0 and begin > colon else U(0)
+
+
+@kernel()
+def elsewhere(groups: Places, states: Places, counts: Places, out: Places) -> None:
+    """What the other tokens of a token's group were taken for; `counts` (G, K) is all zero and left so.
+
+    out[n, 0] is 0 if there is no other token, 1 if all others are outside (state 0), else 2 + the state most of the
+    others have, outside not counted; out[n, 1] says how many of them agree: 0 fewer than half, 1 not all, 2 all.
+    """
+    K = counts.shape[1]
+    for n in range(len(groups)):
+        if groups[n] >= 0:
+            counts[groups[n], states[n]] += 1
+    for n in range(len(groups)):
+        if groups[n] < 0:
+            continue
+        row = counts[groups[n]]
+        row[states[n]] -= 1
+        total, inside, best = row[0], 0, 0
+        for k in range(1, K):
+            total += row[k]
+            inside += row[k]
+            if row[k] > 0 and (best == 0 or row[k] > row[best]):
+                best = k
+        row[states[n]] += 1
+        if total > 0:
+            out[n, 0] = 2 + best if inside else 1
+            out[n, 1] = (2 if inside == total else 1 if 2 * inside >= total else 0) if inside else 0
+    for n in range(len(groups)):
+        if groups[n] >= 0:
+            counts[groups[n]] = 0
+
+
+@kernel()
+def combine(one: Keys, other: Keys, out: Keys) -> None:
+    """out[n] = key of both, or 0 where either is 0."""
+    for n in range(len(one)):
+        out[n] = mix(one[n], other[n]) if one[n] != U(0) and other[n] != U(0) else U(0)

@@ -1,0 +1,59 @@
+"""Features of segments, compiled: the words inside, the last one with all it shows by itself, and the neighbours.
+
+M segments, Q features of all of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from chaffinch.features._keys import SEED, Keys, Places, U, mix
+from chaffinch.features._words import FOLDED, SUFFIX, Bytes
+from chaffinch.kernels._compiled import helper, kernel
+
+HEAD, BAG, EDGE, WHOLE, LENGTH, MARGIN, LEFT, RIGHT = range(1, 9)
+FIXED = 8 + 8  # features of a segment besides those of its words
+
+
+@helper()
+def _emit(part: int, key: np.uint64, keys: Keys, q: int) -> int:
+    keys[q] = mix(key, U(part) << U(40))
+    return q + 1
+
+
+@kernel()
+def segment_features(
+    segments: Places, words: Keys, types: Places, type_lists: Places, type_keys: Keys, type_kinds: Bytes,
+    margins: Places, keys: Keys, lists: Places,
+) -> int:  # fmt: skip
+    """Fills keys with every segment's features, segment m having lists[m + 1] to lists[m + 2], and returns Q.
+
+    `segments` is (M, 2) first token and one past the last, among tokens with pads; segment lists start at 1 because
+    type 0 is the pad, which has none.
+    """
+    q, N = 0, len(types)
+    for m in range(len(segments)):
+        lists[m + 1] = q
+        first, end = segments[m, 0], segments[m, 1]
+        whole = SEED
+        for n in range(first, end):
+            v = types[n]
+            whole = mix(whole, words[n])
+            for f in range(type_lists[v], type_lists[v + 1]):
+                if n == end - 1:
+                    q = _emit(HEAD, type_keys[f], keys, q)
+                if type_kinds[f] <= FOLDED or (type_kinds[f] == SUFFIX and n < end - 1):
+                    q = _emit(BAG, type_keys[f], keys, q)
+        q = _emit(EDGE, words[first], keys, q)
+        q = _emit(WHOLE, whole, keys, q)
+        q = _emit(LENGTH, U(min(end - first, 8)), keys, q)
+        q = _emit(MARGIN, U(margins[m]), keys, q)
+        for step in range(1, 3):
+            left = words[max(first - step, 0)]
+            right = words[min(end + step - 1, N - 1)]
+            q = _emit(LEFT * 4 + step, left, keys, q)
+            q = _emit(RIGHT * 4 + step, right, keys, q)
+            if types[max(first - step, 0)] == 0 or types[min(end + step - 1, N - 1)] == 0:
+                break
+    lists[len(segments) + 1] = q
+    return q

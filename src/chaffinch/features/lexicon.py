@@ -1,0 +1,176 @@
+"""Phrase lists as features: which tokens stand in a phrase of which list, and at which place of it.
+
+T tokens, M matches, N characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.text.document import MAX_CHARS, Document, check_text
+
+if TYPE_CHECKING:
+    from ahocorasick_rs import AhoCorasick
+
+Matches: TypeAlias = NDArray[np.int64]  # (M, 3) start, end and label of each match, in code points
+
+SINGLE, FIRST, INNER, LAST = range(4)  # a token's place in a match; a mark is 1 + 4 * label + place
+SHORTEST = 2  # characters; a list with one-letter phrases marks half of all initials
+MOST_LABELS = np.iinfo(np.int16).max // 4
+
+_OTHER_SPACE = re.compile(r"[^\S ]")
+_LONG_WHEN_LOWER = "İ"  # the one character whose lower case is two
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lexicon:
+    """Lists of phrases, one per label. Build it with `make`; the three fields shown are enough to build it again.
+
+    >>> lexicon = Lexicon.make({"disease": ["breast cancer", "cancer"], "drug": ["tamoxifen"]})
+    >>> lexicon.find("Tamoxifen in Breast\\nCancer")
+    [(0, 9, 1), (13, 26, 0)]
+    >>> lexicon.marks(Document.make("Tamoxifen in Breast Cancer")).tolist()
+    [5, 0, 2, 4]
+    """
+
+    labels: tuple[str, ...]
+    phrases: tuple[tuple[str, ...], ...] = field(repr=False)  # sorted, each once, folded; one tuple per label
+    fold_case: bool = True
+    _built: list[_Automaton] = field(default_factory=list, init=False, repr=False)
+
+    @classmethod
+    def make(cls, phrases: Mapping[str, Iterable[str]], *, fold_case: bool = True) -> Lexicon:
+        """A checked lexicon; a phrase under two labels counts for the first of them.
+
+        White space inside a phrase becomes one space. Phrases of one character or none are refused.
+        """
+        if len(phrases) > MOST_LABELS:
+            raise ConfigError(f"{len(phrases):,} labels; marks hold at most {MOST_LABELS:,}; join some lists")
+        lists = [_phrases(label, given, fold_case) for label, given in phrases.items()]
+        return cls(tuple(phrases), tuple(lists), fold_case)
+
+    def find(self, text: str) -> list[tuple[int, int, int]]:
+        """Start, end and label index of each match: on word boundaries, leftmost, then longest, never overlapping."""
+        return [(start, end, label) for start, end, label in self._matches(text).tolist()]
+
+    def marks(self, doc: Document) -> NDArray[np.int16]:
+        """(T,) 0 where no match covers the token, else 1 + 4 * label + place (0 single, 1 first, 2 inner, 3 last).
+
+        A match that cuts a token counts for the tokens wholly inside it.
+        """
+        marks = np.zeros(len(doc.tokens), np.int16)
+        starts, ends, labels = self._matches(doc.text).T
+        begin = np.searchsorted(doc.tokens[:, 0], starts, side="left")
+        stop = np.searchsorted(doc.tokens[:, 1], ends, side="right")
+        held = stop > begin
+        begin, stop, base = begin[held], stop[held], 1 + 4 * labels[held]
+        length = stop - begin
+        shift = begin - (np.cumsum(length) - length)
+        marks[np.arange(length.sum()) + np.repeat(shift, length)] = np.repeat(base + INNER, length)
+        marks[begin] = base + FIRST
+        marks[stop - 1] = base + np.where(length == 1, SINGLE, LAST)
+        return marks
+
+    def _matches(self, text: str) -> Matches:
+        if not self._built:
+            self._built.append(_automaton(self.phrases))
+        automaton = self._built[0]
+        found = automaton.search.find_matches_as_indexes(_fold(text, self.fold_case), overlapping=True)
+        flat = np.fromiter(chain.from_iterable(found), np.int64, 3 * len(found)).reshape(-1, 3)
+        # Boundaries first: the longest match may end inside a word where a shorter one does not.
+        inside = _inside_words(text)
+        flat = flat[~(inside[flat[:, 1]] | inside[flat[:, 2]])]
+        return _leftmost_longest(np.column_stack([flat[:, 1:], automaton.labels[flat[:, 0]]]))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Lexicon, (self.labels, self.phrases, self.fold_case)  # the automaton is built again where it is used
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Automaton:
+    search: AhoCorasick
+    labels: NDArray[np.int64]  # of each pattern
+
+
+def read_phrases(path: str | Path) -> list[str]:
+    """The phrases of a UTF-8 file, one per line; blank lines and lines that begin with # are skipped."""
+    try:
+        lines = Path(path).read_bytes().splitlines()
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror}); check the path and its permissions", path=path) from None
+    phrases = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            phrase = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+        except UnicodeDecodeError as error:
+            message = f"byte {error.start + 1} of the line is not UTF-8; save the file as UTF-8"
+            raise DataError(message, path=path, line=number) from None
+        if phrase and not phrase.startswith("#"):
+            phrases.append(phrase)
+    return phrases
+
+
+def _phrases(label: str, given: Iterable[str], fold_case: bool) -> tuple[str, ...]:
+    """The phrases of one list as the automaton wants them: folded, one space between words, sorted, each once."""
+    if isinstance(given, str):
+        raise ConfigError(f"the phrases of {label!r} are one string; give a list of strings")
+    phrases = [" ".join(phrase.split()) for phrase in given]
+    short = sum(len(phrase) < SHORTEST for phrase in phrases)
+    if short:
+        raise ConfigError(f"{short} of the {len(phrases)} phrases of {label!r} have under 2 characters; leave them out")
+    for phrase in phrases:
+        check_text(phrase, max_chars=MAX_CHARS)
+    return tuple(sorted({_fold(phrase, fold_case) for phrase in phrases}))
+
+
+def _automaton(phrases: tuple[tuple[str, ...], ...]) -> _Automaton:
+    from ahocorasick_rs import AhoCorasick
+
+    label_of: dict[str, int] = {}
+    for label, listed in enumerate(phrases):
+        for phrase in listed:
+            label_of.setdefault(phrase, label)
+    return _Automaton(AhoCorasick(label_of), np.fromiter(label_of.values(), np.int64, len(label_of)))
+
+
+def _fold(text: str, fold_case: bool) -> str:
+    """The text with plain spaces and, if asked, in lower case; each character stays where it was."""
+    if fold_case:
+        lower = _LONG_WHEN_LOWER.join(part.lower() for part in text.split(_LONG_WHEN_LOWER))
+        text = lower.replace("ς", "σ")  # which of the two a capital becomes depends on what follows
+    return _OTHER_SPACE.sub(" ", text)
+
+
+def _inside_words(text: str) -> NDArray[np.bool_]:
+    """(N + 1,) whether a cut before character n would part two letters or digits."""
+    alphanumeric = _alphanumeric()[np.frombuffer(text.encode("utf-32-le"), np.uint32)]
+    inside = np.zeros(len(text) + 1, np.bool_)
+    np.logical_and(alphanumeric[:-1], alphanumeric[1:], out=inside[1:-1])
+    return inside
+
+
+@cache
+def _alphanumeric() -> NDArray[np.bool_]:
+    return np.fromiter((chr(code).isalnum() for code in range(0x110000)), np.bool_, 0x110000)
+
+
+def _leftmost_longest(matches: Matches) -> Matches:
+    """The matches that a reader from the left would take, the longest at each place."""
+    start, end, _ = matches.T
+    ordered = matches[np.lexsort((-end, start))]
+    taken, free = [], 0
+    for place, (begin, stop) in enumerate(ordered[:, :2].tolist()):
+        if begin >= free:
+            taken.append(place)
+            free = stop
+    return ordered[taken]

@@ -1,0 +1,249 @@
+"""Documents to observations: types of words with their features, and columns of what surrounds each token.
+
+N tokens of all documents with one pad before, between and after sentences, M of them not pads; S sentences, V types,
+Q features of all types, P code points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import DataError
+from chaffinch.text.document import Document
+
+Keys = NDArray[np.uint64]
+Places = NDArray[np.int32]
+Bytes = NDArray[np.uint8]
+Codes = NDArray[np.uint32]
+
+CHARACTERS = 0x3000  # code points below have their own kind and lower case: Latin, Greek, Cyrillic and more
+# Kinds of columns; the kinds of word features are below 10.
+BIGRAM, TRIGRAM, HEAD, HEADER = range(10, 14)
+OWN, WORD_ELSEWHERE, PAIR_ELSEWHERE, PAIR_BEFORE_ELSEWHERE, OWN_AND_ELSEWHERE = range(16, 21)
+SEGMENT = 30
+MARKS = 32  # and above: clusters, lexicon, layers
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Observed:
+    """Documents as numbers, before any vocabulary is known."""
+
+    codes: Codes  # (P,) characters of all documents, a line feed between them
+    tokens: Places  # (N, 2) begin and end among the codes; pads are empty
+    begins: Places  # (S,) the first token of each sentence
+    ends: Places  # (S,) the pad after its last
+    owners: Places  # (N,) the document of each token, from 0
+    places: Places  # (M,) where the tokens stand among the N
+    sources: NDArray[np.int64]  # (M,) their numbers among the tokens of all documents
+    sizes: NDArray[np.int64]  # (D,) tokens of each document
+    words: Keys  # (N,)
+    types: Places  # (N,) the pad is type 0
+    lists: Places  # (V+1,) type v has features lists[v] to lists[v+1]
+    keys: Keys  # (Q,)
+    kinds: Bytes  # (Q,)
+    folded: Keys  # (V,) the key of the word in lower case, digits as 0; 0 for the pad
+    plain: NDArray[np.bool_]  # (V,) has a letter or a digit
+
+    def spread(self, values: Sequence[NDArray[np.int64]] | Sequence[NDArray[np.int32]]) -> Places:
+        """(N,) one number per token from one array per document; 0 at pads."""
+        out = np.zeros(len(self.types), np.int32)
+        if len(self.places):
+            out[self.places] = np.concatenate(values)[self.sources]
+        return out
+
+    def gather(self, values: NDArray[np.int32]) -> list[NDArray[np.int32]]:
+        """One array per document from one number per place; tokens in no sentence get 0."""
+        out = np.zeros(int(self.sizes.sum()), values.dtype)
+        out[self.sources] = values[self.places]
+        return np.split(out, np.cumsum(self.sizes)[:-1]) if len(self.sizes) else []
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Column:
+    """One more observation per token: a kind, and a key or 0."""
+
+    kind: int
+    keys: Keys  # (N,)
+
+
+def observe(docs: Sequence[Document]) -> Observed:
+    """The documents' tokens, sentence by sentence, with every type's own features.
+
+    >>> seen = observe([Document.make("An IL-2 gene. An end.")])
+    >>> len(seen.begins), len(seen.types), len(seen.lists) - 1
+    (2, 10, 7)
+    """
+    from chaffinch.features import _keys, _words
+
+    texts = "\n".join(doc.text for doc in docs)
+    codes = np.frombuffer(texts.encode("utf-32-le"), np.uint32)
+    shifts = np.cumsum([0, *(len(doc.text) + 1 for doc in docs)])
+    sizes = np.array([len(doc.tokens) for doc in docs], np.int64)
+    counts = np.cumsum([0, *sizes])
+    everything = np.concatenate([doc.tokens + shift for doc, shift in zip(docs, shifts, strict=False)] + [_NO_TOKENS])
+    cuts = [doc.sentence_tokens() + count for doc, count in zip(docs, counts, strict=False)]
+    bounds = np.concatenate([*cuts, _NO_TOKENS])
+    owner = np.repeat(np.arange(len(docs)), [len(cut) for cut in cuts])
+    full = bounds[:, 1] > bounds[:, 0]
+    bounds, owner = bounds[full], owner[full]
+    lengths = bounds[:, 1] - bounds[:, 0]
+    ends = np.cumsum(lengths + 1)
+    begins, N = ends - lengths, int(lengths.sum()) + len(lengths) + 1
+    within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    places = (np.repeat(begins, lengths) + within).astype(np.int32)
+    sources = np.repeat(bounds[:, 0], lengths) + within
+    tokens, owners = np.zeros((N, 2), np.int32), np.zeros(N, np.int32)
+    tokens[places] = everything[sources]
+    owners[1:] = np.repeat(owner, lengths + 1)
+    words = np.empty(N, np.uint64)
+    _keys.word_keys(codes, tokens, words)
+    V, types = number(words)
+    firsts = np.zeros(V, np.int64)
+    firsts[types[::-1]] = np.arange(N)[::-1]
+    table, small = _characters()
+    keys, kinds = np.empty(V * _words.MOST, np.uint64), np.empty(V * _words.MOST, np.uint8)
+    lists, of_types = np.zeros(V + 1, np.int32), tokens[firsts]
+    Q = _words.word_features(codes, of_types, table, small, keys, kinds, lists)
+    folded = np.zeros(V, np.uint64)
+    folded[1:] = keys[lists[1:-1] + 1]
+    visible = np.concatenate([[0], np.cumsum(table[np.minimum(codes, CHARACTERS - 1)] < _words.DASH, dtype=np.int32)])
+    plain = visible[of_types[:, 1]] > visible[of_types[:, 0]]
+    return Observed(
+        codes, tokens, begins.astype(np.int32), ends.astype(np.int32), owners, places, sources, sizes,
+        words, types, lists, keys[:Q].copy(), kinds[:Q].copy(), folded, plain,
+    )  # fmt: skip
+
+
+_NO_TOKENS = np.zeros((0, 2), np.int64)
+
+
+def number(keys: Keys) -> tuple[int, Places]:
+    """How many different keys there are, and each one's number in order of first appearance."""
+    from chaffinch.features import _keys
+
+    size = _table_size(len(keys))
+    out = np.empty(len(keys), np.int32)
+    return _keys.intern(keys, np.zeros(size, np.uint64), np.empty(size, np.int32), out), out
+
+
+def contexts(seen: Observed, stops: Keys) -> list[Column]:
+    """Bigrams, trigrams, the head word of each token's run and the header of its line.
+
+    `stops` (sorted) are the folded words at which a run ends; so do tokens without letter or digit. Without stops
+    there are no runs.
+    """
+    from chaffinch.features import _context
+
+    N = len(seen.types)
+    two, three, heads, headers = (np.zeros(N, np.uint64) for _ in range(4))
+    _context.ngrams(seen.words, two, three)
+    columns = [Column(BIGRAM, two), Column(TRIGRAM, three)]
+    if len(stops):
+        edge = np.isin(seen.folded, stops) | ~seen.plain
+        _context.heads(seen.folded[seen.types], edge[seen.types], heads)
+        columns.append(Column(HEAD, heads))
+    _context.headers(seen.codes, seen.tokens, headers)
+    if headers.any():
+        columns.append(Column(HEADER, headers))
+    return columns
+
+
+def stop_words(seen: Observed, inside: NDArray[np.bool_], *, least: int = 10, share: float = 0.97) -> Keys:
+    """The folded words, sorted, that stand outside of spans nearly always: seen `least` times, `share` of them outside.
+
+    `inside` (N,) says which tokens are in a span.
+    """
+    V, kinds = number(seen.folded)
+    word = kinds[seen.types]
+    total = np.bincount(word, minlength=V)
+    outside = np.bincount(word, weights=~inside, minlength=V)
+    keys = np.zeros(V, np.uint64)
+    keys[kinds] = seen.folded
+    chosen = (total >= least) & (outside >= share * total) & (keys != 0)
+    return np.sort(keys[chosen])
+
+
+def elsewhere(seen: Observed, states: Places, K: int) -> list[Column]:
+    """What a first reading took each token for, and the same word, and the same two words, elsewhere in its document.
+
+    `states` (N,) are below K, 0 is outside.
+    """
+    from chaffinch.features import _context
+
+    owner = seen.owners.astype(np.uint64) + np.uint64(1)
+    word = _joined(seen.folded[seen.types], owner)
+    after, before = np.zeros_like(word), np.zeros_like(word)
+    after[:-1] = _joined(word[:-1], seen.folded[seen.types[1:]])
+    before[1:] = _joined(seen.folded[seen.types[:-1]] >> np.uint64(1), word[1:])
+    own = states.astype(np.uint64) + np.uint64(1)
+    own[seen.types == 0] = 0
+    columns = [Column(OWN, own)]
+    for kind, keys in ((WORD_ELSEWHERE, word), (PAIR_ELSEWHERE, after), (PAIR_BEFORE_ELSEWHERE, before)):
+        G, groups = number(keys)
+        found = np.zeros((len(groups), 2), np.int32)
+        _context.elsewhere(np.where(keys == 0, -1, groups).astype(np.int32), states, np.zeros((G, K), np.int32), found)
+        code = (found[:, 0] * 3 + found[:, 1]).astype(np.uint64)
+        columns.append(Column(kind, code))
+        if kind == WORD_ELSEWHERE:
+            columns.append(Column(OWN_AND_ELSEWHERE, np.where(code > 0, code * np.uint64(1 << 20) + own, 0)))
+    return columns
+
+
+def marks(seen: Observed, kind: int, values: Sequence[NDArray[np.int64]]) -> Column:
+    """A column of small numbers per document and token; 0 says nothing."""
+    return Column(kind, seen.spread(values).astype(np.uint64))
+
+
+def layer_marks(doc: Document, layer: str) -> NDArray[np.int64]:
+    """(T,) a number made of the label of the layer's span over a token and of whether it begins there; 0 outside."""
+    if layer not in doc.layers:
+        there = ", ".join(doc.layers) or "none"
+        raise DataError(f"there is no layer {layer!r}, which serves as a feature (found: {there}); add it first")
+    spans, out = doc.layers[layer], np.zeros(len(doc.tokens), np.int64)
+    first = np.searchsorted(doc.tokens[:, 1], [span.start for span in spans], side="right").tolist()
+    end = np.searchsorted(doc.tokens[:, 0], [span.end for span in spans], side="left").tolist()
+    for a, b, span in zip(first, end, spans, strict=True):
+        out[a:b] = 2 + 2 * crc32(span.label.encode())
+        out[a : a + 1] |= 1
+    return out
+
+
+def _joined(one: Keys, other: Keys) -> Keys:
+    from chaffinch.features import _context
+
+    out = np.zeros(len(one), np.uint64)
+    _context.combine(one, other, out)
+    return out
+
+
+def _table_size(entries: int) -> int:
+    return 1 << max(4, (2 * entries).bit_length())
+
+
+@cache
+def _characters() -> tuple[Bytes, Codes]:
+    """The kind and the lower case of every character below `CHARACTERS`; all above count as other letters."""
+    from chaffinch.features import _words
+
+    kinds, small = np.full(CHARACTERS, _words.OTHER, np.uint8), np.arange(CHARACTERS, dtype=np.uint32)
+    for code in range(CHARACTERS):
+        sign = chr(code)
+        if sign.isupper():
+            kinds[code] = _words.UPPER
+        elif sign.islower():
+            kinds[code] = _words.LOWER
+        elif sign.isdigit():
+            kinds[code] = _words.DIGIT
+        elif sign.isalpha():
+            kinds[code] = _words.LETTER
+        if len(sign.lower()) == 1:
+            small[code] = ord(sign.lower())
+    kinds[ord("-")] = _words.DASH
+    kinds[-1] = _words.LETTER
+    return kinds, small

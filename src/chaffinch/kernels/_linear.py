@@ -1,0 +1,342 @@
+"""Scores, best paths and the passive-aggressive pass of `linear`, compiled. Letters as there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.kernels._compiled import helper, kernel
+from chaffinch.kernels._vector import add_row, largest_row
+from chaffinch.kernels.linear import Places, Scalar, Seen, Singles, States, Target, Weights
+
+REACH = 2  # the farthest offset
+
+
+class Room(NamedTuple):
+    """Working space for the longest sentence."""
+
+    score: Singles  # (T * W,)
+    best: Singles  # (T * W,) also forward sums
+    known: Singles  # (T * W,) scores of what is known
+    other: Singles  # (T * W,) gradient
+    emit: Singles  # (T * W,) exponentials
+    table: Singles  # ((K+2) * W,) exponentials of moves
+    back: Singles  # (W * W,) the same, transposed
+    pairs: Singles  # (W * W,) gradient of moves
+    line: Singles  # (W,) backward sums of the next token
+    now: Singles  # (W,) and of this one
+    path: Places  # (T,)
+    right: Places  # (T,)
+
+
+def room(T: int, states: States) -> Room:
+    """Space for sentences of up to T tokens."""
+    cells, moves, square = max(T, 1) * states.W, (states.K + 2) * states.W, states.W * states.W
+    score, best, known, other, emit = np.zeros((5, cells), np.float32)
+    table, back, pairs = (np.zeros(size, np.float32) for size in (moves, square, square))
+    line, now = np.zeros((2, states.W), np.float32)
+    path, right = np.zeros((2, max(T, 1)), np.int32)
+    return Room(score, best, known, other, emit, table, back, pairs, line, now, path, right)
+
+
+@helper()
+def score(seen: Seen, s: int, weights: Weights, states: States, out: Singles) -> None:
+    """out[t, W] = sum of the weight rows that speak for token t of sentence s."""
+    begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
+    out[: T * W] = 0.0
+    for j in range(-1, T + 1):
+        v = seen.types[begin + j]
+        for q in range(seen.lists[v], seen.lists[v + 1]):
+            t, row = j - seen.first[q], seen.rows[q]
+            for k in range(seen.width[q]):
+                if 0 <= t - k < T:
+                    add_row(out, (t - k) * W, weights.rows, (row + k) * W, 1.0, W)
+    _add_columns(seen, s, weights, states, out)
+
+
+@helper()
+def _add_columns(seen: Seen, s: int, weights: Weights, states: States, out: Singles) -> None:
+    begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
+    for j in range(-1, T + 1):
+        for c in range(seen.columns.shape[1]):
+            row = seen.columns[begin + j, c]
+            if row >= 0:
+                t = j - seen.column_first[c]
+                for k in range(seen.column_width[c]):
+                    if 0 <= t - k < T:
+                        add_row(out, (t - k) * W, weights.rows, (row + k) * W, 1.0, W)
+    if states.shared[0] >= 0:
+        for t in range(T):
+            for x in range(states.K):
+                out[t * W + x] += out[t * W + states.shared[x]]
+
+
+@helper()
+def viterbi(T: int, score: Singles, moves: Singles, states: States, best: Singles, path: Places) -> Scalar:
+    """The score of the best path, which goes to `path`. Of equal predecessors the lowest wins."""
+    K, W = states.K, states.W
+    for x in range(W):
+        best[x] = moves[K * W + x] + score[x]
+    for t in range(1, T):
+        now = t * W
+        for x in range(W):
+            best[now + x] = -np.inf
+        for x in range(K):
+            if best[now - W + x] > -np.inf:
+                largest_row(best, now, moves, x * W, best[now - W + x], W)
+        for x in range(W):
+            best[now + x] += score[now + x]
+    top, state = np.float32(-np.inf), 0
+    for x in range(K):
+        value = best[(T - 1) * W + x] + moves[(K + 1) * W + x]
+        if value > top:
+            top, state = value, x
+    path[T - 1] = state
+    for t in range(T - 2, -1, -1):
+        highest, chosen = np.float32(-np.inf), 0
+        for x in range(K):
+            value = best[t * W + x] + moves[x * W + state]
+            if value > highest:
+                highest, chosen = value, x
+        state = chosen
+        path[t] = state
+    return top
+
+
+@helper()
+def path_score(T: int, score: Singles, moves: Singles, states: States, path: Places) -> Scalar:
+    """The score of one path."""
+    K, W = states.K, states.W
+    total = moves[K * W + path[0]] + moves[(K + 1) * W + path[T - 1]] + score[path[0]]
+    for t in range(1, T):
+        total += score[t * W + path[t]] + moves[path[t - 1] * W + path[t]]
+    return total
+
+
+@helper()
+def is_hard(gold: Places, begin: int, T: int) -> bool:
+    """Every token has its state."""
+    known = True
+    for t in range(T):
+        known &= gold[begin + t] >= 0
+    return known
+
+
+@helper()
+def score_target(target: Target, begin: int, T: int, states: States, score: Singles, out: Singles) -> bool:
+    """Log-potentials of what is known of a sentence; says whether the model must choose anywhere."""
+    W, chooses = states.W, False
+    for t in range(T):
+        gold, x0 = target.gold[begin + t], target.which[begin + t]
+        for x in range(W):
+            out[t * W + x] = 0.0 if x == gold else -np.inf
+        if gold < 0:
+            for x in range(states.K):
+                out[t * W + x] = np.log(target.weights[x0, x])
+                if target.free[x0]:
+                    out[t * W + x] += score[t * W + x]
+            chooses |= target.free[x0]
+    return chooses
+
+
+@helper()
+def _cost(target: Target, n: int, right: int, x: int, states: States) -> Scalar:
+    """How wrong a state is at a token: 1, or by how much the right one is likelier."""
+    if target.gold[n] >= 0:
+        return 1.0 if states.label[x] != states.label[right] else 0.0
+    row = target.weights[target.which[n]]
+    return max(row[right] - row[x], np.float32(0.0))
+
+
+Gap = tuple[NDArray[np.int16], NDArray[np.int16]]  # the difference of two labellings' features: rows, moves
+
+
+@helper()
+def _put(gap: NDArray[np.int16], cell: int, sign: int) -> int:
+    """Adds to one cell and returns by how much the squared length grew."""
+    value = int(gap[cell])
+    gap[cell] = value + sign
+    return 2 * sign * value + 1
+
+
+@helper()
+def _put_row(gap: NDArray[np.int16], row: int, states: States, right: int, wrong: int) -> int:
+    at = row * states.W
+    grown = _put(gap, at + right, 1) + _put(gap, at + wrong, -1)
+    one, other = states.shared[right], states.shared[wrong]
+    if one != other:
+        grown += _put(gap, at + one, 1) + _put(gap, at + other, -1)
+    return grown
+
+
+@helper()
+def _take(gap: NDArray[np.int16], cell: int, weights: Singles, totals: Singles, tau: Scalar, step: Scalar) -> None:
+    """Moves a weight along the gap, which is then closed."""
+    if gap[cell] != 0:
+        change = tau * np.float32(gap[cell])
+        weights[cell] += change
+        totals[cell] += step * change
+        gap[cell] = 0
+
+
+@helper()
+def _take_row(
+    gap: NDArray[np.int16], row: int, states: States, right: int, wrong: int,
+    weights: Singles, totals: Singles, tau: Scalar, step: Scalar,
+) -> None:  # fmt: skip
+    at = row * states.W
+    _take(gap, at + right, weights, totals, tau, step)
+    _take(gap, at + wrong, weights, totals, tau, step)
+    one, other = states.shared[right], states.shared[wrong]
+    if one != other:
+        _take(gap, at + one, weights, totals, tau, step)
+        _take(gap, at + other, weights, totals, tau, step)
+
+
+@helper()
+def _gap_of_token(
+    gap: NDArray[np.int16], seen: Seen, s: int, t: int, states: States, right: int, wrong: int,
+    weights: Singles, totals: Singles, tau: Scalar, step: Scalar,
+) -> int:  # fmt: skip
+    """With tau 0, adds every feature of a token to the gap: right state +1, wrong -1; else closes the gap there."""
+    grown, n = 0, seen.begins[s] + t
+    for j in range(max(n - REACH, seen.begins[s] - 1), min(n + REACH, seen.ends[s]) + 1):
+        v = seen.types[j]
+        for q in range(seen.lists[v], seen.lists[v + 1]):
+            k = j - n - seen.first[q]
+            if 0 <= k < seen.width[q]:
+                if tau == 0.0:
+                    grown += _put_row(gap, seen.rows[q] + k, states, right, wrong)
+                else:
+                    _take_row(gap, seen.rows[q] + k, states, right, wrong, weights, totals, tau, step)
+        for c in range(seen.columns.shape[1]):
+            k = j - n - seen.column_first[c]
+            if 0 <= k < seen.column_width[c] and seen.columns[j, c] >= 0:
+                if tau == 0.0:
+                    grown += _put_row(gap, seen.columns[j, c] + k, states, right, wrong)
+                else:
+                    _take_row(gap, seen.columns[j, c] + k, states, right, wrong, weights, totals, tau, step)
+    return grown
+
+
+@helper()
+def _gap_of_moves(
+    gap: NDArray[np.int16], T: int, states: States, path: Places, sign: int,
+    weights: Singles, totals: Singles, tau: Scalar, step: Scalar,
+) -> int:  # fmt: skip
+    """The same for the moves of a path."""
+    K, W, grown, before = states.K, states.W, 0, states.K
+    for t in range(T + 1):
+        cell = before * W + path[t] if t < T else (K + 1) * W + before
+        if tau == 0.0:
+            grown += _put(gap, cell, sign)
+        else:
+            _take(gap, cell, weights, totals, tau, step)
+        before = path[t] if t < T else K
+    return grown
+
+
+@helper()
+def _gap(
+    gap: Gap, seen: Seen, s: int, states: States, right: Places, wrong: Places,
+    weights: Weights, totals: Weights, tau: Scalar, step: Scalar,
+) -> int:  # fmt: skip
+    """Opens (tau 0) or closes the gap between two labellings; returns its squared length."""
+    T, squared = seen.ends[s] - seen.begins[s], 0
+    for t in range(T):
+        if right[t] != wrong[t]:
+            squared += _gap_of_token(
+                gap[0], seen, s, t, states, right[t], wrong[t], weights.rows, totals.rows, tau, step
+            )
+    squared += _gap_of_moves(gap[1], T, states, right, 1, weights.moves, totals.moves, tau, step)
+    squared += _gap_of_moves(gap[1], T, states, wrong, -1, weights.moves, totals.moves, tau, step)
+    return squared
+
+
+@kernel()
+def pa_pass(
+    seen: Seen, target: Target, order: Places, weights: Weights, totals: Weights, states: States, room: Room,
+    gap: Gap, aggressiveness: float, augmented: bool, step: int,
+) -> float:  # fmt: skip
+    """PA-I over the sentences in `order`: w += tau * (F(right) - F(violator)), tau = min(C, loss / squared gap)."""
+    W, lost = states.W, 0.0
+    for s in order:
+        begin, T = seen.begins[s], seen.ends[s] - seen.begins[s]
+        score(seen, s, weights, states, room.score)
+        if is_hard(target.gold, begin, T):
+            for t in range(T):
+                room.right[t] = target.gold[begin + t]
+        else:
+            chooses = score_target(target, begin, T, states, room.score, room.known)
+            moves = weights.moves if chooses else states.moves
+            if viterbi(T, room.known, moves, states, room.best, room.right) == -np.inf:
+                step += 1
+                continue  # what is known contradicts itself
+        if augmented:
+            for t in range(T):
+                for x in range(states.K):
+                    room.score[t * W + x] += _cost(target, begin + t, room.right[t], x, states)
+        loss = viterbi(T, room.score, weights.moves, states, room.best, room.path)
+        loss -= path_score(T, room.score, weights.moves, states, room.right)
+        if not augmented:
+            for t in range(T):
+                loss += _cost(target, begin + t, room.right[t], room.path[t], states)
+        if loss > 0.0:
+            squared = _gap(gap, seen, s, states, room.right, room.path, weights, totals, 0.0, 0.0)
+            # Two labellings may share every feature; the quotient would be 0 / 0.
+            tau = np.float32(min(aggressiveness, loss / squared)) if squared > 0 else np.float32(0.0)
+            if tau > 0.0:
+                _gap(gap, seen, s, states, room.right, room.path, weights, totals, tau, np.float32(step))
+            lost += loss
+        step += 1
+    return lost
+
+
+@kernel()
+def _sum_types(seen: Seen, weights: Weights, W: int, blocks: Singles) -> None:
+    for v in range(len(seen.lists) - 1):
+        for q in range(seen.lists[v], seen.lists[v + 1]):
+            for k in range(seen.width[q]):
+                at = (v * (2 * REACH + 1) + REACH + seen.first[q] + k) * W
+                add_row(blocks, at, weights.rows, (seen.rows[q] + k) * W, 1.0, W)
+
+
+def summed(seen: Seen, weights: Weights, states: States) -> Singles:
+    """(V * 5 * W,) what each type says at each offset, summed over its features."""
+    blocks = np.zeros((len(seen.lists) - 1) * (2 * REACH + 1) * states.W, np.float32)
+    _sum_types(seen, weights, states.W, blocks)
+    return blocks
+
+
+@helper()
+def _score_summed(seen: Seen, s: int, blocks: Singles, weights: Weights, states: States, out: Singles) -> None:
+    begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
+    out[: T * W] = 0.0
+    for j in range(-1, T + 1):
+        at = (seen.types[begin + j] * (2 * REACH + 1) + REACH) * W
+        for t in range(max(j - REACH, 0), min(j + REACH, T - 1) + 1):
+            add_row(out, t * W, blocks, at + (j - t) * W, 1.0, W)
+    _add_columns(seen, s, weights, states, out)
+
+
+@kernel()
+def decode(seen: Seen, blocks: Singles, weights: Weights, states: States, room: Room, out: Places) -> None:
+    """The best states of every sentence."""
+    for s in range(len(seen.begins)):
+        begin, T = seen.begins[s], seen.ends[s] - seen.begins[s]
+        _score_summed(seen, s, blocks, weights, states, room.score)
+        viterbi(T, room.score, weights.moves, states, room.best, room.path)
+        for t in range(T):
+            out[begin + t] = room.path[t]
+
+
+@kernel()
+def all_scores(seen: Seen, blocks: Singles, weights: Weights, states: States, room: Room, out: Singles) -> None:
+    """The scores of every state at every token."""
+    for s in range(len(seen.begins)):
+        begin, T, W = seen.begins[s], seen.ends[s] - seen.begins[s], states.W
+        _score_summed(seen, s, blocks, weights, states, room.score)
+        for i in range(T * W):
+            out[begin * W + i] = room.score[i]

@@ -1,0 +1,169 @@
+"""Linear chain models over sparse features: scores, best paths, and online learning.
+
+N tokens of all sentences with pads between, T of one sentence; K states, W columns of a weight row (K filled up to
+whole vectors), C columns of features per token, V types, R weight rows. A feature seen at token j speaks for the
+tokens from j - first - width + 1 to j - first, with one weight row for each of them, so that no token needs a list of
+all its features. Weights are float32.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.kernels.lattice import Batch
+
+Singles: TypeAlias = NDArray[np.float32]
+Places: TypeAlias = NDArray[np.int32]
+Scalar: TypeAlias = Any  # one number: Python's or numpy's, compiled code does not ask
+Objective: TypeAlias = Literal["pa", "crf"]
+
+LANES = 8  # of float32 in a vector
+LONGEST = 30_000  # tokens of a sentence one may learn from
+
+
+class Seen(NamedTuple):
+    """What was observed: for each token a type with its list of features, and further columns of features."""
+
+    begins: Places  # (S,) first token of each sentence
+    ends: Places  # (S,) one past its last token; a pad stands before the first and at `ends`
+    types: Places  # (N,)
+    lists: Places  # (V+1,) type v has features lists[v] to lists[v+1]
+    rows: Places  # (Q,) the first weight row of each listed feature
+    first: NDArray[np.int8]  # (Q,) the lowest offset at which it is looked at, -2 or more
+    width: NDArray[np.int8]  # (Q,) at how many offsets; none is above 2
+    columns: Places  # (N, C) first weight row, or -1
+    column_first: NDArray[np.int8]  # (C,)
+    column_width: NDArray[np.int8]  # (C,)
+
+    def choose(self, sentences: NDArray[np.int64]) -> Seen:
+        """The same observations with some sentences only."""
+        return self._replace(begins=self.begins[sentences], ends=self.ends[sentences])
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sentence."""
+        return int((self.ends - self.begins).max()) if len(self.begins) else 0
+
+
+class Weights(NamedTuple):
+    """Learnt numbers, or sums of the same shape."""
+
+    rows: Singles  # (R * W,) flat
+    moves: Singles  # ((K+2) * W,) flat: state to state; row K into the first state, row K+1 out of the last
+
+
+class States(NamedTuple):
+    """What the columns of a row mean.
+
+    With `shared`, a state reads a second column as well: label pairs are states, and pairs with one label share its
+    column.
+    """
+
+    K: int
+    W: int
+    label: Places  # (K,) the label a state stands for
+    shared: Places  # (K,) the second column, or -1
+    moves: Singles  # ((K+2) * W,) 0 where a move is allowed, else -inf
+
+    @classmethod
+    def of(cls, label: NDArray[np.int64], moves: NDArray[np.bool_], shared: NDArray[np.int64] | None = None) -> States:
+        """States of those labels; moves (K+2, K) says which may follow, and in its last rows begin and end."""
+        K = len(label)
+        columns = K if shared is None else int(shared.max()) + 1
+        W = -(-columns // LANES) * LANES
+        flat = np.full((K + 2, W), -np.inf, np.float32)
+        flat[:, :K][moves] = 0.0
+        second = np.full(K, -1) if shared is None else shared
+        return cls(K, W, label.astype(np.int32), second.astype(np.int32), flat.ravel())
+
+
+class Target(NamedTuple):
+    """What to learn: a state per token, or -1 and a row of `weights` that says how likely each state is."""
+
+    gold: Places  # (N,)
+    which: Places  # (N,) row of `weights` where gold is -1
+    weights: Singles  # (X, W) from 0, impossible, to 1
+    free: NDArray[np.bool_]  # (X,) the states not forbidden are equal, and the model itself chooses among them
+
+
+class Steps(NamedTuple):
+    """How far a learner steps."""
+
+    aggressiveness: float  # the largest step of PA-I
+    rate: float  # of stochastic gradient
+    augmented: bool  # find the violator with the cost added, or predict plainly
+
+
+class Learner:
+    """Weights on their way, with all working space; the one thing here that changes in place."""
+
+    def __init__(self, height: int, states: States, *, objective: Objective, steps: Steps) -> None:
+        size, moves = height * states.W, len(states.moves)
+        self.states, self.objective, self.steps, self.step = states, objective, steps, 0
+        self.weights = Weights(np.zeros(size, np.float32), states.moves.copy())
+        self.totals = Weights(np.zeros(size, np.float32), np.zeros(moves, np.float32))
+        self._gap = np.zeros(size if objective == "pa" else 0, np.int16), np.zeros(moves, np.int16)
+
+    def restart(self, start: Weights | None = None) -> None:
+        """Forgets everything, or goes on from given weights."""
+        self.step = 0
+        for total in self.totals:
+            total[:] = 0.0
+        self.weights.rows[:] = 0.0 if start is None else start.rows
+        self.weights.moves[:] = self.states.moves if start is None else start.moves
+
+    def walk(self, seen: Seen, target: Target, order: NDArray[np.int64]) -> float:
+        """One pass over the sentences in that order; returns the mean loss of a sentence."""
+        from chaffinch.kernels import _gradient, _linear
+
+        room = _linear.room(seen.longest, self.states)
+        args = (seen, target, order.astype(np.int32), self.weights, self.totals, self.states, room)
+        if self.objective == "pa":
+            loss = _linear.pa_pass(*args, self._gap, self.steps.aggressiveness, self.steps.augmented, self.step)
+        else:
+            loss = _gradient.crf_pass(*args, self.steps.rate, self.step)
+        self.step += len(order)
+        return float(loss) / max(1, len(order))
+
+    def averaged(self) -> Weights:
+        """The mean of the weights after each sentence so far."""
+        if self.step == 0:
+            return Weights(self.weights.rows.copy(), self.weights.moves.copy())
+        share = np.float32(1.0 / self.step)
+        rows = self.totals.rows * -share
+        rows += self.weights.rows
+        return Weights(rows, self.weights.moves - share * self.totals.moves)
+
+
+def decode(seen: Seen, weights: Weights, states: States) -> Places:
+    """(N,) the best state of every token; 0 at pads."""
+    from chaffinch.kernels import _linear
+
+    out = np.zeros(len(seen.types), np.int32)
+    blocks = _linear.summed(seen, weights, states)
+    _linear.decode(seen, blocks, weights, states, _linear.room(seen.longest, states), out)
+    return out
+
+
+def scores(seen: Seen, weights: Weights, states: States) -> Singles:
+    """(N, W) the score of every state at every token, moves apart; 0 at pads."""
+    from chaffinch.kernels import _linear
+
+    out = np.zeros(len(seen.types) * states.W, np.float32)
+    blocks = _linear.summed(seen, weights, states)
+    _linear.all_scores(seen, blocks, weights, states, _linear.room(seen.longest, states), out)
+    return out.reshape(-1, states.W)
+
+
+def batch(seen: Seen, weights: Weights, states: States, *, scale: float = 1.0) -> Batch:
+    """The sentences as one batch of lattices, log-potentials multiplied by `scale`."""
+    K, W = states.K, states.W
+    lengths = (seen.ends - seen.begins).astype(np.int64)
+    inner = np.arange(int(lengths.sum())) + np.repeat(seen.begins - np.cumsum(lengths) + lengths, lengths)
+    emit = scores(seen, weights, states)[inner, :K].astype(np.float64)
+    moves = weights.moves.reshape(K + 2, W)[:, :K].astype(np.float64) * scale
+    bounds = np.concatenate([[0], np.cumsum(lengths)])
+    return Batch(moves[K], moves[:K], emit * scale, moves[K + 1], bounds)

@@ -1,0 +1,1 @@
+"""One module per method: fill a lattice, learn from it."""

@@ -1,0 +1,61 @@
+"""What may be chosen of a cascade."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from chaffinch.errors import ConfigError
+from chaffinch.kernels.linear import Objective
+from chaffinch.models.labels import SCHEMES, Scheme
+
+
+@dataclass(frozen=True, slots=True)
+class Cascade:
+    """What to learn and how. The defaults suit most corpora; `published()` is the system of the publication.
+
+    `documents` lets the tagger read each document twice; `layers` names span layers (parts of speech, say) that
+    serve as features; `cutoff` is how often a feature must be seen, `floor` by how many patients (None: 2 where there
+    are 20 patients or more); with `private`, words inside spans do not count for it.
+    """
+
+    stages: Literal[1, 2] = 1
+    scheme: Scheme = "IOBES"
+    objective: Objective = "pa"
+    edge_features: bool = False
+    documents: bool = True
+    layers: tuple[str, ...] = ()
+    epochs: int = 8
+    aggressiveness: float = 0.02
+    rate: float = 0.02
+    violator: Literal["cost", "predict"] = "cost"
+    dropout: float = 0.1
+    cutoff: int = 1
+    floor: int | None = None
+    private: bool = False
+    folds: int = 5
+    calibrate: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, choices in (("stages", (1, 2)), ("scheme", SCHEMES), ("objective", ("pa", "crf"))):
+            if getattr(self, name) not in choices:
+                raise ConfigError(f"{name} must be one of {', '.join(map(str, choices))}, got {getattr(self, name)!r}")
+        if self.violator not in ("cost", "predict"):
+            raise ConfigError(f"violator must be one of cost, predict, got {self.violator!r}")
+        for name, least in (("epochs", 1), ("cutoff", 1), ("folds", 2), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        if self.floor is not None and self.floor < 1:
+            raise ConfigError(f"floor must be at least 1, got {self.floor}")
+        for name in ("aggressiveness", "rate"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"{name} must be above 0, got {getattr(self, name)}")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"dropout must be at least 0 and below 1, got {self.dropout}")
+        object.__setattr__(self, "layers", tuple(self.layers))
+
+    @classmethod
+    def published(cls) -> Cascade:
+        """Two stages, label pairs with every feature of the segmenter, features seen five times."""
+        return cls(stages=2, scheme="IOB2", edge_features=True, documents=False, cutoff=5, dropout=0.0)

@@ -1,0 +1,154 @@
+"""Labels, tags and states: what a chain's states mean, and spans to states and back.
+
+T tokens, K states, L tags. Tag 0 is O, outside. With `pairs` a state is a pair of tags, the one before and this one,
+so that features can speak for pairs; pairs with one tag share a column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import DataError
+from chaffinch.kernels.linear import States
+from chaffinch.text import Document, Span
+from chaffinch.text.span import find_overlap
+
+Scheme: TypeAlias = Literal["IOBES", "IOB2", "tokens"]
+Ints: TypeAlias = NDArray[np.int64]
+Piece: TypeAlias = tuple[int, int, int]  # first token, one past the last, number of the label
+
+SCHEMES: tuple[Scheme, ...] = ("IOBES", "IOB2", "tokens")
+_LETTERS = {"IOBES": "BIES", "IOB2": "BI", "tokens": "S"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """The labels of a tagger and how they are written on tokens.
+
+    >>> Labels(("DNA", "RNA"), "IOB2").tags
+    ('O', 'B-DNA', 'I-DNA', 'B-RNA', 'I-RNA')
+    """
+
+    names: tuple[str, ...]
+    scheme: Scheme = "IOBES"
+    pairs: bool = False
+    tags: tuple[str, ...] = field(init=False)  # L
+    tag_of: Ints = field(init=False, repr=False)  # (K,) the tag of each state
+    state_of: Ints = field(init=False, repr=False)  # (L, L) the state of a tag after another, or -1
+    states: States = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        letters = _LETTERS[self.scheme]
+        tags = ("O", *(f"{letter}-{name}" for name in self.names for letter in letters))
+        follows = np.array([[_follows(a, b, self.scheme) for b in tags] for a in (*tags, "O")])
+        ends = np.array([_follows(tag, "O", self.scheme) for tag in tags])
+        L = len(tags)
+        pairs = [(b, b) for b in range(L)]
+        if self.pairs:
+            pairs = [(a, b) for b in range(L) for a in range(L) if follows[a, b]]
+        tag_of = np.array([b for _, b in pairs], np.int64)
+        state_of = np.full((L, L), -1, np.int64)
+        for state, (a, b) in enumerate(pairs):
+            state_of[a if self.pairs else slice(None), b] = state
+        if not self.pairs:
+            state_of[~follows[:L]] = -1
+        moves = np.zeros((len(pairs) + 2, len(pairs)), np.bool_)
+        for state in range(len(pairs)):
+            for tag in np.flatnonzero(follows[tag_of[state]]):
+                moves[state, state_of[tag_of[state], tag]] = True
+        for tag in np.flatnonzero(follows[L]):
+            moves[-2, state_of[0, tag]] = True
+        moves[-1] = ends[tag_of]
+        shared = len(pairs) + tag_of if self.pairs else None
+        states = States.of(tag_of, moves, shared)
+        for name, value in (("tags", tags), ("tag_of", tag_of), ("state_of", state_of), ("states", states)):
+            object.__setattr__(self, name, value)
+
+    def encode(self, pieces: Sequence[Piece], length: int) -> Ints:
+        """(length,) the tag of every token."""
+        tags, size = np.zeros(length, np.int64), len(_LETTERS[self.scheme])
+        for first, end, label in pieces:
+            at = 1 + label * size
+            if self.scheme == "IOBES":
+                tags[first:end] = at + 1
+                tags[first], tags[end - 1] = at, at + 2
+                if end - first == 1:
+                    tags[first] = at + 3
+            else:
+                tags[first:end] = at + size - 1
+                tags[first] = at
+        return tags
+
+    def to_states(self, tags: Ints, first: NDArray[np.bool_]) -> Ints:
+        """The states of tags; `first` marks where a sentence begins."""
+        before = np.zeros_like(tags)
+        before[1:] = tags[:-1]
+        before[first] = 0
+        return np.asarray(self.state_of[before, tags])
+
+    def runs(self, states: NDArray[np.int32]) -> list[tuple[int, int, str]]:
+        """The labelled runs of a document's states, which must be a possible sequence in each sentence."""
+        tags, size = self.tag_of[states], len(_LETTERS[self.scheme])
+        letter = (tags - 1) % size
+        inside = tags > 0
+        begins = inside & ((letter == 0) | (letter == size - 1) if self.scheme == "IOBES" else letter == 0)
+        starts = np.flatnonzero(begins)
+        if self.scheme == "IOB2":
+            goes_on = np.append(inside & (letter == 1), False)
+            ends = np.flatnonzero(inside & ~goes_on[1:]) + 1
+        else:
+            ends = np.flatnonzero(inside & (letter >= 2)) + 1 if self.scheme == "IOBES" else starts + 1
+        names = [self.names[k] for k in ((tags[starts] - 1) // size).tolist()]
+        return list(zip(starts.tolist(), ends.tolist(), names, strict=True))
+
+
+def _follows(a: str, b: str, scheme: Scheme) -> bool:
+    """May tag b stand after tag a?"""
+    if b[0] in "OBS":
+        return scheme != "IOBES" or a[0] in "OES"
+    return a[0] in "BI" and a[2:] == b[2:]
+
+
+@dataclass(slots=True)
+class Fitted:
+    """How spans were made to fit tokens: how many were widened to token edges, cut at sentence ends, or dropped."""
+
+    widened: int = 0
+    cut: int = 0
+    dropped: int = 0
+
+
+def pieces_of(doc: Document, spans: Sequence[Span], index: dict[str, int], fitted: Fitted) -> list[Piece]:
+    """The spans as runs of tokens inside sentences; DataError if spans overlap.
+
+    A span that cuts a token is widened to it; one over a sentence's end is cut there; one that then meets another, or
+    covers no token, is dropped.
+    """
+    clash = find_overlap(spans)
+    if clash is not None:
+        a, b = clash
+        raise DataError(
+            f"spans [{a.start}, {a.end}) {a.label} and [{b.start}, {b.end}) {b.label} overlap, which a tagger cannot "
+            "learn; settle overlaps first (chaffinch.resolve), or train on one layer at a time"
+        )
+    tokens, pieces, last = doc.tokens, [], 0
+    edges = doc.sentence_tokens()
+    for span in spans:
+        first = int(np.searchsorted(tokens[:, 1], span.start, side="right"))
+        end = int(np.searchsorted(tokens[:, 0], span.end, side="left"))
+        if first >= end or first < last:
+            fitted.dropped += 1
+            continue
+        fitted.widened += int(tokens[first, 0] != span.start or tokens[end - 1, 1] != span.end)
+        inner = [cut for cut in edges[:, 1].tolist() if first < cut < end] if len(edges) > 1 else []
+        fitted.cut += bool(inner)
+        cuts = [first, *inner, end]
+        pieces += [(a, b, index[span.label]) for a, b in pairwise(cuts)]
+        last = end
+    return pieces

@@ -1,0 +1,189 @@
+"""The parts a cascade is learnt of: one chain with an eye on dev documents, and first readings by jack-knife.
+
+N tokens with pads between sentences, S sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.features.vocabulary import Vocabulary
+from chaffinch.features.window import Column, Observed
+from chaffinch.kernels import linear
+from chaffinch.kernels.linear import Learner, Places, Seen, Target, Weights
+from chaffinch.models.confidence import SENTENCES, Calibration, calibrate
+from chaffinch.models.labels import Labels
+from chaffinch.models.linear import Linear, Schedule, learner_for, rounded, train
+
+Each: TypeAlias = Callable[..., Iterable["Reading"]]  # map, or the map of a pool of threads
+Reading: TypeAlias = tuple[Places, NDArray[np.float32]]  # (N,) states, and how certain they are
+
+LEAST = 1e-3  # smaller weights are dropped at the end
+JACKKNIFE_EPOCHS = 5
+PATIENCE = 3  # epochs without a better score on the dev documents
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far learning is; `score` is the F1 on the dev documents, if there are any."""
+
+    part: str
+    epoch: int
+    epochs: int
+    loss: float
+    score: float | None = None
+
+
+class Scorer(Protocol):
+    """Says how good a part is on dev documents."""
+
+    def __call__(self, part: Linear) -> float: ...
+
+
+@dataclass(slots=True)
+class Watcher:
+    """Who listens, and whether an interrupt has come."""
+
+    tell: Callable[[Progress], None] | None = None
+    interrupted: bool = False
+    scores: dict[str, float] = field(default_factory=dict)  # the best F1 of each part on dev documents
+
+    def stopped(self) -> bool:
+        """An interrupt has come."""
+        return self.interrupted
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Lesson:
+    """What a part learns from."""
+
+    labels: Labels
+    vocabulary: Vocabulary
+    view: Seen
+    kinds: NDArray[np.uint8]  # (Q,) of the listed features
+    target: Target
+
+    @classmethod
+    def of(
+        cls, labels: Labels, vocabulary: Vocabulary, seen: Observed, columns: Sequence[Column], target: Target
+    ) -> Lesson:
+        """The lesson of those observations."""
+        known = vocabulary.find(seen.keys) >= 0
+        return cls(labels, vocabulary, vocabulary.view(seen, columns), seen.kinds[known], target)
+
+
+def learn(
+    name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher,
+    *, start: Weights | None = None, score: Scorer | None = None,
+) -> Linear:  # fmt: skip
+    """The part that this lesson teaches, rounded as it will be saved; the best by `score` if there is one.
+
+    An interrupt ends the lesson; what was learnt till then is kept.
+    """
+    learner = learner_for(lesson.vocabulary.height, lesson.labels, schedule)
+    learner.restart(start)
+    best: list[tuple[float, int, Weights]] = []
+
+    def watch(epoch: int, loss: float, learner: Learner) -> bool:
+        found = None
+        if score is not None:
+            weights = learner.averaged()
+            found = score(Linear(lesson.labels, lesson.vocabulary, weights))
+            if not best or found > best[0][0]:
+                best[:] = [(found, epoch, weights)]
+        if watcher.tell is not None:
+            watcher.tell(Progress(name, epoch + 1, schedule.epochs, loss, found))
+        return bool(best) and epoch - best[0][1] >= PATIENCE
+
+    try:
+        weights = train(lesson.view, lesson.kinds, lesson.target, learner, schedule, watch)
+    except KeyboardInterrupt:
+        watcher.interrupted = True
+        weights = learner.averaged()
+    if best:
+        watcher.scores[f"{name} F1 on dev"] = best[0][0]
+    return rounded(lesson.labels, lesson.vocabulary, best[0][2] if best else weights, least=LEAST)
+
+
+def jackknife(
+    name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, folds: NDArray[np.int64], each: Each = map
+) -> Reading:
+    """Readings of every fold (S,) by a chain that learnt from the other folds."""
+    total = int(folds.max()) + 1
+
+    def read(fold: int) -> Reading:
+        learner = learner_for(lesson.vocabulary.height, lesson.labels, schedule)
+        others, own = (lesson.view.choose(np.flatnonzero(chosen)) for chosen in (folds != fold, folds == fold))
+        weights = train(others, lesson.kinds, lesson.target, learner, _shorter(schedule))
+        return _decoded(own, weights, lesson.labels)
+
+    states, certain = np.zeros(len(lesson.view.types), np.int32), np.zeros(len(lesson.view.types), np.float32)
+    try:
+        for fold, (own, sure) in enumerate(each(read, range(total))):
+            states += own
+            certain += sure
+            if watcher.tell is not None:
+                watcher.tell(Progress(name, fold + 1, total, 0.0))
+    except KeyboardInterrupt:
+        watcher.interrupted = True
+    return states, certain
+
+
+def held_out(name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, folds: NDArray[np.int64]) -> Calibration:
+    """The calibration of a chain that learnt from all folds but the first, on the first."""
+    others, own = (lesson.view.choose(np.flatnonzero(chosen)) for chosen in (folds > 0, folds == 0))
+    if not len(others.begins) or not len(own.begins):
+        return Calibration()
+    own = own.choose(np.arange(min(len(own.begins), SENTENCES)))
+    learner = learner_for(lesson.vocabulary.height, lesson.labels, schedule)
+    try:
+        weights = train(others, lesson.kinds, lesson.target, learner, _shorter(schedule))
+    except KeyboardInterrupt:
+        watcher.interrupted = True
+        return Calibration()
+    places = np.concatenate([np.arange(a, b) for a, b in zip(own.begins, own.ends, strict=True)])
+    states = linear.decode(own, weights, lesson.labels.states)[places].astype(np.int64)
+    batch = linear.batch(own, weights, lesson.labels.states)
+    if watcher.tell is not None:
+        watcher.tell(Progress(name, 1, 1, 0.0))
+    return calibrate(batch, lesson.labels, lesson.target.gold[places].astype(np.int64), states)
+
+
+def decoded(part: Linear, seen: Observed, columns: Sequence[Column]) -> Reading:
+    """The best states of a part, and how certain each is."""
+    return _decoded(part.vocabulary.view(seen, columns), part.weights, part.labels)
+
+
+def _decoded(view: Seen, weights: Weights, labels: Labels) -> Reading:
+    """The best states, and by how much each one's own score exceeds the best state with another tag."""
+    states = linear.decode(view, weights, labels.states)
+    scores = linear.scores(view, weights, labels.states)[:, : labels.states.K]
+    chosen = scores[np.arange(len(states)), states]
+    scores[labels.tag_of == labels.tag_of[states][:, None]] = -np.inf
+    inside = np.zeros(len(states) + 1, np.int32)
+    np.add.at(inside, view.begins, 1)
+    np.add.at(inside, view.ends, -1)
+    return states, np.where(np.cumsum(inside[:-1]) > 0, chosen - scores.max(axis=1), np.float32(0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shorter:
+    """A schedule of fewer epochs."""
+
+    objective: linear.Objective
+    epochs: int
+    aggressiveness: float
+    rate: float
+    violator: str
+    dropout: float
+    seed: int
+
+
+def _shorter(schedule: Schedule) -> Schedule:
+    names = ("objective", "aggressiveness", "rate", "violator", "dropout", "seed")
+    return _Shorter(epochs=min(schedule.epochs, JACKKNIFE_EPOCHS), **{name: getattr(schedule, name) for name in names})

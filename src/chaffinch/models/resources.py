@@ -1,0 +1,73 @@
+"""What a tagger may know besides its training documents, and the columns of features made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.features import window
+from chaffinch.features.clusters import WordClusters
+from chaffinch.features.lexicon import Lexicon
+from chaffinch.features.window import Column, Observed
+from chaffinch.text import Document
+
+MOST_SIZES, MOST_LAYERS = 8, 64  # of clusters; of layers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resources:
+    """Word clusters from unlabelled text, lists of phrases, and the names of layers that serve as features."""
+
+    clusters: WordClusters | None = None
+    lexicon: Lexicon | None = None
+
+    def columns(self, seen: Observed, docs: Sequence[Document], layers: Sequence[str]) -> list[Column]:
+        """One column per size of clusters, one for the lexicon, one per layer."""
+        columns = []
+        if self.clusters is not None:
+            found = [self.clusters.marks(doc).astype(np.int64) for doc in docs]
+            for size in range(self.clusters.codes.shape[1]):
+                columns.append(window.marks(seen, window.MARKS + size, [own[:, size] for own in found]))
+        if self.lexicon is not None:
+            found = [self.lexicon.marks(doc).astype(np.int64) for doc in docs]
+            columns.append(window.marks(seen, window.MARKS + MOST_SIZES, found))
+        for number, layer in enumerate(layers, start=window.MARKS + MOST_SIZES + 1):
+            columns.append(window.marks(seen, number, [window.layer_marks(doc, layer) for doc in docs]))
+        return columns
+
+    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
+        """What a model file must hold of these."""
+        arrays: dict[str, NDArray[Any]] = {}
+        strings: dict[str, tuple[str, ...]] = {}
+        if self.clusters is not None:
+            arrays["clusters"], strings["clusters.words"] = self.clusters.codes, self.clusters.words
+        if self.lexicon is not None:
+            arrays["lexicon"] = np.array([self.lexicon.fold_case, *map(len, self.lexicon.phrases)], np.int64)
+            strings["lexicon.labels"] = self.lexicon.labels
+            strings["lexicon.phrases"] = tuple(phrase for own in self.lexicon.phrases for phrase in own)
+        return arrays, strings
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, tuple[str, ...]]) -> Resources:
+        """The resources of a model file."""
+        clusters = lexicon = None
+        if "clusters" in arrays:
+            clusters = WordClusters(strings["clusters.words"], arrays["clusters"])
+        if "lexicon" in arrays:
+            fold_case, *sizes = arrays["lexicon"].tolist()
+            phrases = iter(strings["lexicon.phrases"])
+            own = tuple(tuple(islice(phrases, size)) for size in sizes)
+            lexicon = Lexicon(strings["lexicon.labels"], own, bool(fold_case))
+        return cls(clusters, lexicon)
+
+
+def columns_of(
+    seen: Observed, docs: Sequence[Document], stops: NDArray[np.uint64], layers: Sequence[str], resources: Resources
+) -> list[Column]:
+    """N-grams, heads and headers; clusters, lexicon and layers where there are any."""
+    return window.contexts(seen, stops) + resources.columns(seen, docs, layers)

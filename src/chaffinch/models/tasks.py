@@ -1,0 +1,158 @@
+"""Training documents made ready: observations, what is known of each token, and folds that no patient crosses.
+
+N tokens with pads between sentences, K states, W columns, L tags, D documents, T tokens of one document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import DataError
+from chaffinch.features import window
+from chaffinch.features.window import Observed
+from chaffinch.kernels.linear import Places, Target
+from chaffinch.models.labels import Fitted, Labels, Piece, pieces_of
+from chaffinch.text import Document, Soft
+
+SURE = 1e-6  # a row of soft labels that is this near to one label is hard
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Task:
+    """Documents to learn from, those of one patient side by side."""
+
+    docs: tuple[Document, ...]
+    seen: Observed
+    names: tuple[str, ...]
+    pieces: tuple[list[Piece], ...]  # the spans of each document as runs of tokens
+    soft: tuple[Soft, ...] | None  # or soft labels instead
+    patients: NDArray[np.int64]  # (D,) the patient of each document, from 0
+    fitted: Fitted
+
+    @classmethod
+    def of(
+        cls, documents: Sequence[Document], *, layer: str | None, soft: str | None, names: Sequence[str] = ()
+    ) -> Task:
+        """The task of those documents' layer of spans, or of their soft labels of that name; `names` come first."""
+        if not documents:
+            raise DataError("there are no documents to learn from; check the input")
+        numbers: dict[str, int] = {}
+        for doc in documents:
+            numbers.setdefault(doc.patient, len(numbers))
+        docs = tuple(sorted(documents, key=lambda doc: numbers[doc.patient]))
+        rows = None if soft is None else tuple(_soft(doc, soft) for doc in docs)
+        spans = [() if rows else doc.layer(layer) for doc in docs]
+        found = {span.label for own in spans for span in own}
+        found |= {tag[2:] if tag[1:2] == "-" else tag for own in rows or () for tag in own.labels if tag != "O"}
+        names = (*names, *sorted(found - set(names)))
+        if not names:
+            what = f"soft layer {soft!r}" if soft else f"layer {layer or 'gold'!r}"
+            raise DataError(f"{what} holds no span in any of {len(docs)} documents; there is nothing to learn")
+        seen = window.observe(docs)
+        if len(seen.begins) == 0:
+            raise DataError(f"there is no sentence in any of {len(docs)} documents; there is nothing to learn from")
+        index, fitted, pieces = {name: number for number, name in enumerate(names)}, Fitted(), []
+        for number, (doc, own) in enumerate(zip(docs, spans, strict=True), start=1):
+            try:
+                pieces.append(pieces_of(doc, own, index, fitted))
+            except DataError as error:
+                raise DataError(f"document {number} of {len(docs)} by patient: {error}") from None
+        patients = np.array([numbers[doc.patient] for doc in docs], np.int64)
+        return cls(docs, seen, names, tuple(pieces), rows, patients, fitted)
+
+    def folds(self, count: int, seed: int) -> NDArray[np.int64] | None:
+        """(S,) the fold of each sentence, or None if there are too few patients for two folds."""
+        P = int(self.patients.max()) + 1
+        if P < 2:
+            return None
+        fold = np.random.default_rng(seed).permutation(P) % min(count, P)
+        return np.asarray(fold[self.patients[self.seen.owners[self.seen.begins]]])
+
+    def fold_of(self, folds: NDArray[np.int64], owners: Places) -> NDArray[np.int64]:
+        """The folds of some documents, given those of all sentences."""
+        of_document = np.zeros(len(self.docs), np.int64)
+        of_document[self.seen.owners[self.seen.begins]] = folds
+        return np.asarray(of_document[owners])
+
+    @property
+    def repeats(self) -> bool:
+        """Some document has several sentences, so that words can stand elsewhere in it."""
+        return len(self.seen.begins) > len(np.unique(self.seen.owners[self.seen.begins]))
+
+    def target(self, labels: Labels) -> Target:
+        """What is known of each token, in states."""
+        if self.soft is not None:
+            return _soft_target(self, self.soft, labels)
+        tags = [labels.encode(own, len(doc.tokens)) for own, doc in zip(self.pieces, self.docs, strict=True)]
+        return hard_target(self.seen, self.seen.spread(tags), labels)
+
+    def segments(self) -> Task:
+        """The same task with one label for all spans."""
+        pieces = tuple([(first, end, 0) for first, end, _ in own] for own in self.pieces)
+        return Task(self.docs, self.seen, ("segment",), pieces, None, self.patients, self.fitted)
+
+
+def runs_of(doc: Document, layer: str | None, *, whole: bool = False) -> list[tuple[int, int, str]]:
+    """The spans of a layer as labelled runs of tokens; with `whole` all are called segment."""
+    spans = doc.layer(layer)
+    names = sorted({span.label for span in spans})
+    pieces = pieces_of(doc, spans, {name: number for number, name in enumerate(names)}, Fitted())
+    return [(first, end, "segment" if whole else names[label]) for first, end, label in pieces]
+
+
+def hard_target(seen: Observed, tags: Places, labels: Labels) -> Target:
+    """The target of known tags (N,)."""
+    first = np.zeros(len(tags), np.bool_)
+    first[seen.begins] = True
+    first[seen.ends] = True
+    gold = labels.to_states(tags.astype(np.int64), first)
+    gold[seen.types == 0] = 0
+    empty = np.zeros((0, labels.states.W), np.float32)
+    return Target(gold.astype(np.int32), np.zeros(len(tags), np.int32), empty, np.zeros(0, np.bool_))
+
+
+def _soft(doc: Document, name: str) -> Soft:
+    if name not in doc.soft:
+        there = ", ".join(doc.soft) or "none"
+        raise DataError(f"a document has no soft layer {name!r} (found: {there}); all training documents need it")
+    return doc.soft[name]
+
+
+def _soft_target(task: Task, soft: Sequence[Soft], labels: Labels) -> Target:
+    """Targets of soft labels, given as tags of any scheme or as bare labels.
+
+    A row of zeros says nothing; a row whose sum is above 1 lists what is possible, and the model chooses; any other row
+    is a distribution.
+    """
+    K, W = labels.states.K, labels.states.W
+    seen = task.seen
+    rows = np.zeros((int(seen.sizes.sum()), len(labels.tags)), np.float32)
+    at = 0
+    for own in soft:
+        rows[at : at + len(own.values)] = own.values @ _spelling(own.labels, labels)
+        totals = own.values.sum(axis=1)
+        rows[at : at + len(own.values)][totals == 0] = 1.0
+        at += len(own.values)
+    total = np.concatenate([own.values.sum(axis=1) for own in soft])[seen.sources]
+    weights = np.zeros((len(seen.places) + 1, W), np.float32)
+    weights[1:, :K] = np.minimum(rows[seen.sources], 1.0)[:, labels.tag_of]
+    free = np.concatenate([[False], (total == 0) | (total > 1 + 1e-3)])
+    which = np.zeros(len(seen.types), np.int32)
+    which[seen.places] = np.arange(1, len(seen.places) + 1)
+    return Target(np.where(which > 0, -1, 0).astype(np.int32), which, weights, free)
+
+
+def _spelling(given: Sequence[str], labels: Labels) -> NDArray[np.float32]:
+    """(given, L) which of our tags a given tag or bare label may be written as."""
+    out = np.zeros((len(given), len(labels.tags)), np.float32)
+    finer = {"B": "BS", "I": "IE", "E": "E", "S": "S"} if labels.scheme == "IOBES" else {"B": "B", "I": "I"}
+    for g, tag in enumerate(given):
+        letter, name = (tag[0], tag[2:]) if tag[1:2] == "-" else ("", tag)
+        for k, own in enumerate(labels.tags):
+            same = own == tag == "O" or (own != "O" and own[2:] == name)
+            out[g, k] = float(same and (own == "O" or not letter or own[0] in finer.get(letter, letter)))
+    return out
