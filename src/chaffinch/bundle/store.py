@@ -128,6 +128,8 @@ def _write(path: Path, content: bytes) -> None:
     """Writes beside the place, makes sure it is on the disk, and renames: complete or not at all."""
     if not path.parent.is_dir():
         raise ConfigError(f"the folder {path.parent} of the model file does not exist; make it first")
+    if path.exists() and not path.is_file():
+        raise ConfigError(f"{path} is not an ordinary file, and a model would take its place; choose another")
     handle, beside = tempfile.mkstemp(prefix=".chaffinch-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as stream:

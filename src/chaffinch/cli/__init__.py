@@ -14,6 +14,8 @@ from chaffinch.cli.convert import convert_command
 from chaffinch.cli.doctor import doctor_command
 from chaffinch.cli.evaluate import compare_command, evaluate_command
 from chaffinch.cli.show import show_command
+from chaffinch.cli.tag import tag_command
+from chaffinch.cli.train import StoppedEarly, train_command
 from chaffinch.errors import ChaffinchError, outcome
 
 app = typer.Typer(
@@ -25,6 +27,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("convert", short_help="Read documents in one format, write them in another.")(convert_command)
+app.command("train", short_help="Learn a tagger from labelled documents.")(train_command)
+app.command("tag", short_help="Find spans in documents with a trained model.")(tag_command)
 app.command("evaluate", short_help="Score predictions against gold, with intervals and a report.")(evaluate_command)
 app.command("compare", short_help="Whether one system is better than another.")(compare_command)
 app.command("show", short_help="What a model file says about itself.")(show_command)
@@ -53,6 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail(f"{error.format_message().rstrip('.')}; see --help", 2)
     except (typer.Abort, KeyboardInterrupt):
         return _interrupted()
+    except StoppedEarly as stop:
+        return _fail(str(stop), outcome(KeyboardInterrupt()).exit_code)
     except ChaffinchError as error:
         return _fail(str(error), outcome(error).exit_code)
     except BrokenPipeError:

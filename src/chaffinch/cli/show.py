@@ -8,8 +8,10 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from chaffinch.bundle import load
+from chaffinch.bundle import Bundle, load
 from chaffinch.cli import frame
+
+_PARTS = {"reading0": "first reading", "reading1": "second reading"}
 
 
 def show_command(
@@ -36,10 +38,27 @@ def show_command(
         {"array": name, "type": "strings", "shape": str(len(words)), "bytes": sum(len(word.encode()) for word in words)}
         for name, words in sorted(bundle.strings.items())
     ]
-    facts = {key.replace("_", " "): _plain(value) for key, value in manifest.items()}
+    learnt = _learnt(bundle)
+    facts = {key.replace("_", " "): _plain(value) for key, value in {**manifest, **learnt}.items()}
     frame.emit(
-        {**manifest, "arrays": arrays}, as_json=json, tables=[frame.facts_table(facts), "", frame.table_of(arrays)]
+        {**manifest, **learnt, "arrays": arrays},
+        as_json=json,
+        tables=[frame.facts_table(facts), "", frame.table_of(arrays)],
     )
+
+
+def _learnt(bundle: Bundle) -> dict[str, Any]:
+    """Of a tagger: the features of each part, and how scores become probabilities."""
+    features = {
+        _PARTS.get(name.removesuffix(".keys"), name.removesuffix(".keys")): len(keys)
+        for name, keys in sorted(bundle.arrays.items())
+        if name.endswith(".keys")
+    }
+    facts: dict[str, Any] = {"features": features} if features else {}
+    if "calibration" in bundle.arrays:
+        names = ("scale", "slope", "intercept")
+        facts["calibration"] = dict(zip(names, bundle.arrays["calibration"].round(4).tolist(), strict=False))
+    return facts
 
 
 def _plain(value: object) -> object:

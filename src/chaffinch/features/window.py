@@ -77,7 +77,7 @@ def observe(docs: Sequence[Document]) -> Observed:
 
     >>> seen = observe([Document.make("An IL-2 gene. An end.")])
     >>> len(seen.begins), len(seen.types), len(seen.lists) - 1
-    (2, 10, 7)
+    (2, 10, 6)
     """
     from chaffinch.features import _keys, _words
 

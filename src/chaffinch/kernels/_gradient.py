@@ -95,13 +95,13 @@ def _spread(
     for j in range(-1, T + 1):
         v = seen.types[begin + j]
         for q in range(seen.lists[v], seen.lists[v + 1]):
-            t, row = j - seen.first[q], seen.rows[q]
+            t, row = j - int(seen.first[q]), int(seen.rows[q])
             for k in range(seen.width[q]):
                 if 0 <= t - k < T and large[t - k]:
                     add_row(weights, (row + k) * W, gradient, (t - k) * W, rate, W)
                     add_row(totals, (row + k) * W, gradient, (t - k) * W, rate * step, W)
         for c in range(seen.columns.shape[1]):
-            row, t = seen.columns[begin + j, c], j - seen.column_first[c]
+            row, t = int(seen.columns[begin + j, c]), j - int(seen.column_first[c])
             if row >= 0:
                 for k in range(seen.column_width[c]):
                     if 0 <= t - k < T and large[t - k]:

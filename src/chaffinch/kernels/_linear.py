@@ -49,7 +49,7 @@ def score(seen: Seen, s: int, weights: Weights, states: States, out: Singles) ->
     for j in range(-1, T + 1):
         v = seen.types[begin + j]
         for q in range(seen.lists[v], seen.lists[v + 1]):
-            t, row = j - seen.first[q], seen.rows[q]
+            t, row = j - int(seen.first[q]), int(seen.rows[q])
             for k in range(seen.width[q]):
                 if 0 <= t - k < T:
                     add_row(out, (t - k) * W, weights.rows, (row + k) * W, 1.0, W)
@@ -61,9 +61,9 @@ def _add_columns(seen: Seen, s: int, weights: Weights, states: States, out: Sing
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
     for j in range(-1, T + 1):
         for c in range(seen.columns.shape[1]):
-            row = seen.columns[begin + j, c]
+            row = int(seen.columns[begin + j, c])
             if row >= 0:
-                t = j - seen.column_first[c]
+                t = j - int(seen.column_first[c])
                 for k in range(seen.column_width[c]):
                     if 0 <= t - k < T:
                         add_row(out, (t - k) * W, weights.rows, (row + k) * W, 1.0, W)
@@ -205,19 +205,19 @@ def _gap_of_token(
     for j in range(max(n - REACH, seen.begins[s] - 1), min(n + REACH, seen.ends[s]) + 1):
         v = seen.types[j]
         for q in range(seen.lists[v], seen.lists[v + 1]):
-            k = j - n - seen.first[q]
+            k = j - n - int(seen.first[q])
             if 0 <= k < seen.width[q]:
                 if tau == 0.0:
-                    grown += _put_row(gap, seen.rows[q] + k, states, right, wrong)
+                    grown += _put_row(gap, int(seen.rows[q]) + k, states, right, wrong)
                 else:
-                    _take_row(gap, seen.rows[q] + k, states, right, wrong, weights, totals, tau, step)
+                    _take_row(gap, int(seen.rows[q]) + k, states, right, wrong, weights, totals, tau, step)
         for c in range(seen.columns.shape[1]):
-            k = j - n - seen.column_first[c]
+            k = j - n - int(seen.column_first[c])
             if 0 <= k < seen.column_width[c] and seen.columns[j, c] >= 0:
                 if tau == 0.0:
-                    grown += _put_row(gap, seen.columns[j, c] + k, states, right, wrong)
+                    grown += _put_row(gap, int(seen.columns[j, c]) + k, states, right, wrong)
                 else:
-                    _take_row(gap, seen.columns[j, c] + k, states, right, wrong, weights, totals, tau, step)
+                    _take_row(gap, int(seen.columns[j, c]) + k, states, right, wrong, weights, totals, tau, step)
     return grown
 
 
@@ -299,8 +299,8 @@ def _sum_types(seen: Seen, weights: Weights, W: int, blocks: Singles) -> None:
     for v in range(len(seen.lists) - 1):
         for q in range(seen.lists[v], seen.lists[v + 1]):
             for k in range(seen.width[q]):
-                at = (v * (2 * REACH + 1) + REACH + seen.first[q] + k) * W
-                add_row(blocks, at, weights.rows, (seen.rows[q] + k) * W, 1.0, W)
+                at = (v * (2 * REACH + 1) + REACH + int(seen.first[q]) + k) * W
+                add_row(blocks, at, weights.rows, (int(seen.rows[q]) + k) * W, 1.0, W)
 
 
 def summed(seen: Seen, weights: Weights, states: States) -> Singles:
@@ -315,7 +315,7 @@ def _score_summed(seen: Seen, s: int, blocks: Singles, weights: Weights, states:
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
     out[: T * W] = 0.0
     for j in range(-1, T + 1):
-        at = (seen.types[begin + j] * (2 * REACH + 1) + REACH) * W
+        at = (int(seen.types[begin + j]) * (2 * REACH + 1) + REACH) * W
         for t in range(max(j - REACH, 0), min(j + REACH, T - 1) + 1):
             add_row(out, t * W, blocks, at + (j - t) * W, 1.0, W)
     _add_columns(seen, s, weights, states, out)

@@ -59,7 +59,9 @@ def fit(
         raise ConfigError("two stages learn from spans, from the beginning; use stages=1 for soft labels or to go on")
     kept = start.resources if start is not None and resources is None else resources or Resources()
     folds = task.folds(config.folds, config.seed)
-    run = _Run(task, config, kept, start, each, watcher or Watcher(), tuple(dev), layer, folds)
+    watcher = watcher or Watcher()
+    watcher.scores |= task.fitted.told()
+    run = _Run(task, config, kept, start, each, watcher, tuple(dev), layer, folds)
     return run.two_stages() if config.stages == 2 else run.one_stage()
 
 

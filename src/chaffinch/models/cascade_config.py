@@ -25,8 +25,8 @@ class Cascade:
     edge_features: bool = False
     documents: bool = True
     layers: tuple[str, ...] = ()
-    epochs: int = 8
-    aggressiveness: float = 0.02
+    epochs: int = 10
+    aggressiveness: float = 0.015
     rate: float = 0.02
     violator: Literal["cost", "predict"] = "cost"
     dropout: float = 0.1

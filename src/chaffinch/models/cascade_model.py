@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import msgspec
@@ -19,6 +20,7 @@ from chaffinch.features import window
 from chaffinch.features.window import Column, Observed
 from chaffinch.kernels import best_paths, group
 from chaffinch.kernels.lattice import Floats
+from chaffinch.kernels.linear import Places
 from chaffinch.models import segments
 from chaffinch.models.cascade_config import Cascade
 from chaffinch.models.confidence import Calibration, span_chances
@@ -58,7 +60,7 @@ class Model:
         seen, columns = self.observe(docs)
         last = self.readings[-1]
         if self.classifier is None:
-            return [last.labels.runs(own) for own in seen.gather(last.decode(seen, columns, bias))]
+            return _by_document(seen, last.labels, last.decode(seen, columns, bias))
         found = segments.observe_reading(seen, last.labels, *decoded(last, seen, columns))
         return found.named(self.classifier, self.classifier.decode(found.seen, [], bias))
 
@@ -75,9 +77,7 @@ class Model:
         batch = last.batch(inner, own, bias, scale=self.calibration.scale)
         tags = last.labels.tag_of[packed]
         chances = self.calibration(span_chances(batch, last.labels, tags, [(a, b) for a, b, _ in runs]))
-        named = found.named(last, states) if self.classifier is not None else [
-            last.labels.runs(part) for part in seen.gather(states)
-        ]  # fmt: skip
+        named = _by_document(seen, last.labels, states) if self.classifier is None else found.named(last, states)
         cuts = np.cumsum([len(part) for part in named])[:-1]
         return list(zip(named, np.split(chances, cuts), strict=True))
 
@@ -153,6 +153,19 @@ class Model:
             classifier = Linear.of(Labels(names, "tokens"), _prefixed(found.arrays, "classifier."))
         floor = found.manifest.vocabulary_floor
         return cls(config, names, stops, readings, classifier, resources, calibration, floor)
+
+
+def _by_document(seen: Observed, labels: Labels, states: Places) -> list[list[Run]]:
+    """The labelled runs of every document, counted from its first token."""
+    flat = np.zeros(int(seen.sizes.sum()), np.int32)
+    flat[seen.sources] = states[seen.places]
+    starts, ends, label = labels.run_arrays(flat)
+    bounds = np.cumsum([0, *seen.sizes])
+    cuts = np.searchsorted(starts, bounds)
+    shift = np.repeat(bounds[:-1], np.diff(cuts))
+    names = [labels.names[number] for number in label.tolist()]
+    runs = list(zip((starts - shift).tolist(), (ends - shift).tolist(), names, strict=True))
+    return [runs[first:end] for first, end in pairwise(cuts.tolist())]
 
 
 def _prefixed(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:

@@ -94,18 +94,25 @@ class Labels:
 
     def runs(self, states: NDArray[np.int32]) -> list[tuple[int, int, str]]:
         """The labelled runs of a document's states, which must be a possible sequence in each sentence."""
-        tags, size = self.tag_of[states], len(_LETTERS[self.scheme])
-        letter = (tags - 1) % size
-        inside = tags > 0
-        begins = inside & ((letter == 0) | (letter == size - 1) if self.scheme == "IOBES" else letter == 0)
-        starts = np.flatnonzero(begins)
-        if self.scheme == "IOB2":
-            goes_on = np.append(inside & (letter == 1), False)
-            ends = np.flatnonzero(inside & ~goes_on[1:]) + 1
-        else:
-            ends = np.flatnonzero(inside & (letter >= 2)) + 1 if self.scheme == "IOBES" else starts + 1
-        names = [self.names[k] for k in ((tags[starts] - 1) // size).tolist()]
+        starts, ends, label = self.run_arrays(states)
+        names = [self.names[number] for number in label.tolist()]
         return list(zip(starts.tolist(), ends.tolist(), names, strict=True))
+
+    def run_arrays(self, states: NDArray[np.int32]) -> tuple[Ints, Ints, Ints]:
+        """First tokens, ends and labels' numbers of all runs."""
+        tags, size = self.tag_of[states], len(_LETTERS[self.scheme])
+        where = np.flatnonzero(tags)
+        letter = (tags[where] - 1) % size
+        if self.scheme == "IOBES":  # B, I, E, S
+            starts, ends = where[(letter == 0) | (letter == 3)], where[letter >= 2] + 1
+        elif self.scheme == "IOB2":  # B, I
+            starts = where[letter == 0]
+            goes_on = np.zeros(len(tags) + 1, np.bool_)
+            goes_on[where[letter == 1]] = True
+            ends = where[~goes_on[where + 1]] + 1
+        else:
+            starts, ends = where, where + 1
+        return starts, ends, (tags[starts] - 1) // size
 
 
 def _follows(a: str, b: str, scheme: Scheme) -> bool:
@@ -117,11 +124,25 @@ def _follows(a: str, b: str, scheme: Scheme) -> bool:
 
 @dataclass(slots=True)
 class Fitted:
-    """How spans were made to fit tokens: how many were widened to token edges, cut at sentence ends, or dropped."""
+    """How spans were made to fit tokens: widened to token edges, cut at sentence ends, or dropped; how many of each.
+
+    `too_long` counts sentences that are not learnt from.
+    """
 
     widened: int = 0
     cut: int = 0
     dropped: int = 0
+    too_long: int = 0
+
+    def told(self) -> dict[str, float]:
+        """What happened at all, in words."""
+        names = {
+            "spans widened to whole tokens": self.widened,
+            "spans cut at sentence ends": self.cut,
+            "spans dropped": self.dropped,
+            "sentences too long to learn from": self.too_long,
+        }
+        return {name: float(number) for name, number in names.items() if number}
 
 
 def pieces_of(doc: Document, spans: Sequence[Span], index: dict[str, int], fitted: Fitted) -> list[Piece]:

@@ -23,6 +23,7 @@ from chaffinch.models.labels import Labels
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 WORD_KINDS = (1, 2)  # features that name the word: what drop-out hides
+BLOCK = 20_000  # weight rows rounded at once
 NGRAM_COLUMNS = 2  # the first columns are bigrams and trigrams, hidden with any of their words
 
 
@@ -185,8 +186,10 @@ def rounded(labels: Labels, vocabulary: Vocabulary, weights: Weights, *, least: 
     """The model as it will be saved: weights below `least` gone, float16, features without weights dropped."""
     W = labels.states.W
     table = weights.rows.reshape(-1, W)
-    table[np.abs(table) < least] = 0.0
-    table[:] = table.astype(np.float16)
+    for first in range(0, len(table), BLOCK):  # little by little, to need no second table
+        rows = table[first : first + BLOCK]
+        rows[np.abs(rows) < least] = 0.0
+        rows[:] = rows.astype(np.float16)
     used = np.add.reduceat(table.any(axis=1), vocabulary.rows[:-1]) > 0 if len(vocabulary) else np.zeros(0, bool)
     kept = np.repeat(used, COUNT[vocabulary.kinds])
     smaller = Vocabulary(vocabulary.keys[used], vocabulary.kinds[used])

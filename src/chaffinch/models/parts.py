@@ -51,7 +51,7 @@ class Watcher:
 
     tell: Callable[[Progress], None] | None = None
     interrupted: bool = False
-    scores: dict[str, float] = field(default_factory=dict)  # the best F1 of each part on dev documents
+    scores: dict[str, float] = field(default_factory=dict)  # the best F1 on dev documents; spans that did not fit
 
     def stopped(self) -> bool:
         """An interrupt has come."""
@@ -105,6 +105,7 @@ def learn(
     except KeyboardInterrupt:
         watcher.interrupted = True
         weights = learner.averaged()
+    del learner  # its working space
     if best:
         watcher.scores[f"{name} F1 on dev"] = best[0][0]
     return rounded(lesson.labels, lesson.vocabulary, best[0][2] if best else weights, least=LEAST)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch import bundle
-from chaffinch.bundle import Manifest
+from chaffinch.bundle import Bundle, Manifest
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.models import cascade
 from chaffinch.models.cascade import Bias, Cascade
@@ -25,9 +25,30 @@ BATCH_TOKENS = 60_000  # documents are read together up to this many tokens
 AHEAD = 2  # batches a worker may be ahead of the reader
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Step:
+    """A model and the name of the layer it adds."""
+
+    layer: str
+    model: cascade.Model
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a manifest says of it."""
+        return {"layer": self.layer, "labels": self.model.names, "config": asdict(self.model.config)}
+
+    def __call__(self, docs: Sequence[Document]) -> list[Document]:
+        """The documents with the layer; one that a document has already stays as it is."""
+        lacking = [doc for doc in docs if self.layer not in doc.layers]
+        found = iter(self.model.read(lacking) if lacking else ())
+        return [
+            doc if self.layer in doc.layers else doc.with_layer(self.layer, _to_spans(doc, next(found))) for doc in docs
+        ]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Tagger:
-    """A trained model that adds a layer of spans to documents.
+    """A trained model that adds a layer of spans to documents; what it needs besides, it brings along.
 
     >>> notes = [Document.make(f"Dr. {name} came.", id=name) for name in ("Penn", "Lowe", "Hart")]
     >>> notes = [note.with_layer("gold", [Span(4, 8, "DOCTOR")]) for note in notes]
@@ -38,26 +59,33 @@ class Tagger:
 
     model: cascade.Model
     manifest: Manifest
+    before: tuple[Step, ...] = ()  # models whose layers the last one sees
+    layer: str = KIND
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels it knows."""
         return self.model.names
 
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All its models, the last one included."""
+        return (*self.before, Step(self.layer, self.model))
+
     def __call__(self, doc: Document) -> Document:
-        """The document with one more layer, "cascade"."""
+        """The document with one more layer, called "cascade" unless the model says otherwise."""
         return next(iter(self.annotate([doc])))
 
     def annotate(
         self,
         documents: Iterable[Document],
         *,
-        layer: str = KIND,
+        layer: str | None = None,
         confidence: bool = False,
         bias: Bias = None,
         workers: int = 1,
     ) -> Corpus:
-        """The documents with one more layer, read anew on each walk.
+        """The documents with one more layer, read anew on each walk; `layer` gives it another name.
 
         With `confidence`, `Span.score` is the calibrated probability that the span is right. `bias` adds to the score
         of a label at each of its tokens: {"O": -1} finds more, {"O": 1} less. Any number of `workers`, which are
@@ -66,8 +94,9 @@ class Tagger:
         self._check_bias(bias)
 
         def step(docs: Sequence[Document]) -> list[Document]:
+            docs = self._prepared(docs)
             found = self._spans(docs, confidence, bias)
-            return [doc.with_layer(layer, spans) for doc, spans in zip(docs, found, strict=True)]
+            return [doc.with_layer(layer or self.layer, spans) for doc, spans in zip(docs, found, strict=True)]
 
         def walk() -> Iterator[Document]:
             with _pool(workers) as each:
@@ -76,28 +105,30 @@ class Tagger:
 
         return Corpus(walk)
 
-    def posteriors(self, documents: Iterable[Document], *, name: str = KIND) -> Corpus:
+    def posteriors(self, documents: Iterable[Document], *, name: str | None = None) -> Corpus:
         """The documents with one more soft layer: at every token the probability of each label, and of "O"."""
 
         def step(docs: Sequence[Document]) -> list[Document]:
-            found = self.model.posteriors(docs)
-            labels = ("O", *self.labels)
-            return [doc.with_soft(name, Soft(labels, own)) for doc, own in zip(docs, found, strict=True)]
+            docs = self._prepared(docs)
+            found, labels = self.model.posteriors(docs), ("O", *self.labels)
+            return [doc.with_soft(name or self.layer, Soft(labels, own)) for doc, own in zip(docs, found, strict=True)]
 
         return Corpus(lambda: (doc for docs in map(step, _batches(documents)) for doc in docs))
 
-    def alternatives(self, doc: Document, n: int, *, layer: str = KIND) -> list[Document]:
+    def alternatives(self, doc: Document, n: int, *, layer: str | None = None) -> list[Document]:
         """The document with each of the n best readings of its sentences, the best first.
 
         Reading k takes the k-th best labelling of every sentence that has so many, else its last.
         """
         if n < 1:
             raise ConfigError(f"n must be at least 1, got {n}")
-        return [doc.with_layer(layer, _to_spans(doc, runs)) for runs in self.model.alternatives(doc, n)]
+        doc = self._prepared([doc])[0]
+        found = self.model.alternatives(doc, n)
+        return [doc.with_layer(layer or self.layer, _to_spans(doc, runs)) for runs in found]
 
     def explain(self, doc: Document, span: Span) -> Explanation:
         """Why the tagger reads a span as it does: features for and against, and the runner-up. See `Explanation`."""
-        return explain(self.model, doc, span)
+        return explain(self.model, self._prepared([doc])[0], span)
 
     def partial_fit(self, documents: Iterable[Document], config: Cascade | None = None, **options: Any) -> Tagger:
         """A tagger that has gone on learning from more documents; new labels may appear. Options as for `train`."""
@@ -106,7 +137,19 @@ class Tagger:
     def save(self, path: str | Path) -> Tagger:
         """Writes one file, complete or not at all; returns the tagger with the file's checksum in its manifest."""
         arrays, strings = self.model.arrays()
-        return replace(self, manifest=bundle.save(path, self.manifest, arrays, strings))
+        for number, step in enumerate(self.before):
+            more, words = step.model.arrays()
+            arrays |= {f"before{number}.{name}": array for name, array in more.items()}
+            strings |= {f"before{number}.{name}": own for name, own in words.items()}
+        try:
+            return replace(self, manifest=bundle.save(path, self.manifest, arrays, strings))
+        except OSError as error:
+            raise ModelError(f"cannot be written ({error.strerror}); an older file is as it was", path=path) from None
+
+    def _prepared(self, docs: Sequence[Document]) -> Sequence[Document]:
+        for step in self.before:
+            docs = step(docs)
+        return docs
 
     def _spans(self, docs: Sequence[Document], confidence: bool, bias: Bias) -> Iterator[list[Span]]:
         if confidence:
@@ -130,33 +173,40 @@ def train(
     layer: str | None = None,
     soft: str | None = None,
     resources: Resources | None = None,
+    before: Tagger | None = None,
     start: Tagger | None = None,
     workers: int = 1,
     progress: Callable[[Progress], None] | None = None,
+    name: str = KIND,
     corpus: str = "",
     notes: str = "",
 ) -> Tagger:
     """A tagger trained on documents whose `layer` holds the right spans (default: gold, or the only one).
 
     `soft` names soft labels to learn from instead: rows of zeros say nothing, rows with several ones leave the choice
-    to the model, other rows are distributions. `dev` documents decide when to stop. `start` is a tagger to go on from.
+    to the model, other rows are distributions. `dev` documents decide when to stop. `before` is a tagger whose layers
+    serve as features; it becomes part of the new one. `start` is a tagger to go on from.
     An interrupt keeps what was learnt so far. Any number of `workers` gives the same bytes.
     """
     config = config or (start.model.config if start is not None else Cascade())
-    docs, watcher = list(documents), Watcher(progress)
+    steps = before.steps if before is not None else start.before if start is not None else ()
+    config = replace(config, layers=config.layers or tuple(step.layer for step in steps))
+    docs, held, watcher = list(documents), list(dev), Watcher(progress)
+    for step in steps:
+        docs, held = step(docs), step(held)
     with _pool(workers) as each:
         model = cascade.fit(
-            docs, config, layer=layer, soft=soft, dev=list(dev), resources=resources,
+            docs, config, layer=layer, soft=soft, dev=held, resources=resources,
             start=None if start is None else start.model, each=each, watcher=watcher,
         )  # fmt: skip
-    told = {"interrupted": 1.0} if watcher.interrupted else {}
-    before = start.manifest if start is not None else Manifest(KIND)
+    metrics = {**watcher.scores, **({"interrupted": 1.0} if watcher.interrupted else {})}
+    earlier = start.manifest if start is not None else Manifest(KIND, vocabulary_floor=model.floor)
     manifest = Manifest(
-        KIND, asdict(config), model.names, config.seed, corpus or before.corpus,
-        before.documents + len(docs), before.patients + len({doc.patient for doc in docs}),
-        min(model.floor, before.vocabulary_floor or model.floor), {**watcher.scores, **told}, notes or before.notes,
+        KIND, {**asdict(config), "layer": name, "before": [step.told for step in steps]}, model.names, config.seed,
+        corpus or earlier.corpus, earlier.documents + len(docs), earlier.patients + len({doc.patient for doc in docs}),
+        min(model.floor, earlier.vocabulary_floor), metrics, notes or earlier.notes,
     )  # fmt: skip
-    return Tagger(model, manifest)
+    return Tagger(model, manifest, steps, name)
 
 
 def load(path: str | Path) -> Tagger:
@@ -165,17 +215,30 @@ def load(path: str | Path) -> Tagger:
     if found.manifest.kind != KIND:
         raise ModelError(f"is a model of kind {found.manifest.kind!r}, not a tagger ({KIND})", path=bundle.find(path))
     try:
-        return Tagger(cascade.Model.of(found), found.manifest)
+        steps = tuple(
+            Step(told["layer"], cascade.Model.of(_inner(found, f"before{number}.", told)))
+            for number, told in enumerate(found.manifest.config.get("before", ()))
+        )
+        return Tagger(cascade.Model.of(found), found.manifest, steps, found.manifest.config.get("layer", KIND))
     except ModelError as error:
         raise ModelError(error.message, path=bundle.find(path)) from None
 
 
+def _inner(found: Bundle, prefix: str, told: Mapping[str, Any]) -> Bundle:
+    """The part of a model file that holds an earlier step."""
+    manifest = replace(found.manifest, config=told["config"], labels=tuple(told["labels"]))
+    arrays = {name.removeprefix(prefix): array for name, array in found.arrays.items() if name.startswith(prefix)}
+    strings = {name.removeprefix(prefix): own for name, own in found.strings.items() if name.startswith(prefix)}
+    return Bundle(manifest, arrays, strings)
+
+
 def _to_spans(doc: Document, runs: Sequence[cascade.Run], chances: Iterable[float] | None = None) -> list[Span]:
-    starts, ends = doc.tokens[:, 0], doc.tokens[:, 1]
-    scores = [1.0] * len(runs) if chances is None else list(chances)
+    starts = doc.tokens[[first for first, _, _ in runs], 0].tolist()
+    ends = doc.tokens[[end - 1 for _, end, _ in runs], 1].tolist()
+    scores = [1.0] * len(runs) if chances is None else [float(chance) for chance in chances]
     return [
-        Span(int(starts[first]), int(ends[end - 1]), label, float(score), KIND)
-        for (first, end, label), score in zip(runs, scores, strict=True)
+        Span(start, end, label, score, KIND)
+        for start, end, (_, _, label), score in zip(starts, ends, runs, scores, strict=True)
     ]
 
 
@@ -201,7 +264,8 @@ def _pool(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
     if workers == 1:
         yield map
         return
-    with ThreadPoolExecutor(workers) as pool:
+    pool = ThreadPoolExecutor(workers)
+    try:
 
         def each(step: Callable[..., Any], items: Iterable[Any]) -> Iterator[Any]:
             source = iter(items)
@@ -212,3 +276,5 @@ def _pool(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
                 yield done
 
         yield each
+    finally:
+        pool.shutdown(cancel_futures=True)

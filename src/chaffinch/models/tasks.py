@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import DataError
 from chaffinch.features import window
 from chaffinch.features.window import Observed
-from chaffinch.kernels.linear import Places, Target
+from chaffinch.kernels.linear import LONGEST, Places, Target
 from chaffinch.models.labels import Fitted, Labels, Piece, pieces_of
 from chaffinch.text import Document, Soft
 
@@ -49,6 +49,8 @@ class Task:
         found = {span.label for own in spans for span in own}
         found |= {tag[2:] if tag[1:2] == "-" else tag for own in rows or () for tag in own.labels if tag != "O"}
         names = (*names, *sorted(found - set(names)))
+        if "O" in names:
+            raise DataError("a label is called O, which means outside of all spans; rename it")
         if not names:
             what = f"soft layer {soft!r}" if soft else f"layer {layer or 'gold'!r}"
             raise DataError(f"{what} holds no span in any of {len(docs)} documents; there is nothing to learn")
@@ -56,11 +58,13 @@ class Task:
         if len(seen.begins) == 0:
             raise DataError(f"there is no sentence in any of {len(docs)} documents; there is nothing to learn from")
         index, fitted, pieces = {name: number for number, name in enumerate(names)}, Fitted(), []
-        for number, (doc, own) in enumerate(zip(docs, spans, strict=True), start=1):
+        for doc, own in zip(docs, spans, strict=True):
             try:
                 pieces.append(pieces_of(doc, own, index, fitted))
             except DataError as error:
-                raise DataError(f"document {number} of {len(docs)} by patient: {error}") from None
+                number = next(number for number, other in enumerate(documents, start=1) if other is doc)
+                raise DataError(f"document {number} of {len(docs)}: {error}") from None
+        fitted.too_long = int(np.count_nonzero(seen.ends - seen.begins > LONGEST))
         patients = np.array([numbers[doc.patient] for doc in docs], np.int64)
         return cls(docs, seen, names, tuple(pieces), rows, patients, fitted)
 

@@ -112,7 +112,11 @@ class Document:
 
     def with_layer(self, name: str, spans: Iterable[Span]) -> Document:
         """A copy with one more (or a replaced) layer."""
-        return replace(self, layers={**self.layers, name: _sorted_spans(name, spans, len(self.text))})
+        layers = {**self.layers, name: _sorted_spans(name, spans, len(self.text))}
+        return Document(
+            self.id, self.text, self.group, self.meta, self.tokens, self.sentences, layers, self.soft, self.relations,
+            self.given,
+        )  # fmt: skip
 
     def with_soft(self, name: str, soft: Soft) -> Document:
         """A copy with one more (or a replaced) soft layer."""

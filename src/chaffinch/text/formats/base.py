@@ -255,6 +255,8 @@ def replacing(target: Path) -> Iterator[Path]:
     """
     if target.is_dir() and any(target.iterdir()):
         raise DataError("is a folder that is not empty; choose a new one, so that nothing is mixed", path=target)
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        raise DataError("is not an ordinary file, and the output would take its place; choose another", path=target)
     if not target.parent.is_dir():
         raise DataError("the folder of the output does not exist; make it first", path=target.parent)
     holder = Path(tempfile.mkdtemp(prefix=".chaffinch-", dir=target.parent))

@@ -1,0 +1,151 @@
+"""`chaffinch tag`: documents in, the same documents with the spans a model finds out."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from chaffinch.cli import frame
+from chaffinch.errors import ChaffinchError, ConfigError
+from chaffinch.models.tagger import load
+from chaffinch.text import Corpus, Document
+from chaffinch.text.formats import Format, Losses, Reading, by_name, output_format, read, write
+
+SEVERAL_LAYERS = ("jsonl", "parquet", "labelstudio")
+KEEP_SOURCES = ("jsonl", "parquet")  # formats that can say which system found a span
+
+
+def tag_command(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file, or the name of a packaged model.")],
+    source: Annotated[Path, typer.Argument(metavar="IN", help="A file, a folder, or a .gz, .zip or .tar.gz of them.")],
+    output: frame.Out,
+    layer: Annotated[
+        str | None, typer.Option(help="Name of the new layer; default: the model's, mostly cascade.")
+    ] = None,
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="Give each span the chance that it is right.")
+    ] = False,
+    bias: Annotated[
+        list[str], typer.Option(metavar="LABEL=NUMBER", help="Added to a label's score: O=-1 finds more, O=1 less.")
+    ] = [],  # noqa: B006  (typer copies it)
+    posteriors: Annotated[bool, typer.Option("--posteriors", help="Add each token's chances of every label.")] = False,
+    from_: frame.From = None,
+    to: Annotated[str | None, typer.Option("--to", help="Format of OUT; else by its suffix, else that of IN.")] = None,
+    group: Annotated[str | None, typer.Option(help="Regular expression on the id; its group is the patient.")] = None,
+    groups: Annotated[Path | None, typer.Option(help="File of two columns: id and patient.")] = None,
+    lines: Annotated[bool, typer.Option("--lines", help="Take every line as a sentence.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail, and write nothing, if anything is lost.")] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Threads; any number gives the same output.")] = 1,
+    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
+    json: frame.Json = False,
+    quiet: frame.Quiet = False,
+    config: frame.Config = None,
+) -> None:
+    """chaffinch tag notes.cfm notes/ -o tagged.jsonl
+
+    Finds spans with a trained model. JSONL, Parquet and Label Studio keep the labels of the input beside the new
+    ones; every other format holds one layer, and there the new labels stand in place of those of the input. Plain
+    text becomes brat (.txt and .ann) unless OUT or --to says otherwise. The output appears complete, or not at all.
+    """
+    leaning = _bias(bias)
+    tagger = load(model)
+    layer = layer or tagger.layer
+    how = Reading(split="lines" if lines else "prose", max_chars=max_chars)
+    corpus = read(source, format=from_, how=how, group=group, groups=frame.read_groups(groups))
+    if output.resolve() in (source.resolve(), Path(model).resolve()):
+        raise ConfigError("the output is an input; name another place with -o")
+    if output.exists() and not (output.is_file() or output.is_dir()):
+        raise ConfigError(f"{output} is neither a file nor a folder; name another place with -o")
+    form = _output_format(output, to, source, by_name(corpus.format))
+    given = Corpus(lambda: _fresh(frame.progress(corpus, "documents", quiet=quiet), layer, how.losses))
+    tagged = tagger.annotate(given, layer=layer, confidence=confidence, bias=leaning, workers=workers)
+    tally = _Tally(layer)
+    documents = tally.count(tagger.posteriors(tagged, name=layer) if posteriors else tagged)
+    try:
+        fitting = (_fit(doc, form.name, layer, how.losses) for doc in documents)
+        losses = write(fitting, output, format=form.name, strict=strict, losses=how.losses)
+    except OSError as error:
+        raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
+    result = {"from": corpus.format, "to": form.name, **tally.facts(), "lost": dict(losses.counts)}
+    frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
+
+
+def _bias(given: Iterable[str]) -> dict[str, float]:
+    """The number to add for each label."""
+    bias = {}
+    for item in given:
+        label, _, number = item.rpartition("=")
+        try:
+            bias[label] = float(number)
+        except ValueError:
+            label = ""
+        if not label or not math.isfinite(bias[label]):
+            raise ConfigError(f"--bias {item!r} is not LABEL=NUMBER, such as O=-1 (finds more)")
+    return bias
+
+
+def _output_format(output: Path, to: str | None, source: Path, own: Format) -> Format:
+    """The format named, or that of the input if the name of the output allows it, or the one its suffix tells."""
+    if to == "txt":
+        raise ConfigError("txt cannot hold spans; choose another format, such as --to brat or --to jsonl")
+    if to:
+        return by_name(to)
+    if own.name == "txt":
+        own = by_name("brat")
+    usual = ("",) if own.folder else ("", source.suffix, *own.suffixes)
+    return own if output.suffix in usual else output_format(output)
+
+
+def _fresh(documents: Iterable[Document], layer: str, losses: Losses) -> Iterator[Document]:
+    """The documents; notes where a layer already has the name of the new one."""
+    for doc in documents:
+        losses.add("layers with the name of the new one", layer in doc.layers)
+        yield doc
+
+
+def _fit(doc: Document, form: str, layer: str, losses: Losses) -> Document:
+    """The document as the format can hold it: where there is one layer, the new one is it."""
+    if form in KEEP_SOURCES:
+        return doc
+    spans = tuple(replace(span, source="") for span in doc.layers[layer])
+    if form in SEVERAL_LAYERS:
+        return replace(doc, layers={**doc.layers, layer: spans})
+    votes = {name: own for name, own in doc.layers.items() if form == "weak" and name.startswith("source:")}
+    losses.add("layers other than the new one", len(doc.layers.keys() - votes.keys() - {layer}))
+    return replace(doc, layers={**votes, "gold": spans})
+
+
+class _Tally:
+    """Counts documents and the spans found on their way through."""
+
+    def __init__(self, layer: str) -> None:
+        self.layer, self.labels = layer, Counter[str]()
+        self.documents = self.characters = self.tokens = 0
+
+    def count(self, documents: Iterable[Document]) -> Iterator[Document]:
+        for doc in documents:
+            self.documents += 1
+            self.characters += len(doc.text)
+            self.tokens += len(doc.tokens)
+            self.labels.update(span.label for span in doc.layers[self.layer])
+            yield doc
+
+    def facts(self) -> dict[str, Any]:
+        counts = {"documents": self.documents, "characters": self.characters, "tokens": self.tokens}
+        return {**counts, "spans": self.labels.total(), "labels": dict(sorted(self.labels.items()))}
+
+
+def _tables(result: dict[str, Any]) -> Iterator[Any]:
+    yield frame.facts_table({key: value for key, value in result.items() if key not in ("labels", "lost")})
+    if result["labels"]:
+        yield ""
+        yield frame.table_of([{"label": label, "spans": number} for label, number in result["labels"].items()])
+    if result["lost"]:
+        yield ""
+        yield frame.table_of([{"not kept": what, "times": number} for what, number in sorted(result["lost"].items())])

@@ -1,0 +1,128 @@
+"""The probability of a span against labellings listed one by one; calibration against data from a known chain."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chaffinch.kernels import Batch, sample, viterbi
+from chaffinch.models.confidence import CHUNK, Calibration, calibrate, span_chances
+from chaffinch.models.labels import Labels, Scheme
+from tests.kernels import oracle
+
+Run = tuple[int, int, str]
+
+
+def chain(labels: Labels, rng: np.random.Generator, lengths: list[int], spread: float = 1.5) -> Batch:
+    """Random scores under the labels' moves; with pairs the moves weigh nothing, so that tags are a chain."""
+    K = labels.states.K
+    moves = labels.states.moves.reshape(K + 2, -1)[:, :K].astype(np.float64)
+    if not labels.pairs:
+        moves = moves + rng.normal(0, spread, moves.shape)
+    emit = rng.normal(0, spread, (sum(lengths), K))
+    return Batch(moves[K], moves[:K], emit, moves[K + 1], np.cumsum([0, *lengths]))
+
+
+def listed(batch: Batch, labels: Labels) -> list[dict[Run, float]]:
+    """For each sentence the probability of every span, counted over all labellings."""
+    found: list[dict[Run, float]] = []
+    for s in range(len(batch)):
+        listing = oracle.listing(batch[s])
+        chances: dict[Run, float] = {}
+        for score, path in listing.paths:
+            for run in labels.runs(np.array(path, np.int32)):
+                chances[run] = chances.get(run, 0.0) + math.exp(score - listing.log_z)
+        found.append(chances)
+    return found
+
+
+def compare(labels: Labels, batch: Batch) -> None:
+    """The chances of all spans of some labelling, by the module and by the list."""
+    states = np.concatenate([viterbi(batch[s]).states for s in range(len(batch))])
+    wanted = listed(batch, labels)
+    for s in range(len(batch)):  # every span that can be, one at a time
+        begin = int(batch.bounds[s])
+        for (first, end, name), chance in wanted[s].items():
+            piece = (begin + first, begin + end, labels.names.index(name))
+            tags = labels.encode([piece], len(batch.emit))
+            got = span_chances(batch, labels, tags, [(begin + first, begin + end)])
+            assert got[0] == pytest.approx(chance, abs=1e-9)
+    runs = labels.runs(states.astype(np.int32))
+    found = span_chances(batch, labels, labels.tag_of[states], [(first, end) for first, end, _ in runs])
+    sentence = [int(np.searchsorted(batch.bounds, first, side="right")) - 1 for first, _, _ in runs]
+    for (first, end, name), s, chance in zip(runs, sentence, found, strict=True):
+        begin = int(batch.bounds[s])
+        assert chance == pytest.approx(wanted[s][first - begin, end - begin, name], abs=1e-9)
+
+
+@given(st.sampled_from(["IOBES", "IOB2", "tokens"]), st.booleans(), st.integers(0, 2**32 - 1))
+@settings(max_examples=30)
+def test_the_chance_of_a_span_is_that_of_all_labellings_with_it(scheme: Scheme, two: bool, seed: int) -> None:
+    labels = Labels(("A", "B")[: 1 + two], scheme)
+    compare(labels, chain(labels, np.random.default_rng(seed), [4, 1, 3] if scheme != "IOBES" or not two else [3, 2]))
+
+
+@pytest.mark.parametrize("scheme", ["IOB2", "IOBES", "tokens"])
+def test_the_chance_of_a_span_is_exact_with_label_pairs(scheme: Scheme) -> None:
+    labels = Labels(("A",), scheme, pairs=True)
+    for seed in range(3):
+        compare(labels, chain(labels, np.random.default_rng(seed), [4, 2]))
+
+
+@pytest.mark.xfail(strict=True, reason="moves between pairs of tags look two tags back; the product looks back one")
+def test_the_chance_of_a_span_is_exact_with_weighted_moves_between_pairs() -> None:
+    labels, rng = Labels(("A",), "IOB2", pairs=True), np.random.default_rng(0)
+    batch, K = chain(labels, rng, [4]), labels.states.K
+    moves = batch.trans + rng.normal(0, 1.5, (K, K))
+    compare(labels, Batch(batch.start, moves, batch.emit, batch.end, batch.bounds))
+
+
+def test_long_texts_are_read_in_parts_that_change_nothing() -> None:
+    labels, rng = Labels(("A",)), np.random.default_rng(0)
+    batch = chain(labels, rng, [3, CHUNK - 1, 2, CHUNK + 5, 4])
+    states = viterbi(batch).states
+    runs = [(first, end) for first, end, _ in labels.runs(states.astype(np.int32))]
+    together = span_chances(batch, labels, labels.tag_of[states], runs)
+    for s, (begin, end) in enumerate(itertools.pairwise(batch.bounds.tolist())):
+        own = [number for number, (first, _) in enumerate(runs) if begin <= first < end]
+        part = Batch(batch.start, batch.trans, batch[s].emit, batch.end, np.array([0, end - begin]))
+        alone = span_chances(
+            part, labels, labels.tag_of[states[begin:end]], [(runs[k][0] - begin, runs[k][1] - begin) for k in own]
+        )
+        np.testing.assert_allclose(together[own], alone, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("factor", [0.4, 3.0])
+def test_calibration_finds_the_scale_and_gives_honest_probabilities(factor: float) -> None:
+    labels, rng = Labels(("A", "B"), "IOB2"), np.random.default_rng(1)
+    honest = chain(labels, rng, [12] * 700)
+    drawn = [sample(honest[s], rng, 1)[0] for s in range(len(honest))]
+    gold = np.concatenate(drawn).astype(np.int64)
+    loud = Batch(honest.start * factor, honest.trans * factor, honest.emit * factor, honest.end * factor, honest.bounds)
+    found = viterbi(loud).states
+    half = 350 * 12
+    first = Batch(loud.start, loud.trans, loud.emit[:half], loud.end, loud.bounds[:351])
+    calibration = calibrate(first, labels, gold[:half], found[:half])
+    assert calibration.scale == pytest.approx(1 / factor, rel=0.1)
+    quiet = Batch(
+        loud.start * calibration.scale, loud.trans * calibration.scale, loud.emit[half:] * calibration.scale,
+        loud.end * calibration.scale, loud.bounds[:351],
+    )  # fmt: skip
+    runs = labels.runs(found[half:].astype(np.int32))
+    chances = calibration(span_chances(quiet, labels, labels.tag_of[found[half:]], [(a, b) for a, b, _ in runs]))
+    right = set(labels.runs(gold[half:].astype(np.int32)))
+    hits = np.array([run in right for run in runs])
+    order = np.argsort(chances)
+    for part in np.array_split(order, 4):
+        assert chances[part].mean() == pytest.approx(hits[part].mean(), abs=0.06)
+
+
+def test_no_calibration_leaves_probabilities_as_they_are() -> None:
+    chances = np.array([0.0, 0.1, 0.5, 1.0])
+    np.testing.assert_allclose(Calibration()(chances), chances, rtol=0, atol=2e-6)
+    assert (np.diff(Calibration(1.0, 0.5, -1.0)(chances)) > 0).all()
