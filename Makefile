@@ -40,6 +40,7 @@ bench: $(VENV)/ready-bench ## speed beside the peers; the corpora too when CHAFF
 	$(BIN)/chaffinch bench kernels
 	$(BIN)/chaffinch bench text
 	test -z "$$CHAFFINCH_DATA" || $(BIN)/chaffinch bench corpora
+	test -z "$$CHAFFINCH_DATA" || $(BIN)/chaffinch bench tagger
 
 browser: $(VENV)/ready
 	@command -v chromium >/dev/null || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \

@@ -9,6 +9,10 @@ step() { printf '\n== %s\n' "$1"; shift; printf '$ chaffinch %s\n\n' "$*"; chaff
 step "Is everything there?" doctor
 step "Annotated notes (brat) to one JSONL file; nothing is lost" convert "$here/notes" -o "$out/notes.jsonl" --group '^(\d+)-'
 step "The same notes as i2b2 2014 XML" convert "$out/notes.jsonl" -o "$out/i2b2" --to i2b2
+step "Train a tagger on five patients, judge it on the sixth" \
+  train "$out/notes.jsonl" -o "$out/notes.cfm" --dev-fraction 0.2
+step "Tag plain text with it" tag "$out/notes.cfm" "$out/notes.jsonl" -o "$out/tagged.jsonl" --confidence
+step "Parts of speech and phrases, with the packaged model" tag genia "$out/notes.jsonl" -o "$out/chunks.jsonl"
 step "How good is a model's output, and how much would leak?" \
   evaluate "$here/notes" "$here/model.jsonl" --scheme strict --scheme binary --html "$out/report.html"
 step "Is it better than a handful of patterns?" compare "$here/notes" "$here/model.jsonl" "$here/patterns.jsonl"

@@ -129,7 +129,10 @@ def test_an_interrupt_keeps_what_was_learnt(name: str, walks: int, monkeypatch: 
         return walk(self, *args)
 
     monkeypatch.setattr(Learner, "walk", interrupted)
-    found = train(TRAIN, CONFIGS[name])
+    try:
+        found = train(TRAIN, CONFIGS[name])
+    except KeyboardInterrupt:
+        pytest.fail("the interrupt was not caught")
     monkeypatch.undo()
     assert found.manifest.metrics["interrupted"] == 1.0
     assert hit_rate(list(found.annotate(TEST))) > (0.4 if name == "tokens" else 0.6 if name != "published" else 0.0)

@@ -18,7 +18,7 @@ import chaffinch
 from chaffinch.cli import frame
 from chaffinch.errors import ConfigError
 
-_PACKAGES = ("chaffinch", "numpy", "scipy", "numba", "hmmlearn", "spacy")
+_PACKAGES = ("chaffinch", "numpy", "scipy", "numba", "hmmlearn", "spacy", "python-crfsuite")
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,26 +80,19 @@ def viterbi(T: int, score: Singles, moves: Singles, states: States, best: Single
     for x in range(W):
         best[x] = moves[K * W + x] + score[x]
     for t in range(1, T):
-        now = t * W
-        for x in range(W):
-            best[now + x] = -np.inf
-        for x in range(K):
-            if best[now - W + x] > -np.inf:
-                largest_row(best, now, moves, x * W, best[now - W + x], W)
-        for x in range(W):
-            best[now + x] += score[now + x]
+        largest_row(best, (t - 1) * W, moves, score, K, W)
     top, state = np.float32(-np.inf), 0
     for x in range(K):
         value = best[(T - 1) * W + x] + moves[(K + 1) * W + x]
-        if value > top:
-            top, state = value, x
+        better = value > top
+        top, state = value if better else top, x if better else state
     path[T - 1] = state
     for t in range(T - 2, -1, -1):
         highest, chosen = np.float32(-np.inf), 0
         for x in range(K):
             value = best[t * W + x] + moves[x * W + state]
-            if value > highest:
-                highest, chosen = value, x
+            better = value > highest
+            highest, chosen = value if better else highest, x if better else chosen
         state = chosen
         path[t] = state
     return top

@@ -1,11 +1,12 @@
-"""Two row operations for the vector unit, eight float32 at a time: dst += a * src, and dst = max(dst, a + src).
+"""Two operations on rows for the vector unit, eight float32 at a time: adding a row, and one step of Viterbi.
 
 W is the width of a row, a multiple of `LANES`. Numba's own loops over so short a row mostly run one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numba
@@ -21,61 +22,90 @@ VECTOR = ir.VectorType(ir.FloatType(), LANES)
 Singles = NDArray[np.float32]
 
 
-def _sum(builder: Any, scalar: Any, entry: Any, total: Any) -> Any:
-    return builder.fadd(total, builder.fmul(scalar, entry, flags=("contract",)), flags=("contract",))
+def _load(builder: Any, pointer: Any, offset: Any) -> Any:
+    return builder.load(builder.bitcast(builder.gep(pointer, [offset]), VECTOR.as_pointer()), align=4)
 
 
-def _largest(builder: Any, scalar: Any, entry: Any, total: Any) -> Any:
-    value = builder.fadd(scalar, entry)
-    return builder.select(builder.fcmp_ordered(">", value, total), value, total)
+def _store(builder: Any, value: Any, pointer: Any, offset: Any) -> None:
+    builder.store(value, builder.bitcast(builder.gep(pointer, [offset]), VECTOR.as_pointer()), align=4)
 
 
-def _row(join: Callable[..., Any]) -> Callable[..., Any]:
-    """A code generator: out[i:i+W] = join(out[i:i+W], source[j:j+W], scalar), both arrays flat."""
+def _spread(builder: Any, scalar: Any) -> Any:
+    one = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), scalar, ir.IntType(32)(0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(one, ir.Constant(VECTOR, ir.Undefined), zeros)
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        out, source = (context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2))
-        to, at, width = builder.gep(out, [args[1]]), builder.gep(source, [args[3]]), args[5]
-        one = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), args[4], ir.IntType(32)(0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        scalar = builder.shuffle_vector(one, ir.Constant(VECTOR, ir.Undefined), zeros)
-        before, body, after = builder.basic_block, *(builder.append_basic_block(name) for name in ("body", "after"))
-        builder.branch(body)
-        builder.position_at_end(body)
-        k = builder.phi(width.type)
-        k.add_incoming(width.type(0), before)
-        place = builder.bitcast(builder.gep(to, [k]), VECTOR.as_pointer())
-        entry = builder.load(builder.bitcast(builder.gep(at, [k]), VECTOR.as_pointer()), align=4)
-        builder.store(join(builder, scalar, entry, builder.load(place, align=4)), place, align=4)
-        following = builder.add(k, width.type(LANES))
-        k.add_incoming(following, body)
-        builder.cbranch(builder.icmp_signed("<", following, width), body, after)
-        builder.position_at_end(after)
-        return context.get_dummy_value()
 
-    return generate
+@contextmanager
+def _loop(builder: Any, count: Any, step: int) -> Iterator[tuple[Any, Callable[[Any, Any], Any]]]:
+    """A loop 0, step, ... below count that runs at least once; `carry(phi, value)` hands a value to the next round."""
+    before, body, after = builder.basic_block, *(builder.append_basic_block(name) for name in ("body", "after"))
+    builder.branch(body)
+    builder.position_at_end(body)
+    k = builder.phi(count.type)
+    k.add_incoming(count.type(0), before)
+    carried: list[tuple[Any, Any]] = []
+    yield k, lambda phi, value: carried.append((phi, value))
+    last = builder.basic_block
+    following = builder.add(k, count.type(step))
+    for phi, value in [(k, following), *carried]:
+        phi.add_incoming(value, last)
+    builder.cbranch(builder.icmp_signed("<", following, count), body, after)
+    builder.position_at_end(after)
+
+
+def _add(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """out[i : i + W] += scalar * source[j : j + W]."""
+    out, source = (context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2))
+    to, at, scalar = builder.gep(out, [args[1]]), builder.gep(source, [args[3]]), _spread(builder, args[4])
+    with _loop(builder, args[5], LANES) as (k, _):
+        product = builder.fmul(scalar, _load(builder, at, k), flags=("contract",))
+        _store(builder, builder.fadd(_load(builder, to, k), product, flags=("contract",)), to, k)
+    return context.get_dummy_value()
+
+
+def _largest(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """best[i + W + y] = score[i + W + y] + the largest over x < K of best[i + x] + table[x * W + y], for y < W."""
+    best, table, score = (context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 3))
+    i, K, W = args[1], args[4], args[5]
+    source, now = builder.gep(best, [i]), builder.add(i, W)
+    least = ir.Constant(VECTOR, [float("-inf")] * LANES)
+    with _loop(builder, W, LANES) as (k, _):
+        outer = builder.basic_block
+        with _loop(builder, K, 1) as (x, carry):
+            top = builder.phi(VECTOR)
+            top.add_incoming(least, outer)
+            entry = _load(builder, table, builder.add(builder.mul(x, W), k))
+            value = builder.fadd(_spread(builder, builder.load(builder.gep(source, [x]))), entry)
+            larger = builder.select(builder.fcmp_ordered(">", value, top), value, top)
+            carry(top, larger)
+        place = builder.add(now, k)
+        _store(builder, builder.fadd(larger, _load(builder, score, place)), best, place)
+    return context.get_dummy_value()
 
 
 def _sum_twin(out: Singles, i: int, source: Singles, j: int, scalar: float, width: int) -> None:
     out[i : i + width] += np.float32(scalar) * source[j : j + width]
 
 
-def _largest_twin(out: Singles, i: int, source: Singles, j: int, scalar: float, width: int) -> None:
-    np.maximum(out[i : i + width], np.float32(scalar) + source[j : j + width], out=out[i : i + width])
+def _largest_twin(best: Singles, i: int, table: Singles, score: Singles, K: int, W: int) -> None:
+    sums = best[i : i + K, None] + table[: K * W].reshape(K, W)
+    best[i + W : i + 2 * W] = sums.max(axis=0) + score[i + W : i + 2 * W]
 
 
-def _compiled(join: Callable[..., Any], twin: Callable[..., None]) -> Callable[..., None]:
+def _compiled(generate: Callable[..., Any], kinds: str, twin: Callable[..., None]) -> Callable[..., None]:
     if numba.config.DISABLE_JIT:
         return twin
+    plain = {"i": types.int64, "f": types.float32}
 
-    def declare(_typing: Any, out: Any, _i: Any, source: Any, _j: Any, _scalar: Any, _width: Any) -> Any:
-        places = types.int64
-        return types.void(out, places, source, places, types.float32, places), _row(join)
+    def declare(_typing: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+        given = (plain.get(kind, own) for kind, own in zip(kinds, (a, b, c, d, e, f), strict=True))
+        return types.void(*given), generate
 
     row: Callable[..., None] = intrinsic(declare)
     return row
 
 
-# Both take (out, i, source, j, scalar, width) and work on out[i : i + width] and source[j : j + width].
-add_row = _compiled(_sum, _sum_twin)
-largest_row = _compiled(_largest, _largest_twin)
+# add_row(out, i, source, j, scalar, W): see `_add`. largest_row(best, i, table, score, K, W): see `_largest`.
+add_row = _compiled(_add, "aiaifi", _sum_twin)
+largest_row = _compiled(_largest, "aiaaii", _largest_twin)

@@ -14,10 +14,10 @@ from chaffinch.text import Document
 POS, CHUNKS = "pos", "chunks"
 # Parts of speech need no second reading, and few features that only one or two abstracts show.
 POS_CONFIG = Cascade(
-    scheme="tokens", documents=False, calibrate=False, epochs=8, aggressiveness=0.03, floor=2, cutoff=2
+    scheme="tokens", documents=False, calibrate=False, epochs=12, aggressiveness=0.03, dropout=0.05, floor=2, cutoff=2
 )
 CHUNK_CONFIG = Cascade(documents=False, layers=(POS,), epochs=6, floor=3, cutoff=3)
-PARTS = 5  # the chunker learns from parts of speech found by taggers that did not see them
+PARTS = 3  # the chunker learns from parts of speech found by taggers that did not see them
 
 
 def fit(documents: Sequence[Document], *, corpus: str = "", notes: str = "") -> Tagger:

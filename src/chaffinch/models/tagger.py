@@ -201,10 +201,11 @@ def train(
         )  # fmt: skip
     metrics = {**watcher.scores, **({"interrupted": 1.0} if watcher.interrupted else {})}
     earlier = start.manifest if start is not None else Manifest(KIND, vocabulary_floor=model.floor)
+    floor = min([model.floor, earlier.vocabulary_floor, *(step.model.floor for step in steps)])
     manifest = Manifest(
         KIND, {**asdict(config), "layer": name, "before": [step.told for step in steps]}, model.names, config.seed,
         corpus or earlier.corpus, earlier.documents + len(docs), earlier.patients + len({doc.patient for doc in docs}),
-        min(model.floor, earlier.vocabulary_floor), metrics, notes or earlier.notes,
+        floor, metrics, notes or earlier.notes,
     )  # fmt: skip
     return Tagger(model, manifest, steps, name)
 
