@@ -34,7 +34,7 @@ def spoken(seen: Seen, s: int, t: int) -> list[int]:
         for q in range(int(seen.lists[v]), int(seen.lists[v + 1])):
             if seen.first[q] <= offset < seen.first[q] + seen.width[q]:
                 found.append(int(seen.rows[q]) + offset - int(seen.first[q]))
-        for c in range(seen.columns.shape[1]):
+        for c in range(seen.columns.shape[1]) if t + offset < T else ():  # a pad's columns are the next sentence's
             low, size = int(seen.column_first[c]), int(seen.column_width[c])
             if seen.columns[n, c] >= 0 and low <= offset < low + size:
                 found.append(int(seen.columns[n, c]) + offset - low)

@@ -140,7 +140,6 @@ def test_a_documents_spans_do_not_depend_on_its_neighbours(name: str) -> None:
     assert spans(list(tagger(name).annotate(TEST[::-1])))[::-1] == spans(list(tagger(name).annotate(TEST)))
 
 
-@pytest.mark.xfail(strict=True, reason="a last token sees the first word of the next document, as a bigram")
 @every_config
 def test_a_documents_probabilities_do_not_depend_on_its_neighbours(name: str) -> None:
     together = tagger(name).model.posteriors(TEST)

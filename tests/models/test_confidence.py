@@ -74,7 +74,6 @@ def test_the_chance_of_a_span_is_exact_with_label_pairs(scheme: Scheme) -> None:
         compare(labels, chain(labels, np.random.default_rng(seed), [4, 2]))
 
 
-@pytest.mark.xfail(strict=True, reason="moves between pairs of tags look two tags back; the product looks back one")
 def test_the_chance_of_a_span_is_exact_with_weighted_moves_between_pairs() -> None:
     labels, rng = Labels(("A",), "IOB2", pairs=True), np.random.default_rng(0)
     batch, K = chain(labels, rng, [4]), labels.states.K

@@ -41,7 +41,7 @@ def heads(words: Keys, edges: Flags, out: Keys) -> None:
 
 @kernel()
 def headers(codes: Codes, tokens: Places, out: Keys) -> None:
-    """The key of the words before the colon at the beginning of a token's line ("Name: ..."), for what comes after.
+    """The key of the signs before the colon at the beginning of a token's line ("Name: ..."), for what comes after.
 
     `tokens` (N, 2) are places among the codes, in order; pads are empty.
     """
@@ -60,7 +60,8 @@ def headers(codes: Codes, tokens: Places, out: Keys) -> None:
                 if codes[p] == LINE_FEED:
                     break
                 if codes[p] == COLON:
-                    colon, header = p, mix(key, U(p - line > 0))
+                    if key != SEED:
+                        colon, header = p, mix(key, U(1))
                     break
                 if codes[p] > SPACE:
                     key = add_code(key, codes[p])

@@ -122,7 +122,7 @@ def learn(
 ) -> Vocabulary:
     """The features seen `cutoff` times by `floor` patients; n-grams, heads and headers twice at least.
 
-    `patients` (D,) numbers the documents' patients, whose documents must stand together. What is `hidden` (N,) does
+    `patients` (D,) numbers the documents' patients. What is `hidden` (N,) does
     not count for features made of letters.
     """
     owner = patients[seen.owners].astype(np.int32)
@@ -155,6 +155,6 @@ def _counted(F: int, features: Places, lists: Places, types: Places, owner: Plac
     """(F, 2) how often each feature was seen, and by how many patients."""
     from chaffinch.features import _keys
 
-    out = np.zeros((F, 2), np.int32)
-    _keys.count(features, lists, types, owner, out, np.full(F, -1, np.int32))
+    out, order = np.zeros((F, 2), np.int32), np.argsort(owner, kind="stable")  # a patient's tokens must come together
+    _keys.count(features, lists, types[order], owner[order], out, np.full(F, -1, np.int32))
     return out

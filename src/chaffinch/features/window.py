@@ -154,10 +154,19 @@ def contexts(seen: Observed, stops: Keys) -> list[Column]:
     return columns
 
 
-def stop_words(seen: Observed, inside: NDArray[np.bool_], *, least: int = 10, share: float = 0.97) -> Keys:
+def stop_words(
+    seen: Observed,
+    inside: NDArray[np.bool_],
+    *,
+    patients: NDArray[np.int64],
+    floor: int = 1,
+    least: int = 10,
+    share: float = 0.97,
+) -> Keys:
     """The folded words, sorted, that stand outside of spans nearly always: seen `least` times, `share` of them outside.
 
-    `inside` (N,) says which tokens are in a span.
+    `inside` (N,) says which tokens are in a span; `floor` patients, of those numbered by document, must have used a
+    word.
     """
     V, kinds = number(seen.folded)
     word = kinds[seen.types]
@@ -165,7 +174,9 @@ def stop_words(seen: Observed, inside: NDArray[np.bool_], *, least: int = 10, sh
     outside = np.bincount(word, weights=~inside, minlength=V)
     keys = np.zeros(V, np.uint64)
     keys[kinds] = seen.folded
-    chosen = (total >= least) & (outside >= share * total) & (keys != 0)
+    users = np.unique(word.astype(np.int64) * (patients.max() + 1) + patients[seen.owners]) // (patients.max() + 1)
+    enough = np.bincount(users, minlength=V) >= floor
+    chosen = enough & (total >= least) & (outside >= share * total) & (keys != 0)
     return np.sort(keys[chosen])
 
 

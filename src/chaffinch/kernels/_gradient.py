@@ -100,7 +100,7 @@ def _spread(
                 if 0 <= t - k < T and large[t - k]:
                     add_row(weights, (row + k) * W, gradient, (t - k) * W, rate, W)
                     add_row(totals, (row + k) * W, gradient, (t - k) * W, rate * step, W)
-        for c in range(seen.columns.shape[1]):
+        for c in range(seen.columns.shape[1] if j < T else 0):
             row, t = int(seen.columns[begin + j, c]), j - int(seen.column_first[c])
             if row >= 0:
                 for k in range(seen.column_width[c]):
@@ -145,7 +145,8 @@ def crf_pass(
     seen: Seen, target: Target, order: Places, weights: Weights, totals: Weights, states: States, room: Room,
     rate: Scalar, step: int,
 ) -> float:  # fmt: skip
-    """Stochastic gradient over the sentences in `order`; returns the sum of -log P(what is known).
+    """Stochastic gradient over the sentences in `order`; returns the sum of -log P(what is known), where no row is a
+    distribution.
 
     The gradient of a sentence is the expected features given what is known, less those of the free model; where the
     range of float32 does not suffice the sentence is passed over.
@@ -156,24 +157,24 @@ def crf_pass(
         score(seen, s, weights, states, room.score)
         room.pairs[:] = 0.0
         room.other[: T * W] = 0.0
-        fine = True
+        fine, known = True, 0.0
         if is_hard(target.gold, begin, T):
             gold = target.gold[begin : begin + T]
             for t in range(T):
                 room.other[t * W + gold[t]] = 1.0
                 if t > 0:
                     room.pairs[gold[t - 1] * W + gold[t]] += 1.0
-            lost -= path_score(T, room.score, weights.moves, states, gold)
+            known = path_score(T, room.score, weights.moves, states, gold)
         else:
             chooses = score_target(target, begin, T, states, room.score, room.known)
             _exponentials(weights.moves if chooses else states.moves, states, room)
-            log_z = _forward(T, room.known, states, room)
-            fine = log_z > -np.inf and _backward(T, states, room, np.float32(1.0), room.other, room.pairs)
-            lost -= log_z if fine else 0.0
+            known = _forward(T, room.known, states, room)
+            fine = _backward(T, states, room, np.float32(1.0), room.other, room.pairs)
         _exponentials(weights.moves, states, room)
-        lost += _forward(T, room.score, states, room)
+        loss = _forward(T, room.score, states, room) - known
         fine &= _backward(T, states, room, np.float32(-1.0), room.other, room.pairs)
         if fine:
+            lost += loss
             _mark_large(T, states, room.other, room.path)
             _step_moves(T, states, room, weights.moves, totals.moves, np.float32(rate), np.float32(step))
             _spread(

@@ -59,7 +59,7 @@ def score(seen: Seen, s: int, weights: Weights, states: States, out: Singles) ->
 @helper()
 def _add_columns(seen: Seen, s: int, weights: Weights, states: States, out: Singles) -> None:
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
-    for j in range(-1, T + 1):
+    for j in range(-1, T):  # what stands at the pad after a sentence belongs to the next one
         for c in range(seen.columns.shape[1]):
             row = int(seen.columns[begin + j, c])
             if row >= 0:
@@ -124,7 +124,7 @@ def score_target(target: Target, begin: int, T: int, states: States, score: Sing
     for t in range(T):
         gold, x0 = target.gold[begin + t], target.which[begin + t]
         for x in range(W):
-            out[t * W + x] = 0.0 if x == gold else -np.inf
+            out[t * W + x] = score[t * W + x] if x == gold else np.float32(-np.inf)
         if gold < 0:
             for x in range(states.K):
                 out[t * W + x] = np.log(target.weights[x0, x])
@@ -143,11 +143,11 @@ def _cost(target: Target, n: int, right: int, x: int, states: States) -> Scalar:
     return max(row[right] - row[x], np.float32(0.0))
 
 
-Gap = tuple[NDArray[np.int16], NDArray[np.int16]]  # the difference of two labellings' features: rows, moves
+Gap = tuple[NDArray[np.int32], NDArray[np.int32]]  # the difference of two labellings' features: rows, moves
 
 
 @helper()
-def _put(gap: NDArray[np.int16], cell: int, sign: int) -> int:
+def _put(gap: NDArray[np.int32], cell: int, sign: int) -> int:
     """Adds to one cell and returns by how much the squared length grew."""
     value = int(gap[cell])
     gap[cell] = value + sign
@@ -155,7 +155,7 @@ def _put(gap: NDArray[np.int16], cell: int, sign: int) -> int:
 
 
 @helper()
-def _put_row(gap: NDArray[np.int16], row: int, states: States, right: int, wrong: int) -> int:
+def _put_row(gap: NDArray[np.int32], row: int, states: States, right: int, wrong: int) -> int:
     at = row * states.W
     grown = _put(gap, at + right, 1) + _put(gap, at + wrong, -1)
     one, other = states.shared[right], states.shared[wrong]
@@ -165,7 +165,7 @@ def _put_row(gap: NDArray[np.int16], row: int, states: States, right: int, wrong
 
 
 @helper()
-def _take(gap: NDArray[np.int16], cell: int, weights: Singles, totals: Singles, tau: Scalar, step: Scalar) -> None:
+def _take(gap: NDArray[np.int32], cell: int, weights: Singles, totals: Singles, tau: Scalar, step: Scalar) -> None:
     """Moves a weight along the gap, which is then closed."""
     if gap[cell] != 0:
         change = tau * np.float32(gap[cell])
@@ -176,7 +176,7 @@ def _take(gap: NDArray[np.int16], cell: int, weights: Singles, totals: Singles, 
 
 @helper()
 def _take_row(
-    gap: NDArray[np.int16], row: int, states: States, right: int, wrong: int,
+    gap: NDArray[np.int32], row: int, states: States, right: int, wrong: int,
     weights: Singles, totals: Singles, tau: Scalar, step: Scalar,
 ) -> None:  # fmt: skip
     at = row * states.W
@@ -190,7 +190,7 @@ def _take_row(
 
 @helper()
 def _gap_of_token(
-    gap: NDArray[np.int16], seen: Seen, s: int, t: int, states: States, right: int, wrong: int,
+    gap: NDArray[np.int32], seen: Seen, s: int, t: int, states: States, right: int, wrong: int,
     weights: Singles, totals: Singles, tau: Scalar, step: Scalar,
 ) -> int:  # fmt: skip
     """With tau 0, adds every feature of a token to the gap: right state +1, wrong -1; else closes the gap there."""
@@ -204,7 +204,7 @@ def _gap_of_token(
                     grown += _put_row(gap, int(seen.rows[q]) + k, states, right, wrong)
                 else:
                     _take_row(gap, int(seen.rows[q]) + k, states, right, wrong, weights, totals, tau, step)
-        for c in range(seen.columns.shape[1]):
+        for c in range(seen.columns.shape[1] if j < seen.ends[s] else 0):
             k = j - n - int(seen.column_first[c])
             if 0 <= k < seen.column_width[c] and seen.columns[j, c] >= 0:
                 if tau == 0.0:
@@ -216,7 +216,7 @@ def _gap_of_token(
 
 @helper()
 def _gap_of_moves(
-    gap: NDArray[np.int16], T: int, states: States, path: Places, sign: int,
+    gap: NDArray[np.int32], T: int, states: States, path: Places, sign: int,
     weights: Singles, totals: Singles, tau: Scalar, step: Scalar,
 ) -> int:  # fmt: skip
     """The same for the moves of a path."""

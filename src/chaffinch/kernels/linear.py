@@ -21,7 +21,6 @@ Scalar: TypeAlias = Any  # one number: Python's or numpy's, compiled code does n
 Objective: TypeAlias = Literal["pa", "crf"]
 
 LANES = 8  # of float32 in a vector
-LONGEST = 30_000  # tokens of a sentence one may learn from
 
 
 class Seen(NamedTuple):
@@ -34,7 +33,7 @@ class Seen(NamedTuple):
     rows: Places  # (Q,) the first weight row of each listed feature
     first: NDArray[np.int8]  # (Q,) the lowest offset at which it is looked at, -2 or more
     width: NDArray[np.int8]  # (Q,) at how many offsets; none is above 2
-    columns: Places  # (N, C) first weight row, or -1
+    columns: Places  # (N, C) first weight row, or -1; not looked at from before a pad, whose row is of what follows
     column_first: NDArray[np.int8]  # (C,)
     column_width: NDArray[np.int8]  # (C,)
 
@@ -105,7 +104,7 @@ class Learner:
         self.states, self.objective, self.steps, self.step = states, objective, steps, 0
         self.weights = Weights(np.zeros(size, np.float32), states.moves.copy())
         self.totals = Weights(np.zeros(size, np.float32), np.zeros(moves, np.float32))
-        self._gap = np.zeros(size if objective == "pa" else 0, np.int16), np.zeros(moves, np.int16)
+        self._gap = np.zeros(size if objective == "pa" else 0, np.int32), np.zeros(moves, np.int32)
 
     def restart(self, start: Weights | None = None) -> None:
         """Forgets everything, or goes on from given weights."""

@@ -145,7 +145,8 @@ class _Run:
             return self.start.stops
         if labels.scheme == "tokens":
             return np.zeros(0, np.uint64)
-        return window.stop_words(self.task.seen, _inside(target, labels))
+        inside = _inside(target, labels)
+        return window.stop_words(self.task.seen, inside, patients=self.task.patients, floor=self.floor)
 
     def lesson(self, labels: Labels, columns: Sequence[Column], target: Target, reading: int) -> Lesson:
         hidden = _inside(target, labels) if self.config.private else None

@@ -26,7 +26,7 @@ from chaffinch.models.cascade_config import Cascade
 from chaffinch.models.confidence import Calibration, span_chances
 from chaffinch.models.labels import Labels
 from chaffinch.models.linear import Linear
-from chaffinch.models.parts import decoded
+from chaffinch.models.parts import certainty, decoded
 from chaffinch.models.resources import Resources, columns_of
 from chaffinch.text import Document
 
@@ -118,7 +118,8 @@ class Model:
             if self.classifier is None:
                 out.append(last.labels.runs(seen.gather(states)[0]))
             else:
-                found = segments.observe_reading(seen, last.labels, states, np.zeros(len(states), np.float32))
+                certain = certainty(last.vocabulary.view(seen, columns), last.weights, last.labels, states)
+                found = segments.observe_reading(seen, last.labels, states, certain)
                 out.append(found.named(self.classifier, self.classifier.decode(found.seen, []))[0])
         return out
 

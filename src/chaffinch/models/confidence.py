@@ -1,6 +1,6 @@
 """How sure a chain is of a span: its exact probability, and a calibration learnt on text the chain did not see.
 
-N tokens of all sentences without pads, S tags, n spans.
+N tokens of all sentences without pads, n spans.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.kernels import group, log_partition
+from chaffinch.kernels import forward_backward, log_partition, pair_marginals
 from chaffinch.kernels.lattice import Batch, Floats, Ints
 from chaffinch.models.labels import Labels
 
-CHUNK = 8_000  # tokens whose tag pairs are held at once
+CHUNK = 8_000  # tokens whose pairs of states are held at once
 SENTENCES = 1_500  # enough to fit three numbers
 ROUNDS = 25
 EDGE = 1e-6  # probabilities are kept this far from 0 and 1
@@ -42,27 +42,34 @@ def span_chances(batch: Batch, labels: Labels, tags: Ints, spans: Sequence[tuple
     """
     out, edges, at = np.zeros(len(spans)), np.array(spans, np.int64).reshape(-1, 2), 0
     for part, begin in _chunks(batch):
-        post = group(part, labels.tag_of)
-        last = begin + len(post.states)
+        states, pairs = forward_backward(part).states, pair_marginals(part)
+        last = begin + len(states)
         while at < len(edges) and edges[at, 1] <= last:
-            first, end = int(edges[at, 0] - begin), int(edges[at, 1] - begin)
-            own = tags[edges[at, 0] : edges[at, 1]]
-            out[at] = _chance(post.states, post.pairs, first, end, own, labels)
+            first, end = (edges[at] - begin).tolist()
+            out[at] = _chance(states, pairs, first, end, tags[edges[at, 0] : edges[at, 1]], labels)
             at += 1
     return out
 
 
 def _chance(states: Floats, pairs: Floats, first: int, end: int, tags: Ints, labels: Labels) -> float:
-    """P(tags) = P(first) * product of P(next | this); in IOB2 less the chance that the span goes on."""
-    chance = states[first, tags[0]]
-    for step, (this, following) in enumerate(pairwise(tags.tolist()), start=first + 1):
-        before = states[step - 1, this]
-        chance *= pairs[step, this, following] / before if before > 0 else 0.0
+    """P(tags) = sum over first states of P(first) * product of P(next | this); in IOB2 the span may not go on."""
+    following = [int(labels.state_of[a, b]) for a, b in pairwise(tags.tolist())]
+    goes_on = -1
     if labels.scheme == "IOB2" and end < len(pairs):
         inner = int(tags[-1]) + (1 if labels.tags[tags[-1]][0] == "B" else 0)
-        before = states[end - 1, tags[-1]]
-        chance *= 1.0 - (pairs[end, tags[-1], inner] / before if before > 0 else 0.0)
-    return float(chance)
+        goes_on = int(labels.state_of[tags[-1], inner])
+    total = 0.0
+    for start in np.flatnonzero(labels.tag_of == tags[0]).tolist():
+        chance, this = float(states[first, start]), start
+        for step, state in enumerate(following, start=first + 1):
+            before = states[step - 1, this]
+            chance *= pairs[step, this, state] / before if before > 0 else 0.0
+            this = state
+        before = states[end - 1, this]
+        if goes_on >= 0 and before > 0:
+            chance *= 1.0 - pairs[end, this, goes_on] / before
+        total += chance
+    return total
 
 
 def _chunks(batch: Batch) -> Iterator[tuple[Batch, int]]:

@@ -67,7 +67,8 @@ def explain(model: Model, doc: Document, span: Span) -> Explanation:
     first = int(np.searchsorted(doc.tokens[:, 0], span.start))
     end = int(np.searchsorted(doc.tokens[:, 1], span.end, side="right"))
     fits = first < end and doc.tokens[first, 0] == span.start and doc.tokens[end - 1, 1] == span.end
-    place = np.searchsorted(seen.sources, first)
+    place = int(np.searchsorted(seen.sources, first))
+    fits = fits and place < len(seen.sources) and seen.sources[place] == first
     sentence = int(np.searchsorted(seen.begins, seen.places[place], side="right")) - 1 if fits else -1
     begin = int(seen.begins[sentence]) if fits else 0
     at = int(seen.places[place]) - begin if fits else 0
@@ -153,7 +154,7 @@ def _features(
         v = seen.types[n]
         for q in range(seen.lists[v], seen.lists[v + 1]):
             yield seen.keys[q], int(seen.kinds[q]), j - t, namer.word(n, q - int(seen.lists[v]), j - t)
-        for column in columns:
+        for column in columns if j < T else ():
             if column.keys[n]:
                 key = salted(column.keys[n : n + 1], column.kind)[0]
                 yield key, column.kind, j - t, namer.column(n, column, j - t)

@@ -124,15 +124,11 @@ def _follows(a: str, b: str, scheme: Scheme) -> bool:
 
 @dataclass(slots=True)
 class Fitted:
-    """How spans were made to fit tokens: widened to token edges, cut at sentence ends, or dropped; how many of each.
-
-    `too_long` counts sentences that are not learnt from.
-    """
+    """How spans were made to fit tokens: widened to token edges, cut at sentence ends, or dropped; how many of each."""
 
     widened: int = 0
     cut: int = 0
     dropped: int = 0
-    too_long: int = 0
 
     def told(self) -> dict[str, float]:
         """What happened at all, in words."""
@@ -140,7 +136,6 @@ class Fitted:
             "spans widened to whole tokens": self.widened,
             "spans cut at sentence ends": self.cut,
             "spans dropped": self.dropped,
-            "sentences too long to learn from": self.too_long,
         }
         return {name: float(number) for name, number in names.items() if number}
 

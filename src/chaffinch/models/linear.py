@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -17,12 +18,13 @@ from chaffinch.features.vocabulary import COUNT, Vocabulary
 from chaffinch.features.window import Column, Observed
 from chaffinch.kernels import linear
 from chaffinch.kernels.lattice import Batch
-from chaffinch.kernels.linear import Learner, Objective, Places, Seen, Steps, Target, Weights
+from chaffinch.kernels.linear import Learner, Objective, Places, Seen, States, Steps, Target, Weights
 from chaffinch.models.labels import Labels
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 WORD_KINDS = (1, 2)  # features that name the word: what drop-out hides
+LONGEST = 1_000  # tokens of a sentence that is learnt from in one step
 BLOCK = 20_000  # weight rows rounded at once
 NGRAM_COLUMNS = 2  # the first columns are bigrams and trigrams, hidden with any of their words
 
@@ -148,14 +150,33 @@ def train(
     unknown: without the features that name them, and without the n-grams they are part of.
     """
     rng = np.random.default_rng(schedule.seed)
-    short = np.flatnonzero(view.ends - view.begins <= linear.LONGEST)
+    view = _in_pieces(view, target, learner.states)
     both = _with_twins(view, np.isin(kinds, WORD_KINDS)) if schedule.dropout else view
     for epoch in range(schedule.epochs):
         seen = _hide(both, rng.random(len(view.types)) < schedule.dropout) if schedule.dropout else view
-        loss = learner.walk(seen, target, rng.permutation(short))
+        loss = learner.walk(seen, target, rng.permutation(len(view.begins)))
         if watch is not None and watch(epoch, loss, learner):
             break
     return learner.averaged()
+
+
+def _in_pieces(view: Seen, target: Target, states: States) -> Seen:
+    """Sentences over `LONGEST` tokens in pieces, cut where one span is over and none goes on: steps stay small."""
+    if view.longest <= LONGEST:
+        return view
+    moves = np.isfinite(states.moves.reshape(states.K + 2, states.W))
+    known = np.maximum(target.gold, 0)
+    free = target.gold < 0
+    ends, starts = free | moves[states.K + 1, known], free | moves[states.K, known]
+    pieces = []
+    for first, end in zip(view.begins.tolist(), view.ends.tolist(), strict=True):
+        cuts = [first]
+        for n in (first + 1 + np.flatnonzero(ends[first : end - 1] & starts[first + 1 : end])).tolist():
+            if n - cuts[-1] >= LONGEST // 2 and end - cuts[-1] > LONGEST:
+                cuts.append(n)
+        pieces += pairwise([*cuts, end])
+    begins, stops = np.array(pieces, np.int32).T
+    return view._replace(begins=np.ascontiguousarray(begins), ends=np.ascontiguousarray(stops))
 
 
 def learner_for(height: int, labels: Labels, schedule: Schedule) -> Learner:

@@ -161,15 +161,19 @@ def decoded(part: Linear, seen: Observed, columns: Sequence[Column]) -> Reading:
 
 
 def _decoded(view: Seen, weights: Weights, labels: Labels) -> Reading:
-    """The best states, and by how much each one's own score exceeds the best state with another tag."""
     states = linear.decode(view, weights, labels.states)
+    return states, certainty(view, weights, labels, states)
+
+
+def certainty(view: Seen, weights: Weights, labels: Labels, states: Places) -> NDArray[np.float32]:
+    """(N,) by how much each state's own score exceeds the best state with another tag; 0 outside of sentences."""
     scores = linear.scores(view, weights, labels.states)[:, : labels.states.K]
     chosen = scores[np.arange(len(states)), states]
     scores[labels.tag_of == labels.tag_of[states][:, None]] = -np.inf
     inside = np.zeros(len(states) + 1, np.int32)
     np.add.at(inside, view.begins, 1)
     np.add.at(inside, view.ends, -1)
-    return states, np.where(np.cumsum(inside[:-1]) > 0, chosen - scores.max(axis=1), np.float32(0.0))
+    return np.where(np.cumsum(inside[:-1]) > 0, chosen - scores.max(axis=1), np.float32(0.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from chaffinch.errors import DataError
 from chaffinch.features import window
 from chaffinch.features.window import Observed
-from chaffinch.kernels.linear import LONGEST, Places, Target
+from chaffinch.kernels.linear import Places, Target
 from chaffinch.models.labels import Fitted, Labels, Piece, pieces_of
 from chaffinch.text import Document, Soft
 
-SURE = 1e-6  # a row of soft labels that is this near to one label is hard
+SLACK = 1e-3  # a row of soft labels may sum to so much more than 1 and be a distribution
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -64,7 +64,6 @@ class Task:
             except DataError as error:
                 number = next(number for number, other in enumerate(documents, start=1) if other is doc)
                 raise DataError(f"document {number} of {len(docs)}: {error}") from None
-        fitted.too_long = int(np.count_nonzero(seen.ends - seen.begins > LONGEST))
         patients = np.array([numbers[doc.patient] for doc in docs], np.int64)
         return cls(docs, seen, names, tuple(pieces), rows, patients, fitted)
 
@@ -136,18 +135,43 @@ def _soft_target(task: Task, soft: Sequence[Soft], labels: Labels) -> Target:
     seen = task.seen
     rows = np.zeros((int(seen.sizes.sum()), len(labels.tags)), np.float32)
     at = 0
-    for own in soft:
-        rows[at : at + len(own.values)] = own.values @ _spelling(own.labels, labels)
+    for doc, own in zip(task.docs, soft, strict=True):
+        spelt = own.values @ _spelling(own.labels, labels)
         totals = own.values.sum(axis=1)
-        rows[at : at + len(own.values)][totals == 0] = 1.0
-        at += len(own.values)
+        if not any(tag[1:2] == "-" for tag in own.labels):
+            spelt *= _in_runs(doc, own, totals, labels)
+        spelt[totals == 0] = 1.0
+        rows[at : at + len(spelt)] = spelt
+        at += len(spelt)
     total = np.concatenate([own.values.sum(axis=1) for own in soft])[seen.sources]
     weights = np.zeros((len(seen.places) + 1, W), np.float32)
     weights[1:, :K] = np.minimum(rows[seen.sources], 1.0)[:, labels.tag_of]
-    free = np.concatenate([[False], (total == 0) | (total > 1 + 1e-3)])
+    free = np.concatenate([[False], (total == 0) | (total > 1 + SLACK)])
     which = np.zeros(len(seen.types), np.int32)
     which[seen.places] = np.arange(1, len(seen.places) + 1)
     return Target(np.where(which > 0, -1, 0).astype(np.int32), which, weights, free)
+
+
+def _in_runs(doc: Document, soft: Soft, totals: NDArray[np.float64], labels: Labels) -> NDArray[np.float64]:
+    """(T, L) how a bare label is spelt, given its neighbours: tokens with one label side by side are one span.
+
+    Where a neighbour is unknown, or the row only lists what is possible, every spelling stays open.
+    """
+    out = np.ones((len(soft.values), len(labels.tags)))
+    starts, ends = doc.sentence_tokens().T
+    open_row = (totals == 0) | (totals > 1 + SLACK)
+    for number, tag in enumerate(labels.tags):
+        if tag != "O" and tag[2:] in soft.labels and labels.scheme != "tokens":
+            chance = np.where(open_row, 0.5, soft.values[:, soft.labels.index(tag[2:])])
+            before, after = np.zeros_like(chance), np.zeros_like(chance)
+            before[1:], after[:-1] = chance[:-1], chance[1:]
+            before[starts[starts < len(chance)]] = 0.0
+            after[ends[ends > 0] - 1] = 0.0
+            out[:, number] = (1.0 - before) if tag[0] in "BS" else before
+            if labels.scheme == "IOBES":
+                out[:, number] *= (1.0 - after) if tag[0] in "ES" else after
+    out[open_row] = 1.0
+    return out
 
 
 def _spelling(given: Sequence[str], labels: Labels) -> NDArray[np.float32]:
