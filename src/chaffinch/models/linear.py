@@ -168,7 +168,7 @@ def _in_pieces(view: Seen, target: Target, states: States) -> Seen:
     known = np.maximum(target.gold, 0)
     free = target.gold < 0
     ends, starts = free | moves[states.K + 1, known], free | moves[states.K, known]
-    pieces = []
+    pieces: list[tuple[int, int]] = []
     for first, end in zip(view.begins.tolist(), view.ends.tolist(), strict=True):
         cuts = [first]
         for n in (first + 1 + np.flatnonzero(ends[first : end - 1] & starts[first + 1 : end])).tolist():
