@@ -138,7 +138,7 @@ def test_the_windows_are_those_published() -> None:
 def scores(docs: list[Document], known: Vocabulary, weights: Weights, states: States, owner: int) -> list[list[float]]:
     seen = window.observe(docs)
     found = linear.scores(known.view(seen, window.contexts(seen, NO_STOPS)), weights, states)
-    return [found[n].tolist() for n in seen.places if seen.owners[n] == owner]
+    return [own.tolist() for own, n in zip(found, seen.places, strict=True) if seen.owners[n] == owner]
 
 
 def test_a_documents_scores_do_not_depend_on_the_next_document() -> None:

@@ -57,11 +57,13 @@ def _find(table: Keys, key: np.uint64) -> int:
 
 @kernel()
 def intern(keys: Keys, table: Keys, values: Places, out: Places) -> int:
-    """out[n] = number of the key, from 0 in order of first appearance; returns how many. The table has room."""
+    """out[n] = number of the key, from 0 in order of first appearance; returns how many, or -1 for want of room."""
     known = 0
     for n in range(len(keys)):
         place = _find(table, keys[n])
         if table[place] == U(0):
+            if 2 * known >= len(table):
+                return -1
             table[place] = keys[n]
             values[place] = known
             known += 1

@@ -12,6 +12,7 @@ from chaffinch.features._keys import SEED, Codes, Keys, Places, U, add_code, mix
 from chaffinch.kernels._compiled import helper, kernel
 
 Bytes = NDArray[np.uint8]
+Flags = NDArray[np.bool_]
 
 # Kinds of features of a word; the number is part of the key.
 WORD, FOLDED, CLASS, BRIEF, LENGTH, PATTERN, PREFIX, SUFFIX, GRAM = range(1, 10)
@@ -65,12 +66,13 @@ def _patterns(codes: Codes, begin: int, end: int, table: Bytes) -> int:
 
 @kernel()
 def word_features(
-    codes: Codes, types: Places, table: Bytes, small: Codes, keys: Keys, kinds: Bytes, lists: Places
+    codes: Codes, types: Places, table: Bytes, small: Codes, keys: Keys, kinds: Bytes, lists: Places, plain: Flags
 ) -> int:
     """Fills keys and kinds with the features of every type and returns Q.
 
-    `types` is (V, 2) places among the codes; `table` and `small` hold the kind and the lower case of a character; type
-    v has features lists[v] to lists[v + 1]. There must be room for `MOST` features a type.
+    `types` is (V, 2) places among the codes; `table` and `small` hold the kind and the lower case of a character. Type
+    v has features lists[v] to lists[v + 1]; `plain` says which have a letter or a digit. There must be room for `MOST`
+    features a type.
     """
     q, top = 0, len(table) - 1
     for v in range(len(types)):
@@ -78,10 +80,12 @@ def word_features(
         begin, end = types[v, 0], types[v, 1]
         size = end - begin
         whole, folded, shape, brief, last = SEED, SEED, SEED, SEED, -1
+        plain[v] = False
         for p in range(begin, end):
             code = codes[p]
             kind = table[min(code, top)]
             mark = min(kind, DASH)  # A, a, 0, other letters, all else
+            plain[v] |= kind < DASH
             whole = add_code(whole, code)
             folded = add_code(folded, np.uint32(48) if kind == DIGIT else small[code] if code <= top else code)
             shape = add_code(shape, np.uint32(mark))

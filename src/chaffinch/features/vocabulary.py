@@ -60,7 +60,7 @@ class Vocabulary:
     def __post_init__(self) -> None:
         from chaffinch.features import _keys
 
-        size = window._table_size(len(self.keys))
+        size = window._table_size(len(self.keys))  # more than twice as many
         table, values, out = np.zeros(size, np.uint64), np.empty(size, np.int32), np.empty(len(self.keys), np.int32)
         _keys.intern(self.keys, table, values, out)
         rows = np.cumsum([0, *COUNT[self.kinds]], dtype=np.int32)

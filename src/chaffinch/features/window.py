@@ -108,12 +108,10 @@ def observe(docs: Sequence[Document]) -> Observed:
     firsts[types[::-1]] = np.arange(N)[::-1]
     table, small = _characters()
     keys, kinds = np.empty(V * _words.MOST, np.uint64), np.empty(V * _words.MOST, np.uint8)
-    lists, of_types = np.zeros(V + 1, np.int32), tokens[firsts]
-    Q = _words.word_features(codes, of_types, table, small, keys, kinds, lists)
+    lists, plain = np.zeros(V + 1, np.int32), np.zeros(V, np.bool_)
+    Q = _words.word_features(codes, tokens[firsts], table, small, keys, kinds, lists, plain)
     folded = np.zeros(V, np.uint64)
     folded[1:] = keys[lists[1:-1] + 1]
-    visible = np.concatenate([[0], np.cumsum(table[np.minimum(codes, CHARACTERS - 1)] < _words.DASH, dtype=np.int32)])
-    plain = visible[of_types[:, 1]] > visible[of_types[:, 0]]
     return Observed(
         codes, tokens, begins.astype(np.int32), ends.astype(np.int32), owners, places, sources, sizes,
         words, types, lists, keys[:Q].copy(), kinds[:Q].copy(), folded, plain,
@@ -127,9 +125,12 @@ def number(keys: Keys) -> tuple[int, Places]:
     """How many different keys there are, and each one's number in order of first appearance."""
     from chaffinch.features import _keys
 
-    size = _table_size(len(keys))
-    out = np.empty(len(keys), np.int32)
-    return _keys.intern(keys, np.zeros(size, np.uint64), np.empty(size, np.int32), out), out
+    size, out = _table_size(len(keys) // 16), np.empty(len(keys), np.int32)
+    while True:  # the fewer keys differ, the smaller the table
+        known = _keys.intern(keys, np.zeros(size, np.uint64), np.empty(size, np.int32), out)
+        if known >= 0:
+            return known, out
+        size *= 4
 
 
 def contexts(seen: Observed, stops: Keys) -> list[Column]:
@@ -234,7 +235,7 @@ def _joined(one: Keys, other: Keys) -> Keys:
 
 
 def _table_size(entries: int) -> int:
-    return 1 << max(4, (2 * entries).bit_length())
+    return 1 << max(10, (2 * entries).bit_length())
 
 
 @cache

@@ -143,19 +143,47 @@ def _cost(target: Target, n: int, right: int, x: int, states: States) -> Scalar:
     return max(row[right] - row[x], np.float32(0.0))
 
 
-Gap = tuple[NDArray[np.int32], NDArray[np.int32]]  # the difference of two labellings' features: rows, moves
+class Gap(NamedTuple):
+    """The difference of two labellings' features, summed cell by cell: a small open table, all empty between sentences.
+
+    Cells are places in Weights.rows; those of Weights.moves are counted down from -2. A free slot holds -1.
+    """
+
+    cells: NDArray[np.int64]  # its length is a power of two
+    values: NDArray[np.int64]
+    slots: NDArray[np.int64]  # the slots in use
+    used: NDArray[np.int64]  # (1,) how many
+
+
+def gap(seen: Seen, states: States) -> Gap:
+    """Room for every cell that the longest sentence can touch."""
+    each = int(np.diff(seen.lists).max(initial=0)) * (2 * REACH + 1) + 4 * seen.columns.shape[1] + 2
+    most = max(seen.longest, 1) * each * (4 if states.shared[0] >= 0 else 2)
+    size = 1 << (2 * most).bit_length()
+    return Gap(
+        np.full(size, -1, np.int64), np.zeros(size, np.int64), np.zeros(size // 2, np.int64), np.zeros(1, np.int64)
+    )
 
 
 @helper()
-def _put(gap: NDArray[np.int32], cell: int, sign: int) -> int:
+def _put(gap: Gap, cell: int, sign: int) -> int:
     """Adds to one cell and returns by how much the squared length grew."""
-    value = int(gap[cell])
-    gap[cell] = value + sign
+    mask = len(gap.cells) - 1
+    slot = (int(cell) * 0x9E3779B1 >> 7) & mask
+    while gap.cells[slot] != cell:
+        if gap.cells[slot] == -1:
+            gap.cells[slot] = cell
+            gap.slots[gap.used[0]] = slot
+            gap.used[0] += 1
+            break
+        slot = (slot + 1) & mask
+    value = int(gap.values[slot])
+    gap.values[slot] = value + sign
     return 2 * sign * value + 1
 
 
 @helper()
-def _put_row(gap: NDArray[np.int32], row: int, states: States, right: int, wrong: int) -> int:
+def _put_row(gap: Gap, row: int, states: States, right: int, wrong: int) -> int:
     at = row * states.W
     grown = _put(gap, at + right, 1) + _put(gap, at + wrong, -1)
     one, other = states.shared[right], states.shared[wrong]
@@ -165,87 +193,57 @@ def _put_row(gap: NDArray[np.int32], row: int, states: States, right: int, wrong
 
 
 @helper()
-def _take(gap: NDArray[np.int32], cell: int, weights: Singles, totals: Singles, tau: Scalar, step: Scalar) -> None:
-    """Moves a weight along the gap, which is then closed."""
-    if gap[cell] != 0:
-        change = tau * np.float32(gap[cell])
-        weights[cell] += change
-        totals[cell] += step * change
-        gap[cell] = 0
-
-
-@helper()
-def _take_row(
-    gap: NDArray[np.int32], row: int, states: States, right: int, wrong: int,
-    weights: Singles, totals: Singles, tau: Scalar, step: Scalar,
-) -> None:  # fmt: skip
-    at = row * states.W
-    _take(gap, at + right, weights, totals, tau, step)
-    _take(gap, at + wrong, weights, totals, tau, step)
-    one, other = states.shared[right], states.shared[wrong]
-    if one != other:
-        _take(gap, at + one, weights, totals, tau, step)
-        _take(gap, at + other, weights, totals, tau, step)
-
-
-@helper()
-def _gap_of_token(
-    gap: NDArray[np.int32], seen: Seen, s: int, t: int, states: States, right: int, wrong: int,
-    weights: Singles, totals: Singles, tau: Scalar, step: Scalar,
-) -> int:  # fmt: skip
-    """With tau 0, adds every feature of a token to the gap: right state +1, wrong -1; else closes the gap there."""
+def _put_token(gap: Gap, seen: Seen, s: int, t: int, states: States, right: int, wrong: int) -> int:
+    """Adds every feature of a token: with the right state +1, with the wrong one -1."""
     grown, n = 0, seen.begins[s] + t
     for j in range(max(n - REACH, seen.begins[s] - 1), min(n + REACH, seen.ends[s]) + 1):
         v = seen.types[j]
         for q in range(seen.lists[v], seen.lists[v + 1]):
             k = j - n - int(seen.first[q])
             if 0 <= k < seen.width[q]:
-                if tau == 0.0:
-                    grown += _put_row(gap, int(seen.rows[q]) + k, states, right, wrong)
-                else:
-                    _take_row(gap, int(seen.rows[q]) + k, states, right, wrong, weights, totals, tau, step)
+                grown += _put_row(gap, int(seen.rows[q]) + k, states, right, wrong)
         for c in range(seen.columns.shape[1] if j < seen.ends[s] else 0):
             k = j - n - int(seen.column_first[c])
             if 0 <= k < seen.column_width[c] and seen.columns[j, c] >= 0:
-                if tau == 0.0:
-                    grown += _put_row(gap, int(seen.columns[j, c]) + k, states, right, wrong)
-                else:
-                    _take_row(gap, int(seen.columns[j, c]) + k, states, right, wrong, weights, totals, tau, step)
+                grown += _put_row(gap, int(seen.columns[j, c]) + k, states, right, wrong)
     return grown
 
 
 @helper()
-def _gap_of_moves(
-    gap: NDArray[np.int32], T: int, states: States, path: Places, sign: int,
-    weights: Singles, totals: Singles, tau: Scalar, step: Scalar,
-) -> int:  # fmt: skip
-    """The same for the moves of a path."""
+def _put_moves(gap: Gap, T: int, states: States, path: Places, sign: int) -> int:
     K, W, grown, before = states.K, states.W, 0, states.K
     for t in range(T + 1):
-        cell = before * W + path[t] if t < T else (K + 1) * W + before
-        if tau == 0.0:
-            grown += _put(gap, cell, sign)
-        else:
-            _take(gap, cell, weights, totals, tau, step)
-        before = path[t] if t < T else K
+        cell = before * W + int(path[t]) if t < T else (K + 1) * W + before
+        grown += _put(gap, -2 - cell, sign)
+        before = int(path[t]) if t < T else K
     return grown
 
 
 @helper()
-def _gap(
-    gap: Gap, seen: Seen, s: int, states: States, right: Places, wrong: Places,
-    weights: Weights, totals: Weights, tau: Scalar, step: Scalar,
-) -> int:  # fmt: skip
-    """Opens (tau 0) or closes the gap between two labellings; returns its squared length."""
+def _open(gap: Gap, seen: Seen, s: int, states: States, right: Places, wrong: Places) -> int:
+    """Fills the gap between two labellings of a sentence and returns its squared length."""
     T, squared = seen.ends[s] - seen.begins[s], 0
     for t in range(T):
         if right[t] != wrong[t]:
-            squared += _gap_of_token(
-                gap[0], seen, s, t, states, right[t], wrong[t], weights.rows, totals.rows, tau, step
-            )
-    squared += _gap_of_moves(gap[1], T, states, right, 1, weights.moves, totals.moves, tau, step)
-    squared += _gap_of_moves(gap[1], T, states, wrong, -1, weights.moves, totals.moves, tau, step)
-    return squared
+            squared += _put_token(gap, seen, s, t, states, right[t], wrong[t])
+    return squared + _put_moves(gap, T, states, right, 1) + _put_moves(gap, T, states, wrong, -1)
+
+
+@helper()
+def _close(gap: Gap, weights: Weights, totals: Weights, tau: Scalar, step: Scalar) -> None:
+    """Moves the weights by tau along the gap, which is empty then."""
+    for i in range(gap.used[0]):
+        slot = gap.slots[i]
+        cell, change = gap.cells[slot], tau * np.float32(gap.values[slot])
+        if cell >= 0:
+            weights.rows[cell] += change
+            totals.rows[cell] += step * change
+        else:
+            weights.moves[-2 - cell] += change
+            totals.moves[-2 - cell] += step * change
+        gap.cells[slot] = -1
+        gap.values[slot] = 0
+    gap.used[0] = 0
 
 
 @kernel()
@@ -277,11 +275,10 @@ def pa_pass(
             for t in range(T):
                 loss += _cost(target, begin + t, room.right[t], room.path[t], states)
         if loss > 0.0:
-            squared = _gap(gap, seen, s, states, room.right, room.path, weights, totals, 0.0, 0.0)
+            squared = _open(gap, seen, s, states, room.right, room.path)
             # Two labellings may share every feature; the quotient would be 0 / 0.
             tau = np.float32(min(aggressiveness, loss / squared)) if squared > 0 else np.float32(0.0)
-            if tau > 0.0:
-                _gap(gap, seen, s, states, room.right, room.path, weights, totals, tau, np.float32(step))
+            _close(gap, weights, totals, tau, np.float32(step))
             lost += loss
         step += 1
     return lost
@@ -327,9 +324,11 @@ def decode(seen: Seen, blocks: Singles, weights: Weights, states: States, room: 
 
 @kernel()
 def all_scores(seen: Seen, blocks: Singles, weights: Weights, states: States, room: Room, out: Singles) -> None:
-    """The scores of every state at every token."""
+    """The scores of every state at every token, one sentence after another without pads."""
+    at = 0
     for s in range(len(seen.begins)):
-        begin, T, W = seen.begins[s], seen.ends[s] - seen.begins[s], states.W
+        size = (seen.ends[s] - seen.begins[s]) * states.W
         _score_summed(seen, s, blocks, weights, states, room.score)
-        for i in range(T * W):
-            out[begin * W + i] = room.score[i]
+        for i in range(size):
+            out[at + i] = room.score[i]
+        at += size

@@ -46,6 +46,12 @@ class Seen(NamedTuple):
         """Tokens of the longest sentence."""
         return int((self.ends - self.begins).max()) if len(self.begins) else 0
 
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """(M,) the tokens of all sentences, one after another."""
+        lengths = (self.ends - self.begins).astype(np.int64)
+        return np.arange(int(lengths.sum())) + np.repeat(self.begins - np.cumsum(lengths) + lengths, lengths)
+
 
 class Weights(NamedTuple):
     """Learnt numbers, or sums of the same shape."""
@@ -104,7 +110,6 @@ class Learner:
         self.states, self.objective, self.steps, self.step = states, objective, steps, 0
         self.weights = Weights(np.zeros(size, np.float32), states.moves.copy())
         self.totals = Weights(np.zeros(size, np.float32), np.zeros(moves, np.float32))
-        self._gap = np.zeros(size if objective == "pa" else 0, np.int32), np.zeros(moves, np.int32)
 
     def restart(self, start: Weights | None = None) -> None:
         """Forgets everything, or goes on from given weights."""
@@ -121,7 +126,8 @@ class Learner:
         room = _linear.room(seen.longest, self.states)
         args = (seen, target, order.astype(np.int32), self.weights, self.totals, self.states, room)
         if self.objective == "pa":
-            loss = _linear.pa_pass(*args, self._gap, self.steps.aggressiveness, self.steps.augmented, self.step)
+            gap = _linear.gap(seen, self.states)
+            loss = _linear.pa_pass(*args, gap, self.steps.aggressiveness, self.steps.augmented, self.step)
         else:
             loss = _gradient.crf_pass(*args, self.steps.rate, self.step)
         self.step += len(order)
@@ -136,6 +142,14 @@ class Learner:
         rows += self.weights.rows
         return Weights(rows, self.weights.moves - share * self.totals.moves)
 
+    def finish(self) -> Weights:
+        """The same, in the space of the sums: the end of learning."""
+        if self.step:
+            np.multiply(self.totals.rows, np.float32(-1.0 / self.step), out=self.totals.rows)
+            self.totals.rows[:] += self.weights.rows
+            return Weights(self.totals.rows, self.weights.moves - np.float32(1.0 / self.step) * self.totals.moves)
+        return self.weights
+
 
 def decode(seen: Seen, weights: Weights, states: States) -> Places:
     """(N,) the best state of every token; 0 at pads."""
@@ -148,10 +162,10 @@ def decode(seen: Seen, weights: Weights, states: States) -> Places:
 
 
 def scores(seen: Seen, weights: Weights, states: States) -> Singles:
-    """(N, W) the score of every state at every token, moves apart; 0 at pads."""
+    """(M, W) the score of every state at every token, moves apart; sentences one after another without pads."""
     from chaffinch.kernels import _linear
 
-    out = np.zeros(len(seen.types) * states.W, np.float32)
+    out = np.empty(int((seen.ends - seen.begins).sum()) * states.W, np.float32)
     blocks = _linear.summed(seen, weights, states)
     _linear.all_scores(seen, blocks, weights, states, _linear.room(seen.longest, states), out)
     return out.reshape(-1, states.W)
@@ -161,8 +175,7 @@ def batch(seen: Seen, weights: Weights, states: States, *, scale: float = 1.0) -
     """The sentences as one batch of lattices, log-potentials multiplied by `scale`."""
     K, W = states.K, states.W
     lengths = (seen.ends - seen.begins).astype(np.int64)
-    inner = np.arange(int(lengths.sum())) + np.repeat(seen.begins - np.cumsum(lengths) + lengths, lengths)
-    emit = scores(seen, weights, states)[inner, :K].astype(np.float64)
+    emit = scores(seen, weights, states)[:, :K].astype(np.float64)
     moves = weights.moves.reshape(K + 2, W)[:, :K].astype(np.float64) * scale
     bounds = np.concatenate([[0], np.cumsum(lengths)])
     return Batch(moves[K], moves[:K], emit * scale, moves[K + 1], bounds)

@@ -16,8 +16,8 @@ from chaffinch.kernels import forward_backward, log_partition, pair_marginals
 from chaffinch.kernels.lattice import Batch, Floats, Ints
 from chaffinch.models.labels import Labels
 
-CHUNK = 8_000  # tokens whose pairs of states are held at once
-SENTENCES = 1_500  # enough to fit three numbers
+CHUNK = 2_000  # tokens whose pairs of states are held at once
+SENTENCES = 800  # enough to fit three numbers
 ROUNDS = 25
 EDGE = 1e-6  # probabilities are kept this far from 0 and 1
 

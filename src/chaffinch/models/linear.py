@@ -157,7 +157,7 @@ def train(
         loss = learner.walk(seen, target, rng.permutation(len(view.begins)))
         if watch is not None and watch(epoch, loss, learner):
             break
-    return learner.averaged()
+    return learner.finish()
 
 
 def _in_pieces(view: Seen, target: Target, states: States) -> Seen:

@@ -147,7 +147,8 @@ def held_out(name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, fo
     except KeyboardInterrupt:
         watcher.interrupted = True
         return Calibration()
-    places = np.concatenate([np.arange(a, b) for a, b in zip(own.begins, own.ends, strict=True)])
+    del learner  # its working space
+    places = own.places
     states = linear.decode(own, weights, lesson.labels.states)[places].astype(np.int64)
     batch = linear.batch(own, weights, lesson.labels.states)
     if watcher.tell is not None:
@@ -167,13 +168,13 @@ def _decoded(view: Seen, weights: Weights, labels: Labels) -> Reading:
 
 def certainty(view: Seen, weights: Weights, labels: Labels, states: Places) -> NDArray[np.float32]:
     """(N,) by how much each state's own score exceeds the best state with another tag; 0 outside of sentences."""
+    out, places = np.zeros(len(states), np.float32), view.places
     scores = linear.scores(view, weights, labels.states)[:, : labels.states.K]
-    chosen = scores[np.arange(len(states)), states]
-    scores[labels.tag_of == labels.tag_of[states][:, None]] = -np.inf
-    inside = np.zeros(len(states) + 1, np.int32)
-    np.add.at(inside, view.begins, 1)
-    np.add.at(inside, view.ends, -1)
-    return np.where(np.cumsum(inside[:-1]) > 0, chosen - scores.max(axis=1), np.float32(0.0))
+    own = states[places]
+    chosen = scores[np.arange(len(own)), own]
+    scores[labels.tag_of == labels.tag_of[own][:, None]] = -np.inf
+    out[places] = chosen - scores.max(axis=1)
+    return out
 
 
 @dataclass(frozen=True, slots=True)
