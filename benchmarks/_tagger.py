@@ -80,20 +80,23 @@ def same_text(doc: Document) -> int:
     return zlib.crc32("".join(sign for sign in doc.text.lower() if sign.isalnum())[:60].encode())
 
 
-def with_chunks(
-    data: Path, train: Sequence[Document], test: Sequence[Document]
-) -> tuple[list[Document], list[Document]]:
-    """Parts of speech and chunks; those of training abstracts by shallow parsers that never saw them."""
+def chunks(job: dict[str, Any]) -> dict[str, Any]:
+    """Writes the documents with parts of speech and chunks; training abstracts read by parsers that never saw them."""
     from recipes.genia_chunks import corpus
 
+    data, folder = Path(job["data"]), Path(job["folder"])
+    train, test = documents(data, job["corpus"], job["split"])
     trees = list(corpus(data))
-    out: dict[int, Document] = {}
+    read: dict[int, Document] = {}
+    both = [*train, *(test if job["split"] == "dev" else ())]  # dev abstracts are in the treebank too
     for fold in range(FOLDS):
         parser = chunker.fit([doc for doc in trees if same_text(doc) % FOLDS != fold])
-        own = [doc for doc in train if same_text(doc) % FOLDS == fold]
-        out |= {id(doc): read for doc, read in zip(own, parser.annotate(own), strict=True)}
-    parser = cf.load("genia")
-    return [out[id(doc)] for doc in train], list(parser.annotate(test))
+        own = [number for number, doc in enumerate(both) if same_text(doc) % FOLDS == fold]
+        read |= dict(zip(own, parser.annotate(both[number] for number in own), strict=True))
+    parsed = [read[number] for number in range(len(both))]
+    cf.write(parsed[: len(train)], folder / "train.jsonl")
+    cf.write(parsed[len(train) :] or cf.load("genia").annotate(test), folder / "test.jsonl")
+    return {"documents": len(train) + len(test)}
 
 
 def spent(work: Callable[[], Any]) -> tuple[Any, float]:
@@ -148,7 +151,7 @@ def ours(job: dict[str, Any]) -> dict[str, Any]:
         resources = cf.Resources(learn_clusters(text) if "clusters" in extras else None, mesh(data))
     prepared = time.process_time() - start
     if "chunks" in extras:
-        train, test = with_chunks(data, train, test)
+        train, test = (list(cf.read(Path(job["folder"]) / f"{name}.jsonl")) for name in ("train", "test"))
         config = replace(config, layers=("pos", "chunks"))
     tagger, seconds = spent(lambda: cf.train(train, config, layer="gold", resources=resources))
     with tempfile.TemporaryDirectory() as folder:
@@ -211,7 +214,7 @@ def _conll_layers(doc: Document) -> Document:
     return replace(doc, layers={"pos": tuple(spans), "chunks": doc.layer("gold")})
 
 
-JOBS = {"ours": ours, "peer": peer, "parser": parser}
+JOBS = {"ours": ours, "peer": peer, "parser": parser, "chunks": chunks}
 
 
 if __name__ == "__main__":

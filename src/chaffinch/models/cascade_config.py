@@ -58,4 +58,6 @@ class Cascade:
     @classmethod
     def published(cls) -> Cascade:
         """Two stages, label pairs with every feature of the segmenter, features seen five times."""
-        return cls(stages=2, scheme="IOB2", edge_features=True, documents=False, cutoff=5, dropout=0.0)
+        return cls(
+            stages=2, scheme="IOB2", edge_features=True, documents=False, cutoff=5, dropout=0.0, aggressiveness=0.01
+        )
