@@ -1,11 +1,10 @@
-"""Scores, best paths and the passive-aggressive pass of `linear`, compiled. Letters as there."""
+"""Scores and best paths of `linear`, compiled. Letters as there."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chaffinch.kernels._compiled import helper, kernel
 from chaffinch.kernels._vector import add_row, largest_row
@@ -132,156 +131,6 @@ def score_target(target: Target, begin: int, T: int, states: States, score: Sing
                     out[t * W + x] += score[t * W + x]
             chooses |= target.free[x0]
     return chooses
-
-
-@helper()
-def _cost(target: Target, n: int, right: int, x: int, states: States) -> Scalar:
-    """How wrong a state is at a token: 1, or by how much the right one is likelier."""
-    if target.gold[n] >= 0:
-        return 1.0 if states.label[x] != states.label[right] else 0.0
-    row = target.weights[target.which[n]]
-    return max(row[right] - row[x], np.float32(0.0))
-
-
-class Gap(NamedTuple):
-    """The difference of two labellings' features, summed cell by cell: a small open table, all empty between sentences.
-
-    Cells are places in Weights.rows; those of Weights.moves are counted down from -2. A free slot holds -1.
-    """
-
-    cells: NDArray[np.int64]  # its length is a power of two
-    values: NDArray[np.int64]
-    slots: NDArray[np.int64]  # the slots in use
-    used: NDArray[np.int64]  # (1,) how many
-
-
-def gap(seen: Seen, states: States) -> Gap:
-    """Room for every cell that the longest sentence can touch."""
-    each = int(np.diff(seen.lists).max(initial=0)) * (2 * REACH + 1) + 4 * seen.columns.shape[1] + 2
-    most = max(seen.longest, 1) * each * (4 if states.shared[0] >= 0 else 2)
-    size = 1 << (2 * most).bit_length()
-    return Gap(
-        np.full(size, -1, np.int64), np.zeros(size, np.int64), np.zeros(size // 2, np.int64), np.zeros(1, np.int64)
-    )
-
-
-@helper()
-def _put(gap: Gap, cell: int, sign: int) -> int:
-    """Adds to one cell and returns by how much the squared length grew."""
-    mask = len(gap.cells) - 1
-    slot = (int(cell) * 0x9E3779B1 >> 7) & mask
-    while gap.cells[slot] != cell:
-        if gap.cells[slot] == -1:
-            gap.cells[slot] = cell
-            gap.slots[gap.used[0]] = slot
-            gap.used[0] += 1
-            break
-        slot = (slot + 1) & mask
-    value = int(gap.values[slot])
-    gap.values[slot] = value + sign
-    return 2 * sign * value + 1
-
-
-@helper()
-def _put_row(gap: Gap, row: int, states: States, right: int, wrong: int) -> int:
-    at = row * states.W
-    grown = _put(gap, at + right, 1) + _put(gap, at + wrong, -1)
-    one, other = states.shared[right], states.shared[wrong]
-    if one != other:
-        grown += _put(gap, at + one, 1) + _put(gap, at + other, -1)
-    return grown
-
-
-@helper()
-def _put_token(gap: Gap, seen: Seen, s: int, t: int, states: States, right: int, wrong: int) -> int:
-    """Adds every feature of a token: with the right state +1, with the wrong one -1."""
-    grown, n = 0, seen.begins[s] + t
-    for j in range(max(n - REACH, seen.begins[s] - 1), min(n + REACH, seen.ends[s]) + 1):
-        v = seen.types[j]
-        for q in range(seen.lists[v], seen.lists[v + 1]):
-            k = j - n - int(seen.first[q])
-            if 0 <= k < seen.width[q]:
-                grown += _put_row(gap, int(seen.rows[q]) + k, states, right, wrong)
-        for c in range(seen.columns.shape[1] if j < seen.ends[s] else 0):
-            k = j - n - int(seen.column_first[c])
-            if 0 <= k < seen.column_width[c] and seen.columns[j, c] >= 0:
-                grown += _put_row(gap, int(seen.columns[j, c]) + k, states, right, wrong)
-    return grown
-
-
-@helper()
-def _put_moves(gap: Gap, T: int, states: States, path: Places, sign: int) -> int:
-    K, W, grown, before = states.K, states.W, 0, states.K
-    for t in range(T + 1):
-        cell = before * W + int(path[t]) if t < T else (K + 1) * W + before
-        grown += _put(gap, -2 - cell, sign)
-        before = int(path[t]) if t < T else K
-    return grown
-
-
-@helper()
-def _open(gap: Gap, seen: Seen, s: int, states: States, right: Places, wrong: Places) -> int:
-    """Fills the gap between two labellings of a sentence and returns its squared length."""
-    T, squared = seen.ends[s] - seen.begins[s], 0
-    for t in range(T):
-        if right[t] != wrong[t]:
-            squared += _put_token(gap, seen, s, t, states, right[t], wrong[t])
-    return squared + _put_moves(gap, T, states, right, 1) + _put_moves(gap, T, states, wrong, -1)
-
-
-@helper()
-def _close(gap: Gap, weights: Weights, totals: Weights, tau: Scalar, step: Scalar) -> None:
-    """Moves the weights by tau along the gap, which is empty then."""
-    for i in range(gap.used[0]):
-        slot = gap.slots[i]
-        cell, change = gap.cells[slot], tau * np.float32(gap.values[slot])
-        if cell >= 0:
-            weights.rows[cell] += change
-            totals.rows[cell] += step * change
-        else:
-            weights.moves[-2 - cell] += change
-            totals.moves[-2 - cell] += step * change
-        gap.cells[slot] = -1
-        gap.values[slot] = 0
-    gap.used[0] = 0
-
-
-@kernel()
-def pa_pass(
-    seen: Seen, target: Target, order: Places, weights: Weights, totals: Weights, states: States, room: Room,
-    gap: Gap, aggressiveness: float, augmented: bool, step: int,
-) -> float:  # fmt: skip
-    """PA-I over the sentences in `order`: w += tau * (F(right) - F(violator)), tau = min(C, loss / squared gap)."""
-    W, lost = states.W, 0.0
-    for s in order:
-        begin, T = seen.begins[s], seen.ends[s] - seen.begins[s]
-        score(seen, s, weights, states, room.score)
-        if is_hard(target.gold, begin, T):
-            for t in range(T):
-                room.right[t] = target.gold[begin + t]
-        else:
-            chooses = score_target(target, begin, T, states, room.score, room.known)
-            moves = weights.moves if chooses else states.moves
-            if viterbi(T, room.known, moves, states, room.best, room.right) == -np.inf:
-                step += 1
-                continue  # what is known contradicts itself
-        if augmented:
-            for t in range(T):
-                for x in range(states.K):
-                    room.score[t * W + x] += _cost(target, begin + t, room.right[t], x, states)
-        loss = viterbi(T, room.score, weights.moves, states, room.best, room.path)
-        loss -= path_score(T, room.score, weights.moves, states, room.right)
-        if not augmented:
-            for t in range(T):
-                loss += _cost(target, begin + t, room.right[t], room.path[t], states)
-        if loss > 0.0:
-            squared = _open(gap, seen, s, states, room.right, room.path)
-            # Two labellings may share every feature; the quotient would be 0 / 0.
-            tau = np.float32(min(aggressiveness, loss / squared)) if squared > 0 else np.float32(0.0)
-            _close(gap, weights, totals, tau, np.float32(step))
-            lost += loss
-        step += 1
-    return lost
 
 
 @kernel()

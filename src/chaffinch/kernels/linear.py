@@ -121,13 +121,13 @@ class Learner:
 
     def walk(self, seen: Seen, target: Target, order: NDArray[np.int64]) -> float:
         """One pass over the sentences in that order; returns the mean loss of a sentence."""
-        from chaffinch.kernels import _gradient, _linear
+        from chaffinch.kernels import _gradient, _linear, _passive
 
         room = _linear.room(seen.longest, self.states)
         args = (seen, target, order.astype(np.int32), self.weights, self.totals, self.states, room)
         if self.objective == "pa":
-            gap = _linear.gap(seen, self.states)
-            loss = _linear.pa_pass(*args, gap, self.steps.aggressiveness, self.steps.augmented, self.step)
+            gap = _passive.gap(seen, self.states)
+            loss = _passive.pa_pass(*args, gap, self.steps.aggressiveness, self.steps.augmented, self.step)
         else:
             loss = _gradient.crf_pass(*args, self.steps.rate, self.step)
         self.step += len(order)

@@ -80,13 +80,13 @@ class _Run:
     folds: NDArray[np.int64] | None  # (S,) of each sentence
 
     def one_stage(self) -> Model:
-        labels = Labels(self.task.names, self.config.scheme, self.config.edge_features)
+        labels = Labels(self.task.names, self.config.scheme, self.config.pairs)
         model, lesson = self.readings(self.task, labels)
         return replace(model, calibration=self.calibration(lesson, self.folds, model))
 
     def two_stages(self) -> Model:
         task, config, whole = self.task, self.config, self.task.segments()
-        labels = Labels(whole.names, config.scheme, config.edge_features)
+        labels = Labels(whole.names, config.scheme, config.pairs)
         model, lesson = self.readings(whole, labels)
         states, certain = lesson.target.gold, np.zeros(len(lesson.target.gold), np.float32)
         if self.folds is not None and not self.watcher.stopped():
@@ -116,7 +116,7 @@ class _Run:
         if self.start is not None and len(self.start.readings) == 2:  # it never saw these documents
             states = self.start.readings[0].decode(task.seen, columns)
         else:
-            states, _ = jackknife("first readings", lesson, config, self.watcher, self.folds, self.each)
+            states = jackknife("first readings", lesson, config, self.watcher, self.folds, self.each)[0]
         if self.watcher.stopped():
             return model, lesson
         columns = columns + window.elsewhere(task.seen, states, labels.states.K)

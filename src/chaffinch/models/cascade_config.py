@@ -14,15 +14,16 @@ from chaffinch.models.labels import SCHEMES, Scheme
 class Cascade:
     """What to learn and how. The defaults suit most corpora; `published()` is the system of the publication.
 
-    `documents` lets the tagger read each document twice; `layers` names span layers (parts of speech, say) that
-    serve as features; `cutoff` is how often a feature must be seen, `floor` by how many patients (None: 2 where there
-    are 20 patients or more); with `private`, words inside spans do not count for it.
+    `edge_features` lets features speak for pairs of tags (None: where there are two stages); `documents` lets the
+    tagger read each document twice; `layers` names span layers (parts of speech, say) that serve as features; `cutoff`
+    is how often a feature must be seen, `floor` by how many patients (None: 2 where there are 20 patients or more);
+    with `private`, words inside spans do not count for it.
     """
 
     stages: Literal[1, 2] = 1
     scheme: Scheme = "IOBES"
     objective: Objective = "pa"
-    edge_features: bool = False
+    edge_features: bool | None = None
     documents: bool = True
     layers: tuple[str, ...] = ()
     epochs: int = 10
@@ -53,7 +54,14 @@ class Cascade:
                 raise ConfigError(f"{name} must be above 0, got {getattr(self, name)}")
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"dropout must be at least 0 and below 1, got {self.dropout}")
+        if self.private and self.stages == 2:
+            raise ConfigError("private hides the words inside spans, of which two stages are made; use stages=1")
         object.__setattr__(self, "layers", tuple(self.layers))
+
+    @property
+    def pairs(self) -> bool:
+        """Whether states are pairs of tags."""
+        return self.stages == 2 if self.edge_features is None else self.edge_features
 
     @classmethod
     def published(cls) -> Cascade:

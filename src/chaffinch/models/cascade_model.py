@@ -146,7 +146,7 @@ class Model:
             raise ModelError("its settings cannot be read; it was made by another version, train it anew") from None
         names = found.manifest.labels
         own = ("segment",) if config.stages == 2 else names
-        labels = Labels(own, config.scheme, config.edge_features)
+        labels = Labels(own, config.scheme, config.pairs)
         count = 1 + ("reading1.keys" in found.arrays)
         readings = tuple(Linear.of(labels, _prefixed(found.arrays, f"reading{number}.")) for number in range(count))
         classifier = None
