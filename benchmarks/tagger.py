@@ -23,7 +23,7 @@ from chaffinch.errors import ConfigError
 ROOT = Path(__file__).resolve().parents[1]
 PIP = "pip install 'chaffinch[bench]'"
 QUICK = Cascade(documents=False, calibrate=False)  # one reading: what the peer's F1 needs
-ACCURATE = Cascade(stages=2, edge_features=True, cutoff=2, aggressiveness=0.01)
+ACCURATE = Cascade(stages=2, cutoff=2, aggressiveness=0.01)
 PUBLISHED = {
     "single phase, maximum likelihood": (
         Cascade(scheme="IOB2", objective="crf", documents=False, cutoff=20, dropout=0.0, calibrate=False),

@@ -83,15 +83,19 @@ def test_a_layer_that_serves_as_a_feature_must_be_there() -> None:
 
 def test_long_sentences_are_learnt_in_pieces_cut_between_spans() -> None:
     T = 5 * LONGEST
-    case = build(np.random.default_rng(0), 3, [T, 3])
+    types = np.ones(T + 6, np.int32)
+    begins, ends = np.array([1, T + 2], np.int32), np.array([T + 1, T + 5], np.int32)
+    types[[0, *ends]] = 0
+    small = build(np.random.default_rng(0), 3, [2]).seen
+    seen = small._replace(types=types, begins=begins, ends=ends, columns=np.full((T + 6, 1), -1, np.int32))
     moves = np.ones((5, 3), np.bool_)
     moves[3, 2] = moves[4, 1] = False  # state 2 may not begin, state 1 may not end
     states = States.of(np.arange(3), moves)
-    gold = np.random.default_rng(1).integers(0, 3, len(case.seen.types)).astype(np.int32)
+    gold = np.random.default_rng(1).integers(0, 3, len(types)).astype(np.int32)
     empty = Target(gold, np.zeros_like(gold), np.zeros((0, states.W), np.float32), np.zeros(0, np.bool_))
-    pieces = _in_pieces(case.seen, empty, states)
+    pieces = _in_pieces(seen, empty, states)
     assert pieces.longest <= LONGEST
-    assert pieces.places.tolist() == case.seen.places.tolist()
-    inner = [int(begin) for begin in pieces.begins if begin not in case.seen.begins]
+    assert pieces.places.tolist() == seen.places.tolist()
+    inner = [int(begin) for begin in pieces.begins if begin not in begins]
     assert len(inner) >= 4
     assert all(gold[n] != 2 and gold[n - 1] != 1 for n in inner)

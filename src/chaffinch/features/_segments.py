@@ -11,8 +11,8 @@ from chaffinch.features._keys import SEED, Keys, Places, U, mix
 from chaffinch.features._words import FOLDED, SUFFIX, Bytes
 from chaffinch.kernels._compiled import helper, kernel
 
-HEAD, BAG, EDGE, WHOLE, LENGTH, MARGIN, LEFT, RIGHT = range(1, 9)
-FIXED = 8 + 8  # features of a segment besides those of its words
+HEAD, BAG, EDGE, WHOLE, LENGTH, MARGIN, LEFT, RIGHT, TAIL, BEFORE, AFTER = range(1, 12)
+FIXED = 8 + 16  # features of a segment besides those of its words
 
 
 @helper()
@@ -48,6 +48,10 @@ def segment_features(
         q = _emit(WHOLE, whole, keys, q)
         q = _emit(LENGTH, U(min(end - first, 8)), keys, q)
         q = _emit(MARGIN, U(margins[m]), keys, q)
+        if end - first > 1:
+            q = _emit(TAIL, mix(words[end - 2], words[end - 1]), keys, q)
+        q = _emit(BEFORE, mix(words[first - 1], words[first]), keys, q)
+        q = _emit(AFTER, mix(words[end - 1], words[end]), keys, q)
         for step in range(1, 3):
             left = words[max(first - step, 0)]
             right = words[min(end + step - 1, N - 1)]

@@ -17,7 +17,8 @@ from chaffinch.kernels.linear import Seen
 
 KINDS = 128
 LEXICAL = frozenset({1, 2, 7, 8, 9, window.BIGRAM, window.TRIGRAM, window.HEAD, window.HEADER})  # made of letters
-RARE = frozenset({window.BIGRAM, window.TRIGRAM, window.HEAD, window.HEADER})  # must be seen twice at least
+RARE = frozenset({window.BIGRAM, window.TRIGRAM, window.HEAD, window.HEADER})
+RARE_TIMES = 3  # how often these must be seen at least
 
 
 def offsets() -> tuple[NDArray[np.int8], NDArray[np.int8]]:
@@ -120,10 +121,9 @@ def learn(
     cutoff: int = 1,
     floor: int = 1,
 ) -> Vocabulary:
-    """The features seen `cutoff` times by `floor` patients; n-grams, heads and headers twice at least.
+    """The features seen `cutoff` times by `floor` patients; n-grams, heads and headers `RARE_TIMES` at least.
 
-    `patients` (D,) numbers the documents' patients. What is `hidden` (N,) does
-    not count for features made of letters.
+    `patients` (D,) numbers the documents' patients. What is `hidden` (N,) does not count for features made of letters.
     """
     owner = patients[seen.owners].astype(np.int32)
     open_owner = owner if hidden is None else np.where(hidden, -1, owner).astype(np.int32)
@@ -144,7 +144,7 @@ def learn(
         keys = np.zeros(F, np.uint64)
         keys[features] = column.keys
         counts = _counted(F, features, each, each[:-1], open_owner if column.kind in LEXICAL else owner)
-        least = max(cutoff, 2) if column.kind in RARE else cutoff
+        least = max(cutoff, RARE_TIMES) if column.kind in RARE else cutoff
         enough = (counts[:, 0] >= least) & (counts[:, 1] >= floor) & (keys != 0)
         found.append(salted(keys[enough], column.kind))
         kinds.append(np.full(len(found[-1]), column.kind, np.uint8))

@@ -82,7 +82,7 @@ class _Run:
     def one_stage(self) -> Model:
         labels = Labels(self.task.names, self.config.scheme, self.config.pairs)
         model, lesson = self.readings(self.task, labels)
-        return replace(model, calibration=self.calibration(lesson, self.folds, model))
+        return replace(model, calibration=self.calibration(lesson, self.folds, model, self.config))
 
     def two_stages(self) -> Model:
         task, config, whole = self.task, self.config, self.task.segments()
@@ -96,11 +96,12 @@ class _Run:
         classes = Labels(task.names, "tokens")
         known = vocabulary.learn(seen, [], patients=task.patients, cutoff=config.cutoff, floor=self.floor)
         lesson = Lesson.of(classes, known, seen, [], hard_target(seen, tags, classes))
-        model = replace(model, names=task.names, classifier=learn("classes", lesson, config, self.watcher))
+        gentle = replace(config, aggressiveness=config.aggressiveness / 2)  # few segments make a sentence
+        model = replace(model, names=task.names, classifier=learn("classes", lesson, gentle, self.watcher))
         fold = None if self.folds is None else task.fold_of(self.folds, seen.owners[seen.begins])
         if fold is not None:  # right segments of the fold held out are neither learnt from nor judged
             fold[(np.arange(len(fold)) >= halves) & (fold == 0)] = -1
-        return replace(model, calibration=self.calibration(lesson, fold, model))
+        return replace(model, calibration=self.calibration(lesson, fold, model, gentle))
 
     def readings(self, task: Task, labels: Labels) -> tuple[Model, Lesson]:
         """A model of one reading or, where documents repeat their words, of two; and the last one's lesson."""
@@ -121,16 +122,19 @@ class _Run:
             return model, lesson
         columns = columns + window.elsewhere(task.seen, states, labels.states.K)
         lesson = self.lesson(labels, columns, target, 1)
+        del columns  # the lesson holds what it needs
         again = learn(
             "second reading", lesson, config, self.watcher, start=self.earlier(lesson, 1), score=self.scorer(model)
         )
         return replace(model, readings=(first, again)), lesson
 
-    def calibration(self, lesson: Lesson, folds: NDArray[np.int64] | None, model: Model) -> Calibration:
+    def calibration(
+        self, lesson: Lesson, folds: NDArray[np.int64] | None, model: Model, schedule: Cascade
+    ) -> Calibration:
         """How sure the last part may be, found on a fold it did not learn from; none where that cannot be."""
         if folds is None or self.watcher.stopped() or not self.config.calibrate or len(lesson.target.weights):
             return model.calibration if self.start is None else self.start.calibration
-        return held_out("calibration", lesson, self.config, self.watcher, folds)
+        return held_out("calibration", lesson, schedule, self.watcher, folds)
 
     @property
     def floor(self) -> int:
@@ -149,6 +153,7 @@ class _Run:
         return window.stop_words(self.task.seen, inside, patients=self.task.patients, floor=self.floor)
 
     def lesson(self, labels: Labels, columns: Sequence[Column], target: Target, reading: int) -> Lesson:
+        """What a reading learns from, with the vocabulary of the earlier model before its own."""
         hidden = _inside(target, labels) if self.config.private else None
         known = vocabulary.learn(
             self.task.seen, columns, patients=self.task.patients, hidden=hidden,
