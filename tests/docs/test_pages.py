@@ -59,4 +59,5 @@ def test_the_pages_name_no_missing_file() -> None:
 def test_the_demo_runs(workplace: Path) -> None:
     printed = run(["sh", "examples/demo.sh", "out"], workplace)
     assert "report.html" in printed
-    assert sorted(path.name for path in (workplace / "out").iterdir()) == ["i2b2", "notes.jsonl", "report.html"]
+    made = ["chunks.jsonl", "i2b2", "notes.cfm", "notes.jsonl", "report.html", "tagged.jsonl"]
+    assert sorted(path.name for path in (workplace / "out").iterdir()) == made

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaffinch.features import vocabulary, window
-from chaffinch.features.vocabulary import COUNT, FIRST, LEXICAL, RARE, Vocabulary
+from chaffinch.features.vocabulary import COUNT, FIRST, LEXICAL, RARE, RARE_TIMES, Vocabulary
 from chaffinch.features.window import Column, Observed
 from chaffinch.kernels import linear
 from chaffinch.kernels.linear import States, Weights
@@ -50,7 +50,7 @@ def test_a_feature_needs_enough_tokens_and_enough_patients(
     wanted = {
         (kind, key)
         for kind, key in times
-        if times[kind, key] >= max(cutoff, 2 if kind in RARE else 1) and len(people[kind, key]) >= floor
+        if times[kind, key] >= max(cutoff, RARE_TIMES if kind in RARE else 1) and len(people[kind, key]) >= floor
     }
     known = vocabulary.learn(seen, columns, patients=patients, hidden=hidden, cutoff=cutoff, floor=floor)
     assert len(known) == len(wanted)

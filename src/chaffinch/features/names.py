@@ -31,7 +31,7 @@ class Namer:
     """Names of the features of one document."""
 
     def __init__(self, doc: Document, seen: Observed, columns: Sequence[Column], tags: Sequence[str]) -> None:
-        self._text, self._seen, self._tags = doc.text, seen, tags
+        self._text, self._seen, self._tags = doc.text, seen, tags  # the tag of each state
         marks = [column.kind for column in columns if column.kind >= window.MARKS]
         self._marks = {kind: f"mark {number}" for number, kind in enumerate(marks, start=1)}
 
@@ -76,11 +76,19 @@ class Namer:
             heads = np.flatnonzero(self._seen.folded[later] == column.keys[n])
             return f"run of words ends in {self._word(n + int(heads[0])).lower()}"
         name = COLUMN_NAMES.get(column.kind) or self._marks.get(column.kind, "mark")
+        value = int(column.keys[n])
         if column.kind == window.OWN:
-            return f"{name}{place}: state {int(column.keys[n]) - 1}"
-        if column.kind in (window.HEADER, window.OWN_AND_ELSEWHERE):
-            return f"{name}{place}"
-        return f"{name}{place}: {int(column.keys[n])}"
+            return f"{name}{place}: {self._tags[value - 1]}"
+        if column.kind == window.OWN_AND_ELSEWHERE:
+            return f"{name}{place}: {self._tags[value % (1 << 20) - 1]}, {self._elsewhere(value >> 20)}"
+        if column.kind in (window.WORD_ELSEWHERE, window.PAIR_ELSEWHERE, window.PAIR_BEFORE_ELSEWHERE):
+            return f"{name}{place}: {self._elsewhere(value)}"
+        return f"{name}{place}" if column.kind == window.HEADER else f"{name}{place}: {value}"
+
+    def _elsewhere(self, code: int) -> str:
+        """What a code of `window.elsewhere` says."""
+        found, agree = divmod(code, 3)
+        return "outside" if found < 2 else f"{self._tags[found - 2]}, {('few', 'most', 'all')[agree]}"
 
 
 def _mix(key: int, value: int) -> int:

@@ -155,6 +155,9 @@ def _counted(F: int, features: Places, lists: Places, types: Places, owner: Plac
     """(F, 2) how often each feature was seen, and by how many patients."""
     from chaffinch.features import _keys
 
-    out, order = np.zeros((F, 2), np.int32), np.argsort(owner, kind="stable")  # a patient's tokens must come together
-    _keys.count(features, lists, types[order], owner[order], out, np.full(F, -1, np.int32))
+    out = np.zeros((F, 2), np.int32)
+    if (np.diff(owner) < 0).any():  # a patient's tokens must come together
+        order = np.argsort(owner, kind="stable")
+        types, owner = types[order], owner[order]
+    _keys.count(features, lists, types, owner, out, np.full(F, -1, np.int32))
     return out

@@ -77,7 +77,15 @@ def explain(model: Model, doc: Document, span: Span) -> Explanation:
     lattice = part.batch(seen, columns)[sentence]
     tags = part.labels.encode([(at, at + end - first, part.labels.names.index(label))], len(lattice))
     chosen, other = _both(lattice, part.labels, tags, at, at + end - first)
-    totals, moves = _difference(part, seen, columns, begin, chosen, other, Namer(doc, seen, columns, part.labels.tags))
+    totals, moves = _difference(
+        part,
+        seen,
+        columns,
+        begin,
+        chosen,
+        other,
+        Namer(doc, seen, columns, [part.labels.tags[tag] for tag in part.labels.tag_of]),
+    )
     features = tuple(sorted((Feature(*item) for item in totals.items()), key=lambda one: (-abs(one.weight), one.name)))
     margin = moves + sum(feature.weight for feature in features)
     source = first - at

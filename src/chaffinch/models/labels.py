@@ -153,18 +153,21 @@ def pieces_of(doc: Document, spans: Sequence[Span], index: dict[str, int], fitte
             f"spans [{a.start}, {a.end}) {a.label} and [{b.start}, {b.end}) {b.label} overlap, which a tagger cannot "
             "learn; settle overlaps first (chaffinch.resolve), or train on one layer at a time"
         )
-    tokens, pieces, last = doc.tokens, [], 0
-    edges = doc.sentence_tokens()
-    for span in spans:
-        first = int(np.searchsorted(tokens[:, 1], span.start, side="right"))
-        end = int(np.searchsorted(tokens[:, 0], span.end, side="left"))
+    pieces: list[Piece] = []
+    if not spans:
+        return pieces
+    starts, stops = np.array([(span.start, span.end) for span in spans]).T
+    firsts = np.searchsorted(doc.tokens[:, 1], starts, side="right")
+    ends = np.searchsorted(doc.tokens[:, 0], stops, side="left")
+    edges, last = doc.sentence_tokens()[:, 1], 0
+    sentences = np.searchsorted(edges, np.stack([firsts, ends - 1]), side="right").T
+    for span, first, end, (one, other) in zip(spans, firsts.tolist(), ends.tolist(), sentences.tolist(), strict=True):
         if first >= end or first < last:
             fitted.dropped += 1
             continue
-        fitted.widened += int(tokens[first, 0] != span.start or tokens[end - 1, 1] != span.end)
-        inner = [cut for cut in edges[:, 1].tolist() if first < cut < end] if len(edges) > 1 else []
-        fitted.cut += bool(inner)
-        cuts = [first, *inner, end]
-        pieces += [(a, b, index[span.label]) for a, b in pairwise(cuts)]
+        fitted.widened += int(doc.tokens[first, 0] != span.start or doc.tokens[end - 1, 1] != span.end)
+        fitted.cut += one != other
+        cuts = [first, *edges[one:other].tolist(), end]
+        pieces += [(a, b, index[span.label]) for a, b in pairwise(cuts) if b > a]
         last = end
     return pieces
