@@ -7,9 +7,11 @@ import numpy as np
 from chaffinch.kernels._compiled import helper, kernel
 from chaffinch.kernels._linear import Room, is_hard, path_score, score, score_target
 from chaffinch.kernels._vector import add_row
-from chaffinch.kernels.linear import Places, Scalar, Seen, Singles, States, Target, Weights
+from chaffinch.kernels.linear import Pace, Places, Scalar, Seen, Singles, States, Sums, Target, Weights
 
 SMALL = 0.003  # a token whose gradient is below this in every state is left alone
+TINY = 1e-5  # and a move whose gradient is below this
+CALM = 1.0  # what squares of gradients begin with in adaptive steps
 
 
 @helper()
@@ -20,6 +22,15 @@ def _exponentials(moves: Singles, states: States, room: Room) -> None:
     for x in range(K):
         for y in range(K):
             room.back[y * W + x] = room.table[x * W + y]
+
+
+@helper()
+def _again(cell: int, moves: Singles, states: States, room: Room) -> None:
+    """One cell of the exponentials anew."""
+    K, W = states.K, states.W
+    room.table[cell] = np.exp(moves[cell])
+    if cell < K * W:
+        room.back[cell % W * W + cell // W] = room.table[cell]
 
 
 @helper()
@@ -35,7 +46,8 @@ def _forward(T: int, score: Singles, states: States, room: Room) -> Scalar:
             alpha[at + x] = room.table[K * W + x] if t == 0 else np.float32(0.0)
         if t > 0:
             for x in range(K):
-                add_row(alpha, at, room.table, x * W, alpha[at - W + x], W)
+                if alpha[at - W + x] > 0.0:
+                    add_row(alpha, at, room.table, x * W, alpha[at - W + x], W)
         total = np.float32(0.0)
         for x in range(W):
             alpha[at + x] *= emit[at + x]
@@ -58,6 +70,7 @@ def _backward(T: int, states: States, room: Room, sign: Scalar, out: Singles, pa
     K, W, alpha, beta = states.K, states.W, room.best, room.back
     line, now = room.line, room.now
     fine = True
+    room.outer[:] = 0.0
     for t in range(T - 1, -1, -1):
         at = t * W
         for x in range(W):
@@ -77,52 +90,75 @@ def _backward(T: int, states: States, room: Room, sign: Scalar, out: Singles, pa
         if t < T - 1:  # P(x, y) = alpha(x) table(x, y) line(y) / (total * top)
             for x in range(K):
                 if alpha[at + x] > 0.0:
-                    for y in range(K):
-                        pairs[x * W + y] += share / top * alpha[at + x] * room.table[x * W + y] * line[y]
+                    add_row(room.outer, x * W, line, 0, share / top * alpha[at + x], W)
         for x in range(W):
             out[at + x] += share * alpha[at + x] * now[x]
             line[x] = now[x] * room.emit[at + x]
+    for i in range(K * W):
+        pair = room.outer[i] * room.table[i]
+        fine &= bool(-np.inf < pair < np.inf)
+        pairs[i] += pair
     return fine
 
 
 @helper()
-def _spread(
-    seen: Seen, s: int, weights: Singles, totals: Singles, states: States, gradient: Singles, large: Places,
-    rate: Scalar, step: Scalar,
-) -> None:  # fmt: skip
-    """Adds rate * gradient to every weight row that spoke for a token with a large gradient."""
+def _step(cell: int, gradient: Scalar, sums: Sums, pace: Pace) -> None:
+    """One weight a step up its gradient; shorter the more it has moved, where steps are adaptive."""
+    length = pace.rate * gradient
+    if pace.adaptive:
+        sums.squares[cell] += gradient * gradient
+        length /= np.sqrt(sums.squares[cell] + np.float32(CALM))
+    sums.weights[cell] += length
+    sums.totals[cell] += pace.step * length
+
+
+@helper()
+def _step_row(row: int, gradient: Singles, at: int, sums: Sums, pace: Pace, W: int) -> None:
+    """The same for a row of weights."""
+    if pace.adaptive:
+        for x in range(W):
+            slope = gradient[at + x]
+            square = sums.squares[row + x] + slope * slope
+            sums.squares[row + x] = square
+            length = pace.rate * slope / np.sqrt(square + np.float32(CALM))
+            sums.weights[row + x] += length
+            sums.totals[row + x] += pace.step * length
+    else:
+        add_row(sums.weights, row, gradient, at, pace.rate, W)
+        add_row(sums.totals, row, gradient, at, pace.rate * pace.step, W)
+
+
+@helper()
+def _spread(seen: Seen, s: int, states: States, room: Room, sums: Sums, pace: Pace) -> None:
+    """A step for every weight row that spoke for a token with a large gradient."""
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
     for j in range(-1, T + 1):
         v = seen.types[begin + j]
         for q in range(seen.lists[v], seen.lists[v + 1]):
             t, row = j - int(seen.first[q]), int(seen.rows[q])
             for k in range(seen.width[q]):
-                if 0 <= t - k < T and large[t - k]:
-                    add_row(weights, (row + k) * W, gradient, (t - k) * W, rate, W)
-                    add_row(totals, (row + k) * W, gradient, (t - k) * W, rate * step, W)
+                if 0 <= t - k < T and room.path[t - k]:
+                    _step_row((row + k) * W, room.other, (t - k) * W, sums, pace, W)
         for c in range(seen.columns.shape[1] if j < T else 0):
             row, t = int(seen.columns[begin + j, c]), j - int(seen.column_first[c])
             if row >= 0:
                 for k in range(seen.column_width[c]):
-                    if 0 <= t - k < T and large[t - k]:
-                        add_row(weights, (row + k) * W, gradient, (t - k) * W, rate, W)
-                        add_row(totals, (row + k) * W, gradient, (t - k) * W, rate * step, W)
+                    if 0 <= t - k < T and room.path[t - k]:
+                        _step_row((row + k) * W, room.other, (t - k) * W, sums, pace, W)
 
 
 @helper()
-def _step_moves(
-    T: int, states: States, room: Room, weights: Singles, totals: Singles, rate: Scalar, step: Scalar
-) -> None:
+def _step_moves(T: int, states: States, room: Room, sums: Sums, pace: Pace) -> None:
     K, W = states.K, states.W
     for x in range(K):
         for cell, change in ((K * W + x, room.other[x]), ((K + 1) * W + x, room.other[(T - 1) * W + x])):
-            if weights[cell] > -np.inf:
-                weights[cell] += rate * change
-                totals[cell] += step * rate * change
-    for i in range(K * W):
-        if room.pairs[i] != 0.0:
-            weights[i] += rate * room.pairs[i]
-            totals[i] += step * rate * room.pairs[i]
+            if abs(change) > TINY and sums.weights[cell] > -np.inf:
+                _step(cell, change, sums, pace)
+                _again(cell, sums.weights, states, room)
+    for cell in range(K * W):
+        if abs(room.pairs[cell]) > TINY:
+            _step(cell, room.pairs[cell], sums, pace)
+            _again(cell, sums.weights, states, room)
 
 
 @helper()
@@ -142,16 +178,16 @@ def _mark_large(T: int, states: States, gradient: Singles, large: Places) -> Non
 
 @kernel()
 def crf_pass(
-    seen: Seen, target: Target, order: Places, weights: Weights, totals: Weights, states: States, room: Room,
-    rate: Scalar, step: int,
-) -> float:  # fmt: skip
+    seen: Seen, target: Target, order: Places, rows: Sums, moves: Sums, states: States, room: Room, pace: Pace
+) -> float:
     """Stochastic gradient over the sentences in `order`; returns the sum of -log P(what is known), where no row is a
     distribution.
 
     The gradient of a sentence is the expected features given what is known, less those of the free model; where the
     range of float32 does not suffice the sentence is passed over.
     """
-    W, lost = states.W, 0.0
+    W, lost, weights = states.W, 0.0, Weights(rows.weights, moves.weights)
+    _exponentials(weights.moves, states, room)
     for s in order:
         begin, T = seen.begins[s], seen.ends[s] - seen.begins[s]
         score(seen, s, weights, states, room.score)
@@ -167,18 +203,18 @@ def crf_pass(
             known = path_score(T, room.score, weights.moves, states, gold)
         else:
             chooses = score_target(target, begin, T, states, room.score, room.known)
-            _exponentials(weights.moves if chooses else states.moves, states, room)
+            if not chooses:
+                _exponentials(states.moves, states, room)
             known = _forward(T, room.known, states, room)
             fine = _backward(T, states, room, np.float32(1.0), room.other, room.pairs)
-        _exponentials(weights.moves, states, room)
+            if not chooses:
+                _exponentials(weights.moves, states, room)
         loss = _forward(T, room.score, states, room) - known
         fine &= _backward(T, states, room, np.float32(-1.0), room.other, room.pairs)
         if fine:
             lost += loss
             _mark_large(T, states, room.other, room.path)
-            _step_moves(T, states, room, weights.moves, totals.moves, np.float32(rate), np.float32(step))
-            _spread(
-                seen, s, weights.rows, totals.rows, states, room.other, room.path, np.float32(rate), np.float32(step)
-            )
-        step += 1
+            _step_moves(T, states, room, moves, pace)
+            _spread(seen, s, states, room, rows, pace)
+        pace = Pace(pace.rate, pace.adaptive, pace.step + np.float32(1.0))
     return lost

@@ -24,6 +24,7 @@ class Room(NamedTuple):
     table: Singles  # ((K+2) * W,) exponentials of moves
     back: Singles  # (W * W,) the same, transposed
     pairs: Singles  # (W * W,) gradient of moves
+    outer: Singles  # (W * W,) forward times backward sums
     line: Singles  # (W,) backward sums of the next token
     now: Singles  # (W,) and of this one
     path: Places  # (T,)
@@ -34,10 +35,10 @@ def room(T: int, states: States) -> Room:
     """Space for sentences of up to T tokens."""
     cells, moves, square = max(T, 1) * states.W, (states.K + 2) * states.W, states.W * states.W
     score, best, known, other, emit = np.zeros((5, cells), np.float32)
-    table, back, pairs = (np.zeros(size, np.float32) for size in (moves, square, square))
+    table, back, pairs, outer = (np.zeros(size, np.float32) for size in (moves, square, square, square))
     line, now = np.zeros((2, states.W), np.float32)
     path, right = np.zeros((2, max(T, 1)), np.int32)
-    return Room(score, best, known, other, emit, table, back, pairs, line, now, path, right)
+    return Room(score, best, known, other, emit, table, back, pairs, outer, line, now, path, right)
 
 
 @helper()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from chaffinch.kernels._micro import in_panels
 from chaffinch.kernels._plan import LANES_LONGEST, LANES_TO, ROWS, Form, Layout, Part, fail, parts, writable
 from chaffinch.kernels._scaled import DONE, REDO, Messages, Scaled, Source
 from chaffinch.kernels.lattice import Batch, Floats, Ints
+
+Pairs: TypeAlias = Literal["none", "sum", "each"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,8 +128,8 @@ class Tables:
 class Room:
     """Arrays used again for every part: fresh memory costs more than the arithmetic of few states."""
 
-    def __init__(self, batch: Batch, tables: Tables | None, *, steps: bool) -> None:
-        self.steps = steps
+    def __init__(self, batch: Batch, tables: Tables | None, pairs: Pairs) -> None:
+        self.pairs = pairs
         self.arrays: dict[str, Floats] = {}
         K, longest = len(batch.start), int(np.diff(batch.bounds).max(initial=0))
         if tables is not None and K <= LANES_TO:
@@ -148,13 +151,13 @@ class Room:
         return self.arrays[name][:size]
 
 
-def solve(batch: Batch, states: Floats, log_z: Floats, *, many: bool, steps: bool) -> Iterator[ScaledSteps | LogSteps]:
+def solve(batch: Batch, states: Floats, log_z: Floats, *, many: bool, pairs: Pairs) -> Iterator[ScaledSteps | LogSteps]:
     """The messages of each part; as they are taken, states (flat, like emit) and log_z (B,) fill up.
 
-    Without `steps` the caller asks for no more than the sum of pairs.
+    `pairs` says what the caller will ask of pairs: none, their sum, or those of each step.
     """
     shared = Tables.of(batch.trans[None], shared=True) if batch.trans.ndim == 2 else None
-    room = Room(batch, shared, steps=steps)
+    room = Room(batch, shared, pairs)
     for part in parts(batch):
         direct = isinstance(part.cells, slice)
         out = states[part.cells] if direct else room.take("states", len(part.emit))
@@ -180,7 +183,7 @@ def _run(batch: Batch, part: Part, tables: Tables, room: Room, states: Floats) -
     shift = np.full(layout.bounds[-1], tables.shift[0]) if len(tables.back) else tables.shift.copy()
     shift[layout.bounds[:-1][filled]] = 0.0
     scaled = Scaled(tables.trans, tables.back, tables.floor, writable(batch.end), shift)
-    size = len(part.emit) if room.steps or part.form not in (Form.LANES, Form.ROWS) else 0
+    size = len(part.emit) if room.pairs == "each" or part.form not in (Form.LANES, Form.ROWS) else 0
     forward, weight = room.take("forward", size), room.take("weight", size)
     log_z, status = np.zeros(part.size), np.where(filled, _scaled.PENDING, DONE)
     messages = Messages(forward, weight, states, log_z, status)
@@ -191,12 +194,13 @@ def _run(batch: Batch, part: Part, tables: Tables, room: Room, states: Floats) -
         _lanes.run_lanes(layout, source, scaled, messages, room.bench)
         pairs = room.bench.pairs.sum(axis=2)
     elif part.form is Form.ROWS:
-        pairs = np.zeros_like(tables.back)
+        pairs = np.zeros_like(tables.back) if room.pairs == "sum" else None
         for begin in range(0, part.size, ROWS):
             some = source._replace(order=source.order[begin : begin + ROWS])
             desk = room.desk_for(int(lengths[some.order].sum()))
             n = _abreast.run_abreast(layout, some, scaled, room.panels, messages, desk)
-            pairs += desk.forward[:n].T @ desk.weight[:n]
+            if pairs is not None:
+                pairs += desk.forward[:n].T @ desk.weight[:n]
     else:
         _each.run_each(layout, source, scaled, messages)
     return ScaledSteps(part, messages, tables.trans, pairs)

@@ -17,13 +17,14 @@ from chaffinch.kernels.lattice import Batch, Floats, Ints, Lattice, Posterior, T
 
 
 @overload
-def forward_backward(lattice: Lattice) -> Posterior[float]: ...
+def forward_backward(lattice: Lattice, *, pairs: bool = True) -> Posterior[float]: ...
 @overload
-def forward_backward(lattice: Batch) -> Posterior[Floats]: ...
-def forward_backward(lattice: Lattice | Batch) -> Posterior[float] | Posterior[Floats]:
+def forward_backward(lattice: Batch, *, pairs: bool = True) -> Posterior[Floats]: ...
+def forward_backward(lattice: Lattice | Batch, *, pairs: bool = True) -> Posterior[float] | Posterior[Floats]:
     """The posterior: log Z, state marginals, and pair marginals summed over positions.
 
-    Marginals have the shape of `emit`; a lattice without any possible path raises `InfeasibleError`.
+    Marginals have the shape of `emit`; a lattice without any possible path raises `InfeasibleError`. Without `pairs`,
+    which cost a third, there are none: (0, 0).
 
     >>> log = np.log
     >>> lattice = Lattice(log([.5, .5]), log([[.9, .1], [.2, .8]]), log([[.7, .1], [.7, .1], [.3, .6]]), np.zeros(2))
@@ -35,12 +36,14 @@ def forward_backward(lattice: Lattice | Batch) -> Posterior[float] | Posterior[F
 
     batch, many = as_batch(lattice), isinstance(lattice, Batch)
     states, log_z = np.zeros(batch.emit.size), np.zeros(len(batch))
-    pairs = np.zeros((len(batch.start), len(batch.start)))
-    for steps in solve(batch, states, log_z, many=many, steps=False):
-        steps.add_pairs(pairs)
+    K = len(batch.start) if pairs else 0
+    summed = np.zeros((K, K))
+    for steps in solve(batch, states, log_z, many=many, pairs="sum" if pairs else "none"):
+        if pairs:
+            steps.add_pairs(summed)
     if many:
-        return Posterior(log_z, states.reshape(batch.emit.shape), pairs)
-    return Posterior(float(log_z[0]), states.reshape(batch.emit.shape), pairs)
+        return Posterior(log_z, states.reshape(batch.emit.shape), summed)
+    return Posterior(float(log_z[0]), states.reshape(batch.emit.shape), summed)
 
 
 @overload
@@ -57,7 +60,7 @@ def log_partition(lattice: Lattice | Batch) -> float | Floats:
 
     batch = as_batch(lattice)
     log_z = np.zeros(len(batch))
-    for _ in solve(batch, np.zeros(batch.emit.size), log_z, many=isinstance(lattice, Batch), steps=False):
+    for _ in solve(batch, np.zeros(batch.emit.size), log_z, many=isinstance(lattice, Batch), pairs="none"):
         pass
     return log_z if isinstance(lattice, Batch) else float(log_z[0])
 
@@ -72,7 +75,7 @@ def pair_marginals(lattice: Lattice | Batch) -> Floats:
 
     batch, K, many = as_batch(lattice), len(lattice.start), isinstance(lattice, Batch)
     out = np.zeros((batch.bounds[-1], K, K))
-    for steps in solve(batch, np.zeros(batch.emit.size), np.zeros(len(batch)), many=many, steps=True):
+    for steps in solve(batch, np.zeros(batch.emit.size), np.zeros(len(batch)), many=many, pairs="each"):
         steps.put_pairs(out)
     return out if many else out[1:]
 
@@ -100,7 +103,7 @@ def group(lattice: Lattice | Batch, tags: Ints) -> TagPosterior[float] | TagPost
     ends = np.append(np.flatnonzero(np.diff(tags)) + 1, K)
     stop = ends[np.searchsorted(ends, np.arange(K), side="right")]
     states, log_z, pairs = np.zeros(batch.emit.size), np.zeros(len(batch)), np.zeros((N, S, S))
-    for steps in solve(batch, states, log_z, many=many, steps=True):
+    for steps in solve(batch, states, log_z, many=many, pairs="each"):
         steps.put_tag_pairs(tags, stop, pairs)
     if batch.active is None:
         cells = (np.arange(N)[:, None] * S + tags).reshape(-1)

@@ -18,7 +18,7 @@ from chaffinch.kernels.lattice import Batch
 Singles: TypeAlias = NDArray[np.float32]
 Places: TypeAlias = NDArray[np.int32]
 Scalar: TypeAlias = Any  # one number: Python's or numpy's, compiled code does not ask
-Objective: TypeAlias = Literal["pa", "crf"]
+Objective: TypeAlias = Literal["pa", "crf", "adagrad"]  # margin; likelihood; the same with adaptive steps
 
 LANES = 8  # of float32 in a vector
 
@@ -102,6 +102,22 @@ class Steps(NamedTuple):
     augmented: bool  # find the violator with the cost added, or predict plainly
 
 
+class Sums(NamedTuple):
+    """Weights, what averaging needs, and sums of squared gradients where steps are adaptive."""
+
+    weights: Singles
+    totals: Singles
+    squares: Singles
+
+
+class Pace(NamedTuple):
+    """How far gradient steps go, and which one is next."""
+
+    rate: np.float32
+    adaptive: bool
+    step: np.float32
+
+
 class Learner:
     """Weights on their way, with all working space; the one thing here that changes in place."""
 
@@ -110,11 +126,13 @@ class Learner:
         self.states, self.objective, self.steps, self.step = states, objective, steps, 0
         self.weights = Weights(np.zeros(size, np.float32), states.moves.copy())
         self.totals = Weights(np.zeros(size, np.float32), np.zeros(moves, np.float32))
+        kept = size if objective == "adagrad" else 0
+        self.squares = Weights(np.zeros(kept, np.float32), np.zeros(moves, np.float32))
 
     def restart(self, start: Weights | None = None) -> None:
         """Forgets everything, or goes on from given weights."""
         self.step = 0
-        for total in self.totals:
+        for total in (*self.totals, *self.squares):
             total[:] = 0.0
         self.weights.rows[:] = 0.0 if start is None else start.rows
         self.weights.moves[:] = self.states.moves if start is None else start.moves
@@ -124,12 +142,14 @@ class Learner:
         from chaffinch.kernels import _gradient, _linear, _passive
 
         room = _linear.room(seen.longest, self.states)
-        args = (seen, target, order.astype(np.int32), self.weights, self.totals, self.states, room)
+        args = seen, target, order.astype(np.int32)
         if self.objective == "pa":
-            gap = _passive.gap(seen, self.states)
-            loss = _passive.pa_pass(*args, gap, self.steps.aggressiveness, self.steps.augmented, self.step)
+            gap, steps = _passive.gap(seen, self.states), (self.steps.aggressiveness, self.steps.augmented, self.step)
+            loss = _passive.pa_pass(*args, self.weights, self.totals, self.states, room, gap, *steps)
         else:
-            loss = _gradient.crf_pass(*args, self.steps.rate, self.step)
+            rows, moves = (Sums(*own) for own in zip(self.weights, self.totals, self.squares, strict=True))
+            pace = Pace(np.float32(self.steps.rate), self.objective == "adagrad", np.float32(self.step))
+            loss = _gradient.crf_pass(*args, rows, moves, self.states, room, pace)
         self.step += len(order)
         return float(loss) / max(1, len(order))
 
