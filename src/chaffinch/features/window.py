@@ -26,6 +26,7 @@ CHARACTERS = 0x3000  # code points below have their own kind and lower case: Lat
 # Kinds of columns; the kinds of word features are below 10.
 BIGRAM, TRIGRAM, HEAD, HEADER = range(10, 14)
 OWN, WORD_ELSEWHERE, PAIR_ELSEWHERE, PAIR_BEFORE_ELSEWHERE, OWN_AND_ELSEWHERE = range(16, 21)
+SYMBOLS = 22  # to 29: kinds of symbols of a generative model
 SEGMENT = 30
 MARKS = 32  # and above: clusters, lexicon, layers
 

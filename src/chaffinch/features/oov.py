@@ -1,0 +1,172 @@
+"""Signatures: a symbol of features in the place of a word that is too rare to be known (METHODS, section 2).
+
+A symbol is a mark that begins no token, a category, and fields parted by bars:
+
+    Smith        ‹ALPHA|Cap|first=0|last=hi|city=hi|state=0|hospital=0|job=0|common=1|suf=0|len=5-8|hyphen=0
+    12/03/1998   ‹DATE|00/00/0000|fields=3|year=4|month=1
+    37947241ZGJ  ‹ID|0{7-8}A{3}
+
+The tokens of `text.tokens` may be the mark ‹ alone, never the mark and more; so what begins with the mark and has the
+form of a symbol is a symbol, and replacing it again gives it back. A field without = is the case of ALPHA, the
+character of PUNCT, the kind of NET, and the mask of the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from chaffinch.errors import DataError
+from chaffinch.features import oov_classes as classes
+from chaffinch.features.packs import LEXICA, Pack, fold, pack
+
+__all__ = ["CATEGORIES", "FLAGS", "MARK", "ORDER", "Pack", "back_off", "category", "flagged", "is_symbol", "pack",
+           "signature"]  # fmt: skip
+
+MARK = "‹"
+CATEGORIES = ("PUNCT", "DATE", "PHONE", "NUM", "ID", "NET", "ALPHA")
+# What to drop first where a symbol is unseen. Letters: METHODS' order, the lexica from the one that matches fewest
+# tokens of notes to the one that matches most. Other categories: what says least about the kind of identifier first.
+ORDER = (
+    "len", "suf", "line", "hyphen", "case", "job", "hospital", "state", "first", "city", "last", "common",
+    "thousands", "pct", "dec", "range", "digits", "age",
+    "mask", "month", "year", "fields", "ext", "area", "kind", "run", "char",
+)  # fmt: skip
+FLAGS: Mapping[str, int] = {"line": 1, "age": 2}  # first token of a line; a number followed by a word for an age
+
+_BARE = {"ALPHA": "case", "DATE": "mask", "PHONE": "mask", "ID": "mask", "NET": "kind", "PUNCT": "char"}
+_FLAG_OF = {"ALPHA": "line", "NUM": "age"}  # the flag that a category can bear
+_SYMBOL = re.compile(
+    rf"{MARK}(?:PUNCT(?:\|(?:bar|[^|]))?|ALPHA(?:\|(?:lower|Cap|ALL|Mixed|init\.?))?|NET(?:\|(?:email|url|host))?|NUM"
+    rf"|(?:DATE|PHONE|ID)(?:\|(?:Mon|decade|[Aa]\{{|[^\w|=]|[\dsx]){{1,96}})?)(?:\|(?:{'|'.join(ORDER)})=[a-z0-9+-]{{1,12}})*",
+    re.DOTALL,
+)
+_INNER_MARKS = str.maketrans("", "", "'’.")
+_PARTS = re.compile(r"[-'’.]+")
+_MOST_PARTS = 4  # parts of a compound that are looked up
+
+
+def is_symbol(word: str) -> bool:
+    """Whether the word is a symbol already."""
+    return word.startswith(MARK) and _SYMBOL.fullmatch(word) is not None
+
+
+def category(word: str, pack: Pack) -> str:
+    """The one category of a word: PUNCT, DATE, PHONE, NUM, ID, NET or ALPHA; of a symbol, its own.
+
+    >>> [category(word, pack("en")) for word in ("Smith", "3194S62727", "12/03", "…")]
+    ['ALPHA', 'ID', 'DATE', 'PUNCT']
+    """
+    return signature(word, pack).partition("|")[0].removeprefix(MARK)
+
+
+def signature(word: str, pack: Pack) -> str:
+    """The symbol of a word, whatever stands around it; of a symbol, itself. The empty word is bare PUNCT.
+
+    METHODS' table tries ID before NET; here NET comes first, and every other word with a digit is an ID. The result
+    is the same, as an identifier has no @ and no dots between letters, and no word is left without a category.
+
+    >>> signature("37947241ZGJ", pack("en"))
+    '‹ID|0{7-8}A{3}'
+    """
+    if word.startswith(MARK) and _SYMBOL.fullmatch(word):
+        return word
+    if not word.isalpha():
+        if not word:
+            return f"{MARK}PUNCT"
+        if classes.is_punctuation(word):
+            return f"{MARK}PUNCT|{classes.punctuation(word)}"
+        if fields := classes.date(word, pack):
+            return f"{MARK}DATE|{fields}"
+        if classes.has_digit(word):
+            if fields := classes.phone(word, pack):
+                return f"{MARK}PHONE|{fields}"
+            if fields := classes.number(word, pack):
+                return f"{MARK}NUM|{fields}"
+        if fields := classes.net(word):
+            return f"{MARK}NET|{fields}"
+        if classes.has_digit(word):
+            return f"{MARK}ID|{classes.identifier(word)}"
+    elif fields := classes.date(word, pack):
+        return f"{MARK}DATE|{fields}"
+    return f"{MARK}ALPHA|{_letters(word, pack)}"
+
+
+def flagged(signature: str, flags: int) -> str:
+    """The symbol with the flags that are set and that its category can bear: line on ALPHA, age on NUM.
+
+    >>> flagged("‹NUM|digits=2", FLAGS["age"] | FLAGS["line"])
+    '‹NUM|digits=2|age=1'
+    """
+    if not flags:
+        return signature
+    name = _FLAG_OF.get(signature.partition("|")[0].removeprefix(MARK))
+    if name is None or not flags & FLAGS[name] or signature.endswith(f"|{name}=1"):
+        return signature
+    return f"{signature}|{name}=1"
+
+
+def back_off(symbol: str, order: Sequence[str] = ORDER) -> Iterator[str]:
+    """The symbol, then ever fewer of its fields, dropped one after the other in the order given; last the category.
+
+    >>> list(back_off("‹PHONE|000-0000|area=0|ext=0"))
+    ['‹PHONE|000-0000|area=0|ext=0', '‹PHONE|area=0|ext=0', '‹PHONE|area=0', '‹PHONE']
+    """
+    if not is_symbol(symbol):
+        raise DataError(f"a word of {len(symbol)} characters is no symbol; take its signature first")
+    head, *texts = symbol.split("|")
+    bare = _BARE.get(head.removeprefix(MARK), "")
+    fields = {text.partition("=")[0] if "=" in text[1:] else bare: text for text in texts}
+    yield symbol
+    for name in order:
+        if fields.pop(name, None) is not None:
+            yield "|".join([head, *fields.values()])
+    if fields:  # an order that does not know all of them
+        yield head
+
+
+def _letters(word: str, pack: Pack) -> str:
+    """The fields of a word of letters."""
+    plain = fold(word).strip("'’").rstrip(".")
+    if plain.endswith(("'s", "’s")):
+        plain = plain[:-2]
+    keys, hyphen = [plain], "-" in plain
+    if not plain.isalpha():
+        keys.append(plain.translate(_INNER_MARKS))
+        keys += [part for part in _PARTS.split(plain, maxsplit=_MOST_PARTS)[:_MOST_PARTS] if len(part) > 1]
+    lexica = "|".join([f"{name}={_bucket(keys, pack.lexica[name])}" for name in LEXICA])
+    common = plain in pack.common or (hyphen and all(part in pack.common for part in plain.split("-")))
+    return (
+        f"{_case(word)}|{lexica}|common={int(common)}|suf={_suffix(plain, pack)}|len={_length(plain)}"
+        f"|hyphen={int(hyphen)}"
+    )
+
+
+def _bucket(keys: Sequence[str], lexicon: Mapping[str, str]) -> str:
+    """The best bucket of a word, or of its parts, in a lexicon."""
+    if len(keys) == 1:
+        return lexicon.get(keys[0], "0")
+    found = [lexicon[key] for key in keys if key in lexicon]
+    return "hi" if "hi" in found else found[0] if found else "0"
+
+
+def _case(word: str) -> str:
+    """lower, Cap, ALL, Mixed, init (J) or init. (J.); a word of letters without case is lower."""
+    if word == word.lower():
+        return "lower"
+    if word.isupper():
+        return "init" if len(word) == 1 else "init." if len(word) == 2 and word[1] == "." else "ALL"
+    return "Cap" if word.istitle() or (word[0].isupper() and word[1:] == word[1:].lower()) else "Mixed"
+
+
+def _suffix(plain: str, pack: Pack) -> str:
+    """The first class with an ending that leaves at least two letters before it."""
+    for name, endings in pack.suffixes.items():
+        if plain.endswith(endings) and any(plain.endswith(end) and len(plain) - len(end) >= 2 for end in endings):
+            return name
+    return "0"
+
+
+def _length(plain: str) -> str:
+    count = len(plain)
+    return "1-2" if count <= 2 else "3-4" if count <= 4 else "5-8" if count <= 8 else "9+"

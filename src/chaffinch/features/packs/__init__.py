@@ -1,0 +1,173 @@
+"""Language packs: the months, ages, names, places and common words of a language, as data in a folder.
+
+    en/pack.toml           months, words for ages and decades, telephone masks, suffix classes
+    en/lexicon-first.txt   word, tab, hi or lo; one file per lexicon of `LEXICA`, each of which may be missing
+    en/common.txt          the common words, one per line; what follows a tab is for people (their rate per million)
+
+A word of a lexicon is `hi` if it is more than half a power of ten likelier there than in the language at large, else
+`lo`: "Smith" is hi and "Reading" lo among last names. `recipes/packs.py` makes the packs en, es and de. Another
+language is another folder with the same files, and no code.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from chaffinch.errors import ConfigError
+
+LEXICA = ("first", "last", "city", "state", "hospital", "job")
+BUCKETS = ("hi", "lo")
+SETTINGS, COMMON = "pack.toml", "common.txt"
+
+_HERE = Path(__file__).parent
+_CLASS_NAME = re.compile("[a-z]{1,12}")
+_PHONE_MASK = re.compile(r"[-+0(). /]+")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pack:
+    """A language as the word signatures need it; all words are in lower case. Made by `pack`."""
+
+    name: str
+    months: Mapping[str, int] = field(repr=False)  # full and short names; 1 to 12
+    plain_months: frozenset[str] = field(repr=False)  # those that are a month without a capital: enero, but not may
+    decades: frozenset[str] = field(repr=False)  # eighties
+    decade_endings: frozenset[str] = field(repr=False)  # what follows the number: s, 's
+    ages: frozenset[str] = field(repr=False)  # what follows an age: y, yo, year
+    decimal: str  # the decimal mark; the other of "." and "," parts thousands
+    phones: frozenset[str] = field(repr=False)  # masks such as 000-0000
+    extension: re.Pattern[str] = field(repr=False)  # a number, a word such as x or ext, and the extension
+    suffixes: Mapping[str, tuple[str, ...]] = field(repr=False)  # class, endings; the first class that fits counts
+    lexica: Mapping[str, Mapping[str, str]] = field(repr=False)  # in the order of LEXICA; word, "hi" or "lo"
+    common: frozenset[str] = field(repr=False)
+
+
+class _Settings(msgspec.Struct, forbid_unknown_fields=True):
+    """The content of `pack.toml`."""
+
+    months: list[list[str]]  # twelve lists, the full name first
+    ages: list[str]
+    suffixes: dict[str, list[str]]
+    decimal: str = "."
+    capital_months: bool = True  # months are written with a capital
+    decades: list[str] = []
+    decade_endings: list[str] = []
+    phones: list[str] = []
+    extensions: list[str] = []
+
+
+@cache
+def shipped() -> tuple[str, ...]:
+    """The names of the packs that come with Chaffinch."""
+    return tuple(sorted(path.parent.name for path in _HERE.glob(f"*/{SETTINGS}")))
+
+
+def pack(name: str | Path) -> Pack:
+    """The pack of a name, or of a folder with the same files; each is read once.
+
+    A name of a shipped pack wins over a folder of that name: "./en" is the folder.
+
+    >>> pack("es").months["enero"]
+    1
+    """
+    folder = _HERE / name if isinstance(name, str) and name in shipped() else Path(name)
+    if not folder.is_dir():
+        raise ConfigError(f"no language pack {str(name)!r}; name one of {', '.join(shipped())}, or a folder")
+    return _load(folder.resolve())
+
+
+def fold(word: str) -> str:
+    """The word as it stands in the lists: lower case, accents joined to their letters."""
+    lower = word.lower()
+    return lower if lower.isascii() else unicodedata.normalize("NFC", lower)
+
+
+@cache
+def _load(folder: Path) -> Pack:
+    chosen = _settings(folder / SETTINGS)
+    names = [[fold(name) for name in month] for month in chosen.months]
+    unknown = {path.stem for path in folder.glob("lexicon-*.txt")} - {f"lexicon-{name}" for name in LEXICA}
+    if unknown:
+        raise ConfigError(f"{folder}: unknown {min(unknown)}.txt; the lexica are {', '.join(LEXICA)}")
+    return Pack(
+        name=folder.name,
+        months={name: number for number, month in enumerate(names, 1) for name in month},
+        plain_months=frozenset(() if chosen.capital_months else (month[0] for month in names)),
+        decades=frozenset(map(fold, chosen.decades)),
+        decade_endings=frozenset(map(fold, chosen.decade_endings)),
+        ages=frozenset(map(fold, chosen.ages)),
+        decimal=chosen.decimal,
+        phones=frozenset(chosen.phones),
+        extension=_extension(chosen.extensions),
+        suffixes={name: tuple(map(fold, ends)) for name, ends in chosen.suffixes.items()},
+        lexica={name: _lexicon(folder / f"lexicon-{name}.txt") for name in LEXICA},
+        common=frozenset(word for _, word, _ in _rows(folder / COMMON)),
+    )
+
+
+def _settings(path: Path) -> _Settings:
+    """The settings, checked."""
+    try:
+        chosen = msgspec.convert(tomllib.loads(_text(path)), _Settings)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}; mend the TOML") from None
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path}: {error}; see the packs that are shipped") from None
+    if len(chosen.months) != 12 or not all(month and all(month) for month in chosen.months):
+        raise ConfigError(f"{path}: months must be twelve lists of names, got {len(chosen.months)}")
+    if chosen.decimal not in (".", ","):
+        raise ConfigError(f'{path}: decimal must be "." or ",", got {chosen.decimal!r}')
+    for name, endings in chosen.suffixes.items():
+        if not _CLASS_NAME.fullmatch(name) or not endings or not all(endings):
+            raise ConfigError(f"{path}: suffix class {name!r} needs a name of 1 to 12 letters a-z, and endings")
+    for mask in chosen.phones:
+        if not _PHONE_MASK.fullmatch(mask):
+            raise ConfigError(f"{path}: telephone mask {mask!r}; write 0 for each digit, and + ( ) - . / or spaces")
+    return chosen
+
+
+def _extension(words: list[str]) -> re.Pattern[str]:
+    """The pattern of a number with an extension; its groups are the number, which may be missing, and the extension."""
+    if not words:
+        return re.compile("(?!)")
+    either = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    return re.compile(rf"(.*?[\d)])?[\s,;]*(?:{either})[.:#\s]*(\d{{1,6}})", re.IGNORECASE)
+
+
+def _lexicon(path: Path) -> dict[str, str]:
+    """The words of a lexicon with their buckets; of two rows of one word, hi counts. A missing file has no words."""
+    buckets: dict[str, str] = {}
+    for number, word, bucket in _rows(path) if path.exists() else ():
+        if bucket not in BUCKETS:
+            raise ConfigError(f"{path}:{number}: a word is followed by a tab and hi or lo, got {bucket!r}")
+        if buckets.get(word) != "hi":
+            buckets[word] = bucket
+    return buckets
+
+
+def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Number, word and rest of each line that is not blank."""
+    for number, line in enumerate(_text(path).split("\n"), start=1):
+        word, _, rest = line.strip("\r").partition("\t")
+        if not word.strip():
+            continue
+        if len(word.split()) > 1:
+            raise ConfigError(f"{path}:{number}: one word per line, got {len(word.split())}; list the words apart")
+        yield number, fold(word.strip()), rest.strip()
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); a language pack needs this file") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: byte {error.start + 1} is not UTF-8; save the file as UTF-8") from None

@@ -1,0 +1,198 @@
+"""Tokens to symbols: the word if enough patients used it, its signature, its shape and its affixes.
+
+N tokens with pads between sentences, M of them not pads; V types, F kinds of symbols. Symbol 0 of a kind is any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.features import oov, window
+from chaffinch.features._words import CLASS, PREFIX
+from chaffinch.features.oov import Pack
+from chaffinch.features.window import Keys, Observed
+from chaffinch.text.document import Document
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+KINDS = ("word", "signature", "shape", "suffix of 2", "suffix of 3", "prefix of 3")
+WORD, SIGNATURE = 0, 1
+TIMES = 3  # a signature seen less often is replaced by a shorter one
+MEMO = 200_000  # words whose signature is remembered
+MOSTLY = 0.5  # a word is an identifier's if more of its tokens than this are in spans
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Symbols:
+    """The symbols that training documents gave, for each kind: 1 + the place of its key."""
+
+    pack: Pack
+    words: tuple[str, ...]
+    signatures: tuple[str, ...]
+    keys: tuple[Keys, ...]  # sorted, of each kind but signatures, whose entry is empty
+    numbers: Mapping[str, int] = field(init=False)  # of signatures
+    memo: dict[tuple[int, int], int] = field(init=False, default_factory=dict)  # of keys and flags met before
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numbers", {own: place for place, own in enumerate(self.signatures, start=1)})
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many symbols each kind has, the 0 included."""
+        return tuple(
+            1 + (len(self.signatures) if kind == SIGNATURE else len(own)) for kind, own in enumerate(self.keys)
+        )
+
+    def __call__(self, seen: Observed) -> Ints:
+        """(M, F) the symbols of all tokens, sentence after sentence."""
+        by_type = _type_keys(seen)
+        types = seen.types[seen.places]
+        out = np.zeros((len(types), len(KINDS)), np.int64)
+        for kind, own in enumerate(self.keys):
+            if kind != SIGNATURE:
+                out[:, kind] = _find(own, by_type[:, kind])[types]
+        combined, which = np.unique(types.astype(np.int64) * 4 + flags(seen, self.pack), return_inverse=True)
+        keys = zip(by_type[combined // 4, WORD].tolist(), (combined % 4).tolist(), strict=True)
+        found = np.array([self.memo.get(key, -1) for key in keys], np.int64)
+        new = np.flatnonzero(found < 0)
+        for place, word in zip(new.tolist(), _words(seen, combined[new] // 4), strict=True):
+            found[place] = self.number(word, int(combined[place] % 4))
+            if len(self.memo) < MEMO:
+                self.memo[int(by_type[combined[place] // 4, WORD]), int(combined[place] % 4)] = int(found[place])
+        out[:, SIGNATURE] = found[which] if len(found) else 0
+        return out
+
+    def number(self, word: str, flag: int) -> int:
+        """The symbol of a word's signature, shortened until it is known."""
+        whole = oov.flagged(oov.signature(word, self.pack), flag)
+        return next((self.numbers[own] for own in oov.back_off(whole) if own in self.numbers), 0)
+
+    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
+        """What a model file must hold of these."""
+        arrays: dict[str, NDArray[Any]] = {f"symbols{kind}": own for kind, own in enumerate(self.keys)}
+        return arrays, {"symbols.words": self.words, "symbols.signatures": self.signatures}
+
+    @classmethod
+    def of(cls, pack: str, arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, tuple[str, ...]]) -> Symbols:
+        """The symbols of a model file."""
+        keys = tuple(arrays[f"symbols{kind}"] for kind in range(len(KINDS)))
+        return cls(oov.pack(pack), strings["symbols.words"], strings["symbols.signatures"], keys)
+
+
+def learn(
+    seen: Observed, pack: Pack, *, patients: Ints, min_count: int, min_groups: int, hidden: Flags | None = None
+) -> Symbols:
+    """The symbols of training documents: seen `min_count` times, by `min_groups` of the patients (D,) of documents.
+
+    With `hidden` (N,), the tokens inside identifiers, words that are mostly hidden do not become symbols, nor does what
+    is made of their letters.
+    """
+    by_type, types = _type_keys(seen), seen.types[seen.places]
+    owners, V = patients[seen.owners[seen.places]], len(seen.lists) - 1
+    open_type = np.ones(V, np.bool_)
+    if hidden is not None:
+        inside = np.bincount(types, hidden[seen.places], V)
+        open_type = inside <= MOSTLY * np.bincount(types, minlength=V)
+    keys = []
+    for kind in range(len(KINDS)):
+        if kind == SIGNATURE:
+            keys.append(np.zeros(0, np.uint64))
+            continue
+        own = np.where(open_type, by_type[:, kind], np.uint64(0))[types]
+        keys.append(_frequent(own, owners, min_count, min_groups))
+    first = _first_places(seen, by_type[:, WORD], keys[WORD])
+    return Symbols(pack, tuple(_words(seen, first)), _signatures(seen, pack), tuple(keys))
+
+
+def _signatures(seen: Observed, pack: Pack) -> tuple[str, ...]:
+    """Signatures seen `TIMES` times, rarer ones counted as what they back off to; all bare categories."""
+    types = seen.types[seen.places].astype(np.int64)
+    combined, counts = np.unique(types * 4 + flags(seen, pack), return_counts=True)
+    waiting: dict[str, int] = {}
+    for word, flag, count in zip(_words(seen, combined // 4), combined % 4, counts.tolist(), strict=True):
+        whole = oov.flagged(oov.signature(word, pack), int(flag))
+        waiting[whole] = waiting.get(whole, 0) + count
+    kept: set[str] = set()
+    while waiting:  # every round shortens all that is too rare
+        shorter: dict[str, int] = {}
+        for own, count in waiting.items():
+            steps = list(oov.back_off(own))
+            if count >= TIMES or len(steps) == 1 or own in kept:
+                kept.add(own)
+            else:
+                shorter[steps[1]] = shorter.get(steps[1], 0) + count
+        waiting = shorter
+    return tuple(sorted(kept | {list(oov.back_off(own))[-1] for own in kept} | set(oov.CATEGORIES)))
+
+
+def flags(seen: Observed, pack: Pack) -> Ints:
+    """(M,) context of each token: 1 at the beginning of a line, 2 before a word for years of age."""
+    tokens = seen.tokens[seen.places]
+    lines = np.concatenate([[0], np.cumsum(seen.codes == ord("\n"))])
+    ends = np.concatenate([[0], tokens[:-1, 1]])
+    first = lines[tokens[:, 0]] > lines[ends]
+    first[:1] = True
+    years = np.isin(seen.folded, _folded(pack.ages))
+    before = years[seen.types[np.minimum(seen.places + 1, len(seen.types) - 1)]]
+    return np.asarray(first * 1 + before * 2, np.int64)
+
+
+@cache
+def _folded(words: frozenset[str]) -> Keys:
+    """The keys of words in lower case."""
+    return window.observe([Document.make("\n".join(sorted(words)))]).folded[1:]
+
+
+def _type_keys(seen: Observed) -> Keys:
+    """(V, F) the key of every kind of each type but signatures; 0 where a type has none."""
+    V = len(seen.lists) - 1
+    out = np.zeros((V, len(KINDS)), np.uint64)
+    if V > 1:
+        out[1:, WORD] = seen.keys[seen.lists[1:-1]]
+        out[1:, 2] = seen.keys[seen.lists[1:-1] + CLASS - 1]
+        affixes = np.flatnonzero(seen.kinds == PREFIX)
+        owner = np.searchsorted(seen.lists, affixes, side="right") - 1
+        begin = np.full(V, -1, np.int64)
+        begin[owner[::-1]] = affixes[::-1]
+        size = np.bincount(owner, minlength=V)
+        for kind, length, shift in ((3, 2, 3), (4, 3, 5), (5, 3, 4)):  # affixes come in pairs: prefix, suffix
+            long = size >= length
+            out[long, kind] = seen.keys[begin[long] + shift]
+    return out
+
+
+def _frequent(keys: Keys, owners: Ints, min_count: int, min_groups: int) -> Keys:
+    """The keys, sorted, seen often enough by enough patients."""
+    known, which = np.unique(keys, return_inverse=True)
+    P = int(owners.max()) + 1 if len(owners) else 1
+    users = np.bincount(np.unique(which * P + owners) // P, minlength=len(known))
+    enough = (np.bincount(which, minlength=len(known)) >= min_count) & (users >= min_groups) & (known != 0)
+    return np.asarray(known[enough])
+
+
+def _find(known: Keys, keys: Keys) -> Ints:
+    place = np.searchsorted(known, keys)
+    there = np.append(known, np.uint64(0))[place] == keys
+    return np.where(there & (keys != 0), place + 1, 0)
+
+
+def _first_places(seen: Observed, by_type: Keys, known: Keys) -> Ints:
+    """The type of each known word."""
+    order = np.argsort(by_type, kind="stable")
+    return np.asarray(order[np.searchsorted(by_type[order], known)])
+
+
+def _words(seen: Observed, types: Ints) -> Iterator[str]:
+    """The text of types."""
+    V = len(seen.lists) - 1
+    first = np.zeros(V, np.int64)
+    first[seen.types[::-1]] = np.arange(len(seen.types))[::-1]
+    for begin, end in seen.tokens[first[types]].tolist():
+        yield seen.codes[begin:end].tobytes().decode("utf-32-le")
