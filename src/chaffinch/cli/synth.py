@@ -1,0 +1,76 @@
+"""`chaffinch synth`: invented documents with gold spans."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from chaffinch.cli import frame
+from chaffinch.deid import synth
+from chaffinch.deid.personas import Half
+from chaffinch.text.formats import FORMATS, output_format, write
+
+synth_app = typer.Typer(help="Invent documents whose spans are known.", rich_markup_mode=None)
+
+
+@synth_app.callback(invoke_without_command=True)
+def _root(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        sys.stdout.write(context.get_help() + "\n")
+
+
+def notes_command(
+    output: frame.Out,
+    patients: Annotated[int, typer.Option(min=1, help="How many patients.")] = 100,
+    notes: Annotated[int, typer.Option(min=1, help="How many notes for each.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same notes.")] = 0,
+    names: Annotated[Half, typer.Option(help="All names, or one of two halves that share none.")] = "all",
+    to: Annotated[
+        str | None, typer.Option("--to", help="Format; else by the suffix of OUT, brat for a folder.")
+    ] = None,
+    json: frame.Json = False,
+    quiet: frame.Quiet = False,
+    config: frame.Config = None,
+) -> None:
+    """chaffinch synth notes -o notes.jsonl --patients 100
+
+    Writes invented English notes of invented patients, several for each, with every name, place, number, date, age
+    and profession labelled. Train on `--names train` and test on `--names held-out`: the two halves share no name.
+
+    Formats: FORMAT_NAMES.
+    """
+    form = output_format(output, to or (None if output.suffix else "brat")).name
+    documents = synth.notes(patients, notes, seed=seed, names=names)
+    losses = write(documents, output, format=form)
+    labels = Counter(span.label for doc in documents for span in doc.layer())
+    result = {
+        "to": form,
+        "patients": len({doc.group for doc in documents}),
+        "documents": len(documents),
+        "tokens": sum(len(doc.tokens) for doc in documents),
+        "spans": labels.total(),
+        "seed": seed,
+        "names": names,
+        "labels": {label: labels[label] for label in synth.LABELS},
+        "kinds": dict(sorted(Counter(doc.meta["kind"] for doc in documents).items())),
+        "lost": dict(losses.counts),
+    }
+    frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
+
+
+notes_command.__doc__ = (notes_command.__doc__ or "").replace(
+    "FORMAT_NAMES", ", ".join(sorted(form.name for form in FORMATS))
+)
+synth_app.command("notes", short_help="Clinical notes with every identifier labelled.")(notes_command)
+
+
+def _tables(result: dict[str, Any]) -> Iterator[Any]:
+    yield frame.facts_table({key: value for key, value in result.items() if not isinstance(value, dict)})
+    for title, key in (("label", "labels"), ("kind of note", "kinds"), ("not kept", "lost")):
+        if result[key]:
+            yield ""
+            yield frame.table_of([{title: what, "times": number} for what, number in result[key].items()])
