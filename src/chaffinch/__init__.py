@@ -15,7 +15,9 @@ for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 
 from chaffinch import errors, kernels  # noqa: E402
 from chaffinch.evaluate import compare, evaluate  # noqa: E402
+from chaffinch.models.alignment import Alignment  # noqa: E402
 from chaffinch.models.cascade import Cascade  # noqa: E402
+from chaffinch.models.hmmdp_config import HMMDP  # noqa: E402
 from chaffinch.models.resources import Resources  # noqa: E402
 from chaffinch.models.tagger import Tagger, load, train  # noqa: E402
 from chaffinch.text import Argument, Corpus, Document, Relation, Soft, Span, resolve  # noqa: E402
@@ -24,6 +26,8 @@ from chaffinch.text.formats import Reading, read, write  # noqa: E402
 __version__ = "0.1.0"
 
 __all__ = [
+    "HMMDP",
+    "Alignment",
     "Argument",
     "Cascade",
     "Corpus",

@@ -1,7 +1,8 @@
 """Labels, tags and states: what a chain's states mean, and spans to states and back.
 
 T tokens, K states, L tags. Tag 0 is O, outside. With `pairs` a state is a pair of tags, the one before and this one,
-so that features can speak for pairs; pairs with one tag share a column.
+so that features can speak for pairs; pairs with one tag share a column. With `subs` a tag has several states, its
+sub-tags, which a model tells apart by itself.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from chaffinch.kernels.linear import States
 from chaffinch.text import Document, Span
 from chaffinch.text.span import find_overlap
 
-Scheme: TypeAlias = Literal["IOBES", "IOB2", "tokens"]
+Scheme: TypeAlias = Literal["IOBES", "IOB2", "tokens", "IO"]
 Ints: TypeAlias = NDArray[np.int64]
 Piece: TypeAlias = tuple[int, int, int]  # first token, one past the last, number of the label
 
 SCHEMES: tuple[Scheme, ...] = ("IOBES", "IOB2", "tokens")
-_LETTERS = {"IOBES": "BIES", "IOB2": "BI", "tokens": "S"}
+_LETTERS = {"IOBES": "BIES", "IOB2": "BI", "tokens": "S", "IO": "I"}  # IO: neighbours with one tag are one span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,10 +39,12 @@ class Labels:
     names: tuple[str, ...]
     scheme: Scheme = "IOBES"
     pairs: bool = False
+    subs: tuple[int, ...] = ()  # (L,) states of each tag; empty: one
     tags: tuple[str, ...] = field(init=False)  # L
     tag_of: Ints = field(init=False, repr=False)  # (K,) the tag of each state
-    state_of: Ints = field(init=False, repr=False)  # (L, L) the state of a tag after another, or -1
+    state_of: Ints = field(init=False, repr=False)  # (L, L) the (first) state of a tag after another, or -1
     states: States = field(init=False, repr=False)
+    follows: NDArray[np.bool_] = field(init=False, repr=False)  # (L+2, L) which tag may follow; may begin; may end
 
     def __post_init__(self) -> None:
         letters = _LETTERS[self.scheme]
@@ -49,26 +52,25 @@ class Labels:
         follows = np.array([[_follows(a, b, self.scheme) for b in tags] for a in (*tags, "O")])
         ends = np.array([_follows(tag, "O", self.scheme) for tag in tags])
         L = len(tags)
-        pairs = [(b, b) for b in range(L)]
+        pairs = [(b, b) for b in range(L) for _ in range(self.subs[b] if self.subs else 1)]
         if self.pairs:
             pairs = [(a, b) for b in range(L) for a in range(L) if follows[a, b]]
         tag_of = np.array([b for _, b in pairs], np.int64)
         state_of = np.full((L, L), -1, np.int64)
-        for state, (a, b) in enumerate(pairs):
+        for state, (a, b) in reversed(list(enumerate(pairs))):
             state_of[a if self.pairs else slice(None), b] = state
         if not self.pairs:
             state_of[~follows[:L]] = -1
         moves = np.zeros((len(pairs) + 2, len(pairs)), np.bool_)
-        for state in range(len(pairs)):
-            for tag in np.flatnonzero(follows[tag_of[state]]):
-                moves[state, state_of[tag_of[state], tag]] = True
-        for tag in np.flatnonzero(follows[L]):
-            moves[-2, state_of[0, tag]] = True
+        before = np.array([a for a, _ in pairs], np.int64)
+        moves[:-2] = follows[tag_of][:, tag_of] & ((not self.pairs) | (before == tag_of[:, None]))
+        moves[-2] = follows[L][tag_of] & ((not self.pairs) | (before == 0))
         moves[-1] = ends[tag_of]
         shared = len(pairs) + tag_of if self.pairs else None
         states = States.of(tag_of, moves, shared)
         for name, value in (("tags", tags), ("tag_of", tag_of), ("state_of", state_of), ("states", states)):
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "follows", np.vstack([follows, ends]))
 
     def encode(self, pieces: Sequence[Piece], length: int) -> Ints:
         """(length,) the tag of every token."""
@@ -110,6 +112,9 @@ class Labels:
             goes_on = np.zeros(len(tags) + 1, np.bool_)
             goes_on[where[letter == 1]] = True
             ends = where[~goes_on[where + 1]] + 1
+        elif self.scheme == "IO":
+            edge = np.diff(tags, prepend=0, append=0) != 0
+            starts, ends = where[edge[where]], where[edge[where + 1]] + 1
         else:
             starts, ends = where, where + 1
         return starts, ends, (tags[starts] - 1) // size
@@ -117,6 +122,8 @@ class Labels:
 
 def _follows(a: str, b: str, scheme: Scheme) -> bool:
     """May tag b stand after tag a?"""
+    if scheme == "IO":
+        return True
     if b[0] in "OBS":
         return scheme != "IOBES" or a[0] in "OES"
     return a[0] in "BI" and a[2:] == b[2:]

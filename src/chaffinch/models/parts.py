@@ -178,8 +178,8 @@ def certainty(view: Seen, weights: Weights, labels: Labels, states: Places) -> N
 
 
 @dataclass(frozen=True, slots=True)
-class _Shorter:
-    """A schedule of fewer epochs."""
+class Plan:
+    """A schedule by itself."""
 
     objective: linear.Objective
     epochs: int
@@ -192,4 +192,4 @@ class _Shorter:
 
 def _shorter(schedule: Schedule) -> Schedule:
     names = ("objective", "aggressiveness", "rate", "violator", "dropout", "seed")
-    return _Shorter(epochs=min(schedule.epochs, JACKKNIFE_EPOCHS), **{name: getattr(schedule, name) for name in names})
+    return Plan(epochs=min(schedule.epochs, JACKKNIFE_EPOCHS), **{name: getattr(schedule, name) for name in names})

@@ -8,19 +8,25 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest
 from chaffinch.errors import ConfigError, ModelError
-from chaffinch.models import cascade
-from chaffinch.models.cascade import Bias, Cascade
-from chaffinch.models.explanation import Explanation, explain
+from chaffinch.models import alignment, methods
+from chaffinch.models.alignment import Alignment
+from chaffinch.models.cascade import Bias, Cascade, Run
+from chaffinch.models.explanation import Explanation
+from chaffinch.models.methods import Config, Model, kind_of
 from chaffinch.models.parts import Progress, Watcher
 from chaffinch.models.resources import Resources
 from chaffinch.text import Corpus, Document, Soft, Span
 
-KIND = "cascade"
+if TYPE_CHECKING:  # it needs scipy, which is loaded when it is used
+    from chaffinch.models.portrait import SubtagPath
+
 BATCH_TOKENS = 60_000  # documents are read together up to this many tokens
 AHEAD = 2  # batches a worker may be ahead of the reader
 
@@ -30,19 +36,24 @@ class Step:
     """A model and the name of the layer it adds."""
 
     layer: str
-    model: cascade.Model
+    model: Model
 
     @property
     def told(self) -> dict[str, Any]:
         """What a manifest says of it."""
-        return {"layer": self.layer, "labels": self.model.names, "config": asdict(self.model.config)}
+        config = self.model.config
+        return {
+            "layer": self.layer, "labels": self.model.names, "config": asdict(config), "kind": kind_of(config)
+        }  # fmt: skip
 
     def __call__(self, docs: Sequence[Document]) -> list[Document]:
         """The documents with the layer; one that a document has already stays as it is."""
         lacking = [doc for doc in docs if self.layer not in doc.layers]
         found = iter(self.model.read(lacking) if lacking else ())
+        kind = kind_of(self.model.config)
         return [
-            doc if self.layer in doc.layers else doc.with_layer(self.layer, _to_spans(doc, next(found))) for doc in docs
+            doc if self.layer in doc.layers else doc.with_layer(self.layer, _to_spans(doc, next(found), kind))
+            for doc in docs
         ]
 
 
@@ -57,10 +68,11 @@ class Tagger:
     'DOCTOR'
     """
 
-    model: cascade.Model
+    model: Model
     manifest: Manifest
     before: tuple[Step, ...] = ()  # models whose layers the last one sees
-    layer: str = KIND
+    layer: str = "cascade"
+    aligner: alignment.Model | None = None  # gives one answer to a word across a patient's documents
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -73,7 +85,7 @@ class Tagger:
         return (*self.before, Step(self.layer, self.model))
 
     def __call__(self, doc: Document) -> Document:
-        """The document with one more layer, called "cascade" unless the model says otherwise."""
+        """The document with one more layer, called as the method is unless the model says otherwise."""
         return next(iter(self.annotate([doc])))
 
     def annotate(
@@ -83,13 +95,15 @@ class Tagger:
         layer: str | None = None,
         confidence: bool = False,
         bias: Bias = None,
+        align: Literal["recall", "balanced"] | None = None,
         workers: int = 1,
     ) -> Corpus:
         """The documents with one more layer, read anew on each walk; `layer` gives it another name.
 
         With `confidence`, `Span.score` is the calibrated probability that the span is right. `bias` adds to the score
-        of a label at each of its tokens: {"O": -1} finds more, {"O": 1} less. Any number of `workers`, which are
-        threads, gives the same documents in the same order.
+        of a label at each of its tokens: {"O": -1} finds more, {"O": 1} less. With `align`, words that a patient's
+        documents repeat get one answer; "recall" never takes a label away. All documents are then held at once. Any
+        number of `workers`, which are threads, gives the same documents in the same order.
         """
         self._check_bias(bias)
 
@@ -103,7 +117,10 @@ class Tagger:
                 for docs in each(step, _batches(documents)):
                     yield from docs
 
-        return Corpus(walk)
+        if align is None:
+            return Corpus(walk)
+        name = layer or self.layer
+        return Corpus(lambda: iter(self._aligned(list(self.posteriors(walk(), name=name)), name, align)))
 
     def posteriors(self, documents: Iterable[Document], *, name: str | None = None) -> Corpus:
         """The documents with one more soft layer: at every token the probability of each label, and of "O"."""
@@ -124,13 +141,15 @@ class Tagger:
             raise ConfigError(f"n must be at least 1, got {n}")
         doc = self._prepared([doc])[0]
         found = self.model.alternatives(doc, n)
-        return [doc.with_layer(layer or self.layer, _to_spans(doc, runs)) for runs in found]
+        kind = kind_of(self.model.config)
+        return [doc.with_layer(layer or self.layer, _to_spans(doc, runs, kind)) for runs in found]
 
-    def explain(self, doc: Document, span: Span) -> Explanation:
-        """Why the tagger reads a span as it does: features for and against, and the runner-up. See `Explanation`."""
-        return explain(self.model, self._prepared([doc])[0], span)
+    def explain(self, doc: Document, span: Span) -> Explanation | SubtagPath:
+        """Why the tagger reads a span as it does; printed, it says so in words. See `Explanation` and `SubtagPath`."""
+        doc = self._prepared([doc])[0]
+        return methods.explain(self.model, doc, span)
 
-    def partial_fit(self, documents: Iterable[Document], config: Cascade | None = None, **options: Any) -> Tagger:
+    def partial_fit(self, documents: Iterable[Document], config: Config | None = None, **options: Any) -> Tagger:
         """A tagger that has gone on learning from more documents; new labels may appear. Options as for `train`."""
         return train(documents, config or self.model.config, start=self, **options)
 
@@ -141,6 +160,10 @@ class Tagger:
             more, words = step.model.arrays()
             arrays |= {f"before{number}.{name}": array for name, array in more.items()}
             strings |= {f"before{number}.{name}": own for name, own in words.items()}
+        if self.aligner is not None:
+            more, words = self.aligner.arrays()
+            arrays |= {f"align.{name}": array for name, array in more.items()}
+            strings |= {f"align.{name}": own for name, own in words.items()}
         try:
             return replace(self, manifest=bundle.save(path, self.manifest, arrays, strings))
         except OSError as error:
@@ -152,12 +175,18 @@ class Tagger:
         return docs
 
     def _spans(self, docs: Sequence[Document], confidence: bool, bias: Bias) -> Iterator[list[Span]]:
+        kind = kind_of(self.model.config)
         if confidence:
             for doc, (runs, chances) in zip(docs, self.model.read_with_confidence(docs, bias), strict=True):
-                yield _to_spans(doc, runs, chances)
+                yield _to_spans(doc, runs, kind, chances)
         else:
             for doc, runs in zip(docs, self.model.read(docs, bias), strict=True):
-                yield _to_spans(doc, runs)
+                yield _to_spans(doc, runs, kind)
+
+    def _aligned(self, docs: list[Document], layer: str, mode: Literal["recall", "balanced"]) -> list[Document]:
+        model = self.aligner or alignment.Model.default(mode)
+        aligned = alignment.align(docs, model, layer=layer, mode=mode)
+        return [replace(doc, soft={name: own for name, own in doc.soft.items() if name != layer}) for doc in aligned]
 
     def _check_bias(self, bias: Bias) -> None:
         for label in bias or ():
@@ -167,7 +196,7 @@ class Tagger:
 
 def train(
     documents: Iterable[Document],
-    config: Cascade | None = None,
+    config: Config | None = None,
     *,
     dev: Iterable[Document] = (),
     layer: str | None = None,
@@ -175,9 +204,10 @@ def train(
     resources: Resources | None = None,
     before: Tagger | None = None,
     start: Tagger | None = None,
+    align: Alignment | None = None,
     workers: int = 1,
     progress: Callable[[Progress], None] | None = None,
-    name: str = KIND,
+    name: str | None = None,
     corpus: str = "",
     notes: str = "",
 ) -> Tagger:
@@ -185,60 +215,84 @@ def train(
 
     `soft` names soft labels to learn from instead: rows of zeros say nothing, rows with several ones leave the choice
     to the model, other rows are distributions. `dev` documents decide when to stop. `before` is a tagger whose layers
-    serve as features; it becomes part of the new one. `start` is a tagger to go on from.
+    serve as features; it becomes part of the new one. `start` is a tagger to go on from. With `align`, how words that a
+    patient's documents repeat get one answer is learnt as well, which trains once more for each of its folds.
     An interrupt keeps what was learnt so far. Any number of `workers` gives the same bytes.
     """
     config = config or (start.model.config if start is not None else Cascade())
     steps = before.steps if before is not None else start.before if start is not None else ()
-    config = replace(config, layers=config.layers or tuple(step.layer for step in steps))
+    if isinstance(config, Cascade):
+        config = replace(config, layers=config.layers or tuple(step.layer for step in steps))
+    elif steps:
+        raise ConfigError(f"{kind_of(config)} uses no layers of other taggers; leave out `before`")
+    kind = kind_of(config)
+    name = name or kind
     docs, held, watcher = list(documents), list(dev), Watcher(progress)
     for step in steps:
         docs, held = step(docs), step(held)
     with _pool(workers) as each:
-        model = cascade.fit(
+        model = methods.fit(
             docs, config, layer=layer, soft=soft, dev=held, resources=resources,
             start=None if start is None else start.model, each=each, watcher=watcher,
         )  # fmt: skip
     metrics = {**watcher.scores, **({"interrupted": 1.0} if watcher.interrupted else {})}
-    earlier = start.manifest if start is not None else Manifest(KIND, vocabulary_floor=model.floor)
+    earlier = start.manifest if start is not None else Manifest(kind, vocabulary_floor=model.floor)
     floor = min([model.floor, earlier.vocabulary_floor, *(step.model.floor for step in steps)])
+    told = {"layer": name, "before": [step.told for step in steps]} | ({"align": asdict(align)} if align else {})
     manifest = Manifest(
-        KIND, {**asdict(config), "layer": name, "before": [step.told for step in steps]}, model.names, config.seed,
+        kind, {**asdict(config), **told}, model.names, config.seed,
         corpus or earlier.corpus, earlier.documents + len(docs), earlier.patients + len({doc.patient for doc in docs}),
         floor, metrics, notes or earlier.notes,
     )  # fmt: skip
-    return Tagger(model, manifest, steps, name)
+    tagger = Tagger(model, manifest, steps, name)
+    if align is None or watcher.interrupted:
+        return tagger
+    options: dict[str, Any] = {"layer": layer, "resources": resources, "workers": workers, "name": name}
+    return replace(tagger, aligner=_aligner(docs, config, align, options))
+
+
+def _aligner(docs: list[Document], config: Config, align: Alignment, options: Mapping[str, Any]) -> alignment.Model:
+    """Alignment learnt on what taggers say of documents they did not learn from."""
+    read = alignment.cross_fitted(docs, lambda part: train(part, config, **options), folds=align.folds, seed=align.seed)
+    return alignment.fit(read, align, layer=options["name"], gold=options["layer"])
 
 
 def load(path: str | Path) -> Tagger:
     """The tagger of a model file, or of a packaged model's name."""
     found = bundle.load(path)
-    if found.manifest.kind != KIND:
-        raise ModelError(f"is a model of kind {found.manifest.kind!r}, not a tagger ({KIND})", path=bundle.find(path))
+    config = found.manifest.config
     try:
         steps = tuple(
-            Step(told["layer"], cascade.Model.of(_inner(found, f"before{number}.", told)))
-            for number, told in enumerate(found.manifest.config.get("before", ()))
+            Step(told["layer"], methods.model_of(_inner(found, f"before{number}.", told)))
+            for number, told in enumerate(config.get("before", ()))
         )
-        return Tagger(cascade.Model.of(found), found.manifest, steps, found.manifest.config.get("layer", KIND))
+        model, layer = methods.model_of(found), config.get("layer", found.manifest.kind)
+        aligner = None
+        if "align" in config:
+            told = msgspec.convert(config["align"], Alignment)
+            aligner = alignment.Model.of(told, *(_within(own, "align.") for own in (found.arrays, found.strings)))
+        return Tagger(model, found.manifest, steps, layer, aligner)
     except ModelError as error:
         raise ModelError(error.message, path=bundle.find(path)) from None
 
 
 def _inner(found: Bundle, prefix: str, told: Mapping[str, Any]) -> Bundle:
     """The part of a model file that holds an earlier step."""
-    manifest = replace(found.manifest, config=told["config"], labels=tuple(told["labels"]))
-    arrays = {name.removeprefix(prefix): array for name, array in found.arrays.items() if name.startswith(prefix)}
-    strings = {name.removeprefix(prefix): own for name, own in found.strings.items() if name.startswith(prefix)}
-    return Bundle(manifest, arrays, strings)
+    kind = told.get("kind", "cascade")  # files of format 1 without it are of cascades
+    manifest = replace(found.manifest, kind=kind, config=told["config"], labels=tuple(told["labels"]))
+    return Bundle(manifest, _within(found.arrays, prefix), _within(found.strings, prefix))
 
 
-def _to_spans(doc: Document, runs: Sequence[cascade.Run], chances: Iterable[float] | None = None) -> list[Span]:
+def _within(items: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    return {name.removeprefix(prefix): own for name, own in items.items() if name.startswith(prefix)}
+
+
+def _to_spans(doc: Document, runs: Sequence[Run], kind: str, chances: Iterable[float] | None = None) -> list[Span]:
     starts = doc.tokens[[first for first, _, _ in runs], 0].tolist()
     ends = doc.tokens[[end - 1 for _, end, _ in runs], 1].tolist()
     scores = [1.0] * len(runs) if chances is None else [float(chance) for chance in chances]
     return [
-        Span(start, end, label, score, KIND)
+        Span(start, end, label, score, kind)
         for start, end, (_, _, label), score in zip(starts, ends, runs, scores, strict=True)
     ]
 

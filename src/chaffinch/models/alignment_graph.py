@@ -1,0 +1,285 @@
+"""Repeated words as graphs: which tokens of a patient are one word, how alike they stand, and tokens back to spans.
+
+N tokens of a patient's documents, T of one of them, M nodes, V words as written, L labels, of which number 0 is "O",
+A kinds of likeness, K lexical observations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import DataError
+from chaffinch.kernels import Floats, Ints
+from chaffinch.text import Document, Span
+from chaffinch.text.span import find_overlap
+
+Keys = NDArray[np.uint64]
+Flags = NDArray[np.bool_]
+
+ALIKE = ("any", "document", "left word", "right word", "case")  # what two occurrences may share
+AROUND = (-2, -1, 0, 1, 2)
+SECOND = 0.1  # a second-best label above this chance is a candidate
+ORDINARY, ORDINARY_SHARE, ORDINARY_CHANCE = 10, 0.9, 0.95  # occurrences, the share of them and their chance of being O
+SOURCE = "alignment"
+_LONG = re.compile(r"(.)\1\1+", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Words:
+    """All tokens of one patient's documents, one document after another; word V stands for what is beyond a line."""
+
+    owners: Ints  # (N,) the document of each token
+    written: Ints  # (N,) its word, from 0
+    lines: Ints  # (N, 2) the first token of its line (or sentence), and one past the last
+    tags: Ints  # (N,) the label found by the tagger
+    chances: Floats  # (N, L) how likely the tagger finds each label
+    words: tuple[str, ...]  # (V,)
+    folded: Ints  # (V + 1,) the number of each word without its case
+    folds: tuple[str, ...]  # those words
+    plain: Flags  # (V + 1,) has a letter or a digit
+    case: Ints  # (V + 1,) how it is capitalised
+
+    def beside(self, tokens: Ints, step: int) -> Ints:
+        """The tokens so many steps further in the same line; -1 where the line has ended."""
+        there = tokens + step
+        inside = (there >= self.lines[tokens, 0]) & (there < self.lines[tokens, 1])
+        return np.where(inside, there, -1)
+
+    def word_at(self, tokens: Ints) -> Ints:
+        """The words as written of tokens; V for -1."""
+        return np.where(tokens < 0, len(self.folded) - 1, self.written[tokens])
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Graphs:
+    """The occurrences of every linked word of one patient, those of one word side by side."""
+
+    nodes: Ints  # (M,) token numbers
+    graph: Ints  # (M,) from 0, rising
+    sizes: Ints  # (M,) occurrences in the node's graph
+    candidates: Flags  # (M, L) the labels its graph may take
+    alike: Ints  # (A, M) nodes of one graph with the same number have that likeness in common
+
+    def shares(self, labels: Ints, known: Flags) -> Floats:
+        """(A, M, L) the share of the other occurrences that are alike and have each label, among those `known` (M,)."""
+        M, L = self.candidates.shape
+        out = np.zeros((len(ALIKE), M, L))
+        where = np.flatnonzero(known)
+        for own, alike in zip(out, self.alike, strict=True):
+            size = (int(alike.max(initial=0)) + 1) * L
+            counts = np.bincount(alike[where] * L + labels[where], minlength=size).reshape(-1, L)
+            own[:] = counts[alike]
+            own[where, labels[where]] -= 1
+        return np.asarray(out / (self.sizes - 1)[:, None])
+
+
+def label_names(documents: Sequence[Document], layer: str) -> tuple[str, ...]:
+    """O and every label of the layer's spans and soft labels; DataError if a document lacks either."""
+    found: set[str] = set()
+    for number, doc in enumerate(documents, start=1):
+        where = f"document {number} of {len(documents)}"
+        if layer not in doc.layers:
+            raise DataError(f"{where} has no layer {layer!r}; add it with Tagger.annotate first")
+        if layer not in doc.soft:
+            raise DataError(f"{where} has no soft labels {layer!r}; add them with Tagger.posteriors first")
+        own = doc.soft[layer].labels
+        if "O" not in own:
+            raise DataError(f"{where}: the soft labels {layer!r} lack O, which is outside of all spans; add its chance")
+        if len(own) > 1 and all(name[1:2] == "-" for name in own if name != "O"):
+            raise DataError(f"{where}: the soft labels {layer!r} are tags such as B- and I-; add them up by label")
+        if not np.isfinite(doc.soft[layer].values).all():
+            raise DataError(f"{where}: the soft labels {layer!r} hold a value that is no number; make them anew")
+        found.update(doc.soft[layer].labels, (span.label for span in doc.layers[layer]))
+    return ("O", *sorted(found - {"O"}))
+
+
+def observe(docs: Sequence[Document], layer: str, names: Sequence[str]) -> Words:
+    """The words of one patient's documents, which have the layer and soft labels of its name."""
+    index = {name: number for number, name in enumerate(names)}
+    table: dict[str, int] = {}
+    folds: dict[str, int] = {}
+    written = [table.setdefault(word, len(table)) for doc in docs for word in doc.words()]
+    folded = [folds.setdefault(word.casefold(), len(folds)) for word in table]
+    sizes = np.array([len(doc.tokens) for doc in docs], np.int64)
+    chances = np.zeros((int(sizes.sum()), len(names)))
+    for doc, end in zip(docs, np.cumsum(sizes).tolist(), strict=True):
+        soft = doc.soft[layer]
+        chances[end - len(doc.tokens) : end, [index[name] for name in soft.labels]] = soft.values
+    none = np.zeros(0, np.int64)
+    lines = [_lines(doc) + shift for doc, shift in zip(docs, np.cumsum(sizes) - sizes, strict=True)]
+    return Words(
+        np.repeat(np.arange(len(docs)), sizes),
+        np.array(written, np.int64),
+        np.concatenate([none.reshape(0, 2), *lines]),
+        np.concatenate([none, *(token_labels(doc, doc.layers[layer], index) for doc in docs)]),
+        chances,
+        tuple(table),
+        np.array([*folded, -1], np.int64),
+        tuple(folds),
+        np.array([*(any(map(str.isalnum, word)) for word in table), False], np.bool_),
+        np.array([*map(_case, table), -1], np.int64),
+    )
+
+
+def linked(words: Words, common: frozenset[str]) -> Graphs:
+    """The graphs: words with a letter or digit that occur twice or more and were found to be an identifier once.
+
+    A word of the `common` ones, or one that is O nearly everywhere, must have been found twice.
+    """
+    L, H = words.chances.shape[1], len(words.folds)
+    kind = np.where(words.plain[words.written], words.folded[words.written], H)
+
+    def count(chosen: Flags) -> Ints:
+        return np.bincount(kind[chosen], minlength=H + 1)[:H]
+
+    total, found = count(np.ones(len(kind), np.bool_)), count(words.tags > 0)
+    ordinary = (total >= ORDINARY) & (count(words.chances[:, 0] > ORDINARY_CHANCE) > ORDINARY_SHARE * total)
+    if common:
+        ordinary |= np.array([fold in common for fold in words.folds], np.bool_)
+    chosen = np.append((total >= 2) & (found >= np.where(ordinary, 2, 1)), False)
+    nodes = np.flatnonzero(chosen[kind])
+    nodes = nodes[np.argsort(kind[nodes], kind="stable")]
+    graph = np.unique(kind[nodes], return_inverse=True)[1].reshape(-1)
+    labels = np.zeros((int(graph.max(initial=-1)) + 1, L), np.bool_)
+    labels[:, 0] = True
+    labels[graph, words.tags[nodes]] = True
+    ranked = np.argsort(words.chances[nodes], axis=1, kind="stable")
+    for best in ranked.T[-2:]:
+        likely = words.chances[nodes, best] > SECOND
+        labels[graph[likely], best[likely]] = True
+    left, right = (words.folded[words.word_at(words.beside(nodes, step))] for step in (-1, 1))
+    likenesses = (np.zeros_like(nodes), words.owners[nodes], left, right, words.case[words.written[nodes]])
+    alike = np.stack([_numbered(graph, likeness) for likeness in likenesses])
+    return Graphs(nodes, graph, np.bincount(graph)[graph], labels[graph], alike)
+
+
+def lexical_keys(words: Words, nodes: Ints) -> tuple[Keys, Ints]:
+    """(M, K) keys of what surrounds each node, and the token whose word a key tells, or -1 where it tells none.
+
+    Words and shapes at -2 to 2, the place in the line and the line's first word.
+    """
+    spellings = np.array([*map(_spelling, words.words), (0, 0)], np.uint64)
+    keys, tokens = [], []
+    for kind, step in enumerate(AROUND):
+        there = words.beside(nodes, step)
+        for part in (0, 1):
+            keys.append(np.uint64(2 * kind + part) << np.uint64(40) | spellings[words.word_at(there), part])
+            tokens.append(there if part == 0 else np.full_like(there, -1))
+    first = words.lines[nodes, 0]
+    place, last = np.minimum(nodes - first, 3), nodes == words.lines[nodes, 1] - 1
+    keys.append(np.uint64(20) << np.uint64(40) | (2 * place + last).astype(np.uint64))
+    keys.append(np.uint64(21) << np.uint64(40) | spellings[words.written[first], 0])
+    return np.stack(keys, axis=1), np.stack([*tokens, np.full_like(nodes, -1), first], axis=1)
+
+
+def token_labels(doc: Document, spans: Sequence[Span], index: Mapping[str, int]) -> Ints:
+    """(T,) the number of the label of the span over each token, 0 outside; DataError if spans overlap."""
+    clash = find_overlap(spans)
+    if clash is not None:
+        a, b = clash
+        raise DataError(
+            f"spans [{a.start}, {a.end}) {a.label} and [{b.start}, {b.end}) {b.label} overlap, so that a token has two "
+            "labels; settle overlaps first (chaffinch.resolve)"
+        )
+    out = np.zeros(len(doc.tokens), np.int64)
+    for span, (first, end) in zip(spans, _runs(doc, spans), strict=True):
+        out[first:end] = index[span.label]
+    return out
+
+
+def to_spans(doc: Document, spans: Sequence[Span], changes: Mapping[int, tuple[str, float]]) -> list[Span]:
+    """The spans after some tokens, inside of them or outside, have got another label, with that label's score.
+
+    Spans of which no token changed stay as they are. A changed token joins a neighbour of its label where only blanks
+    stand between them.
+    """
+    edges, words = doc.tokens.tolist(), doc.words()
+    new, parts = dict(changes), []  # spans, and whether each is new
+    for span, (first, end) in zip(spans, _runs(doc, spans), strict=True):
+        if not any(t in changes for t in range(first, end)):
+            parts.append((span, False))
+            continue
+        own = _follow(words[first:end], [changes.get(t, (span.label,))[0] for t in range(first, end)])
+        cuts = [0, *(t for t in range(1, len(own)) if own[t] != own[t - 1]), len(own)]
+        for a, b in pairwise(cuts):
+            start = span.start if a == 0 else edges[first + a][0]
+            stop = span.end if b == len(own) else edges[first + b - 1][1]
+            scores = [new.pop(t)[1] for t in range(first + a, first + b) if t in new]
+            if own[a] == span.label:
+                parts.append((replace(span, start=start, end=stop, concept=""), False))
+            elif own[a] != "O":
+                parts.append((Span(start, stop, own[a], min(scores, default=1.0), SOURCE), True))
+    parts += [
+        (Span(edges[t][0], edges[t][1], label, score, SOURCE), True)
+        for t, (label, score) in new.items()
+        if label != "O"
+    ]
+    return _joined(doc, sorted(parts, key=lambda part: part[0]))
+
+
+def _joined(doc: Document, parts: Sequence[tuple[Span, bool]]) -> list[Span]:
+    """The parts in order; two of one label with blanks between are one, if either is new."""
+    out: list[tuple[Span, bool]] = []
+    for span, new in parts:
+        if out:
+            last, last_new = out[-1]
+            between = doc.text[last.end : span.start]
+            blank = not between.strip() and "\n" not in between and "\r" not in between
+            if (new or last_new) and last.label == span.label and blank:
+                score = min(last.score, span.score)
+                out[-1] = (Span(last.start, span.end, span.label, score, SOURCE), True)
+                continue
+        out.append((span, new))
+    return [span for span, _ in out]
+
+
+def _follow(words: Sequence[str], labels: Sequence[str]) -> list[str]:
+    """The labels of a span's tokens; punctuation has that of the word before it, at the beginning of the one after."""
+    plain = [any(map(str.isalnum, word)) for word in words]
+    out, last = list(labels), next((t for t, is_word in enumerate(plain) if is_word), -1)
+    for t, is_word in enumerate(plain):
+        last = t if is_word else last
+        out[t] = labels[last] if last >= 0 else labels[t]
+    return out
+
+
+def _runs(doc: Document, spans: Sequence[Span]) -> list[tuple[int, int]]:
+    """The tokens that each span touches."""
+    firsts = np.searchsorted(doc.tokens[:, 1], [span.start for span in spans], side="right")
+    ends = np.searchsorted(doc.tokens[:, 0], [span.end for span in spans], side="left")
+    return list(zip(firsts.tolist(), ends.tolist(), strict=True))
+
+
+def _lines(doc: Document) -> Ints:
+    """(T, 2) the first token and the end of each token's sentence; a token in none stands alone."""
+    bounds, tokens = doc.sentence_tokens(), np.arange(len(doc.tokens))
+    alone = np.stack([tokens, tokens + 1], axis=1)
+    if not len(bounds):
+        return alone
+    own = bounds[np.maximum(np.searchsorted(bounds[:, 0], tokens, side="right") - 1, 0)]
+    inside = (tokens >= own[:, 0]) & (tokens < own[:, 1])
+    return np.where(inside[:, None], own, alone)
+
+
+def _spelling(word: str) -> tuple[int, int]:
+    """Keys, below 2**32, of the word without its case and of its shape."""
+    signs = "".join(["X" if c.isupper() else "x" if c.isalpha() else "0" if c.isdigit() else c for c in word])
+    return crc32(word.casefold().encode()), crc32(_LONG.sub(r"\1\1", signs).encode())
+
+
+def _case(word: str) -> int:
+    return 3 if word.islower() else 2 if word.istitle() else 1 if word.isupper() else 0
+
+
+def _numbered(graph: Ints, values: Ints) -> Ints:
+    """One number, from 0, for every pair of a graph and a value."""
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    numbers = np.unique(graph * (high - low + 1) + values - low, return_inverse=True)[1]
+    return np.asarray(numbers.reshape(-1))

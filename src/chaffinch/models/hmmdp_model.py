@@ -1,0 +1,285 @@
+"""A learnt HMM with sub-tags: its tables, perhaps the weights of its discriminative stage, and reading with them.
+
+S tags, Z states, T tokens of one document, L labels, n spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.bundle import Bundle
+from chaffinch.errors import ModelError
+from chaffinch.features import window
+from chaffinch.features.symbols import SIGNATURE, WORD, Symbols
+from chaffinch.features.window import Column, Observed
+from chaffinch.kernels import Active, Batch, Floats, Ints, best_paths, log_partition, project
+from chaffinch.models import decoding
+from chaffinch.models.cascade_model import Bias, Run, _by_document, _prefixed
+from chaffinch.models.confidence import Calibration
+from chaffinch.models.emissions import BackOff, Emissions, Known
+from chaffinch.models.hmmdp_config import HMMDP
+from chaffinch.models.labels import Labels
+from chaffinch.models.linear import Linear
+from chaffinch.models.resources import Resources, columns_of
+from chaffinch.models.rules import REACH
+from chaffinch.models.variational import Tables
+from chaffinch.text import Document
+
+TILE = 8_000  # tokens whose potentials are held at once
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Portrait:
+    """What is known of the states besides the tables: tokens of each in training, and the bound after each pass."""
+
+    mass: Floats  # (Z,)
+    trace: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Model:
+    """What was learnt: the tables of the generative chain, and the weights that went on from them."""
+
+    config: HMMDP
+    names: tuple[str, ...]
+    labels: Labels  # with sub-tags
+    symbols: Symbols
+    emissions: Emissions
+    tables: Tables
+    portrait: Portrait
+    latent: Linear | None = None
+    stops: NDArray[np.uint64] = None  # type: ignore[assignment]  # sorted keys of words at which runs of words end
+    resources: Resources = Resources()  # noqa: RUF009  (frozen)
+    calibration: Calibration = Calibration()  # noqa: RUF009  (frozen)
+    floor: int = 1
+
+    def observe(self, docs: Sequence[Document]) -> tuple[Observed, Known, list[Column]]:
+        """The documents, their symbols, and the columns of the discriminative stage."""
+        seen = window.observe(docs)
+        known = chosen(self.symbols, self.symbols(seen), self.config.emissions)
+        if self.latent is None:
+            return seen, known, []
+        columns = columns_of(seen, docs, self.stops, (), self.resources)
+        return seen, known, columns + symbol_columns(seen, known)
+
+    def batches(self, docs: Sequence[Document], bias: Bias = None) -> tuple[Observed, Iterator[tuple[Batch, Known]]]:
+        """The documents, and their sentences as batches of lattices over states, with symbols."""
+        seen, known, columns = self.observe(docs)
+        bounds = np.concatenate([[0], np.cumsum((seen.ends - seen.begins).astype(np.int64))])
+        if self.latent is not None:
+            whole = self.latent.batch(seen, columns, bias)
+            return seen, iter([(whole, known)])
+        leaning = np.zeros(len(self.tables.start))
+        if bias:
+            leaning += np.array([bias.get(tag[2:] or "O", 0.0) for tag in self.labels.tags])[self.labels.tag_of]
+
+        def tiles() -> Iterator[tuple[Batch, Known]]:
+            cuts = np.unique(np.searchsorted(bounds, np.arange(0, bounds[-1] + TILE, TILE)))
+            for first, end in pairwise(np.minimum(cuts, len(bounds) - 1).tolist()):
+                own = known[bounds[first] : bounds[end]]
+                emit = self.emissions.dense(self.tables.emit, own) + leaning
+                start, trans, ends = self.tables[:3]
+                yield Batch(start, trans, emit, ends, bounds[first : end + 1] - bounds[first]), own
+
+        return seen, tiles()
+
+    def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
+        """The labelled runs of tokens of every document."""
+        seen, parts = self.batches(docs, bias)
+        return self._named(docs, self._runs(seen, [self.decoded(batch, known) for batch, known in parts]))
+
+    def decoded(self, batch: Batch, known: Known) -> Ints:
+        """The tags of a batch, as the settings say."""
+        config, words = self.config, known[:, WORD] if self.config.decode == "kl-pooled" else None
+        found = decoding.decode(
+            batch, self.labels.tag_of, config.decode, follows=self.labels.follows, cost_ratio=config.cost_ratio,
+            words=words,
+        )  # fmt: skip
+        return found.tags
+
+    def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]:
+        """The runs of every document, and the calibrated probability that each is right (n,)."""
+        seen, parts = self.batches(docs, bias)
+        tags, chances = [], [np.zeros(0)]
+        plain = Labels(self.labels.names, self.labels.scheme)
+        for batch, known in parts:
+            tags.append(self.decoded(batch, known))
+            runs = plain.run_arrays(tags[-1].astype(np.int32))
+            chances.append(run_chances(batch, self.labels, tags[-1], runs[0], runs[1]))
+        runs_of = self._runs(seen, tags)
+        cuts = np.cumsum([len(own) for own in runs_of])[:-1]
+        found = np.split(self.calibration(np.concatenate(chances)), cuts)
+        return list(zip(self._named(docs, runs_of), found, strict=True))
+
+    def posteriors(self, docs: Sequence[Document]) -> list[Floats]:
+        """(T, 1 + L) per document: at every token the probability of O and of each label; O in no sentence."""
+        seen, parts = self.batches(docs)
+        number = np.array([0] + [1 + self._column(tag[2:]) for tag in self.labels.tags[1:]])
+        out = np.zeros((int(seen.sizes.sum()), 1 + len(self.names)))
+        out[:, 0] = 1.0
+        rows = [np.zeros((0, out.shape[1]))]
+        to = np.zeros((len(number), out.shape[1]))
+        to[np.arange(len(number)), number] = 1.0
+        rows += [decoding.tag_chances(batch, self.labels.tag_of) @ to for batch, _ in parts]
+        out[seen.sources] = np.concatenate(rows)
+        return np.split(out, np.cumsum(seen.sizes)[:-1])
+
+    def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
+        """The n best readings of the projected chain; a sentence with fewer repeats its last."""
+        seen, parts = self.batches([doc])
+        paths = []
+        for batch, _ in parts:
+            chain = project(batch, self.labels.tag_of)
+            paths += [best_paths(chain[sentence], n) for sentence in range(len(chain))]
+        out = []
+        for rank in range(min(n, max(map(len, paths), default=1))):
+            chosen = [np.zeros(0, np.int64), *(found[min(rank, len(found) - 1)].states for found in paths)]
+            out += self._named([doc], self._runs(seen, chosen))
+        return out
+
+    def _runs(self, seen: Observed, tags: Sequence[Ints]) -> list[list[Run]]:
+        places = np.zeros(len(seen.types), np.int32)
+        places[seen.places] = np.concatenate([np.zeros(0, np.int64), *tags])
+        return _by_document(seen, Labels(self.labels.names, self.labels.scheme), places)
+
+    def _named(self, docs: Sequence[Document], found: list[list[Run]]) -> list[list[Run]]:
+        """With rules: the sub-categories of the categories found."""
+        rules = self.config.rules
+        if rules is None:
+            return found
+        out = []
+        for doc, runs in zip(docs, found, strict=True):
+            words = [word.lower() for word in doc.words()] if runs else []
+            own = []
+            for first, end, category in runs:
+                text = doc.text[doc.tokens[first, 0] : doc.tokens[end - 1, 1]]
+                around = words[max(first - REACH, 0) : first] + words[end : end + REACH]
+                own.append((first, end, rules.label(category, text, words[first:end], around)))
+            out.append(own)
+        return out
+
+    def _column(self, name: str) -> int:
+        return self.names.index(name if self.config.rules is None else self.config.rules.default(name))
+
+    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
+        """Everything but the config, for a model file."""
+        out: dict[str, NDArray[Any]] = {
+            "tables.start": self.tables.start.astype(np.float32),
+            "tables.trans": self.tables.trans.astype(np.float32),
+            "tables.end": self.tables.end.astype(np.float32),
+            "subs": np.array(self.labels.subs, np.int64),
+            "mass": self.portrait.mass,
+            "trace": self.portrait.trace,
+            "calibration": np.array([*asdict(self.calibration).values()]),
+        }
+        out |= {f"tables.emit{kind}": own.astype(np.float32) for kind, own in enumerate(self.tables.emit)}
+        if isinstance(self.emissions, BackOff):
+            out["types"] = self.emissions.types
+        if self.latent is not None:
+            out |= {f"latent.{name}": own for name, own in self.latent.arrays().items()} | {"stops": self.stops}
+        arrays, strings = self.symbols.arrays()
+        more, words = self.resources.arrays()
+        names = {"categories": self.labels.names}
+        return out | arrays | more, strings | words | names
+
+    @classmethod
+    def of(cls, found: Bundle) -> Model:
+        """The model of a file; ModelError if its pieces do not fit together."""
+        arrays = found.arrays
+        try:
+            config = msgspec.convert(found.manifest.config, HMMDP)
+            labels = Labels(found.strings["categories"], config.scheme, subs=tuple(arrays["subs"].tolist()))
+            emit = [arrays[f"tables.emit{kind}"].astype(float) for kind in range(_kinds(arrays))]
+            start, trans, end = (arrays[f"tables.{name}"].astype(float) for name in ("start", "trans", "end"))
+            tables = Tables(start, trans, end, tuple(emit))
+            sizes, Z = tuple(len(own) for own in emit), labels.states.K
+            if tables.trans.shape != (Z, Z) or any(own.shape[1] != Z for own in emit):
+                raise ModelError("its tables do not fit its labels; copy the file again, or train the model anew")
+            symbols = Symbols.of(config.language, arrays, found.strings)
+            emissions = emissions_for(config, sizes, arrays.get("types"))
+            latent = Linear.of(labels, _prefixed(arrays, "latent.")) if config.discriminative else None
+            return cls(
+                config, found.manifest.labels, labels, symbols, emissions, tables,
+                Portrait(arrays["mass"], arrays["trace"]), latent, arrays.get("stops"),  # type: ignore[arg-type]
+                Resources.of(arrays, found.strings), Calibration(*arrays["calibration"].tolist()),
+                found.manifest.vocabulary_floor,
+            )  # fmt: skip
+        except (KeyError, TypeError, IndexError, msgspec.ValidationError):
+            raise ModelError("its settings cannot be read; it was made by another version, train it anew") from None
+
+
+def _kinds(arrays: Any) -> int:
+    return sum(name.startswith("tables.emit") for name in arrays)
+
+
+def emissions_for(config: HMMDP, sizes: tuple[int, ...], types: Ints | None, alpha: float = 1.0) -> Emissions:
+    """The emissions of those settings; `alpha` counts in learning alone."""
+    if config.emissions == "backoff":
+        return BackOff(sizes, alpha, types=types)  # type: ignore[arg-type]
+    return Emissions(sizes, alpha, config.temper if config.emissions == "factored" else 1.0)
+
+
+def chosen(symbols: Symbols, known: Ints, emissions: str) -> Known:
+    """The kinds of symbols that emissions look at: all; word or else signature; word and signature."""
+    if emissions == "categorical":
+        word, signature = known[:, WORD], known[:, SIGNATURE]
+        return np.where(word > 0, word, symbols.sizes[WORD] + signature)[:, None]
+    return known if emissions == "factored" else known[:, : SIGNATURE + 1]
+
+
+def symbol_columns(seen: Observed, known: Known) -> list[Column]:
+    """One column of features per kind of symbol."""
+    columns = []
+    for kind in range(known.shape[1]):
+        keys = np.zeros(len(seen.types), np.uint64)
+        keys[seen.places] = known[:, kind] + 1
+        columns.append(Column(window.SYMBOLS + kind, keys))
+    return columns
+
+
+def run_chances(batch: Batch, labels: Labels, tags: Ints, starts: Ints, ends: Ints) -> Floats:
+    """(n,) the exact probability of each run: its tokens have these tags (N,), and the span goes no further."""
+    if not len(starts):
+        return np.zeros(0)
+    S, sentence = len(labels.tags), np.searchsorted(batch.bounds, starts, side="right") - 1
+    states = [np.flatnonzero(labels.tag_of == tag) for tag in range(S)]
+    lists = [*states, np.arange(len(labels.tag_of))]
+    goes_on = np.array([_inner(labels, tag) for tag in range(S)])
+    lists += [np.flatnonzero(labels.tag_of != tag) for tag in goes_on]  # list S + 1 + tag: not its continuation
+    first, last = batch.bounds[sentence], batch.bounds[sentence + 1]
+    sizes = last - first
+    bounds = np.concatenate([[0], np.cumsum(sizes)])
+    token = np.arange(bounds[-1]) + np.repeat(first - bounds[:-1], sizes)
+    run = np.repeat(np.arange(len(starts)), sizes)
+    which = np.full(len(token), S)
+    inside = (token >= starts[run]) & (token < ends[run])
+    which[inside] = tags[token[inside]]
+    after = token == ends[run]
+    which[after] = S + 1 + tags[ends[run[after]] - 1]
+    active = Active.of(lists, which)
+    cells = np.repeat(token, active.widths), active.cells
+    clamped = Batch(batch.start, batch.trans, batch.emit[cells], batch.end, bounds, active)
+    whole = log_partition(batch)[sentence]
+    return np.asarray(np.exp(np.minimum(log_partition(clamped) - whole, 0.0)))
+
+
+def _inner(labels: Labels, tag: int) -> int:
+    """The tag that goes on with a span of this one, or -1."""
+    name = labels.tags[tag]
+    if name == "O":
+        return -1
+    return tag if labels.scheme == "IO" else labels.tags.index(f"I-{name[2:]}")
+
+
+def single(model: Model) -> Model:
+    """The model with its numbers as a file holds them, so that saving changes nothing."""
+    start, trans, end = (own.astype(np.float32).astype(float) for own in model.tables[:3])
+    emit = tuple(own.astype(np.float32).astype(float) for own in model.tables.emit)
+    return replace(model, tables=Tables(start, trans, end, emit))

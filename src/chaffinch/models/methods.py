@@ -1,0 +1,85 @@
+"""The methods a tagger may be trained with: their settings, and the modules that learn and read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+
+from numpy.typing import NDArray
+
+from chaffinch.bundle import Bundle
+from chaffinch.errors import ConfigError, ModelError
+from chaffinch.kernels.lattice import Floats
+from chaffinch.models import cascade, explanation
+from chaffinch.models.cascade import Bias, Cascade, Run
+from chaffinch.models.explanation import Explanation
+from chaffinch.models.hmmdp_config import HMMDP
+from chaffinch.models.parts import Each, Watcher
+from chaffinch.models.resources import Resources
+from chaffinch.text import Document, Span
+
+if TYPE_CHECKING:  # it needs scipy, which is loaded when it is used
+    from chaffinch.models.portrait import SubtagPath
+
+Config: TypeAlias = Cascade | HMMDP
+
+KINDS: dict[str, type[Config]] = {"cascade": Cascade, "hmmdp": HMMDP}
+
+
+class Model(Protocol):
+    """What a tagger asks of a model."""
+
+    @property
+    def config(self) -> Config: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def floor(self) -> int: ...
+    def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]: ...
+    def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]: ...
+    def posteriors(self, docs: Sequence[Document]) -> list[Floats]: ...
+    def alternatives(self, doc: Document, n: int) -> list[list[Run]]: ...
+    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]: ...
+
+
+def kind_of(config: Config) -> str:
+    """The name of a method, which its models and their layers bear."""
+    return next(kind for kind, own in KINDS.items() if isinstance(config, own))
+
+
+def fit(
+    docs: Sequence[Document], config: Config, *, layer: str | None, soft: str | None, dev: Sequence[Document],
+    resources: Resources | None, start: Model | None, each: Each, watcher: Watcher,
+) -> Model:  # fmt: skip
+    """The model of the method that the settings are of."""
+    if isinstance(config, Cascade):
+        if start is not None and not isinstance(start, cascade.Model):
+            raise ConfigError(f"a cascade goes on from a cascade, not from {kind_of(start.config)}")
+        return cascade.fit(
+            docs, config, layer=layer, soft=soft, dev=dev, resources=resources, start=start, each=each, watcher=watcher
+        )
+    from chaffinch.models import hmmdp
+
+    if start is not None:
+        raise ConfigError("hmmdp learns from the beginning; leave out the model to go on from, or train a cascade")
+    return hmmdp.fit(docs, config, layer=layer, soft=soft, dev=dev, resources=resources, watcher=watcher)
+
+
+def model_of(found: Bundle) -> Model:
+    """The model of a file."""
+    if found.manifest.kind == "cascade":
+        return cascade.Model.of(found)
+    if found.manifest.kind == "hmmdp":
+        from chaffinch.models import hmmdp_model
+
+        return hmmdp_model.Model.of(found)
+    raise ModelError(f"is a model of kind {found.manifest.kind!r}, not a tagger ({', '.join(KINDS)})")
+
+
+def explain(model: Model, doc: Document, span: Span) -> Explanation | SubtagPath:
+    """Why a model reads a span as it does."""
+    if isinstance(model, cascade.Model):
+        return explanation.explain(model, doc, span)
+    from chaffinch.models import hmmdp_model, portrait
+
+    return portrait.explain(cast(hmmdp_model.Model, model), doc, span)

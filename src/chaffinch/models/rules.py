@@ -1,0 +1,86 @@
+"""Categories and the rules that name their sub-categories: the first that fits a span wins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from chaffinch.errors import ConfigError
+
+REACH = 3  # tokens before and after a span in which triggers count
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A label for spans of a category: by a pattern found in their text, by words in it, by words around it.
+
+    All that is given must fit; words and triggers are compared in lower case.
+    """
+
+    category: str
+    label: str
+    pattern: str = ""
+    words: tuple[str, ...] = ()
+    triggers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        import re2
+
+        try:
+            re2.compile(self.pattern)
+        except re2.error as error:
+            raise ConfigError(f"the pattern of the rule for {self.label} cannot be read: {error}") from None
+        object.__setattr__(self, "words", tuple(word.lower() for word in self.words))
+        object.__setattr__(self, "triggers", tuple(word.lower() for word in self.triggers))
+
+    def fits(self, text: str, words: list[str], around: list[str]) -> bool:
+        """Does it fit a span with that text, words and surroundings?"""
+        import re2
+
+        if self.pattern and not re2.search(self.pattern, text):
+            return False
+        if self.words and not any(word in self.words for word in words):
+            return False
+        return not self.triggers or any(word in self.triggers for word in around)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The category of every label, rules in order, and the label of a category where no rule fits.
+
+    >>> rules = Rules((("DOCTOR", "NAME"), ("PATIENT", "NAME")), (Rule("NAME", "DOCTOR", triggers=("dr.",)),))
+    >>> rules.label("NAME", "Penn", ["penn"], ["seen", "by", "dr."]), rules.label("NAME", "Penn", ["penn"], [])
+    ('DOCTOR', 'PATIENT')
+    """
+
+    categories: tuple[tuple[str, str], ...]  # label, category
+    rules: tuple[Rule, ...] = ()
+    defaults: tuple[tuple[str, str], ...] = ()  # category, label; else the last label of a category
+    names: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "categories", tuple((label, category) for label, category in self.categories))
+        object.__setattr__(self, "defaults", tuple((category, label) for category, label in self.defaults))
+        object.__setattr__(self, "names", tuple(sorted({label for label, _ in self.categories})))
+        known = dict(self.categories)
+        for rule in self.rules:
+            if known.get(rule.label) != rule.category:
+                found = known.get(rule.label, "none")
+                raise ConfigError(f"a rule puts {rule.label} under {rule.category}; its category is {found}")
+
+    def category(self, label: str) -> str:
+        """The category of a label; ConfigError if it has none."""
+        found = dict(self.categories).get(label)
+        if found is None:
+            raise ConfigError(f"label {label!r} has no category; name one in `categories`")
+        return found
+
+    def default(self, category: str) -> str:
+        """The label of spans of a category that no rule fits."""
+        last = [label for label, own in self.categories if own == category][-1]
+        return dict(self.defaults).get(category, last)
+
+    def label(self, category: str, text: str, words: list[str], around: list[str]) -> str:
+        """The label of a span: of the first rule that fits, else the default."""
+        fitting = (rule for rule in self.rules if rule.category == category and rule.fits(text, words, around))
+        first = next(fitting, None)
+        return self.default(category) if first is None else first.label

@@ -1,0 +1,204 @@
+"""Starts, splits, merges and new seeds of sub-tags, on small data made here."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from chaffinch.models import subtags
+from chaffinch.models import variational as vb
+from chaffinch.models.emissions import Emissions
+from chaffinch.models.subtags import Passes
+from chaffinch.models.variational import Counts, Globals, Priors, Sentences, Shape
+from tests.models.test_variational import begun, corpus, cut, learnt, planted, sentences, shaped
+
+
+def passes_over(part: Sentences) -> Passes:
+    """Passes over one part that has the states of one shape only."""
+    return lambda q, counts, times: learnt(q, counts, part, times)
+
+
+def total(counts: Counts) -> list[float]:
+    return [float(own.sum()) for own in (*counts[:3], *counts.emit)]
+
+
+@pytest.mark.parametrize("start", ["chance", "context", "evenly"])
+def test_weights_of_a_token_sum_to_one(start: str) -> None:
+    rng = np.random.default_rng(0)
+    _, part = corpus(rng, (4, 2, 1), 60, open_=0.1)
+    parts = cut(part, [20])
+    found = {
+        "chance": lambda: subtags.by_chance(parts, rng),
+        "context": lambda: subtags.by_context(parts, rng),
+        "evenly": lambda: subtags.evenly(parts),
+    }[start]()
+    for own, weights in zip(parts, found, strict=True):
+        assert len(weights) == own.active.at[-1]
+        assert (weights >= 0).all()
+        np.testing.assert_allclose(np.add.reduceat(weights, own.active.at[:-1]), 1.0, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("at", [[1], [30], [7, 7, 50]])
+def test_clusters_of_contexts_do_not_depend_on_parts(at: list[int]) -> None:
+    _, part = corpus(np.random.default_rng(1), (4, 3), 80)
+    whole = subtags.by_context([part], np.random.default_rng(5))
+    apart = subtags.by_context(cut(part, at), np.random.default_rng(5))
+    np.testing.assert_allclose(np.concatenate(apart), whole[0], rtol=0, atol=1e-12)
+
+
+def test_clusters_of_contexts_are_those_of_planted_sub_tags() -> None:
+    """Most tokens of one planted sub-tag begin in one cluster or two, far from evenly."""
+    _, part, states = planted(np.random.default_rng(2), 300)
+    weights = subtags.by_context([part], np.random.default_rng(0))[0]
+    where = part.active.dense(weights, 5).argmax(axis=1)
+    table = np.zeros((5, 5))
+    np.add.at(table, (states, where), 1.0)
+    own = table[:3, :3] / table[:3, :3].sum()
+    even = np.outer(own.sum(axis=1), own.sum(axis=0))
+    assert (own * np.log(np.maximum(own, 1e-9) / even)).sum() > 0.1  # nats of mutual information
+
+
+def test_a_few_equal_contexts_are_no_reason_to_warn() -> None:
+    tags = [[[0], [0]]] * 10
+    shape = shaped((4,), tags)
+    part = sentences(shape, [[1, 1]] * 10, tags)
+    weights = subtags.by_context([part], np.random.default_rng(0))[0]
+    np.testing.assert_allclose(weights.reshape(-1, 4).sum(axis=1), 1.0, rtol=0, atol=1e-12)
+
+
+def test_counted_is_a_product_of_tokens() -> None:
+    rng = np.random.default_rng(3)
+    shape, part = corpus(rng, (2, 2), 8)
+    q = vb.initial(shape, Priors(), Emissions((4,), 0.3))
+    weights = subtags.by_chance([part], rng)[0]
+    found = subtags.counted(part, weights, q)
+    dense = part.active.dense(weights, shape.Z)
+    start, end, pairs, emit = np.zeros(4), np.zeros(4), np.zeros((4, 4)), np.zeros((4, 4))
+    for first, last in itertools.pairwise(part.bounds.tolist()):
+        start += dense[first]
+        end += dense[last - 1]
+        for n in range(first, last - 1):
+            pairs += np.outer(dense[n], dense[n + 1])
+        for n in range(first, last):
+            emit[part.known[n, 0]] += dense[n]
+    for one, other in zip([*found[:3], found.emit[0]], [start, pairs, end, emit], strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
+
+
+def test_doubling_and_joining_keep_the_counts() -> None:
+    rng = np.random.default_rng(4)
+    shape, part = corpus(rng, (2, 3, 1), 20)
+    q, counts = learnt(*begun(shape, part, rng), part, 2)
+    wide, shared, parent = subtags.doubled(q, counts, np.array([4, 3, 2]), rng)
+    assert np.bincount(wide.shape.tag_of).tolist() == [4, 3, 2]
+    assert parent.tolist() == [0, 0, 1, 1, 2, 3, 4, 5, 5]
+    np.testing.assert_allclose(total(shared), total(counts), rtol=subtags.NOISE, atol=0)
+    back, joined = subtags.joined(wide, shared, parent)
+    np.testing.assert_array_equal(back.shape.tag_of, shape.tag_of)
+    np.testing.assert_allclose(total(joined), total(shared), rtol=1e-12, atol=0)
+    for one, other in zip([*joined[:3], *joined.emit], [*counts[:3], *counts.emit], strict=True):
+        np.testing.assert_allclose(one, other, rtol=0.02, atol=1e-12)
+
+
+def test_halves_of_a_split_differ() -> None:
+    rng = np.random.default_rng(5)
+    shape, part = corpus(rng, (1, 1), 20)
+    q, counts = learnt(*begun(shape, part, rng), part, 1)
+    _, shared, _ = subtags.doubled(q, counts, np.array([2, 2]), rng)
+    assert np.abs(shared.emit[0][:, 0] - shared.emit[0][:, 1]).max() > 0
+
+
+def test_a_true_split_is_worth_more_than_a_needless_one() -> None:
+    """Sub-tags 0 and 1 show other words and go elsewhere; 2 and 3 are halves of one."""
+    shape = Shape(np.zeros(4, np.int64), np.ones((2, 2), np.bool_), np.ones((2, 1), np.bool_))
+    q = vb.initial(shape, Priors(), Emissions((4,), 0.3))
+    emit = np.array([[50.0, 0, 25, 25], [0, 50, 0, 0], [0, 0, 25, 25], [0, 0, 0, 0]])
+    pairs = np.full((4, 4), 10.0)
+    counts = Counts(np.full(4, 10.0), pairs, np.array([10.0, 10, 10, 10]), (emit,), 0.0)
+    gains = subtags.split_gains(q, counts, np.array([0, 0, 1, 1]))
+    assert gains[0] > 0 > gains[1]
+
+
+@pytest.mark.parametrize("targets", [(5, 2), (1, 1), (4, 3)])
+def test_growing_reaches_its_targets(targets: tuple[int, int]) -> None:
+    rng = np.random.default_rng(6)
+    full, _, _ = planted(rng, 60)
+    rng = np.random.default_rng(6)
+    _, part, _ = planted(rng, 60)
+    tags = Sentences(part.known, _tag_lists(part, full), part.bounds)
+
+    def passes(q: Globals, counts: Counts, times: int) -> tuple[Globals, Counts]:
+        return learnt(q, counts, tags.on(q.shape), times)
+
+    narrow = Shape(np.arange(2), full.follows, full.occurs)
+    q = vb.initial(narrow, Priors(), Emissions((20,), 0.2))
+    own = tags.on(narrow)
+    q, counts = passes(q, subtags.counted(own, subtags.evenly([own])[0], q), 1)
+    q, counts = subtags.grow(q, counts, np.array(targets), passes, rng)
+    assert np.bincount(q.shape.tag_of).tolist() == list(targets)
+    assert counts.emit[0].sum() == pytest.approx(len(part.known))
+
+
+def _tag_lists(part: Sentences, shape: Shape) -> vb.Active:
+    return vb.Active.of([[s] for s in range(shape.S)], part.active.which)
+
+
+def test_tidying_revives_a_dead_sub_tag() -> None:
+    rng = np.random.default_rng(7)
+    shape, part, _ = planted(rng, 100)
+    q = vb.initial(shape, Priors(), Emissions((20,), 0.2))
+    weights = subtags.by_chance([part], rng)[0]
+    weights[part.active.cells == 1] = 0.0
+    q, counts = learnt(q, subtags.counted(part, weights, q), part, 4)
+    if counts.mass[1] >= subtags.FEW:  # never so on these data; the test would be empty
+        pytest.fail("sub-tag 1 is alive before it is tidied")
+    q, counts, changed = subtags.tidy(q, counts, [part], passes_over(part))
+    assert changed
+    assert counts.mass[1] >= subtags.FEW
+    q, counts = learnt(q, counts, part, 10)
+    assert counts.mass[1] > 20
+
+
+def test_tidying_leaves_a_tag_without_tokens_alone() -> None:
+    tags = [[[0], [0]]] * 30
+    shape = shaped((1, 2), tags)
+    part = sentences(shape, [[0, 1]] * 30, tags)
+    q, counts = learnt(*begun(shape, part, np.random.default_rng(0)), part, 2)
+    _, after, changed = subtags.tidy(q, counts, [part], passes_over(part))
+    assert not changed
+    assert total(after) == total(counts)
+
+
+def test_two_equal_sub_tags_are_merged_if_the_bound_rises() -> None:
+    rng = np.random.default_rng(8)
+    tags = [[[0]] * 4 for _ in range(200)]
+    shape = shaped((2,), tags)
+    part = sentences(shape, rng.integers(0, 4, (200, 4)).tolist(), tags)  # nothing to tell sub-tags apart
+    q = vb.initial(shape, Priors(), Emissions((4,), 0.3))
+    q, counts = learnt(q, subtags.counted(part, subtags.evenly([part])[0], q), part, 1)
+    seen: list[float] = []
+
+    def passes(q: Globals, counts: Counts, times: int) -> tuple[Globals, Counts]:
+        q, counts = learnt(q, counts, part, times)
+        seen.append(vb.bound(q, counts))
+        return q, counts
+
+    _, _, changed = subtags.tidy(q, counts, [part], passes)
+    assert len(seen) == 1
+    assert seen[0] > vb.bound(q, counts)
+    assert changed
+
+
+def test_unlike_sub_tags_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(9)
+    shape, part, _ = planted(rng, 300)
+    q = vb.initial(shape, Priors(), Emissions((20,), 0.2))
+    q, counts = learnt(q, subtags.counted(part, subtags.by_context([part], rng)[0], q), part, 15)
+    for proportional in (subtags.PROPORTIONAL, -1.0):  # not looked at; looked at, and refused by the bound
+        monkeypatch.setattr(subtags, "PROPORTIONAL", proportional)
+        after, kept, changed = subtags.tidy(q, counts, [part], passes_over(part))
+        assert not changed
+        assert after is q
+        assert kept is counts
