@@ -19,7 +19,7 @@ from chaffinch.cli import main
 from chaffinch.cli import train as train_module
 from chaffinch.cli.learning import progress_line
 from chaffinch.kernels.linear import Learner
-from chaffinch.models import tagger
+from chaffinch.models import cascade, tagger
 from chaffinch.models.parts import Progress
 from chaffinch.text import Document, Soft, Span
 from chaffinch.text.formats import read, write
@@ -127,6 +127,7 @@ def test_the_summary_of_training_as_json(labelled: Path, unseen: Path, tmp_path:
         "spans": 36,
         "tokens": sum(len(doc.tokens) for doc in notes_of(NAMES)),
         "vocabulary floor": 1,
+        "sentences": "prose",
         "interrupted": False,
         "lost": {},
         "dev": {"documents": 3, "precision": 1.0, "recall": 1.0, "f1": 1.0},
@@ -170,7 +171,7 @@ def test_going_on_from_a_model_adds_a_label(model: Path, unseen: Path, tmp_path:
     before = model.read_bytes()
     for option in (["--scheme", "IOB2"], ["--stages", "2"], ["--features", "pos"], ["--published"]):
         refused(["train", more, "-o", model, "--start", model, *option], 2, f"leave out {option[0]}", capsys)
-    refused(["train", more, "-o", model, "--start", model, "--clusters", more], 2, "leave --lexicon and", capsys)
+    refused(["train", more, "-o", model, "--start", model, "--clusters", more], 2, "leave out --clusters", capsys)
     assert model.read_bytes() == before
 
 
@@ -203,7 +204,9 @@ def test_every_option_of_training_reaches_the_model(labelled: Path, tmp_path: Pa
     chosen = {"objective": "crf", "scheme": "IOB2", "epochs": 3, "floor": 2, "private": True, "documents": False}
     assert {name: config[name] for name in chosen} == chosen
     assert config["layers"] == ["pos"]
-    kept = tagger.load(path).model.resources
+    learnt = tagger.load(path).model
+    assert isinstance(learnt, cascade.Model)
+    kept = learnt.resources
     assert kept.lexicon is not None
     assert kept.lexicon.labels == ("NAME", "OTHER")
     assert kept.clusters is not None
@@ -329,7 +332,7 @@ def test_options_that_cannot_be(model: Path, labelled: Path, tmp_path: Path, cap
     phrases.write_text("x\n")
     cases = [
         (["--method", "casacde"], 2, "unknown method 'casacde'; did you mean 'cascade'?"),
-        (["--method", "hmm"], 2, "unknown method 'hmm'; choose one of cascade"),
+        (["--method", "crf"], 2, "unknown method 'crf'; choose one of cascade, hmmdp"),
         (["--lexicon", "names.txt"], 2, "--lexicon 'names.txt' is not LABEL=FILE"),
         (["--lexicon", "=names.txt"], 2, "is not LABEL=FILE"),
         (["--lexicon", f"NAME={tmp_path / 'none.txt'}"], 3, "none.txt: cannot be read"),
@@ -396,7 +399,7 @@ def test_what_is_no_tagger(labelled: Path, model: Path, tmp_path: Path, capsys: 
     cut.write_bytes(model.read_bytes()[:-1])
     for path, words in (
         (labelled, "no model file"),
-        (other, "is a model of kind 'other', not a tagger (cascade)"),
+        (other, "is a model of kind 'other', not a tagger (cascade, hmmdp)"),
         (cut, "checksum does not match"),
         (tmp_path / "none", "no packaged model of that name"),
     ):
@@ -472,6 +475,8 @@ def test_settings_from_a_file(labelled: Path, tmp_path: Path, capsys: Printed) -
 def test_the_live_line() -> None:
     assert progress_line(Progress("first readings", 1, 5, 0.0), 2.0) == "first readings · fold 1/5 · 8 s left"
     assert progress_line(Progress("reading", 8, 8, 0.0, 0.5), 9.0) == "reading · epoch 8/8 · loss 0 · dev F1 0.500"
+    assert progress_line(Progress("passes", 2, 3, 1234.5), 4.0) == "passes 2/3 · bound -1,234 · 2 s left"
+    assert progress_line(Progress("discriminative", 4, 4, 0.25), 4.0) == "discriminative · epoch 4/4 · loss 0.25"
 
 
 def test_help_begins_with_an_example(capsys: Printed) -> None:

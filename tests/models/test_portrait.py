@@ -16,8 +16,9 @@ from chaffinch.features.symbols import Symbols
 from chaffinch.kernels import Batch, Floats, Lattice
 from chaffinch.models import hmmdp_model, portrait
 from chaffinch.models.hmmdp_config import HMMDP
-from chaffinch.models.hmmdp_model import Model, Portrait, emissions_for, run_chances
+from chaffinch.models.hmmdp_model import Model, Portrait, emissions_for
 from chaffinch.models.labels import Labels
+from chaffinch.models.latent_spans import run_chances
 from chaffinch.models.portrait import Subtag, SubtagPath
 from chaffinch.models.portrait_words import Lead, PathStep, brief
 from chaffinch.models.rules import Rule, Rules

@@ -19,7 +19,7 @@ def broken(v: Floats) -> Floats:
     """(..., K) the pieces of sticks broken at v (..., K-1)."""
     left = np.cumprod(1.0 - v, axis=-1)
     ones = np.ones((*v.shape[:-1], 1))
-    return np.concatenate([v, ones], axis=-1) * np.concatenate([ones, left], axis=-1)
+    return np.asarray(np.concatenate([v, ones], axis=-1) * np.concatenate([ones, left], axis=-1))
 
 
 def test_expected_pieces_agree_with_draws() -> None:
@@ -61,7 +61,8 @@ def test_the_surrogate_is_below_the_normaliser() -> None:
     rng = np.random.default_rng(1)
     for _ in range(2000):
         K, c = int(rng.integers(2, 30)), float(np.exp(rng.normal(0, 3)))
-        v = np.clip(rng.beta(*np.exp(rng.normal(0, 1.5, 2)), K - 1), 1e-6, 1 - 1e-6)
+        a, b = np.exp(rng.normal(0, 1.5, 2)).tolist()
+        v = np.clip(rng.beta(a, b, K - 1), 1e-6, 1 - 1e-6)
         pi = broken(v)
         exact = gammaln(c) - gammaln(c * pi).sum()
         assert exact >= (K - 1) * np.log(c) + np.log(pi).sum() - 1e-7 * abs(exact)

@@ -14,6 +14,7 @@ from chaffinch.cli.convert import convert_command
 from chaffinch.cli.doctor import doctor_command
 from chaffinch.cli.evaluate import compare_command, evaluate_command
 from chaffinch.cli.show import show_command
+from chaffinch.cli.synth import synth_app
 from chaffinch.cli.tag import tag_command
 from chaffinch.cli.train import StoppedEarly, train_command
 from chaffinch.errors import ChaffinchError, outcome
@@ -34,6 +35,7 @@ app.command("compare", short_help="Whether one system is better than another.")(
 app.command("show", short_help="What a model file says about itself.")(show_command)
 app.command("doctor", short_help="Whether this installation works, and what is missing.")(doctor_command)
 app.command("bench", short_help="Our figures beside those of peers (in a checkout).")(bench_command)
+app.add_typer(synth_app, name="synth", short_help="Invent documents whose spans are known.")
 
 
 @app.callback(invoke_without_command=True)

@@ -15,12 +15,15 @@ from rich.table import Table
 
 from chaffinch.cli import frame
 from chaffinch.evaluate import Pair, Pairs, score
+from chaffinch.models import cascade
+from chaffinch.models.methods import Model
 from chaffinch.models.parts import Progress
-from chaffinch.models.tagger import KIND, Tagger
+from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document
 
 _NOT_SAID = ("documents with a patient", "interrupted", "lost")  # in the table; they are in the JSON
 _BY_FOLDS = ("first readings", "jack-knife", "calibration")  # parts that count folds, not epochs, and have no loss
+_PASSES = "passes"  # the part that raises a bound
 
 
 @contextmanager
@@ -50,11 +53,16 @@ def progress_line(now: Progress, seconds: float) -> str:
 
     >>> progress_line(Progress("reading", 2, 8, 0.25, 0.9), 3.0)
     'reading · epoch 2/8 · loss 0.25 · dev F1 0.900 · 9 s left'
+    >>> progress_line(Progress("passes", 5, 20, 25124.3), 2.0)
+    'passes 5/20 · bound -25,124 · 6 s left'
     """
-    by_folds = now.part in _BY_FOLDS
-    said = [now.part, f"{'fold' if by_folds else 'epoch'} {now.epoch}/{now.epochs}"]
-    if not by_folds:
-        said.append(f"loss {now.loss:.2g}")
+    done = f"{now.epoch}/{now.epochs}"
+    if now.part in _BY_FOLDS:
+        said = [now.part, f"fold {done}"]
+    elif now.part == _PASSES:  # the loss is minus the bound
+        said = [f"{now.part} {done}", f"bound {-now.loss:,.0f}"]
+    else:
+        said = [now.part, f"epoch {done}", f"loss {now.loss:.2g}"]
     if now.score is not None:
         said.append(f"dev F1 {now.score:.3f}")
     if now.epoch < now.epochs:
@@ -66,30 +74,47 @@ def dev_score(tagger: Tagger, dev: Sequence[Document], layer: str | None) -> dic
     """Precision, recall and F1 on the dev documents, if there are any."""
     if not dev:
         return None
-    tagged = tagger.annotate(dev, layer=KIND)
-    pairs = [Pair(doc, doc.layer(layer), own.layers[KIND], False) for doc, own in zip(dev, tagged, strict=True)]
+    tagged = tagger.annotate(dev)
+    pairs = [Pair(doc, doc.layer(layer), own.layers[tagger.layer], False) for doc, own in zip(dev, tagged, strict=True)]
     found = score(Pairs(tuple(pairs), 0, 0), intervals=False).micro
     return {"documents": len(dev), "precision": found.precision, "recall": found.recall, "f1": found.f1}
 
 
 def facts_of(tagger: Tagger, documents: Sequence[Document], spans: int, output: Path) -> dict[str, Any]:
     """What was learnt from, and what came of it."""
-    model = tagger.model
-    parts = [*model.readings, *([] if model.classifier is None else [model.classifier])]
     return {
         "model": str(output),
-        "method": KIND,
+        "method": tagger.manifest.kind,
         "documents": len(documents),
         "patients": len({doc.patient for doc in documents}),
         "documents with a patient": sum(doc.group is not None for doc in documents),
         "labels": list(tagger.labels),
         "spans": spans,
         "tokens": sum(len(doc.tokens) for doc in documents),
-        "features": sum(len(part.vocabulary) for part in parts),
+        **_learnt(tagger.model),
         "megabytes": round(output.stat().st_size / 1e6, 3),
         "vocabulary floor": tagger.manifest.vocabulary_floor,
         "interrupted": bool(tagger.manifest.metrics.get("interrupted")),
     }
+
+
+def _learnt(model: Model) -> dict[str, Any]:
+    """How large a model is, in the terms of its method."""
+    if isinstance(model, cascade.Model):
+        parts = [*model.readings, *([] if model.classifier is None else [model.classifier])]
+        return {"features": sum(len(part.vocabulary) for part in parts)}
+    from chaffinch.models import hmmdp_model, portrait
+
+    assert isinstance(model, hmmdp_model.Model)  # noqa: S101  (there are two methods)
+    known, used = model.symbols, portrait.use(model)
+    return {
+        "symbols": {"words": len(known.words), "signatures": len(known.signatures)},
+        "sub-tags": {
+            "O": model.config.outside, "others": model.config.inside, "in all": sum(own.subtags for own in used),
+            "in use": sum(own.effective for own in used),
+        },
+        "features": 0 if model.latent is None else len(model.latent.vocabulary),
+    }  # fmt: skip
 
 
 def summary(facts: Mapping[str, Any]) -> Iterator[Table | str]:
@@ -99,6 +124,12 @@ def summary(facts: Mapping[str, Any]) -> Iterator[Table | str]:
         said["patients"] = f"{facts['patients']:,} (each document counts as one; see --group)"
     said["labels"] = ", ".join(facts["labels"])
     said["vocabulary floor"] = _counted(facts["vocabulary floor"], "patient")
+    if "symbols" in facts:
+        symbols, own = facts["symbols"], facts["sub-tags"]
+        said["symbols"] = f"{_counted(symbols['words'], 'word')}, {_counted(symbols['signatures'], 'signature')}"
+        said["sub-tags"] = (
+            f"{own['O']} of O, {own['others']} of every other tag; {own['in use']} of {own['in all']} in use"
+        )
     dev = facts["dev"]
     if dev is None:
         del said["dev"]

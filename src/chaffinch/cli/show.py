@@ -2,29 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
+from rich.table import Table
 
 from chaffinch.bundle import Bundle, load
 from chaffinch.cli import frame
+from chaffinch.errors import ModelError
+from chaffinch.text.formats.base import replacing, write_text
 
+if TYPE_CHECKING:  # it loads compiled kernels, which other methods need not wait for
+    from chaffinch.models.portrait_words import Subtag
+
+LISTED = 40  # sub-tags, unless told otherwise
+NAMED = 3  # tags of a hint, which counts the others
 _PARTS = {"reading0": "first reading", "reading1": "second reading"}
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_TEXT_SIGNATURES = 2  # in the table; the JSON and the page have all
 
 
 def show_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file, or the name of a packaged model.")],
+    subtags: Annotated[
+        int | None,
+        typer.Option(min=0, help=f"How many sub-tags to list, those of most tokens; default {LISTED}, in JSON all."),
+    ] = None,
+    page: Annotated[Path | None, typer.Option("--html", help="Write all of it as one HTML file.")] = None,
     json: frame.Json = False,
     config: frame.Config = None,
 ) -> None:
     """chaffinch show phi.cfm
 
-    Prints a model's manifest: method, settings, labels, where it was trained, vocabulary floor, metrics, versions.
+    Prints a model's manifest: method, settings, labels, where it was trained, vocabulary floor, metrics, versions. Of
+    an HMM with sub-tags also how many sub-tags each tag uses, what they show, follow and lead to, and the bound after
+    each pass. The words are those of the model's vocabulary.
     """
     bundle = load(Path(model))
     manifest: dict[str, Any] = msgspec.to_builtins(bundle.manifest)
+    arrays = _arrays(bundle)
+    learnt = _learnt(bundle)
+    facts = {key.replace("_", " "): _plain(value) for key, value in {**manifest, **learnt}.items()}
+    states = _states(bundle, model) if bundle.manifest.kind == "hmmdp" else {}
+    listed = LISTED if subtags is None else subtags
+    if page is not None:
+        from chaffinch.cli.show_html import html
+
+        with replacing(page) as beside:
+            told = {**facts, "features": learnt.get("features", {})}
+            write_text(beside, html(Path(model).name, bundle.manifest, told, states, listed))
+        frame.note(f"wrote {page}", quiet=False)
+    chosen = states if subtags is None or not states else {**states, "subtags": states["subtags"][:listed]}
+    frame.emit(
+        {**manifest, **learnt, **chosen, "arrays": arrays},
+        as_json=json,
+        tables=[frame.facts_table(facts), "", *_tables(states, listed), frame.table_of(arrays)],
+    )
+
+
+def _arrays(bundle: Bundle) -> list[dict[str, Any]]:
+    """Name, type, shape and size of all that the file holds."""
     arrays = [
         {
             "array": name,
@@ -34,17 +74,10 @@ def show_command(
         }
         for name, array in sorted(bundle.arrays.items())
     ]
-    arrays += [
+    return arrays + [
         {"array": name, "type": "strings", "shape": str(len(words)), "bytes": sum(len(word.encode()) for word in words)}
         for name, words in sorted(bundle.strings.items())
     ]
-    learnt = _learnt(bundle)
-    facts = {key.replace("_", " "): _plain(value) for key, value in {**manifest, **learnt}.items()}
-    frame.emit(
-        {**manifest, **learnt, "arrays": arrays},
-        as_json=json,
-        tables=[frame.facts_table(facts), "", frame.table_of(arrays)],
-    )
 
 
 def _learnt(bundle: Bundle) -> dict[str, Any]:
@@ -59,6 +92,102 @@ def _learnt(bundle: Bundle) -> dict[str, Any]:
         names = ("scale", "slope", "intercept")
         facts["calibration"] = dict(zip(names, bundle.arrays["calibration"].round(4).tolist(), strict=False))
     return facts
+
+
+def _states(bundle: Bundle, name: str) -> dict[str, Any]:
+    """Of an HMM with sub-tags: their use by tag, all of them by tokens, the bound after each pass, and a hint."""
+    from chaffinch.models import hmmdp_model, portrait
+
+    try:
+        model = hmmdp_model.Model.of(bundle)
+    except ModelError as error:
+        raise ModelError(error.message, path=name) from None
+    used = portrait.use(model)
+    found = sorted(portrait.subtags(model), key=lambda own: -own.tokens)
+    return {
+        "use": [
+            {"tag": own.tag, "sub-tags": own.subtags, "in use": own.effective, "perplexity": round(own.perplexity, 2),
+             "tokens": round(own.tokens)}
+            for own in used
+        ],
+        "hint": _hint([own.tag for own in used if own.full]),
+        "subtags": [_told(own) for own in found],
+        "bound": model.portrait.trace.round(3).tolist(),
+    }  # fmt: skip
+
+
+def _hint(full: Sequence[str]) -> str:
+    """What to try where tags use all their sub-tags."""
+    if not full:
+        return ""
+    named, others = full[:NAMED], len(full) - NAMED
+    more = f" and {others} other tag{'' if others == 1 else 's'}" if others > 0 else ""
+    return f"All sub-tags of {', '.join(named)}{more} are in use: a larger number may help (train --subtags)."
+
+
+def _told(own: Subtag) -> dict[str, Any]:
+    """A sub-tag as JSON has it."""
+    listed = {key: [[_printable(name), round(value, 4)] for name, value in getattr(own, key)] for key in _LISTS}
+    return {"name": own.name, "tag": own.tag, "number": own.number, "tokens": round(own.tokens, 1),
+            "share": round(own.share, 4), **listed}  # fmt: skip
+
+
+_LISTS = ("words", "signatures", "before", "after")
+
+
+def _printable(word: str) -> str:
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in word)
+
+
+def left_out(total: int, listed: int) -> str:
+    """How many sub-tags are not listed, in words; empty if all are."""
+    return (
+        f"{total - listed} of {total} sub-tags are not listed; --subtags {total} lists all." if listed < total else ""
+    )
+
+
+def _tables(states: Mapping[str, Any], listed: int) -> Iterator[Table | str]:
+    """The use of sub-tags, the sub-tags and the bound, for a terminal."""
+    if not states:
+        return
+    yield frame.table_of(states["use"])
+    yield from filter(None, [states["hint"]])
+    yield ""
+    if listed:
+        yield frame.table_of([_row(own) for own in states["subtags"][:listed]])
+    yield from filter(None, [left_out(len(states["subtags"]), listed)])
+    bound = states["bound"]
+    if bound:
+        passes = f"{len(bound)} pass{'' if len(bound) == 1 else 'es'}"
+        yield ""
+        yield f"bound  {bound[0]:,.0f} → {bound[-1]:,.0f} in {passes}  {sparkline(bound)}"
+    yield ""
+
+
+def _row(own: Mapping[str, Any]) -> dict[str, Any]:
+    from chaffinch.models.portrait_words import brief, two
+
+    near = {key: ", ".join(f"{name} {two(value)}" for name, value in own[key]) for key in ("before", "after")}
+    return {
+        "sub-tag": own["name"],
+        "tokens": round(own["tokens"]),
+        "share": two(own["share"]),
+        "words": " ".join(word for word, _ in own["words"]),
+        "signatures": "; ".join(brief(name) for name, _ in own["signatures"][:_TEXT_SIGNATURES]),
+        **near,
+    }
+
+
+def sparkline(values: Sequence[float], most: int = 40) -> str:
+    """The values as blocks, the lowest one eighth high; of many values so many, evenly spaced.
+
+    >>> sparkline([-9, -5, -2])
+    '▁▅█'
+    """
+    count = min(len(values), most)
+    chosen = [values[round(place * (len(values) - 1) / max(count - 1, 1))] for place in range(count)]
+    low, height = min(chosen, default=0.0), max(chosen, default=0.0) - min(chosen, default=0.0)
+    return "".join(_BLOCKS[round((value - low) / height * (len(_BLOCKS) - 1)) if height else 0] for value in chosen)
 
 
 def _plain(value: object) -> object:

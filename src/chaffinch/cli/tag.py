@@ -11,14 +11,18 @@ from typing import Annotated, Any
 
 import typer
 
-from chaffinch.cli import frame
+from chaffinch.cli import frame, settings
 from chaffinch.errors import ChaffinchError, ConfigError
-from chaffinch.models.tagger import load
+from chaffinch.models.tagger import Tagger, load
 from chaffinch.text import Corpus, Document
+from chaffinch.text.document import Splitter
 from chaffinch.text.formats import Format, Losses, Reading, by_name, output_format, read, write
 
 SEVERAL_LAYERS = ("jsonl", "parquet", "labelstudio")
 KEEP_SOURCES = ("jsonl", "parquet")  # formats that can say which system found a span
+
+_NOT_SAID = ("labels", "lost", "documents with a patient")  # in the table of facts; they are in the JSON
+_HAND_SET = "The model learnt no alignment, so one set by hand was used; train --align learns it."
 
 
 def tag_command(
@@ -26,7 +30,7 @@ def tag_command(
     source: Annotated[Path, typer.Argument(metavar="IN", help="A file, a folder, or a .gz, .zip or .tar.gz of them.")],
     output: frame.Out,
     layer: Annotated[
-        str | None, typer.Option(help="Name of the new layer; default: the model's, mostly cascade.")
+        str | None, typer.Option(help="Name of the new layer; default: the model's, mostly its method.")
     ] = None,
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Give each span the chance that it is right.")
@@ -35,11 +39,18 @@ def tag_command(
         list[str], typer.Option(metavar="LABEL=NUMBER", help="Added to a label's score: O=-1 finds more, O=1 less.")
     ] = [],  # noqa: B006  (typer copies it)
     posteriors: Annotated[bool, typer.Option("--posteriors", help="Add each token's chances of every label.")] = False,
+    align: Annotated[
+        settings.Mode | None,
+        typer.Option(help="Give a word one answer across a patient's documents; recall takes no label away."),
+    ] = None,
     from_: frame.From = None,
     to: Annotated[str | None, typer.Option("--to", help="Format of OUT; else by its suffix, else that of IN.")] = None,
     group: Annotated[str | None, typer.Option(help="Regular expression on the id; its group is the patient.")] = None,
     groups: Annotated[Path | None, typer.Option(help="File of two columns: id and patient.")] = None,
-    lines: Annotated[bool, typer.Option("--lines", help="Take every line as a sentence.")] = False,
+    lines: Annotated[
+        bool | None,
+        typer.Option("--lines/--prose", help="Cut text at lines, or into sentences; default: as the model learnt."),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail, and write nothing, if anything is lost.")] = False,
     workers: Annotated[int, typer.Option(min=1, help="Threads; any number gives the same output.")] = 1,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
@@ -56,7 +67,7 @@ def tag_command(
     leaning = _bias(bias)
     tagger = load(model)
     layer = layer or tagger.layer
-    how = Reading(split="lines" if lines else "prose", max_chars=max_chars)
+    how = Reading(split=_split(tagger, lines, quiet), max_chars=max_chars)
     corpus = read(source, format=from_, how=how, group=group, groups=frame.read_groups(groups))
     if output.resolve() in (source.resolve(), Path(model).resolve()):
         raise ConfigError("the output is an input; name another place with -o")
@@ -64,7 +75,7 @@ def tag_command(
         raise ConfigError(f"{output} is neither a file nor a folder; name another place with -o")
     form = _output_format(output, to, source, by_name(corpus.format))
     given = Corpus(lambda: _fresh(frame.progress(corpus, "documents", quiet=quiet), layer, how.losses))
-    tagged = tagger.annotate(given, layer=layer, confidence=confidence, bias=leaning, workers=workers)
+    tagged = tagger.annotate(given, layer=layer, confidence=confidence, bias=leaning, align=align, workers=workers)
     tally = _Tally(layer)
     documents = tally.count(tagger.posteriors(tagged, name=layer) if posteriors else tagged)
     try:
@@ -72,8 +83,22 @@ def tag_command(
         losses = write(fitting, output, format=form.name, strict=strict, losses=how.losses)
     except OSError as error:
         raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
-    result = {"from": corpus.format, "to": form.name, **tally.facts(), "lost": dict(losses.counts)}
+    aligned = {} if align is None else {"align": align, **tally.patients()}
+    result = {"from": corpus.format, "to": form.name, **aligned, **tally.facts(), "lost": dict(losses.counts)}
     frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
+    if align is not None and tagger.aligner is None:
+        frame.note(_HAND_SET, quiet=quiet)
+
+
+def _split(tagger: Tagger, lines: bool | None, quiet: bool) -> Splitter:
+    """How to cut text: as was chosen, else as the documents that the model learnt from were; a note if they differ."""
+    own = settings.own_split(tagger)
+    if lines is None:
+        return own or "prose"
+    chosen: Splitter = "lines" if lines else "prose"
+    if own not in (None, chosen):
+        frame.note(f"The model learnt from {own}, and --{chosen} cuts text otherwise; expect more errors.", quiet=quiet)
+    return chosen
 
 
 def _bias(given: Iterable[str]) -> dict[str, float]:
@@ -126,13 +151,16 @@ class _Tally:
 
     def __init__(self, layer: str) -> None:
         self.layer, self.labels = layer, Counter[str]()
-        self.documents = self.characters = self.tokens = 0
+        self.documents = self.characters = self.tokens = self.grouped = 0
+        self.groups: set[str] = set()
 
     def count(self, documents: Iterable[Document]) -> Iterator[Document]:
         for doc in documents:
             self.documents += 1
             self.characters += len(doc.text)
             self.tokens += len(doc.tokens)
+            self.grouped += doc.group is not None
+            self.groups.add(doc.patient)
             self.labels.update(span.label for span in doc.layers[self.layer])
             yield doc
 
@@ -140,9 +168,17 @@ class _Tally:
         counts = {"documents": self.documents, "characters": self.characters, "tokens": self.tokens}
         return {**counts, "spans": self.labels.total(), "labels": dict(sorted(self.labels.items()))}
 
+    def patients(self) -> dict[str, int]:
+        return {"patients": len(self.groups), "documents with a patient": self.grouped}
+
 
 def _tables(result: dict[str, Any]) -> Iterator[Any]:
-    yield frame.facts_table({key: value for key, value in result.items() if key not in ("labels", "lost")})
+    said = {key: value for key, value in result.items() if key not in _NOT_SAID}
+    alone = result["documents"] - result.get("documents with a patient", result["documents"])
+    if alone:
+        whose = "each document is" if alone == result["documents"] else f"each of {alone:,} documents without one is"
+        said["patients"] = f"{result['patients']:,} ({whose} its own patient; see --group)"
+    yield frame.facts_table(said)
     if result["labels"]:
         yield ""
         yield frame.table_of([{"label": label, "spans": number} for label, number in result["labels"].items()])

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-import difflib
-import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from chaffinch.cli import frame
+from chaffinch.cli import frame, settings
 from chaffinch.cli.learning import dev_score, facts_of, live_line, summary
+from chaffinch.cli.settings import METHODS, Asked
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.clusters import Clusters, learn
-from chaffinch.features.lexicon import Lexicon, read_phrases
+from chaffinch.features.lexicon import Lexicon
+from chaffinch.models.alignment import Alignment
 from chaffinch.models.cascade_config import Cascade
+from chaffinch.models.hmmdp_config import CHOICES, HMMDP
 from chaffinch.models.labels import SCHEMES
+from chaffinch.models.methods import Config
 from chaffinch.models.resources import Resources
-from chaffinch.models.tagger import KIND, Tagger, load, train
+from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Corpus, Document
+from chaffinch.text.document import Splitter
 from chaffinch.text.formats import Losses, Reading, read
 
-METHODS = (KIND,)
-
-_FIXED = {
-    "stages": "--stages",
-    "scheme": "--scheme",
-    "layers": "--features",
-}  # what going on from a model cannot change
 _MANY = "may be given several times."
+_CASCADE, _HMMDP = "cascade:", "hmmdp:"  # whose option it is
 _EMPTY = "The model has no feature and will find nothing: give more documents, or lower --floor."
 _WARNING = "The model holds words that one patient alone used; before you share it, see --floor and --private."
+_NOT_ALIGNED = "The alignment that the earlier model learnt is not kept; to learn it, train anew with --align."
 
 
 class StoppedEarly(Exception):  # noqa: N818  (no error: the model is saved)
@@ -53,32 +51,77 @@ def train_command(
     dev_from: Annotated[str | None, typer.Option(help="Format of the dev documents.")] = None,
     group: Annotated[str | None, typer.Option(help="Regular expression on the id; its group is the patient.")] = None,
     groups: Annotated[Path | None, typer.Option(help="File of two columns: id and patient.")] = None,
-    lines: Annotated[bool, typer.Option("--lines", help="Take every line as a sentence.")] = False,
+    lines: Annotated[
+        bool | None,
+        typer.Option("--lines/--prose", help="Cut text at lines, or into sentences; default prose, of hmmdp lines."),
+    ] = None,
     lexicon: Annotated[
         list[str] | None, typer.Option(metavar="LABEL=FILE", help=f"Phrases, one per line; {_MANY}")
     ] = None,
     clusters: Annotated[
         Path | None, typer.Option(help="Documents to learn word clusters from; no labels needed.")
     ] = None,
-    features: Annotated[
-        list[str] | None, typer.Option(metavar="LAYER", help=f"A layer to use as a feature; {_MANY}")
+    scheme: Annotated[
+        str | None, typer.Option(metavar="|".join(SCHEMES), help="How spans become tags; hmmdp has IOB2 and IO.")
     ] = None,
-    before: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="A tagger whose layers serve as features, such as genia.")
+    epochs: Annotated[
+        int | None,
+        typer.Option(help=f"Walks over the documents; default {Cascade().epochs}, of hmmdp {HMMDP().epochs}."),
     ] = None,
-    objective: Annotated[str | None, typer.Option(metavar="pa|crf", help="Margin (default) or likelihood.")] = None,
-    scheme: Annotated[str | None, typer.Option(metavar="|".join(SCHEMES), help="How spans become tags.")] = None,
-    stages: Annotated[
-        int | None, typer.Option(metavar="1|2", help="Tag at once, or find spans, then name them.")
-    ] = None,
-    epochs: Annotated[int | None, typer.Option(help=f"Walks over the documents; default {Cascade().epochs}.")] = None,
     floor: Annotated[
         int | None, typer.Option(help="Patients who must show a feature; default 2, under 20 patients 1.")
     ] = None,
     private: Annotated[bool, typer.Option("--private", help="Learn no words from inside spans.")] = False,
-    no_documents: Annotated[bool, typer.Option("--no-documents", help="Read each document once, not twice.")] = False,
+    features: Annotated[
+        list[str] | None, typer.Option(metavar="LAYER", help=f"{_CASCADE} a layer to use as a feature; {_MANY}")
+    ] = None,
+    before: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help=f"{_CASCADE} a tagger whose layers serve as features, such as genia."),
+    ] = None,
+    objective: Annotated[
+        str | None, typer.Option(metavar="pa|crf", help=f"{_CASCADE} margin (default) or likelihood.")
+    ] = None,
+    stages: Annotated[
+        int | None, typer.Option(metavar="1|2", help=f"{_CASCADE} tag at once, or find spans, then name them.")
+    ] = None,
+    no_documents: Annotated[
+        bool, typer.Option("--no-documents", help=f"{_CASCADE} read each document once, not twice.")
+    ] = False,
     start: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Go on from this model; labels may be new.")
+        str | None, typer.Option(metavar="MODEL", help=f"{_CASCADE} go on from this model; labels may be new.")
+    ] = None,
+    language: Annotated[
+        str | None, typer.Option(metavar="en|es|de|FOLDER", help=f"{_HMMDP} word lists; default {HMMDP().language}.")
+    ] = None,
+    subtags: Annotated[
+        str | None,
+        typer.Option(
+            metavar="O,OTHERS",
+            help=f"{_HMMDP} sub-tags of O, and of others; default {HMMDP().outside},{HMMDP().inside}.",
+        ),
+    ] = None,
+    emissions: Annotated[
+        str | None,
+        typer.Option(metavar="|".join(CHOICES["emissions"]), help=f"{_HMMDP} how words come about; default the first."),
+    ] = None,
+    no_discriminative: Annotated[
+        bool, typer.Option("--no-discriminative", help=f"{_HMMDP} keep to the generative stage; quick, less exact.")
+    ] = False,
+    decode: Annotated[
+        str | None,
+        typer.Option(metavar="|".join(CHOICES["decode"]), help=f"{_HMMDP} how tags are chosen; default the first."),
+    ] = None,
+    align: Annotated[
+        bool,
+        typer.Option(
+            "--align",
+            help="Learn to give a word one answer across a patient's documents as well, "
+            f"which trains {Alignment().folds} times more; see tag --align.",
+        ),
+    ] = False,
+    align_mode: Annotated[
+        settings.Mode | None, typer.Option(help="Never take a label away (recall), or do (balanced).")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of all that is drawn; default 0.")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Threads; any number gives the same model.")] = 1,
@@ -95,52 +138,63 @@ def train_command(
     place of the new one stays until the new one is complete.
     """
     began = time.perf_counter()
-    _check_method(method)
-    _check_place(output, [path for path in (source, dev, clusters) if path is not None])
-    earlier = None if start is None else load(start)
-    if earlier is not None and (lexicon or clusters):
-        raise ConfigError(
-            "--start goes on with the lexicon and clusters of that model; leave --lexicon and --clusters out"
-        )
-    given = {
-        "objective": objective, "scheme": scheme, "stages": stages, "epochs": epochs, "floor": floor, "seed": seed,
-        "layers": tuple(features or ()) or None, "private": private or None,
-        "documents": False if no_documents else None,
-    }  # fmt: skip
-    helper = None if before is None else load(before)
-    if helper is not None:
-        if earlier is not None or features:
-            raise ConfigError("--before brings its own layers; leave out --features and --start")
-        given["layers"] = tuple(step.layer for step in helper.steps)
-    chosen = _settings(given, earlier, published=published)
-    if chosen.layers and soft is None:
-        layer = layer or "gold"  # else a document without gold would be learnt from its features
-        if layer in chosen.layers:
-            raise ConfigError(f"--features {layer} is the layer to be learnt; it cannot be a feature as well")
-    inputs = _Inputs(group, frame.read_groups(groups), Reading("gold", "lines" if lines else "prose", max_chars), quiet)
-    phrases = _phrases(lexicon or ())
+    asked = Asked.of(method, {
+        "--published": published, "--scheme": scheme, "--epochs": epochs, "--floor": floor, "--private": private,
+        "--seed": seed, "--lexicon": lexicon, "--clusters": clusters, "--features": features, "--before": before,
+        "--objective": objective, "--stages": stages, "--no-documents": no_documents, "--start": start,
+        "--language": language, "--subtags": subtags, "--emissions": emissions,
+        "--no-discriminative": no_discriminative, "--decode": decode,
+    })  # fmt: skip
+    settings.check_place(output, (source, dev, clusters))
+    alignment = settings.alignment_of(align, align_mode, soft, asked)
+    earlier, helper = asked.model("--start"), asked.model("--before")
+    chosen = asked.config(earlier, helper)
+    layer, split = settings.layer_to_learn(layer, soft, chosen), settings.split_to_learn(lines, method, earlier)
+    inputs = _Inputs(group, frame.read_groups(groups), Reading("gold", split, max_chars), quiet)
+    phrases = settings.phrases_of(lexicon or ())
     documents, held = _dev(inputs, _Share(dev, dev_from, dev_fraction), source, from_, chosen.seed)
-    if held and not any(doc.layer(layer) for doc in held):
-        raise DataError(f"none of the {len(held)} dev documents holds a span, so they can judge nothing; choose others")
+    _check_documents(documents, held, layer, alignment)
     known = None if earlier is not None else _resources(inputs, phrases, clusters, chosen)
     with live_line(quiet=quiet) as tell:
         tagger = train(
             documents, chosen, dev=held, layer=layer, soft=soft, resources=known, before=helper, start=earlier,
-            workers=workers, progress=tell, name=KIND if earlier is None else earlier.layer,
+            align=alignment, workers=workers, progress=tell, name=None if earlier is None else earlier.layer,
             corpus=source.resolve().name, notes=notes,
         )  # fmt: skip
-    tagger.save(output)
+    settings.with_split(tagger, split).save(output)
     spans = 0 if soft else sum(len(doc.layer(layer)) for doc in documents)
-    seconds = round(time.perf_counter() - began, 1)
-    facts = {**facts_of(tagger, documents, spans, output), "dev": dev_score(tagger, held, layer), "seconds": seconds}
-    facts["lost"] = dict(inputs.how.losses.counts)
+    facts = {**facts_of(tagger, documents, spans, output), "sentences": split, "dev": dev_score(tagger, held, layer)}
+    facts |= {"seconds": round(time.perf_counter() - began, 1), "lost": dict(inputs.how.losses.counts)}
     frame.emit(facts, as_json=json, tables=[] if quiet else summary(facts))
-    if not facts["features"]:
-        frame.note(_EMPTY, quiet=quiet)
+    for remark in _remarks(facts, chosen, earlier, helper):
+        frame.note(remark, quiet=quiet)
     if facts["interrupted"]:
         raise StoppedEarly(f"stopped early; the best model so far is saved in {output}")
-    if facts["features"] and facts["vocabulary floor"] < 2 and not chosen.private:
-        frame.note(_WARNING, quiet=quiet)
+
+
+def _remarks(facts: Mapping[str, Any], chosen: Config, earlier: Tagger | None, helper: Tagger | None) -> Iterator[str]:
+    """What a user should know besides the facts."""
+    words = facts.get("symbols", {}).get("words", 0)
+    if not facts["features"] and "symbols" not in facts:
+        yield _EMPTY
+    elif facts["vocabulary floor"] < 2 and (facts["features"] or words) and not chosen.private:
+        yield _WARNING
+    if earlier is not None and earlier.aligner is not None:
+        yield _NOT_ALIGNED
+    own: Splitter | None = None if helper is None else settings.own_split(helper)
+    if own not in (None, facts["sentences"]):
+        yield f"The tagger of --before learnt from {own}, this one from {facts['sentences']}; --{own} would suit both."
+
+
+def _check_documents(
+    documents: Sequence[Document], held: Sequence[Document], layer: str | None, alignment: Alignment | None
+) -> None:
+    """Refuses documents that could not teach what was asked for, before anybody waits for it."""
+    if held and not any(doc.layer(layer) for doc in held):
+        raise DataError(f"none of the {len(held)} dev documents holds a span, so they can judge nothing; choose others")
+    patients = len({doc.patient for doc in documents})
+    if alignment is not None and patients < 2:
+        raise DataError(f"--align learns from two patients or more, and there is {patients}; leave out --align")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +247,7 @@ def _dev(
 
 
 def _resources(
-    inputs: _Inputs, phrases: Mapping[str, Sequence[str]], clusters: Path | None, chosen: Cascade
+    inputs: _Inputs, phrases: Mapping[str, Sequence[str]], clusters: Path | None, chosen: Config
 ) -> Resources:
     """Word clusters and phrases, where they were asked for."""
     words = None
@@ -201,52 +255,3 @@ def _resources(
         settings = Clusters(seed=chosen.seed, floor=Clusters().floor if chosen.floor is None else chosen.floor)
         words = learn(inputs.aside().walk(clusters, None, "documents for clusters"), settings)
     return Resources(words, Lexicon.make(phrases) if phrases else None)
-
-
-def _check_method(method: str) -> None:
-    if method not in METHODS:
-        near = difflib.get_close_matches(method, METHODS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(METHODS)}"
-        raise ConfigError(f"unknown method {method!r}; {hint}")
-
-
-def _check_place(output: Path, inputs: Sequence[Path]) -> None:
-    """Refuses a place where the model could not be saved, before anybody waits for it."""
-    if any(output.resolve() == path.resolve() for path in inputs):
-        raise ConfigError("the output is an input; name another place with -o")
-    if output.is_dir():
-        raise ConfigError(f"{output} is a folder; a model is one file, such as {output / 'model.cfm'}")
-    if output.exists() and not output.is_file():
-        raise ConfigError(f"{output} is not an ordinary file, and a model would take its place; name another with -o")
-    if not output.parent.is_dir():
-        raise ConfigError(f"the folder {output.parent} of the model file does not exist; make it first")
-    try:
-        tempfile.TemporaryFile(prefix=".chaffinch-", dir=output.parent).close()
-    except OSError as error:
-        raise ConfigError(f"nothing can be written in {output.parent} ({error.strerror}); choose another -o") from None
-
-
-def _settings(given: Mapping[str, Any], start: Tagger | None, *, published: bool) -> Cascade:
-    """What was chosen, over the settings of the earlier model, of the publication, or our own."""
-    chosen = {name: value for name, value in given.items() if value is not None}
-    if start is None:
-        return replace(Cascade.published() if published else Cascade(), **chosen)
-    if published:
-        raise ConfigError("--start goes on with the settings of that model; leave out --published")
-    for name, option in _FIXED.items():
-        own = getattr(start.model.config, name)
-        if chosen.get(name, own) != own:
-            shown = ", ".join(own) or "none" if isinstance(own, tuple) else own
-            raise ConfigError(f"--start goes on from a model with {option} {shown}; leave out {option}, or train anew")
-    return replace(start.model.config, **chosen)
-
-
-def _phrases(given: Iterable[str]) -> dict[str, list[str]]:
-    """The phrases of each label's files."""
-    phrases: dict[str, list[str]] = {}
-    for item in given:
-        label, mark, file = item.partition("=")
-        if not (label and mark and file):
-            raise ConfigError(f"--lexicon {item!r} is not LABEL=FILE, such as DRUG=drugs.txt")
-        phrases.setdefault(label, []).extend(read_phrases(file))
-    return phrases

@@ -186,7 +186,7 @@ class Chains(NamedTuple):
 def _chains(part: Sentences, tables: Tables, emissions: Emissions) -> Chains:
     active, widths = part.active, part.active.widths
     N = len(widths)
-    there = np.arange(int(widths.max(initial=0))) < widths[:, None]
+    there = np.arange(int(widths.max(initial=1))) < widths[:, None]
     states, emit = np.zeros(there.shape, np.int64), np.full(there.shape, -np.inf)
     states[there] = active.cells
     emit[there] = emissions.cells(tables.emit, part.known, np.repeat(np.arange(N), widths), active.cells)

@@ -5,7 +5,7 @@ N tokens of all sentences without pads, n spans.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -86,33 +86,42 @@ def _chunks(batch: Batch) -> Iterator[tuple[Batch, int]]:
 
 def calibrate(batch: Batch, labels: Labels, gold: Ints, found: Ints) -> Calibration:
     """The calibration of a chain on sentences it did not learn from; gold and found are states (N,)."""
-    scale = _best_scale(batch, gold)
-    scaled = _scaled(batch, scale)
+    score = _score(batch, gold)
+    scale = best_scale(batch, lambda scale: scale * score)
     runs = labels.runs(found.astype(np.int32))
-    chances = span_chances(scaled, labels, labels.tag_of[found], [(first, end) for first, end, _ in runs])
+    chances = span_chances(scaled(batch, scale), labels, labels.tag_of[found], [(first, end) for first, end, _ in runs])
     right = set(labels.runs(gold.astype(np.int32)))
-    slope, intercept = _logistic(_logit(chances), np.array([run in right for run in runs], np.float64))
-    return Calibration(scale, slope, intercept)
+    return judged(scale, chances, np.array([run in right for run in runs], np.float64))
 
 
-def _scaled(batch: Batch, scale: float) -> Batch:
+def judged(scale: float, chances: Floats, right: Floats) -> Calibration:
+    """The calibration of spans with those chances at that scale, given which are right (n,)."""
+    return Calibration(scale, *_logistic(_logit(chances), right))
+
+
+def scaled(batch: Batch, scale: float) -> Batch:
+    """The batch with all log-potentials multiplied."""
     return replace(
         batch, start=batch.start * scale, trans=batch.trans * scale, emit=batch.emit * scale, end=batch.end * scale
     )
 
 
-def _best_scale(batch: Batch, gold: Ints) -> float:
-    """The scale under which the right states are likeliest: golden section on its logarithm."""
+def _score(batch: Batch, gold: Ints) -> float:
+    """The sum of the log-potentials of those states (N,)."""
     first, last = batch.bounds[:-1], batch.bounds[1:] - 1
     score = batch.emit[np.arange(len(gold)), gold].sum() + batch.start[gold[first]].sum() + batch.end[gold[last]].sum()
     inner = np.ones(len(gold), np.bool_)
     inner[first] = False
-    score += batch.trans[gold[:-1][inner[1:]], gold[1:][inner[1:]]].sum()
+    return float(score + batch.trans[gold[:-1][inner[1:]], gold[1:][inner[1:]]].sum())
+
+
+def best_scale(batch: Batch, known: Callable[[float], float]) -> float:
+    """The scale under which what is known, whose log-potential at a scale is given, is likeliest: golden section."""
     low, high, ratio = np.log(0.05), np.log(20.0), (np.sqrt(5.0) - 1.0) / 2.0
 
     def loss(log_scale: float) -> float:
         scale = float(np.exp(log_scale))
-        return float(np.sum(log_partition(_scaled(batch, scale)))) - scale * float(score)
+        return float(np.sum(log_partition(scaled(batch, scale)))) - known(scale)
 
     one, other = high - ratio * (high - low), low + ratio * (high - low)
     losses = [loss(one), loss(other)]

@@ -1,8 +1,8 @@
 """The HMM with Dirichlet-process sub-tags: learnt by variational Bayes, then perhaps discriminatively.
 
 Every tag owns sub-tags that nobody labelled; they learn what comes before and after it ("worked as" before a
-profession). The generative chain is learnt first (METHODS 1); with the discriminative stage it goes on as a latent-state
-conditional random field, which began from the generative one (METHODS 1.11).
+profession). The generative chain is learnt first; with the discriminative stage it goes on as a conditional random
+field over the same latent states, which began from the generative one.
 
 S tags, Z states, N tokens with pads between sentences, M without, D documents.
 """
@@ -19,9 +19,10 @@ from chaffinch.errors import DataError, InfeasibleError
 from chaffinch.features import oov, vocabulary, window
 from chaffinch.features import symbols as symbol
 from chaffinch.features.vocabulary import Vocabulary, salted
-from chaffinch.kernels import Active, Floats, Ints
+from chaffinch.kernels import Active, Batch, Floats, Ints
 from chaffinch.kernels.lattice import Bools
 from chaffinch.kernels.linear import Target, Weights
+from chaffinch.models import decoding
 from chaffinch.models import variational as vb
 from chaffinch.models.cascade import MANY_PATIENTS
 from chaffinch.models.emissions import Emissions, Known
@@ -29,14 +30,17 @@ from chaffinch.models.hmmdp_config import HMMDP, MANY_NOTES
 from chaffinch.models.hmmdp_learning import Course
 from chaffinch.models.hmmdp_model import Model, Portrait, chosen, emissions_for, single, symbol_columns
 from chaffinch.models.labels import Labels
+from chaffinch.models.latent_spans import calibrate
 from chaffinch.models.linear import Linear
-from chaffinch.models.parts import Lesson, Plan, Scorer, Watcher, learn
+from chaffinch.models.parts import Lesson, Plan, Scorer, Watcher, held_out, learn
 from chaffinch.models.resources import Resources, columns_of
 from chaffinch.models.tasks import Task, runs_of
 from chaffinch.models.variational import Priors, Sentences, Shape, Tables
 from chaffinch.text import Document, Span
 
 __all__ = ["HMMDP", "Model", "fit"]
+
+FOLDS, CALIBRATION_EPOCHS = 5, 2
 
 
 def fit(
@@ -139,7 +143,23 @@ class _Run:
         start = _first_weights(model, features)
         plan = Plan("adagrad", config.epochs, 1.0, config.rate, "cost", config.dropout, config.seed)
         found = learn("discriminative", lesson, plan, self.watcher, start=start, score=self.scorer(model))
-        return replace(model, latent=found)
+        return replace(model, latent=found, calibration=self.calibration(model, lesson, plan, start))
+
+    def calibration(self, model: Model, lesson: Lesson, plan: Plan, start: Weights) -> Calibration:
+        """How sure the chain may be, found on a fold of patients that its gradient did not see; none without folds."""
+        folds = self.task.folds(FOLDS, self.config.seed)
+        hard = self.task.soft is None and self.config.calibrate
+        if folds is None or not hard or self.watcher.stopped():
+            return model.calibration
+        tags = np.zeros(len(self.task.seen.types), np.int64)
+        tags[self.task.seen.places] = self.known_tags(model.plain)[0].argmax(axis=1)
+
+        def judge(batch: Batch, places: Ints) -> Calibration:
+            found = decoding.decode(batch, model.labels.tag_of)
+            return calibrate(batch, model.labels, tags[places], found.tags)
+
+        quick = replace(plan, epochs=min(plan.epochs, CALIBRATION_EPOCHS))
+        return held_out("calibration", lesson, quick, self.watcher, folds, judge=judge, start=start)
 
     @property
     def alpha_emission(self) -> float:
@@ -203,7 +223,7 @@ class _Run:
         if not self.dev:
             return None
         gold = [set(runs_of(doc, self.layer)) for doc in self.dev]
-        plain = Labels(model.labels.names, model.labels.scheme)
+        plain = model.plain
         placeholder = Linear(model.labels, Vocabulary(np.zeros(0, np.uint64), np.zeros(0, np.uint8)), Weights(*_EMPTY))
         seen, _, columns = replace(model, latent=placeholder).observe(self.dev)
 

@@ -19,13 +19,14 @@ from chaffinch.errors import ModelError
 from chaffinch.features import window
 from chaffinch.features.symbols import SIGNATURE, WORD, Symbols
 from chaffinch.features.window import Column, Observed
-from chaffinch.kernels import Active, Batch, Floats, Ints, best_paths, log_partition, project
+from chaffinch.kernels import Batch, Floats, Ints, best_paths, project
 from chaffinch.models import decoding
 from chaffinch.models.cascade_model import Bias, Run, _by_document, _prefixed
-from chaffinch.models.confidence import Calibration
+from chaffinch.models.confidence import Calibration, scaled
 from chaffinch.models.emissions import BackOff, Emissions, Known
 from chaffinch.models.hmmdp_config import HMMDP
 from chaffinch.models.labels import Labels
+from chaffinch.models.latent_spans import run_chances
 from chaffinch.models.linear import Linear
 from chaffinch.models.resources import Resources, columns_of
 from chaffinch.models.rules import REACH
@@ -59,6 +60,11 @@ class Model:
     resources: Resources = Resources()  # noqa: RUF009  (frozen)
     calibration: Calibration = Calibration()  # noqa: RUF009  (frozen)
     floor: int = 1
+
+    @property
+    def plain(self) -> Labels:
+        """The labels without sub-tags: states are tags."""
+        return Labels(self.labels.names, self.labels.scheme)
 
     def observe(self, docs: Sequence[Document]) -> tuple[Observed, Known, list[Column]]:
         """The documents, their symbols, and the columns of the discriminative stage."""
@@ -108,11 +114,11 @@ class Model:
         """The runs of every document, and the calibrated probability that each is right (n,)."""
         seen, parts = self.batches(docs, bias)
         tags, chances = [], [np.zeros(0)]
-        plain = Labels(self.labels.names, self.labels.scheme)
         for batch, known in parts:
             tags.append(self.decoded(batch, known))
-            runs = plain.run_arrays(tags[-1].astype(np.int32))
-            chances.append(run_chances(batch, self.labels, tags[-1], runs[0], runs[1]))
+            starts, ends, _ = self.plain.run_arrays(tags[-1].astype(np.int32))
+            milder = scaled(batch, self.calibration.scale)
+            chances.append(run_chances(milder, self.labels, tags[-1], starts, ends))
         runs_of = self._runs(seen, tags)
         cuts = np.cumsum([len(own) for own in runs_of])[:-1]
         found = np.split(self.calibration(np.concatenate(chances)), cuts)
@@ -127,7 +133,8 @@ class Model:
         rows = [np.zeros((0, out.shape[1]))]
         to = np.zeros((len(number), out.shape[1]))
         to[np.arange(len(number)), number] = 1.0
-        rows += [decoding.tag_chances(batch, self.labels.tag_of) @ to for batch, _ in parts]
+        scale = self.calibration.scale
+        rows += [decoding.tag_chances(scaled(batch, scale), self.labels.tag_of) @ to for batch, _ in parts]
         out[seen.sources] = np.concatenate(rows)
         return np.split(out, np.cumsum(seen.sizes)[:-1])
 
@@ -147,7 +154,7 @@ class Model:
     def _runs(self, seen: Observed, tags: Sequence[Ints]) -> list[list[Run]]:
         places = np.zeros(len(seen.types), np.int32)
         places[seen.places] = np.concatenate([np.zeros(0, np.int64), *tags])
-        return _by_document(seen, Labels(self.labels.names, self.labels.scheme), places)
+        return _by_document(seen, self.plain, places)
 
     def _named(self, docs: Sequence[Document], found: list[list[Run]]) -> list[list[Run]]:
         """With rules: the sub-categories of the categories found."""
@@ -242,40 +249,6 @@ def symbol_columns(seen: Observed, known: Known) -> list[Column]:
         keys[seen.places] = known[:, kind] + 1
         columns.append(Column(window.SYMBOLS + kind, keys))
     return columns
-
-
-def run_chances(batch: Batch, labels: Labels, tags: Ints, starts: Ints, ends: Ints) -> Floats:
-    """(n,) the exact probability of each run: its tokens have these tags (N,), and the span goes no further."""
-    if not len(starts):
-        return np.zeros(0)
-    S, sentence = len(labels.tags), np.searchsorted(batch.bounds, starts, side="right") - 1
-    states = [np.flatnonzero(labels.tag_of == tag) for tag in range(S)]
-    lists = [*states, np.arange(len(labels.tag_of))]
-    goes_on = np.array([_inner(labels, tag) for tag in range(S)])
-    lists += [np.flatnonzero(labels.tag_of != tag) for tag in goes_on]  # list S + 1 + tag: not its continuation
-    first, last = batch.bounds[sentence], batch.bounds[sentence + 1]
-    sizes = last - first
-    bounds = np.concatenate([[0], np.cumsum(sizes)])
-    token = np.arange(bounds[-1]) + np.repeat(first - bounds[:-1], sizes)
-    run = np.repeat(np.arange(len(starts)), sizes)
-    which = np.full(len(token), S)
-    inside = (token >= starts[run]) & (token < ends[run])
-    which[inside] = tags[token[inside]]
-    after = token == ends[run]
-    which[after] = S + 1 + tags[ends[run[after]] - 1]
-    active = Active.of(lists, which)
-    cells = np.repeat(token, active.widths), active.cells
-    clamped = Batch(batch.start, batch.trans, batch.emit[cells], batch.end, bounds, active)
-    whole = log_partition(batch)[sentence]
-    return np.asarray(np.exp(np.minimum(log_partition(clamped) - whole, 0.0)))
-
-
-def _inner(labels: Labels, tag: int) -> int:
-    """The tag that goes on with a span of this one, or -1."""
-    name = labels.tags[tag]
-    if name == "O":
-        return -1
-    return tag if labels.scheme == "IO" else labels.tags.index(f"I-{name[2:]}")
 
 
 def single(model: Model) -> Model:

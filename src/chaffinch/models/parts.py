@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from chaffinch.features.vocabulary import Vocabulary
 from chaffinch.features.window import Column, Observed
-from chaffinch.kernels import linear
+from chaffinch.kernels import Batch, linear
 from chaffinch.kernels.linear import Learner, Places, Seen, Target, Weights
 from chaffinch.models.confidence import SENTENCES, Calibration, calibrate
 from chaffinch.models.labels import Labels
 from chaffinch.models.linear import Linear, Schedule, learner_for, rounded, train
 
 Each: TypeAlias = Callable[..., Iterable["Reading"]]  # map, or the map of a pool of threads
+Judge: TypeAlias = Callable[[Batch, NDArray[np.int64]], Calibration]
 Reading: TypeAlias = tuple[Places, NDArray[np.float32]]  # (N,) states, and how certain they are
 
 LEAST = 1e-3  # smaller weights are dropped at the end
@@ -135,13 +136,20 @@ def jackknife(
     return states, certain
 
 
-def held_out(name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, folds: NDArray[np.int64]) -> Calibration:
-    """The calibration of a chain that learnt from all folds but the first, on the first."""
+def held_out(
+    name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, folds: NDArray[np.int64],
+    *, judge: Judge | None = None, start: Weights | None = None,
+) -> Calibration:  # fmt: skip
+    """The calibration of a chain that learnt from all folds but the first, on the first.
+
+    `judge` is told the chain's batch and the places of its tokens; without it, tags are states.
+    """
     others, own = (lesson.view.choose(np.flatnonzero(chosen)) for chosen in (folds > 0, folds == 0))
     if not len(others.begins) or not len(own.begins):
         return Calibration()
     own = own.choose(np.arange(min(len(own.begins), SENTENCES)))
     learner = learner_for(lesson.vocabulary.height, lesson.labels, schedule)
+    learner.restart(start)
     try:
         weights = train(others, lesson.kinds, lesson.target, learner, _shorter(schedule))
     except KeyboardInterrupt:
@@ -149,10 +157,12 @@ def held_out(name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, fo
         return Calibration()
     del learner  # its working space
     places = own.places
-    states = linear.decode(own, weights, lesson.labels.states)[places].astype(np.int64)
     batch = linear.batch(own, weights, lesson.labels.states)
     if watcher.tell is not None:
         watcher.tell(Progress(name, 1, 1, 0.0))
+    if judge is not None:
+        return judge(batch, places)
+    states = linear.decode(own, weights, lesson.labels.states)[places].astype(np.int64)
     return calibrate(batch, lesson.labels, lesson.target.gold[places].astype(np.int64), states)
 
 

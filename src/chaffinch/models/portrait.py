@@ -8,6 +8,7 @@ S tags, Z states, V symbols, T tokens of one sentence.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ from chaffinch.kernels import Batch, Floats, Ints, Lattice, log_partition
 from chaffinch.kernels.lattice import Bools
 from chaffinch.models.emissions import BackOff
 from chaffinch.models.explanation import _best
-from chaffinch.models.hmmdp_model import Model, _inner
+from chaffinch.models.hmmdp_model import Model
 from chaffinch.models.labels import Labels
 from chaffinch.models.portrait_words import Lead, PathStep, Subtag, SubtagPath, Use, name_of
 from chaffinch.text import Document, Span
@@ -33,6 +34,7 @@ SELDOM = 0.01  # neighbours with a smaller share are not listed
 IN_USE = 1.0  # tokens above which a sub-tag counts as used
 BEFORE, AFTER = 3, 2  # tokens of a path on either side of its span
 BEGIN, END = "begin", "end"
+TINY = sys.float_info.min  # what a sum of 0 is divided by
 
 
 def subtags(model: Model) -> tuple[Subtag, ...]:
@@ -68,7 +70,7 @@ class _Chain:
         tables, tag_of = model.tables, model.labels.tag_of
         rows = np.vstack([tables.trans, tables.start]), np.append(tables.end, -np.inf)[:, None]
         moves = np.exp(np.hstack(rows))
-        moves /= np.maximum(moves.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        moves /= np.maximum(moves.sum(axis=1, keepdims=True), TINY)
         numbers = np.arange(len(tag_of)) - np.searchsorted(tag_of, tag_of) + 1
         names = [name_of(model.labels.tags[tag], number) for tag, number in zip(tag_of, numbers.tolist(), strict=True)]
         sentences = float(model.portrait.mass @ moves[:-1, -1])
@@ -80,8 +82,8 @@ class _Chain:
         tag = tag_of[state]
         words, signatures = self._shown(state)
         flow = self.uses * self.moves[:, state]
-        before = zip((*self.names, BEGIN), flow / max(flow.sum(), np.finfo(float).tiny), strict=True)
-        total = max(float(mass[tag_of == tag].sum()), np.finfo(float).tiny)
+        before = zip((*self.names, BEGIN), flow / max(flow.sum(), TINY), strict=True)
+        total = max(float(mass[tag_of == tag].sum()), TINY)
         return Subtag(
             model.labels.tags[tag], state - int(np.searchsorted(tag_of, tag)) + 1, float(mass[state]),
             float(mass[state]) / total, _listed(words, WORDS, LEAST / max(mass[state], LEAST)),
@@ -164,7 +166,7 @@ def _sentence(batches: Iterable[Batch], number: int) -> Lattice:
     for batch in batches:
         if number < len(batch):
             return batch[number]
-        number -= 0
+        number -= len(batch)
     raise IndexError(number)
 
 
@@ -176,7 +178,8 @@ def _masks(labels: Labels, label: int, first: int, end: int, T: int) -> tuple[Bo
     """
     tags, Z = labels.encode([(first, end, label)], T), len(labels.tag_of)
     same = labels.tag_of[None, :] == tags[:, None]
-    goes_on = labels.tag_of == _inner(labels, int(tags[end - 1]))
+    inner = f"I-{labels.names[label]}"  # what a span goes on with, in IOB2 as in IO
+    goes_on = labels.tag_of == labels.tags.index(inner)
     with_span, without = np.ones((T, Z), np.bool_), []
     conditions = [(t, same[t]) for t in range(first, end)]
     conditions += [(end, ~goes_on)] if end < T else []

@@ -1,0 +1,195 @@
+"""The page of `chaffinch show --html`: one file without script, nothing loaded from elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from chaffinch.bundle import Manifest
+from chaffinch.cli.show import left_out
+from chaffinch.evaluate import charts
+from chaffinch.evaluate.style import CSS
+from chaffinch.models.portrait_words import brief, two
+
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 480, 200, 76, 36, 10  # pixels of the plot of the bound and its margins
+BAR, GAP, TALL = 7, 2, 22  # pixels of a sub-tag's bar
+MANY = 100.0  # from this ratio of tokens on, bars have a log scale
+
+_MORE = """
+.text-table th, .text-table td { text-align: left; }
+.text-table td { white-space: normal; overflow-wrap: anywhere; }
+.text-table td.number { text-align: right; white-space: nowrap; }
+.text-table .bar { margin-left: 0; width: 5rem; }
+.text-table tbody th { white-space: nowrap; }
+.text-table svg { vertical-align: middle; }
+.words { min-width: 13rem; }
+.signatures { min-width: 19rem; }
+.near { min-width: 9rem; }
+.use { height: 1.375rem; margin: 0; }
+.pair { white-space: nowrap; margin-right: .5rem; display: inline-block; }
+.full { fill: var(--blue); }
+.empty { fill: var(--line); }
+.wide { max-width: 36rem; flex: 1 1 36rem; }
+"""
+
+
+def html(name: str, manifest: Manifest, facts: Mapping[str, Any], states: Mapping[str, Any], listed: int) -> str:
+    """The page of a model: its manifest, `facts` in words; features of its parts; sub-tags, if `states` has them."""
+    sections = [_head(manifest), _features(facts.get("features", {}))]
+    if states:
+        sections += [_bound(states["bound"]), _use(states["use"], states["hint"], states["subtags"])]
+        more = left_out(len(states["subtags"]), listed)
+        sections.append(_subtags(states["subtags"][:listed], more, manifest.vocabulary_floor))
+    sections.append(_manifest(facts))
+    title = escape(name)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"/>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
+        f"<title>{title}</title><style>{CSS}{_MORE}</style></head>\n"
+        f"<body><main><h1>{title}</h1>\n{chr(10).join(filter(None, sections))}\n</main></body></html>\n"
+    )
+
+
+def _head(manifest: Manifest) -> str:
+    shown = {"method": manifest.kind, "documents": manifest.documents, "patients": manifest.patients,
+             "labels": len(manifest.labels), "vocabulary floor": manifest.vocabulary_floor}  # fmt: skip
+    cells = "".join(f"<div><dt>{key}</dt><dd>{_value(value)}</dd></div>" for key, value in shown.items())
+    return f'<dl class="facts">{cells}</dl>'
+
+
+def _manifest(facts: Mapping[str, Any]) -> str:
+    rows = [
+        f'<tr><th scope="row">{escape(key)}</th><td>{_value(value)}</td></tr>'
+        for key, value in facts.items()
+        if not isinstance(value, dict)
+    ]
+    return f'<h2>Manifest</h2><div class="text-table">{_table(("", "value"), rows)}</div>'
+
+
+def _features(features: Mapping[str, int]) -> str:
+    most = max(features.values(), default=0)
+    rows = [
+        f'<tr><th scope="row">{escape(part)}</th><td class="number">{count:,}</td>'
+        f"<td>{charts.share(count / most if most else 0.0)}</td></tr>"
+        for part, count in features.items()
+    ]
+    head = ("part", "features", "")
+    return f'<h2>Features</h2><div class="text-table">{_table(head, rows)}</div>' if rows else ""
+
+
+def _bound(trace: Sequence[float]) -> str:
+    """A line of the bound after each pass; a pass in which it falls is one after sub-tags were merged or seeded."""
+    if len(trace) < 2:
+        return ""
+    low, high = min(trace), max(trace)
+    span = (high - low) or 1.0
+
+    def x(at: int) -> float:
+        return LEFT + WIDTH * at / (len(trace) - 1)
+
+    def y(value: float) -> float:
+        return TOP + HEIGHT * (1 - (value - low) / span)
+
+    ticks = []
+    for part in range(5):
+        value = low + span * part / 4
+        ticks.append(f'<line class="grid" x1="{LEFT}" x2="{LEFT + WIDTH}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>')
+        ticks.append(f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:,.0f}</text>')
+    for at in sorted({round(part * (len(trace) - 1) / 5) for part in range(6)}):
+        ticks.append(f'<text x="{x(at):.1f}" y="{TOP + HEIGHT + 16}" text-anchor="middle">{at + 1}</text>')
+    points = " ".join(f"{x(at):.1f},{y(value):.1f}" for at, value in enumerate(trace))
+    dots = "".join(
+        f'<circle class="dot" cx="{x(at):.1f}" cy="{y(value):.1f}" r="3">'
+        f"<title>pass {at + 1}: {value:,.1f}</title></circle>"
+        for at, value in enumerate(trace)
+    )
+    height = TOP + HEIGHT + BOTTOM
+    drawing = (
+        f'<svg class="plot" viewBox="0 0 {LEFT + WIDTH + 12} {height}" role="img">'
+        f"<title>Bound after each pass, from {trace[0]:,.0f} to {trace[-1]:,.0f}</title>{''.join(ticks)}"
+        f'<text x="{LEFT + WIDTH / 2}" y="{height - 4}" text-anchor="middle">pass</text>'
+        f'<polyline class="curve" points="{points}"/>{dots}</svg>'
+    )
+    text = "The bound on the log-likelihood after each pass. It may fall where sub-tags were merged or begun anew."
+    return f'<h2>Learning</h2><figure class="wide">{drawing}<figcaption>{text}</figcaption></figure>'
+
+
+def _use(use: Sequence[Mapping[str, Any]], hint: str, subtags: Sequence[Mapping[str, Any]]) -> str:
+    tokens: dict[str, list[tuple[str, float]]] = {}
+    for own in subtags:
+        tokens.setdefault(own["tag"], []).append((own["name"], own["tokens"]))
+    sizes = [count for found in tokens.values() for _, count in found if count > 1]
+    log = bool(sizes) and max(sizes) / min(sizes) > MANY
+    rows = []
+    for row in use:
+        cells = (f"{row['sub-tags']:,}", f"{row['in use']:,}", f"{row['perplexity']:.2f}", f"{row['tokens']:,}")
+        numbers = "".join(f'<td class="number">{cell}</td>' for cell in cells)
+        bars = _bars(tokens.get(row["tag"], ()), row["sub-tags"], max(sizes, default=1.0), log=log)
+        rows.append(f'<tr><th scope="row">{escape(row["tag"])}</th>{numbers}<td>{bars}</td></tr>')
+    scale = "on a log scale" if log else "on one scale"
+    text = (
+        "A sub-tag is in use if it has more than one token. Perplexity is the number of equally used sub-tags that "
+        f"would be as spread. Bars are the tokens of each sub-tag, {scale} for all tags; grey ones are not in use."
+    )
+    warning = f'<p class="warn">{escape(hint)}</p>' if hint else ""
+    head = ("tag", "sub-tags", "in use", "perplexity", "tokens", "tokens of each sub-tag")
+    return f'<h2>Use of sub-tags</h2><p>{text}</p>{warning}<div class="text-table">{_table(head, rows)}</div>'
+
+
+def _bars(found: Sequence[tuple[str, float]], count: int, most: float, *, log: bool) -> str:
+    """One bar for each sub-tag, the largest first."""
+    rects = []
+    for place in range(count):
+        name, tokens = found[place] if place < len(found) else ("", 0.0)
+        share = math.log1p(tokens) / math.log1p(most) if log else tokens / most
+        tall = max(TALL * min(share, 1.0), 2.0)
+        title = f"<title>{escape(name)}: {tokens:,.0f} tokens</title>" if name else ""
+        kind = "full" if tokens > 1 else "empty"
+        rects.append(
+            f'<rect class="{kind}" x="{place * (BAR + GAP)}" y="{TALL - tall:.1f}" width="{BAR}" height="{tall:.1f}">'
+            f"{title}</rect>"
+        )
+    width = count * (BAR + GAP)
+    return (
+        f'<svg class="use" viewBox="0 0 {width} {TALL}" style="width:{width / 16:g}rem" role="img">'
+        f"<title>{count} sub-tags</title>{''.join(rects)}</svg>"
+    )
+
+
+def _subtags(subtags: Sequence[Mapping[str, Any]], more: str, floor: int) -> str:
+    rows = []
+    for own in subtags:
+        near = (" ".join(_pair(name, p) for name, p in own[key]) for key in ("before", "after"))
+        words = " ".join(_pair(word, p) for word, p in own["words"])
+        signatures = "<br/>".join(f"{escape(brief(name))} <small>{two(p)}</small>" for name, p in own["signatures"])
+        cells = "".join(f'<td class="near">{cell}</td>' for cell in near)
+        rows.append(
+            f'<tr><th scope="row">{escape(own["name"])}</th><td class="number">{own["tokens"]:,.0f}</td>'
+            f'<td>{charts.share(own["share"])}</td><td class="words">{words}</td>'
+            f'<td class="signatures">{signatures}</td>{cells}</tr>'
+        )
+    text = (
+        "What each sub-tag stands for, as the generative stage learnt it: its likeliest words and signatures, what it "
+        "follows with their shares, and what it leads to with probabilities. Every word was used by at least "
+        f"{floor} patient{'' if floor == 1 else 's'}."
+    )
+    head = ("sub-tag", "tokens", "share of its tag", "words", "signatures", "follows", "leads to")
+    under = f"<p>{escape(more)}</p>" if more else ""
+    return f'<h2>Sub-tags</h2><p>{text}</p>{under}<div class="text-table">{_table(head, rows)}</div>'
+
+
+def _pair(word: str, chance: float) -> str:
+    return f'<span class="pair">{escape(word)} <small>{two(chance)}</small></span>'
+
+
+def _value(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else escape(str(value))
+
+
+def _table(head: Iterable[str], rows: Iterable[str]) -> str:
+    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    return (
+        f'<div class="scroll"><table><thead><tr>{heads}</tr></thead>\n<tbody>{chr(10).join(rows)}</tbody></table></div>'
+    )

@@ -1,0 +1,190 @@
+"""Symbols of tokens: who becomes one, what stands in for the others, flags, privacy, and the way to disk and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chaffinch.features import oov, symbols, window
+from chaffinch.features.symbols import KINDS, SIGNATURE, TIMES, WORD, Symbols
+from chaffinch.features.window import Keys
+from chaffinch.text import Document
+
+EN = oov.pack("en")
+SUFFIX_2, SUFFIX_3, PREFIX_3 = 3, 4, 5
+
+
+def learn(
+    texts: Sequence[str], *, patients: Sequence[int] | None = None, min_count: int = 1, min_groups: int = 1,
+    hidden: Sequence[str] = (),
+) -> Symbols:  # fmt: skip
+    """The symbols of texts; `hidden` are the words inside spans, as "Penn" everywhere or "Penn:2" in two places."""
+    docs = [Document.make(text) for text in texts]
+    seen = window.observe(docs)
+    left = {own.partition(":")[0]: int(own.partition(":")[2] or 10**9) for own in hidden}
+    inside = np.zeros(len(seen.types), np.bool_)
+    for place, word in zip(seen.places.tolist(), [word for doc in docs for word in doc.words()], strict=True):
+        inside[place] = left.get(word, 0) > 0
+        left[word] = left.get(word, 0) - 1
+    numbers = np.arange(len(texts)) if patients is None else np.array(patients)
+    return symbols.learn(
+        seen, EN, patients=numbers, min_count=min_count, min_groups=min_groups, hidden=inside if hidden else None
+    )
+
+
+def of(own: Symbols, text: str) -> symbols.Ints:
+    return own(window.observe([Document.make(text)]))
+
+
+def keys_of(word: str) -> Keys:
+    """(F,) the key of each kind of a word, as a model that learnt from it alone has it."""
+    found = learn([word])
+    return np.array([own[0] if len(own) else 0 for own in found.keys], np.uint64)
+
+
+def test_a_word_needs_enough_tokens() -> None:
+    own = learn(["fever fever fever", "cough cough fever"], min_count=3)
+    assert own.words == ("fever",)
+    assert learn(["fever fever fever", "cough cough fever"], min_count=2).words in (
+        ("fever", "cough"),
+        ("cough", "fever"),
+    )
+
+
+def test_a_word_needs_enough_patients_not_documents() -> None:
+    texts = ["fever cough", "fever cough", "fever rash"]
+    assert learn(texts, min_groups=2, patients=[0, 0, 1]).words == ("fever",)
+    assert set(learn(texts, min_groups=2).words) == {"fever", "cough"}
+    assert learn(texts, min_groups=3).words == ("fever",)
+
+
+def test_the_same_floors_hold_for_affixes() -> None:
+    own = learn(["fever clever", "sever"], min_groups=2)
+    for kind, mine, others in ((SUFFIX_2, "fever", "cough"), (SUFFIX_3, "fever", "cough")):
+        assert keys_of(mine)[kind] in own.keys[kind]
+        assert keys_of(others)[kind] not in own.keys[kind]
+    assert own.words == ()
+    assert keys_of("fever")[PREFIX_3] not in own.keys[PREFIX_3]
+
+
+def test_a_word_mostly_inside_spans_is_no_symbol_nor_are_its_letters() -> None:
+    texts = ["Penn came home", "Penn came", "Penn rests"]
+    open_, private = learn(texts), learn(texts, hidden=["Penn"])
+    assert "Penn" in open_.words
+    assert "Penn" not in private.words
+    assert {"came", "home", "rests"} <= set(private.words)
+    for kind in (WORD, SUFFIX_2, SUFFIX_3, PREFIX_3):
+        assert keys_of("Penn")[kind] in open_.keys[kind]
+        assert keys_of("Penn")[kind] not in private.keys[kind]
+    for own in private.arrays()[1].values():
+        assert not any("Penn" in string for string in own)
+    found = of(private, "Penn came")
+    assert found[0, [WORD, SUFFIX_2, SUFFIX_3, PREFIX_3]].tolist() == [0, 0, 0, 0]
+    assert found[0, SIGNATURE] > 0  # what stands in for it
+    assert found[1, WORD] > 0
+
+
+@pytest.mark.parametrize(("inside", "known"), [("Reading:2", True), ("Reading:3", False)])
+def test_half_inside_is_not_mostly(inside: str, known: bool) -> None:
+    own = learn(["Reading books", "Reading a", "Reading b", "Reading c"], hidden=[inside])
+    assert ("Reading" in own.words) == known
+
+
+def test_affixes_of_a_hidden_word_stay_if_open_words_have_them() -> None:
+    own = learn(["Penny pays", "Penn sees Penny"], hidden=["Penn"])
+    assert "Penn" not in own.words
+    assert keys_of("Penn")[PREFIX_3] in own.keys[PREFIX_3]  # of Penny
+    assert keys_of("Penn")[SUFFIX_3] not in own.keys[SUFFIX_3]
+
+
+def test_words_are_at_the_places_of_their_keys() -> None:
+    own = learn(["the fever rose , the cough went .", "The rash"])
+    assert set(own.words) == {"the", "fever", "rose", ",", "cough", "went", ".", "The", "rash"}
+    for place, word in enumerate(own.words, start=1):
+        assert of(own, word)[0, WORD] == place
+    assert own.sizes == tuple(
+        1 + len(keys) if k != SIGNATURE else 1 + len(own.signatures) for k, keys in enumerate(own.keys)
+    )
+
+
+def test_an_unseen_word_has_its_signature_or_what_it_backs_off_to() -> None:
+    own = learn(["Smith saw her", "Jones saw him", "on 12/03/1998 and 11/02/1997 and 10/04/1996"])
+    for word in ("Brown", "Zyxgov", "05/06/1987", "05/06"):
+        found = of(own, word)[0]
+        assert found[WORD] == 0
+        whole = oov.flagged(oov.signature(word, EN), oov.FLAGS["line"])
+        chain = [step for step in oov.back_off(whole) if step in own.signatures]
+        assert own.signatures[found[SIGNATURE] - 1] == chain[0]  # the longest that is known
+    assert of(own, "05/06/1987")[0, SIGNATURE] == of(own, "12/03/1998")[0, SIGNATURE]
+
+
+def test_rare_signatures_count_as_what_they_back_off_to() -> None:
+    often = learn(["1.5 2.5 3.5"])
+    rare = learn(["1.5 2.5"])
+    whole = oov.signature("1.5", EN)
+    assert TIMES == 3
+    assert whole in often.signatures
+    assert whole not in rare.signatures
+    assert of(rare, "1.5")[0, SIGNATURE] > 0
+
+
+def test_flags_of_lines_and_ages() -> None:
+    doc = Document.make("Ann is 40 years\nBo is 7 yo , 3 mg\n\nand 9")
+    seen = window.observe([doc])
+    flags = dict(zip(doc.words(), symbols.flags(seen, EN).tolist(), strict=True))
+    assert [word for word, flag in flags.items() if flag & oov.FLAGS["line"]] == ["Ann", "Bo", "and"]
+    assert [word for word, flag in flags.items() if flag & oov.FLAGS["age"]] == ["40", "7"]
+
+
+def test_flags_are_part_of_signatures_where_they_can_be() -> None:
+    own = learn(["Bo is 40 years", "Bo is 41 years", "Bo is 42 years", "so 43 mg Bo", "so 44 mg Bo", "so 45 mg Bo"])
+    aged, plain = of(own, "so 47 years")[1, SIGNATURE], of(own, "so 47 mg")[1, SIGNATURE]
+    assert own.signatures[aged - 1].endswith("|age=1")
+    assert own.signatures[plain - 1] + "|age=1" == own.signatures[aged - 1]
+    first, later = of(own, "Bo Bo")[:, SIGNATURE]
+    assert "line=1" in own.signatures[first - 1]
+    assert "line=1" not in own.signatures[later - 1]
+
+
+def test_an_age_word_in_the_next_sentence_or_document_is_no_age() -> None:
+    doc = Document.make("a 40 years b", tokens=[(0, 1), (2, 4), (5, 10), (11, 12)], sentences=[(0, 4), (5, 12)])
+    assert symbols.flags(window.observe([doc]), EN).tolist() == [1, 0, 0, 0]
+    two = [Document.make("about 40"), Document.make("years ago")]
+    assert symbols.flags(window.observe(two), EN).tolist() == [1, 0, 1, 0]
+
+
+def test_arrays_give_the_same_symbols_back() -> None:
+    own = learn(["Smith saw her on 12/03/1998", "Jones saw him"], min_groups=2)
+    arrays, strings = own.arrays()
+    again = Symbols.of("en", arrays, strings)
+    assert (again.words, again.signatures, again.sizes) == (own.words, own.signatures, own.sizes)
+    for text in ("Smith saw Zyxgov", "", "12/03/1998 ago"):
+        assert np.array_equal(of(own, text), of(again, text))
+
+
+TEXTS = st.text(st.sampled_from("ab Z9\n.-/é"), max_size=20)
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=4))
+@settings(max_examples=50)
+def test_a_text_has_the_same_symbols_alone_and_among_others(texts: list[str]) -> None:
+    own = learn(["ab Z9 a.b 9-9", "ab é Zb 9/9", "a Z9\nb"])
+    docs = [Document.make(text) for text in texts]
+    together = own(window.observe(docs))
+    assert together.shape == (sum(len(doc.tokens) for doc in docs), len(KINDS))
+    alone = [own(window.observe([doc])) for doc in docs]
+    assert np.array_equal(together, np.concatenate(alone))
+    fresh = Symbols.of("en", *own.arrays())  # without a memo of words met before
+    assert np.array_equal(together, fresh(window.observe(docs)))
+
+
+def test_signatures_of_words_met_are_remembered_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(symbols, "MEMO", 2)
+    own = learn(["fever"])
+    before = of(own, "Ann Bo Carl Dora")
+    assert len(own.memo) == 2
+    assert np.array_equal(of(own, "Ann Bo Carl Dora"), before)

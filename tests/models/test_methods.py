@@ -1,0 +1,191 @@
+"""The methods of a tagger: which module learns, what each refuses, and settings that cannot be."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaffinch import bundle
+from chaffinch.bundle import Bundle, Manifest
+from chaffinch.errors import ConfigError, DataError, ModelError
+from chaffinch.models import cascade, hmmdp_model, methods
+from chaffinch.models.alignment import Alignment
+from chaffinch.models.cascade import Cascade
+from chaffinch.models.hmmdp_config import CHOICES, HMMDP
+from chaffinch.models.methods import kind_of
+from chaffinch.models.parts import Progress
+from chaffinch.models.tagger import Tagger, load, train
+from chaffinch.text import Document
+from tests.models.notes import hit_rate, notes
+
+TRAIN, TEST = notes(20), notes(8, 1)
+CHAIN = HMMDP(2, 2, min_count=2, passes=3, discriminative=False)
+FIELD = replace(CHAIN, discriminative=True, epochs=2)
+
+
+@pytest.fixture(scope="module")
+def chain() -> Tagger:
+    return train(TRAIN, CHAIN)
+
+
+@pytest.fixture(scope="module")
+def other() -> Tagger:
+    return train(TRAIN, Cascade(epochs=2))
+
+
+def test_settings_choose_the_method(chain: Tagger, other: Tagger) -> None:
+    assert [kind_of(own) for own in (HMMDP(), Cascade())] == ["hmmdp", "cascade"]
+    assert isinstance(chain.model, hmmdp_model.Model)
+    assert isinstance(other.model, cascade.Model)
+    assert (chain.layer, chain.manifest.kind, other.layer) == ("hmmdp", "hmmdp", "cascade")
+    assert chain.manifest.documents == chain.manifest.patients == len(TRAIN)
+
+
+def test_a_file_is_read_by_the_method_that_wrote_it(chain: Tagger, other: Tagger, tmp_path: Path) -> None:
+    for own in (chain, other):
+        own.save(tmp_path / own.layer)
+        assert type(load(tmp_path / own.layer).model) is type(own.model)
+    with pytest.raises(ModelError, match=r"kind 'crf', not a tagger \(cascade, hmmdp"):
+        methods.model_of(Bundle(Manifest("crf"), {}, {}))
+
+
+def test_hmmdp_goes_on_from_nothing(chain: Tagger, other: Tagger) -> None:
+    for start in (chain, other):
+        with pytest.raises(ConfigError, match="hmmdp learns from the beginning; leave out the model to go on from"):
+            train(TRAIN, CHAIN, start=start)
+    with pytest.raises(ConfigError, match="hmmdp learns from the beginning"):
+        chain.partial_fit(TRAIN)
+    with pytest.raises(ConfigError, match="a cascade goes on from a cascade, not from hmmdp"):
+        train(TRAIN, Cascade(), start=chain)
+
+
+def test_hmmdp_uses_no_layers_of_other_taggers(other: Tagger) -> None:
+    with pytest.raises(ConfigError, match="hmmdp uses no layers of other taggers; leave out `before`"):
+        train(TRAIN, CHAIN, before=other)
+
+
+def test_hmmdp_may_come_before_a_cascade(chain: Tagger, tmp_path: Path) -> None:
+    both = train(TRAIN, Cascade(epochs=2), before=chain)
+    both.save(tmp_path / "both")
+    again = load(tmp_path / "both")
+    assert isinstance(again.before[0].model, hmmdp_model.Model)
+    found = [list(own.annotate(TEST)) for own in (both, again)]
+    assert [doc.layers for doc in found[0]] == [doc.layers for doc in found[1]]
+    assert {"hmmdp", "cascade"} <= set(found[0][0].layers)
+    assert hit_rate(found[0]) > 0.8
+
+
+@pytest.mark.parametrize("config", [CHAIN, FIELD], ids=["chain", "field"])
+def test_a_model_whose_pieces_do_not_fit_is_refused(config: HMMDP, tmp_path: Path) -> None:
+    train(TRAIN, config).save(tmp_path / "model")
+    found = bundle.load(tmp_path / "model")
+    for name in found.arrays:
+        if name == "tables.emit5":
+            continue  # see test_faults
+        if not name.startswith(("tables.", "subs", "symbols", "latent.", "calibration", "mass")):
+            continue
+        fewer = {key: own for key, own in found.arrays.items() if key != name}
+        with pytest.raises(ModelError):
+            methods.model_of(Bundle(found.manifest, fewer, found.strings))
+    wide = dict(found.arrays) | {"tables.trans": found.arrays["tables.trans"][1:]}
+    with pytest.raises(ModelError, match="do not fit its labels"):
+        methods.model_of(Bundle(found.manifest, wide, found.strings))
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    *(({name: "no"}, rf"^{name} must be one of {re.escape(', '.join(own))}, got 'no'$") for name, own in
+      CHOICES.items()),
+    *(({name: 0}, f"^{name} must be at least 1, got 0$") for name in
+      ("outside", "inside", "min_count", "min_patients", "passes", "batches", "epochs", "floor")),
+    *(({name: value}, f"^{name} must be above 0, got {value}$") for value in (0, -1.5, float("nan")) for name in
+      ("alpha_emission", "alpha_tags", "alpha_subtags", "alpha_sticks", "temper", "rate", "cost_ratio")),
+    ({"seed": -1}, "^seed must be at least 0, got -1$"),
+    ({"dropout": 1.0}, "^dropout must be at least 0 and below 1, got 1.0$"),
+    ({"dropout": -0.1}, "^dropout must be at least 0 and below 1, got -0.1$"),
+    ({"emissions": "backoff"}, "starts from factored or categorical emissions, not from backoff"),
+    ({"form": "atoms"}, "learnt in one batch, from a context or random start"),
+    ({"form": "atoms", "start": "random", "batches": 2}, "learnt in one batch, from a context or random start"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG, ids=[" ".join(map(str, own.items())) for own, _ in WRONG])
+def test_settings_that_cannot_be_are_refused_by_name_and_value(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        HMMDP(**options)
+
+
+def test_an_unknown_language_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ConfigError, match=r"no language pack 'xx'; name one of de, en, es, or a folder"):
+        train(TRAIN, replace(CHAIN, language="xx"))
+
+
+def test_bias_names_labels_of_the_model(chain: Tagger) -> None:
+    with pytest.raises(ConfigError, match="bias names label 'PLACE'; this model has O, DOSE, DRUG, NAME, TOWN"):
+        chain.annotate(TEST, bias={"PLACE": 1.0})
+    with pytest.raises(ConfigError, match="n must be at least 1, got 0"):
+        chain.alternatives(TEST[0], 0)
+    with pytest.raises(ConfigError, match="workers must be at least 1, got 0"):
+        train(TRAIN, CHAIN, workers=0)
+
+
+def test_published_systems_are_settings() -> None:
+    updated, submitted = HMMDP.published(), HMMDP.submitted()
+    assert (updated.outside, updated.inside, updated.emissions, updated.decode) == (100, 8, "categorical", "kl")
+    assert (submitted.outside, submitted.inside, submitted.emissions, submitted.decode) == (
+        20,
+        8,
+        "categorical",
+        "brute",
+    )
+    assert not updated.discriminative
+    assert not submitted.discriminative
+    assert HMMDP() == HMMDP(8, 2, "factored")
+
+
+def test_progress_is_told_pass_by_pass_and_epoch_by_epoch() -> None:
+    told: list[Progress] = []
+    tagger = train(TRAIN, FIELD, dev=TEST, progress=told.append)
+    passes = [own for own in told if own.part == "passes"]
+    assert [own.epoch for own in passes] == list(range(1, len(passes) + 1))
+    assert isinstance(tagger.model, hmmdp_model.Model)
+    assert [-own.loss for own in passes] == tagger.model.portrait.trace.tolist()
+    later = [own for own in told if own.part == "discriminative"]
+    assert [own.epoch for own in later] == [1, 2]
+    assert all(own.score is not None and 0 <= own.score <= 1 for own in later)
+    assert tagger.manifest.metrics["discriminative F1 on dev"] == max(own.score or 0.0 for own in later)
+
+
+@pytest.mark.parametrize("part", ["passes", "discriminative"])
+def test_an_interrupt_keeps_what_was_learnt(part: str) -> None:
+    def interrupt(told: Progress) -> None:
+        if told.part == part:
+            raise KeyboardInterrupt
+
+    tagger = train(TRAIN, FIELD, progress=interrupt)
+    assert tagger.manifest.metrics["interrupted"] == 1
+    assert hit_rate(list(tagger.annotate(TEST)), "hmmdp") > 0.5
+
+
+def test_alignment_is_learnt_with_the_tagger(tmp_path: Path) -> None:
+    docs = notes(20, 3, patients=5)
+    tagger = train(docs, CHAIN, align=Alignment(folds=2))
+    tagger.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    found = [list(own.annotate(docs, align="recall")) for own in (tagger, again)]
+    assert [doc.layer("hmmdp") for doc in found[0]] == [doc.layer("hmmdp") for doc in found[1]]
+    plain = list(tagger.annotate(docs))
+    for one, more in zip(plain, found[0], strict=True):
+        there = [(span.start, span.end) for span in more.layer("hmmdp")]
+        assert all(any(a <= s.start and s.end <= b for a, b in there) for s in one.layer("hmmdp"))
+
+
+def test_overlapping_spans_name_the_document_in_the_order_given() -> None:
+    clash = Document.make("Ann Penn", group="a")
+    clash = clash.with_layer("gold", [replace(TRAIN[0].layer("gold")[0], start=s, end=8) for s in (0, 4)])
+    docs = [replace(TRAIN[1], group="a"), replace(TRAIN[2], group="b"), clash]
+    with pytest.raises(DataError, match=r"document 3 of 3: .* overlap"):
+        train(docs, CHAIN)

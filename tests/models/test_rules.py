@@ -1,0 +1,132 @@
+"""Rules that name the sub-categories of categories: by hand, and at the end of a tagger."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from chaffinch.errors import ConfigError
+from chaffinch.models.hmmdp_config import HMMDP
+from chaffinch.models.rules import REACH, Rule, Rules
+from chaffinch.models.tagger import Tagger, train
+from chaffinch.text import Document, Span
+from tests.models.notes import hit_rate, notes
+
+pytestmark = pytest.mark.filterwarnings("ignore:One of the clusters is empty")  # of contexts; see test_faults
+
+CATEGORIES = (("DOCTOR", "NAME"), ("PATIENT", "NAME"), ("DATE", "WHEN"), ("AGE", "WHEN"))
+RULES = Rules(
+    CATEGORIES,
+    (
+        Rule("NAME", "DOCTOR", words=("Prof",)),
+        Rule("NAME", "PATIENT", triggers=("Mr.", "Mrs.")),
+        Rule("NAME", "DOCTOR", triggers=("Dr.", "MD")),
+        Rule("WHEN", "DATE", pattern=r"\d/\d"),
+    ),
+    (("NAME", "PATIENT"),),
+)
+
+
+@pytest.mark.parametrize(
+    ("category", "text", "around", "label"),
+    [
+        ("NAME", "Ann Penn", "seen by dr.", "DOCTOR"),
+        ("NAME", "Ann Penn", "seen by", "PATIENT"),  # the default named
+        ("NAME", "Ann Penn", "mr. dr.", "PATIENT"),  # the first rule that fits
+        ("NAME", "PROF Penn", "mr. dr.", "DOCTOR"),  # an even earlier one
+        ("WHEN", "3/4", "", "DATE"),
+        ("WHEN", "34", "dr.", "AGE"),  # the default is the last label; rules of other categories do not count
+    ],
+)
+def test_the_first_rule_that_fits_names_the_label(category: str, text: str, around: str, label: str) -> None:
+    assert RULES.label(category, text, text.lower().split(), around.split()) == label
+
+
+def test_all_that_a_rule_says_must_fit() -> None:
+    rule = Rule("NAME", "DOCTOR", pattern="^P", words=("penn",), triggers=("dr.",))
+    assert rule.fits("Penn", ["penn"], ["dr."])
+    assert not rule.fits("Ann Penn", ["ann", "penn"], ["dr."])
+    assert not rule.fits("Pym", ["pym"], ["dr."])
+    assert not rule.fits("Penn", ["penn"], ["mr."])
+    assert Rule("NAME", "DOCTOR").fits("anything", [], [])
+
+
+def test_categories_names_and_defaults() -> None:
+    assert RULES.names == ("AGE", "DATE", "DOCTOR", "PATIENT")
+    assert [RULES.category(label) for label in RULES.names] == ["WHEN", "WHEN", "NAME", "NAME"]
+    assert (RULES.default("NAME"), RULES.default("WHEN")) == ("PATIENT", "AGE")
+
+
+def test_a_pattern_that_cannot_be_read_is_refused() -> None:
+    with pytest.raises(ConfigError, match="the pattern of the rule for DOCTOR cannot be read"):
+        Rule("NAME", "DOCTOR", pattern="(")
+    with pytest.raises(ConfigError, match="the pattern of the rule for DOCTOR cannot be read"):
+        Rule("NAME", "DOCTOR", pattern=r"(a)\1")  # no back-references: matching takes linear time
+
+
+def test_a_label_without_a_category_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"label 'TOWN' has no category; name one in `categories`"):
+        RULES.category("TOWN")
+    with pytest.raises(ConfigError, match="a rule puts TOWN under WHERE; its category is none"):
+        Rules(CATEGORIES, (Rule("WHERE", "TOWN"),))
+    with pytest.raises(ConfigError, match="a rule puts DATE under NAME; its category is WHEN"):
+        Rules(CATEGORIES, (Rule("NAME", "DATE"),))
+    with pytest.raises(ConfigError, match=r"label '[A-Z]+' has no category"):
+        train(notes(4), HMMDP.submitted(RULES))
+
+
+def test_rules_survive_the_way_to_a_file() -> None:
+    config = HMMDP.submitted(RULES)
+    assert msgspec.convert(msgspec.json.decode(msgspec.json.encode(config)), HMMDP) == config
+
+
+@pytest.fixture(scope="module")
+def tagger() -> Tagger:
+    docs = []
+    for number, name in enumerate("Penn Lowe Hart Ford Byrd Cole Dale Nash".split()):
+        for title, label in (("Dr.", "DOCTOR"), ("Mr.", "PATIENT")):
+            text = f"Today {title} {name} came."
+            docs.append(Document.make(text, id=f"{label}{number}", layers={"gold": [Span(10, 10 + len(name), label)]}))
+    return train(docs, replace(HMMDP.submitted(RULES), outside=3, inside=2, passes=3, min_count=2))
+
+
+def labels_of(tagger: Tagger, text: str) -> list[str]:
+    return [span.label for span in tagger(Document.make(text)).layer("hmmdp")]
+
+
+def test_triggers_count_within_three_tokens_of_a_span(tagger: Tagger) -> None:
+    assert REACH == 3
+    assert labels_of(tagger, "Today Dr. Voss came.") == ["DOCTOR"]
+    assert labels_of(tagger, "Today Mr. Voss came.") == ["PATIENT"]
+    assert labels_of(tagger, "Today Mr. Voss came. MD here") == ["PATIENT"]
+    model, doc = tagger.model, Document.make("w0 Dr. w2 w3 Voss w5 w6 MD w8 w9 Reed w11 w12 w13 MD")
+    words = list(doc.words())
+    cut = {word: words.index(word) for word in ("Voss", "Reed")}
+    found = model._named([doc], [[(cut["Voss"], cut["Voss"] + 1, "NAME"), (cut["Reed"], cut["Reed"] + 1, "NAME")]])  # type: ignore[attr-defined]
+    assert [label for _, _, label in found[0]] == ["DOCTOR", "DOCTOR"]  # MD stands three after Voss, three before Reed
+    far = Document.make("Dr. w1 w2 w3 Voss w5 w6 w7 MD")
+    assert [label for _, _, label in model._named([far], [[(4, 5, "NAME")]])[0]] == ["PATIENT"]  # type: ignore[attr-defined]
+
+
+def test_a_tagger_with_rules_gives_sub_categories_alone() -> None:
+    rules = Rules(
+        (("DOSE", "MEDICINE"), ("DRUG", "MEDICINE"), ("NAME", "WHO"), ("TOWN", "WHERE")),
+        (Rule("MEDICINE", "DOSE", pattern="[0-9]"),),
+    )
+    tagger = train(notes(30), replace(HMMDP.submitted(rules), outside=4, inside=2, passes=3, min_count=2))
+    assert tagger.labels == ("DOSE", "DRUG", "NAME", "TOWN")
+    found = list(tagger.annotate(notes(15, 1), confidence=True))
+    assert {span.label for doc in found for span in doc.layer("hmmdp")} == {"DOSE", "DRUG", "NAME", "TOWN"}
+    assert hit_rate(found, "hmmdp") > 0.9
+    assert {span.label for own in tagger.alternatives(found[0], 5) for span in own.layer("hmmdp")} <= set(tagger.labels)
+
+
+def test_a_tagger_learns_categories_from_any_layer() -> None:
+    rules = Rules((("DOSE", "ALL"), ("DRUG", "ALL"), ("NAME", "ALL"), ("TOWN", "ALL")))
+    docs = [Document.make(doc.text, id=doc.id, layers={"mine": doc.layer("gold")}) for doc in notes(10)]
+    config = replace(HMMDP.submitted(rules), outside=2, inside=2, passes=2, min_count=2)
+    tagger = train(docs, config, layer="mine")
+    assert {span.label for doc in tagger.annotate(docs) for span in doc.layer("hmmdp")} == {"TOWN"}  # the last
+    assert all(span.label in rules.names for doc in docs for span in doc.layer("mine"))  # documents are as they were
