@@ -52,11 +52,6 @@ def test_the_suite_without_edges(name: str) -> None:
 
 
 @without_edges
-def test_confidences_without_edges(name: str) -> None:
-    suite.test_confidences_are_probabilities(name)
-
-
-@without_edges
 def test_bias_without_edges(name: str) -> None:
     suite.test_bias_moves_how_much_is_found(name)
 

@@ -220,7 +220,7 @@ def test_posteriors_are_distributions_and_agree_with_what_is_read_where_they_are
     assert sure or name == "stochastic"
 
 
-@marked_edges
+@every_config
 def test_confidences_are_probabilities(name: str) -> None:
     docs = [*TEST, *TINY]
     scores = [s.score for doc in tagger(name).annotate(docs, confidence=True) for s in doc.layer("hmmdp")]
@@ -486,6 +486,7 @@ def test_a_patient_with_one_document_may_be_aligned(name: str) -> None:
 def test_a_word_repeated_ten_thousand_times_is_learnt_and_read_in_seconds(name: str) -> None:
     text = "Penn " * 10_000
     doc = Document.make(text, layers={"gold": [Span(0, 4, "NAME"), Span(500, 504, "NAME")]})
+    assert list(tagger(name).annotate(TEST, align="recall", confidence=True))  # kernels are compiled
     begin = time.process_time()
     own = train([doc, *TRAIN], CONFIGS[name])
     found = next(iter(own.annotate([doc], align="recall", confidence=True)))

@@ -503,3 +503,16 @@ def test_a_part_without_tokens_has_no_counts() -> None:
     q = vb.global_step(q, counts)
     none = vb.local_step(cut(part, [0])[0], vb.expected(q), EMISSIONS)
     assert none.mass.sum() == none.entropy == 0.0
+
+
+def test_sticks_are_broken_for_the_largest_sub_tag_first() -> None:
+    rng = np.random.default_rng(1)
+    shape, part = corpus(rng, (4, 3), 30)
+    q, counts = begun(shape, part, rng)
+    now = vb.global_step(q, counts)
+    for block in shape.blocks():
+        assert (np.diff(counts.mass[now.order[block]]) <= 0).all()
+        assert sorted(now.order[block].tolist()) == list(range(block.start, block.stop))
+    others: tuple[Update, ...] = ("W2", "W3")
+    for update in others:  # their bound holds for one order
+        assert vb.global_step(q, counts, update).order.tolist() == list(range(shape.Z))

@@ -5,7 +5,7 @@ N tokens with pads between sentences, M of them not pads; V types, F kinds of sy
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -107,7 +107,7 @@ def learn(
             continue
         own = np.where(open_type, by_type[:, kind], np.uint64(0))[types]
         keys.append(_frequent(own, owners, min_count, min_groups))
-    first = _first_places(seen, by_type[:, WORD], keys[WORD])
+    first = _first_places(by_type[:, WORD], keys[WORD])
     return Symbols(pack, tuple(_words(seen, first)), _signatures(seen, pack), tuple(keys))
 
 
@@ -129,7 +129,7 @@ def _signatures(seen: Observed, pack: Pack) -> tuple[str, ...]:
             else:
                 shorter[steps[1]] = shorter.get(steps[1], 0) + count
         waiting = shorter
-    return tuple(sorted(kept | {list(oov.back_off(own))[-1] for own in kept} | set(oov.CATEGORIES)))
+    return tuple(sorted(kept | {f"{oov.MARK}{name}" for name in oov.CATEGORIES}))
 
 
 def flags(seen: Observed, pack: Pack) -> Ints:
@@ -183,7 +183,7 @@ def _find(known: Keys, keys: Keys) -> Ints:
     return np.where(there & (keys != 0), place + 1, 0)
 
 
-def _first_places(seen: Observed, by_type: Keys, known: Keys) -> Ints:
+def _first_places(by_type: Keys, known: Keys) -> Ints:
     """The type of each known word."""
     order = np.argsort(by_type, kind="stable")
     return np.asarray(order[np.searchsorted(by_type[order], known)])

@@ -5,6 +5,7 @@ Importing this room costs only numpy; the first call of a kernel loads the compi
 
 from __future__ import annotations
 
+from chaffinch.kernels.cells import add_rows, sum_rows
 from chaffinch.kernels.chain import forward_backward, group, log_partition, pair_marginals, project
 from chaffinch.kernels.clique import Beliefs, Clique, Labelling, beliefs, best_labels, loopy_beliefs
 from chaffinch.kernels.lattice import Active, Batch, Floats, Ints, Lattice, Path, Posterior, TagPosterior
@@ -22,6 +23,7 @@ __all__ = [
     "Path",
     "Posterior",
     "TagPosterior",
+    "add_rows",
     "beliefs",
     "best_labels",
     "best_paths",
@@ -32,5 +34,6 @@ __all__ = [
     "pair_marginals",
     "project",
     "sample",
+    "sum_rows",
     "viterbi",
 ]

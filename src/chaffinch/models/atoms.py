@@ -189,7 +189,7 @@ def _chains(part: Sentences, tables: Tables, emissions: Emissions) -> Chains:
     there = np.arange(int(widths.max(initial=1))) < widths[:, None]
     states, emit = np.zeros(there.shape, np.int64), np.full(there.shape, -np.inf)
     states[there] = active.cells
-    emit[there] = emissions.cells(tables.emit, part.known, np.repeat(np.arange(N), widths), active.cells)
+    emit[there] = emissions.cells(tables.emit, part.known, active)
     if part.evidence is not None:
         emit[there] += part.evidence
     full = np.diff(part.bounds) > 0
@@ -349,8 +349,7 @@ def _counted(part: Sentences, chains: Chains, tables: Tables, emissions: Emissio
         np.bincount(chains.states[chosen].ravel(), weights[chosen].ravel(), Z).astype(float)
         for chosen in (chains.first, last)
     ]
-    token = np.repeat(np.arange(len(weights)), part.active.widths)
-    emit = emissions.counts(tables.emit, part.known, token, part.active.cells, weights[chains.there])
+    emit = emissions.counts(tables.emit, part.known, part.active, weights[chains.there])
     counts = Counts(ends[0], pairs, ends[1], emit, 0.0)
     held = np.multiply(weights, chains.emit, where=weights > 0, out=np.zeros_like(weights)).sum()
     shown = vb.energy(counts._replace(start=np.zeros(Z), pairs=np.zeros((Z, Z))), tables)

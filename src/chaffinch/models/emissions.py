@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from chaffinch.kernels import Active, add_rows, sum_rows
 from chaffinch.kernels.lattice import Floats, Ints
 
 Known: TypeAlias = Ints  # (N, F) the symbol of each kind at each token
@@ -46,11 +47,11 @@ class Emissions:
         """KL from the prior."""
         return sum(_divergence(own, self.temper * self.alpha) for own in q)
 
-    def cells(self, logs: Tables, known: Known, token: Ints, state: Ints) -> Floats:
+    def cells(self, logs: Tables, known: Known, active: Active) -> Floats:
         """(M,) the log-potential of each cell."""
-        out = np.zeros(len(token))
+        out = np.zeros(int(active.at[-1]))
         for kind, table in enumerate(logs):
-            out += table[known[token, kind], state]
+            add_rows(active, known[:, kind], table, out)
         return out
 
     def dense(self, logs: Tables, known: Known) -> Floats:
@@ -60,9 +61,9 @@ class Emissions:
             out = out + table[known[:, kind]]
         return np.asarray(out)
 
-    def counts(self, logs: Tables, known: Known, token: Ints, state: Ints, weight: Floats) -> Tables:
-        """Expected counts of symbols and states."""
-        return tuple(_counted(table.shape, known[token, kind], state, weight) for kind, table in enumerate(logs))
+    def counts(self, logs: Tables, known: Known, active: Active, weight: Floats) -> Tables:
+        """Expected counts of symbols and states, given the weight of each cell (M,)."""
+        return tuple(_counted(table.shape, known[:, kind], active, weight) for kind, table in enumerate(logs))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,14 +83,16 @@ class BackOff(Emissions):
     def divergence(self, q: Tables) -> float:
         return _divergence(q[0], self.alpha) + _divergence(q[1], self.alpha) + _divergence(q[2], SWITCH)
 
-    def _parts(self, logs: Tables, known: Known, token: Ints, state: Ints) -> tuple[Floats, Floats]:
+    def _parts(self, logs: Tables, known: Known, active: Active) -> tuple[Floats, Floats]:
+        """(M,) the log-potentials of a word by itself, and of the same word drawn from its signature."""
         words, signatures, switch = logs
-        word, signature = known[token, 0], known[token, 1]
-        own = np.where(word > 0, switch[0, state] + words[word, state], -np.inf)
-        return own, switch[1, state] + signatures[signature, state] - np.log(self.types[signature])
+        own, drawn = np.zeros((2, int(active.at[-1])))
+        add_rows(active, known[:, 0], np.vstack([np.full((1, words.shape[1]), -np.inf), (words + switch[0])[1:]]), own)
+        add_rows(active, known[:, 1], signatures + switch[1] - np.log(self.types)[:, None], drawn)
+        return own, drawn
 
-    def cells(self, logs: Tables, known: Known, token: Ints, state: Ints) -> Floats:
-        return np.logaddexp(*self._parts(logs, known, token, state))
+    def cells(self, logs: Tables, known: Known, active: Active) -> Floats:
+        return np.asarray(np.logaddexp(*self._parts(logs, known, active)))
 
     def dense(self, logs: Tables, known: Known) -> Floats:
         words, signatures, switch = logs
@@ -97,14 +100,12 @@ class BackOff(Emissions):
         drawn = switch[1] + signatures[known[:, 1]] - np.log(self.types[known[:, 1]])[:, None]
         return np.asarray(np.logaddexp(own, drawn))
 
-    def counts(self, logs: Tables, known: Known, token: Ints, state: Ints, weight: Floats) -> Tables:
-        own, drawn = self._parts(logs, known, token, state)
+    def counts(self, logs: Tables, known: Known, active: Active, weight: Floats) -> Tables:
+        own, drawn = self._parts(logs, known, active)
         share = weight * np.exp(drawn - np.logaddexp(own, drawn))
-        words = _counted(logs[0].shape, known[token, 0], state, weight - share)
-        signatures = _counted(logs[1].shape, known[token, 1], state, share)
-        Z = logs[0].shape[1]
-        switch = np.stack([by_number(state, weight - share, Z), by_number(state, share, Z)])
-        return words, signatures, switch
+        words = _counted(logs[0].shape, known[:, 0], active, weight - share)
+        signatures = _counted(logs[1].shape, known[:, 1], active, share)
+        return words, signatures, np.stack([words.sum(axis=0), signatures.sum(axis=0)])
 
 
 def _expected(q: Floats, prior: float) -> Floats:
@@ -115,8 +116,10 @@ def _expected(q: Floats, prior: float) -> Floats:
     return np.asarray(out - digamma(q.sum(axis=0)))
 
 
-def _counted(shape: tuple[int, ...], symbol: Ints, state: Ints, weight: Floats) -> Floats:
-    return by_number(symbol * shape[1] + state, weight, shape[0] * shape[1]).reshape(shape)
+def _counted(shape: tuple[int, ...], symbol: Ints, active: Active, weight: Floats) -> Floats:
+    out = np.zeros(shape)
+    sum_rows(active, symbol, weight, out)
+    return out
 
 
 def by_number(numbers: Ints, weights: Floats, count: int) -> Floats:

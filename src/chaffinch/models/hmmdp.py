@@ -13,33 +13,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from chaffinch.errors import DataError, InfeasibleError
+from chaffinch.errors import ConfigError
 from chaffinch.features import oov, vocabulary, window
 from chaffinch.features import symbols as symbol
 from chaffinch.features.vocabulary import Vocabulary, salted
-from chaffinch.kernels import Active, Batch, Floats, Ints
-from chaffinch.kernels.lattice import Bools
-from chaffinch.kernels.linear import Target, Weights
+from chaffinch.kernels import Batch, Floats, Ints
+from chaffinch.kernels.linear import Weights
 from chaffinch.models import decoding
 from chaffinch.models import variational as vb
 from chaffinch.models.cascade import MANY_PATIENTS
-from chaffinch.models.emissions import Emissions, Known
+from chaffinch.models.confidence import Calibration
+from chaffinch.models.emissions import Emissions
+from chaffinch.models.evidence import Evidence
 from chaffinch.models.hmmdp_config import HMMDP, MANY_NOTES
 from chaffinch.models.hmmdp_learning import Course
-from chaffinch.models.hmmdp_model import Model, Portrait, chosen, emissions_for, single, symbol_columns
-from chaffinch.models.labels import Labels
+from chaffinch.models.hmmdp_model import Model, Portrait, chosen, emissions_for, single, symbol_columns, table_sizes
+from chaffinch.models.labels import Labels, Scheme
 from chaffinch.models.latent_spans import calibrate
 from chaffinch.models.linear import Linear
 from chaffinch.models.parts import Lesson, Plan, Scorer, Watcher, held_out, learn
 from chaffinch.models.resources import Resources, columns_of
 from chaffinch.models.tasks import Task, runs_of
-from chaffinch.models.variational import Priors, Sentences, Shape, Tables
+from chaffinch.models.variational import Priors, Shape, Tables
 from chaffinch.text import Document, Span
 
 __all__ = ["HMMDP", "Model", "fit"]
 
+SCHEME: Scheme = "IOB2"  # tags are doubled: a span's first token, and the others
 FOLDS, CALIBRATION_EPOCHS = 5, 2
 
 
@@ -59,11 +60,14 @@ def fit(
     tags. `dev` documents choose the best epoch of the discriminative stage. An interrupt ends what is being learnt.
     """
     if config.rules is not None:
+        if soft is not None:
+            raise ConfigError("rules name sub-categories of spans; with soft labels leave them out")
         documents = [_in_categories(doc, layer, config) for doc in documents]
         dev = [_in_categories(doc, layer, config) for doc in dev]
     task, watcher = Task.of(documents, layer=layer, soft=soft), watcher or Watcher()
     watcher.scores |= task.fitted.told()
-    run = _Run(task, config, resources or Resources(), watcher, tuple(dev), layer)
+    evidence = Evidence.of(task, Labels(task.names, SCHEME))
+    run = _Run(task, evidence, config, resources or Resources(), watcher, tuple(dev), layer)
     model = run.generative()
     if config.discriminative and not watcher.stopped():
         model = run.discriminative(model)
@@ -75,6 +79,7 @@ class _Run:
     """One run of `fit`."""
 
     task: Task
+    evidence: Evidence
     config: HMMDP
     resources: Resources
     watcher: Watcher
@@ -82,55 +87,50 @@ class _Run:
     layer: str | None
 
     def generative(self) -> Model:
-        """The chain of METHODS 1."""
-        config, seen = self.config, self.task.seen
-        plain = Labels(self.task.names, config.scheme)
-        allowed, evidence = self.known_tags(plain)
+        """The generative chain: symbols, tables and sub-tags."""
+        config, seen, evidence = self.config, self.task.seen, self.evidence
         symbols = symbol.learn(
             seen, oov.pack(config.language), patients=self.task.patients, min_count=config.min_count,
-            min_groups=self.min_patients, hidden=self.inside(allowed) if config.private else None,
+            min_groups=self.min_patients, hidden=evidence.inside if config.private else None,
         )  # fmt: skip
         every = symbols(seen)
         known = chosen(symbols, every, config.emissions)
-        sizes, types = _sizes(symbols, every, config)
-        emissions = emissions_for(config, sizes, types, self.alpha_emission)
-        subs = (config.outside, *[config.inside] * (len(plain.tags) - 1))
-        labels = Labels(self.task.names, config.scheme, subs=subs)
-        bounds = np.concatenate([[0], np.cumsum((seen.ends - seen.begins).astype(np.int64))])
-        shape = Shape(labels.tag_of, _follows(plain), _occurs(allowed, bounds))
+        types = _types(symbols, every) if config.emissions == "backoff" else None
+        emissions = emissions_for(config, table_sizes(symbols, config.emissions), types, self.alpha_emission)
+        subs = np.array([config.outside, *[config.inside] * (len(evidence.plain.tags) - 1)])
+        shape = Shape(np.repeat(np.arange(len(subs)), subs), evidence.follows, evidence.occurs)
         alpha = 1.0 if config.alpha_sticks is None else config.alpha_sticks
         priors = Priors(alpha, config.alpha_subtags, config.alpha_tags)
-        course = Course(config, _parts(known, allowed, evidence, bounds, config.batches), self.watcher)
-        tables, mass = self.learnt(course, shape, priors, emissions)
+        course = Course(config, evidence.parts(known, config.batches), self.watcher)
+        shape, tables, mass = self.learnt(course, shape, priors, emissions)
+        used = tuple(np.bincount(shape.tag_of, minlength=shape.S).tolist())  # fewer, if it was interrupted
+        labels = Labels(self.task.names, SCHEME, subs=used)
         names = self.task.names if config.rules is None else config.rules.names
         portrait = Portrait(mass, np.array(course.trace))
         model = Model(config, names, labels, symbols, emissions, tables, portrait, floor=self.min_patients)
-        return single(model if config.discriminative else replace(model, latent=None))
+        return single(model)
 
-    def learnt(self, course: Course, shape: Shape, priors: Priors, emissions: Emissions) -> tuple[Tables, Floats]:
-        """The tables of a course, and how many tokens each state has."""
-        try:
-            if self.config.form == "atoms":
-                from chaffinch.models import atoms
+    def learnt(
+        self, course: Course, shape: Shape, priors: Priors, emissions: Emissions
+    ) -> tuple[Shape, Tables, Floats]:
+        """The states of a course, their tables, and how many tokens each has."""
+        config = self.config
+        if config.form == "atoms":
+            from chaffinch.models import atoms
 
-                q, counts = course.begin(shape, priors, emissions, np.random.default_rng(self.config.seed))
-                tables, counts = atoms.fit(
-                    shape, priors, emissions, course.on(shape), passes=self.config.passes, q_z=self.config.states,
-                    start=counts, watch=lambda _, bound: course.trace.append(bound),
-                )  # fmt: skip
-                return tables, counts.mass
-            q, counts = course.run(shape, priors, emissions)
-        except InfeasibleError as error:
-            raise DataError(
-                f"the soft labels of a sentence allow no sequence of tags ({error.message}); allow more there"
-            ) from None
-        return (vb.means if self.config.parameters == "mean" else vb.expected)(q), counts.mass
+            _, counts = course.begin(shape, priors, emissions, np.random.default_rng(config.seed))
+            tables, counts = atoms.fit(
+                shape, priors, emissions, course.on(shape), passes=config.passes, q_z=config.states, start=counts,
+                watch=lambda _, bound: course.trace.append(bound),
+            )  # fmt: skip
+            return shape, tables, counts.mass
+        q, counts = course.run(shape, priors, emissions)
+        return q.shape, (vb.means if config.parameters == "mean" else vb.expected)(q), counts.mass
 
     def discriminative(self, model: Model) -> Model:
         """The same chain as a latent-state CRF: log-parameters as first weights, more features, gradient steps."""
         config, task = self.config, self.task
-        target = self.target(model.labels)
-        inside = self.inside(self.known_tags(Labels(task.names, config.scheme))[0])
+        target, inside = self.evidence.target(model.labels), self.evidence.inside
         stops = window.stop_words(task.seen, inside, patients=task.patients, floor=self.floor)
         model = replace(model, stops=stops, resources=self.resources, floor=min(model.floor, self.floor))
         known = chosen(model.symbols, model.symbols(task.seen), config.emissions)
@@ -151,8 +151,7 @@ class _Run:
         hard = self.task.soft is None and self.config.calibrate
         if folds is None or not hard or self.watcher.stopped():
             return model.calibration
-        tags = np.zeros(len(self.task.seen.types), np.int64)
-        tags[self.task.seen.places] = self.known_tags(model.plain)[0].argmax(axis=1)
+        tags = self.evidence.tags
 
         def judge(batch: Batch, places: Ints) -> Calibration:
             found = decoding.decode(batch, model.labels.tag_of)
@@ -179,44 +178,6 @@ class _Run:
     def min_patients(self) -> int:
         """How many patients must have used a word."""
         return min(self.config.min_patients, int(self.task.patients.max()) + 1)
-
-    def known_tags(self, plain: Labels) -> tuple[Bools, Floats | None]:
-        """(M, S) the tags each token may have, and log weights where soft labels weigh them."""
-        places, S = self.task.seen.places, len(plain.tags)
-        target = self.task.target(plain)
-        if self.task.soft is None:
-            allowed = np.zeros((len(places), S), np.bool_)
-            allowed[np.arange(len(places)), target.gold[places]] = True
-            return allowed, None
-        weights = target.weights[target.which[places], :S].astype(float)
-        allowed = weights > 0
-        for edge, mask in ((self.task.seen.begins, plain.follows[S]), (self.task.seen.ends - 1, plain.follows[S + 1])):
-            allowed[np.isin(places, edge)] &= mask
-        empty = ~allowed.any(axis=1)
-        if empty.any():
-            number = int(self.task.seen.owners[places[np.argmax(empty)]]) + 1
-            raise DataError(f"document {number}: the soft labels of a token allow no tag there; allow more")
-        with np.errstate(divide="ignore"):
-            logs = np.where(allowed, np.log(weights), 0.0)
-        return allowed, logs if logs.any() else None
-
-    def inside(self, allowed: Bools) -> NDArray[np.bool_]:
-        """(N,) which tokens are known to be in a span."""
-        inside = np.zeros(len(self.task.seen.types), np.bool_)
-        inside[self.task.seen.places] = ~allowed[:, 0]
-        return inside
-
-    def target(self, labels: Labels) -> Target:
-        """What the gradient is clamped to: the states of the tags each token may have."""
-        allowed, logs = self.known_tags(Labels(labels.names, labels.scheme))
-        rows = allowed if logs is None else np.where(allowed, np.exp(logs), 0.0)
-        distinct, which = np.unique(rows, axis=0, return_inverse=True)
-        weights = np.zeros((1 + len(distinct), labels.states.W), np.float32)
-        weights[1:, : labels.states.K] = distinct[:, labels.tag_of]
-        places, N = self.task.seen.places, len(self.task.seen.types)
-        gold, rank = np.zeros(N, np.int32), np.zeros(N, np.int32)
-        gold[places], rank[places] = -1, 1 + which.ravel()
-        return Target(gold, rank, weights, np.ones(len(weights), np.bool_))
 
     def scorer(self, model: Model) -> Scorer | None:
         """The F1 on the dev documents of a model with those weights; joint decoding, which is quick."""
@@ -245,49 +206,10 @@ def _in_categories(doc: Document, layer: str | None, config: HMMDP) -> Document:
     return doc.with_layer(layer or "gold", spans)
 
 
-def _sizes(symbols: symbol.Symbols, every: Ints, config: HMMDP) -> tuple[tuple[int, ...], Ints | None]:
-    """How many symbols each table has; for back-off, how many words each signature stands for."""
-    words, signatures = symbols.sizes[symbol.WORD], symbols.sizes[symbol.SIGNATURE]
-    if config.emissions == "categorical":
-        return (words + signatures,), None
-    if config.emissions == "factored":
-        return symbols.sizes, None
+def _types(symbols: symbol.Symbols, every: Ints) -> Ints:
+    """How many words each signature stands for."""
     pairs = np.unique(every[:, [symbol.SIGNATURE, symbol.WORD]], axis=0)
-    return (words, signatures, 2), np.maximum(np.bincount(pairs[:, 0], minlength=signatures), 1)
-
-
-def _follows(plain: Labels) -> Bools:
-    """(S+1, S+1) which tag may follow which: row S begins a sentence, column S ends it."""
-    follows = np.zeros((len(plain.tags) + 1,) * 2, np.bool_)
-    follows[:, :-1] = plain.follows[:-1]
-    follows[:-1, -1] = plain.follows[-1]
-    return follows
-
-
-def _occurs(allowed: Bools, bounds: Ints) -> Bools:
-    """(S+1, S) pairs of tags that some sentence can show."""
-    first = np.zeros(len(allowed), np.bool_)
-    first[bounds[:-1]] = True
-    here = allowed.astype(np.float32)
-    pairs = here[:-1][~first[1:]].T @ here[1:][~first[1:]]
-    return np.vstack([pairs > 0, here[first].sum(axis=0) > 0])
-
-
-def _parts(known: Known, allowed: Bools, evidence: Floats | None, bounds: Ints, count: int) -> list[Sentences]:
-    """The sentences in so many batches, with lists of tags: one for each tag, then one for each set of several."""
-    S = allowed.shape[1]
-    sets, which = np.unique(allowed, axis=0, return_inverse=True)
-    several = sets.sum(axis=1) > 1
-    number = np.where(several, S - 1 + np.cumsum(several), sets.argmax(axis=1))
-    lists = [np.array([tag]) for tag in range(S)] + [np.flatnonzero(own) for own in sets[several]]
-    which, parts = number[which.ravel()], []
-    cuts = np.unique(np.linspace(0, len(bounds) - 1, min(count, len(bounds) - 1) + 1).astype(np.int64))
-    for first, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-        own = slice(int(bounds[first]), int(bounds[end]))
-        weights = None if evidence is None else evidence[own][allowed[own]]
-        active = Active.of(lists, which[own])
-        parts.append(Sentences(known[own], active, bounds[first : end + 1] - bounds[first], weights))
-    return parts
+    return np.maximum(np.bincount(pairs[:, 0], minlength=symbols.sizes[symbol.SIGNATURE]), 1)
 
 
 def _symbol_features(tables: Tables) -> Vocabulary:
@@ -300,11 +222,14 @@ def _symbol_features(tables: Tables) -> Vocabulary:
 
 
 def _first_weights(model: Model, features: Vocabulary) -> Weights:
-    """The log-parameters of the chain as weights; those of all other features are 0."""
+    """The log-parameters of the chain, tempered, as weights; those of all other features are 0.
+
+    At full strength they explain the training text so well that little is left for the other features to learn.
+    """
     states, tables = model.labels.states, model.tables
     rows = np.zeros((features.height, states.W), np.float32)
     own = _symbol_features(tables)
-    rows[features.rows[features.find(own.keys)], : states.K] = np.concatenate(tables.emit)
+    rows[features.rows[features.find(own.keys)], : states.K] = model.config.offset * np.concatenate(tables.emit)
     moves = states.moves.reshape(states.K + 2, states.W).copy()
-    moves[:, : states.K] = np.vstack([tables.trans, tables.start, tables.end])
+    moves[:, : states.K] = model.config.offset * np.vstack([tables.trans, tables.start, tables.end])
     return Weights(rows.ravel(), moves.ravel())

@@ -12,7 +12,6 @@ Decoder: TypeAlias = Literal["kl+rerank", "kl", "kl-pooled", "joint", "tag-viter
 
 CHOICES = {
     "emissions": ("factored", "categorical", "backoff"),
-    "scheme": ("IOB2", "IO"),
     "form": ("direct", "atoms"),
     "states": ("chain", "factored"),
     "sticks": ("W1", "W2", "W3"),
@@ -32,14 +31,13 @@ class HMMDP:
     `private` not mostly inside spans. `alpha_emission` None is 0.5, or 0.2 below 100 documents. `batches` above 1 keep
     their counts apart (memoised learning); with `stochastic` they are forgotten little by little. `cost_ratio` is what
     a missed span costs against a needless one, for `decode="posterior"`. With `discriminative`, the chain learnt goes
-    on as a conditional random field over its states, with the features of a cascade. `rules` name the sub-categories of
-    categories.
+    on as a conditional random field over its states, with the features of a cascade; it begins with `offset` times the
+    log-parameters. `rules` name the sub-categories of categories.
     """
 
     outside: int = 8
     inside: int = 2
     emissions: Literal["factored", "categorical", "backoff"] = "factored"
-    scheme: Literal["IOB2", "IO"] = "IOB2"
     language: str = "en"
     min_count: int = 5
     min_patients: int = 2
@@ -60,8 +58,9 @@ class HMMDP:
     decode: Decoder = "kl+rerank"
     cost_ratio: float = 1.0
     discriminative: bool = True
-    epochs: int = 4
-    rate: float = 0.6
+    offset: float = 0.1
+    epochs: int = 7
+    rate: float = 0.15
     dropout: float = 0.1
     floor: int | None = None
     calibrate: bool = True
@@ -76,11 +75,17 @@ class HMMDP:
             ("outside", 1), ("inside", 1), ("min_count", 1), ("min_patients", 1), ("passes", 1), ("batches", 1),
             ("epochs", 1), ("seed", 0),
         ):  # fmt: skip
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        for name in ("alpha_emission", "alpha_tags", "alpha_subtags", "alpha_sticks", "temper", "rate", "cost_ratio"):
-            if getattr(self, name) is not None and not getattr(self, name) > 0:
-                raise ConfigError(f"{name} must be above 0, got {getattr(self, name)}")
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise ConfigError(f"{name} must be a whole number, at least {least}, got {value!r}")
+        for name in (
+            "alpha_emission", "alpha_tags", "alpha_subtags", "alpha_sticks", "temper", "offset", "rate", "cost_ratio",
+        ):  # fmt: skip
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float) and 0 < value < float("inf")):
+                raise ConfigError(f"{name} must be a number above 0, got {value!r}")
+        if not isinstance(self.language, str) or not isinstance(self.rules, Rules | None):
+            raise ConfigError("language must be the name of a pack or a folder's, and rules must be Rules")
         if self.floor is not None and self.floor < 1:
             raise ConfigError(f"floor must be at least 1, got {self.floor}")
         if not 0 <= self.dropout < 1:

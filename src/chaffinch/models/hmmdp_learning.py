@@ -30,6 +30,8 @@ class Course:
     trace: list[float] = field(default_factory=list)
     steps: int = 0  # of stochastic learning
     _ready: tuple[Shape, list[Sentences]] | None = None
+    _memo: list[Counts] = field(default_factory=list)  # of each batch, as it was counted last
+    _last: tuple[Globals, Counts] | None = None  # what the last passes gave; the memo belongs to it
 
     def on(self, shape: Shape) -> list[Sentences]:
         """The batches with the states of that shape."""
@@ -39,8 +41,8 @@ class Course:
 
     def run(self, shape: Shape, priors: Priors, emissions: Emissions) -> tuple[Globals, Counts]:
         """From the start to where the bound no longer rises, or the last pass; an interrupt ends it early."""
-        q, counts = self.begin(shape, priors, emissions, np.random.default_rng(self.config.seed))
         try:
+            q, counts = self.begin(shape, priors, emissions, np.random.default_rng(self.config.seed))
             for done in range(1, self.config.passes + 1):
                 q, counts = self.passes(q, counts, 1)
                 self.trace.append(vb.bound(q, counts))
@@ -53,7 +55,10 @@ class Course:
                 if len(self.trace) > 1 and abs(self.trace[-1] - self.trace[-2]) < CLOSE * abs(self.trace[-1]):
                     break
         except KeyboardInterrupt:
+            if self._last is None:
+                raise
             self.watcher.interrupted = True
+            return self._last
         return q, counts
 
     def begin(
@@ -75,20 +80,22 @@ class Course:
 
     def passes(self, q: Globals, counts: Counts, times: int) -> tuple[Globals, Counts]:
         """So many more passes from these counts; the counts that come back are those of the q that does."""
-        memo: list[Counts] = []
         parts = self.on(q.shape)
+        if self._last is None or self._last[1] is not counts:
+            self._memo = []
         for _ in range(times):
             if self.config.stochastic:
                 q, counts = self.stream(q, counts)
-            elif not memo:
+            elif not self._memo:
                 q = self.update(q, counts)
-                memo = [self.look(part, q) for part in parts]
-                counts = vb.summed(memo)
-            else:  # memoised: the other batches keep what they counted last
+                self._memo = [self.look(part, q) for part in parts]
+                counts = vb.summed(self._memo)
+            else:  # the other batches keep what they counted last
                 for number, part in enumerate(parts):
                     q = self.update(q, counts)
-                    memo[number] = self.look(part, q)
-                    counts = vb.summed(memo)
+                    self._memo[number] = self.look(part, q)
+                    counts = vb.summed(self._memo)
+            self._last = q, counts
         return q, counts
 
     def stream(self, q: Globals, counts: Counts) -> tuple[Globals, Counts]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.bundle import Bundle
-from chaffinch.errors import ModelError
+from chaffinch.errors import ConfigError, ModelError
 from chaffinch.features import window
 from chaffinch.features.symbols import SIGNATURE, WORD, Symbols
 from chaffinch.features.window import Column, Observed
@@ -77,6 +77,8 @@ class Model:
 
     def batches(self, docs: Sequence[Document], bias: Bias = None) -> tuple[Observed, Iterator[tuple[Batch, Known]]]:
         """The documents, and their sentences as batches of lattices over states, with symbols."""
+        if bias and self.config.rules is not None and set(bias) != {"O"}:
+            raise ConfigError("with rules, bias can lean on O alone: the chain knows categories, not their labels")
         seen, known, columns = self.observe(docs)
         bounds = np.concatenate([[0], np.cumsum((seen.ends - seen.begins).astype(np.int64))])
         if self.latent is not None:
@@ -136,7 +138,16 @@ class Model:
         scale = self.calibration.scale
         rows += [decoding.tag_chances(scaled(batch, scale), self.labels.tag_of) @ to for batch, _ in parts]
         out[seen.sources] = np.concatenate(rows)
-        return np.split(out, np.cumsum(seen.sizes)[:-1])
+        found = np.split(out, np.cumsum(seen.sizes)[:-1])
+        if self.config.rules is not None:  # a span's own label, not the usual one of its category
+            for own, runs in zip(found, self.read(docs), strict=True):
+                for first, end, label in runs:
+                    usual = self._column(self.config.rules.category(label)) + 1
+                    column = self.names.index(label) + 1
+                    if column != usual:
+                        own[first:end, column] += own[first:end, usual]
+                        own[first:end, usual] = 0.0
+        return found
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
         """The n best readings of the projected chain; a sentence with fewer repeats its last."""
@@ -202,16 +213,18 @@ class Model:
         arrays = found.arrays
         try:
             config = msgspec.convert(found.manifest.config, HMMDP)
-            labels = Labels(found.strings["categories"], config.scheme, subs=tuple(arrays["subs"].tolist()))
+            labels = Labels(found.strings["categories"], "IOB2", subs=tuple(arrays["subs"].tolist()))
             emit = [arrays[f"tables.emit{kind}"].astype(float) for kind in range(_kinds(arrays))]
             start, trans, end = (arrays[f"tables.{name}"].astype(float) for name in ("start", "trans", "end"))
             tables = Tables(start, trans, end, tuple(emit))
             sizes, Z = tuple(len(own) for own in emit), labels.states.K
-            if tables.trans.shape != (Z, Z) or any(own.shape[1] != Z for own in emit):
-                raise ModelError("its tables do not fit its labels; copy the file again, or train the model anew")
             symbols = Symbols.of(config.language, arrays, found.strings)
+            fits = tables.trans.shape == (Z, Z) and sizes == table_sizes(symbols, config.emissions)
+            if not fits or any(own.shape[1] != Z for own in emit):
+                raise ModelError("its tables do not fit its labels; copy the file again, or train the model anew")
             emissions = emissions_for(config, sizes, arrays.get("types"))
-            latent = Linear.of(labels, _prefixed(arrays, "latent.")) if config.discriminative else None
+            weights = _prefixed(arrays, "latent.")  # none where learning was interrupted before
+            latent = Linear.of(labels, weights) if weights else None
             return cls(
                 config, found.manifest.labels, labels, symbols, emissions, tables,
                 Portrait(arrays["mass"], arrays["trace"]), latent, arrays.get("stops"),  # type: ignore[arg-type]
@@ -231,6 +244,14 @@ def emissions_for(config: HMMDP, sizes: tuple[int, ...], types: Ints | None, alp
     if config.emissions == "backoff":
         return BackOff(sizes, alpha, types=types)  # type: ignore[arg-type]
     return Emissions(sizes, alpha, config.temper if config.emissions == "factored" else 1.0)
+
+
+def table_sizes(symbols: Symbols, emissions: str) -> tuple[int, ...]:
+    """How many symbols each table has; the third of back-off tells words from signatures."""
+    words, signatures = symbols.sizes[WORD], symbols.sizes[SIGNATURE]
+    if emissions == "categorical":
+        return (words + signatures,)
+    return symbols.sizes if emissions == "factored" else (words, signatures, 2)
 
 
 def chosen(symbols: Symbols, known: Ints, emissions: str) -> Known:

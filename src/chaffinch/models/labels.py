@@ -20,12 +20,12 @@ from chaffinch.kernels.linear import States
 from chaffinch.text import Document, Span
 from chaffinch.text.span import find_overlap
 
-Scheme: TypeAlias = Literal["IOBES", "IOB2", "tokens", "IO"]
+Scheme: TypeAlias = Literal["IOBES", "IOB2", "tokens"]
 Ints: TypeAlias = NDArray[np.int64]
 Piece: TypeAlias = tuple[int, int, int]  # first token, one past the last, number of the label
 
 SCHEMES: tuple[Scheme, ...] = ("IOBES", "IOB2", "tokens")
-_LETTERS = {"IOBES": "BIES", "IOB2": "BI", "tokens": "S", "IO": "I"}  # IO: neighbours with one tag are one span
+_LETTERS = {"IOBES": "BIES", "IOB2": "BI", "tokens": "S"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,9 +112,6 @@ class Labels:
             goes_on = np.zeros(len(tags) + 1, np.bool_)
             goes_on[where[letter == 1]] = True
             ends = where[~goes_on[where + 1]] + 1
-        elif self.scheme == "IO":
-            edge = np.diff(tags, prepend=0, append=0) != 0
-            starts, ends = where[edge[where]], where[edge[where + 1]] + 1
         else:
             starts, ends = where, where + 1
         return starts, ends, (tags[starts] - 1) // size
@@ -122,8 +119,6 @@ class Labels:
 
 def _follows(a: str, b: str, scheme: Scheme) -> bool:
     """May tag b stand after tag a?"""
-    if scheme == "IO":
-        return True
     if b[0] in "OBS":
         return scheme != "IOBES" or a[0] in "OES"
     return a[0] in "BI" and a[2:] == b[2:]

@@ -43,7 +43,7 @@ def _inner(labels: Labels, tag: int) -> int:
     name = labels.tags[tag]
     if name == "O":
         return -1
-    return tag if labels.scheme == "IO" else labels.tags.index(f"I-{name[2:]}")
+    return labels.tags.index(f"I-{name[2:]}")
 
 
 def calibrate(batch: Batch, labels: Labels, gold: Ints, found: Ints) -> Calibration:

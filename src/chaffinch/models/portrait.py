@@ -173,17 +173,15 @@ def _sentence(batches: Iterable[Batch], number: int) -> Lattice:
 def _masks(labels: Labels, label: int, first: int, end: int, T: int) -> tuple[Bools, list[Bools]]:
     """(T, Z) the states of readings with the span, and lists of states whose union is the readings without it.
 
-    A span is there if its tokens have its tags and it goes no further; where neighbours with one tag are one span (IO),
-    not further to the left either.
+    A span is there if its tokens have its tags and it goes no further.
     """
     tags, Z = labels.encode([(first, end, label)], T), len(labels.tag_of)
     same = labels.tag_of[None, :] == tags[:, None]
-    inner = f"I-{labels.names[label]}"  # what a span goes on with, in IOB2 as in IO
+    inner = f"I-{labels.names[label]}"  # what a span goes on with
     goes_on = labels.tag_of == labels.tags.index(inner)
     with_span, without = np.ones((T, Z), np.bool_), []
     conditions = [(t, same[t]) for t in range(first, end)]
     conditions += [(end, ~goes_on)] if end < T else []
-    conditions += [(first - 1, ~goes_on)] if first and labels.scheme == "IO" else []
     for t, holds in conditions:
         with_span[t] &= holds
         fails = np.ones((T, Z), np.bool_)

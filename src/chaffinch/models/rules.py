@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
 
 from chaffinch.errors import ConfigError
 
@@ -23,24 +25,31 @@ class Rule:
     triggers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        import re2
-
-        try:
-            re2.compile(self.pattern)
-        except re2.error as error:
-            raise ConfigError(f"the pattern of the rule for {self.label} cannot be read: {error}") from None
+        _compiled(self.pattern, self.label)
         object.__setattr__(self, "words", tuple(word.lower() for word in self.words))
         object.__setattr__(self, "triggers", tuple(word.lower() for word in self.triggers))
 
     def fits(self, text: str, words: list[str], around: list[str]) -> bool:
         """Does it fit a span with that text, words and surroundings?"""
-        import re2
-
-        if self.pattern and not re2.search(self.pattern, text):
+        if self.pattern and not _compiled(self.pattern, self.label).search(text):
             return False
         if self.words and not any(word in self.words for word in words):
             return False
         return not self.triggers or any(word in self.triggers for word in around)
+
+
+@cache
+def _compiled(pattern: str, label: str) -> Any:
+    import re2
+
+    quiet = re2.Options()
+    quiet.log_errors = False
+    try:
+        return re2.compile(pattern, quiet)
+    except re2.error as error:
+        said = error.args[0]
+        why = said.decode() if isinstance(said, bytes) else said
+        raise ConfigError(f"the pattern of the rule for {label} cannot be read: {why}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,11 @@ class Rules:
         object.__setattr__(self, "defaults", tuple((category, label) for category, label in self.defaults))
         object.__setattr__(self, "names", tuple(sorted({label for label, _ in self.categories})))
         known = dict(self.categories)
+        if len(known) < len(set(self.categories)):
+            raise ConfigError("a label has two categories; name one for each")
+        for category, label in self.defaults:
+            if known.get(label) != category:
+                raise ConfigError(f"{label} cannot be the default of {category}; its category is {known.get(label)}")
         for rule in self.rules:
             if known.get(rule.label) != rule.category:
                 found = known.get(rule.label, "none")

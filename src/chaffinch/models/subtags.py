@@ -5,6 +5,7 @@ S tags, Z states, N tokens, V symbols of one kind.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -62,7 +63,9 @@ def by_context(parts: Sequence[Sentences], rng: Rng) -> list[Floats]:
         own = everything[which == tag]
         if widths[tag] > 1 and len(own) > widths[tag]:
             sample = own[rng.permutation(len(own))[:SAMPLE]]
-            centres[tag], _ = kmeans2(sample, int(widths[tag]), iter=10, minit="points", seed=rng, missing="warn")
+            with warnings.catch_warnings():  # contexts that are all alike make clusters without any; tidying fills them
+                warnings.simplefilter("ignore", UserWarning)
+                centres[tag], _ = kmeans2(sample, int(widths[tag]), iter=10, minit="points", seed=rng)
     for part, own in zip(parts, vectors, strict=True):
         noise = _normalised(part, rng.gamma(1.0, size=int(part.active.at[-1])) + 1e-9)
         weights = (1.0 - SURE) * noise
@@ -76,18 +79,15 @@ def by_context(parts: Sequence[Sentences], rng: Rng) -> list[Floats]:
 
 def counted(part: Sentences, weights: Floats, q: Globals) -> Counts:
     """The counts of independent tokens with those weights (M,) of their cells."""
-    Z, active = q.shape.Z, part.active
-    token = np.repeat(np.arange(len(active.which)), active.widths)
-    cells = active.cells
-    dense = np.zeros((len(active.which), Z), np.float32)
-    dense[token, cells] = weights
+    active = part.active
+    dense = active.dense(weights, q.shape.Z).astype(np.float32)
     first = np.zeros(len(dense), np.bool_)
     full = np.diff(part.bounds) > 0
     first[part.bounds[:-1][full]] = True
     pairs = dense[:-1][~first[1:]].T @ dense[1:][~first[1:]]
     ends = dense[part.bounds[1:][full] - 1].sum(axis=0)
     tables = vb.expected(q)
-    emit = q.emissions.counts(tables.emit, part.known, token, cells, weights)
+    emit = q.emissions.counts(tables.emit, part.known, active, weights)
     start = dense[first].sum(axis=0)
     return Counts(start.astype(float), pairs.astype(float), ends.astype(float), emit, 0.0)
 
@@ -191,17 +191,13 @@ def tidy(q: Globals, counts: Counts, parts: Sequence[Sentences], passes: Passes)
     changed = False
     pair = _alike(q, counts)
     if pair is not None:
-        merged = _moved(counts, *pair)
-        there = vb.global_step(q, merged)
-        other, learnt = passes(there, merged, 1)
+        other, learnt = passes(q, _moved(counts, *pair), 1)
         if vb.bound(other, learnt) > vb.bound(q, counts):
             q, counts, changed = other, learnt, True
     sizes = np.bincount(q.shape.tag_of, minlength=q.shape.S)
     dead = np.flatnonzero((counts.mass < FEW) & (sizes[q.shape.tag_of] > 1))
-    if len(dead):
-        counts = _seeded(q, counts, parts, dead)
-        q, changed = vb.global_step(q, counts), True
-    return q, counts, changed
+    seeded = _seeded(q, counts, parts, dead)
+    return q, seeded, changed or seeded is not counts
 
 
 def _alike(q: Globals, counts: Counts) -> tuple[int, int] | None:
@@ -226,12 +222,14 @@ def _moved(counts: Counts, to: int, source: int) -> Counts:
 
 
 def _seeded(q: Globals, counts: Counts, parts: Sequence[Sentences], dead: Ints) -> Counts:
-    """Counts in which empty sub-tags show the symbols that their tags' other sub-tags show worst."""
+    """Counts in which empty sub-tags show the symbols that their tags' other sub-tags show worst, each its own."""
     logs = vb.expected(q).emit
     emit = [own.copy() for own in counts.emit]
     pairs, start, end = counts.pairs.copy(), counts.start.copy(), counts.end.copy()
+    found = False
     for state in dead.tolist():
         tag = q.shape.tag_of[state]
+        rank = int(np.count_nonzero((dead < state) & (q.shape.tag_of[dead] == tag)))
         block = q.shape.blocks()[tag]
         others = np.setdiff1d(np.arange(block.start, block.stop), dead)
         if not len(others):
@@ -240,14 +238,18 @@ def _seeded(q: Globals, counts: Counts, parts: Sequence[Sentences], dead: Ints) 
         if not len(own):
             continue
         best = q.emissions.dense(tuple(table[:, others] for table in logs), own).max(axis=1)
-        worst = own[np.argsort(best, kind="stable")[: max(1, int(WORST * len(own)))]]
+        size = max(1, int(WORST * len(own)))
+        worst = own[np.argsort(best, kind="stable")[rank * size : (rank + 1) * size]]
+        if not len(worst):
+            continue
+        found = True
         for kind in range(min(len(emit), worst.shape[1])):
             emit[kind][:, state] = np.bincount(worst[:, kind], minlength=len(emit[kind]))
         share = len(worst) / max(float(counts.mass[others].sum()), 1.0)
         pairs[state] = share * pairs[others].sum(axis=0)
         pairs[:, state] = share * pairs[:, others].sum(axis=1)
         start[state], end[state] = share * start[others].sum(), share * end[others].sum()
-    return Counts(start, pairs, end, tuple(emit), counts.entropy)
+    return Counts(start, pairs, end, tuple(emit), counts.entropy) if found else counts
 
 
 def _normalised(part: Sentences, weights: Floats) -> Floats:

@@ -238,6 +238,7 @@ def train(
     metrics = {**watcher.scores, **({"interrupted": 1.0} if watcher.interrupted else {})}
     earlier = start.manifest if start is not None else Manifest(kind, vocabulary_floor=model.floor)
     floor = min([model.floor, earlier.vocabulary_floor, *(step.model.floor for step in steps)])
+    align = None if watcher.interrupted else align
     told = {"layer": name, "before": [step.told for step in steps]} | ({"align": asdict(align)} if align else {})
     manifest = Manifest(
         kind, {**asdict(config), **told}, model.names, config.seed,
@@ -245,7 +246,7 @@ def train(
         floor, metrics, notes or earlier.notes,
     )  # fmt: skip
     tagger = Tagger(model, manifest, steps, name)
-    if align is None or watcher.interrupted:
+    if align is None:
         return tagger
     options: dict[str, Any] = {"layer": layer, "resources": resources, "workers": workers, "name": name}
     return replace(tagger, aligner=_aligner(docs, config, align, options))

@@ -32,6 +32,11 @@ class Task:
     soft: tuple[Soft, ...] | None  # or soft labels instead
     patients: NDArray[np.int64]  # (D,) the patient of each document, from 0
     fitted: Fitted
+    numbers: tuple[int, ...] = ()  # (D,) of each document in the order given, from 1
+
+    def number(self, document: int) -> int:
+        """The number of a document, in the order they were given, from 1."""
+        return self.numbers[document] if self.numbers else document + 1
 
     @classmethod
     def of(
@@ -43,8 +48,9 @@ class Task:
         numbers: dict[str, int] = {}
         for doc in documents:
             numbers.setdefault(doc.patient, len(numbers))
-        docs = tuple(sorted(documents, key=lambda doc: numbers[doc.patient]))
-        rows = None if soft is None else tuple(_soft(doc, soft) for doc in docs)
+        order = sorted(range(len(documents)), key=lambda place: numbers[documents[place].patient])
+        docs = tuple(documents[place] for place in order)
+        rows = None if soft is None else tuple(_soft(documents[place], soft, place + 1) for place in order)
         spans = [() if rows else doc.layer(layer) for doc in docs]
         found = {span.label for own in spans for span in own}
         found |= {tag[2:] if tag[1:2] == "-" else tag for own in rows or () for tag in own.labels if tag != "O"}
@@ -58,14 +64,14 @@ class Task:
         if len(seen.begins) == 0:
             raise DataError(f"there is no sentence in any of {len(docs)} documents; there is nothing to learn from")
         index, fitted, pieces = {name: number for number, name in enumerate(names)}, Fitted(), []
-        for doc, own in zip(docs, spans, strict=True):
+        for place, doc, own in zip(order, docs, spans, strict=True):
             try:
                 pieces.append(pieces_of(doc, own, index, fitted))
             except DataError as error:
-                number = next(number for number, other in enumerate(documents, start=1) if other is doc)
-                raise DataError(f"document {number} of {len(docs)}: {error}") from None
+                raise DataError(f"document {place + 1} of {len(docs)}: {error}") from None
         patients = np.array([numbers[doc.patient] for doc in docs], np.int64)
-        return cls(docs, seen, names, tuple(pieces), rows, patients, fitted)
+        given = tuple(place + 1 for place in order)
+        return cls(docs, seen, names, tuple(pieces), rows, patients, fitted, given)
 
     def folds(self, count: int, seed: int) -> NDArray[np.int64] | None:
         """(S,) the fold of each sentence, or None if there are too few patients for two folds."""
@@ -118,10 +124,12 @@ def hard_target(seen: Observed, tags: Places, labels: Labels) -> Target:
     return Target(gold.astype(np.int32), np.zeros(len(tags), np.int32), empty, np.zeros(0, np.bool_))
 
 
-def _soft(doc: Document, name: str) -> Soft:
+def _soft(doc: Document, name: str, number: int) -> Soft:
     if name not in doc.soft:
         there = ", ".join(doc.soft) or "none"
-        raise DataError(f"a document has no soft layer {name!r} (found: {there}); all training documents need it")
+        raise DataError(
+            f"document {number} has no soft layer {name!r} (found: {there}); all training documents need it"
+        )
     return doc.soft[name]
 
 

@@ -200,21 +200,17 @@ class Sentences:
 
 def local_step(part: Sentences, tables: Tables, emissions: Emissions) -> Counts:
     """Forward-backward over sub-tags with the tags clamped to what is known (METHODS 1.4)."""
-    token = np.repeat(np.arange(len(part.active.which)), part.active.widths)
-    cells = part.active.cells
-    emit = emissions.cells(tables.emit, part.known, token, cells)
+    active = part.active
+    emit = emissions.cells(tables.emit, part.known, active)
     if part.evidence is not None:
         emit += part.evidence
-    batch = Batch(tables.start, tables.trans, emit, tables.end, part.bounds, part.active)
-    post = forward_backward(batch)
-    Z, full = len(tables.start), np.diff(part.bounds) > 0
-    ends = []
+    post = forward_backward(Batch(tables.start, tables.trans, emit, tables.end, part.bounds, active))
+    ends, full = [], np.diff(part.bounds) > 0
     for tokens in (part.bounds[:-1][full], part.bounds[1:][full] - 1):
-        widths = part.active.widths[tokens]
-        first = np.cumsum(widths) - widths
-        places = np.repeat(part.active.at[tokens] - first, widths) + np.arange(int(widths.sum()))
-        ends.append(by_number(cells[places], post.states[places], Z))
-    emitted = emissions.counts(tables.emit, part.known, token, cells, post.states)
+        edge = Active(active.states, active.bounds, active.which[tokens])
+        places = np.repeat(active.at[tokens] - edge.at[:-1], edge.widths) + np.arange(edge.at[-1])
+        ends.append(by_number(edge.cells, post.states[places], len(tables.start)))
+    emitted = emissions.counts(tables.emit, part.known, active, post.states)
     counts = Counts(ends[0], post.pairs, ends[1], emitted, 0.0)
     return counts._replace(entropy=float(post.log_z.sum()) - energy(counts, tables))
 

@@ -1,0 +1,28 @@
+"""Loops over cells, compiled. Letters as in `cells`."""
+
+from __future__ import annotations
+
+from chaffinch.kernels._compiled import kernel
+from chaffinch.kernels.lattice import Floats, Ints
+
+
+@kernel()
+def add_rows(states: Ints, bounds: Ints, which: Ints, rows: Ints, table: Floats, out: Floats) -> None:
+    """out[cell] += table[row of its token, its state]."""
+    cell = 0
+    for n in range(len(which)):
+        row = rows[n]
+        for place in range(bounds[which[n]], bounds[which[n] + 1]):
+            out[cell] += table[row, states[place]]
+            cell += 1
+
+
+@kernel()
+def sum_rows(states: Ints, bounds: Ints, which: Ints, rows: Ints, weights: Floats, out: Floats) -> None:
+    """out[row of its token, its state] += weight of the cell."""
+    cell = 0
+    for n in range(len(which)):
+        row = rows[n]
+        for place in range(bounds[which[n]], bounds[which[n] + 1]):
+            out[row, states[place]] += weights[cell]
+            cell += 1
