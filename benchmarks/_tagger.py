@@ -23,6 +23,7 @@ from chaffinch import Cascade, Document, Tagger
 from chaffinch.features.clusters import learn as learn_clusters
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.models import chunker, segments
+from chaffinch.models.cascade import own
 from chaffinch.models.parts import decoded
 from chaffinch.models.tasks import Task
 
@@ -123,7 +124,7 @@ def scores(gold: Sequence[Document], found: Iterable[Document], layer: str) -> d
 
 def stages(tagger: Tagger, docs: Sequence[Document]) -> dict[str, float]:
     """F1 of the segments the first stage finds, and of the classes given to the right segments."""
-    model, task = tagger.model, Task.of(docs, layer="gold", soft=None, names=tagger.labels)
+    model, task = own(tagger.model), Task.of(docs, layer="gold", soft=None, names=tagger.labels)
     seen, columns = model.observe(task.docs)
     last = model.readings[-1]
     states, certain = decoded(last, seen, columns)
@@ -163,7 +164,8 @@ def ours(job: dict[str, Any]) -> dict[str, Any]:
     tokens = sum(len(doc.tokens) for doc in test)
     found, _ = spent(lambda: list(tagger.annotate(test)))
     rates = [tokens / spent(lambda: list(tagger.annotate(test)))[1] for _ in range(ROUNDS)]
-    parts = [*tagger.model.readings, *([tagger.model.classifier] if tagger.model.classifier else [])]
+    model = own(tagger.model)
+    parts = [*model.readings, *([model.classifier] if model.classifier else [])]
     return {
         "features": sum(part.vocabulary.height * part.labels.states.K for part in parts),
         "train CPU s": round(seconds + prepared, 2),
@@ -171,7 +173,7 @@ def ours(job: dict[str, Any]) -> dict[str, Any]:
         "RSS MB": round(rss),
         "tokens per CPU s": round(sorted(rates)[ROUNDS // 2]),
         **scores(test, found, tagger.layer),
-        **(stages(tagger, test) if tagger.model.classifier else {}),
+        **(stages(tagger, test) if model.classifier else {}),
     }
 
 

@@ -155,11 +155,11 @@ def test_every_option_reaches_the_model(place: Path, tmp_path: Path, capsys: Pri
     names.write_text("Marsh\nThorne\n")
     run = ["train", source, "-o", path, "--method", "hmmdp"]
     options = ["--language", "de", "--subtags", "4,2", "--emissions", "categorical", "--decode", "joint"]
-    options += ["--epochs", "1", "--floor", "3", "--private", "--seed", "5", "--scheme", "IO"]
+    options += ["--epochs", "1", "--floor", "3", "--private", "--seed", "5"]
     told = result_of([*run, *options, "--lexicon", f"NAME={names}", "--clusters", source], capsys)
     chosen = {
         "language": "de", "outside": 4, "inside": 2, "emissions": "categorical", "decode": "joint", "epochs": 1,
-        "floor": 3, "min_patients": 3, "private": True, "seed": 5, "scheme": "IO", "discriminative": True,
+        "floor": 3, "min_patients": 3, "private": True, "seed": 5, "discriminative": True,
         "layer": "hmmdp", "split": "lines",
     }  # fmt: skip
     config = config_of(path)
@@ -217,7 +217,10 @@ HMMDP_LACKS = [
         ["--start", "x.cfm"],
         "--start is an option of --method cascade; hmmdp learns from the beginning, so leave it out",
     ),
-    (["--scheme", "IOBES"], "scheme must be one of IOB2, IO, got 'IOBES'"),
+    (
+        ["--scheme", "IOB2"],
+        "--scheme is an option of --method cascade; hmmdp always writes spans as IOB2 tags, so leave it out",
+    ),
     (["--subtags", "8"], "--subtags '8' is not O,OTHERS, two numbers of at least 1, such as 8,2"),
     (["--subtags", "8,2,1"], "is not O,OTHERS"),
     (["--subtags", "8,0"], "is not O,OTHERS"),
@@ -228,7 +231,7 @@ HMMDP_LACKS = [
     (["--emissions", "words"], "emissions must be one of factored, categorical, backoff, got 'words'"),
     (["--emissions", "backoff"], "backoff is for the generative stage alone; give --no-discriminative as well"),
     (["--decode", "viterbi"], "decode must be one of kl+rerank, kl,"),
-    (["--epochs", "0"], "epochs must be at least 1"),
+    (["--epochs", "0"], "epochs must be a whole number, at least 1, got 0"),
     (
         ["--no-discriminative", "--epochs", "3"],
         "--epochs is for the discriminative stage, which --no-discriminative leaves out; leave out --epochs",

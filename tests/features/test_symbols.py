@@ -32,7 +32,7 @@ def learn(
         left[word] = left.get(word, 0) - 1
     numbers = np.arange(len(texts)) if patients is None else np.array(patients)
     return symbols.learn(
-        seen, EN, patients=numbers, min_count=min_count, min_groups=min_groups, hidden=inside if hidden else None
+        seen, "en", patients=numbers, min_count=min_count, min_groups=min_groups, hidden=inside if hidden else None
     )
 
 
@@ -120,6 +120,15 @@ def test_an_unseen_word_has_its_signature_or_what_it_backs_off_to() -> None:
         chain = [step for step in oov.back_off(whole) if step in own.signatures]
         assert own.signatures[found[SIGNATURE] - 1] == chain[0]  # the longest that is known
     assert of(own, "05/06/1987")[0, SIGNATURE] == of(own, "12/03/1998")[0, SIGNATURE]
+
+
+def test_every_category_is_known_so_that_backing_off_ends() -> None:
+    own = learn(["fever"])
+    assert {f"{oov.MARK}{name}" for name in oov.CATEGORIES} <= set(own.signatures)
+    assert all(oov.is_symbol(name) for name in own.signatures)
+    for word in ("37947241ZGJ", "x@y.org", "§§", "40%", "555-1234", "12/03"):
+        found = of(own, word)[0, SIGNATURE]
+        assert own.signatures[found - 1] == f"{oov.MARK}{oov.category(word, EN)}"  # no longer signature was seen
 
 
 def test_rare_signatures_count_as_what_they_back_off_to() -> None:

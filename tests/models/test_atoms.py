@@ -16,7 +16,7 @@ from scipy.stats import dirichlet
 from chaffinch.kernels import Floats
 from chaffinch.models import atoms, subtags
 from chaffinch.models import variational as vb
-from chaffinch.models.atoms import factored_step
+from chaffinch.models.alone import factored_step
 from chaffinch.models.emissions import Emissions
 from chaffinch.models.sticks import Sticks
 from chaffinch.models.variational import Counts, Priors, Sentences, Shape, Tables

@@ -11,7 +11,7 @@ import pytest
 from chaffinch.errors import DataError
 from chaffinch.kernels.linear import States, Target
 from chaffinch.models import chunker
-from chaffinch.models.cascade import Cascade
+from chaffinch.models.cascade import Cascade, own
 from chaffinch.models.linear import LONGEST, _in_pieces
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Span
@@ -69,7 +69,7 @@ def test_a_tagger_brings_the_parser_it_learnt_with(parser: Tagger, tmp_path: Pat
     ]
     train(docs, Cascade(epochs=3), layer="gold", before=parser).save(tmp_path / "agent.cfm")
     tagger = load(tmp_path / "agent.cfm")
-    assert tagger.model.config.layers == ("pos", "chunks")
+    assert own(tagger.model).config.layers == ("pos", "chunks")
     found = tagger(Document.make("The enzyme9 cleaves the cell ."))
     assert set(found.layers) == {"pos", "chunks", "cascade"}
     assert [found.text[span.start : span.end] for span in found.layer("cascade")] == ["enzyme9"]

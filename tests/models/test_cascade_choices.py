@@ -43,7 +43,7 @@ def test_bias_of_an_unknown_label_is_refused() -> None:
 @one_stage
 def test_alternatives_are_distinct_and_the_best_come_first(name: str) -> None:
     doc = Document.make("Dr. Ann Voss")
-    model = tagger(name).model
+    model = cascade.own(tagger(name).model)
     part = model.readings[-1]
     lattice = part.batch(*model.observe([doc]))[0]
     found = [own.layer("cascade") for own in tagger(name).alternatives(doc, 12)]
@@ -139,8 +139,9 @@ def test_an_interrupt_keeps_what_was_learnt(name: str, walks: int, monkeypatch: 
 
 
 def keys_of_model(found: Tagger) -> set[int]:
-    parts = [*found.model.readings, *([found.model.classifier] if found.model.classifier else [])]
-    return {int(key) for part in parts for key in part.vocabulary.keys} | {int(key) for key in found.model.stops}
+    model = cascade.own(found.model)
+    parts = [*model.readings, *([model.classifier] if model.classifier else [])]
+    return {int(key) for part in parts for key in part.vocabulary.keys} | {int(key) for key in model.stops}
 
 
 def traces(word: str) -> set[int]:
@@ -230,7 +231,7 @@ def test_the_second_stage_learns_to_reject_what_the_first_wrongly_found(monkeypa
     taught = train(docs, Cascade.published())
     kept = []
     for found in (honest, taught):
-        part, classifier = found.model.readings[-1], found.model.classifier
+        part, classifier = cascade.own(found.model).readings[-1], cascade.own(found.model).classifier
         assert classifier is not None
         own = window.observe([doc])
         states = np.zeros(len(own.types), np.int32)

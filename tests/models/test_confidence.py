@@ -1,9 +1,12 @@
-"""The probability of a span against labellings listed one by one; calibration against data from a known chain."""
+"""The probability of a span against labellings listed one by one, with sub-tags and without; calibration against data
+from a known chain, and against a search over scales.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -11,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaffinch.kernels import Batch, sample, viterbi
+from chaffinch.models import latent_spans
 from chaffinch.models.confidence import CHUNK, Calibration, calibrate, span_chances
 from chaffinch.models.labels import Labels, Scheme
+from chaffinch.models.latent_spans import run_chances
 from tests.kernels import oracle
 
 Run = tuple[int, int, str]
@@ -125,3 +130,91 @@ def test_no_calibration_leaves_probabilities_as_they_are() -> None:
     chances = np.array([0.0, 0.1, 0.5, 1.0])
     np.testing.assert_allclose(Calibration()(chances), chances, rtol=0, atol=2e-6)
     assert (np.diff(Calibration(1.0, 0.5, -1.0)(chances)) > 0).all()
+
+
+# Chains with sub-tags
+
+
+def random_batch(rng: np.random.Generator, labels: Labels, lengths: Sequence[int]) -> Batch:
+    K = labels.states.K
+    moves = rng.normal(0, 1, (K + 2, K)) + labels.states.moves.reshape(K + 2, -1)[:, :K]
+    bounds = np.concatenate([[0], np.cumsum(lengths)])
+    return Batch(moves[K], moves[:K], rng.normal(0, 1, (int(bounds[-1]), K)), moves[K + 1], bounds)
+
+
+def chances_by_listing(batch: Batch, labels: Labels, sentence: int) -> dict[tuple[int, ...], float]:
+    """The probability of every sequence of tags, sub-tags summed out."""
+    first, end = batch.bounds[sentence], batch.bounds[sentence + 1]
+    found: dict[tuple[int, ...], float] = {}
+    for path in itertools.product(range(len(batch.start)), repeat=int(end - first)):
+        total = batch.start[path[0]] + batch.end[path[-1]] + sum(batch.emit[first + t, x] for t, x in enumerate(path))
+        total += sum(batch.trans[a, b] for a, b in itertools.pairwise(path))
+        if total > -np.inf:
+            tags = tuple(int(labels.tag_of[x]) for x in path)
+            found[tags] = found.get(tags, 0.0) + math.exp(total)
+    scale = math.fsum(found.values())
+    return {tags: own / scale for tags, own in found.items()}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_chances_of_runs_are_those_of_all_readings_that_hold_the_span(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    labels, plain = Labels(("X", "Y"), "IOB2", subs=(2, 1, 2, 1, 1)), Labels(("X", "Y"), "IOB2")
+    lengths = [3, 1, 4]
+    batch = random_batch(rng, labels, lengths)
+    listed = [chances_by_listing(batch, labels, sentence) for sentence in range(3)]
+    tags = np.concatenate([list(own)[rng.integers(len(own))] for own in listed]).astype(np.int64)
+    starts, ends, names = plain.run_arrays(tags.astype(np.int32))
+    assert len(starts) or seed
+    found = run_chances(batch, labels, tags, starts, ends)
+    assert found.shape == starts.shape
+    for start, end, label, chance in zip(starts, ends, names, found, strict=True):
+        sentence = int(np.searchsorted(batch.bounds, start, side="right")) - 1
+        first = batch.bounds[sentence]
+        run = int(start - first), int(end - first), plain.names[label]
+        wanted = sum(own for path, own in listed[sentence].items() if run in plain.runs(np.array(path, np.int32)))
+        assert chance == pytest.approx(wanted, abs=1e-9)
+
+
+def test_there_may_be_no_runs() -> None:
+    labels = Labels(("X",), "IOB2", subs=(2, 1, 1))
+    batch = random_batch(np.random.default_rng(0), labels, [2])
+    nothing = np.zeros(0, np.int64)
+    assert run_chances(batch, labels, np.zeros(2, np.int64), nothing, nothing).shape == (0,)
+
+
+def likeliest_scale(batch: Batch, known: Sequence[set[tuple[int, ...]]], prior: float) -> float:
+    """The scale under which one of the known paths of each sentence is likeliest, paths listed, by trying many."""
+    listings = [oracle.listing(batch[s]).paths for s in range(len(batch))]
+    every = [np.array([score for score, _ in paths]) for paths in listings]
+    right = [
+        np.array([score for score, path in paths if tuple(path) in own])
+        for paths, own in zip(listings, known, strict=True)
+    ]
+    logs = np.linspace(math.log(0.05), math.log(20), 2000)
+    losses = [
+        sum(
+            np.logaddexp.reduce(math.exp(x) * a) - np.logaddexp.reduce(math.exp(x) * b)
+            for a, b in zip(every, right, strict=True)
+        )
+        + prior * x**2 / 2
+        for x in logs
+    ]
+    return math.exp(logs[int(np.argmin(losses))])
+
+
+@pytest.mark.parametrize("subs", [(), (2, 1, 1)], ids=["tags", "sub-tags"])
+def test_a_text_without_mistakes_does_not_send_the_scale_away(subs: tuple[int, ...]) -> None:
+    labels, plain = Labels(("A",), "IOB2", subs=subs), Labels(("A",), "IOB2")
+    batch = random_batch(np.random.default_rng(2), labels, [3, 4, 2, 3])
+    best, known = [], []
+    for s in range(len(batch)):
+        chances = chances_by_listing(batch, labels, s)
+        best.append(max(chances, key=lambda tags: chances[tags]))
+        paths = [tuple(path) for _, path in oracle.listing(batch[s]).paths]
+        known.append({path for path in paths if tuple(labels.tag_of[list(path)].tolist()) == best[-1]})
+    tags = np.concatenate(best).astype(np.int64)
+    found = latent_spans.calibrate(batch, labels, tags, tags) if subs else calibrate(batch, plain, tags, tags)
+    assert likeliest_scale(batch, known, prior=0.0) > 19
+    assert found.scale == pytest.approx(likeliest_scale(batch, known, prior=1.0), rel=0.02)
+    assert found.scale < 10

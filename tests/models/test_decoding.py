@@ -12,7 +12,7 @@ import pytest
 from chaffinch.errors import ConfigError, DataError, InfeasibleError
 from chaffinch.kernels import Batch, best_paths, project
 from chaffinch.kernels.lattice import Bools, Floats, Ints, Lattice
-from chaffinch.models import decoding
+from chaffinch.models import decoding, decoding_parts
 from chaffinch.models.decoding import DECODERS, Decoded, Decoder, decode, tag_chances
 from tests.kernels import oracle
 
@@ -125,7 +125,7 @@ def test_with_one_sub_tag_each_the_decoders_agree() -> None:
 def test_the_projected_chain_has_the_pairs_of_the_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding, "PRUNE", 0.0)
     batch, tags = sentences(np.random.default_rng(3), [2, 5, 1], [3, 1, 2])
-    known = decoding.Known.of(batch, decoding.Layout.of(batch, tags))
+    known = decoding_parts.Known.of(batch, decoding_parts.Layout.of(batch, tags))
     likely = Decoded(known.chances.argmax(axis=1), np.zeros(3))
     chain, kept = decoding._project(known, np.arange(3), likely)
     assert (kept == np.arange(3)).all()
@@ -250,8 +250,8 @@ def test_the_fast_path_changes_no_answer(how: Decoder, spread: float, monkeypatc
     batch, tags = sentences(np.random.default_rng(8), [3, 7, 0, 1, 5] * 12, [4, 2, 2, 3], spread)
     fast = decode(batch, tags, how, exact_chance=True)
     monkeypatch.setattr(decoding, "SURE", 0.0)  # no sentence is sure
-    monkeypatch.setattr(decoding, "PAIR_CELLS", 200)  # and few go together
-    monkeypatch.setattr(decoding, "TILE", 7)
+    monkeypatch.setattr(decoding_parts, "PAIR_CELLS", 200)  # and few go together
+    monkeypatch.setattr(decoding_parts, "TILE", 7)
     slow = decode(batch, tags, how, exact_chance=True)
     assert (fast.tags == slow.tags).all()
     np.testing.assert_allclose(fast.chance, slow.chance, rtol=1e-9, atol=0)
@@ -352,7 +352,7 @@ def test_tags_possible_pair_by_pair_but_not_together_are_not_chosen() -> None:
 
 
 def test_a_sentence_without_any_path_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decoding, "TILE", 1)
+    monkeypatch.setattr(decoding_parts, "TILE", 1)
     batch, tags = sentences(np.random.default_rng(15), [2, 2], [2, 1])
     emit = batch.emit.copy()
     emit[2] = -np.inf

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from scipy.special import digamma
 
-from chaffinch.kernels import Floats
+from chaffinch.kernels import Active, Floats
 from chaffinch.models.emissions import SWITCH, BackOff, Emissions, Tables
 
 Z = 3
@@ -70,15 +70,15 @@ def test_a_tempered_product_of_kinds() -> None:
     emissions = Emissions((5, 4), 0.3, temper=0.4)
     q = emissions.posterior(drawn(rng, 5, 4))
     logs, known = emissions.logs(q), np.array([[0, 3], [4, 1]])
-    token, state = np.array([0, 0, 1]), np.array([0, 2, 1])
+    active, token, state = Active.of([[0, 2], [1]]), np.array([0, 0, 1]), np.array([0, 2, 1])
     expected = [
         0.4 * sum(digamma(own[s, z]) - digamma(own[:, z].sum()) for own, s in zip(q, known[n], strict=True))
         for n, z in zip(token, state, strict=True)
     ]
-    cells = emissions.cells(logs, known, token, state)
+    cells = emissions.cells(logs, known, active)
     np.testing.assert_allclose(cells, expected, rtol=0, atol=1e-10)
     np.testing.assert_allclose(emissions.dense(logs, known)[token, state], cells, rtol=0, atol=1e-12)
-    counts = emissions.counts(logs, known, token, state, np.array([0.25, 0.75, 1.0]))
+    counts = emissions.counts(logs, known, active, np.array([0.25, 0.75, 1.0]))
     assert counts[0][0].tolist() == [0.25, 0.0, 0.75]
     assert counts[0][4].tolist() == [0.0, 1.0, 0.0]
     assert counts[1][3].tolist() == [0.25, 0.0, 0.75]
@@ -92,6 +92,7 @@ def test_back_off_is_a_mixture() -> None:
     q = emissions.posterior(drawn(rng, 4, 3, 2))
     words, signatures, switch = logs = emissions.logs(q)
     known = np.array([[0, 1], [3, 2], [1, 0]])
+    active = Active.of([range(Z)], which=[0, 0, 0])
     token, state = np.repeat(np.arange(3), Z), np.tile(np.arange(Z), 3)
     weight = rng.random(9)
     expected, shares = [], []
@@ -101,10 +102,10 @@ def test_back_off_is_a_mixture() -> None:
         own = math.exp(switch[0, z] + words[word, z]) if word else 0.0
         expected.append(math.log(own + drawn_))
         shares.append(own / (own + drawn_))
-    cells = emissions.cells(logs, known, token, state)
+    cells = emissions.cells(logs, known, active)
     np.testing.assert_allclose(cells, expected, rtol=0, atol=1e-10)
     np.testing.assert_allclose(emissions.dense(logs, known).ravel(), cells, rtol=0, atol=1e-12)
-    counts = emissions.counts(logs, known, token, state, weight)
+    counts = emissions.counts(logs, known, active, weight)
     own = weight * np.array(shares)
     np.testing.assert_allclose(counts[0][3], own[3:6], rtol=0, atol=1e-12)
     np.testing.assert_allclose(counts[0][0], 0.0, rtol=0, atol=1e-12)

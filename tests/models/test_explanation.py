@@ -10,7 +10,8 @@ import pytest
 
 from chaffinch.errors import DataError
 from chaffinch.kernels.lattice import Lattice
-from chaffinch.models.cascade import Cascade
+from chaffinch.models.cascade import Cascade, own
+from chaffinch.models.explanation import Explanation
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
 from tests.kernels import oracle
@@ -47,7 +48,7 @@ def moves(lattice: Lattice, path: tuple[int, ...]) -> float:
 
 @every_config
 def test_weights_add_up_to_the_margin_over_the_best_labelling_without_the_span(name: str) -> None:
-    model, told = tagger(name).model, 0
+    model, told = own(tagger(name).model), 0
     part = model.readings[-1]
     for text in TEXTS:
         doc = Document.make(text)
@@ -59,6 +60,7 @@ def test_weights_add_up_to_the_margin_over_the_best_labelling_without_the_span(n
             mine = next(own for own in paths if any(found[:2] == run for found in own[2]))
             other = next(own for own in paths if not any(found[:2] == run for found in own[2]))
             why = tagger(name).explain(doc, span)
+            assert isinstance(why, Explanation)
             assert why.margin == pytest.approx(mine[0] - other[0], abs=1e-4)
             assert why.moves == pytest.approx(moves(lattice, mine[1]) - moves(lattice, other[1]), abs=1e-4)
             assert why.moves + sum(one.weight for one in why.features) == pytest.approx(why.margin, abs=1e-9)
@@ -73,18 +75,22 @@ def test_weights_add_up_to_the_margin_over_the_best_labelling_without_the_span(n
 def test_a_span_that_is_found_has_a_margin_above_zero_and_others_below(name: str) -> None:
     for text in TEXTS:
         doc = Document.make(text)
-        seen, columns = tagger(name).model.observe([doc])
-        part = tagger(name).model.readings[-1]
+        model = own(tagger(name).model)
+        seen, columns = model.observe([doc])
+        part = model.readings[-1]
         runs = part.labels.runs(seen.gather(part.decode(seen, columns))[0])
         found = {(int(doc.tokens[a, 0]), int(doc.tokens[b - 1, 1])) for a, b, _ in runs}
         for span in spans_of(doc):
-            assert (tagger(name).explain(doc, span).margin > 0) == ((span.start, span.end) in found)
+            why = tagger(name).explain(doc, span)
+            assert isinstance(why, Explanation)
+            assert (why.margin > 0) == ((span.start, span.end) in found)
 
 
 def test_a_span_of_the_second_sentence_is_explained_by_its_own_words() -> None:
     doc = Document.make("No fever. Dr. Ann Penn came.")
     assert len(doc.sentences) == 2
     why = tagger("IOBES").explain(doc, Span(14, 22, "NAME"))
+    assert isinstance(why, Explanation)
     assert why.margin > 0
     names = " ".join(one.name for one in why.features)
     assert "Penn" in names

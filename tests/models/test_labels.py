@@ -102,7 +102,7 @@ def test_pairs_with_one_tag_share_a_column_of_their_own(scheme: Scheme, pairs: b
     assert shared.max() < labels.states.W
 
 
-SUBS = {"IOB2": (3, 1, 2, 1, 2), "IO": (3, 1, 2), "IOBES": (2, 1, 1, 1, 2, 1, 1, 1, 3)}
+SUBS = {"IOB2": (3, 1, 2, 1, 2), "IOBES": (2, 1, 1, 1, 2, 1, 1, 1, 3)}
 with_subs = pytest.mark.parametrize("scheme", SUBS)
 
 
@@ -124,15 +124,14 @@ def test_sub_tags_stand_together_and_move_as_their_tags_do(scheme: Scheme) -> No
         assert moves[K + 1, b] == by_tag[L + 1, labels.tag_of[b]]
 
 
-@pytest.mark.parametrize("scheme", ["IOB2", "IOBES", "tokens", "IO"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_follows_says_which_tags_may_stand_side_by_side_begin_and_end(scheme: Scheme) -> None:
     labels = Labels(NAMES, scheme)
     L = len(labels.tags)
-    pattern = LEGAL.get(scheme, r"((O|I-\w+) )*")
     assert labels.follows.shape == (L + 2, L)
 
     def legal(*tags: str) -> bool:
-        return re.fullmatch(pattern, "".join(f"{tag} " for tag in tags)) is not None
+        return re.fullmatch(LEGAL[scheme], "".join(f"{tag} " for tag in tags)) is not None
 
     every = [
         sentence for T in (1, 2, 3, 4) for sentence in itertools.product(labels.tags, repeat=T) if legal(*sentence)
@@ -148,26 +147,6 @@ def test_follows_says_which_tags_may_stand_side_by_side_begin_and_end(scheme: Sc
 @given(readings(), st.sampled_from(["IOBES", "IOB2"]))
 def test_runs_become_sub_tags_and_runs_again(reading: tuple[list[Piece], list[int]], scheme: Scheme) -> None:
     round_trip(Labels(NAMES, scheme, subs=SUBS[scheme]), *reading)
-
-
-@given(readings(), st.booleans())
-def test_runs_with_a_gap_between_those_of_one_label_survive_without_edges(
-    reading: tuple[list[Piece], list[int]], subs: bool
-) -> None:
-    pieces = reading[0]
-    apart = [own for n, own in enumerate(pieces) if n == 0 or pieces[n - 1][1:] != (own[0], own[2])]
-    round_trip(Labels(NAMES, "IO", subs=SUBS["IO"] if subs else ()), apart, reading[1])
-
-
-@pytest.mark.parametrize("subs", [(), SUBS["IO"]])
-def test_without_edges_neighbours_with_one_label_are_one_span(subs: tuple[int, ...]) -> None:
-    labels = Labels(NAMES, "IO", subs=subs)
-    assert labels.tags == ("O", "I-DNA", "I-RNA")
-    tags = labels.encode([(0, 2, 0), (2, 3, 0), (3, 5, 1), (6, 7, 1)], 8)
-    assert tags.tolist() == [1, 1, 1, 2, 2, 0, 2, 0]
-    first = np.arange(8) == 0
-    states = labels.to_states(tags, first)
-    assert labels.runs(states.astype(np.int32)) == [(0, 3, "DNA"), (3, 5, "RNA"), (6, 7, "RNA")]
 
 
 def test_any_sub_tag_of_a_tag_means_the_tag() -> None:

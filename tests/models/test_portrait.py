@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import DataError
-from chaffinch.features import oov, symbols, window
+from chaffinch.features import symbols, window
 from chaffinch.features.symbols import Symbols
 from chaffinch.kernels import Batch, Floats, Lattice
 from chaffinch.models import hmmdp_model, portrait
@@ -49,20 +49,20 @@ def log(values: object) -> Floats:
 
 def known() -> Symbols:
     seen = window.observe([Document.make("Seen by Ann Penn")])
-    found = symbols.learn(seen, oov.pack("en"), patients=np.zeros(1, np.int64), min_count=1, min_groups=1)
+    found = symbols.learn(seen, "en", patients=np.zeros(1, np.int64), min_count=1, min_groups=1)
     return replace(found, words=("the", "Ann", "Penn", "by"), signatures=("‹NUM", "‹ALPHA|Cap"))
 
 
-def by_hand(form: Form, emit: list[Floats], *, scale: float = 1.0, scheme: Literal["IOB2", "IO"] = "IOB2") -> Model:
+def by_hand(form: Form, emit: list[Floats], *, scale: float = 1.0) -> Model:
     """A model of NAME with two sub-tags of O; rows of moves add up to `scale`, as those of geometric means to less."""
-    config = HMMDP(2, 1, form, scheme=scheme, discriminative=False)
+    config = HMMDP(2, 1, form, discriminative=False)
     moves = log(MOVES) + math.log(scale)
     types = np.ones(3, np.int64) if form == "backoff" else None
     emissions = emissions_for(config, tuple(map(len, emit)), types)
     tables = Tables(
         log(START) + math.log(scale), moves[:, :4], moves[:, 4], tuple(emissions.temper * own for own in emit)
     )
-    labels = Labels(("NAME",), scheme, subs=(2, 1, 1))
+    labels = Labels(("NAME",), "IOB2", subs=(2, 1, 1))
     return Model(config, ("NAME",), labels, known(), emissions, tables, Portrait(MASS, np.array([-9.0, -5.0])))
 
 
@@ -149,7 +149,6 @@ CONFIGS = {
     "chain": replace(SMALL, discriminative=False),
     "categorical": replace(SMALL, emissions="categorical", discriminative=False),
     "backoff": replace(SMALL, emissions="backoff", discriminative=False),
-    "IO": replace(SMALL, scheme="IO", discriminative=False),
 }
 every_config = pytest.mark.parametrize("name", CONFIGS)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import msgspec
+import numpy as np
 import pytest
 
 from chaffinch.errors import ConfigError
@@ -13,8 +14,7 @@ from chaffinch.models.rules import REACH, Rule, Rules
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
 from tests.models.notes import hit_rate, notes
-
-pytestmark = pytest.mark.filterwarnings("ignore:One of the clusters is empty")  # of contexts; see test_faults
+from tests.models.test_soft import softened
 
 CATEGORIES = (("DOCTOR", "NAME"), ("PATIENT", "NAME"), ("DATE", "WHEN"), ("AGE", "WHEN"))
 RULES = Rules(
@@ -59,11 +59,31 @@ def test_categories_names_and_defaults() -> None:
     assert (RULES.default("NAME"), RULES.default("WHEN")) == ("PATIENT", "AGE")
 
 
-def test_a_pattern_that_cannot_be_read_is_refused() -> None:
-    with pytest.raises(ConfigError, match="the pattern of the rule for DOCTOR cannot be read"):
+def test_a_pattern_that_cannot_be_read_is_refused_once_and_in_words(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ConfigError, match="the pattern of the rule for DOCTOR cannot be read") as caught:
         Rule("NAME", "DOCTOR", pattern="(")
     with pytest.raises(ConfigError, match="the pattern of the rule for DOCTOR cannot be read"):
         Rule("NAME", "DOCTOR", pattern=r"(a)\1")  # no back-references: matching takes linear time
+    assert "b'" not in str(caught.value)
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("defaults", "message"),
+    [
+        ((("NAME", "NOBODY"),), "NOBODY cannot be the default of NAME"),
+        ((("WHAT", "DOCTOR"),), "DOCTOR cannot be the default of WHAT; its category is NAME"),
+        ((("NAME", "DATE"),), "DATE cannot be the default of NAME; its category is WHEN"),
+    ],
+)
+def test_defaults_are_labels_of_their_category(defaults: tuple[tuple[str, str], ...], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Rules(CATEGORIES, (), defaults)
+
+
+def test_a_label_has_one_category() -> None:
+    with pytest.raises(ConfigError, match="a label has two categories; name one for each"):
+        Rules((("DOCTOR", "NAME"), ("DOCTOR", "WHO")))
 
 
 def test_a_label_without_a_category_is_refused() -> None:
@@ -110,17 +130,62 @@ def test_triggers_count_within_three_tokens_of_a_span(tagger: Tagger) -> None:
     assert [label for _, _, label in model._named([far], [[(4, 5, "NAME")]])[0]] == ["PATIENT"]  # type: ignore[attr-defined]
 
 
-def test_a_tagger_with_rules_gives_sub_categories_alone() -> None:
-    rules = Rules(
-        (("DOSE", "MEDICINE"), ("DRUG", "MEDICINE"), ("NAME", "WHO"), ("TOWN", "WHERE")),
-        (Rule("MEDICINE", "DOSE", pattern="[0-9]"),),
-    )
-    tagger = train(notes(30), replace(HMMDP.submitted(rules), outside=4, inside=2, passes=3, min_count=2))
-    assert tagger.labels == ("DOSE", "DRUG", "NAME", "TOWN")
-    found = list(tagger.annotate(notes(15, 1), confidence=True))
+MEDICINE = replace(
+    HMMDP.submitted(
+        Rules(
+            (("DOSE", "MEDICINE"), ("DRUG", "MEDICINE"), ("NAME", "WHO"), ("TOWN", "WHERE")),
+            (Rule("MEDICINE", "DOSE", pattern="[0-9]"),),
+        )
+    ),
+    outside=4, inside=2, passes=3, min_count=2,
+)  # fmt: skip
+TEST = notes(15, 1)
+
+
+@pytest.fixture(scope="module")
+def medicine() -> Tagger:
+    return train(notes(30), MEDICINE)
+
+
+def test_a_tagger_with_rules_gives_sub_categories_alone(medicine: Tagger) -> None:
+    assert medicine.labels == ("DOSE", "DRUG", "NAME", "TOWN")
+    found = list(medicine.annotate(TEST, confidence=True))
     assert {span.label for doc in found for span in doc.layer("hmmdp")} == {"DOSE", "DRUG", "NAME", "TOWN"}
     assert hit_rate(found, "hmmdp") > 0.9
-    assert {span.label for own in tagger.alternatives(found[0], 5) for span in own.layer("hmmdp")} <= set(tagger.labels)
+    others = medicine.alternatives(found[0], 5)
+    assert {span.label for own in others for span in own.layer("hmmdp")} <= set(medicine.labels)
+
+
+def test_posteriors_give_a_span_the_label_that_rules_give_it(medicine: Tagger) -> None:
+    labels = []
+    for doc, own in zip(TEST, medicine.posteriors(TEST), strict=True):
+        soft = own.soft["hmmdp"]
+        np.testing.assert_allclose(soft.values.sum(axis=1), 1, rtol=0, atol=1e-9)
+        for span in medicine(doc).layer("hmmdp"):
+            inside = (doc.tokens[:, 0] >= span.start) & (doc.tokens[:, 1] <= span.end)
+            found = soft.values[inside]
+            if found.max(axis=1).min() > 0.9:
+                labels.append(span.label)
+                assert {soft.labels[n] for n in found.argmax(axis=1)} == {span.label}
+                if span.label == "DOSE":  # nothing is left to the usual label of the category
+                    assert (found[:, soft.labels.index("DRUG")] == 0).all()
+    assert {"DOSE", "DRUG"} <= set(labels)
+
+
+@pytest.mark.parametrize("bias", [{"TOWN": -1000.0}, {"O": 1.0, "DOSE": 1.0}], ids=str)
+def test_bias_under_rules_leans_on_o_alone(medicine: Tagger, bias: dict[str, float]) -> None:
+    with pytest.raises(ConfigError, match="with rules, bias can lean on O alone"):
+        list(medicine.annotate(TEST, bias=bias))
+    less, usual, more = (
+        sum(len(doc.layer("hmmdp")) for doc in medicine.annotate(TEST, bias=own))
+        for own in ({"O": 1000.0}, {}, {"O": -5.0})
+    )
+    assert 0 == less < usual < more
+
+
+def test_soft_labels_and_rules_do_not_go_together() -> None:
+    with pytest.raises(ConfigError, match="rules name sub-categories of spans; with soft labels leave them out"):
+        train([softened(doc) for doc in notes(4)], MEDICINE, soft="votes")
 
 
 def test_a_tagger_learns_categories_from_any_layer() -> None:

@@ -479,8 +479,7 @@ def test_planted_sub_tags_are_found(update: Update) -> None:
 
 def most_likely(part: Sentences, tables: Tables, emissions: Emissions) -> Ints:
     """(N,) the likeliest state of each token."""
-    token = np.repeat(np.arange(len(part.known)), part.active.widths)
-    emit = emissions.cells(tables.emit, part.known, token, part.active.cells)
+    emit = emissions.cells(tables.emit, part.known, part.active)
     post = forward_backward(Batch(tables.start, tables.trans, emit, tables.end, part.bounds, part.active))
     return np.asarray(part.active.dense(post.states, len(tables.start)).argmax(axis=1))
 

@@ -24,6 +24,7 @@ Mode: TypeAlias = Literal["recall", "balanced"]
 
 # Options that one method alone has, and what a user of the other should know.
 _OF_CASCADE = {
+    "--scheme": "hmmdp always writes spans as IOB2 tags, so leave it out",
     "--objective": "hmmdp has --no-discriminative",
     "--stages": "hmmdp has --subtags",
     "--no-documents": "hmmdp always reads each document once, so leave it out",

@@ -1,4 +1,4 @@
-"""Signatures: a symbol of features in the place of a word that is too rare to be known (METHODS, section 2).
+"""Signatures: a symbol of features in the place of a word that is too rare to be known.
 
 A symbol is a mark that begins no token, a category, and fields parted by bars:
 
@@ -25,7 +25,7 @@ __all__ = ["CATEGORIES", "FLAGS", "MARK", "ORDER", "Pack", "back_off", "category
 
 MARK = "‹"
 CATEGORIES = ("PUNCT", "DATE", "PHONE", "NUM", "ID", "NET", "ALPHA")
-# What to drop first where a symbol is unseen. Letters: METHODS' order, the lexica from the one that matches fewest
+# What to drop first where a symbol is unseen. Letters: length first; the lexica from the one that matches fewest
 # tokens of notes to the one that matches most. Other categories: what says least about the kind of identifier first.
 ORDER = (
     "len", "suf", "line", "hyphen", "case", "job", "hospital", "state", "first", "city", "last", "common",
@@ -63,8 +63,8 @@ def category(word: str, pack: Pack) -> str:
 def signature(word: str, pack: Pack) -> str:
     """The symbol of a word, whatever stands around it; of a symbol, itself. The empty word is bare PUNCT.
 
-    METHODS' table tries ID before NET; here NET comes first, and every other word with a digit is an ID. The result
-    is the same, as an identifier has no @ and no dots between letters, and no word is left without a category.
+    Network names are tried before identifiers, and every other word with a digit is an identifier, so that no word is
+    left without a category.
 
     >>> signature("37947241ZGJ", pack("en"))
     '‹ID|0{7-8}A{3}'

@@ -1,7 +1,7 @@
 """The categories of words that are not plain words: dates, telephone numbers, numbers, network names, identifiers.
 
 Each function takes a word and gives the fields of its symbol (see `oov`), or None if the word is nothing of the kind.
-A digit is a decimal digit (`str.isdecimal`, which is what `\\d` matches): "²" is none. METHODS' patterns are widened by
+A digit is a decimal digit (`str.isdecimal`, which is what `\\d` matches): "²" is none. There are also
 dates with points, months of a year (3/1998), ISO dates with other separators, years cut short ('98), telephone numbers
 that begin with +, and a sign before a number: without them these would all be identifiers.
 """

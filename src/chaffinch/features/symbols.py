@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.features import oov, window
+from chaffinch.features import oov, packs, window
 from chaffinch.features._words import CLASS, PREFIX
 from chaffinch.features.oov import Pack
 from chaffinch.features.window import Keys, Observed
@@ -37,6 +38,8 @@ class Symbols:
     words: tuple[str, ...]
     signatures: tuple[str, ...]
     keys: tuple[Keys, ...]  # sorted, of each kind but signatures, whose entry is empty
+    order: tuple[str, ...] = oov.ORDER  # in which signatures are shortened
+    files: Mapping[str, str] = field(default_factory=dict)  # of a pack that does not come with Chaffinch
     numbers: Mapping[str, int] = field(init=False)  # of signatures
     memo: dict[tuple[int, int], int] = field(init=False, default_factory=dict)  # of keys and flags met before
 
@@ -72,29 +75,37 @@ class Symbols:
     def number(self, word: str, flag: int) -> int:
         """The symbol of a word's signature, shortened until it is known."""
         whole = oov.flagged(oov.signature(word, self.pack), flag)
-        return next((self.numbers[own] for own in oov.back_off(whole) if own in self.numbers), 0)
+        return next((self.numbers[own] for own in oov.back_off(whole, self.order) if own in self.numbers), 0)
 
     def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
         """What a model file must hold of these."""
         arrays: dict[str, NDArray[Any]] = {f"symbols{kind}": own for kind, own in enumerate(self.keys)}
-        return arrays, {"symbols.words": self.words, "symbols.signatures": self.signatures}
+        strings = {"symbols.words": self.words, "symbols.signatures": self.signatures, "symbols.order": oov.ORDER}
+        if self.files:  # word lists that do not come with Chaffinch travel with the model
+            strings |= {"pack.names": tuple(self.files), "pack.texts": tuple(self.files.values())}
+        return arrays, strings
 
     @classmethod
     def of(cls, pack: str, arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, tuple[str, ...]]) -> Symbols:
         """The symbols of a model file."""
         keys = tuple(arrays[f"symbols{kind}"] for kind in range(len(KINDS)))
-        return cls(oov.pack(pack), strings["symbols.words"], strings["symbols.signatures"], keys)
+        files = dict(zip(strings.get("pack.names", ()), strings.get("pack.texts", ()), strict=True))
+        lists = packs.made(Path(pack), files) if files else oov.pack(pack)
+        words, signatures, order = (strings[f"symbols.{name}"] for name in ("words", "signatures", "order"))
+        return cls(lists, words, signatures, keys, order, files)
 
 
 def learn(
-    seen: Observed, pack: Pack, *, patients: Ints, min_count: int, min_groups: int, hidden: Flags | None = None
+    seen: Observed, language: str, *, patients: Ints, min_count: int, min_groups: int, hidden: Flags | None = None
 ) -> Symbols:
-    """The symbols of training documents: seen `min_count` times, by `min_groups` of the patients (D,) of documents.
+    """The symbols of training documents, with a pack of word lists.
+
+    They are seen `min_count` times, by `min_groups` of the patients (D,) of documents.
 
     With `hidden` (N,), the tokens inside identifiers, words that are mostly hidden do not become symbols, nor does what
     is made of their letters.
     """
-    by_type, types = _type_keys(seen), seen.types[seen.places]
+    pack, by_type, types = oov.pack(language), _type_keys(seen), seen.types[seen.places]
     owners, V = patients[seen.owners[seen.places]], len(seen.lists) - 1
     open_type = np.ones(V, np.bool_)
     if hidden is not None:
@@ -108,7 +119,8 @@ def learn(
         own = np.where(open_type, by_type[:, kind], np.uint64(0))[types]
         keys.append(_frequent(own, owners, min_count, min_groups))
     first = _first_places(by_type[:, WORD], keys[WORD])
-    return Symbols(pack, tuple(_words(seen, first)), _signatures(seen, pack), tuple(keys))
+    files = {} if language in packs.shipped() else packs.texts(Path(language))
+    return Symbols(pack, tuple(_words(seen, first)), _signatures(seen, pack), tuple(keys), files=files)
 
 
 def _signatures(seen: Observed, pack: Pack) -> tuple[str, ...]:

@@ -31,9 +31,16 @@ from chaffinch.models.resources import Resources, columns_of
 from chaffinch.models.tasks import Task, hard_target, runs_of
 from chaffinch.text import Document
 
-__all__ = ["Bias", "Cascade", "Model", "Run", "fit"]
+__all__ = ["Bias", "Cascade", "Model", "Run", "fit", "own"]
 
 MANY_PATIENTS = 20  # from here on a feature must be shown by two patients
+
+
+def own(model: object) -> Model:
+    """The model of a tagger that is a cascade; ConfigError if it is another method's."""
+    if not isinstance(model, Model):
+        raise ConfigError("this asks for a cascade; the tagger was trained with another method")
+    return model
 
 
 def fit(

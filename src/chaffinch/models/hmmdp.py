@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chaffinch.errors import ConfigError
-from chaffinch.features import oov, vocabulary, window
 from chaffinch.features import symbols as symbol
+from chaffinch.features import vocabulary, window
 from chaffinch.features.vocabulary import Vocabulary, salted
 from chaffinch.kernels import Batch, Floats, Ints
 from chaffinch.kernels.linear import Weights
@@ -90,7 +90,7 @@ class _Run:
         """The generative chain: symbols, tables and sub-tags."""
         config, seen, evidence = self.config, self.task.seen, self.evidence
         symbols = symbol.learn(
-            seen, oov.pack(config.language), patients=self.task.patients, min_count=config.min_count,
+            seen, config.language, patients=self.task.patients, min_count=config.min_count,
             min_groups=self.min_patients, hidden=evidence.inside if config.private else None,
         )  # fmt: skip
         every = symbols(seen)

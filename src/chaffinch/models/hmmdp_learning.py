@@ -64,7 +64,7 @@ class Course:
     def begin(
         self, shape: Shape, priors: Priors, emissions: Emissions, rng: np.random.Generator
     ) -> tuple[Globals, Counts]:
-        """Where learning starts (METHODS 1.8)."""
+        """Where learning starts."""
         if self.config.start == "split":
             q = vb.initial(Shape(np.arange(shape.S), shape.follows, shape.occurs), priors, emissions)
             q, counts = self.passes(q, self.weighed(q, subtags.evenly(self.on(q.shape))), 1)
@@ -99,7 +99,7 @@ class Course:
         return q, counts
 
     def stream(self, q: Globals, counts: Counts) -> tuple[Globals, Counts]:
-        """One pass in which every batch stands for all sentences, and older ones fade (METHODS 1.9)."""
+        """One pass in which every batch stands for all sentences, and older ones fade."""
         parts = self.on(q.shape)
         total = sum(map(len, parts))
         for part in parts:
@@ -112,7 +112,7 @@ class Course:
     def look(self, part: Sentences, q: Globals) -> Counts:
         """The local step."""
         if self.config.states == "factored":
-            from chaffinch.models.atoms import factored_step
+            from chaffinch.models.alone import factored_step
 
             return factored_step(part, vb.expected(q), q.emissions)
         return vb.local_step(part, vb.expected(q), q.emissions)

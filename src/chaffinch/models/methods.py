@@ -83,3 +83,12 @@ def explain(model: Model, doc: Document, span: Span) -> Explanation | SubtagPath
     from chaffinch.models import hmmdp_model, portrait
 
     return portrait.explain(cast(hmmdp_model.Model, model), doc, span)
+
+
+def common_words(model: Model) -> frozenset[str]:
+    """The common words of the model's language, in lower case; none if it knows no language."""
+    if isinstance(model, cascade.Model):
+        return frozenset()
+    from chaffinch.models import hmmdp_model
+
+    return cast(hmmdp_model.Model, model).symbols.pack.common

@@ -1,4 +1,4 @@
-"""Shared weights of sub-tags: sticks, what is expected of them, and their three updates (METHODS 1.5).
+"""Shared weights of sub-tags: sticks, what is expected of them, and their three updates.
 
 K sub-tags of one tag, in the order of its sticks; R rows that lead into the tag.
 """
@@ -66,7 +66,7 @@ class Sticks:
 
 
 def normaliser(sticks: Sticks, alpha_t: float) -> float:
-    """A bound from below on E log of the normaliser of Dir(alpha_t pi), exact for a point (METHODS 1.5, W2)."""
+    """A bound from below on E log of the normaliser of Dir(alpha_t pi), exact for a point."""
     K = len(sticks.a) + 1
     if sticks.point:
         return float(gammaln(alpha_t) - gammaln(alpha_t * sticks.mean_pi).sum())

@@ -1,4 +1,4 @@
-"""Where sub-tags begin, and how they are kept alive: starts, splits, deletions, merges (METHODS 1.8).
+"""Where sub-tags begin, and how they are kept alive: starts, splits, deletions, merges.
 
 S tags, Z states, N tokens, V symbols of one kind.
 """

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,21 +11,19 @@ import msgspec
 
 from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest
-from chaffinch.errors import ConfigError, ModelError
+from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.models import alignment, methods
 from chaffinch.models.alignment import Alignment
-from chaffinch.models.cascade import Bias, Cascade, Run
+from chaffinch.models.cascade import Bias, Cascade
 from chaffinch.models.explanation import Explanation
 from chaffinch.models.methods import Config, Model, kind_of
 from chaffinch.models.parts import Progress, Watcher
 from chaffinch.models.resources import Resources
+from chaffinch.models.streams import BATCH_TOKENS, batches, mapper, to_spans
 from chaffinch.text import Corpus, Document, Soft, Span
 
 if TYPE_CHECKING:  # it needs scipy, which is loaded when it is used
     from chaffinch.models.portrait import SubtagPath
-
-BATCH_TOKENS = 60_000  # documents are read together up to this many tokens
-AHEAD = 2  # batches a worker may be ahead of the reader
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -52,7 +47,7 @@ class Step:
         found = iter(self.model.read(lacking) if lacking else ())
         kind = kind_of(self.model.config)
         return [
-            doc if self.layer in doc.layers else doc.with_layer(self.layer, _to_spans(doc, next(found), kind))
+            doc if self.layer in doc.layers else doc.with_layer(self.layer, to_spans(doc, next(found), kind))
             for doc in docs
         ]
 
@@ -113,8 +108,8 @@ class Tagger:
             return [doc.with_layer(layer or self.layer, spans) for doc, spans in zip(docs, found, strict=True)]
 
         def walk() -> Iterator[Document]:
-            with _pool(workers) as each:
-                for docs in each(step, _batches(documents)):
+            with mapper(workers) as each:
+                for docs in each(step, batches(documents, BATCH_TOKENS)):
                     yield from docs
 
         if align is None:
@@ -130,7 +125,7 @@ class Tagger:
             found, labels = self.model.posteriors(docs), ("O", *self.labels)
             return [doc.with_soft(name or self.layer, Soft(labels, own)) for doc, own in zip(docs, found, strict=True)]
 
-        return Corpus(lambda: (doc for docs in map(step, _batches(documents)) for doc in docs))
+        return Corpus(lambda: (doc for docs in map(step, batches(documents, BATCH_TOKENS)) for doc in docs))
 
     def alternatives(self, doc: Document, n: int, *, layer: str | None = None) -> list[Document]:
         """The document with each of the n best readings of its sentences, the best first.
@@ -142,7 +137,7 @@ class Tagger:
         doc = self._prepared([doc])[0]
         found = self.model.alternatives(doc, n)
         kind = kind_of(self.model.config)
-        return [doc.with_layer(layer or self.layer, _to_spans(doc, runs, kind)) for runs in found]
+        return [doc.with_layer(layer or self.layer, to_spans(doc, runs, kind)) for runs in found]
 
     def explain(self, doc: Document, span: Span) -> Explanation | SubtagPath:
         """Why the tagger reads a span as it does; printed, it says so in words. See `Explanation` and `SubtagPath`."""
@@ -178,14 +173,15 @@ class Tagger:
         kind = kind_of(self.model.config)
         if confidence:
             for doc, (runs, chances) in zip(docs, self.model.read_with_confidence(docs, bias), strict=True):
-                yield _to_spans(doc, runs, kind, chances)
+                yield to_spans(doc, runs, kind, chances)
         else:
             for doc, runs in zip(docs, self.model.read(docs, bias), strict=True):
-                yield _to_spans(doc, runs, kind)
+                yield to_spans(doc, runs, kind)
 
     def _aligned(self, docs: list[Document], layer: str, mode: Literal["recall", "balanced"]) -> list[Document]:
         model = self.aligner or alignment.Model.default(mode)
-        aligned = alignment.align(docs, model, layer=layer, mode=mode)
+        common = methods.common_words(self.model)
+        aligned = alignment.align(docs, model, layer=layer, mode=mode, common=common)
         return [replace(doc, soft={name: own for name, own in doc.soft.items() if name != layer}) for doc in aligned]
 
     def _check_bias(self, bias: Bias) -> None:
@@ -230,32 +226,50 @@ def train(
     docs, held, watcher = list(documents), list(dev), Watcher(progress)
     for step in steps:
         docs, held = step(docs), step(held)
-    with _pool(workers) as each:
+    with mapper(workers) as each:
         model = methods.fit(
             docs, config, layer=layer, soft=soft, dev=held, resources=resources,
             start=None if start is None else start.model, each=each, watcher=watcher,
         )  # fmt: skip
+    aligner = None
+    if align is not None and not watcher.interrupted:
+        options = {"layer": layer, "resources": resources, "workers": workers, "name": name}
+        aligner = _aligner(docs, config, align, options, watcher)
     metrics = {**watcher.scores, **({"interrupted": 1.0} if watcher.interrupted else {})}
     earlier = start.manifest if start is not None else Manifest(kind, vocabulary_floor=model.floor)
     floor = min([model.floor, earlier.vocabulary_floor, *(step.model.floor for step in steps)])
-    align = None if watcher.interrupted else align
-    told = {"layer": name, "before": [step.told for step in steps]} | ({"align": asdict(align)} if align else {})
+    told: dict[str, Any] = {"layer": name, "before": [step.told for step in steps]}
+    told |= {} if aligner is None else {"align": asdict(aligner.config)}
     manifest = Manifest(
         kind, {**asdict(config), **told}, model.names, config.seed,
         corpus or earlier.corpus, earlier.documents + len(docs), earlier.patients + len({doc.patient for doc in docs}),
         floor, metrics, notes or earlier.notes,
     )  # fmt: skip
-    tagger = Tagger(model, manifest, steps, name)
-    if align is None:
-        return tagger
-    options: dict[str, Any] = {"layer": layer, "resources": resources, "workers": workers, "name": name}
-    return replace(tagger, aligner=_aligner(docs, config, align, options))
+    return Tagger(model, manifest, steps, name, aligner)
 
 
-def _aligner(docs: list[Document], config: Config, align: Alignment, options: Mapping[str, Any]) -> alignment.Model:
-    """Alignment learnt on what taggers say of documents they did not learn from."""
-    read = alignment.cross_fitted(docs, lambda part: train(part, config, **options), folds=align.folds, seed=align.seed)
-    return alignment.fit(read, align, layer=options["name"], gold=options["layer"])
+def _aligner(
+    docs: list[Document], config: Config, align: Alignment, options: Mapping[str, Any], watcher: Watcher
+) -> alignment.Model | None:
+    """Alignment learnt on what taggers say of documents they did not learn from; none after an interrupt.
+
+    Where no word is repeated there is nothing to learn, and the weights set by hand serve.
+    """
+    done = iter(range(1, align.folds + 1))
+
+    def fold(part: list[Document]) -> Tagger:
+        if watcher.tell is not None:
+            watcher.tell(Progress("alignment", next(done), align.folds, 0.0))
+        return train(part, config, **options)
+
+    try:
+        read = alignment.cross_fitted(docs, fold, folds=align.folds, seed=align.seed)
+        return alignment.fit(read, align, layer=options["name"], gold=options["layer"])
+    except KeyboardInterrupt:
+        watcher.interrupted = True
+        return None
+    except DataError:
+        return alignment.Model.default(align.mode)
 
 
 def load(path: str | Path) -> Tagger:
@@ -286,51 +300,3 @@ def _inner(found: Bundle, prefix: str, told: Mapping[str, Any]) -> Bundle:
 
 def _within(items: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return {name.removeprefix(prefix): own for name, own in items.items() if name.startswith(prefix)}
-
-
-def _to_spans(doc: Document, runs: Sequence[Run], kind: str, chances: Iterable[float] | None = None) -> list[Span]:
-    starts = doc.tokens[[first for first, _, _ in runs], 0].tolist()
-    ends = doc.tokens[[end - 1 for _, end, _ in runs], 1].tolist()
-    scores = [1.0] * len(runs) if chances is None else [float(chance) for chance in chances]
-    return [
-        Span(start, end, label, score, kind)
-        for start, end, (_, _, label), score in zip(starts, ends, runs, scores, strict=True)
-    ]
-
-
-def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    """The documents in lists of about `BATCH_TOKENS` tokens."""
-    held: list[Document] = []
-    size = 0
-    for doc in documents:
-        held.append(doc)
-        size += len(doc.tokens)
-        if size >= BATCH_TOKENS:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
-
-
-@contextmanager
-def _pool(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """A map: plain, or over threads, in the order of the items and a few of them ahead."""
-    if workers < 1:
-        raise ConfigError(f"workers must be at least 1, got {workers}")
-    if workers == 1:
-        yield map
-        return
-    pool = ThreadPoolExecutor(workers)
-    try:
-
-        def each(step: Callable[..., Any], items: Iterable[Any]) -> Iterator[Any]:
-            source = iter(items)
-            waiting = [pool.submit(step, item) for item in islice(source, workers * AHEAD)]
-            while waiting:
-                done = waiting.pop(0).result()
-                waiting += [pool.submit(step, item) for item in islice(source, 1)]
-                yield done
-
-        yield each
-    finally:
-        pool.shutdown(cancel_futures=True)

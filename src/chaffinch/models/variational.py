@@ -1,4 +1,4 @@
-"""Variational learning of an HMM whose tags have sub-tags: tables, local step, global step, bound (METHODS 1).
+"""Variational learning of an HMM whose tags have sub-tags: tables, local step, global step, bound.
 
 S tags, Z states: the sub-tags of all tags, those of a tag together; V symbols of one kind. In tables over states, row Z
 is what comes before a sentence; in tables over tags, column S is its end. M cells: one per token and allowed state.
@@ -154,7 +154,7 @@ def mixed(old: Counts, new: Counts, share: float, scale: float) -> Counts:
 
 
 def expected(q: Globals) -> Tables:
-    """The expected logs of all parameters (METHODS 1.3), whose exponentials are geometric means."""
+    """The expected logs of all parameters, whose exponentials are geometric means."""
     tags, subs = q.log_tags, q.log_subs
     moves = tags[:, q.shape.tag_of] + subs
     return Tables(moves[-1], moves[:-1], tags[:-1, -1], q.emissions.logs(q.emit))
@@ -199,7 +199,7 @@ class Sentences:
 
 
 def local_step(part: Sentences, tables: Tables, emissions: Emissions) -> Counts:
-    """Forward-backward over sub-tags with the tags clamped to what is known (METHODS 1.4)."""
+    """Forward-backward over sub-tags with the tags clamped to what is known."""
     active = part.active
     emit = emissions.cells(tables.emit, part.known, active)
     if part.evidence is not None:
@@ -226,7 +226,7 @@ def _product(counts: Floats, logs: Floats) -> float:
 
 
 def global_step(q: Globals, counts: Counts, update: Update = "W1") -> Globals:
-    """Every Dirichlet from its prior and its counts, then the sticks (METHODS 1.5)."""
+    """Every Dirichlet from its prior and its counts, then the sticks."""
     shape, priors = q.shape, q.priors
     order = q.order
     if update == "W1":  # sticks depend on their order: the largest first
@@ -257,7 +257,7 @@ def _weights(q: Globals, moves: Floats, update: Update) -> tuple[Sticks, ...]:
 
 
 def bound(q: Globals, counts: Counts) -> float:
-    """The ELBO (METHODS 1.7). Right after a local step with q, entropy and energy are the sum of log Z."""
+    """The ELBO. Right after a local step with q, entropy and energy are the sum of log Z."""
     shape, priors, total = q.shape, q.priors, counts.entropy + energy(counts, expected(q))
     total -= q.emissions.divergence(q.emit)
     total -= _dirichlet(q.tags, np.where(q.tags > 0, priors.alpha_T, 0.0))
@@ -282,7 +282,7 @@ def _dirichlet(q: Floats, p: Floats) -> float:
 
 
 def learnt_alpha(q: Globals, *, shape: float = 1.0, rate: float = 1.0) -> float:
-    """The mean of q(alpha) under a Gamma(shape, rate) prior (METHODS 1.5)."""
+    """The mean of q(alpha) under a Gamma(shape, rate) prior."""
     broken = [own.log_parts[1].sum() for own in q.sticks]
     return float((shape + sum(len(own.a) for own in q.sticks)) / (rate - np.sum(broken)))
 

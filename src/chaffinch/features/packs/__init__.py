@@ -92,11 +92,22 @@ def fold(word: str) -> str:
 
 @cache
 def _load(folder: Path) -> Pack:
-    chosen = _settings(folder / SETTINGS)
+    return made(folder, texts(folder))
+
+
+def texts(folder: Path) -> dict[str, str]:
+    """The files of a pack's folder, by name."""
+    names = [SETTINGS, COMMON, *sorted(path.name for path in folder.glob("lexicon-*.txt"))]
+    return {name: _text(folder / name) for name in names}
+
+
+def made(folder: Path, files: Mapping[str, str]) -> Pack:
+    """The pack of those files; the folder is named in errors."""
+    chosen = _settings(folder / SETTINGS, files[SETTINGS])
     names = [[fold(name) for name in month] for month in chosen.months]
-    unknown = {path.stem for path in folder.glob("lexicon-*.txt")} - {f"lexicon-{name}" for name in LEXICA}
+    unknown = files.keys() - {SETTINGS, COMMON, *(f"lexicon-{name}.txt" for name in LEXICA)}
     if unknown:
-        raise ConfigError(f"{folder}: unknown {min(unknown)}.txt; the lexica are {', '.join(LEXICA)}")
+        raise ConfigError(f"{folder}: unknown {min(unknown)}; the lexica are {', '.join(LEXICA)}")
     return Pack(
         name=folder.name,
         months={name: number for number, month in enumerate(names, 1) for name in month},
@@ -108,15 +119,15 @@ def _load(folder: Path) -> Pack:
         phones=frozenset(chosen.phones),
         extension=_extension(chosen.extensions),
         suffixes={name: tuple(map(fold, ends)) for name, ends in chosen.suffixes.items()},
-        lexica={name: _lexicon(folder / f"lexicon-{name}.txt") for name in LEXICA},
-        common=frozenset(word for _, word, _ in _rows(folder / COMMON)),
+        lexica={name: _lexicon(folder / f"lexicon-{name}.txt", files) for name in LEXICA},
+        common=frozenset(word for _, word, _ in _rows(folder / COMMON, files[COMMON])),
     )
 
 
-def _settings(path: Path) -> _Settings:
+def _settings(path: Path, text: str) -> _Settings:
     """The settings, checked."""
     try:
-        chosen = msgspec.convert(tomllib.loads(_text(path)), _Settings)
+        chosen = msgspec.convert(tomllib.loads(text), _Settings)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: {error}; mend the TOML") from None
     except msgspec.ValidationError as error:
@@ -142,10 +153,10 @@ def _extension(words: list[str]) -> re.Pattern[str]:
     return re.compile(rf"(.*?[\d)])?[\s,;]*(?:{either})[.:#\s]*(\d{{1,6}})", re.IGNORECASE)
 
 
-def _lexicon(path: Path) -> dict[str, str]:
+def _lexicon(path: Path, files: Mapping[str, str]) -> dict[str, str]:
     """The words of a lexicon with their buckets; of two rows of one word, hi counts. A missing file has no words."""
     buckets: dict[str, str] = {}
-    for number, word, bucket in _rows(path) if path.exists() else ():
+    for number, word, bucket in _rows(path, files.get(path.name, "")):
         if bucket not in BUCKETS:
             raise ConfigError(f"{path}:{number}: a word is followed by a tab and hi or lo, got {bucket!r}")
         if buckets.get(word) != "hi":
@@ -153,9 +164,9 @@ def _lexicon(path: Path) -> dict[str, str]:
     return buckets
 
 
-def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
+def _rows(path: Path, text: str) -> Iterator[tuple[int, str, str]]:
     """Number, word and rest of each line that is not blank."""
-    for number, line in enumerate(_text(path).split("\n"), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         word, _, rest = line.strip("\r").partition("\t")
         if not word.strip():
             continue
