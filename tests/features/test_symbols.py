@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.features import oov, symbols, window
+from chaffinch.features import oov, packs, symbols, window
 from chaffinch.features.symbols import KINDS, SIGNATURE, TIMES, WORD, Symbols
 from chaffinch.features.window import Keys
 from chaffinch.text import Document
@@ -173,6 +176,33 @@ def test_arrays_give_the_same_symbols_back() -> None:
     assert (again.words, again.signatures, again.sizes) == (own.words, own.signatures, own.sizes)
     for text in ("Smith saw Zyxgov", "", "12/03/1998 ago"):
         assert np.array_equal(of(own, text), of(again, text))
+
+
+def test_symbols_of_a_file_are_saved_again_as_they_were() -> None:
+    """Signatures are shortened in the order they were learnt in, whatever the order of a later version."""
+    own = learn(["Smith saw her", "Jones saw him"])
+    older = replace(own, order=own.order[::-1])
+    again = Symbols.of("en", *older.arrays())
+    assert again.order == older.order
+    assert np.array_equal(of(again, "Zyxgov Brown-Hale 05/06"), of(older, "Zyxgov Brown-Hale 05/06"))
+
+
+def test_word_lists_that_do_not_come_with_chaffinch_travel_with_the_model(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    shutil.copytree(Path(packs.__file__).parent / "es", folder)
+    with (folder / "lexicon-city.txt").open("a", encoding="utf-8") as file:
+        file.write("zyxgov\thi\n")
+    texts = ["Zyxgov está lejos", "Zyxgov y Qoph", "Zyxgov en enero de 1998"]
+    seen = window.observe([Document.make(text) for text in texts])
+    own = symbols.learn(seen, str(folder), patients=np.arange(3), min_count=9, min_groups=1)
+    assert any("city=hi" in signature for signature in own.signatures)
+    arrays, strings = own.arrays()
+    shutil.rmtree(folder)
+    again = Symbols.of(str(folder), arrays, strings)
+    for text in texts:
+        assert np.array_equal(of(own, text), of(again, text))
+    assert again.arrays()[1] == strings
+    assert not any(name.startswith("pack.") for name in learn(texts).arrays()[1])  # those that come with it stay here
 
 
 TEXTS = st.text(st.sampled_from("ab Z9\n.-/é"), max_size=20)

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chaffinch import bundle
+from chaffinch import bundle, deid
 from chaffinch.bundle import Bundle, Manifest
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.features.symbols import KINDS
+from chaffinch.kernels.linear import Learner
 from chaffinch.models import cascade, hmmdp_model, methods, variational
 from chaffinch.models.alignment import Alignment
 from chaffinch.models.cascade import Cascade
@@ -107,7 +108,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
       (0, -1.5, float("nan"), float("inf"), "1") for name in
       ("alpha_emission", "alpha_tags", "alpha_subtags", "alpha_sticks", "temper", "offset", "rate", "cost_ratio")),
     ({"seed": -1}, "^seed must be a whole number, at least 0, got -1$"),
-    ({"floor": 0}, "^floor must be at least 1, got 0$"),
+    ({"floor": 0}, "^floor must be .*at least 1, got 0$"),
+    *(({"floor": value}, "^floor must be ") for value in (2.5, "2")),
+    *(({"dropout": value}, "^dropout must be ") for value in (None, "0.1")),
+    *(({name: None}, f"^{name} must be a number above 0, got None$") for name in
+      ("alpha_tags", "alpha_subtags", "temper", "offset", "rate", "cost_ratio")),
     ({"language": 3}, "^language must be the name of a pack"),
     ({"rules": "x"}, "rules must be Rules$"),
     ({"dropout": 1.0}, "^dropout must be at least 0 and below 1, got 1.0$"),
@@ -174,6 +179,19 @@ def test_an_interrupt_keeps_what_was_learnt(part: str) -> None:
     tagger = train(TRAIN, FIELD, progress=interrupt)
     assert tagger.manifest.metrics["interrupted"] == 1
     assert hit_rate(list(tagger.annotate(TEST)), "hmmdp") > 0.5
+
+
+def test_an_interrupt_in_the_first_walk_is_no_worse_than_the_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    def walk(*_: Any) -> float:
+        raise KeyboardInterrupt
+
+    docs, config = deid.notes(4, 3), HMMDP(3, 1)  # harder than the notes above
+    chain = train(docs, replace(config, discriminative=False))
+    monkeypatch.setattr(Learner, "walk", walk)
+    tagger = train(docs, config)
+    assert tagger.manifest.metrics["interrupted"] == 1
+    hits = [hit_rate(list(own.annotate(docs)), "hmmdp") for own in (tagger, chain)]
+    assert hits[0] >= hits[1]
 
 
 def interrupt_step(number: int, monkeypatch: pytest.MonkeyPatch) -> None:

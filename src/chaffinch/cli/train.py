@@ -62,7 +62,7 @@ def train_command(
         Path | None, typer.Option(help="Documents to learn word clusters from; no labels needed.")
     ] = None,
     scheme: Annotated[
-        str | None, typer.Option(metavar="|".join(SCHEMES), help="How spans become tags; hmmdp has IOB2 and IO.")
+        str | None, typer.Option(metavar="|".join(SCHEMES), help="How spans become tags; hmmdp has IOB2.")
     ] = None,
     epochs: Annotated[
         int | None,

@@ -80,7 +80,7 @@ class Symbols:
     def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
         """What a model file must hold of these."""
         arrays: dict[str, NDArray[Any]] = {f"symbols{kind}": own for kind, own in enumerate(self.keys)}
-        strings = {"symbols.words": self.words, "symbols.signatures": self.signatures, "symbols.order": oov.ORDER}
+        strings = {"symbols.words": self.words, "symbols.signatures": self.signatures, "symbols.order": self.order}
         if self.files:  # word lists that do not come with Chaffinch travel with the model
             strings |= {"pack.names": tuple(self.files), "pack.texts": tuple(self.files.values())}
         return arrays, strings
@@ -89,7 +89,7 @@ class Symbols:
     def of(cls, pack: str, arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, tuple[str, ...]]) -> Symbols:
         """The symbols of a model file."""
         keys = tuple(arrays[f"symbols{kind}"] for kind in range(len(KINDS)))
-        files = dict(zip(strings.get("pack.names", ()), strings.get("pack.texts", ()), strict=True))
+        files = dict(zip(strings.get("pack.names", ()), strings.get("pack.texts", ()), strict=False))
         lists = packs.made(Path(pack), files) if files else oov.pack(pack)
         words, signatures, order = (strings[f"symbols.{name}"] for name in ("words", "signatures", "order"))
         return cls(lists, words, signatures, keys, order, files)

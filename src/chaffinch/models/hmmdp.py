@@ -32,7 +32,7 @@ from chaffinch.models.hmmdp_model import Model, Portrait, chosen, emissions_for,
 from chaffinch.models.labels import Labels, Scheme
 from chaffinch.models.latent_spans import calibrate
 from chaffinch.models.linear import Linear
-from chaffinch.models.parts import Lesson, Plan, Scorer, Watcher, held_out, learn
+from chaffinch.models.parts import Lesson, Plan, Progress, Scorer, Watcher, held_out, learn
 from chaffinch.models.resources import Resources, columns_of
 from chaffinch.models.tasks import Task, runs_of
 from chaffinch.models.variational import Priors, Shape, Tables
@@ -142,7 +142,18 @@ class _Run:
         lesson = Lesson.of(model.labels, features, task.seen, columns + symbol_columns(task.seen, known), target)
         start = _first_weights(model, features)
         plan = Plan("adagrad", config.epochs, 1.0, config.rate, "cost", config.dropout, config.seed)
-        found = learn("discriminative", lesson, plan, self.watcher, start=start, score=self.scorer(model))
+        walks: list[Progress] = []
+
+        def tell(now: Progress) -> None:
+            walks.append(now)
+            if self.watcher.tell is not None:
+                self.watcher.tell(now)
+
+        stage = Watcher(tell, scores=self.watcher.scores)
+        found = learn("discriminative", lesson, plan, stage, start=start, score=self.scorer(model))
+        self.watcher.interrupted |= stage.interrupted
+        if not walks:  # an interrupt came so early that the chain by itself is better
+            return replace(model, latent=None)
         return replace(model, latent=found, calibration=self.calibration(model, lesson, plan, start))
 
     def calibration(self, model: Model, lesson: Lesson, plan: Plan, start: Weights) -> Calibration:
@@ -180,25 +191,18 @@ class _Run:
         return min(self.config.min_patients, int(self.task.patients.max()) + 1)
 
     def scorer(self, model: Model) -> Scorer | None:
-        """The F1 on the dev documents of a model with those weights; joint decoding, which is quick."""
+        """The F1 on the dev documents of a model with those weights, read as it will be."""
         if not self.dev:
             return None
         gold = [set(runs_of(doc, self.layer)) for doc in self.dev]
-        plain = model.plain
-        placeholder = Linear(model.labels, Vocabulary(np.zeros(0, np.uint64), np.zeros(0, np.uint8)), Weights(*_EMPTY))
-        seen, _, columns = replace(model, latent=placeholder).observe(self.dev)
 
         def score(part: Linear) -> float:
-            states = part.decode(seen, columns)
-            found = [set(plain.runs(model.labels.tag_of[own].astype(np.int32))) for own in seen.gather(states)]
+            found = [set(own) for own in replace(model, latent=part).categories(self.dev)]
             right = sum(len(a & b) for a, b in zip(gold, found, strict=True))
             total = sum(map(len, gold)) + sum(map(len, found))
             return 2 * right / total if total else 1.0
 
         return score
-
-
-_EMPTY = np.zeros(0, np.float32), np.zeros(0, np.float32)
 
 
 def _in_categories(doc: Document, layer: str | None, config: HMMDP) -> Document:

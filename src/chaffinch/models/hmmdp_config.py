@@ -78,18 +78,17 @@ class HMMDP:
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise ConfigError(f"{name} must be a whole number, at least {least}, got {value!r}")
-        for name in (
-            "alpha_emission", "alpha_tags", "alpha_subtags", "alpha_sticks", "temper", "offset", "rate", "cost_ratio",
-        ):  # fmt: skip
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | float) and 0 < value < float("inf")):
-                raise ConfigError(f"{name} must be a number above 0, got {value!r}")
+        for name in ("alpha_tags", "alpha_subtags", "temper", "offset", "rate", "cost_ratio"):
+            _check_above_zero(name, getattr(self, name))
+        for name in ("alpha_emission", "alpha_sticks"):
+            if getattr(self, name) is not None:
+                _check_above_zero(name, getattr(self, name))
         if not isinstance(self.language, str) or not isinstance(self.rules, Rules | None):
             raise ConfigError("language must be the name of a pack or a folder's, and rules must be Rules")
-        if self.floor is not None and self.floor < 1:
-            raise ConfigError(f"floor must be at least 1, got {self.floor}")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout must be at least 0 and below 1, got {self.dropout}")
+        if self.floor is not None and not (isinstance(self.floor, int) and self.floor >= 1):
+            raise ConfigError(f"floor must be a whole number, at least 1, got {self.floor!r}")
+        if not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
+            raise ConfigError(f"dropout must be a number, at least 0 and below 1, got {self.dropout!r}")
         if self.discriminative and self.emissions == "backoff":
             raise ConfigError(
                 "the discriminative stage starts from factored or categorical emissions, not from backoff"
@@ -106,3 +105,8 @@ class HMMDP:
     def submitted(cls, rules: Rules | None = None) -> HMMDP:
         """The submitted system: 20 sub-tags of O, categories whose sub-categories rules name, brute force."""
         return cls(20, 8, "categorical", discriminative=False, decode="brute", start="context", rules=rules)
+
+
+def _check_above_zero(name: str, value: object) -> None:
+    if not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise ConfigError(f"{name} must be a number above 0, got {value!r}")

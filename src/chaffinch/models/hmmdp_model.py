@@ -100,8 +100,12 @@ class Model:
 
     def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
         """The labelled runs of tokens of every document."""
+        return self._named(docs, self.categories(docs, bias))
+
+    def categories(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
+        """The same, before rules name sub-categories."""
         seen, parts = self.batches(docs, bias)
-        return self._named(docs, self._runs(seen, [self.decoded(batch, known) for batch, known in parts]))
+        return self._runs(seen, [self.decoded(batch, known) for batch, known in parts])
 
     def decoded(self, batch: Batch, known: Known) -> Ints:
         """The tags of a batch, as the settings say."""
