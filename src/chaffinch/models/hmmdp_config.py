@@ -88,7 +88,7 @@ class HMMDP:
         if self.floor is not None and not (isinstance(self.floor, int) and self.floor >= 1):
             raise ConfigError(f"floor must be a whole number, at least 1, got {self.floor!r}")
         if not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout must be a number, at least 0 and below 1, got {self.dropout!r}")
+            raise ConfigError(f"dropout must be at least 0 and below 1, got {self.dropout!r}")
         if self.discriminative and self.emissions == "backoff":
             raise ConfigError(
                 "the discriminative stage starts from factored or categorical emissions, not from backoff"
