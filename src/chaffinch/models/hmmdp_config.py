@@ -99,12 +99,14 @@ class HMMDP:
     @classmethod
     def published(cls) -> HMMDP:
         """The updated system: 100 sub-tags of O and 8 of every other tag, words or signatures, projected decoding."""
-        return cls(100, 8, "categorical", discriminative=False, decode="kl", start="context")
+        return cls(100, 8, "categorical", alpha_emission=0.2, discriminative=False, decode="kl", start="context")
 
     @classmethod
     def submitted(cls, rules: Rules | None = None) -> HMMDP:
         """The submitted system: 20 sub-tags of O, categories whose sub-categories rules name, brute force."""
-        return cls(20, 8, "categorical", discriminative=False, decode="brute", start="context", rules=rules)
+        return cls(
+            20, 8, "categorical", alpha_emission=0.2, discriminative=False, decode="brute", start="context", rules=rules
+        )
 
 
 def _check_above_zero(name: str, value: object) -> None:
