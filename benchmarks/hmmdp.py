@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from statistics import fmean
-from typing import Any, Protocol
+from typing import Any
 
 from benchmarks import _hmmdp_leaks as dial
 from benchmarks import _hmmdp_systems as chosen
@@ -21,6 +20,7 @@ from benchmarks._hmmdp_curve import draw
 from benchmarks._hmmdp_data import FOLDS, Corpus, Sample, categories
 from benchmarks._hmmdp_run import ROOT, Runner, aligned, alignment_absent
 from benchmarks._hmmdp_scores import Change, Scores, change, leaks, removed, score
+from benchmarks.tagger import Options
 from chaffinch import Document
 from chaffinch.errors import ConfigError
 
@@ -36,19 +36,6 @@ COLUMNS = (
     "train CPU s", "tokens per CPU s", "MB", "RSS MB", "absent",
 )  # fmt: skip
 DIGITS = {"train CPU s": 1, "tokens per CPU s": 0, "MB": 2, "RSS MB": 0}
-
-
-class Options(Protocol):
-    """What `chaffinch bench` hands over."""
-
-    @property
-    def data(self) -> Path | None: ...
-    @property
-    def only(self) -> str | None: ...
-    @property
-    def split(self) -> str: ...
-    @property
-    def seeds(self) -> int: ...
 
 
 class Bench:

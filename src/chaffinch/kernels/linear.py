@@ -196,6 +196,8 @@ def batch(seen: Seen, weights: Weights, states: States, *, scale: float = 1.0) -
     K, W = states.K, states.W
     lengths = (seen.ends - seen.begins).astype(np.int64)
     emit = scores(seen, weights, states)[:, :K].astype(np.float64)
+    if scale != 1.0:
+        emit *= scale
     moves = weights.moves.reshape(K + 2, W)[:, :K].astype(np.float64) * scale
     bounds = np.concatenate([[0], np.cumsum(lengths)])
-    return Batch(moves[K], moves[:K], emit * scale, moves[K + 1], bounds)
+    return Batch(moves[K], moves[:K], emit, moves[K + 1], bounds)
