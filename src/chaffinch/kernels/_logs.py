@@ -113,3 +113,15 @@ def rank_paths(layout: Layout, trans: Floats, emit: Floats, end: Floats, best: F
         for rank in range(n):
             if not _offer(best[layout.at[T - 1] + i, rank] + step, i, rank, best[M], sources[M]):
                 break
+
+
+@kernel()
+def trace_paths(layout: Layout, sources: Ints, states: Ints) -> None:
+    """Fills the states (R, T) of the R best paths, given the sources of `rank_paths`."""
+    for rank in range(len(states)):
+        cell, place = len(sources) - 1, rank
+        for t in range(len(layout.width) - 1, -1, -1):
+            i = sources[cell, place, 0]
+            place = sources[cell, place, 1]
+            cell = layout.at[t] + i
+            states[rank, t] = layout.pool[layout.first[t] + i]

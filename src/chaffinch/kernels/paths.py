@@ -57,15 +57,9 @@ def best_paths(lattice: Lattice, n: int) -> list[Path[float]]:
     _logs.rank_paths(part.layout, trans, emit, writable(lattice.end), best, sources)
     if best[-1, 0] == -np.inf:
         viterbi(lattice)  # says where it died
-    found = []
-    for rank in range(int(np.count_nonzero(best[-1] > -np.inf))):
-        states, cell, place = np.zeros(T, np.int64), len(emit), rank
-        for t in range(T - 1, -1, -1):
-            i, place = sources[cell, place]
-            cell = int(part.layout.at[t] + i)
-            states[t] = part.layout.pool[part.layout.first[t] + i]
-        found.append(Path(float(best[-1, rank]), states))
-    return found
+    states = np.zeros((int(np.count_nonzero(best[-1] > -np.inf)), T), np.int64)
+    _logs.trace_paths(part.layout, sources, states)
+    return [Path(float(score), own) for score, own in zip(best[-1], states, strict=False)]
 
 
 def sample(lattice: Lattice, rng: np.random.Generator, n: int) -> Ints:
