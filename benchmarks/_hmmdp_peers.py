@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 
-from chaffinch import Document, Span
+from benchmarks import _crf as crf
+from chaffinch import Document
 from chaffinch.models.labels import Fitted, pieces_of
-from chaffinch.text.tags import decode, tags_of_runs
+from chaffinch.text.tags import tags_of_runs
 
 PIP = "pip install 'chaffinch[bench]'"
 HEADER = 6  # words before a colon that may be a header
@@ -76,47 +74,13 @@ def features(words: Sequence[str]) -> list[list[str]]:
     return out
 
 
-def _lines(doc: Document) -> Iterator[tuple[int, int, list[str]]]:
-    words = doc.words()
-    for first, end in doc.sentence_tokens().tolist():
-        if end > first:
-            yield first, end, words[first:end]
+def _tags(docs: Sequence[Document]) -> Iterator[list[str]]:
+    """The tags of every document's gold spans, fitted to its tokens."""
+    names = sorted({span.label for doc in docs for span in doc.layer("gold")})
+    index = {name: number for number, name in enumerate(names)}
+    for doc in docs:
+        runs = [(a, b, names[label]) for a, b, label in pieces_of(doc, doc.layer("gold"), index, Fitted())]
+        yield tags_of_runs(runs, len(doc.tokens))
 
 
-class CRF:
-    """python-crfsuite, averaged perceptron, IOB2.
-
-    It shuffles with the C library's `rand`, which has no option for a seed: two trainings in one process differ (by
-    up to .004 strict F1 on MEDDOCAN) unless `srand` is called before each.
-    """
-
-    def __init__(self, iterations: int = 20, seed: int = 0) -> None:
-        import pycrfsuite
-
-        self._crf, self._folder, self.size = pycrfsuite, tempfile.TemporaryDirectory(), 0
-        self._iterations, self._seed = iterations, seed
-
-    def train(self, docs: Sequence[Document]) -> None:
-        """Extraction and training."""
-        trainer = self._crf.Trainer(algorithm="ap", verbose=False)
-        trainer.set_params({"max_iterations": self._iterations})
-        names = sorted({span.label for doc in docs for span in doc.layer("gold")})
-        index = {name: number for number, name in enumerate(names)}
-        for doc in docs:
-            runs = [(a, b, names[label]) for a, b, label in pieces_of(doc, doc.layer("gold"), index, Fitted())]
-            tags = tags_of_runs(runs, len(doc.tokens))
-            for first, end, words in _lines(doc):
-                trainer.append(features(words), tags[first:end])
-        path = Path(self._folder.name) / "model"
-        ctypes.CDLL(None).srand(self._seed + 1)  # 1 is what a new process begins with; 0 would be the same
-        trainer.train(str(path))
-        self.size = path.stat().st_size
-        self._tagger = self._crf.Tagger()
-        self._tagger.open(str(path))
-
-    def tag(self, doc: Document) -> Sequence[Span]:
-        """Extraction and tagging of one document."""
-        tags = ["O"] * len(doc.tokens)
-        for first, end, words in _lines(doc):
-            tags[first:end] = self._tagger.tag(features(words))
-        return decode(tags, doc.tokens)
+CRF = partial(crf.CRF, features, _tags, algorithm="ap", iterations=20, seed=0)

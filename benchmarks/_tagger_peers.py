@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 from typing import Any, Protocol
 
+from benchmarks._crf import CRF, sentences
 from chaffinch import Document, Span
-from chaffinch.text.tags import decode, encode
+from chaffinch.text.tags import encode
 
 _CAPITALS = (re.compile("^[A-Z][a-z]"), re.compile("[A-Z]{2,}"), re.compile("[a-z]+[A-Z]+"))
 _DIGITS = tuple(
@@ -66,41 +65,9 @@ def _affixes(word: str) -> list[str]:
     return [f"p={word[:size]}" for size in sizes] + [f"s={word[-size:]}" for size in sizes]
 
 
-def _sentences(doc: Document) -> Iterator[tuple[int, int, list[str]]]:
-    words = doc.words()
-    for first, end in doc.sentence_tokens().tolist():
-        if end > first:
-            yield first, end, words[first:end]
-
-
-class CRFsuite:
-    """python-crfsuite, passive aggressive, 20 iterations, IOB2."""
-
-    def __init__(self) -> None:
-        import pycrfsuite
-
-        self._crf, self._folder, self.size = pycrfsuite, tempfile.TemporaryDirectory(), 0
-
-    def train(self, docs: Sequence[Document]) -> None:
-        """Extraction and training."""
-        trainer = self._crf.Trainer(algorithm="pa", verbose=False)
-        trainer.set_params({"max_iterations": 20})
-        for doc in docs:
-            tags = encode(doc.layer("gold"), doc.tokens)
-            for first, end, words in _sentences(doc):
-                trainer.append(features(words), tags[first:end])
-        path = Path(self._folder.name) / "model"
-        trainer.train(str(path))
-        self.size = path.stat().st_size
-        self._tagger = self._crf.Tagger()
-        self._tagger.open(str(path))
-
-    def tag(self, doc: Document) -> Sequence[Span]:
-        """Extraction and tagging of one document."""
-        tags = ["O"] * len(doc.tokens)
-        for first, end, words in _sentences(doc):
-            tags[first:end] = self._tagger.tag(features(words))
-        return decode(tags, doc.tokens)
+def _tags(docs: Sequence[Document]) -> Iterator[list[str]]:
+    """The tags of every document's gold spans."""
+    return (encode(doc.layer("gold"), doc.tokens) for doc in docs)
 
 
 class SpaCy:
@@ -124,7 +91,7 @@ class SpaCy:
         for doc in docs:
             tags = encode(doc.layer("gold"), doc.tokens, "IOBES")
             bilou = [{"E": "L", "S": "U"}.get(tag[0], tag[0]) + tag[1:] for tag in tags]
-            for first, end, words in _sentences(doc):
+            for first, end, words in sentences(doc):
                 made = Doc(self._pipeline.vocab, words=words)
                 examples.append(Example.from_dict(made, {"entities": bilou[first:end]}))
         for label in sorted({span.label for doc in docs for span in doc.layer("gold")}):
@@ -139,7 +106,7 @@ class SpaCy:
     def tag(self, doc: Document) -> Sequence[Span]:
         """Tags one document, sentence by sentence."""
         spans = []
-        for first, _, words in _sentences(doc):
+        for first, _, words in sentences(doc):
             made = self._doc(self._pipeline.vocab, words=words)
             for span in self._pipeline.get_pipe("ner")(made).ents:
                 start, end = doc.tokens[first + span.start, 0], doc.tokens[first + span.end - 1, 1]
@@ -147,4 +114,7 @@ class SpaCy:
         return spans
 
 
-PEERS: dict[str, Callable[[], Any]] = {"crfsuite": CRFsuite, "spacy": SpaCy}
+PEERS: dict[str, Callable[[], Any]] = {
+    "crfsuite": partial(CRF, features, _tags, algorithm="pa", iterations=20),
+    "spacy": SpaCy,
+}

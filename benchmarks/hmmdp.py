@@ -14,6 +14,7 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks import _hmmdp_leaks as dial
+from benchmarks import _hmmdp_rows as rows
 from benchmarks import _hmmdp_systems as chosen
 from benchmarks._hmmdp import FOUND, System
 from benchmarks._hmmdp_curve import draw
@@ -30,12 +31,6 @@ NOTES = 10, 25, 50, 100, 500
 CRF_SEEDS = 3  # its strict F1 moves by up to .004 with the order of training notes
 SEVERAL = 3  # draws of training notes, where there are fewer than 100
 CURVE = "docs/methods/hmmdp-curve.svg"
-
-COLUMNS = (
-    "system", "label", "P", "R", "F1", "interval", "strict F1", "strict interval", "leaked", "of", "binary P",
-    "train CPU s", "tokens per CPU s", "MB", "RSS MB", "absent",
-)  # fmt: skip
-DIGITS = {"train CPU s": 1, "tokens per CPU s": 0, "MB": 2, "RSS MB": 0}
 
 
 class Bench:
@@ -74,14 +69,13 @@ class Bench:
     def row(self, name: str, docs: Sequence[Document], samples: Sequence[Sample], **more: Any) -> Scores:
         """The scores of tagged documents, which become a row."""
         found = score(self.gold(samples), docs, self.table(samples[0].corpus))
-        self.rows.append({"system": name, **_row(found), **more})
+        self.rows.append({**rows.scored(name, found), **more})
         return found
 
     def ours(self, name: str, system: System, samples: Sequence[Sample] = ()) -> tuple[Scores, dict[str, float]]:
         """A system on samples, the main one by default, as a row."""
         docs, costs = self.runner.found(system, samples or [self.main])
-        rounded = {key: round(value, DIGITS[key] or None) for key, value in costs.items()}
-        return self.row(name, docs, samples or [self.main], **rounded), costs
+        return self.row(name, docs, samples or [self.main], **rows.costing(costs)), costs
 
     def middle(self, system: System, least: int = 1) -> System:
         """The system with that seed, of as many as were asked for, which is in the middle by strict F1."""
@@ -109,26 +103,19 @@ class Bench:
         """A bar of a difference in F1."""
         self.bar(name, found.value, floor, goal, low=round(found.low, 4), high=round(found.high, 4))
 
-    def labels(self, name: str, found: Scores) -> None:
-        """A row for each category and each type: token scores."""
-        for kind, scores in (("category", found.by_category), ("type", found.by_type)):
-            for label, one in scores.items():
-                values = {"P": round(one.precision, 4), "R": round(one.recall, 4), "F1": round(one.f1, 4)}
-                self.rows.append({"system": f"{name}, by {kind}", "label": label, "of": one.gold, **values})
-
     def published(self) -> None:
         """The three published systems, by category and by type, and what is known of them."""
         if self.have("submitted", chosen.SUBMITTED):
-            self.labels("submitted", self.ours("submitted", chosen.SUBMITTED)[0])
+            self.rows.extend(rows.labels("submitted", self.ours("submitted", chosen.SUBMITTED)[0]))
         self.rows += chosen.KNOWN
         if not self.have("updated", chosen.PUBLISHED):
             return
         found, _ = self.ours("updated", self.middle(chosen.PUBLISHED))
-        self.labels("updated", found)
+        self.rows.extend(rows.labels("updated", found))
         self.bars_of("published", found, (0.952, 0.960), (0.885, 0.91))
         if self.have_alignment("updated, aligned"):
             docs = aligned(self.runner.posteriors(chosen.PUBLISHED, self.main))
-            self.labels("updated, aligned", self.row("updated, aligned", docs, [self.main]))
+            self.rows.extend(rows.labels("updated, aligned", self.row("updated, aligned", docs, [self.main])))
 
     def generative(self) -> None:
         """Factored emissions, which the bars are for, and the back-off from words to signatures."""
@@ -204,13 +191,7 @@ class Bench:
         gold, table = self.gold([self.main]), self.table()
         token, strict = change(gold, first, second, table), change(gold, first, second)
         leaked = sum(leaks(doc, FOUND)[0] for doc in second) - sum(leaks(doc, FOUND)[0] for doc in first)
-        self.rows.append(
-            {
-                "system": f"{name}: difference", "F1": round(token.value, 4), "interval": _edges(token.low, token.high),
-                "strict F1": round(strict.value, 4), "strict interval": _edges(strict.low, strict.high),
-                "leaked": leaked,
-            }
-        )  # fmt: skip
+        self.rows.append(rows.difference(name, token, strict, leaked))
 
     def align(self) -> None:
         """Generated patients whose names are in no training note: leaked name tokens before and after alignment."""
@@ -299,19 +280,4 @@ def run(options: Options) -> dict[str, Any]:
     bench = Bench(options)
     for part in PARTS if options.only is None else (options.only,):
         getattr(bench, part)()
-    return {"bars": bench.bars, "rows": [{key: row.get(key, "-") for key in COLUMNS} for row in bench.rows]}
-
-
-def _row(found: Scores) -> dict[str, Any]:
-    """The scores in the columns of the table."""
-    tokens, strict, binary = found.categories, found.strict, found.binary
-    return {
-        "P": round(tokens.precision, 4), "R": round(tokens.recall, 4), "F1": round(tokens.f1, 4),
-        "interval": _edges(*(tokens.f1_interval or (tokens.f1, tokens.f1))),
-        "strict F1": round(strict.f1, 4), "strict interval": _edges(*(strict.f1_interval or (strict.f1, strict.f1))),
-        "leaked": found.leaked, "of": binary.gold, "binary P": round(binary.precision, 4),
-    }  # fmt: skip
-
-
-def _edges(low: float, high: float) -> str:
-    return f"{low:.4f}–{high:.4f}"
+    return {"bars": bench.bars, "rows": rows.table(bench.rows)}

@@ -16,13 +16,12 @@ from chaffinch import bundle
 from chaffinch.cli import main
 from chaffinch.deid import notes
 from chaffinch.features import packs
-from chaffinch.kernels.linear import Learner
 from chaffinch.models import hmmdp_model, tagger
-from chaffinch.models.hmmdp_learning import Course
 from chaffinch.text import Document, Soft, Span
 from chaffinch.text.document import Splitter
 from chaffinch.text.formats import read, write
 from tests.canary import Canary
+from tests.cli.interrupts import interrupt_at_pass, interrupt_at_walk
 
 SMALL = ("--subtags", "3,1", "--epochs", "2")  # quick to learn
 LINES = "Seen by Dr. Penn\non 3/12/1998\nat Mercy\nShe is well. Dr. Lowe\ncame."  # its lines are not its sentences
@@ -417,33 +416,6 @@ def test_settings_from_a_file(place: Path, tmp_path: Path, capsys: Printed) -> N
     config.write_text('[train]\nmethod = "hmmdp"\nsubtags = "2,1"\nno-discriminative = true\nlines = false\n')
     told = result_of(["train", place / "notes.jsonl", "-o", path, "--config", config], capsys)
     assert (told["method"], told["sentences"], told["sub-tags"]["O"]) == ("hmmdp", "prose", 2)
-
-
-def interrupt_at_pass(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C after so many passes."""
-    usual: Callable[..., Any] = Course.passes
-
-    def passes(self: Course, *arguments: Any) -> Any:
-        if len(self.trace) == number:
-            raise KeyboardInterrupt
-        return usual(self, *arguments)
-
-    monkeypatch.setattr(Course, "passes", passes)
-
-
-def interrupt_at_walk(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C at that walk of the discriminative stage."""
-    usual: Callable[..., float] = Learner.walk
-    walks = 0
-
-    def walk(self: Learner, *arguments: Any) -> float:
-        nonlocal walks
-        walks += 1
-        if walks == number:
-            raise KeyboardInterrupt
-        return usual(self, *arguments)
-
-    monkeypatch.setattr(Learner, "walk", walk)
 
 
 @pytest.mark.parametrize("options", [(), ("--align",), ("--dev-fraction", "0.25")])

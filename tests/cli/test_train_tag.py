@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,12 @@ from chaffinch import bundle
 from chaffinch.cli import main
 from chaffinch.cli import train as train_module
 from chaffinch.cli.learning import progress_line
-from chaffinch.kernels.linear import Learner
 from chaffinch.models import cascade, tagger
 from chaffinch.models.parts import Progress
 from chaffinch.text import Document, Soft, Span
 from chaffinch.text.formats import read, write
 from tests.canary import Canary
+from tests.cli.interrupts import interrupt_at_walk
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NAMES = ("Penn", "Lowe", "Hart", "Ford", "Cole", "Nash", "Webb", "Dunn", "Pike", "Shaw", "Reed", "Boyd")
@@ -431,27 +431,12 @@ def test_a_full_disk_leaves_the_old_files(
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith((".chaffinch-", "new"))]
 
 
-def interrupt_at(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C at that walk over the documents."""
-    usual: Callable[..., float] = Learner.walk
-    walks = 0
-
-    def walk(self: Learner, *arguments: Any) -> float:
-        nonlocal walks
-        walks += 1
-        if walks == number:
-            raise KeyboardInterrupt
-        return usual(self, *arguments)
-
-    monkeypatch.setattr(Learner, "walk", walk)
-
-
 @pytest.mark.parametrize("number", [1, 2, 15, 40])
 def test_ctrl_c_saves_what_was_learnt(
     number: int, labelled: Path, unseen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed
 ) -> None:
     path, out = tmp_path / "m.cfm", tmp_path / "o.jsonl"
-    interrupt_at(number, monkeypatch)
+    interrupt_at_walk(number, monkeypatch)
     assert main(["train", str(labelled), "-o", str(path), "--json"]) == 130
     printed = capsys.readouterr()
     assert json.loads(printed.out)["interrupted"] is True

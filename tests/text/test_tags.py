@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import DataError
 from chaffinch.text import Span
-from chaffinch.text.tags import SCHEMES, Run, Scheme, check_scheme, decode, encode, runs, tags_of_runs, valid_runs
+from chaffinch.text.tags import SCHEMES, Run, Scheme, decode, encode, runs, tags_of_runs, valid_runs
 
 LENGTH = 8
 
@@ -73,6 +73,3 @@ def test_wrong_tags_are_named() -> None:
         runs(["X-Y"])
     with pytest.raises(DataError, match="1 tags for 3 tokens"):
         decode(["O"], TOKENS)
-    with pytest.raises(ConfigError, match="unknown tag scheme 'IOBX'"):
-        check_scheme("IOBX")
-    assert [check_scheme(name) for name in ("bio", "BILOU", "iob1")] == ["IOB2", "IOBES", "IOB1"]

@@ -38,6 +38,7 @@ _OF_HMMDP = {
     "--emissions": "cascade has --objective",
     "--no-discriminative": "cascade has --objective",
     "--decode": "cascade decodes in one way, so leave it out",
+    "--learn-priors": "cascade has no priors, so leave it out",
 }
 _OWN = {"cascade": _OF_CASCADE, "hmmdp": _OF_HMMDP}
 _OF_SECOND_STAGE = ("--epochs", "--lexicon", "--clusters")  # of hmmdp: what its generative stage has no use for
@@ -107,7 +108,7 @@ class Asked:
                 case "--floor" if self.method == "hmmdp":  # it holds words besides features
                     chosen["floor"] = chosen["min_patients"] = value
                 case _ if option not in _NO_SETTING:
-                    chosen[option.removeprefix("--")] = value
+                    chosen[option.removeprefix("--").replace("-", "_")] = value
         return chosen
 
     def _check_stages(self, discriminative: bool) -> None:

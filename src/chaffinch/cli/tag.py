@@ -69,25 +69,35 @@ def tag_command(
     layer = layer or tagger.layer
     how = Reading(split=_split(tagger, lines, quiet), max_chars=max_chars)
     corpus = read(source, format=from_, how=how, group=group, groups=frame.read_groups(groups))
-    if output.resolve() in (source.resolve(), Path(model).resolve()):
-        raise ConfigError("the output is an input; name another place with -o")
-    if output.exists() and not (output.is_file() or output.is_dir()):
-        raise ConfigError(f"{output} is neither a file nor a folder; name another place with -o")
+    _check_place(output, (source, Path(model)))
     form = _output_format(output, to, source, by_name(corpus.format))
     given = Corpus(lambda: _fresh(frame.progress(corpus, "documents", quiet=quiet), layer, how.losses))
     tagged = tagger.annotate(given, layer=layer, confidence=confidence, bias=leaning, align=align, workers=workers)
     tally = _Tally(layer)
     documents = tally.count(tagger.posteriors(tagged, name=layer) if posteriors else tagged)
-    try:
-        fitting = (_fit(doc, form.name, layer, how.losses) for doc in documents)
-        losses = write(fitting, output, format=form.name, strict=strict, losses=how.losses)
-    except OSError as error:
-        raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
+    fitting = (_fit(doc, form.name, layer, how.losses) for doc in documents)
+    losses = _written(fitting, output, form, how.losses, strict=strict)
     aligned = {} if align is None else {"align": align, **tally.patients()}
     result = {"from": corpus.format, "to": form.name, **aligned, **tally.facts(), "lost": dict(losses.counts)}
     frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
     if align is not None and tagger.aligner is None:
         frame.note(_HAND_SET, quiet=quiet)
+
+
+def _check_place(output: Path, inputs: Iterable[Path]) -> None:
+    """Refuses a place where the documents could not be written, before anybody waits for it."""
+    if output.resolve() in [path.resolve() for path in inputs]:
+        raise ConfigError("the output is an input; name another place with -o")
+    if output.exists() and not (output.is_file() or output.is_dir()):
+        raise ConfigError(f"{output} is neither a file nor a folder; name another place with -o")
+
+
+def _written(documents: Iterable[Document], output: Path, form: Format, losses: Losses, *, strict: bool) -> Losses:
+    """All that was lost, once the documents are written; ChaffinchError if the disk refuses them."""
+    try:
+        return write(documents, output, format=form.name, strict=strict, losses=losses)
+    except OSError as error:
+        raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
 
 
 def _split(tagger: Tagger, lines: bool | None, quiet: bool) -> Splitter:

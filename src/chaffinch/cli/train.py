@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -152,21 +152,25 @@ def train_command(
     layer, split = settings.layer_to_learn(layer, soft, chosen), settings.split_to_learn(lines, method, earlier)
     inputs = _Inputs(group, frame.read_groups(groups), Reading("gold", split, max_chars), quiet)
     phrases = settings.phrases_of(lexicon or ())
-    documents, held = _dev(inputs, _Share(dev, dev_from, dev_fraction), source, from_, chosen.seed)
-    _check_documents(documents, held, layer, alignment)
+    lesson = _Lesson(*_dev(inputs, _Share(dev, dev_from, dev_fraction), source, from_, chosen.seed), layer, soft)
+    lesson.check(alignment)
     known = None if earlier is not None else _resources(inputs, phrases, clusters, chosen)
     with live_line(quiet=quiet) as tell:
         tagger = train(
-            documents, chosen, dev=held, layer=layer, soft=soft, resources=known, before=helper, start=earlier,
-            align=alignment, workers=workers, progress=tell, name=None if earlier is None else earlier.layer,
-            corpus=source.resolve().name, notes=notes,
+            lesson.documents, chosen, dev=lesson.held, layer=layer, soft=soft, resources=known, before=helper,
+            start=earlier, align=alignment, workers=workers, progress=tell, corpus=source.resolve().name, notes=notes,
+            name=None if earlier is None else earlier.layer,
         )  # fmt: skip
     settings.with_split(tagger, split).save(output)
-    spans = 0 if soft else sum(len(doc.layer(layer)) for doc in documents)
-    facts = {**facts_of(tagger, documents, spans, output), "sentences": split, "dev": dev_score(tagger, held, layer)}
+    facts = lesson.facts(tagger, split, output)
     facts |= {"seconds": round(time.perf_counter() - began, 1), "lost": dict(inputs.how.losses.counts)}
-    frame.emit(facts, as_json=json, tables=[] if quiet else summary(facts))
-    for remark in _remarks(facts, chosen, earlier, helper):
+    _report(facts, _remarks(facts, chosen, earlier, helper), output, as_json=json, quiet=quiet)
+
+
+def _report(facts: Mapping[str, Any], remarks: Iterable[str], output: Path, *, as_json: bool, quiet: bool) -> None:
+    """Says what was learnt; StoppedEarly if the user stopped it."""
+    frame.emit(facts, as_json=as_json, tables=[] if quiet else summary(facts))
+    for remark in remarks:
         frame.note(remark, quiet=quiet)
     if facts["interrupted"]:
         raise StoppedEarly(f"stopped early; the best model so far is saved in {output}")
@@ -186,15 +190,31 @@ def _remarks(facts: Mapping[str, Any], chosen: Config, earlier: Tagger | None, h
         yield f"The tagger of --before learnt from {own}, this one from {facts['sentences']}; --{own} would suit both."
 
 
-def _check_documents(
-    documents: Sequence[Document], held: Sequence[Document], layer: str | None, alignment: Alignment | None
-) -> None:
-    """Refuses documents that could not teach what was asked for, before anybody waits for it."""
-    if held and not any(doc.layer(layer) for doc in held):
-        raise DataError(f"none of the {len(held)} dev documents holds a span, so they can judge nothing; choose others")
-    patients = len({doc.patient for doc in documents})
-    if alignment is not None and patients < 2:
-        raise DataError(f"--align learns from two patients or more, and there is {patients}; leave out --align")
+@dataclass(frozen=True, slots=True)
+class _Lesson:
+    """Documents to learn from, those to judge by, and where their labels are: a layer of spans, or soft labels."""
+
+    documents: list[Document]
+    held: list[Document]
+    layer: str | None
+    soft: str | None
+
+    def check(self, alignment: Alignment | None) -> None:
+        """Refuses documents that could not teach what was asked for, before anybody waits for it."""
+        number = len(self.held)
+        if number and not any(doc.layer(self.layer) for doc in self.held):
+            raise DataError(
+                f"none of the {number} dev documents holds a span, so they can judge nothing; choose others"
+            )
+        patients = len({doc.patient for doc in self.documents})
+        if alignment is not None and patients < 2:
+            raise DataError(f"--align learns from two patients or more, and there is {patients}; leave out --align")
+
+    def facts(self, tagger: Tagger, split: Splitter, output: Path) -> dict[str, Any]:
+        """What the tagger learnt from these documents, and how well it does on those held out."""
+        spans = 0 if self.soft else sum(len(doc.layer(self.layer)) for doc in self.documents)
+        learnt = facts_of(tagger, self.documents, spans, output)
+        return {**learnt, "sentences": split, "dev": dev_score(tagger, self.held, self.layer)}
 
 
 @dataclass(frozen=True, slots=True)

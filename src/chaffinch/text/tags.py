@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import DataError
 from chaffinch.text.document import Offsets
 from chaffinch.text.span import Span, find_overlap
 
@@ -18,15 +18,6 @@ Scheme: TypeAlias = Literal["IOB1", "IOB2", "IOBES"]
 SCHEMES: tuple[Scheme, ...] = ("IOB1", "IOB2", "IOBES")
 
 Run: TypeAlias = tuple[int, int, str]  # first token, one past the last, label
-
-
-def check_scheme(name: str) -> Scheme:
-    """The scheme of that name; "BIO" and "BILOU" are other names for two of them."""
-    known = {"BIO": "IOB2", "BILOU": "IOBES", "BIOES": "IOBES"}
-    for scheme in SCHEMES:
-        if known.get(name.upper(), name.upper()) == scheme:
-            return scheme
-    raise ConfigError(f"unknown tag scheme {name!r}; choose one of {', '.join(SCHEMES)}")
 
 
 def split_tag(tag: str) -> tuple[str, str]:
