@@ -17,6 +17,7 @@ from chaffinch import errors, kernels  # noqa: E402
 from chaffinch.evaluate import compare, evaluate  # noqa: E402
 from chaffinch.models.alignment import Alignment  # noqa: E402
 from chaffinch.models.cascade import Cascade  # noqa: E402
+from chaffinch.models.classhmm_config import ClassHMM  # noqa: E402
 from chaffinch.models.hmmdp_config import HMMDP  # noqa: E402
 from chaffinch.models.resources import Resources  # noqa: E402
 from chaffinch.models.tagger import Tagger, load, train  # noqa: E402
@@ -30,6 +31,7 @@ __all__ = [
     "Alignment",
     "Argument",
     "Cascade",
+    "ClassHMM",
     "Corpus",
     "Document",
     "Reading",

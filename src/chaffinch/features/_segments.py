@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from chaffinch.features._keys import SEED, Keys, Places, U, mix
-from chaffinch.features._words import FOLDED, SUFFIX, Bytes
+from chaffinch.features._words import Bytes
+from chaffinch.features.window import FOLDED, SUFFIX
 from chaffinch.kernels._compiled import helper, kernel
 
 HEAD, BAG, EDGE, WHOLE, LENGTH, MARGIN, LEFT, RIGHT, TAIL, BEFORE, AFTER = range(1, 12)

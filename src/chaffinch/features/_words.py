@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.features._keys import SEED, Codes, Keys, Places, U, add_code, mix
+from chaffinch.features.window import BRIEF, CLASS, FOLDED, GRAM, LENGTH, PATTERN, PREFIX, SUFFIX, WORD
 from chaffinch.kernels._compiled import helper, kernel
 
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
 
-# Kinds of features of a word; the number is part of the key.
-WORD, FOLDED, CLASS, BRIEF, LENGTH, PATTERN, PREFIX, SUFFIX, GRAM = range(1, 10)
 # Kinds of characters, in the order of their table.
 UPPER, LOWER, DIGIT, LETTER, DASH, OTHER = range(6)
 

@@ -48,21 +48,21 @@ class Namer:
         kind, place = int(seen.kinds[q]), f" at {offset:+d}" if offset else ""
         kinds = seen.kinds[seen.lists[seen.types[n]] : q + 1]
         rank = int(np.count_nonzero(kinds == kind))
-        if kind == _words.WORD:
+        if kind == window.WORD:
             return f"word{place} {text}"
-        if kind == _words.FOLDED:
+        if kind == window.FOLDED:
             return f"word in lower case{place} {text.lower()}"
-        if kind in (_words.CLASS, _words.BRIEF):
-            return f"{'shape' if kind == _words.CLASS else 'brief shape'}{place} of {text}"
-        if kind == _words.LENGTH:
+        if kind in (window.CLASS, window.BRIEF):
+            return f"{'shape' if kind == window.CLASS else 'brief shape'}{place} of {text}"
+        if kind == window.LENGTH:
             return f"length{place} {len(text)}"
-        if kind == _words.PREFIX:
+        if kind == window.PREFIX:
             return f"begins with {text[:rank]}"
-        if kind == _words.SUFFIX:
+        if kind == window.SUFFIX:
             return f"ends with {text[-rank:]}"
-        if kind == _words.GRAM:
+        if kind == window.GRAM:
             return f"contains {text[rank - 1 : rank - 1 + _words.GRAM_SIZE].lower()}"
-        bit = next(b for b in range(_words.PATTERNS) if _mix(b, _words.PATTERN << 56) == int(seen.keys[q]))
+        bit = next(b for b in range(_words.PATTERNS) if _mix(b, window.PATTERN << 56) == int(seen.keys[q]))
         return f"pattern{place}: {PATTERN_NAMES[bit]}"
 
     def column(self, n: int, column: Column, offset: int) -> str:

@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.features import oov, packs, window
-from chaffinch.features._words import CLASS, PREFIX
 from chaffinch.features.oov import Pack
-from chaffinch.features.window import Keys, Observed
+from chaffinch.features.window import CLASS, PREFIX, Keys, Observed
 from chaffinch.text.document import Document
 
 Ints = NDArray[np.int64]
@@ -39,7 +37,7 @@ class Symbols:
     signatures: tuple[str, ...]
     keys: tuple[Keys, ...]  # sorted, of each kind but signatures, whose entry is empty
     order: tuple[str, ...] = oov.ORDER  # in which signatures are shortened
-    files: Mapping[str, str] = field(default_factory=dict)  # of a pack that does not come with Chaffinch
+    luggage: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of a pack that comes with the model
     numbers: Mapping[str, int] = field(init=False)  # of signatures
     memo: dict[tuple[int, int], int] = field(init=False, default_factory=dict)  # of keys and flags met before
 
@@ -81,18 +79,15 @@ class Symbols:
         """What a model file must hold of these."""
         arrays: dict[str, NDArray[Any]] = {f"symbols{kind}": own for kind, own in enumerate(self.keys)}
         strings = {"symbols.words": self.words, "symbols.signatures": self.signatures, "symbols.order": self.order}
-        if self.files:  # word lists that do not come with Chaffinch travel with the model
-            strings |= {"pack.names": tuple(self.files), "pack.texts": tuple(self.files.values())}
-        return arrays, strings
+        return arrays, strings | dict(self.luggage)
 
     @classmethod
     def of(cls, pack: str, arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, tuple[str, ...]]) -> Symbols:
         """The symbols of a model file."""
         keys = tuple(arrays[f"symbols{kind}"] for kind in range(len(KINDS)))
-        files = dict(zip(strings.get("pack.names", ()), strings.get("pack.texts", ()), strict=False))
-        lists = packs.made(Path(pack), files) if files else oov.pack(pack)
         words, signatures, order = (strings[f"symbols.{name}"] for name in ("words", "signatures", "order"))
-        return cls(lists, words, signatures, keys, order, files)
+        luggage = {name: own for name, own in strings.items() if name.startswith("pack.")}
+        return cls(packs.unpacked(pack, strings), words, signatures, keys, order, luggage)
 
 
 def learn(
@@ -119,8 +114,8 @@ def learn(
         own = np.where(open_type, by_type[:, kind], np.uint64(0))[types]
         keys.append(_frequent(own, owners, min_count, min_groups))
     first = _first_places(by_type[:, WORD], keys[WORD])
-    files = {} if language in packs.shipped() else packs.texts(Path(language))
-    return Symbols(pack, tuple(_words(seen, first)), _signatures(seen, pack), tuple(keys), files=files)
+    words = tuple(_words(seen, first))
+    return Symbols(pack, words, _signatures(seen, pack), tuple(keys), luggage=packs.luggage(language))
 
 
 def _signatures(seen: Observed, pack: Pack) -> tuple[str, ...]:

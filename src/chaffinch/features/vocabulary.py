@@ -30,7 +30,7 @@ def offsets() -> tuple[NDArray[np.int8], NDArray[np.int8]]:
     first, count = np.zeros(KINDS, np.int8), np.zeros(KINDS, np.int8)
     for kinds, low, size in (
         ((1,), -2, 5),
-        ((2, 3, 4, 5, 6), -1, 3),
+        ((2, 3, 4, 5, 6, window.NAMED), -1, 3),
         ((7, 8, 9), 0, 1),
         ((window.BIGRAM,), -2, 4),
         ((window.TRIGRAM,), -2, 3),

@@ -23,9 +23,11 @@ Bytes = NDArray[np.uint8]
 Codes = NDArray[np.uint32]
 
 CHARACTERS = 0x3000  # code points below have their own kind and lower case: Latin, Greek, Cyrillic and more
-# Kinds of columns; the kinds of word features are below 10.
+# Kinds of features of a word, then of columns; the number is part of the key.
+WORD, FOLDED, CLASS, BRIEF, LENGTH, PATTERN, PREFIX, SUFFIX, GRAM = range(1, 10)
 BIGRAM, TRIGRAM, HEAD, HEADER = range(10, 14)
 OWN, WORD_ELSEWHERE, PAIR_ELSEWHERE, PAIR_BEFORE_ELSEWHERE, OWN_AND_ELSEWHERE = range(16, 21)
+NAMED = 21  # features of a word by name
 SYMBOLS = 22  # to 29: kinds of symbols of a generative model
 SEGMENT = 30
 MARKS = 32  # and above: clusters, lexicon, layers

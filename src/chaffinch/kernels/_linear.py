@@ -182,3 +182,33 @@ def all_scores(seen: Seen, blocks: Singles, weights: Weights, states: States, ro
         for i in range(size):
             out[at + i] = room.score[i]
         at += size
+
+
+@helper()
+def _gather(seen: Seen, s: int, slopes: Singles, at: int, states: States, blocks: Singles, out: Singles) -> None:
+    """Adds the slopes of a sentence's scores, from `at` on, to its types' blocks and to the rows of its columns."""
+    begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
+    for j in range(-1, T + 1):
+        block = (int(seen.types[begin + j]) * (2 * REACH + 1) + REACH) * W
+        for t in range(max(j - REACH, 0), min(j + REACH, T - 1) + 1):
+            add_row(blocks, block + (j - t) * W, slopes, at + t * W, 1.0, W)
+        for c in range(seen.columns.shape[1] if j < T else 0):
+            row, t = int(seen.columns[begin + j, c]), j - int(seen.column_first[c])
+            if row >= 0:
+                for k in range(seen.column_width[c]):
+                    if 0 <= t - k < T:
+                        add_row(out, (row + k) * W, slopes, at + (t - k) * W, 1.0, W)
+
+
+@kernel()
+def add_slopes(seen: Seen, slopes: Singles, states: States, blocks: Singles, out: Singles) -> None:
+    """Adds to each weight of out (R * W,) its slope, given those of all scores: `all_scores` backwards."""
+    W, at = states.W, 0
+    for s in range(len(seen.begins)):
+        _gather(seen, s, slopes, at, states, blocks, out)
+        at += (seen.ends[s] - seen.begins[s]) * W
+    for v in range(len(seen.lists) - 1):
+        for q in range(seen.lists[v], seen.lists[v + 1]):
+            for k in range(seen.width[q]):
+                block = (v * (2 * REACH + 1) + REACH + int(seen.first[q]) + k) * W
+                add_row(out, (int(seen.rows[q]) + k) * W, blocks, block, 1.0, W)

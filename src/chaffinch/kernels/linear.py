@@ -191,6 +191,17 @@ def scores(seen: Seen, weights: Weights, states: States) -> Singles:
     return out.reshape(-1, states.W)
 
 
+def slopes(seen: Seen, of_scores: Singles, states: States, out: Singles) -> None:
+    """Adds to out (R * W,) the slope of every weight, given the slopes of all scores (M, W): `scores` backwards.
+
+    States must have columns of their own.
+    """
+    from chaffinch.kernels import _linear
+
+    blocks = np.zeros((len(seen.lists) - 1) * (2 * _linear.REACH + 1) * states.W, np.float32)
+    _linear.add_slopes(seen, np.ascontiguousarray(of_scores).reshape(-1), states, blocks, out)
+
+
 def batch(seen: Seen, weights: Weights, states: States, *, scale: float = 1.0) -> Batch:
     """The sentences as one batch of lattices, log-potentials multiplied by `scale`."""
     K, W = states.K, states.W

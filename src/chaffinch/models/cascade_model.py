@@ -158,9 +158,10 @@ class Model:
 
 def _by_document(seen: Observed, labels: Labels, states: Places) -> list[list[Run]]:
     """The labelled runs of every document, counted from its first token."""
-    flat = np.zeros(int(seen.sizes.sum()), np.int32)
-    flat[seen.sources] = states[seen.places]
-    starts, ends, label = labels.run_arrays(flat)
+    flat = np.zeros(len(states), np.int64)
+    flat[seen.places] = seen.sources
+    starts, ends, label = labels.run_arrays(states)  # no run crosses a pad
+    starts, ends = flat[starts], flat[ends - 1] + 1
     bounds = np.cumsum([0, *seen.sizes])
     cuts = np.searchsorted(starts, bounds)
     shift = np.repeat(bounds[:-1], np.diff(cuts))

@@ -28,16 +28,23 @@ class Emissions:
     """
 
     sizes: tuple[int, ...]  # V of each kind
-    alpha: float
+    alpha: float  # of all kinds, at first
     temper: float = 1.0
+    learnt: tuple[float, ...] = ()  # alpha of each kind, once it was learnt
+
+    @property
+    def alphas(self) -> tuple[float, ...]:
+        """The concentration of each table's Dirichlets."""
+        return self.learnt or (self.alpha,) * len(self.sizes)
 
     def posterior(self, counts: Tables) -> Tables:
         """The Dirichlet parameters after those counts."""
-        return tuple(self.temper * (self.alpha + own) for own in counts)
+        return tuple(self.temper * (alpha + own) for own, alpha in zip(counts, self.alphas, strict=True))
 
     def logs(self, q: Tables) -> Tables:
         """Expected logs, tempered."""
-        return tuple(self.temper * _expected(own, self.temper * self.alpha) for own in q)
+        pairs = zip(q, self.alphas, strict=True)
+        return tuple(self.temper * _expected(own, self.temper * alpha) for own, alpha in pairs)
 
     def log_means(self, q: Tables) -> Tables:
         """Logs of means, tempered."""
@@ -45,7 +52,7 @@ class Emissions:
 
     def divergence(self, q: Tables) -> float:
         """KL from the prior."""
-        return sum(_divergence(own, self.temper * self.alpha) for own in q)
+        return sum(_divergence(own, self.temper * alpha) for own, alpha in zip(q, self.alphas, strict=True))
 
     def cells(self, logs: Tables, known: Known, active: Active) -> Floats:
         """(M,) the log-potential of each cell."""
@@ -76,12 +83,10 @@ class BackOff(Emissions):
 
     types: Ints = None  # type: ignore[assignment]  # (V,) words of each signature
 
-    def posterior(self, counts: Tables) -> Tables:
-        words, signatures, switch = counts
-        return self.alpha + words, self.alpha + signatures, SWITCH + switch
-
-    def divergence(self, q: Tables) -> float:
-        return _divergence(q[0], self.alpha) + _divergence(q[1], self.alpha) + _divergence(q[2], SWITCH)
+    @property
+    def alphas(self) -> tuple[float, ...]:
+        words, signatures = self.learnt[:2] or (self.alpha, self.alpha)
+        return words, signatures, SWITCH
 
     def _parts(self, logs: Tables, known: Known, active: Active) -> tuple[Floats, Floats]:
         """(M,) the log-potentials of a word by itself, and of the same word drawn from its signature."""

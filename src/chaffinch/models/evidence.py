@@ -99,19 +99,32 @@ class Evidence:
         follows[:, :S], follows[:S, S] = self.plain.follows[:-1], self.plain.follows[-1]
         return follows
 
-    def parts(self, known: Known, count: int) -> list[Sentences]:
-        """The sentences in so many batches, with lists of tags: one for each tag, then one for each set of several."""
-        S, bounds = self.allowed.shape[1], self.bounds
+    def lists(self) -> tuple[list[Ints], Ints]:
+        """Lists of tags, one for each tag, then one for each set of several; and the list of each token (M,)."""
+        S = self.allowed.shape[1]
         sets, which = _distinct(self.allowed)
         several = sets.sum(axis=1) > 1
         number = np.where(several, S - 1 + np.cumsum(several), sets.argmax(axis=1))
-        lists = [np.array([tag]) for tag in range(S)] + [np.flatnonzero(own) for own in sets[several]]
+        return [np.array([tag]) for tag in range(S)] + [np.flatnonzero(own) for own in sets[several]], number[which]
+
+    def active(self, labels: Labels) -> tuple[Active, Floats | None]:
+        """The states each token may take, under labels with sub-tags, and the log weight of each cell."""
+        lists, which = self.lists()
+        active = Active.of([np.flatnonzero(np.isin(labels.tag_of, own)) for own in lists], which)
+        if self.logs is None:
+            return active, None
+        return active, self.logs[np.repeat(np.arange(len(which)), active.widths), labels.tag_of[active.cells]]
+
+    def parts(self, known: Known, count: int) -> list[Sentences]:
+        """The sentences in so many batches, with lists of tags."""
+        bounds = self.bounds
+        lists, which = self.lists()
         cuts = np.unique(np.linspace(0, len(bounds) - 1, min(count, len(bounds) - 1) + 1).astype(np.int64))
         parts = []
         for first, end in pairwise(cuts.tolist()):
             own = slice(int(bounds[first]), int(bounds[end]))
             weights = None if self.logs is None else self.logs[own][self.allowed[own]]
-            active = Active.of(lists, number[which[own]])
+            active = Active.of(lists, which[own])
             parts.append(Sentences(known[own], active, bounds[first : end + 1] - bounds[first], weights))
         return parts
 

@@ -35,7 +35,7 @@ from chaffinch.models.linear import Linear
 from chaffinch.models.parts import Lesson, Plan, Progress, Scorer, Watcher, held_out, learn
 from chaffinch.models.resources import Resources, columns_of
 from chaffinch.models.tasks import Task, runs_of
-from chaffinch.models.variational import Priors, Shape, Tables
+from chaffinch.models.variational import Globals, Priors, Shape, Tables
 from chaffinch.text import Document, Span
 
 __all__ = ["HMMDP", "Model", "fit"]
@@ -125,6 +125,8 @@ class _Run:
             )  # fmt: skip
             return shape, tables, counts.mass
         q, counts = course.run(shape, priors, emissions)
+        if config.learn_priors:
+            self.watcher.scores |= _told(q)
         return q.shape, (vb.means if config.parameters == "mean" else vb.expected)(q), counts.mass
 
     def discriminative(self, model: Model) -> Model:
@@ -203,6 +205,17 @@ class _Run:
             return 2 * right / total if total else 1.0
 
         return score
+
+
+def _told(q: Globals) -> dict[str, float]:
+    """The concentrations that were learnt, for the manifest; of each kind of symbol where there are several."""
+    sizes, alphas = q.emissions.sizes, q.emissions.alphas
+    if len(sizes) == 1:
+        found = {"alpha_emission": alphas[0]}
+    else:
+        kinds = symbol.KINDS if len(sizes) == len(symbol.KINDS) else symbol.KINDS[: symbol.SIGNATURE + 1]  # of back-off
+        found = {f"alpha_emission of {kind}": alpha for kind, alpha in zip(kinds, alphas, strict=False)}
+    return {name: round(own, 6) for name, own in {"alpha_tags": q.priors.alpha_T, **found}.items()}
 
 
 def _in_categories(doc: Document, layer: str | None, config: HMMDP) -> Document:

@@ -28,7 +28,9 @@ class HMMDP:
 
     `outside` and `inside` are how many sub-tags O and every other tag have. `language` is a pack of word lists, or a
     folder with one. A word becomes a symbol if it was seen `min_count` times by `min_patients` patients, and with
-    `private` not mostly inside spans. `alpha_emission` None is 0.5, or 0.2 below 100 documents. `batches` above 1 keep
+    `private` not mostly inside spans. `alpha_emission` None is 0.5, or 0.2 below 100 documents. With
+    `learn_priors` it is learnt for each kind of symbol, and so is `alpha_tags`, every fifth pass; off by default, since
+    the emission prior that makes the documents likeliest is too weak for the best F1. `batches` above 1 keep
     their counts apart (memoised learning); with `stochastic` they are forgotten little by little. `cost_ratio` is what
     a missed span costs against a needless one, for `decode="posterior"`. With `discriminative`, the chain learnt goes
     on as a conditional random field over its states, with the features of a cascade; it begins with `offset` times the
@@ -46,6 +48,7 @@ class HMMDP:
     alpha_tags: float = 0.1
     alpha_subtags: float = 5.0
     alpha_sticks: float | None = None  # None: learnt
+    learn_priors: bool = False
     temper: float = 0.3  # of each kind of symbol, where emissions are factored
     form: Literal["direct", "atoms"] = "direct"
     states: Literal["chain", "factored"] = "chain"
@@ -93,8 +96,10 @@ class HMMDP:
             raise ConfigError(
                 "the discriminative stage starts from factored or categorical emissions, not from backoff"
             )
-        if self.form == "atoms" and (self.batches > 1 or self.start == "split"):
-            raise ConfigError("sticks and atoms are learnt in one batch, from a context or random start")
+        if self.form == "atoms" and (self.batches > 1 or self.start == "split" or self.learn_priors):
+            raise ConfigError(
+                "sticks and atoms are learnt in one batch, from a context or random start, without learn_priors"
+            )
 
     @classmethod
     def published(cls) -> HMMDP:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from chaffinch.kernels import Floats
-from chaffinch.models import subtags
+from chaffinch.models import concentrations, subtags
 from chaffinch.models import variational as vb
 from chaffinch.models.emissions import Emissions
 from chaffinch.models.hmmdp_config import HMMDP
@@ -17,6 +17,7 @@ from chaffinch.models.variational import Counts, Globals, Priors, Sentences, Sha
 
 CLOSE = 1e-5  # relative change of the bound at which learning ends
 TIDY = 5  # passes between two looks at empty and equal sub-tags
+LEARN = 5  # passes between two looks at the concentrations of symbols and tags
 DELAY, FORGET = 1.0, 0.6  # tau and kappa of stochastic learning
 
 
@@ -44,6 +45,8 @@ class Course:
         try:
             q, counts = self.begin(shape, priors, emissions, np.random.default_rng(self.config.seed))
             for done in range(1, self.config.passes + 1):
+                if self.learns_at(done):
+                    q = concentrations.learnt(q, counts)
                 q, counts = self.passes(q, counts, 1)
                 self.trace.append(vb.bound(q, counts))
                 if self.watcher.tell is not None:
@@ -52,7 +55,7 @@ class Course:
                     q, counts, changed = subtags.tidy(q, counts, self.on(q.shape), self.passes)
                     if changed:
                         continue
-                if len(self.trace) > 1 and abs(self.trace[-1] - self.trace[-2]) < CLOSE * abs(self.trace[-1]):
+                if self.settled(done):
                     break
         except KeyboardInterrupt:
             if self._last is None:
@@ -60,6 +63,16 @@ class Course:
             self.watcher.interrupted = True
             return self._last
         return q, counts
+
+    def learns_at(self, done: int) -> bool:
+        """Whether that pass begins with the concentrations of symbols and tags."""
+        return self.config.learn_priors and done % LEARN == 0
+
+    def settled(self, done: int) -> bool:
+        """Whether the bound has stopped to rise; where concentrations are learnt, after a pass that began with them."""
+        if len(self.trace) < 2 or (self.config.learn_priors and not self.learns_at(done)):
+            return False
+        return abs(self.trace[-1] - self.trace[-2]) < CLOSE * abs(self.trace[-1])
 
     def begin(
         self, shape: Shape, priors: Priors, emissions: Emissions, rng: np.random.Generator

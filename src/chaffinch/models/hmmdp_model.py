@@ -19,14 +19,14 @@ from chaffinch.errors import ConfigError, ModelError
 from chaffinch.features import window
 from chaffinch.features.symbols import SIGNATURE, WORD, Symbols
 from chaffinch.features.window import Column, Observed
-from chaffinch.kernels import Batch, Floats, Ints, best_paths, project
+from chaffinch.kernels import Batch, Floats, Ints
 from chaffinch.models import decoding
-from chaffinch.models.cascade_model import Bias, Run, _by_document, _prefixed
-from chaffinch.models.confidence import Calibration, scaled
+from chaffinch.models.cascade_model import Bias, Run, _prefixed
+from chaffinch.models.confidence import Calibration
 from chaffinch.models.emissions import BackOff, Emissions, Known
 from chaffinch.models.hmmdp_config import HMMDP
 from chaffinch.models.labels import Labels
-from chaffinch.models.latent_spans import run_chances
+from chaffinch.models.latent_reading import Reading
 from chaffinch.models.linear import Linear
 from chaffinch.models.resources import Resources, columns_of
 from chaffinch.models.rules import REACH
@@ -98,51 +98,43 @@ class Model:
 
         return seen, tiles()
 
+    def reading(self, docs: Sequence[Document], bias: Bias = None) -> Reading:
+        """The documents, ready to be read."""
+        seen, parts = self.batches(docs, bias)
+        pooled: list[Ints] = []  # the words of the batch that is being read
+
+        def batches() -> Iterator[Batch]:
+            for batch, known in parts:
+                pooled[:] = [known[:, WORD]]
+                yield batch
+
+        def decode(batch: Batch) -> Ints:
+            config, words = self.config, pooled[0] if self.config.decode == "kl-pooled" else None
+            found = decoding.decode(
+                batch, self.labels.tag_of, config.decode, follows=self.labels.follows, cost_ratio=config.cost_ratio,
+                words=words,
+            )  # fmt: skip
+            return found.tags
+
+        return Reading(seen, batches(), self.labels, decode, self.calibration)
+
     def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
         """The labelled runs of tokens of every document."""
         return self._named(docs, self.categories(docs, bias))
 
     def categories(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
         """The same, before rules name sub-categories."""
-        seen, parts = self.batches(docs, bias)
-        return self._runs(seen, [self.decoded(batch, known) for batch, known in parts])
-
-    def decoded(self, batch: Batch, known: Known) -> Ints:
-        """The tags of a batch, as the settings say."""
-        config, words = self.config, known[:, WORD] if self.config.decode == "kl-pooled" else None
-        found = decoding.decode(
-            batch, self.labels.tag_of, config.decode, follows=self.labels.follows, cost_ratio=config.cost_ratio,
-            words=words,
-        )  # fmt: skip
-        return found.tags
+        return self.reading(docs, bias).runs()
 
     def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]:
         """The runs of every document, and the calibrated probability that each is right (n,)."""
-        seen, parts = self.batches(docs, bias)
-        tags, chances = [], [np.zeros(0)]
-        for batch, known in parts:
-            tags.append(self.decoded(batch, known))
-            starts, ends, _ = self.plain.run_arrays(tags[-1].astype(np.int32))
-            milder = scaled(batch, self.calibration.scale)
-            chances.append(run_chances(milder, self.labels, tags[-1], starts, ends))
-        runs_of = self._runs(seen, tags)
-        cuts = np.cumsum([len(own) for own in runs_of])[:-1]
-        found = np.split(self.calibration(np.concatenate(chances)), cuts)
-        return list(zip(self._named(docs, runs_of), found, strict=True))
+        runs, chances = self.reading(docs, bias).runs_with_chances()
+        return list(zip(self._named(docs, runs), chances, strict=True))
 
     def posteriors(self, docs: Sequence[Document]) -> list[Floats]:
         """(T, 1 + L) per document: at every token the probability of O and of each label; O in no sentence."""
-        seen, parts = self.batches(docs)
-        number = np.array([0] + [1 + self._column(tag[2:]) for tag in self.labels.tags[1:]])
-        out = np.zeros((int(seen.sizes.sum()), 1 + len(self.names)))
-        out[:, 0] = 1.0
-        rows = [np.zeros((0, out.shape[1]))]
-        to = np.zeros((len(number), out.shape[1]))
-        to[np.arange(len(number)), number] = 1.0
-        scale = self.calibration.scale
-        rows += [decoding.tag_chances(scaled(batch, scale), self.labels.tag_of) @ to for batch, _ in parts]
-        out[seen.sources] = np.concatenate(rows)
-        found = np.split(out, np.cumsum(seen.sizes)[:-1])
+        columns = np.array([0] + [1 + self._column(tag[2:]) for tag in self.labels.tags[1:]])
+        found = self.reading(docs).posteriors(columns, 1 + len(self.names))
         if self.config.rules is not None:  # a span's own label, not the usual one of its category
             for own, runs in zip(found, self.read(docs), strict=True):
                 for first, end, label in runs:
@@ -155,21 +147,7 @@ class Model:
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
         """The n best readings of the projected chain; a sentence with fewer repeats its last."""
-        seen, parts = self.batches([doc])
-        paths = []
-        for batch, _ in parts:
-            chain = project(batch, self.labels.tag_of)
-            paths += [best_paths(chain[sentence], n) for sentence in range(len(chain))]
-        out = []
-        for rank in range(min(n, max(map(len, paths), default=1))):
-            chosen = [np.zeros(0, np.int64), *(found[min(rank, len(found) - 1)].states for found in paths)]
-            out += self._named([doc], self._runs(seen, chosen))
-        return out
-
-    def _runs(self, seen: Observed, tags: Sequence[Ints]) -> list[list[Run]]:
-        places = np.zeros(len(seen.types), np.int32)
-        places[seen.places] = np.concatenate([np.zeros(0, np.int64), *tags])
-        return _by_document(seen, self.plain, places)
+        return [own for found in self.reading([doc]).alternatives(n) for own in self._named([doc], found)]
 
     def _named(self, docs: Sequence[Document], found: list[list[Run]]) -> list[list[Run]]:
         """With rules: the sub-categories of the categories found."""

@@ -20,12 +20,12 @@ from chaffinch.kernels.linear import States
 from chaffinch.text import Document, Span
 from chaffinch.text.span import find_overlap
 
-Scheme: TypeAlias = Literal["IOBES", "IOB2", "tokens"]
+Scheme: TypeAlias = Literal["IOBES", "IOB2", "tokens", "runs"]
 Ints: TypeAlias = NDArray[np.int64]
 Piece: TypeAlias = tuple[int, int, int]  # first token, one past the last, number of the label
 
 SCHEMES: tuple[Scheme, ...] = ("IOBES", "IOB2", "tokens")
-_LETTERS = {"IOBES": "BIES", "IOB2": "BI", "tokens": "S"}
+_LETTERS = {"IOBES": "BIES", "IOB2": "BI", "tokens": "S", "runs": "I"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +112,10 @@ class Labels:
             goes_on = np.zeros(len(tags) + 1, np.bool_)
             goes_on[where[letter == 1]] = True
             ends = where[~goes_on[where + 1]] + 1
+        elif self.scheme == "runs":
+            padded = np.concatenate([[0], tags, [0]])
+            starts = where[tags[where] != padded[where]]
+            ends = where[tags[where] != padded[where + 2]] + 1
         else:
             starts, ends = where, where + 1
         return starts, ends, (tags[starts] - 1) // size
@@ -119,6 +123,8 @@ class Labels:
 
 def _follows(a: str, b: str, scheme: Scheme) -> bool:
     """May tag b stand after tag a?"""
+    if scheme == "runs":
+        return True
     if b[0] in "OBS":
         return scheme != "IOBES" or a[0] in "OES"
     return a[0] in "BI" and a[2:] == b[2:]

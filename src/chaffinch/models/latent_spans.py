@@ -13,7 +13,10 @@ from chaffinch.models.labels import Labels
 
 
 def run_chances(batch: Batch, labels: Labels, tags: Ints, starts: Ints, ends: Ints) -> Floats:
-    """(n,) the exact probability of each run: its tokens have these tags (N,), and the span goes no further."""
+    """(n,) the exact probability of each run: its tokens have these tags (N,), and the span goes no further.
+
+    Where spans are runs of one tag, neither does it begin earlier.
+    """
     if not len(starts):
         return np.zeros(0)
     S, sentence = len(labels.tags), np.searchsorted(batch.bounds, starts, side="right") - 1
@@ -29,8 +32,10 @@ def run_chances(batch: Batch, labels: Labels, tags: Ints, starts: Ints, ends: In
     which = np.full(len(token), S)
     inside = (token >= starts[run]) & (token < ends[run])
     which[inside] = tags[token[inside]]
-    after = token == ends[run]
-    which[after] = S + 1 + tags[ends[run[after]] - 1]
+    beside = token == ends[run]
+    if labels.scheme == "runs":
+        beside |= token == starts[run] - 1
+    which[beside] = S + 1 + tags[starts[run[beside]]]
     active = Active.of(lists, which)
     cells = np.repeat(token, active.widths), active.cells
     clamped = Batch(batch.start, batch.trans, batch.emit[cells], batch.end, bounds, active)
@@ -54,7 +59,19 @@ def calibrate(batch: Batch, labels: Labels, gold: Ints, found: Ints) -> Calibrat
     clamped = Batch(batch.start, batch.trans, emit, batch.end, batch.bounds, active)
     scale = best_scale(batch, lambda scale: float(log_partition(scaled(clamped, scale)).sum()))
     plain = Labels(labels.names, labels.scheme)
-    starts, ends, _ = plain.run_arrays(found.astype(np.int32))
+    starts, ends = runs_inside(plain, found, batch.bounds)
     chances = run_chances(scaled(batch, scale), labels, found, starts, ends)
-    right = set(plain.runs(gold.astype(np.int32)))
-    return judged(scale, chances, np.array([run in right for run in plain.runs(found.astype(np.int32))], np.float64))
+    right = set(zip(*runs_inside(plain, gold, batch.bounds), strict=True))
+    same = [run in right and gold[run[0]] == found[run[0]] for run in zip(starts, ends, strict=True)]
+    return judged(scale, chances, np.array(same, np.float64))
+
+
+def runs_inside(plain: Labels, tags: Ints, bounds: Ints) -> tuple[Ints, Ints]:
+    """First tokens and ends of all runs of tags (N,), none of which crosses a sentence's edge."""
+    place = np.arange(len(tags)) + np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    padded = np.zeros(len(tags) + len(bounds), np.int32)
+    padded[place] = tags
+    starts, ends, _ = plain.run_arrays(padded)
+    before = np.zeros(len(padded) + 1, np.int64)
+    before[place] = np.arange(len(tags))
+    return before[starts], before[ends - 1] + 1

@@ -12,6 +12,7 @@ from chaffinch.errors import ConfigError, ModelError
 from chaffinch.kernels.lattice import Floats
 from chaffinch.models import cascade, explanation
 from chaffinch.models.cascade import Bias, Cascade, Run
+from chaffinch.models.classhmm_config import ClassHMM
 from chaffinch.models.explanation import Explanation
 from chaffinch.models.hmmdp_config import HMMDP
 from chaffinch.models.parts import Each, Watcher
@@ -21,9 +22,9 @@ from chaffinch.text import Document, Span
 if TYPE_CHECKING:  # it needs scipy, which is loaded when it is used
     from chaffinch.models.portrait import SubtagPath
 
-Config: TypeAlias = Cascade | HMMDP
+Config: TypeAlias = Cascade | HMMDP | ClassHMM
 
-KINDS: dict[str, type[Config]] = {"cascade": Cascade, "hmmdp": HMMDP}
+KINDS: dict[str, type[Config]] = {"cascade": Cascade, "hmmdp": HMMDP, "classhmm": ClassHMM}
 
 
 class Model(Protocol):
@@ -58,10 +59,15 @@ def fit(
         return cascade.fit(
             docs, config, layer=layer, soft=soft, dev=dev, resources=resources, start=start, each=each, watcher=watcher
         )
+    if start is not None:
+        kind = kind_of(config)
+        raise ConfigError(f"{kind} learns from the beginning; leave out the model to go on from, or train a cascade")
+    if isinstance(config, ClassHMM):
+        from chaffinch.models import classhmm
+
+        return classhmm.fit(docs, config, layer=layer, soft=soft, dev=dev, resources=resources, watcher=watcher)
     from chaffinch.models import hmmdp
 
-    if start is not None:
-        raise ConfigError("hmmdp learns from the beginning; leave out the model to go on from, or train a cascade")
     return hmmdp.fit(docs, config, layer=layer, soft=soft, dev=dev, resources=resources, watcher=watcher)
 
 
@@ -73,6 +79,10 @@ def model_of(found: Bundle) -> Model:
         from chaffinch.models import hmmdp_model
 
         return hmmdp_model.Model.of(found)
+    if found.manifest.kind == "classhmm":
+        from chaffinch.models import classhmm_model
+
+        return classhmm_model.Model.of(found)
     raise ModelError(f"is a model of kind {found.manifest.kind!r}, not a tagger ({', '.join(KINDS)})")
 
 
@@ -89,6 +99,10 @@ def common_words(model: Model) -> frozenset[str]:
     """The common words of the model's language, in lower case; none if it knows no language."""
     if isinstance(model, cascade.Model):
         return frozenset()
+    if isinstance(model.config, ClassHMM):
+        from chaffinch.models import classhmm_model
+
+        return cast(classhmm_model.Model, model).pack.common
     from chaffinch.models import hmmdp_model
 
     return cast(hmmdp_model.Model, model).symbols.pack.common

@@ -234,14 +234,19 @@ def global_step(q: Globals, counts: Counts, update: Update = "W1") -> Globals:
     placed = replace(q, order=order)
     prior = priors.alpha_t * placed.by_state([own.mean_pi for own in q.sticks])
     moves = counts.moves
-    tags = np.hstack([np.add.reduceat(moves, shape.firsts[:-1], axis=1), np.append(counts.end, 0.0)[:, None]])
     now = replace(
         placed,
         emit=q.emissions.posterior(counts.emit),
-        tags=np.where(shape.follows[shape.tags], priors.alpha_T + tags, 0.0),
+        tags=np.where(shape.follows[shape.tags], priors.alpha_T + tag_counts(shape, counts), 0.0),
         subs=np.where(shape.used, prior + moves, prior),
     )
     return replace(now, sticks=_weights(now, moves, update))
+
+
+def tag_counts(shape: Shape, counts: Counts) -> Floats:
+    """(Z+1, S+1) how often each tag, or the end, comes after each state."""
+    tags = np.add.reduceat(counts.moves, shape.firsts[:-1], axis=1)
+    return np.hstack([tags, np.append(counts.end, 0.0)[:, None]])
 
 
 def _weights(q: Globals, moves: Floats, update: Update) -> tuple[Sticks, ...]:

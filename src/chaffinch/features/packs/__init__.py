@@ -101,6 +101,20 @@ def texts(folder: Path) -> dict[str, str]:
     return {name: _text(folder / name) for name in names}
 
 
+def luggage(name: str) -> dict[str, tuple[str, ...]]:
+    """What a model file must hold of a pack: the files of one that does not come with Chaffinch."""
+    if name in shipped():
+        return {}
+    files = texts(Path(name))
+    return {"pack.names": tuple(files), "pack.texts": tuple(files.values())}
+
+
+def unpacked(name: str, strings: Mapping[str, tuple[str, ...]]) -> Pack:
+    """The pack of a model file."""
+    files = dict(zip(strings.get("pack.names", ()), strings.get("pack.texts", ()), strict=False))
+    return made(Path(name), files) if files else pack(name)
+
+
 def made(folder: Path, files: Mapping[str, str]) -> Pack:
     """The pack of those files; the folder is named in errors."""
     chosen = _settings(folder / SETTINGS, files[SETTINGS])

@@ -1,0 +1,118 @@
+"""Word types with the features of a published set, or with all of ours: what a chain may say of a word by itself.
+
+N tokens with pads between sentences, V types, Q features of all types.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from chaffinch.features import oov, window
+from chaffinch.features.oov import Pack
+from chaffinch.features.window import FOLDED, GRAM, WORD, Observed
+
+WordSet: TypeAlias = Literal["basic", "capitalisation", "shape", "muc", "rich"]
+
+WORD_SETS: tuple[WordSet, ...] = ("basic", "capitalisation", "shape", "muc", "rich")
+IDENTITY = (WORD, FOLDED)  # kinds of features that name a word
+
+# The thirteen of the MUC task, by name and pattern; the first that fits a number is the only one of numbers.
+_NUMBERS = (
+    ("OneDigitNum", r"\d"),
+    ("TwoDigitNum", r"\d\d"),
+    ("FourDigitNum", r"\d{4}"),
+    ("YearDecade", r"\d{4}s"),
+    ("ContainsDigitAndDash", r"(?=.*\d).*-.*"),
+    ("ContainsDigitAndOneSlash", r"(?=.*\d)[^/]*/[^/]*"),
+    ("ContainsDigitAndComma", r"(?=.*\d).*,.*"),
+    ("ContainsDigitAndPeriod", r"(?=.*\d).*\..*"),
+)
+_LETTERS = (
+    ("CapPeriod", r"[A-Z]\."),
+    ("CapPeriods", r"(?:[A-Z]\.){2,}"),
+    ("AllCaps", r"[A-Z]+"),
+    ("CapOtherPeriod", r"[A-Z].+\."),
+    ("InitialCap", r"[A-Z].*"),
+)
+_MUC = tuple(
+    tuple((name, re.compile(pattern, re.DOTALL).fullmatch) for name, pattern in own) for own in (_NUMBERS, _LETTERS)
+)
+
+
+def with_features(seen: Observed, features: WordSet, pack: Pack) -> Observed:
+    """The same tokens, with the features of that set for every type.
+
+    >>> from chaffinch import Document
+    >>> seen = window.observe([Document.make("Penn left IBM in 1990.")])
+    >>> seen = with_features(seen, "muc", oov.pack("en"))
+    >>> seen.kinds[seen.lists[1] : seen.lists[2]].tolist()  # Penn: itself, and InitialCap
+    [1, 21]
+    """
+    kept = seen.kinds != GRAM if features == "rich" else seen.kinds == WORD
+    names = [()] + [_named(word, features, pack) for word in words_of(seen)[1:]]
+    counts = np.add.reduceat(kept, seen.lists[:-1], dtype=np.int64) if len(seen.kinds) else np.zeros(0, np.int64)
+    more = np.array([len(own) for own in names], np.int64)
+    lists = np.concatenate([[0], np.cumsum(counts + more)])
+    keys, kinds = np.empty(lists[-1], np.uint64), np.full(lists[-1], window.NAMED, np.uint8)
+    own = np.repeat(lists[:-1] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+    keys[own], kinds[own] = seen.keys[kept], seen.kinds[kept]
+    keys[np.repeat(lists[1:] - np.cumsum(more), more) + np.arange(more.sum())] = np.array(
+        [_key(name) for row in names for name in row], np.uint64
+    )
+    return replace(seen, keys=keys, kinds=kinds, lists=lists.astype(np.int32))
+
+
+def words_of(seen: Observed) -> list[str]:
+    """(V,) the word of every type; the pad is empty."""
+    firsts = np.zeros(len(seen.lists) - 1, np.int64)
+    firsts[seen.types[::-1]] = np.arange(len(seen.types))[::-1]
+    text = seen.codes.tobytes().decode("utf-32-le", "surrogatepass")
+    return [text[begin:end] for begin, end in seen.tokens[firsts].tolist()]
+
+
+def capitalisation(word: str) -> tuple[str, ...]:
+    """AllCaps, all letters capital, and InitialCap."""
+    return ("AllCaps",) * word.isupper() + ("InitialCap",) * word[:1].isupper()
+
+
+def shape(word: str) -> tuple[str, ...]:
+    """XX, Xx or xx; a word without letters has none."""
+    if not any(sign.isalpha() for sign in word):
+        return ()
+    return ("XX" if word.isupper() else "Xx" if word[:1].isupper() else "xx",)
+
+
+def muc(word: str) -> tuple[str, ...]:
+    """Those of the thirteen features that fit: one of digits at the most, and one of capitals.
+
+    >>> muc("N.Y."), muc("1990s"), muc("10,000"), muc("penn")
+    (('CapPeriods',), ('YearDecade',), ('ContainsDigitAndComma',), ())
+    """
+    return tuple(found for own in _MUC for found in [name for name, fits in own if fits(word)][:1])
+
+
+def signature_parts(word: str, pack: Pack) -> tuple[str, ...]:
+    """The fields of a word's signature: its category, and what lists of names and the like say of it."""
+    head, *fields = oov.signature(word, pack).split("|")
+    return (head, *(field for field in fields if not field.endswith("=0")))
+
+
+_SETS: dict[WordSet, Callable[[str], tuple[str, ...]]] = {
+    "basic": lambda _: (), "capitalisation": capitalisation, "shape": shape, "muc": muc,
+}  # fmt: skip
+
+
+def _named(word: str, features: WordSet, pack: Pack) -> tuple[str, ...]:
+    return muc(word) + signature_parts(word, pack) if features == "rich" else _SETS[features](word)
+
+
+@lru_cache(maxsize=100_000)
+def _key(name: str) -> int:
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")

@@ -1,0 +1,219 @@
+"""The class HMM whose emissions are logistic regressions over a word's features, and its likelihood with gradient.
+
+M tokens, V different sets of features in the training text ("types"), F features, Y states, C classes. A state's
+probability of a type is a softmax over all types; weights of a state are its own, plus those of its class, plus those
+of all states, so that a rare state borrows from its neighbours. Moves are normalised row by row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import logsumexp
+
+from chaffinch.kernels import Active, Batch, Floats, Ints, forward_backward, log_partition
+from chaffinch.kernels.cells import add_rows, sum_rows
+from chaffinch.kernels.lattice import Bools
+
+
+class Layout(NamedTuple):
+    """What the states are, and which may follow which: row Y begins a sentence, column Y ends it."""
+
+    class_of: Ints  # (Y,)
+    moves: Bools  # (Y+1, Y+1)
+    shared: bool  # weights of classes and of all states besides those of each state
+    Y: int
+    C: int
+
+    @classmethod
+    def of(cls, class_of: Ints, moves: Bools, *, shared: bool) -> Layout:
+        """The layout of states of those classes."""
+        return cls(class_of, moves, shared, len(class_of), int(class_of.max()) + 1)
+
+    @property
+    def edge_class(self) -> Ints:
+        """(Y+1,) the class of each state, and a class by itself for the edge of a sentence."""
+        return np.append(self.class_of, self.C)
+
+    def spread(self, by_state: Floats, by_class: Floats) -> Floats:
+        """Weights (F, Y) of states, with those of their classes and, in the last column, of all (F, C+1) added."""
+        return by_state + by_class[:, self.class_of] + by_class[:, -1:] if self.shared else by_state
+
+    def gather(self, slope: Floats) -> Floats:
+        """(F, C+1) the slope of classes and of all, given that of states (F, Y)."""
+        out = np.zeros((len(slope), self.C + 1))
+        for klass in range(self.C):
+            out[:, klass] = slope[:, self.class_of == klass].sum(axis=1)
+        out[:, -1] = slope.sum(axis=1)
+        return out
+
+
+class Tables(NamedTuple):
+    """What a chain says of words and moves."""
+
+    weights: Floats  # (F, Y)
+    log_z: Floats  # (Y,) the log of each softmax's denominator
+    start: Floats  # (Y,)
+    trans: Floats  # (Y, Y)
+    end: Floats  # (Y,)
+
+    @property
+    def moves(self) -> Floats:
+        """(Y+1, Y+1) all of them: row Y begins a sentence, column Y ends it."""
+        return np.block([[self.trans, self.end[:, None]], [self.start, np.array(-np.inf)]])
+
+
+class Text(NamedTuple):
+    """Sentences as rows of a matrix of types, with the states each token may take."""
+
+    matrix: csr_array  # (V, F)
+    rows: Ints  # (M,)
+    bounds: Ints
+    active: Active
+    logs: Floats | None = None  # of each cell, where labels are weighed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Likelihood:
+    """log P(words, classes) - weight * log P(words) - the penalty, as a function of all weights.
+
+    A weight of 0 is the joint likelihood, 1 the conditional one of a chain that stays locally normalised.
+    """
+
+    text: Text
+    transposed: csr_array  # (F, V)
+    layout: Layout
+    weight: float
+    penalty: Floats  # (F,) times the square of each feature's weights
+    kappa: float  # the same for moves
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many numbers the four blocks have: features by state, by class; moves by state, by class."""
+        F, Y, C = self.text.matrix.shape[1], self.layout.Y, self.layout.C
+        more = (F * (C + 1), (C + 1) ** 2) if self.layout.shared else (0, 0)
+        return F * Y, more[0], (Y + 1) ** 2, more[1]
+
+    def blocks(self, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """The four blocks of all weights."""
+        Y, C = self.layout.Y, self.layout.C
+        state, by_class, moves, by_pair = np.split(x, np.cumsum(self.sizes)[:-1])
+        edge = C + 1 if self.layout.shared else 0
+        shapes = state.reshape(-1, Y), by_class.reshape(-1, C + 1), moves.reshape(Y + 1, Y + 1)
+        return *shapes, by_pair.reshape(edge, edge)
+
+    def tables(self, x: Floats) -> tuple[Tables, Floats]:
+        """The tables of those weights, and log-probabilities of all types (V, Y)."""
+        state, by_class, moves, by_pair = self.blocks(x)
+        weights = self.layout.spread(state, by_class)
+        logits = np.asarray(self.text.matrix @ weights)
+        log_z = np.asarray(logsumexp(logits, axis=0))
+        a = self._moves(moves, by_pair)
+        Y = self.layout.Y
+        tables = Tables(weights, log_z, *(np.ascontiguousarray(own) for own in (a[Y, :Y], a[:Y, :Y], a[:Y, Y])))
+        logits -= log_z
+        return tables, logits
+
+    def _moves(self, moves: Floats, by_pair: Floats) -> Floats:
+        edge = self.layout.edge_class
+        logits = moves + by_pair[np.ix_(edge, edge)] if self.layout.shared else moves
+        logits = np.where(self.layout.moves, logits, -np.inf)
+        return np.asarray(logits - logsumexp(logits, axis=1, keepdims=True))
+
+    def __call__(self, x: Floats) -> tuple[float, Floats]:
+        """The value and its slope."""
+        tables, log_b = self.tables(x)
+        value, counts, steps = self.counts(tables, log_b)
+        return self.penalised(x, value, self._slope(tables, log_b, counts, steps))
+
+    def _slope(self, tables: Tables, log_b: Floats, counts: Floats, steps: Floats) -> tuple[Floats, Floats]:
+        """The slope of features (F, Y) and moves (Y+1, Y+1) by state, given expected counts: those of the softmaxes."""
+        slope = np.asarray(self.transposed @ (counts - counts.sum(axis=0) * np.exp(log_b)))
+        return slope, steps - steps.sum(axis=1, keepdims=True) * np.exp(tables.moves)
+
+    def penalised(self, x: Floats, value: float, slopes: tuple[Floats, Floats]) -> tuple[float, Floats]:
+        """The value less the penalty, and the slope of all weights, given those of features and moves by state."""
+        features, moves = slopes
+        edge = np.eye(self.layout.C + 1)[self.layout.edge_class]
+        parts = [features, self.layout.gather(features), moves, edge.T @ moves @ edge]
+        by_feature, by_move = self.penalty[:, None], np.array(self.kappa)
+        out = []
+        for block, slope, penalty in zip(
+            self.blocks(x), parts, (by_feature, by_feature, by_move, by_move), strict=True
+        ):
+            if block.size:
+                value -= float((penalty * block**2).sum())
+                out.append((slope - 2.0 * penalty * block).ravel())
+        return value, np.concatenate(out)
+
+    def counts(self, tables: Tables, log_b: Floats) -> tuple[float, Floats, Floats]:
+        """The log-likelihood, expected types of each state (V, Y), and expected moves (Y+1, Y+1)."""
+        text, Y = self.text, self.layout.Y
+        counts, steps = np.zeros_like(log_b), np.zeros((Y + 1, Y + 1))
+        emit = np.zeros(int(text.active.at[-1]))
+        add_rows(text.active, text.rows, log_b, emit)
+        if text.logs is not None:
+            emit += text.logs
+        clamped = Batch(tables.start, tables.trans, emit, tables.end, text.bounds, text.active)
+        value = _add(clamped, text.rows, 1.0, counts, steps)
+        if self.weight:
+            free = Batch(tables.start, tables.trans, log_b[text.rows], tables.end, text.bounds)
+            value -= self.weight * _add(free, text.rows, -self.weight, counts, steps)
+        return value, counts, steps
+
+
+def _add(batch: Batch, rows: Ints, sign: float, counts: Floats, steps: Floats) -> float:
+    """log P of a batch; adds its expected types and moves, times `sign`."""
+    post, Y = forward_backward(batch), len(batch.start)
+    active = batch.active or Active.of([np.arange(Y)], np.zeros(len(rows), np.int64))
+    states = post.states.reshape(-1)
+    sum_rows(active, rows, sign * states, counts)
+    filled = np.diff(batch.bounds) > 0
+    for edge, tokens in ((0, batch.bounds[:-1][filled]), (1, batch.bounds[1:][filled] - 1)):
+        widths = active.widths[tokens]
+        cells = np.repeat(active.at[tokens] - np.cumsum(widths) + widths, widths) + np.arange(widths.sum())
+        total = sign * np.bincount(active.cells[cells], states[cells], Y)
+        if edge:
+            steps[:Y, Y] += total
+        else:
+            steps[Y, :Y] += total
+    steps[:Y, :Y] += sign * post.pairs
+    return float(post.log_z.sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expected:
+    """What EM climbs: the joint likelihood with expected counts held as they were at some weights."""
+
+    whole: Likelihood
+    held: Floats  # (V, Y) expected types
+    steps: Floats  # (Y+1, Y+1) expected moves
+
+    @classmethod
+    def at(cls, whole: Likelihood, x: Floats) -> Expected:
+        """The expectation at those weights."""
+        _, counts, steps = whole.counts(*whole.tables(x))
+        return cls(whole, counts, steps)
+
+    def __call__(self, x: Floats) -> tuple[float, Floats]:
+        """The value, but for a constant, and its slope."""
+        tables, log_b = self.whole.tables(x)
+        moves = np.where(self.steps > 0, tables.moves, 0.0)
+        value = float((self.held * log_b).sum() + (self.steps * moves).sum())
+        return self.whole.penalised(x, value, self.whole._slope(tables, log_b, self.held, self.steps))
+
+
+def log_emissions(matrix: csr_array, known: Bools, tables: Tables) -> Floats:
+    """(V, Y) log-probabilities of types; one that is not `known` joins the denominator for itself."""
+    logits = np.asarray(matrix @ tables.weights)
+    return np.asarray(logits - np.where(known[:, None], tables.log_z, np.logaddexp(tables.log_z, logits)))
+
+
+def held_out(tables: Tables, log_b: Floats, rows: Ints, bounds: Ints, active: Active) -> float:
+    """log P(words, classes) of text under learnt tables."""
+    emit = np.zeros(int(active.at[-1]))
+    add_rows(active, rows, log_b, emit)
+    return float(log_partition(Batch(tables.start, tables.trans, emit, tables.end, bounds, active)).sum())

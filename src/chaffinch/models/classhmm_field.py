@@ -1,0 +1,94 @@
+"""The class HMM without local normalisation: a conditional random field over its states, and its likelihood.
+
+M tokens, R weight rows, Y states, C classes. Nothing has to generate the words, so features may look around them. The
+weights of a state are its own plus those of its class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from chaffinch.kernels import Active, Batch, Floats, Ints, forward_backward, linear
+from chaffinch.kernels.linear import Seen, States, Weights
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conditional:
+    """log P(classes | words) less the penalty, as a function of all weights.
+
+    Those of states come first, with the moves below the rows, then those of classes, likewise.
+    """
+
+    seen: Seen
+    states: States
+    class_of: Ints  # (Y,)
+    active: Active  # the states each token may take
+    logs: Floats | None  # of each cell, where labels are weighed
+    penalty: Floats  # (R + Y + 2,) times the square of each row
+    shared: bool  # weights of classes besides those of each state
+    height: int = field(init=False)  # R
+    cells: tuple[Ints, Ints] = field(init=False)  # the token and the state of each cell
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "height", len(self.penalty) - self.states.K - 2)
+        tokens = np.repeat(np.arange(len(self.active.which)), self.active.widths)
+        object.__setattr__(self, "cells", (tokens, self.active.cells))
+
+    @property
+    def classes(self) -> list[tuple[int, int]]:
+        """The first state of each class and the one after its last."""
+        edges = np.flatnonzero(np.diff(self.class_of, prepend=-1, append=-1))
+        return list(pairwise(edges.tolist())) if self.shared else []
+
+    def blocks(self, x: Floats) -> tuple[Floats, Floats]:
+        """The weights of states (R + Y + 2, Y) and of classes (R + Y + 2, C)."""
+        height = len(self.penalty)
+        own, by_class = np.split(x, [height * self.states.K])
+        return own.reshape(height, -1), by_class.reshape(height, len(self.classes))
+
+    @property
+    def size(self) -> int:
+        """How many weights there are."""
+        return len(self.penalty) * (self.states.K + len(self.classes))
+
+    def weights(self, x: Floats) -> Weights:
+        """The weights by state, as a linear chain reads them."""
+        Y, W, R = self.states.K, self.states.W, self.height
+        own, by_class = self.blocks(x)
+        rows = np.zeros((R + Y + 2, W), np.float32)
+        rows[:, :Y] = own
+        for klass, (first, end) in enumerate(self.classes):
+            rows[:, first:end] += by_class[:, klass, None]
+        moves = self.states.moves.reshape(Y + 2, W) + rows[R:]
+        return Weights(rows[:R].reshape(-1), moves.reshape(-1))
+
+    def __call__(self, x: Floats) -> tuple[float, Floats]:
+        """The value and its slope."""
+        Y, W, R = self.states.K, self.states.W, self.height
+        batch = linear.batch(self.seen, self.weights(x), self.states)
+        tokens, cells = self.cells
+        emit = batch.emit[tokens, cells]
+        if self.logs is not None:
+            emit += self.logs
+        known = Batch(batch.start, batch.trans, emit, batch.end, batch.bounds, self.active)
+        clamped, free = forward_backward(known), forward_backward(batch)
+        of_scores = np.zeros((len(batch.emit), W), np.float32)
+        of_scores[:, :Y] = -free.states
+        of_scores[tokens, cells] += clamped.states
+        slope = np.zeros((R + Y + 2, W), np.float32)
+        linear.slopes(self.seen, of_scores, self.states, slope[:R].reshape(-1))
+        slope[R : R + Y, :Y] = clamped.pairs - free.pairs
+        slope[R + Y, :Y] = of_scores[batch.bounds[:-1], :Y].sum(axis=0)
+        slope[R + Y + 1, :Y] = of_scores[batch.bounds[1:] - 1, :Y].sum(axis=0)
+        value, out = float(clamped.log_z.sum() - free.log_z.sum()), np.empty_like(x)
+        for block, pull in zip(self.blocks(x), self.blocks(out), strict=True):
+            np.multiply(block, -2.0 * self.penalty[:, None], out=pull)
+            value += 0.5 * float(pull.reshape(-1) @ block.reshape(-1))
+        own, by_class = self.blocks(out)
+        own += slope[:, :Y]
+        for klass, (first, end) in enumerate(self.classes):
+            by_class[:, klass] += slope[:, first:end].sum(axis=1)
+        return value, out
