@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import Progress as Live
@@ -21,9 +21,13 @@ from chaffinch.models.parts import Progress
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document
 
+if TYPE_CHECKING:  # it needs scipy, which is loaded when it is used
+    from chaffinch.models import classhmm_model
+
 _NOT_SAID = ("documents with a patient", "interrupted", "lost")  # in the table; they are in the JSON
-_BY_FOLDS = ("first readings", "jack-knife", "calibration")  # parts that count folds, not epochs, and have no loss
+_BY_FOLDS = ("first readings", "jack-knife", "calibration", "held out")  # parts that count folds, not epochs, and have no loss
 _PASSES = "passes"  # the part that raises a bound
+_CLIMB = "kappa "  # parts that climb a likelihood, by the penalty's weight
 
 
 @contextmanager
@@ -61,6 +65,8 @@ def progress_line(now: Progress, seconds: float) -> str:
         said = [now.part, f"fold {done}"]
     elif now.part == _PASSES:  # the loss is minus the bound
         said = [f"{now.part} {done}", f"bound {-now.loss:,.0f}"]
+    elif now.part.startswith(_CLIMB):
+        said = [now.part, f"evaluation {done}", f"loss {now.loss:.3g} per token"]
     else:
         said = [now.part, f"epoch {done}", f"loss {now.loss:.2g}"]
     if now.score is not None:
@@ -103,9 +109,11 @@ def _learnt(model: Model) -> dict[str, Any]:
     if isinstance(model, cascade.Model):
         parts = [*model.readings, *([] if model.classifier is None else [model.classifier])]
         return {"features": sum(len(part.vocabulary) for part in parts)}
-    from chaffinch.models import hmmdp_model, portrait
+    from chaffinch.models import classhmm_model, hmmdp_model, portrait
 
-    assert isinstance(model, hmmdp_model.Model)  # noqa: S101  (there are two methods)
+    if isinstance(model, classhmm_model.Model):
+        return _states(model)
+    assert isinstance(model, hmmdp_model.Model)  # noqa: S101  (there are three methods)
     known, used = model.symbols, portrait.use(model)
     return {
         "symbols": {"words": len(known.words), "signatures": len(known.signatures)},
@@ -115,6 +123,20 @@ def _learnt(model: Model) -> dict[str, Any]:
         },
         "features": 0 if model.latent is None else len(model.latent.vocabulary),
     }  # fmt: skip
+
+
+def _states(model: classhmm_model.Model) -> dict[str, Any]:
+    """How large a class HMM is, and what held-out text says of its states."""
+    known = model.words if model.words is not None else model.crf
+    subs, held = model.labels.subs, model.portrait.held_out.round(4).tolist()
+    facts: dict[str, Any] = {
+        "states": {"O": subs[0], "others": subs[-1], "in all": sum(subs)},
+        "features": 0 if known is None else len(known.vocabulary),
+    }
+    if held:
+        names = ("with these states", "with one per class")
+        facts["held-out log-likelihood per token"] = dict(zip(names, held, strict=False))
+    return facts
 
 
 def summary(facts: Mapping[str, Any]) -> Iterator[Table | str]:
@@ -130,6 +152,12 @@ def summary(facts: Mapping[str, Any]) -> Iterator[Table | str]:
         said["sub-tags"] = (
             f"{own['O']} of O, {own['others']} of every other tag; {own['in use']} of {own['in all']} in use"
         )
+    if "states" in facts:
+        own = facts["states"]
+        said["states"] = f"{own['O']} of O, {own['others']} of every other class; {own['in all']} in all"
+    held = facts.get("held-out log-likelihood per token")
+    if held is not None:
+        said["held-out log-likelihood per token"] = ", ".join(f"{value} {name}" for name, value in held.items())
     dev = facts["dev"]
     if dev is None:
         del said["dev"]

@@ -13,6 +13,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import read_phrases
 from chaffinch.models.alignment import Alignment
 from chaffinch.models.cascade_config import Cascade
+from chaffinch.models.classhmm_config import ClassHMM
 from chaffinch.models.hmmdp_config import HMMDP
 from chaffinch.models.methods import KINDS, Config
 from chaffinch.models.tagger import Tagger, load
@@ -22,28 +23,44 @@ METHODS = tuple(KINDS)
 
 Mode: TypeAlias = Literal["recall", "balanced"]
 
-# Options that one method alone has, and what a user of the other should know.
-_OF_CASCADE = {
-    "--scheme": "hmmdp always writes spans as IOB2 tags, so leave it out",
-    "--objective": "hmmdp has --no-discriminative",
-    "--stages": "hmmdp has --subtags",
-    "--no-documents": "hmmdp always reads each document once, so leave it out",
-    "--features": "hmmdp uses no layer as a feature, so leave it out",
-    "--before": "hmmdp uses no layer of another tagger, so leave it out",
-    "--start": "hmmdp learns from the beginning, so leave it out",
+# The methods that have an option, where not all have it; and what a user of another method should know.
+_OWNERS = {
+    **dict.fromkeys(("--scheme", "--stages", "--no-documents", "--features", "--before", "--start"), ("cascade",)),
+    "--objective": ("cascade", "classhmm"),
+    "--epochs": ("cascade", "hmmdp"),
+    **dict.fromkeys(("--language", "--decode", "--untagged"), ("hmmdp", "classhmm")),
+    **dict.fromkeys(("--subtags", "--emissions", "--no-discriminative", "--learn-priors"), ("hmmdp",)),
+    **dict.fromkeys(("--states-per-class", "--word-features", "--kappa", "--evaluations"), ("classhmm",)),
 }
-_OF_HMMDP = {
-    "--language": "cascade needs no word lists, so leave it out",
-    "--subtags": "cascade has --stages",
-    "--emissions": "cascade has --objective",
-    "--no-discriminative": "cascade has --objective",
-    "--decode": "cascade decodes in one way, so leave it out",
-    "--learn-priors": "cascade has no priors, so leave it out",
+_INSTEAD = {
+    ("--scheme", "hmmdp"): "hmmdp always writes spans as IOB2 tags, so leave it out",
+    ("--objective", "hmmdp"): "hmmdp has --no-discriminative",
+    ("--stages", "hmmdp"): "hmmdp has --subtags",
+    ("--stages", "classhmm"): "classhmm has --states-per-class",
+    ("--no-documents", "hmmdp"): "hmmdp always reads each document once, so leave it out",
+    ("--features", "hmmdp"): "hmmdp uses no layer as a feature, so leave it out",
+    ("--features", "classhmm"): "classhmm uses no layer as a feature; --word-features chooses those of words",
+    ("--before", "hmmdp"): "hmmdp uses no layer of another tagger, so leave it out",
+    ("--start", "hmmdp"): "hmmdp learns from the beginning, so leave it out",
+    ("--start", "classhmm"): "classhmm learns from the beginning, so leave it out",
+    ("--epochs", "classhmm"): "classhmm has --evaluations",
+    ("--language", "cascade"): "cascade needs no word lists, so leave it out",
+    ("--subtags", "cascade"): "cascade has --stages",
+    ("--subtags", "classhmm"): "classhmm has --states-per-class",
+    ("--emissions", "cascade"): "cascade has --objective",
+    ("--emissions", "classhmm"): "classhmm has --objective",
+    ("--no-discriminative", "cascade"): "cascade has --objective",
+    ("--no-discriminative", "classhmm"): "classhmm has --objective joint",
+    ("--decode", "cascade"): "cascade decodes in one way, so leave it out",
+    ("--learn-priors", "cascade"): "cascade has no priors, so leave it out",
+    ("--states-per-class", "hmmdp"): "hmmdp has --subtags",
+    ("--evaluations", "cascade"): "cascade has --epochs",
+    ("--evaluations", "hmmdp"): "hmmdp has --epochs",
+    ("--untagged", "cascade"): "cascade learns from labels alone, so leave it out",
 }
-_OWN = {"cascade": _OF_CASCADE, "hmmdp": _OF_HMMDP}
 _OF_SECOND_STAGE = ("--epochs", "--lexicon", "--clusters")  # of hmmdp: what its generative stage has no use for
 _RESOURCES = ("--lexicon", "--clusters")
-_NO_SETTING = (*_RESOURCES, "--before", "--start", "--published")
+_NO_SETTING = (*_RESOURCES, "--before", "--start", "--published", "--untagged")
 _FIXED = {"stages": "--stages", "scheme": "--scheme", "layers": "--features"}  # what --start cannot change
 
 
@@ -62,9 +79,11 @@ class Asked:
             hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(METHODS)}"
             raise ConfigError(f"unknown method {method!r}; {hint}")
         given = {name: own for name, own in options.items() if own is not None and own is not False and own != []}
-        for owner, own in _OWN.items():
-            for option in [name for name in given if name in own and owner != method]:
-                raise ConfigError(f"{option} is an option of --method {owner}; {own[option]}")
+        for option in given:
+            owners = _OWNERS.get(option, METHODS)
+            if method not in owners:
+                hint = _INSTEAD.get((option, method), f"{method} has no use for it, so leave it out")
+                raise ConfigError(f"{option} is an option of --method {' and '.join(owners)}; {hint}")
         if "--start" in given:
             for option in _RESOURCES:
                 if option in given:
@@ -88,6 +107,8 @@ class Asked:
             return self._gone_on(start, chosen)
         kind, published = KINDS[self.method], "--published" in self.options
         base = kind.published() if published else kind()
+        if isinstance(base, ClassHMM):
+            self._check_objective(chosen.get("objective", base.objective))
         if isinstance(base, HMMDP):
             self._check_stages(chosen.get("discriminative", base.discriminative))
         return replace(base, **chosen)
@@ -107,6 +128,8 @@ class Asked:
                     chosen[option.removeprefix("--no-")] = False
                 case "--floor" if self.method == "hmmdp":  # it holds words besides features
                     chosen["floor"] = chosen["min_patients"] = value
+                case "--word-features":
+                    chosen["features"] = value
                 case _ if option not in _NO_SETTING:
                     chosen[option.removeprefix("--").replace("-", "_")] = value
         return chosen
@@ -120,6 +143,13 @@ class Asked:
                 raise ConfigError(
                     f"{option} is for the discriminative stage, which {cause} leaves out; leave out {option}"
                 )
+
+    def _check_objective(self, objective: str) -> None:
+        for option in _RESOURCES if objective != "crf" else ():
+            if option in self.options:
+                raise ConfigError(f"{option} is for --objective crf, got {objective}; leave out {option}")
+        if "--untagged" in self.options and objective not in ("joint", "mix"):
+            raise ConfigError(f"--untagged text says nothing to --objective {objective}; give --objective joint or mix")
 
     def _gone_on(self, start: Tagger, chosen: Mapping[str, Any]) -> Config:
         config = start.model.config

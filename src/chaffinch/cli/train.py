@@ -16,8 +16,11 @@ from chaffinch.cli.settings import METHODS, Asked
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.clusters import Clusters, learn
 from chaffinch.features.lexicon import Lexicon
+from chaffinch.features.types import WORD_SETS
 from chaffinch.models.alignment import Alignment
 from chaffinch.models.cascade_config import Cascade
+from chaffinch.models.classhmm_config import CHOICES as CLASS_CHOICES
+from chaffinch.models.classhmm_config import KAPPA, ClassHMM
 from chaffinch.models.hmmdp_config import CHOICES, HMMDP
 from chaffinch.models.labels import SCHEMES
 from chaffinch.models.methods import Config
@@ -28,7 +31,8 @@ from chaffinch.text.document import Splitter
 from chaffinch.text.formats import Losses, Reading, read
 
 _MANY = "may be given several times."
-_CASCADE, _HMMDP = "cascade:", "hmmdp:"  # whose option it is
+_CASCADE, _HMMDP, _CLASSHMM = "cascade:", "hmmdp:", "classhmm:"  # whose option it is
+_BOTH = "hmmdp, classhmm:"
 _EMPTY = "The model has no feature and will find nothing: give more documents, or lower --floor."
 _WARNING = "The model holds words that one patient alone used; before you share it, see --floor and --private."
 _NOT_ALIGNED = "The alignment that the earlier model learnt is not kept; to learn it, train anew with --align."
@@ -80,7 +84,11 @@ def train_command(
         typer.Option(metavar="MODEL", help=f"{_CASCADE} a tagger whose layers serve as features, such as genia."),
     ] = None,
     objective: Annotated[
-        str | None, typer.Option(metavar="pa|crf", help=f"{_CASCADE} margin (default) or likelihood.")
+        str | None,
+        typer.Option(
+            metavar="|".join(("pa", *CLASS_CHOICES["objective"])),
+            help=f"{_CASCADE} margin (pa, default) or likelihood (crf); {_CLASSHMM} all but pa, default crf.",
+        ),
     ] = None,
     stages: Annotated[
         int | None, typer.Option(metavar="1|2", help=f"{_CASCADE} tag at once, or find spans, then name them.")
@@ -92,7 +100,7 @@ def train_command(
         str | None, typer.Option(metavar="MODEL", help=f"{_CASCADE} go on from this model; labels may be new.")
     ] = None,
     language: Annotated[
-        str | None, typer.Option(metavar="en|es|de|FOLDER", help=f"{_HMMDP} word lists; default {HMMDP().language}.")
+        str | None, typer.Option(metavar="en|es|de|FOLDER", help=f"{_BOTH} word lists; default {HMMDP().language}.")
     ] = None,
     subtags: Annotated[
         str | None,
@@ -108,9 +116,29 @@ def train_command(
     no_discriminative: Annotated[
         bool, typer.Option("--no-discriminative", help=f"{_HMMDP} keep to the generative stage; quick, less exact.")
     ] = False,
+    learn_priors: Annotated[
+        bool, typer.Option("--learn-priors", help=f"{_HMMDP} learn how even symbols and tags are spread; less exact.")
+    ] = False,
     decode: Annotated[
         str | None,
-        typer.Option(metavar="|".join(CHOICES["decode"]), help=f"{_HMMDP} how tags are chosen; default the first."),
+        typer.Option(metavar="|".join(CHOICES["decode"]), help=f"{_BOTH} how tags are chosen; default the first."),
+    ] = None,
+    states_per_class: Annotated[
+        int | None,
+        typer.Option(help=f"{_CLASSHMM} hidden states of every class; default {ClassHMM().states_per_class}."),
+    ] = None,
+    word_features: Annotated[
+        str | None, typer.Option(metavar="|".join(WORD_SETS), help=f"{_CLASSHMM} what a word shows; default rich.")
+    ] = None,
+    kappa: Annotated[
+        float | None,
+        typer.Option(help=f"{_CLASSHMM} penalty of large weights; default chosen on dev documents, else {KAPPA}."),
+    ] = None,
+    evaluations: Annotated[
+        int | None, typer.Option(help=f"{_CLASSHMM} steps of learning; default {ClassHMM().evaluations}.")
+    ] = None,
+    untagged: Annotated[
+        Path | None, typer.Option(help=f"{_BOTH} documents without labels, to learn from as well.")
     ] = None,
     align: Annotated[
         bool,
@@ -143,9 +171,11 @@ def train_command(
         "--seed": seed, "--lexicon": lexicon, "--clusters": clusters, "--features": features, "--before": before,
         "--objective": objective, "--stages": stages, "--no-documents": no_documents, "--start": start,
         "--language": language, "--subtags": subtags, "--emissions": emissions,
-        "--no-discriminative": no_discriminative, "--decode": decode,
+        "--no-discriminative": no_discriminative, "--learn-priors": learn_priors, "--decode": decode,
+        "--states-per-class": states_per_class, "--word-features": word_features, "--kappa": kappa,
+        "--evaluations": evaluations, "--untagged": untagged,
     })  # fmt: skip
-    settings.check_place(output, (source, dev, clusters))
+    settings.check_place(output, (source, dev, clusters, untagged))
     alignment = settings.alignment_of(align, align_mode, soft, asked)
     earlier, helper = asked.model("--start"), asked.model("--before")
     chosen = asked.config(earlier, helper)
@@ -155,9 +185,11 @@ def train_command(
     lesson = _Lesson(*_dev(inputs, _Share(dev, dev_from, dev_fraction), source, from_, chosen.seed), layer, soft)
     lesson.check(alignment)
     known = None if earlier is not None else _resources(inputs, phrases, clusters, chosen)
+    others = () if untagged is None else list(inputs.aside().walk(untagged, None, "untagged documents"))
     with live_line(quiet=quiet) as tell:
         tagger = train(
-            lesson.documents, chosen, dev=lesson.held, layer=layer, soft=soft, resources=known, before=helper,
+            lesson.documents, chosen, dev=lesson.held, layer=layer, soft=soft, untagged=others, resources=known,
+            before=helper,
             start=earlier, align=alignment, workers=workers, progress=tell, corpus=source.resolve().name, notes=notes,
             name=None if earlier is None else earlier.layer,
         )  # fmt: skip

@@ -17,7 +17,7 @@ from chaffinch.kernels import Batch, Floats
 from chaffinch.kernels.lattice import Bools
 from chaffinch.models import ascent
 from chaffinch.models.classhmm_chain import Expected, Likelihood
-from chaffinch.models.classhmm_config import KAPPAS, ClassHMM
+from chaffinch.models.classhmm_config import KAPPA, KAPPAS, ClassHMM
 from chaffinch.models.classhmm_model import Model, scheme_of
 from chaffinch.models.classhmm_tasks import Ground, Problem
 from chaffinch.models.confidence import SENTENCES, Calibration
@@ -32,7 +32,6 @@ from chaffinch.text import Document
 
 __all__ = ["ClassHMM", "Model", "fit"]
 
-KAPPA = 0.25  # where there is nothing to choose it on
 SHORT, INNER = 20, 10  # evaluations of a short climb; of one M-step
 JUDGED = 60  # evaluations of climbs on the text that is not held out
 FOLDS = 5
@@ -79,7 +78,7 @@ class _Run:
         """The model: climbed to, and judged on text held out."""
         problem = Ground.of(self.config, self.evidence).problem(self.resources)
         model, kappa = self.chosen(problem)
-        if not self.config.calibrate or self.task.soft is not None or self.watcher.stopped():
+        if not self.config.calibrate or self.watcher.stopped():
             return model
         return self.judged(model, problem, kappa)
 
@@ -142,6 +141,10 @@ class _Run:
         folds = self.task.folds(FOLDS, self.config.seed)
         if folds is None:
             return model
+        open_before = np.append(0, np.cumsum(self.evidence.allowed.sum(axis=1) > 1))[self.evidence.bounds]
+        out = (folds == 0) & (np.diff(open_before) == 0)
+        if not out.any() or not (folds > 0).any():
+            return model
         single = replace(self.config, states_per_class=1, outside_states=None)
         problems = [problem]
         if max(model.labels.subs) > 1:
@@ -153,12 +156,12 @@ class _Run:
             self.watcher.interrupted |= found.interrupted
             if found.interrupted:
                 return model
-            likely.append(own.objective(0.0, folds == 0)(found.x)[0])
+            likely.append(own.objective(0.0, out)(found.x)[0])
             if own is problem:
-                model = replace(model, calibration=self.calibration(own.model(found.x, ()), folds == 0))
+                model = replace(model, calibration=self.calibration(own.model(found.x, ()), out))
             if self.watcher.tell is not None:
                 self.watcher.tell(Progress("held out", len(likely), len(problems), 0.0))
-        tokens = np.diff(self.evidence.bounds)[folds == 0].sum()
+        tokens = np.diff(self.evidence.bounds)[out].sum()
         portrait = replace(model.portrait, held_out=np.array(likely) / max(tokens, 1))
         return replace(model, portrait=portrait)
 

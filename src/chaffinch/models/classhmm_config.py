@@ -16,6 +16,7 @@ CHOICES = {
     "trainer": ("gradient", "em"),
     "decode": ("kl+rerank", "kl", "joint", "posterior"),
 }
+KAPPA = 0.25  # where there is nothing to choose it on
 KAPPAS = (0.05, 0.25, 1.0)  # that dev documents choose from, where none is given
 
 

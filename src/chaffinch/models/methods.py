@@ -71,6 +71,18 @@ def fit(
     return hmmdp.fit(docs, config, layer=layer, soft=soft, dev=dev, resources=resources, watcher=watcher)
 
 
+def check_untagged(config: Config, soft: str | None) -> None:
+    """Refuses documents without labels where nothing can be learnt from them."""
+    if soft is not None:
+        raise ConfigError("untagged documents stand beside tagged ones; with soft labels, give rows of zeros instead")
+    if isinstance(config, Cascade) or (isinstance(config, ClassHMM) and config.objective not in ("joint", "mix")):
+        what = "cascade" if isinstance(config, Cascade) else f"objective {config.objective}"
+        raise ConfigError(
+            f"{what} learns nothing from untagged documents; leave them out, or choose hmmdp, or classhmm with the "
+            "objective joint or mix"
+        )
+
+
 def model_of(found: Bundle) -> Model:
     """The model of a file."""
     if found.manifest.kind == "cascade":

@@ -20,10 +20,14 @@ from chaffinch.models.methods import Config, Model, kind_of
 from chaffinch.models.parts import Progress, Watcher
 from chaffinch.models.resources import Resources
 from chaffinch.models.streams import BATCH_TOKENS, batches, mapper, to_spans
+from chaffinch.models.tasks import with_untagged
 from chaffinch.text import Corpus, Document, Soft, Span
 
 if TYPE_CHECKING:  # it needs scipy, which is loaded when it is used
     from chaffinch.models.portrait import SubtagPath
+
+
+UNTAGGED = "tagged or open"  # soft labels of documents that stand beside untagged ones
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -197,6 +201,7 @@ def train(
     dev: Iterable[Document] = (),
     layer: str | None = None,
     soft: str | None = None,
+    untagged: Iterable[Document] = (),
     resources: Resources | None = None,
     before: Tagger | None = None,
     start: Tagger | None = None,
@@ -210,7 +215,8 @@ def train(
     """A tagger trained on documents whose `layer` holds the right spans (default: gold, or the only one).
 
     `soft` names soft labels to learn from instead: rows of zeros say nothing, rows with several ones leave the choice
-    to the model, other rows are distributions. `dev` documents decide when to stop. `before` is a tagger whose layers
+    to the model, other rows are distributions. `untagged` documents, of which nothing is known, are learnt from as
+    well, by methods that model words. `dev` documents decide when to stop. `before` is a tagger whose layers
     serve as features; it becomes part of the new one. `start` is a tagger to go on from. With `align`, how words that a
     patient's documents repeat get one answer is learnt as well, which trains once more for each of its folds.
     An interrupt keeps what was learnt so far. Any number of `workers` gives the same bytes.
@@ -224,6 +230,10 @@ def train(
     kind = kind_of(config)
     name = name or kind
     docs, held, watcher = list(documents), list(dev), Watcher(progress)
+    others = list(untagged)
+    if others:
+        methods.check_untagged(config, soft)
+        docs, soft = with_untagged(docs, others, layer=layer, name=UNTAGGED), UNTAGGED
     for step in steps:
         docs, held = step(docs), step(held)
     with mapper(workers) as each:

@@ -113,6 +113,25 @@ def runs_of(doc: Document, layer: str | None, *, whole: bool = False) -> list[tu
     return [(first, end, "segment" if whole else names[label]) for first, end, label in pieces]
 
 
+def with_untagged(
+    tagged: Sequence[Document], untagged: Sequence[Document], *, layer: str | None, name: str
+) -> list[Document]:
+    """All documents with soft labels of that name: the tags of the layer, and rows of zeros where there are none."""
+    labels = sorted({span.label for doc in tagged for span in doc.layer(layer)})
+    spelt, fitted = Labels(tuple(labels), "IOB2"), Fitted()
+    index, known = {label: number for number, label in enumerate(labels)}, np.eye(len(spelt.tags))
+    out = []
+    for number, doc in enumerate(tagged, start=1):
+        try:
+            pieces = pieces_of(doc, doc.layer(layer), index, fitted)
+        except DataError as error:
+            raise DataError(f"document {number} of {len(tagged)}: {error}") from None
+        out.append(doc.with_soft(name, Soft(spelt.tags, known[spelt.encode(pieces, len(doc.tokens))])))
+    for doc in untagged:
+        out.append(doc.with_soft(name, Soft(spelt.tags, np.zeros((len(doc.tokens), len(spelt.tags))))))
+    return out
+
+
 def hard_target(seen: Observed, tags: Places, labels: Labels) -> Target:
     """The target of known tags (N,)."""
     first = np.zeros(len(tags), np.bool_)
@@ -169,7 +188,7 @@ def _in_runs(doc: Document, soft: Soft, totals: NDArray[np.float64], labels: Lab
     starts, ends = doc.sentence_tokens().T
     open_row = (totals == 0) | (totals > 1 + SLACK)
     for number, tag in enumerate(labels.tags):
-        if tag != "O" and tag[2:] in soft.labels and labels.scheme != "tokens":
+        if tag != "O" and tag[2:] in soft.labels and labels.scheme not in ("tokens", "runs"):
             chance = np.where(open_row, 0.5, soft.values[:, soft.labels.index(tag[2:])])
             before, after = np.zeros_like(chance), np.zeros_like(chance)
             before[1:], after[:-1] = chance[:-1], chance[1:]
@@ -186,6 +205,7 @@ def _spelling(given: Sequence[str], labels: Labels) -> NDArray[np.float32]:
     """(given, L) which of our tags a given tag or bare label may be written as."""
     out = np.zeros((len(given), len(labels.tags)), np.float32)
     finer = {"B": "BS", "I": "IE", "E": "E", "S": "S"} if labels.scheme == "IOBES" else {"B": "B", "I": "I"}
+    finer |= dict.fromkeys("BIES", "I") if labels.scheme == "runs" else {}
     for g, tag in enumerate(given):
         letter, name = (tag[0], tag[2:]) if tag[1:2] == "-" else ("", tag)
         for k, own in enumerate(labels.tags):
