@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # it needs scipy, which is loaded when it is used
     from chaffinch.models import classhmm_model
 
 _NOT_SAID = ("documents with a patient", "interrupted", "lost")  # in the table; they are in the JSON
-_BY_FOLDS = ("first readings", "jack-knife", "calibration", "held out")  # parts that count folds, not epochs, and have no loss
+_BY_FOLDS = ("first readings", "jack-knife", "calibration", "held out")  # parts that count folds and have no loss
 _PASSES = "passes"  # the part that raises a bound
 _CLIMB = "kappa "  # parts that climb a likelihood, by the penalty's weight
 
