@@ -1,7 +1,7 @@
 """One process of the class HMM's benchmark: one system trained and run on one sample or several.
 
 `python -m benchmarks._classhmm JOB` reads a job as JSON and leaves, for every sample, what was found (places and
-labels, no text) and what it cost in the job's folder under the sample's key.
+labels, no text), what it cost and, if asked for, how states follow roles, in the job's folder under the sample's key.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from benchmarks._hmmdp import FOUND, keep, readings, rss, spent, unlabelled
 from benchmarks._hmmdp_data import digest
 from benchmarks._tagger_peers import PEERS
 from chaffinch import Cascade, ClassHMM, Tagger
+from chaffinch.models import substructure
+
+WARMING = 12, 60  # documents, or sentences, to compile on
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,9 @@ def work(job: Job) -> None:
 def warm(job: Job) -> None:
     """Compiles what training and tagging need, on a few documents and in as few steps as the config allows."""
     texts, config = documents(Path(job.data), job.samples[0]), job.system.config()
+    some = WARMING[job.samples[0].tagged > 0]
     few = {one.name: 2 for one in fields(config) if one.name in ("evaluations", "epochs")}
-    tagger = learn(Texts(texts.train[:30], texts.untagged[:30], []), replace(config, **few))
+    tagger = learn(Texts(texts.train[:some], texts.untagged[:some], []), replace(config, **few))
     tagger.annotate(texts.test[:2]).load()
 
 
@@ -88,6 +92,9 @@ def ours(job: Job, sample: Sample) -> None:
     memory, tokens = rss(), sum(len(doc.tokens) for doc in test)
     found, rate = readings(lambda: list(tagger.annotate(test, layer=FOUND)), tokens)
     costs = {"train CPU s": seconds, "tokens per CPU s": rate, "MB": path.stat().st_size / 1e6, "RSS MB": memory}
+    if job.system.shown:
+        told = substructure.measure(tagger.model, texts.test, layer="gold")[job.system.shown]  # type: ignore[arg-type]
+        (folder / f"{name}.roles").write_bytes(msgspec.json.encode(told))
     keep(folder / name, found, costs | climb(tagger))
 
 

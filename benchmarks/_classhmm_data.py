@@ -72,9 +72,10 @@ def fold_of(doc: Document) -> int:
 def sentences(docs: Sequence[Document]) -> Iterator[Document]:
     """Every sentence that has a token, as a document of its own with the layer "gold".
 
-    >>> doc = Document.make("Ann left . Lee came .", layers={"gold": [Span(11, 14, "PER")]}, sentences=[(0, 10), (11, 21)])
-    >>> [(one.id, one.text, one.layer("gold")[:1]) for one in sentences([doc])][1]
-    ('-1', 'Lee came .', (Span(start=0, end=3, label='PER'),))
+    >>> spans, cuts = {"gold": [Span(11, 14, "PER")]}, [(0, 10), (11, 21)]
+    >>> doc = Document.make("Ann left . Lee came .", id="a", layers=spans, sentences=cuts)
+    >>> [(one.id, one.text, [span.start for span in one.layer("gold")]) for one in sentences([doc])]
+    [('a-0', 'Ann left .', []), ('a-1', 'Lee came .', [0])]
     """
     for doc in docs:
         gold = doc.layer("gold")

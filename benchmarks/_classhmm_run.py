@@ -17,6 +17,7 @@ from benchmarks._classhmm_data import Sample, documents, files
 from benchmarks._hmmdp import FOUND, Result
 from benchmarks._hmmdp_peers import PIP
 from chaffinch import Document, Span
+from chaffinch.models.substructure_words import Roles
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -28,13 +29,19 @@ def launch(job: Job) -> None:
 
 
 class Runner:
-    """The fits of one run of the benchmark, kept in a folder that goes when it ends."""
+    """The fits of one run of the benchmark, kept in a folder that goes when it ends: `with Runner(data) as runner`."""
 
     def __init__(self, data: Path) -> None:
         self.data = data.resolve()
         self._temporary = tempfile.TemporaryDirectory()
         self.folder = Path(self._temporary.name)
         self.documents = lru_cache(maxsize=8)(lambda sample: documents(self.data, sample))
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._temporary.cleanup()
 
     def absent(self, system: System, samples: Iterable[Sample]) -> str:
         """Why a system cannot be run on samples, or nothing."""
@@ -62,3 +69,8 @@ class Runner:
             costs.append(result.costs)
         total = {name: float(np.median([one[name] for one in costs])) for name in costs[0]}
         return out, total | {"train CPU s": sum(one["train CPU s"] for one in costs)}
+
+    def roles(self, system: System, sample: Sample) -> Roles:
+        """How the states of the label that the system shows follow roles, measured on the tagged documents."""
+        self.found(system, [sample])
+        return msgspec.json.decode((self.folder / f"{key(system, sample)}.roles").read_bytes(), type=Roles)

@@ -11,9 +11,7 @@ COLOURS = ("#1b6ca8", "#c2541b", "#3b7d3a", "#7a4fa3", "#555555")
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 4")
 
 
-def draw(
-    curves: Mapping[str, Sequence[tuple[float, float]]], *, up: str, along: str = "training notes"
-) -> str:
+def draw(curves: Mapping[str, Sequence[tuple[float, float]]], *, up: str, along: str = "training notes") -> str:
     """An SVG of curves by name, each of points (x, F1); `up` and `along` say what the axes are.
 
     >>> draw({"a": [(10, 0.5), (100, 0.75)]}, up="F1").count("<polyline")
@@ -21,7 +19,7 @@ def draw(
     """
     places = sorted({x for points in curves.values() for x, _ in points})
     lowest = min(y for points in curves.values() for _, y in points)
-    floor = int(lowest * 10) / 10
+    floor = min(int(lowest * 10), 9) / 10
 
     def across(x: float) -> float:
         whole = log(places[-1] / places[0]) or 1.0

@@ -7,8 +7,10 @@ from collections import defaultdict
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from chaffinch.features import vocabulary, window
+from chaffinch.features.types import words_of
 from chaffinch.features.vocabulary import COUNT, FIRST, LEXICAL, RARE, RARE_TIMES, Vocabulary
 from chaffinch.features.window import Column, Observed
 from chaffinch.kernels import linear
@@ -16,6 +18,7 @@ from chaffinch.kernels.linear import States, Weights
 from chaffinch.text import Document
 
 NO_STOPS = np.zeros(0, np.uint64)
+RARE_KINDS = (window.BIGRAM, window.TRIGRAM, window.HEAD, window.HEADER)
 TEXTS = st.lists(st.sampled_from(["Ann saw", "Bo.", "An end.", "saw", "\nName: Bo", "12 mg"]), max_size=5).map(" ".join)
 
 
@@ -31,6 +34,23 @@ def everything(seen: Observed, columns: list[Column]) -> list[tuple[int, int, in
     return found
 
 
+def made_of(seen: Observed, columns: list[Column], n: int, kind: int, hidden: NDArray[np.bool_]) -> bool:
+    """Whether a feature of token n has letters of a hidden token, token by token."""
+    reach = {window.BIGRAM: 2, window.TRIGRAM: 3}.get(kind, 1)
+    found = bool(hidden[n : n + reach].any())
+    if kind == window.HEAD:
+        keys = next(column.keys for column in columns if column.kind == kind)
+        while n + 1 < len(keys) and keys[n + 1]:
+            n += 1
+        found |= bool(hidden[n])
+    if kind == window.HEADER:
+        text = seen.codes.tobytes().decode("utf-32-le")
+        line = text.rfind("\n", 0, int(seen.tokens[n, 0])) + 1
+        colon = text.index(":", line)
+        found |= any(hidden[t] for t, (a, b) in enumerate(seen.tokens.tolist()) if line <= a < b and a <= colon)
+    return found
+
+
 @given(st.lists(TEXTS, min_size=1, max_size=5), st.integers(1, 3), st.integers(1, 3), st.integers(0, 1000))
 @settings(max_examples=60)
 def test_a_feature_needs_enough_tokens_and_enough_patients(
@@ -39,12 +59,12 @@ def test_a_feature_needs_enough_tokens_and_enough_patients(
     rng, docs = np.random.default_rng(seed), [Document.make(text) for text in texts]
     patients = np.sort(rng.integers(0, 3, len(docs)))
     seen = window.observe(docs)
-    columns = window.contexts(seen, NO_STOPS)
-    hidden = (rng.random(len(seen.types)) < 0.3) if seed % 2 else None
+    columns = window.contexts(seen, np.sort(seen.folded[1:2]) if seed % 3 else NO_STOPS)
+    hidden = (rng.random(len(seen.types)) < 0.3) & (seen.types > 0) if seed % 2 else None
     times: dict[tuple[int, int], int] = defaultdict(int)
     people: dict[tuple[int, int], set[int]] = defaultdict(set)
     for n, kind, key in everything(seen, columns):
-        if hidden is None or not hidden[n] or kind not in LEXICAL:
+        if hidden is None or kind not in LEXICAL or not made_of(seen, columns, n, kind, hidden):
             times[kind, key] += 1
             people[kind, key].add(int(patients[seen.owners[n]]))
     wanted = {
@@ -87,6 +107,23 @@ def test_hidden_tokens_count_for_shapes_but_not_for_letters() -> None:
         of_zara = [q for q in range(seen.lists[seen.types[1]], seen.lists[seen.types[1] + 1]) if seen.keys[q] == key]
         elsewhere = np.flatnonzero(seen.keys == key).tolist() != of_zara
         assert (known.find(np.array([key]))[0] >= 0) == (not of_zara or elsewhere or int(kind) not in LEXICAL)
+
+
+def test_an_n_gram_a_head_or_a_header_with_a_hidden_word_is_not_learnt() -> None:
+    docs = [Document.make("the old Zyxgov came\nZyxgov: fine\n", split="lines") for _ in range(4)]
+    seen = window.observe(docs)
+    stops = np.sort(window.observe([Document.make("the came")]).folded[1:])
+    columns, words = window.contexts(seen, stops), words_of(seen)
+    hidden = np.array([words[kind] == "Zyxgov" for kind in seen.types.tolist()])
+    known = vocabulary.learn(seen, columns, patients=np.arange(4), hidden=hidden)
+    two, three, head, header = (next(own.keys for own in columns if own.kind == kind) for kind in RARE_KINDS)
+    for keys, kind, word, learnt in (
+        (two, window.BIGRAM, "the", True), (two, window.BIGRAM, "old", False), (three, window.TRIGRAM, "the", False),
+        (head, window.HEAD, "old", False), (header, window.HEADER, "fine", False),
+    ):  # fmt: skip
+        place = next(n for n, own in enumerate(seen.types.tolist()) if words[own] == word)
+        assert keys[place] != 0
+        assert (known.find(vocabulary.salted(keys[place : place + 1], kind))[0] >= 0) == learnt, (kind, word)
 
 
 def test_find_numbers_the_features_and_joined_adds_the_new_ones_behind() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 import typer
@@ -12,7 +12,7 @@ from rich.table import Table
 
 from chaffinch.bundle import Bundle, load
 from chaffinch.cli import frame
-from chaffinch.errors import ModelError
+from chaffinch.errors import ConfigError, ModelError
 from chaffinch.text.formats.base import replacing, write_text
 
 if TYPE_CHECKING:  # it loads compiled kernels, which other methods need not wait for
@@ -25,11 +25,23 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 _TEXT_SIGNATURES = 2  # in the table; the JSON and the page have all
 
 
+class View(NamedTuple):
+    """What a kind of model shows besides its manifest."""
+
+    told: Mapping[str, Any]  # for JSON
+    tables: Sequence[Table | str]  # for a terminal
+    sections: Callable[[], Sequence[str]]  # for the page
+    alone: bool = False  # the tables are all that a terminal gets
+
+
 def show_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file, or the name of a packaged model.")],
     subtags: Annotated[
         int | None,
         typer.Option(min=0, help=f"How many sub-tags to list, those of most tokens; default {LISTED}, in JSON all."),
+    ] = None,
+    klass: Annotated[
+        str | None, typer.Option("--class", metavar="LABEL", help="Of a class HMM: show what one label's states are.")
     ] = None,
     page: Annotated[Path | None, typer.Option("--html", help="Write all of it as one HTML file.")] = None,
     json: frame.Json = False,
@@ -39,28 +51,50 @@ def show_command(
 
     Prints a model's manifest: method, settings, labels, where it was trained, vocabulary floor, metrics, versions. Of
     an HMM with sub-tags also how many sub-tags each tag uses, what they show, follow and lead to, and the bound after
-    each pass. The words are those of the model's vocabulary.
+    each pass. Of a class HMM whether its classes have sub-structure, with the evidence, and the objective after each
+    step; with --class, what each state of a label shows, where in a span it stands, and examples cut by state. The
+    words are those of the training text that as many patients used as the vocabulary floor says.
     """
     bundle = load(Path(model))
     manifest: dict[str, Any] = msgspec.to_builtins(bundle.manifest)
-    arrays = _arrays(bundle)
-    learnt = _learnt(bundle)
+    learnt, arrays = _learnt(bundle), _arrays(bundle)
     facts = {key.replace("_", " "): _plain(value) for key, value in {**manifest, **learnt}.items()}
-    states = _states(bundle, model) if bundle.manifest.kind == "hmmdp" else {}
-    listed = LISTED if subtags is None else subtags
+    view = _view(bundle, model, subtags, klass)
     if page is not None:
         from chaffinch.cli.show_html import html
 
         with replacing(page) as beside:
             told = {**facts, "features": learnt.get("features", {})}
-            write_text(beside, html(Path(model).name, bundle.manifest, told, states, listed))
+            write_text(beside, html(Path(model).name, bundle.manifest, told, view.sections()))
         frame.note(f"wrote {page}", quiet=False)
-    chosen = states if subtags is None or not states else {**states, "subtags": states["subtags"][:listed]}
+    tables = [frame.facts_table(facts), "", *view.tables, frame.table_of(arrays)]
     frame.emit(
-        {**manifest, **learnt, **chosen, "arrays": arrays},
+        {**manifest, **learnt, **view.told, "arrays": arrays},
         as_json=json,
-        tables=[frame.facts_table(facts), "", *_tables(states, listed), frame.table_of(arrays)],
+        tables=view.tables if view.alone else tables,
     )
+
+
+def _view(bundle: Bundle, name: str, subtags: int | None, klass: str | None) -> View:
+    """What the model's kind shows."""
+    kind = bundle.manifest.kind
+    if kind == "classhmm":
+        from chaffinch.cli import show_classhmm
+
+        return show_classhmm.view(bundle, name, klass)
+    if klass is not None:
+        raise ConfigError(f"--class is for class HMMs, and {name} is a model of kind {kind}; leave it out")
+    if kind != "hmmdp":
+        return View({}, (), tuple)
+    states, listed = _states(bundle, name), LISTED if subtags is None else subtags
+    chosen = states if subtags is None else {**states, "subtags": states["subtags"][:listed]}
+
+    def sections() -> Sequence[str]:
+        from chaffinch.cli.show_html import of_subtags
+
+        return of_subtags(states, listed, bundle.manifest.vocabulary_floor)
+
+    return View(chosen, list(_tables(states, listed)), sections)
 
 
 def _arrays(bundle: Bundle) -> list[dict[str, Any]]:
@@ -127,7 +161,7 @@ def _hint(full: Sequence[str]) -> str:
 
 def _told(own: Subtag) -> dict[str, Any]:
     """A sub-tag as JSON has it."""
-    listed = {key: [[_printable(name), round(value, 4)] for name, value in getattr(own, key)] for key in _LISTS}
+    listed = {key: [[printable(name), round(value, 4)] for name, value in getattr(own, key)] for key in _LISTS}
     return {"name": own.name, "tag": own.tag, "number": own.number, "tokens": round(own.tokens, 1),
             "share": round(own.share, 4), **listed}  # fmt: skip
 
@@ -135,7 +169,8 @@ def _told(own: Subtag) -> dict[str, Any]:
 _LISTS = ("words", "signatures", "before", "after")
 
 
-def _printable(word: str) -> str:
+def printable(word: str) -> str:
+    """The word with signs that would steer a terminal replaced."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in word)
 
 
@@ -148,8 +183,6 @@ def left_out(total: int, listed: int) -> str:
 
 def _tables(states: Mapping[str, Any], listed: int) -> Iterator[Table | str]:
     """The use of sub-tags, the sub-tags and the bound, for a terminal."""
-    if not states:
-        return
     yield frame.table_of(states["use"])
     yield from filter(None, [states["hint"]])
     yield ""

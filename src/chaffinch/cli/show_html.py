@@ -32,17 +32,26 @@ _MORE = """
 .full { fill: var(--blue); }
 .empty { fill: var(--line); }
 .wide { max-width: 36rem; flex: 1 1 36rem; }
+.s1 { --state: #0072b2; } .s2 { --state: #e69f00; } .s3 { --state: #009e73; } .s4 { --state: #cc79a7; }
+.s5 { --state: #56b4e9; } .s6 { --state: #d55e00; } .s7 { --state: #b5a900; } .s8 { --state: #8a8f98; }
+.part { background: color-mix(in srgb, var(--state) 20%, transparent); border-bottom: 3px solid var(--state);
+  border-radius: .2rem .2rem 0 0; padding: .1rem .3rem; margin-right: .25rem; white-space: nowrap; color: var(--ink); }
+.part sub { color: var(--soft); font-size: .75em; margin-left: .15em; }
+.key { border-left: .35rem solid var(--state); padding-left: .4rem; white-space: nowrap; }
+.examples { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .6rem 1.6rem; max-width: none; }
+.examples li { margin: 0; }
+.places { width: 8rem; height: 3.25rem; }
+.places rect { fill: var(--state); }
+.verdict { color: var(--ink); max-width: 60rem; }
+.yes, .no, .unknown { display: inline-block; border-radius: .3rem; padding: 0 .5rem; margin-right: .5rem;
+  border: 1px solid var(--line); font-weight: 600; color: var(--ink); }
+.yes { border-color: #009e73; } .no { border-color: #d55e00; }
 """
 
 
-def html(name: str, manifest: Manifest, facts: Mapping[str, Any], states: Mapping[str, Any], listed: int) -> str:
-    """The page of a model: its manifest, `facts` in words; features of its parts; sub-tags, if `states` has them."""
-    sections = [_head(manifest), _features(facts.get("features", {}))]
-    if states:
-        sections += [_bound(states["bound"]), _use(states["use"], states["hint"], states["subtags"])]
-        more = left_out(len(states["subtags"]), listed)
-        sections.append(_subtags(states["subtags"][:listed], more, manifest.vocabulary_floor))
-    sections.append(_manifest(facts))
+def html(name: str, manifest: Manifest, facts: Mapping[str, Any], sections: Sequence[str]) -> str:
+    """The page of a model: its manifest, `facts` in words; features of its parts; and the sections of its kind."""
+    sections = [_head(manifest), _features(facts.get("features", {})), *sections, _manifest(facts)]
     title = escape(name)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"/>'
@@ -50,6 +59,17 @@ def html(name: str, manifest: Manifest, facts: Mapping[str, Any], states: Mappin
         f"<title>{title}</title><style>{CSS}{_MORE}</style></head>\n"
         f"<body><main><h1>{title}</h1>\n{chr(10).join(filter(None, sections))}\n</main></body></html>\n"
     )
+
+
+def of_subtags(states: Mapping[str, Any], listed: int, floor: int) -> list[str]:
+    """The sections of an HMM with sub-tags."""
+    more = left_out(len(states["subtags"]), listed)
+    text = "The bound on the log-likelihood after each pass. It may fall where sub-tags were merged or begun anew."
+    return [
+        climb(states["bound"], "Bound", "pass", text),
+        _use(states["use"], states["hint"], states["subtags"]),
+        _subtags(states["subtags"][:listed], more, floor),
+    ]
 
 
 def _head(manifest: Manifest) -> str:
@@ -65,7 +85,7 @@ def _manifest(facts: Mapping[str, Any]) -> str:
         for key, value in facts.items()
         if not isinstance(value, dict)
     ]
-    return f'<h2>Manifest</h2><div class="text-table">{_table(("", "value"), rows)}</div>'
+    return f'<h2>Manifest</h2><div class="text-table">{table(("", "value"), rows)}</div>'
 
 
 def _features(features: Mapping[str, int]) -> str:
@@ -76,11 +96,11 @@ def _features(features: Mapping[str, int]) -> str:
         for part, count in features.items()
     ]
     head = ("part", "features", "")
-    return f'<h2>Features</h2><div class="text-table">{_table(head, rows)}</div>' if rows else ""
+    return f'<h2>Features</h2><div class="text-table">{table(head, rows)}</div>' if rows else ""
 
 
-def _bound(trace: Sequence[float]) -> str:
-    """A line of the bound after each pass; a pass in which it falls is one after sub-tags were merged or seeded."""
+def climb(trace: Sequence[float], what: str, step: str, text: str) -> str:
+    """A section with a line of what was climbed, after each step."""
     if len(trace) < 2:
         return ""
     low, high = min(trace), max(trace)
@@ -102,17 +122,16 @@ def _bound(trace: Sequence[float]) -> str:
     points = " ".join(f"{x(at):.1f},{y(value):.1f}" for at, value in enumerate(trace))
     dots = "".join(
         f'<circle class="dot" cx="{x(at):.1f}" cy="{y(value):.1f}" r="3">'
-        f"<title>pass {at + 1}: {value:,.1f}</title></circle>"
+        f"<title>{step} {at + 1}: {value:,.1f}</title></circle>"
         for at, value in enumerate(trace)
     )
     height = TOP + HEIGHT + BOTTOM
     drawing = (
         f'<svg class="plot" viewBox="0 0 {LEFT + WIDTH + 12} {height}" role="img">'
-        f"<title>Bound after each pass, from {trace[0]:,.0f} to {trace[-1]:,.0f}</title>{''.join(ticks)}"
-        f'<text x="{LEFT + WIDTH / 2}" y="{height - 4}" text-anchor="middle">pass</text>'
+        f"<title>{what} after each {step}, from {trace[0]:,.0f} to {trace[-1]:,.0f}</title>{''.join(ticks)}"
+        f'<text x="{LEFT + WIDTH / 2}" y="{height - 4}" text-anchor="middle">{step}</text>'
         f'<polyline class="curve" points="{points}"/>{dots}</svg>'
     )
-    text = "The bound on the log-likelihood after each pass. It may fall where sub-tags were merged or begun anew."
     return f'<h2>Learning</h2><figure class="wide">{drawing}<figcaption>{text}</figcaption></figure>'
 
 
@@ -135,7 +154,7 @@ def _use(use: Sequence[Mapping[str, Any]], hint: str, subtags: Sequence[Mapping[
     )
     warning = f'<p class="warn">{escape(hint)}</p>' if hint else ""
     head = ("tag", "sub-tags", "in use", "perplexity", "tokens", "tokens of each sub-tag")
-    return f'<h2>Use of sub-tags</h2><p>{text}</p>{warning}<div class="text-table">{_table(head, rows)}</div>'
+    return f'<h2>Use of sub-tags</h2><p>{text}</p>{warning}<div class="text-table">{table(head, rows)}</div>'
 
 
 def _bars(found: Sequence[tuple[str, float]], count: int, most: float, *, log: bool) -> str:
@@ -177,7 +196,7 @@ def _subtags(subtags: Sequence[Mapping[str, Any]], more: str, floor: int) -> str
     )
     head = ("sub-tag", "tokens", "share of its tag", "words", "signatures", "follows", "leads to")
     under = f"<p>{escape(more)}</p>" if more else ""
-    return f'<h2>Sub-tags</h2><p>{text}</p>{under}<div class="text-table">{_table(head, rows)}</div>'
+    return f'<h2>Sub-tags</h2><p>{text}</p>{under}<div class="text-table">{table(head, rows)}</div>'
 
 
 def _pair(word: str, chance: float) -> str:
@@ -188,7 +207,8 @@ def _value(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else escape(str(value))
 
 
-def _table(head: Iterable[str], rows: Iterable[str]) -> str:
+def table(head: Iterable[str], rows: Iterable[str]) -> str:
+    """A table that scrolls by itself."""
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
     return (
         f'<div class="scroll"><table><thead><tr>{heads}</tr></thead>\n<tbody>{chr(10).join(rows)}</tbody></table></div>'

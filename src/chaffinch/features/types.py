@@ -18,9 +18,9 @@ from chaffinch.features import oov, window
 from chaffinch.features.oov import Pack
 from chaffinch.features.window import FOLDED, GRAM, WORD, Observed
 
-WordSet: TypeAlias = Literal["basic", "capitalisation", "shape", "muc", "rich"]
+WordSet: TypeAlias = Literal["basic", "capitalisation", "shape", "muc", "spelling", "rich"]
 
-WORD_SETS: tuple[WordSet, ...] = ("basic", "capitalisation", "shape", "muc", "rich")
+WORD_SETS: tuple[WordSet, ...] = ("basic", "capitalisation", "shape", "muc", "spelling", "rich")
 IDENTITY = (WORD, FOLDED)  # kinds of features that name a word
 
 # The thirteen of the MUC task, by name and pattern; the first that fits a number is the only one of numbers.
@@ -55,7 +55,7 @@ def with_features(seen: Observed, features: WordSet, pack: Pack) -> Observed:
     >>> seen.kinds[seen.lists[1] : seen.lists[2]].tolist()  # Penn: itself, and InitialCap
     [1, 21]
     """
-    kept = seen.kinds != GRAM if features == "rich" else seen.kinds == WORD
+    kept = seen.kinds != GRAM if features in ("spelling", "rich") else seen.kinds == WORD
     names = [()] + [_named(word, features, pack) for word in words_of(seen)[1:]]
     counts = np.add.reduceat(kept, seen.lists[:-1], dtype=np.int64) if len(seen.kinds) else np.zeros(0, np.int64)
     more = np.array([len(own) for own in names], np.int64)
@@ -105,7 +105,7 @@ def signature_parts(word: str, pack: Pack) -> tuple[str, ...]:
 
 
 _SETS: dict[WordSet, Callable[[str], tuple[str, ...]]] = {
-    "basic": lambda _: (), "capitalisation": capitalisation, "shape": shape, "muc": muc,
+    "basic": lambda _: (), "capitalisation": capitalisation, "shape": shape, "muc": muc, "spelling": muc,
 }  # fmt: skip
 
 

@@ -123,7 +123,7 @@ def learn(
 ) -> Vocabulary:
     """The features seen `cutoff` times by `floor` patients; n-grams, heads and headers `RARE_TIMES` at least.
 
-    `patients` (D,) numbers the documents' patients. What is `hidden` (N,) does not count for features made of letters.
+    `patients` (D,) numbers the documents' patients. Features made of the letters of a `hidden` token (N,) do not count.
     """
     owner = patients[seen.owners].astype(np.int32)
     open_owner = owner if hidden is None else np.where(hidden, -1, owner).astype(np.int32)
@@ -143,12 +143,31 @@ def learn(
         F, features = window.number(column.keys)
         keys = np.zeros(F, np.uint64)
         keys[features] = column.keys
-        counts = _counted(F, features, each, each[:-1], open_owner if column.kind in LEXICAL else owner)
+        own = owner
+        if hidden is not None and column.kind in LEXICAL:
+            own = np.where(_covers(seen, column, hidden), -1, owner).astype(np.int32)
+        counts = _counted(F, features, each, each[:-1], own)
         least = max(cutoff, RARE_TIMES) if column.kind in RARE else cutoff
         enough = (counts[:, 0] >= least) & (counts[:, 1] >= floor) & (keys != 0)
         found.append(salted(keys[enough], column.kind))
         kinds.append(np.full(len(found[-1]), column.kind, np.uint8))
     return Vocabulary(np.concatenate(found), np.concatenate(kinds))
+
+
+def _covers(seen: Observed, column: Column, hidden: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(N,) where a column is made of letters of a hidden token, be it another than the one where it stands."""
+    out = hidden.copy()
+    if column.kind in (window.BIGRAM, window.TRIGRAM):
+        for ahead in range(1, 2 if column.kind == window.BIGRAM else 3):
+            out[:-ahead] |= hidden[ahead:]
+    elif column.kind == window.HEAD:  # the last of a run of tokens that have one
+        last = np.append(column.keys[1:] == 0, True)
+        place = np.where(last, np.arange(len(out)), len(out))
+        out |= hidden[np.minimum.accumulate(place[::-1])[::-1]]
+    elif column.kind == window.HEADER:  # the tokens of a line before the first that has one
+        lines = np.append(0, np.cumsum(seen.codes == ord("\n")))[seen.tokens[:, 0]]
+        out |= np.isin(lines, lines[hidden & (column.keys == 0)])
+    return out
 
 
 def _counted(F: int, features: Places, lists: Places, types: Places, owner: Places) -> NDArray[np.int32]:

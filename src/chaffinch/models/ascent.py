@@ -21,6 +21,7 @@ Steps: TypeAlias = deque[tuple[NDArray[np.float32], NDArray[np.float32], float]]
 
 ENOUGH = 1e-4  # of the rise that the slope promises
 SHORTEST = 1e-10  # a step so short that nothing more is gained
+STRAIGHT = 1e-6  # a slope that changes by less along a step shows rounding, not curvature
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +50,8 @@ def maximise(
         while asked < evaluations:
             direction = _direction(slope, steps)
             length = 1.0 if steps else min(1.0, 1.0 / max(float(np.abs(slope).sum()), 1.0))
-            tried = _step(function, x, value, direction, float(direction @ slope), length, evaluations - asked)
+            promise = float(direction @ slope)
+            tried = _step(function, x, value, direction, promise, length, evaluations - asked)
             asked += tried.asked
             if tried.slope is None:
                 if not steps:
@@ -58,7 +60,7 @@ def maximise(
                 continue
             bend, gained = slope - tried.slope, tried.value - value
             curve = float(bend @ direction) * tried.length
-            if curve > 0.0:
+            if curve > STRAIGHT * tried.length * promise:
                 steps.append(((tried.length * direction).astype(np.float32), bend.astype(np.float32), curve))
             x, value, slope = x + tried.length * direction, tried.value, tried.slope
             trace.append(value)

@@ -15,7 +15,7 @@ import numpy as np
 from chaffinch.errors import ConfigError
 from chaffinch.kernels import Batch, Floats
 from chaffinch.kernels.lattice import Bools
-from chaffinch.models import ascent
+from chaffinch.models import ascent, substructure
 from chaffinch.models.classhmm_chain import Expected, Likelihood
 from chaffinch.models.classhmm_config import KAPPA, KAPPAS, ClassHMM
 from chaffinch.models.classhmm_model import Model, scheme_of
@@ -76,11 +76,16 @@ class _Run:
 
     def model(self) -> Model:
         """The model: climbed to, and judged on text held out."""
-        problem = Ground.of(self.config, self.evidence).problem(self.resources)
+        ground = Ground.of(self.config, self.evidence)
+        problem = ground.problem(self.resources)
         model, kappa = self.chosen(problem)
-        if not self.config.calibrate or self.watcher.stopped():
+        try:
+            if self.config.calibrate and not self.watcher.stopped():
+                model = self.judged(model, problem, kappa)
+            return substructure.describe(model, self.evidence, ground.seen)
+        except KeyboardInterrupt:
+            self.watcher.interrupted = True
             return model
-        return self.judged(model, problem, kappa)
 
     def chosen(self, problem: Problem) -> tuple[Model, float]:
         """The model with the kappa that was asked for, or with the one that is best on the dev documents."""
@@ -88,10 +93,15 @@ class _Run:
         if self.config.kappa is None and self.dev:
             kappas = sorted(KAPPAS, reverse=True)
         tried: list[tuple[float, Model, float]] = []
-        x = self.begun(problem, kappas[0])
+        found = self.begun(problem, kappas[0])
+        learnt = len(found.trace) > 1
         for kappa in kappas:  # each goes on from the one before
-            found = self.climbed(problem, kappa, x, f"kappa {kappa:g}")
-            x, model = found.x, problem.model(found.x, found.trace)
+            if not self.watcher.stopped():
+                found = self.climbed(problem, kappa, found.x, f"kappa {kappa:g}")
+                learnt |= len(found.trace) > 1
+            if self.watcher.stopped() and not learnt:
+                raise KeyboardInterrupt  # first weights are no model
+            model = problem.model(found.x, found.trace)
             tried.append((self.score(model) if self.dev else 0.0, model, kappa))
             if self.watcher.stopped():
                 break
@@ -100,14 +110,21 @@ class _Run:
             self.watcher.scores |= {"F1 on dev": score, "kappa": kappa}
         return model, kappa
 
-    def begun(self, problem: Problem, kappa: float) -> Floats:
-        """Where to begin: the best of several short climbs."""
-        rng = np.random.default_rng(self.config.seed)
+    def begun(self, problem: Problem, kappa: float) -> ascent.Found:
+        """Where to begin: the best of several short climbs, the last of which an interrupt may end."""
+        rng, untagged = np.random.default_rng(self.config.seed), self.evidence.untagged
         starts = [problem.start(rng) for _ in range(self.config.restarts)]
-        if len(starts) == 1:
-            return starts[0]
-        climbs = [ascent.maximise(problem.objective(kappa), x, evaluations=SHORT) for x in starts]
-        return max(climbs, key=lambda found: found.value).x
+        best = ascent.Found(starts[0], -np.inf, (), 0)
+        for x in starts if len(starts) > 1 else ():
+            found = ascent.maximise(problem.objective(kappa), x, evaluations=SHORT)
+            best = max(best, found, key=lambda own: own.value)
+            if found.interrupted:
+                self.watcher.interrupted = True
+                break
+        if untagged.any() and not untagged.all() and not self.watcher.stopped():  # first what is known by itself
+            best = ascent.maximise(problem.objective(kappa, ~untagged), best.x, evaluations=self.config.evaluations)
+            self.watcher.interrupted |= best.interrupted
+        return best
 
     def climbed(self, problem: Problem, kappa: float, x: Floats, part: str) -> ascent.Found:
         """The end of the long climb from x."""
@@ -127,7 +144,11 @@ class _Run:
     def score(self, model: Model) -> float:
         """The F1 on the dev documents."""
         gold = [set(runs_of(doc, self.layer)) for doc in self.dev]
-        found = [set(own) for own in model.read(self.dev)]
+        try:
+            found = [set(own) for own in model.read(self.dev)]
+        except KeyboardInterrupt:
+            self.watcher.interrupted = True
+            return 0.0
         right = sum(len(a & b) for a, b in zip(gold, found, strict=True))
         total = sum(map(len, gold)) + sum(map(len, found))
         return 2 * right / total if total else 1.0
@@ -178,13 +199,16 @@ class _Run:
 def _expected(objective: Likelihood, x: Floats, most: int, watch: Callable[[int, float], None]) -> ascent.Found:
     """The end of expectation-maximisation from x: counts are held for a few steps at a time."""
     asked, trace, interrupted = 0, list[float](), False
-    while asked < most and not interrupted:
-        value, _ = objective(x)
-        gained = value - trace[-1] if trace else np.inf
-        trace.append(value)
-        watch(asked, value)
-        if gained < TOLERANCE * max(abs(value), 1.0):
-            break
-        found = ascent.maximise(Expected.at(objective, x), x, evaluations=min(INNER, most - asked))
-        x, asked, interrupted = found.x, asked + found.evaluations + 1, found.interrupted
-    return ascent.Found(x, trace[-1], tuple(trace), asked, interrupted)
+    try:
+        while asked < most and not interrupted:
+            value, _ = objective(x)
+            gained = value - trace[-1] if trace else np.inf
+            trace.append(value)
+            watch(asked, value)
+            if gained < TOLERANCE * max(abs(value), 1.0):
+                break
+            found = ascent.maximise(Expected.at(objective, x), x, evaluations=min(INNER, most - asked))
+            x, asked, interrupted = found.x, asked + found.evaluations + 1, found.interrupted
+    except KeyboardInterrupt:
+        interrupted = True
+    return ascent.Found(x, trace[-1] if trace else -np.inf, tuple(trace), asked, interrupted)

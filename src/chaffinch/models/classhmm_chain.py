@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
-from chaffinch.kernels import Active, Batch, Floats, Ints, forward_backward, log_partition
+from chaffinch.kernels import Active, Batch, Floats, Ints, forward_backward
 from chaffinch.kernels.cells import add_rows, sum_rows
 from chaffinch.kernels.lattice import Bools
 
@@ -89,6 +89,8 @@ class Likelihood:
     weight: float
     penalty: Floats  # (F,) times the square of each feature's weights
     kappa: float  # the same for moves
+    untagged: Text | None = None  # sentences of which nothing is known,
+    share: float = 1.0  # each of which counts as much as this share of another
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -151,17 +153,21 @@ class Likelihood:
 
     def counts(self, tables: Tables, log_b: Floats) -> tuple[float, Floats, Floats]:
         """The log-likelihood, expected types of each state (V, Y), and expected moves (Y+1, Y+1)."""
-        text, Y = self.text, self.layout.Y
-        counts, steps = np.zeros_like(log_b), np.zeros((Y + 1, Y + 1))
-        emit = np.zeros(int(text.active.at[-1]))
-        add_rows(text.active, text.rows, log_b, emit)
-        if text.logs is not None:
-            emit += text.logs
-        clamped = Batch(tables.start, tables.trans, emit, tables.end, text.bounds, text.active)
-        value = _add(clamped, text.rows, 1.0, counts, steps)
-        if self.weight:
-            free = Batch(tables.start, tables.trans, log_b[text.rows], tables.end, text.bounds)
-            value -= self.weight * _add(free, text.rows, -self.weight, counts, steps)
+        Y = self.layout.Y
+        value, counts, steps = 0.0, np.zeros_like(log_b), np.zeros((Y + 1, Y + 1))
+        for text, share in ((self.text, 1.0), (self.untagged, self.share)):
+            if text is None:
+                continue
+            emit = np.zeros(int(text.active.at[-1]))
+            add_rows(text.active, text.rows, log_b, emit)
+            if text.logs is not None:
+                emit += text.logs
+            clamped = Batch(tables.start, tables.trans, emit, tables.end, text.bounds, text.active)
+            value += share * _add(clamped, text.rows, share, counts, steps)
+            if self.weight:
+                free = Batch(tables.start, tables.trans, log_b[text.rows], tables.end, text.bounds)
+                weight = share * self.weight
+                value -= weight * _add(free, text.rows, -weight, counts, steps)
         return value, counts, steps
 
 
@@ -210,10 +216,3 @@ def log_emissions(matrix: csr_array, known: Bools, tables: Tables) -> Floats:
     """(V, Y) log-probabilities of types; one that is not `known` joins the denominator for itself."""
     logits = np.asarray(matrix @ tables.weights)
     return np.asarray(logits - np.where(known[:, None], tables.log_z, np.logaddexp(tables.log_z, logits)))
-
-
-def held_out(tables: Tables, log_b: Floats, rows: Ints, bounds: Ints, active: Active) -> float:
-    """log P(words, classes) of text under learnt tables."""
-    emit = np.zeros(int(active.at[-1]))
-    add_rows(active, rows, log_b, emit)
-    return float(log_partition(Batch(tables.start, tables.trans, emit, tables.end, bounds, active)).sum())

@@ -32,6 +32,7 @@ class ClassHMM:
     `identity` times as much for features that name a word; None is chosen on dev documents, if there are any, else
     0.25. With `shared`, states borrow from their class and from all. Of words seen once, the share `replicas` is read
     as unknown in learning. `restarts` short climbs choose where the long one of so many `evaluations` begins.
+    All sentences of which nothing is known count together as much as the share `untagged` of the others.
     `trainer="em"` holds expected counts fixed for a few steps at a time, for the joint objective alone.
     """
 
@@ -50,6 +51,7 @@ class ClassHMM:
     restarts: int = 1
     evaluations: int = 200
     replicas: float = 0.05
+    untagged: float = 0.15
     decode: Literal["kl+rerank", "kl", "joint", "posterior"] = "kl+rerank"
     cutoff: int = 2
     private: bool = False
@@ -70,7 +72,7 @@ class ClassHMM:
             value = getattr(self, name)
             if not (name == "kappa" and value is None) and not _is_number(value, 0.0, float("inf")):
                 raise ConfigError(f"{name} must be a number of at least 0, got {value!r}")
-        for name in ("mix", "replicas"):
+        for name in ("mix", "replicas", "untagged"):
             if not _is_number(getattr(self, name), 0.0, 1.0):
                 raise ConfigError(f"{name} must be a number from 0 to 1, got {getattr(self, name)!r}")
         if self.trainer == "em" and self.objective != "joint":

@@ -32,6 +32,7 @@ from chaffinch.models.labels import Labels, Scheme
 from chaffinch.models.latent_reading import Reading
 from chaffinch.models.linear import Linear
 from chaffinch.models.resources import Resources, columns_of
+from chaffinch.models.substructure_words import Substructure
 from chaffinch.text import Document
 
 
@@ -79,10 +80,13 @@ class Model:
     calibration: Calibration = Calibration()  # noqa: RUF009  (frozen)
     floor: int = 1
     luggage: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # word lists that do not come with Chaffinch
+    substructure: Substructure | None = None  # what its states stand for; training text, see `substructure.describe`
 
-    def batch(self, docs: Sequence[Document], bias: Bias = None) -> tuple[Observed, Batch]:
-        """The documents, and their sentences as lattices over states."""
-        seen = types.with_features(window.observe(docs), self.config.features, self.pack)
+    def batch(
+        self, docs: Sequence[Document], bias: Bias = None, seen: Observed | None = None
+    ) -> tuple[Observed, Batch]:
+        """The documents, and their sentences as lattices over states; `seen` if they were observed before."""
+        seen = seen or types.with_features(window.observe(docs), self.config.features, self.pack)
         if self.crf is not None:
             return seen, self.crf.batch(seen, columns_of(seen, docs, self.stops, (), self.resources), bias)
         batch = self.words.batch(seen)  # type: ignore[union-attr]
@@ -133,6 +137,8 @@ class Model:
         if self.crf is not None:
             out |= {f"crf.{name}": own for name, own in self.crf.arrays().items()} | {"stops": self.stops}
         arrays, strings = self.resources.arrays()
+        if self.substructure is not None:
+            strings["substructure"] = (self.substructure.json(),)
         return out | arrays, strings | dict(self.luggage)
 
     @classmethod
@@ -149,16 +155,18 @@ class Model:
             else:
                 tables = Tables(*(arrays[f"tables.{name}"].astype(float) for name in Tables._fields))
                 words = Words(Vocabulary(arrays["words.keys"], arrays["words.kinds"]), tables)
-                Y = labels.states.K
-                if tables.weights.shape != (len(words.vocabulary), Y) or tables.trans.shape != (Y, Y):
+                F, Y = len(words.vocabulary.kinds), labels.states.K
+                fits = [own.shape for own in tables] == [(F, Y), (Y,), (Y,), (Y, Y), (Y,)]
+                if len(words.vocabulary) != F or not fits:
                     raise ModelError("its tables do not fit its labels; copy the file again, or train the model anew")
             return cls(
                 config, names, labels, packs.unpacked(config.language, found.strings), portrait, words, crf,
                 arrays.get("stops"), Resources.of(arrays, found.strings),  # type: ignore[arg-type]
                 Calibration(*arrays["calibration"].tolist()), found.manifest.vocabulary_floor,
                 {name: own for name, own in found.strings.items() if name.startswith("pack.")},
+                next(map(Substructure.of, found.strings.get("substructure", ())), None),
             )  # fmt: skip
-        except (KeyError, TypeError, IndexError, ValueError, msgspec.ValidationError):
+        except (KeyError, TypeError, IndexError, ValueError, msgspec.MsgspecError):
             raise ModelError("its settings cannot be read; it was made by another version, train it anew") from None
 
 

@@ -118,6 +118,7 @@ class Ground:
             following = np.flatnonzero(of[1:] == of[:-1])
             moves[following, following + 1] += 1.0
             first = np.diff(of, prepend=-1) > 0
+            moves[Y, :Y][first] += 1.0
             for state in range(Y):
                 moves[state, :Y][first & (of != of[state])] += 1.0
         return moves
@@ -157,13 +158,25 @@ class Generated:
     def objective(self, kappa: float, sentences: Bools | None = None) -> Likelihood:
         """The likelihood of some sentences, or of all."""
         ground = self.ground
-        text = Text(self.matrix, self.rows, ground.evidence.bounds, ground.active, ground.logs)
-        if sentences is not None:
-            tokens, bounds = ground.tokens(sentences)
-            text = Text(self.matrix, self.rows[tokens], bounds, *ground.known(tokens))
+        chosen = np.ones(len(ground.evidence.bounds) - 1, np.bool_) if sentences is None else sentences
+        untagged = chosen & ground.evidence.untagged
         named = np.isin(self.vocabulary.kinds, IDENTITY)
         penalty = np.where(named, kappa * ground.config.identity, kappa)
-        return Likelihood(text, self.transposed, self.layout, ground.config.conditional, penalty, kappa)
+        return Likelihood(
+            self.text(chosen & ~untagged), self.transposed, self.layout, ground.config.conditional, penalty, kappa,
+            self.text(untagged) if untagged.any() else None, self.share(chosen, untagged),
+        )  # fmt: skip
+
+    def share(self, chosen: Bools, untagged: Bools) -> float:
+        """What an untagged sentence counts: all of them together as much as a share of the tagged ones, by tokens."""
+        lengths = np.diff(self.ground.evidence.bounds)
+        few = self.ground.config.untagged * lengths[chosen & ~untagged].sum() / max(lengths[untagged].sum(), 1)
+        return float(min(few, 1.0)) if (chosen & ~untagged).any() else 1.0
+
+    def text(self, sentences: Bools) -> Text:
+        """Some sentences, as the likelihood reads them."""
+        tokens, bounds = self.ground.tokens(sentences)
+        return Text(self.matrix, self.rows[tokens], bounds, *self.ground.known(tokens))
 
     def start(self, rng: np.random.Generator) -> Floats:
         """First weights."""

@@ -83,6 +83,12 @@ class Evidence:
         return out
 
     @property
+    def untagged(self) -> Bools:
+        """(B,) the sentences of which nothing is known."""
+        known = np.append(0, np.cumsum(~self.allowed.all(axis=1)))[self.bounds]
+        return np.asarray((np.diff(known) == 0) & (np.diff(self.bounds) > 0))
+
+    @property
     def occurs(self) -> Bools:
         """(S+1, S) pairs of tags that some sentence can show; row S: at its beginning."""
         first = np.zeros(len(self.allowed), np.bool_)

@@ -75,8 +75,9 @@ def check_untagged(config: Config, soft: str | None) -> None:
     """Refuses documents without labels where nothing can be learnt from them."""
     if soft is not None:
         raise ConfigError("untagged documents stand beside tagged ones; with soft labels, give rows of zeros instead")
-    if isinstance(config, Cascade) or (isinstance(config, ClassHMM) and config.objective not in ("joint", "mix")):
-        what = "cascade" if isinstance(config, Cascade) else f"objective {config.objective}"
+    given = isinstance(config, Cascade)
+    if given or (isinstance(config, ClassHMM) and config.objective not in ("joint", "mix")):
+        what = f"objective {config.objective}" if isinstance(config, ClassHMM) else kind_of(config)
         raise ConfigError(
             f"{what} learns nothing from untagged documents; leave them out, or choose hmmdp, or classhmm with the "
             "objective joint or mix"
@@ -102,9 +103,22 @@ def explain(model: Model, doc: Document, span: Span) -> Explanation | SubtagPath
     """Why a model reads a span as it does."""
     if isinstance(model, cascade.Model):
         return explanation.explain(model, doc, span)
+    if isinstance(model.config, ClassHMM):
+        from chaffinch.models import classhmm_model, substructure_parts
+
+        return substructure_parts.explain(cast(classhmm_model.Model, model), doc, span)
     from chaffinch.models import hmmdp_model, portrait
 
     return portrait.explain(cast(hmmdp_model.Model, model), doc, span)
+
+
+def parts(model: Model, doc: Document, spans: Sequence[Span]) -> list[Span]:
+    """The parts of spans, by the states of a model that has several for a tag."""
+    if isinstance(model, cascade.Model):
+        raise ConfigError("a cascade knows no parts of spans: it has one state per tag; train a class HMM or an HMM-DP")
+    from chaffinch.models import substructure_parts
+
+    return substructure_parts.parts(cast(substructure_parts.Latent, model), doc, spans)
 
 
 def common_words(model: Model) -> frozenset[str]:

@@ -148,6 +148,12 @@ class Tagger:
         doc = self._prepared([doc])[0]
         return methods.explain(self.model, doc, span)
 
+    def substructure(self, doc: Document, layer: str | None = None) -> list[Span]:
+        """The parts of a layer's spans, called PER/1, PER/2; of its own layer, found if need be, or the one named."""
+        if layer is None and self.layer not in doc.layers:
+            doc = self(doc)
+        return methods.parts(self.model, doc, doc.layer(layer or self.layer))
+
     def partial_fit(self, documents: Iterable[Document], config: Config | None = None, **options: Any) -> Tagger:
         """A tagger that has gone on learning from more documents; new labels may appear. Options as for `train`."""
         return train(documents, config or self.model.config, start=self, **options)

@@ -1,0 +1,265 @@
+"""The class HMM: the suite every tagger passes, under each of its settings."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chaffinch import bundle
+from chaffinch.bundle import Bundle
+from chaffinch.errors import ModelError
+from chaffinch.models import methods
+from chaffinch.models.classhmm_config import ClassHMM
+from chaffinch.models.classhmm_model import Model
+from chaffinch.models.tagger import Tagger, load, train
+from chaffinch.text import Document, Span
+from tests.models.notes import hit_rate, notes
+
+SMALL = ClassHMM(evaluations=25)
+JOINT = replace(SMALL, objective="joint", evaluations=40)
+CONFIGS = {
+    "crf": SMALL,
+    "joint": JOINT,
+    "krogh": replace(SMALL, objective="krogh"),
+    "mix": replace(SMALL, objective="mix"),
+    "published": replace(ClassHMM.published(2), evaluations=60),
+    "em": replace(JOINT, trainer="em", evaluations=80),
+    "IOB2": replace(SMALL, classes="IOB2"),
+    "joint IOB2": replace(JOINT, classes="IOB2", features="muc"),
+    "left-right": replace(SMALL, topology="left-right", states_per_class=3),
+    "joint left-right": replace(JOINT, topology="left-right", states_per_class=3, outside_states=4),
+    "one state": replace(SMALL, states_per_class=1),
+    "joint one state": replace(JOINT, states_per_class=1, shared=False),
+    "restarts": replace(JOINT, restarts=3),
+    "states alone": replace(SMALL, shared=False, identity=4.0, kappa=0.05),
+    "shape": replace(JOINT, features="shape", cutoff=1, replicas=0.5),
+    "capitalisation": replace(JOINT, features="capitalisation"),
+    "private": replace(SMALL, private=True),
+    "joint private": replace(JOINT, private=True, language="es"),
+    "by kl": replace(JOINT, decode="kl"),
+    "by joint": replace(JOINT, decode="joint"),
+    "by posterior": replace(JOINT, decode="posterior", calibrate=False),
+}
+LEAST = {"published": 0.8, "one state": 0.85, "joint one state": 0.85, "shape": 0.8, "private": 0.8,
+         "joint private": 0.8, "by joint": 0.85, "joint IOB2": 0.85}  # fmt: skip
+CORE = ("crf", "joint", "krogh", "mix")
+every_config = pytest.mark.parametrize("name", CONFIGS)
+core = pytest.mark.parametrize("name", CORE)
+core_and_iob2 = pytest.mark.parametrize("name", [*CORE, "IOB2"])
+seeded = pytest.mark.parametrize("name", [*CORE, "em", "restarts", "shape"])
+TRAIN, TEST = notes(30, noise=0.06), notes(10, 1)
+LABELS = ("DOSE", "DRUG", "NAME", "TOWN")
+EMPTY = (Document.make(""), Document.make(" \n "), Document.make("a b", tokens=[(0, 1), (2, 3)], sentences=[]))
+TINY = (
+    *EMPTY,
+    Document.make("Ann"),
+    Document.make("."),
+    Document.make("Zyxgov qoph"),  # unknown words only
+    Document.make("a b", tokens=[(0, 1), (2, 3)], sentences=[(0, 0), (2, 3)]),
+    Document.make("😀 東京 \u200d"),
+)
+
+
+@cache
+def tagger(name: str) -> Tagger:
+    return train(TRAIN, CONFIGS[name])
+
+
+def model_of(own: Tagger) -> Model:
+    assert isinstance(own.model, Model)
+    return own.model
+
+
+def spans(docs: Sequence[Document]) -> list[tuple[Span, ...]]:
+    return [doc.layer("classhmm") for doc in docs]
+
+
+def scored(docs: Sequence[Document]) -> list[tuple[int, int, str, float]]:
+    return [(s.start, s.end, s.label, s.score) for doc in docs for s in doc.layer("classhmm")]
+
+
+@every_config
+def test_the_invented_notes_are_learnt(name: str) -> None:
+    assert tagger(name).labels == LABELS
+    assert tagger(name).layer == tagger(name).manifest.kind == "classhmm"
+    assert hit_rate(list(tagger(name).annotate(TEST)), "classhmm") > LEAST.get(name, 0.9)
+
+
+@every_config
+def test_states_and_the_trace_are_what_was_asked_for(name: str) -> None:
+    config, model = CONFIGS[name], model_of(tagger(name))
+    tags = 4 if config.classes == "types" else 8
+    own = config.states_per_class
+    assert model.labels.subs == (config.outside_states or own, *[own] * tags)
+    assert (model.words is None) == (config.objective == "crf")
+    trace = model.portrait.trace
+    assert 2 <= len(trace) <= config.evaluations
+    assert (np.diff(trace) >= -1e-9 * np.abs(trace[1:])).all()
+    if config.objective in ("crf", "krogh"):
+        assert trace[-1] < 0
+    several = own > 1 or (config.outside_states or 1) > 1
+    assert len(model.portrait.held_out) == (0 if not config.calibrate else 2 if several else 1)
+    assert (model.portrait.held_out < 0).all()
+
+
+@core_and_iob2
+def test_empty_and_tiny_documents_are_read(name: str) -> None:
+    for confidence in (False, True):
+        found = list(tagger(name).annotate(TINY, confidence=confidence))
+        assert [doc.text for doc in found] == [doc.text for doc in TINY]
+        assert spans(found[: len(EMPTY)]) == [()] * len(EMPTY)
+        assert spans(found) == [tagger(name)(doc).layer("classhmm") for doc in TINY]
+    assert list(tagger(name).annotate([])) == []
+    assert tagger(name).model.read([]) == []
+    for doc in tagger(name).posteriors(TINY):
+        np.testing.assert_allclose(doc.soft["classhmm"].values.sum(axis=1), 1, rtol=0, atol=1e-9)
+    assert all(tagger(name).alternatives(doc, 3) for doc in TINY)
+
+
+@seeded
+def test_empty_and_tiny_documents_are_learnt_from(name: str) -> None:
+    tiny = [
+        Document.make("Ann", id="one", layers={"gold": [Span(0, 3, "NAME")]}),
+        Document.make("", id="none"),
+        Document.make("a b", id="bare", tokens=[(0, 1), (2, 3)], sentences=[], layers={"gold": [Span(0, 1, "NAME")]}),
+        Document.make("a b", id="gap", tokens=[(0, 1), (2, 3)], sentences=[(0, 0), (0, 3)]),
+    ]
+    for seed in range(3):  # other documents are held out
+        only = train(tiny, replace(CONFIGS[name], seed=seed))
+        assert only.labels == ("NAME",)
+        assert len(list(only.annotate(TINY, confidence=True))) == len(TINY)
+    one = train(tiny[:1], CONFIGS[name])
+    assert len(list(one.annotate(TINY, confidence=True))) == len(TINY)
+
+
+@core
+def test_a_label_absent_from_some_documents_is_no_matter(name: str) -> None:
+    towns = [doc for doc in TRAIN if any(s.label == "TOWN" for s in doc.layer("gold"))]
+    few = [doc for doc in TRAIN if doc not in towns][:6] + towns[:1]
+    own = train(few, CONFIGS[name])
+    assert own.labels == tuple(sorted({s.label for doc in few for s in doc.layer("gold")}))
+    assert "TOWN" in own.labels
+    assert len(list(own.annotate(TEST, confidence=True))) == len(TEST)
+
+
+@every_config
+def test_a_model_is_the_same_after_saving_and_loading(name: str, tmp_path: Path) -> None:
+    tagger(name).save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.labels == tagger(name).labels
+    assert again.model.config == CONFIGS[name]
+    docs = [*TEST, *TINY]
+    assert scored(list(again.annotate(docs, confidence=True))) == scored(
+        list(tagger(name).annotate(docs, confidence=True))
+    )
+    for one, other in zip(again.model.posteriors(docs), tagger(name).model.posteriors(docs), strict=True):
+        assert np.array_equal(one, other)
+    for doc in docs[:3]:
+        assert spans(again.alternatives(doc, 4)) == spans(tagger(name).alternatives(doc, 4))
+    again.save(tmp_path / "again")
+    assert (tmp_path / "model").read_bytes() == (tmp_path / "again").read_bytes()
+
+
+@seeded
+def test_the_same_seed_gives_the_same_bytes_with_any_number_of_workers(name: str, tmp_path: Path) -> None:
+    train(TRAIN, CONFIGS[name], workers=2).save(tmp_path / "2")
+    tagger(name).save(tmp_path / "1")
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["joint", "shape"])
+def test_another_seed_gives_another_model(name: str) -> None:
+    arrays = [train(TRAIN, replace(CONFIGS[name], seed=seed)).model.arrays()[0] for seed in (0, 1)]
+    assert any(not np.array_equal(own, arrays[1][key]) for key, own in arrays[0].items() if key.startswith("tables."))
+
+
+@core_and_iob2
+def test_a_document_does_not_depend_on_its_neighbours(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = list(tagger(name).annotate(TEST, confidence=True))
+    assert scored([next(iter(tagger(name).annotate([doc], confidence=True))) for doc in TEST]) == scored(whole)
+    assert scored(list(tagger(name).annotate(TEST[::-1], confidence=True))[::-1]) == scored(whole)
+    for doc, rows in zip(TEST, tagger(name).model.posteriors(TEST), strict=True):
+        assert np.array_equal(rows, tagger(name).model.posteriors([doc])[0])
+    monkeypatch.setattr("chaffinch.models.tagger.BATCH_TOKENS", 40)
+    assert scored(list(tagger(name).annotate(TEST, confidence=True, workers=2))) == scored(whole)
+
+
+@core_and_iob2
+def test_posteriors_are_distributions_and_agree_with_what_is_read_where_they_are_sure(name: str) -> None:
+    bare, sure = Document.make("a b", tokens=[(0, 1), (2, 3)], sentences=[(2, 3)]), 0
+    for doc in tagger(name).posteriors([*TEST, bare]):
+        soft = doc.soft["classhmm"]
+        assert soft.labels == ("O", *LABELS)
+        assert soft.values.shape == (len(doc.tokens), 5)
+        assert (soft.values >= 0).all()
+        np.testing.assert_allclose(soft.values.sum(axis=1), 1, rtol=0, atol=1e-9)
+        read = np.zeros(len(doc.tokens), np.int64)
+        for span in tagger(name)(doc).layer("classhmm"):
+            read[(doc.tokens[:, 0] >= span.start) & (doc.tokens[:, 1] <= span.end)] = soft.labels.index(span.label)
+        certain = soft.values.max(axis=1) > 0.99
+        assert (soft.values.argmax(axis=1) == read)[certain].all()
+        sure += int(certain.sum())
+    assert soft.values[0].tolist() == [1, 0, 0, 0, 0]
+    assert sure
+
+
+@core_and_iob2
+def test_confidences_are_probabilities(name: str) -> None:
+    scores = [own[3] for own in scored(list(tagger(name).annotate([*TEST, *TINY], confidence=True)))]
+    assert scores
+    assert all(0 <= score <= 1 for score in scores)
+    assert len(set(scores)) > 1
+
+
+def _tokens_inside(doc: Document) -> int:
+    edges = [(span.start, span.end) for span in doc.layer("classhmm")]
+    return sum(int(((doc.tokens[:, 0] >= a) & (doc.tokens[:, 1] <= b)).sum()) for a, b in edges)
+
+
+@core_and_iob2
+def test_bias_moves_how_much_is_found(name: str) -> None:
+    counts = []
+    for value in (-1000.0, -20.0, -5.0, 0.0, 5.0, 20.0, 1000.0):
+        found = list(tagger(name).annotate(TEST, bias={"O": value}))
+        assert found[0].layer("classhmm") == next(iter(tagger(name).annotate(TEST[:1], bias={"O": value}))).layer(
+            "classhmm"
+        )
+        counts.append(sum(map(_tokens_inside, found)))
+    assert counts == sorted(counts, reverse=True)
+    assert (counts[0], counts[-1]) == (sum(len(doc.tokens) for doc in TEST), 0)
+    assert counts[0] > counts[3] > counts[-1]
+
+
+@core_and_iob2
+def test_alternatives_are_different_readings_of_the_document(name: str) -> None:
+    for doc in TEST[:4]:
+        readings = [own.layer("classhmm") for own in tagger(name).alternatives(doc, 5)]
+        edges = set(doc.tokens[:, 0].tolist()), set(doc.tokens[:, 1].tolist())
+        for own in readings:
+            assert all(s.start in edges[0] and s.end in edges[1] and s.label in LABELS for s in own)
+            assert all(a.end <= b.start for a, b in itertools.pairwise(own))
+        assert len(readings) == len(set(readings)) == 5
+    for doc in TEST:
+        best = tagger("by kl").alternatives(doc, 1)[0].layer("classhmm")
+        assert best == tagger("by kl")(doc).layer("classhmm")
+
+
+@pytest.mark.parametrize("name", ["crf", "joint"])
+def test_a_model_whose_pieces_do_not_fit_is_refused(name: str, tmp_path: Path) -> None:
+    tagger(name).save(tmp_path / "model")
+    found = bundle.load(tmp_path / "model")
+    for key, own in found.arrays.items():
+        fewer = {other: array for other, array in found.arrays.items() if other != key}
+        if key != "stops":
+            with pytest.raises(ModelError):
+                methods.model_of(Bundle(found.manifest, fewer, found.strings))
+        if key.startswith(("tables.", "words.", "subs")):
+            for short in (own[1:], own[:, 1:]) if own.ndim == 2 else (own[1:],):
+                with pytest.raises(ModelError):
+                    methods.model_of(Bundle(found.manifest, {**found.arrays, key: short}, found.strings))
