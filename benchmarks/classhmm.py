@@ -30,8 +30,8 @@ JOINT = ClassHMM(
     states_per_class=5, outside_states=10, objective="joint", kappa=0.25, cutoff=1, replicas=1.0, evaluations=300,
     calibrate=False,
 )  # fmt: skip
-KROGH = ClassHMM(objective="krogh", classes="IOB2", kappa=0.25, cutoff=1, replicas=0.3, calibrate=False)
-CRF = ClassHMM(classes="IOB2", kappa=0.25, calibrate=False)
+KROGH = ClassHMM(objective="krogh", classes="IOB2", kappa=0.25, cutoff=1, floor=1, calibrate=False)
+CRF = ClassHMM(classes="IOB2", kappa=0.25, floor=1, calibrate=False)
 CASCADE = Cascade()
 JNLPBA = ClassHMM(states_per_class=3, kappa=0.25, calibrate=False)
 # Classes are types, the topology is free, and no feature knows a list of names.

@@ -47,25 +47,26 @@ _MUC = tuple(
 
 
 def with_features(seen: Observed, features: WordSet, pack: Pack) -> Observed:
-    """The same tokens, with the features of that set for every type.
+    """The same tokens, with the features of that set for every type, and those of an unknown word of its kind.
 
     >>> from chaffinch import Document
     >>> seen = window.observe([Document.make("Penn left IBM in 1990.")])
     >>> seen = with_features(seen, "muc", oov.pack("en"))
-    >>> seen.kinds[seen.lists[1] : seen.lists[2]].tolist()  # Penn: itself, and InitialCap
-    [1, 21]
+    >>> seen.kinds[seen.lists[1] : seen.lists[2]].tolist()  # Penn: itself, InitialCap, and if it were unknown
+    [1, 21, 15, 15]
     """
     kept = seen.kinds != GRAM if features in ("spelling", "rich") else seen.kinds == WORD
     names = [()] + [_named(word, features, pack) for word in words_of(seen)[1:]]
     counts = np.add.reduceat(kept, seen.lists[:-1], dtype=np.int64) if len(seen.kinds) else np.zeros(0, np.int64)
-    more = np.array([len(own) for own in names], np.int64)
+    more = np.array([len(own) + 2 * (place > 0) for place, own in enumerate(names)], np.int64)
     lists = np.concatenate([[0], np.cumsum(counts + more)])
     keys, kinds = np.empty(lists[-1], np.uint64), np.full(lists[-1], window.NAMED, np.uint8)
     own = np.repeat(lists[:-1] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
     keys[own], kinds[own] = seen.keys[kept], seen.kinds[kept]
-    keys[np.repeat(lists[1:] - np.cumsum(more), more) + np.arange(more.sum())] = np.array(
-        [_key(name) for row in names for name in row], np.uint64
-    )
+    added = np.repeat(lists[1:] - np.cumsum(more), more) + np.arange(more.sum())
+    listed = [[*row, "unknown", f"unknown {' '.join(row)}"] if place else [] for place, row in enumerate(names)]
+    keys[added] = np.array([_key(name) for row in listed for name in row], np.uint64)
+    kinds[added[np.array([name.startswith("unknown") for row in listed for name in row], np.bool_)]] = window.UNKNOWN
     return replace(seen, keys=keys, kinds=kinds, lists=lists.astype(np.int32))
 
 

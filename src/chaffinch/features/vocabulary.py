@@ -34,7 +34,7 @@ def offsets() -> tuple[NDArray[np.int8], NDArray[np.int8]]:
         ((7, 8, 9), 0, 1),
         ((window.BIGRAM,), -2, 4),
         ((window.TRIGRAM,), -2, 3),
-        ((window.HEAD, window.HEADER, window.SEGMENT, *range(window.SYMBOLS, window.SEGMENT)), 0, 1),
+        ((window.HEAD, window.HEADER, window.UNKNOWN, window.SEGMENT, *range(window.SYMBOLS, window.SEGMENT)), 0, 1),
         ((window.OWN,), -2, 5),
         ((window.WORD_ELSEWHERE,), -1, 3),
         ((window.PAIR_ELSEWHERE, window.PAIR_BEFORE_ELSEWHERE, window.OWN_AND_ELSEWHERE), 0, 1),

@@ -28,6 +28,7 @@ WORD, FOLDED, CLASS, BRIEF, LENGTH, PATTERN, PREFIX, SUFFIX, GRAM = range(1, 10)
 BIGRAM, TRIGRAM, HEAD, HEADER = range(10, 14)
 OWN, WORD_ELSEWHERE, PAIR_ELSEWHERE, PAIR_BEFORE_ELSEWHERE, OWN_AND_ELSEWHERE = range(16, 21)
 NAMED = 21  # features of a word by name
+UNKNOWN = 15  # what stands in for a word that is not known: that it is not, and its named features together
 SYMBOLS = 22  # to 29: kinds of symbols of a generative model
 SEGMENT = 30
 MARKS = 32  # and above: clusters, lexicon, layers

@@ -87,7 +87,7 @@ class ClassHMM:
         """The published system: joint likelihood, as many states for O as for every type, weights of states alone."""
         return cls(
             states_per_class, objective="joint", features=features, kappa=0.25, shared=False, evaluations=300,
-            cutoff=1, replicas=1.0, calibrate=False,
+            cutoff=1, floor=1, calibrate=False,
         )  # fmt: skip
 
     @property

@@ -20,7 +20,7 @@ from chaffinch.errors import ModelError
 from chaffinch.features import packs, types, window
 from chaffinch.features.oov import Pack
 from chaffinch.features.vocabulary import Vocabulary
-from chaffinch.features.window import WORD, Observed
+from chaffinch.features.window import UNKNOWN, WORD, Observed
 from chaffinch.kernels import Batch, Floats, Ints
 from chaffinch.models import classhmm_chain as chain
 from chaffinch.models import decoding
@@ -175,10 +175,19 @@ def scheme_of(config: ClassHMM) -> Scheme:
     return "runs" if config.classes == "types" else "IOB2"
 
 
-def feature_sets(seen: Observed, vocabulary: Vocabulary) -> list[tuple[int, ...]]:
-    """(V,) the known features of every type, sorted."""
-    found, lists = vocabulary.find(seen.keys).tolist(), seen.lists.tolist()
-    return [tuple(sorted({number for number in found[begin:end] if number >= 0})) for begin, end in pairwise(lists)]
+def feature_sets(seen: Observed, vocabulary: Vocabulary, *, unknown: bool = False) -> list[tuple[int, ...]]:
+    """(V,) the known features of every type, sorted: either its name, or what stands in for it.
+
+    With `unknown`, every type is read as if its name were not known.
+    """
+    named = np.zeros(len(seen.lists) - 1, np.bool_)
+    numbers, owners = vocabulary.find(seen.keys), np.repeat(np.arange(len(named)), np.diff(seen.lists))
+    if not unknown:
+        named[owners[(numbers >= 0) & (seen.kinds == WORD)]] = True
+    left_out = np.where(named[owners], seen.kinds == UNKNOWN, np.isin(seen.kinds, types.IDENTITY) & unknown)
+    found = np.where(left_out, -1, numbers).tolist()
+    cuts = pairwise(seen.lists.tolist())
+    return [tuple(sorted({number for number in found[begin:end] if number >= 0})) for begin, end in cuts]
 
 
 def matrix_of(sets: Sequence[tuple[int, ...]], F: int) -> csr_array:

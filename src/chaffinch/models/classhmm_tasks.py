@@ -246,14 +246,14 @@ def _types(seen: Observed, known: Vocabulary, replicas: float, seed: int) -> tup
 
     Of tokens whose word stands nowhere else, the share `replicas` shows what an unknown word would: all but its name.
     """
-    sets, named = feature_sets(seen, known), np.isin(known.kinds, IDENTITY)
+    sets, unknown = feature_sets(seen, known), feature_sets(seen, known, unknown=True)
     numbers: dict[tuple[int, ...], int] = {}
     own = np.array([numbers.setdefault(found, len(numbers)) for found in sets], np.int64)
     types = seen.types[seen.places].astype(np.int64)
     rows = own[types]
     alone = np.flatnonzero(np.bincount(types, minlength=len(sets))[types] == 1)
     for token in alone[np.random.default_rng(seed).random(len(alone)) < replicas].tolist():
-        left = tuple(number for number in sets[types[token]] if not named[number])
+        left = unknown[types[token]]
         rows[token] = numbers.setdefault(left, len(numbers))
     used, rows = np.unique(rows, return_inverse=True)
     listed = list(numbers)

@@ -98,7 +98,7 @@ class Shown:
             words &= inside <= MOSTLY * np.bincount(self.tokens, minlength=len(words))
             openly = np.diff(csr_array(self.owners @ self.users(~self.inside)).indptr) >= self.need
             features &= openly | ~np.isin(self.kinds, list(LEXICAL))
-        return words, features & self.known & ~np.isin(self.kinds, IDENTITY)
+        return words, features & self.known & ~np.isin(self.kinds, (*IDENTITY, window.UNKNOWN))
 
     def told(self, states: Ints, own: Ints) -> Iterator[tuple[tuple[Told, ...], tuple[Told, ...]]]:
         """The words and features, by lift, of each of a class's `own` states, given the state of every token (M,)."""
