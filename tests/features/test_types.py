@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from chaffinch.features import packs, types, window
 from chaffinch.features.oov import pack
 from chaffinch.features.types import WORD_SETS, WordSet, capitalisation, muc, shape, signature_parts, with_features
-from chaffinch.features.window import FOLDED, GRAM, NAMED, PREFIX, SUFFIX, WORD, Observed
+from chaffinch.features.window import FOLDED, GRAM, NAMED, PREFIX, SUFFIX, UNKNOWN, WORD, Observed
 from chaffinch.text import Document
 from tests.features.test_window import given_document
 
@@ -144,11 +144,12 @@ def test_types_keep_their_order_and_what_the_set_keeps_of_them(features: WordSet
         ]
         names = NAMES[features](word) if word else ()
         assert new[: len(kept)] == kept
-        assert [kind for kind, _ in new[len(kept) :]] == [NAMED] * len(names)
-        for (_, key), name in zip(new[len(kept) :], names, strict=True):
+        unknown = ["unknown", f"unknown {' '.join(names)}"] if word else []
+        assert [kind for kind, _ in new[len(kept) :]] == [NAMED] * len(names) + [UNKNOWN] * len(unknown)
+        for (_, key), name in zip(new[len(kept) :], [*names, *unknown], strict=True):
             assert named.setdefault(key, name) == name  # one key, one name
     assert len(set(named.values())) == len(named)  # one name, one key
-    assert bool(named) == (features != "basic")
+    assert (len(named) > 2) == (features != "basic")
 
 
 def test_the_rich_set_has_affixes_and_names_and_no_grams() -> None:

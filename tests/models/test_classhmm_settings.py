@@ -115,6 +115,7 @@ def test_replicas_are_reproducible_and_lack_only_names() -> None:
     words = [types.words_of(seen)[kind] for kind in seen.types[seen.places]]
     alone = np.array([count == 1 for count in map(Counter(words).__getitem__, words)])
     named = np.isin(none.vocabulary.kinds, types.IDENTITY)
+    standing_in = np.flatnonzero(none.vocabulary.kinds == window.UNKNOWN)
 
     def shown(problem: Generated) -> list[tuple[int, ...]]:
         return [tuple(np.flatnonzero(row).tolist()) for row in problem.matrix.toarray()[problem.rows]]
@@ -122,8 +123,14 @@ def test_replicas_are_reproducible_and_lack_only_names() -> None:
     for token, (whole, nameless, some, others) in enumerate(
         zip(*map(shown, (none, all_of_them, half, other)), strict=True)
     ):
-        left = tuple(number for number in whole if not named[number])
         assert any(named[number] for number in whole)
+        assert not set(whole) & set(standing_in)
+        left = whole
+        if alone[token]:  # without its name, and with the two features of an unknown word of its kind
+            kept, added = ({n for n in nameless if (n in standing_in) == there} for there in (False, True))
+            assert kept == {number for number in whole if not named[number]}
+            assert len(added) == 2
+            left = nameless
         assert nameless == (left if alone[token] else whole)
         assert {some, others} <= ({whole, left} if alone[token] else {whole})
     assert alone.sum() > 10
@@ -151,7 +158,9 @@ def test_unknown_words_join_the_denominator_of_a_learnt_model() -> None:
     seen = types.with_features(window.observe([Document.make("to zyxgov")]), "rich", packs.pack("en"))
     found, tables = words.log_emissions(seen), words.tables
     for kind, new in ((1, False), (2, True)):
-        numbers = words.vocabulary.find(seen.keys[seen.lists[kind] : seen.lists[kind + 1]])
+        own = slice(seen.lists[kind], seen.lists[kind + 1])
+        numbers = words.vocabulary.find(seen.keys[own])
+        numbers = np.where((seen.kinds[own] == window.UNKNOWN) & (not new), -1, numbers)
         logit = tables.weights[numbers[numbers >= 0]].sum(axis=0)
         for y in range(len(logit)):
             Z = math.exp(tables.log_z[y]) + (math.exp(logit[y]) if new else 0.0)
