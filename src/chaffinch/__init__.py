@@ -14,11 +14,15 @@ for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 from chaffinch import errors, kernels  # noqa: E402
+from chaffinch import weak as weak  # noqa: E402  (its functions are loaded when they are used)
 from chaffinch.evaluate import compare, evaluate  # noqa: E402
 from chaffinch.models.alignment import Alignment  # noqa: E402
 from chaffinch.models.cascade import Cascade  # noqa: E402
+from chaffinch.models.chmm_config import CHMM  # noqa: E402
 from chaffinch.models.classhmm_config import ClassHMM  # noqa: E402
+from chaffinch.models.encoder_config import Encoder  # noqa: E402
 from chaffinch.models.hmmdp_config import HMMDP  # noqa: E402
+from chaffinch.models.multihmm_config import MultiHMM  # noqa: E402
 from chaffinch.models.resources import Resources  # noqa: E402
 from chaffinch.models.tagger import Tagger, load, train  # noqa: E402
 from chaffinch.text import Argument, Corpus, Document, Relation, Soft, Span, resolve  # noqa: E402
@@ -27,6 +31,7 @@ from chaffinch.text.formats import Reading, read, write  # noqa: E402
 __version__ = "0.1.0"
 
 __all__ = [
+    "CHMM",
     "HMMDP",
     "Alignment",
     "Argument",
@@ -34,6 +39,8 @@ __all__ = [
     "ClassHMM",
     "Corpus",
     "Document",
+    "Encoder",
+    "MultiHMM",
     "Reading",
     "Relation",
     "Resources",

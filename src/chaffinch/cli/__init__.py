@@ -17,6 +17,7 @@ from chaffinch.cli.show import show_command
 from chaffinch.cli.synth import synth_app
 from chaffinch.cli.tag import tag_command
 from chaffinch.cli.train import StoppedEarly, train_command
+from chaffinch.cli.weak import weak_app
 from chaffinch.errors import ChaffinchError, outcome
 
 app = typer.Typer(
@@ -36,6 +37,7 @@ app.command("show", short_help="What a model file says about itself.")(show_comm
 app.command("doctor", short_help="Whether this installation works, and what is missing.")(doctor_command)
 app.command("bench", short_help="Our figures beside those of peers (in a checkout).")(bench_command)
 app.add_typer(synth_app, name="synth", short_help="Invent documents whose spans are known.")
+app.add_typer(weak_app, name="weak", short_help="Labels from many noisy sources: rules, lists, models, crowds.")
 
 
 @app.callback(invoke_without_command=True)

@@ -14,6 +14,7 @@ from chaffinch.features.lexicon import read_phrases
 from chaffinch.models.alignment import Alignment
 from chaffinch.models.cascade_config import Cascade
 from chaffinch.models.classhmm_config import ClassHMM
+from chaffinch.models.encoder_config import Encoder
 from chaffinch.models.hmmdp_config import HMMDP
 from chaffinch.models.methods import KINDS, Config
 from chaffinch.models.tagger import Tagger, load
@@ -26,8 +27,12 @@ Mode: TypeAlias = Literal["recall", "balanced"]
 # The methods that have an option, where not all have it; and what a user of another method should know.
 _OWNERS = {
     **dict.fromkeys(("--scheme", "--stages", "--no-documents", "--features", "--before", "--start"), ("cascade",)),
+    **dict.fromkeys(
+        ("--published", "--floor", "--private", "--lexicon", "--clusters"), ("cascade", "hmmdp", "classhmm")
+    ),
     "--objective": ("cascade", "classhmm"),
-    "--epochs": ("cascade", "hmmdp"),
+    "--epochs": ("cascade", "hmmdp", "encoder"),
+    "--encoder": ("encoder",),
     **dict.fromkeys(("--language", "--decode", "--untagged"), ("hmmdp", "classhmm")),
     **dict.fromkeys(("--subtags", "--emissions", "--no-discriminative", "--learn-priors"), ("hmmdp",)),
     **dict.fromkeys(("--states-per-class", "--word-features", "--kappa", "--evaluations"), ("classhmm",)),
@@ -106,7 +111,7 @@ class Asked:
         if start is not None:
             return self._gone_on(start, chosen)
         kind, published = KINDS[self.method], "--published" in self.options
-        base = kind.published() if published else kind()
+        base = kind.published() if published and not issubclass(kind, Encoder) else kind()
         if isinstance(base, ClassHMM):
             self._check_objective(chosen.get("objective", base.objective))
         if isinstance(base, HMMDP):
@@ -128,6 +133,8 @@ class Asked:
                     chosen[option.removeprefix("--no-")] = False
                 case "--floor" if self.method == "hmmdp":  # it holds words besides features
                     chosen["floor"] = chosen["min_patients"] = value
+                case "--encoder":
+                    chosen["folder"] = str(Path(value).resolve())
                 case "--word-features":
                     chosen["features"] = value
                 case _ if option not in _NO_SETTING:

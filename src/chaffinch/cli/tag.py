@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from chaffinch import bundle
 from chaffinch.cli import frame, settings
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.models.tagger import Tagger, load
 from chaffinch.text import Corpus, Document
 from chaffinch.text.document import Splitter
 from chaffinch.text.formats import Format, Losses, Reading, by_name, output_format, read, write
+from chaffinch.weak import WeakTagger, load_sources
+from chaffinch.weak import load as load_weak
 
 SEVERAL_LAYERS = ("jsonl", "parquet", "labelstudio")
 KEEP_SOURCES = ("jsonl", "parquet")  # formats that can say which system found a span
@@ -43,6 +46,12 @@ def tag_command(
         settings.Mode | None,
         typer.Option(help="Give a word one answer across a patient's documents; recall takes no label away."),
     ] = None,
+    sources: Annotated[
+        Path | None, typer.Option(help="Models of `weak alternate`: sources that the model file does not hold.")
+    ] = None,
+    text_alone: Annotated[
+        bool, typer.Option("--text-alone", help="Models of `weak alternate`: ask no source, look at no vote.")
+    ] = False,
     from_: frame.From = None,
     to: Annotated[str | None, typer.Option("--to", help="Format of OUT; else by its suffix, else that of IN.")] = None,
     group: Annotated[str | None, typer.Option(help="Regular expression on the id; its group is the patient.")] = None,
@@ -65,23 +74,43 @@ def tag_command(
     text becomes brat (.txt and .ann) unless OUT or --to says otherwise. The output appears complete, or not at all.
     """
     leaning = _bias(bias)
-    tagger = load(model)
+    tagger = _loaded(model, sources, {
+        "--confidence": confidence, "--bias": leaning, "--posteriors": posteriors, "--align": align,
+    }, {"--sources": sources, "--text-alone": text_alone})  # fmt: skip
     layer = layer or tagger.layer
     how = Reading(split=_split(tagger, lines, quiet), max_chars=max_chars)
     corpus = read(source, format=from_, how=how, group=group, groups=frame.read_groups(groups))
     _check_place(output, (source, Path(model)))
     form = _output_format(output, to, source, by_name(corpus.format))
     given = Corpus(lambda: _fresh(frame.progress(corpus, "documents", quiet=quiet), layer, how.losses))
-    tagged = tagger.annotate(given, layer=layer, confidence=confidence, bias=leaning, align=align, workers=workers)
+    if isinstance(tagger, WeakTagger):
+        tagged = tagger.annotate(given, layer=layer, text_alone=text_alone)
+    else:
+        tagged = tagger.annotate(given, layer=layer, confidence=confidence, bias=leaning, align=align, workers=workers)
+        tagged = tagger.posteriors(tagged, name=layer) if posteriors else tagged
     tally = _Tally(layer)
-    documents = tally.count(tagger.posteriors(tagged, name=layer) if posteriors else tagged)
+    documents = tally.count(tagged)
     fitting = (_fit(doc, form.name, layer, how.losses) for doc in documents)
     losses = _written(fitting, output, form, how.losses, strict=strict)
     aligned = {} if align is None else {"align": align, **tally.patients()}
     result = {"from": corpus.format, "to": form.name, **aligned, **tally.facts(), "lost": dict(losses.counts)}
     frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
-    if align is not None and tagger.aligner is None:
+    if align is not None and isinstance(tagger, Tagger) and tagger.aligner is None:
         frame.note(_HAND_SET, quiet=quiet)
+
+
+def _loaded(
+    model: str, sources: Path | None, of_taggers: Mapping[str, object], of_weak: Mapping[str, object]
+) -> Tagger | WeakTagger:
+    """The tagger of a model file; ConfigError for options that its kind does not have."""
+    weak = bundle.load(model).manifest.kind == "weak"
+    wrong = [name for name, value in (of_taggers if weak else of_weak).items() if value]
+    if wrong:
+        kind = "one of `weak alternate`" if weak else "no model of `weak alternate`"
+        raise ConfigError(f"{wrong[0]} does not go with this model, which is {kind}; leave it out")
+    if not weak:
+        return load(model)
+    return load_weak(model, sources=() if sources is None else load_sources(sources))
 
 
 def _check_place(output: Path, inputs: Iterable[Path]) -> None:
@@ -100,9 +129,9 @@ def _written(documents: Iterable[Document], output: Path, form: Format, losses: 
         raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
 
 
-def _split(tagger: Tagger, lines: bool | None, quiet: bool) -> Splitter:
+def _split(tagger: Tagger | WeakTagger, lines: bool | None, quiet: bool) -> Splitter:
     """How to cut text: as was chosen, else as the documents that the model learnt from were; a note if they differ."""
-    own = settings.own_split(tagger)
+    own = settings.own_split(tagger) if isinstance(tagger, Tagger) else None
     if lines is None:
         return own or "prose"
     chosen: Splitter = "lines" if lines else "prose"

@@ -35,6 +35,7 @@ _CASCADE, _HMMDP, _CLASSHMM = "cascade:", "hmmdp:", "classhmm:"  # whose option 
 _BOTH = "hmmdp, classhmm:"
 _EMPTY = "The model has no feature and will find nothing: give more documents, or lower --floor."
 _WARNING = "The model holds words that one patient alone used; before you share it, see --floor and --private."
+_MEMORY = "An encoder may remember its training text, whatever words it holds; share it only as you would the text."
 _NOT_ALIGNED = "The alignment that the earlier model learnt is not kept; to learn it, train anew with --align."
 
 
@@ -137,6 +138,9 @@ def train_command(
     evaluations: Annotated[
         int | None, typer.Option(help=f"{_CLASSHMM} steps of learning; default {ClassHMM().evaluations}.")
     ] = None,
+    encoder: Annotated[
+        Path | None, typer.Option(help="encoder: a Hugging Face folder on this computer; default the packaged MiniLM.")
+    ] = None,
     untagged: Annotated[
         Path | None, typer.Option(help=f"{_BOTH} documents without labels, to learn from as well.")
     ] = None,
@@ -173,7 +177,7 @@ def train_command(
         "--language": language, "--subtags": subtags, "--emissions": emissions,
         "--no-discriminative": no_discriminative, "--learn-priors": learn_priors, "--decode": decode,
         "--states-per-class": states_per_class, "--word-features": word_features, "--kappa": kappa,
-        "--evaluations": evaluations, "--untagged": untagged,
+        "--evaluations": evaluations, "--untagged": untagged, "--encoder": encoder,
     })  # fmt: skip
     settings.check_place(output, (source, dev, clusters, untagged))
     alignment = settings.alignment_of(align, align_mode, soft, asked)
@@ -211,9 +215,11 @@ def _report(facts: Mapping[str, Any], remarks: Iterable[str], output: Path, *, a
 def _remarks(facts: Mapping[str, Any], chosen: Config, earlier: Tagger | None, helper: Tagger | None) -> Iterator[str]:
     """What a user should know besides the facts."""
     words = facts.get("symbols", {}).get("words", 0)
-    if not facts["features"] and "symbols" not in facts:
+    if "weights" in facts:
+        yield _MEMORY
+    elif not facts["features"] and "symbols" not in facts:
         yield _EMPTY
-    elif facts["vocabulary floor"] < 2 and (facts["features"] or words) and not chosen.private:
+    elif facts["vocabulary floor"] < 2 and (facts["features"] or words) and not getattr(chosen, "private", False):
         yield _WARNING
     if earlier is not None and earlier.aligner is not None:
         yield _NOT_ALIGNED
@@ -304,6 +310,6 @@ def _resources(
     """Word clusters and phrases, where they were asked for."""
     words = None
     if clusters is not None:
-        settings = Clusters(seed=chosen.seed, floor=Clusters().floor if chosen.floor is None else chosen.floor)
+        settings = Clusters(seed=chosen.seed, floor=getattr(chosen, "floor", None) or Clusters().floor)
         words = learn(inputs.aside().walk(clusters, None, "documents for clusters"), settings)
     return Resources(words, Lexicon.make(phrases) if phrases else None)

@@ -13,6 +13,7 @@ from chaffinch.kernels.lattice import Floats
 from chaffinch.models import cascade, explanation
 from chaffinch.models.cascade import Bias, Cascade, Run
 from chaffinch.models.classhmm_config import ClassHMM
+from chaffinch.models.encoder_config import Encoder
 from chaffinch.models.explanation import Explanation
 from chaffinch.models.hmmdp_config import HMMDP
 from chaffinch.models.parts import Each, Watcher
@@ -22,9 +23,9 @@ from chaffinch.text import Document, Span
 if TYPE_CHECKING:  # it needs scipy, which is loaded when it is used
     from chaffinch.models.portrait import SubtagPath
 
-Config: TypeAlias = Cascade | HMMDP | ClassHMM
+Config: TypeAlias = Cascade | HMMDP | ClassHMM | Encoder
 
-KINDS: dict[str, type[Config]] = {"cascade": Cascade, "hmmdp": HMMDP, "classhmm": ClassHMM}
+KINDS: dict[str, type[Config]] = {"cascade": Cascade, "hmmdp": HMMDP, "classhmm": ClassHMM, "encoder": Encoder}
 
 
 class Model(Protocol):
@@ -59,6 +60,14 @@ def fit(
         return cascade.fit(
             docs, config, layer=layer, soft=soft, dev=dev, resources=resources, start=start, each=each, watcher=watcher
         )
+    if isinstance(config, Encoder):
+        from chaffinch.models import encoder, encoder_model
+
+        if start is not None and not isinstance(start, encoder_model.Model):
+            raise ConfigError(f"an encoder goes on from an encoder, not from {kind_of(start.config)}")
+        return encoder.fit(
+            docs, config, layer=layer, soft=soft, dev=dev, resources=resources, start=start, watcher=watcher
+        )
     if start is not None:
         kind = kind_of(config)
         raise ConfigError(f"{kind} learns from the beginning; leave out the model to go on from, or train a cascade")
@@ -75,7 +84,7 @@ def check_untagged(config: Config, soft: str | None) -> None:
     """Refuses documents without labels where nothing can be learnt from them."""
     if soft is not None:
         raise ConfigError("untagged documents stand beside tagged ones; with soft labels, give rows of zeros instead")
-    given = isinstance(config, Cascade)
+    given = isinstance(config, Cascade | Encoder)
     if given or (isinstance(config, ClassHMM) and config.objective not in ("joint", "mix")):
         what = f"objective {config.objective}" if isinstance(config, ClassHMM) else kind_of(config)
         raise ConfigError(
@@ -96,6 +105,10 @@ def model_of(found: Bundle) -> Model:
         from chaffinch.models import classhmm_model
 
         return classhmm_model.Model.of(found)
+    if found.manifest.kind == "encoder":
+        from chaffinch.models import encoder
+
+        return encoder.model_of(found)
     raise ModelError(f"is a model of kind {found.manifest.kind!r}, not a tagger ({', '.join(KINDS)})")
 
 
@@ -103,6 +116,8 @@ def explain(model: Model, doc: Document, span: Span) -> Explanation | SubtagPath
     """Why a model reads a span as it does."""
     if isinstance(model, cascade.Model):
         return explanation.explain(model, doc, span)
+    if isinstance(model.config, Encoder):
+        raise ConfigError("an encoder cannot say why it reads a span so; train a cascade, a class HMM or an HMM-DP")
     if isinstance(model.config, ClassHMM):
         from chaffinch.models import classhmm_model, substructure_parts
 
@@ -116,6 +131,8 @@ def parts(model: Model, doc: Document, spans: Sequence[Span]) -> list[Span]:
     """The parts of spans, by the states of a model that has several for a tag."""
     if isinstance(model, cascade.Model):
         raise ConfigError("a cascade knows no parts of spans: it has one state per tag; train a class HMM or an HMM-DP")
+    if isinstance(model.config, Encoder):
+        raise ConfigError("an encoder knows no parts of spans; train a class HMM or an HMM-DP")
     from chaffinch.models import substructure_parts
 
     return substructure_parts.parts(cast(substructure_parts.Latent, model), doc, spans)
@@ -123,7 +140,7 @@ def parts(model: Model, doc: Document, spans: Sequence[Span]) -> list[Span]:
 
 def common_words(model: Model) -> frozenset[str]:
     """The common words of the model's language, in lower case; none if it knows no language."""
-    if isinstance(model, cascade.Model):
+    if isinstance(model, cascade.Model) or isinstance(model.config, Encoder):
         return frozenset()
     if isinstance(model.config, ClassHMM):
         from chaffinch.models import classhmm_model

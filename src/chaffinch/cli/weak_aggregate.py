@@ -1,0 +1,105 @@
+"""`chaffinch weak aggregate`: votes in, the same documents with what they come to out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from chaffinch.cli import frame, settings
+from chaffinch.cli.learning import live_line
+from chaffinch.cli.weak_votes import METHODS, Some, Votes, chosen, method_of, read_votes, stop_at_once, told_of_silence
+from chaffinch.errors import ChaffinchError, ConfigError
+from chaffinch.models.multihmm_config import MultiHMM
+from chaffinch.models.parts import Watcher
+from chaffinch.text import Document
+from chaffinch.text.formats import Losses, Reading, output_format, write
+from chaffinch.weak.aggregate import LAYER, aggregate, apply, fit
+from chaffinch.weak.keeping import load, save
+
+SEVERAL_LAYERS = ("jsonl", "parquet")  # formats that keep votes, labels and soft labels side by side
+MODEL = ".cfm"
+
+
+def aggregate_command(
+    votes: Votes,
+    output: frame.Out,
+    fit_on: Annotated[
+        Path | None,
+        typer.Option("--fit", metavar="OTHER", help=f"Learn from these votes, or use this model of --save ({MODEL})."),
+    ] = None,
+    method: Annotated[str, typer.Option(help=f"{', '.join(METHODS)}.")] = "multihmm",
+    sources: Some = None,
+    layer: Annotated[str, typer.Option(help="Name of the new layer.")] = LAYER,
+    model: Annotated[
+        Path | None, typer.Option("--save", metavar="MODEL", help=f"Keep what multihmm learnt, as {MODEL}.")
+    ] = None,
+    from_: frame.From = None,
+    to: Annotated[str | None, typer.Option("--to", help="Format of the output; else by the suffix of OUT.")] = None,
+    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
+    json: frame.Json = False,
+    quiet: frame.Quiet = False,
+    config: frame.Config = None,
+) -> None:
+    """chaffinch weak aggregate votes.jsonl -o labels.jsonl
+
+    Joins the votes of all sources into one layer of spans, and soft labels beside it (of multihmm, chmm, token-vote).
+    No gold is looked at. JSONL and Parquet keep the votes too; every other format holds the new layer alone.
+    """
+    how = method_of(method)
+    if output.resolve() in [path.resolve() for path in (votes, fit_on, model) if path is not None]:
+        raise ConfigError("the output is an input, or the model; name another place with -o")
+    form = output_format(output, to).name
+    if model is not None:
+        settings.check_place(model, (votes, fit_on))
+    if not isinstance(how, MultiHMM) and (model is not None or (fit_on is not None and fit_on.suffix == MODEL)):
+        raise ConfigError(f"a model file holds what multihmm learnt, and {method} was asked for; leave one of them out")
+    reading = Reading(max_chars=max_chars)
+    docs = read_votes(votes, from_, reading, quiet=quiet)
+    names = chosen(sources, docs)
+    given = None if fit_on is None or fit_on.suffix != MODEL else load(fit_on)
+    other = None
+    if fit_on is not None and given is None:
+        other = read_votes(fit_on, None, Reading(max_chars=max_chars), quiet=quiet)
+    own = names if sources is not None or other is None else None
+    with told_of_silence(quiet=quiet), stop_at_once(), live_line(quiet=quiet) as tell:
+        if isinstance(how, MultiHMM):
+            learnt = given or fit(docs, how, fit_on=other, sources=own, watcher=Watcher(tell))
+            out = apply(docs, learnt, layer=layer)
+        else:
+            out = aggregate(docs, how, fit_on=other, layer=layer, sources=own, watcher=Watcher(tell))
+    if model is not None:
+        save(learnt, model, docs=docs if other is None else other, corpus=votes.name)
+    losses = _written(out, output, form, layer, reading.losses)
+    result = {"method": method, "to": form, **_facts(out, layer, names), "lost": dict(losses.counts)}
+    frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
+
+
+def _written(docs: list[Document], output: Path, form: str, layer: str, losses: Losses) -> Losses:
+    """All that was lost, once the documents are written; ChaffinchError if the disk refuses them."""
+    alone = None if form in SEVERAL_LAYERS else layer
+    try:
+        return write(docs, output, format=form, layer=alone, losses=losses)
+    except OSError as error:
+        raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
+
+
+def _facts(docs: list[Document], layer: str, names: tuple[str, ...]) -> dict[str, Any]:
+    labels = Counter(span.label for doc in docs for span in doc.layers[layer])
+    return {
+        "layer": layer, "documents": len(docs), "tokens": sum(len(doc.tokens) for doc in docs),
+        "sources": len(names), "spans": labels.total(), "soft labels": any(layer in doc.soft for doc in docs),
+        "labels": dict(sorted(labels.items())),
+    }  # fmt: skip
+
+
+def _tables(result: dict[str, Any]) -> Iterator[Any]:
+    yield frame.facts_table({key: value for key, value in result.items() if key not in ("labels", "lost")})
+    for title, name in (("label", "labels"), ("not kept", "lost")):
+        if result[name]:
+            yield ""
+            count = "spans" if name == "labels" else "times"
+            yield frame.table_of([{title: what, count: number} for what, number in sorted(result[name].items())])

@@ -1,0 +1,201 @@
+"""`chaffinch weak alternate`: votes, or notes and sources, in; one model file with the tagger and its sources out."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from chaffinch.cli import frame, settings
+from chaffinch.cli.train import StoppedEarly
+from chaffinch.cli.weak_votes import METHODS, Stopped, method_of, stop_at_once
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.evaluate import Pair, Pairs, score
+from chaffinch.models.chmm_config import CHMM
+from chaffinch.models.methods import KINDS
+from chaffinch.text import Document
+from chaffinch.text.formats import Reading, read
+from chaffinch.weak.alternate import LAYER, Alternated, Published, Recipe, Turn, Watch, alternate
+from chaffinch.weak.apply import apply
+from chaffinch.weak.source_base import meant
+from chaffinch.weak.sources import PLAIN, Source, layer_of, load_sources
+from chaffinch.weak.votes import sources_of
+
+AGGREGATORS = tuple(name for name in METHODS if name != "chmm")
+_BARE = "The model does not bring its sources (give --sources), so tag needs documents with votes, or --text-alone."
+_CODE = "Sources that are no plain data were not kept in the model; give them to tag with --sources: "
+
+
+def alternate_command(
+    notes: Annotated[Path, typer.Argument(metavar="VOTES|NOTES", help="Documents with votes, or without.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")],
+    sources: Annotated[
+        Path | None, typer.Option("--sources", "-s", help="The sources, .toml or .py; kept in the model.")
+    ] = None,
+    method: Annotated[str, typer.Option(help=f"How votes are joined: {', '.join(AGGREGATORS)}.")] = "multihmm",
+    student: Annotated[str | None, typer.Option(help=f"What learns: {', '.join(KINDS)}; default: ours.")] = None,
+    dev: Annotated[Path | None, typer.Option(help="Documents with gold, for the threshold or the best loop.")] = None,
+    loops: Annotated[
+        int | None, typer.Option(min=1, help="Alternate training as published, with so many loops.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the loops of an interrupted run.")] = False,
+    from_: frame.From = None,
+    group: Annotated[str | None, typer.Option(help="Regular expression on the id; its group is the patient.")] = None,
+    groups: Annotated[Path | None, typer.Option(help="File of two columns: id and patient.")] = None,
+    lines: Annotated[bool, typer.Option("--lines", help="Take every line as a sentence.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of all that is drawn.")] = 0,
+    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
+    json: frame.Json = False,
+    quiet: frame.Quiet = False,
+    config: frame.Config = None,
+) -> None:
+    """chaffinch weak alternate votes.jsonl --sources sources.toml -o diseases.cfm
+
+    Trains a tagger without gold: votes are joined, students learn from the result and add what the sources miss. The
+    model file holds the tagger and its sources, for `chaffinch tag`. Dev documents, if there are any, have gold. With
+    --loops aggregator and student take turns; after Ctrl-C, --resume goes on with the loops that are done.
+    """
+    began = time.perf_counter()
+    settings.check_place(output, (notes, sources, dev))
+    aggregator = method_of(method)
+    if isinstance(aggregator, CHMM):
+        raise ConfigError(f"alternate joins votes by {', '.join(AGGREGATORS)}; choose one of these")
+    if student is not None and student not in KINDS:
+        raise ConfigError(f"--student {student!r} is unknown; {meant(student, KINDS)}")
+    if resume and loops is None:
+        raise ConfigError("--resume goes on with loops; give --loops as before")
+    found = () if sources is None else tuple(load_sources(sources))
+    reading = Reading(split="lines" if lines else "prose", max_chars=max_chars)
+    table = frame.read_groups(groups)
+    voters = _Voters(found, quiet)
+    docs = voters.ask(read(notes, format=from_, how=reading, group=group, groups=table), notes)
+    held = [] if dev is None else voters.ask(read(dev, how=reading, group=group, groups=table), dev)
+    if dev is not None and not any(doc.layers.get("gold") for doc in held):
+        raise DataError("has no span in a layer gold, so it can judge nothing; choose other dev documents", path=dev)
+    folder = _folder(output, loops, resume=resume)
+    how = Recipe(seed=seed) if loops is None else Published(loops)
+    chosen = None if student is None else KINDS[student]()
+    with _line(quiet=quiet) as tell, _kept(folder):
+        result = alternate(
+            docs, aggregator, chosen, how=how, dev=held, sources=found, watch=Watch(tell, folder),
+        )  # fmt: skip
+    result.tagger.save(output)
+    if folder is not None:
+        shutil.rmtree(folder)
+    facts = _facts(result, output, held) | {"seconds": round(time.perf_counter() - began, 1)}
+    frame.emit(facts, as_json=json, tables=[] if quiet else _tables(facts))
+    for remark in _remarks(found):
+        frame.note(remark, quiet=quiet)
+
+
+@dataclass(frozen=True, slots=True)
+class _Voters:
+    """The sources that vote on documents without votes."""
+
+    sources: tuple[Source, ...]
+    quiet: bool
+
+    def ask(self, corpus: Any, path: Path) -> list[Document]:
+        """The documents with votes; DataError if they have none and there is no source to ask."""
+        docs = list(frame.progress(corpus, "documents", quiet=self.quiet))
+        layers = [layer_of(own) for own in self.sources]
+        if self.sources and not all(name in doc.layers for doc in docs for name in layers):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a source's warning may quote the document
+                voted = apply(self.sources, docs)
+            if voted.report.failed:
+                frame.note(f"Sources with errors: {', '.join(voted.report.failed)}.", quiet=self.quiet)
+            docs = list(voted)
+        if not sources_of(docs):
+            raise DataError("has no votes; give --sources, or run chaffinch weak apply first", path=path)
+        return docs
+
+
+def _folder(output: Path, loops: int | None, *, resume: bool) -> Path | None:
+    """Where the state after each loop is kept, beside the model; what an earlier run left is removed unless wanted."""
+    if loops is None:
+        return None
+    folder = output.with_name(output.name + ".loops")
+    if folder.exists() and not resume:
+        shutil.rmtree(folder)
+    return folder
+
+
+@contextmanager
+def _kept(folder: Path | None) -> Iterator[None]:
+    """Turns Ctrl-C into a word on how to go on."""
+    try:
+        with warnings.catch_warnings(), stop_at_once():
+            warnings.simplefilter("ignore")  # sources that never speak are no news at every loop
+            yield
+    except Stopped:
+        if folder is None or not any(folder.glob("*.cfm")):
+            raise KeyboardInterrupt from None
+        raise StoppedEarly(f"interrupted; the loops that are done are kept in {folder}: go on with --resume") from None
+
+
+@contextmanager
+def _line(*, quiet: bool) -> Iterator[Any]:
+    """Who is told of every loop: one live line on a terminal, else nobody."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    with console.status("joining votes, training students") as status:
+        yield lambda turn: status.update(f"loop {turn.loop} done{_f1(turn)}; training")
+
+
+def _f1(turn: Turn) -> str:
+    return "" if turn.aggregator is None else f", dev F1 {turn.aggregator:.3f}"
+
+
+def _facts(result: Alternated, output: Path, dev: Sequence[Document]) -> dict[str, Any]:
+    """What came of it, and how good it is on dev documents."""
+    tagger, facts = result.tagger, dict[str, Any]()
+    if dev:
+        pairs = [
+            Pair(doc, doc.layers.get("gold", ()), own.layers[tagger.layer])
+            for doc, own in zip(dev, tagger.annotate(dev), strict=True)
+        ]
+        own = score(Pairs(tuple(pairs))).micro
+        facts = {
+            "documents": len(dev), "precision": own.precision, "recall": own.recall, "f1": own.f1,
+            "f1_interval": own.f1_interval,
+        }  # fmt: skip
+    return {
+        "model": str(output), "documents": len(result.documents), "sources": len(tagger.names),
+        "labels": list(tagger.labels), "spans": sum(len(doc.layers[LAYER]) for doc in result.documents),
+        "threshold": tagger.threshold if tagger.how == "adds" else None,
+        "loops": [{"loop": turn.loop, "aggregator": turn.aggregator, "student": turn.student} for turn in result.turns],
+        "best loop": result.best if result.turns else None, "dev": facts or None,
+        "megabytes": round(output.stat().st_size / 1e6, 3),
+    }  # fmt: skip
+
+
+def _tables(facts: dict[str, Any]) -> Iterator[Any]:
+    said = {key: value for key, value in facts.items() if value is not None and key not in ("loops", "dev")}
+    said["labels"] = ", ".join(facts["labels"])
+    if facts["dev"] is not None:
+        own = facts["dev"]
+        low = "" if own["f1_interval"] is None else " ({:.3f} to {:.3f})".format(*own["f1_interval"])
+        said["dev"] = f"precision {own['precision']:.3f}, recall {own['recall']:.3f}, F1 {own['f1']:.3f}{low}"
+    yield frame.facts_table(said)
+    if facts["loops"] and facts["dev"] is not None:
+        yield ""
+        yield frame.table_of(facts["loops"], title="F1 on dev documents")
+
+
+def _remarks(sources: Sequence[Source]) -> Iterator[str]:
+    if not sources:
+        yield _BARE
+    code = [own.name for own in sources if type(own) not in PLAIN.values()]
+    if code:
+        yield _CODE + ", ".join(code) + "."

@@ -1,0 +1,43 @@
+"""`chaffinch weak analyse`: votes in, an account of their sources out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chaffinch.cli import frame
+from chaffinch.cli.weak_analyse_html import html
+from chaffinch.cli.weak_votes import Some, Votes, chosen, read_votes
+from chaffinch.text.formats import Reading
+from chaffinch.text.formats.base import replacing, write_text
+from chaffinch.weak.analyse import analyse
+
+
+def analyse_command(
+    votes: Votes,
+    sources: Some = None,
+    gold: Annotated[str | None, typer.Option(help="The layer of right spans; default: gold, if there is one.")] = None,
+    tokens: Annotated[bool, typer.Option("--tokens", help="Count tokens in the table, not spans.")] = False,
+    most: Annotated[int, typer.Option(min=0, help="How many documents with disagreement to list.")] = 10,
+    page: Annotated[Path | None, typer.Option("--html", help="Write a report, one HTML file.")] = None,
+    from_: frame.From = None,
+    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
+    json: frame.Json = False,
+    quiet: frame.Quiet = False,
+    config: frame.Config = None,
+) -> None:
+    """chaffinch weak analyse votes.jsonl --html sources.html
+
+    Says of every source how much it votes, how often others vote too or otherwise, and how right it seems to be: by an
+    HMM of many sources that learns from the votes alone, and by gold where documents have it. Says as well which
+    sources depend on one another, where they disagree, and how good the joint result seems to be. No text is shown.
+    """
+    docs = read_votes(votes, from_, Reading(max_chars=max_chars), quiet=quiet)
+    found = analyse(docs, sources=chosen(sources, docs), gold=gold, most=most)
+    if page is not None:
+        with replacing(page) as beside:
+            write_text(beside, html(found, title=f"Sources of {votes.name}"))
+        frame.note(f"wrote {page}", quiet=quiet)
+    frame.emit(found.to_json(), as_json=json, tables=[found.text(level="tokens" if tokens else "spans")])

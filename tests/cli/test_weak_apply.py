@@ -1,0 +1,128 @@
+"""`chaffinch weak apply` as a user meets it: votes out, failures named, nothing leaked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from chaffinch.cli import main
+from chaffinch.text.formats import read
+from chaffinch.weak.votes import ballots
+from tests.canary import Canary
+
+TOML = r"""
+[[source]]
+kind = "lexicon"
+name = "drugs"
+phrases = "drugs.txt"
+label = "Chemical"
+
+[[source]]
+kind = "regex"
+name = "dose"
+pattern = '\d+ ?mg'
+label = "Dose"
+negative_reliable = true
+"""
+LINK = '\n[[source]]\nkind = "link"\nname = "caps"\nrule = "capitalised"\n'
+PYTHON = """
+import warnings
+from chaffinch.weak.sources import Regex, source
+
+dose = Regex("dose", r"\\d+ ?mg", label="Dose")
+
+@source("telling", label="X")
+def telling(doc):
+    warnings.warn(doc.text)
+    raise ValueError(doc.text)
+"""
+
+
+@pytest.fixture
+def notes(tmp_path: Path, canary: Canary) -> Path:
+    path = tmp_path / "notes.jsonl"
+    texts = [f"😀 {canary.word} had\r\naspirin 20 mg.", "Nothing."]
+    path.write_text("".join(json.dumps({"id": str(n), "text": text}) + "\n" for n, text in enumerate(texts)))
+    (tmp_path / "drugs.txt").write_text("aspirin\n")
+    (tmp_path / "sources.toml").write_text(TOML)
+    (tmp_path / "rules.py").write_text(PYTHON)
+    return path
+
+
+@pytest.mark.parametrize("out", ["votes.jsonl", "votes.parquet", "votes.weak", "votes"])
+def test_votes_are_written_in_formats_that_keep_them(
+    notes: Path, tmp_path: Path, out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / out
+    assert main(["weak", "apply", str(notes), "-s", str(tmp_path / "sources.toml"), "-o", str(target), "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["documents"], summary["votes"]) == (2, 2)
+    drugs, dose = summary["sources"]
+    assert (drugs["source"], drugs["kind"], drugs["spans"], drugs["errors"]) == ("drugs", "lexicon", 1, {})
+    assert dose["negative_reliable"] is True
+    docs = list(read(target))
+    assert ballots(docs).sources == ("drugs", "dose")
+    spans = [(doc.text[s.start : s.end], s.label) for doc in docs for own in doc.layers.values() for s in own]
+    assert spans == [("aspirin", "Chemical"), ("20 mg", "Dose")]
+
+
+def test_a_failing_source_is_named_and_leaks_nothing(notes: Path, tmp_path: Path, canary: Canary) -> None:
+    out = tmp_path / "out" / "votes.jsonl"
+    out.parent.mkdir()
+    for workers in ("1", "2"):
+        done = canary.run(
+            "weak", "apply", notes, "-s", tmp_path / "rules.py", "-o", out, "--workers", workers, outputs=[out]
+        )
+        assert done.returncode == 0
+        assert done.stderr == "The source 'telling' had errors: ValueError (2).\n"
+        assert "telling" in done.stdout
+    out.unlink()
+    done = canary.run("weak", "apply", notes, "-s", tmp_path / "rules.py", "-o", out, "--strict", outputs=[out])
+    assert done.returncode == 3
+    assert "'telling' failed on document 1 (ValueError)" in done.stderr
+    assert not out.exists()
+
+
+def test_processes_leak_nothing_and_give_the_same(notes: Path, tmp_path: Path, canary: Canary) -> None:
+    outs = [tmp_path / "out" / name for name in ("one.jsonl", "two.jsonl")]
+    outs[0].parent.mkdir()
+    for out, workers in zip(outs, ("1", "2"), strict=True):
+        sources = tmp_path / "sources.toml"
+        done = canary.run("weak", "apply", notes, "-s", sources, "-o", out, "--workers", workers, outputs=[out])
+        assert done.returncode == 0
+    assert outs[0].read_bytes() == outs[1].read_bytes()
+
+
+def test_what_cannot_be_is_refused(notes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sources, out = tmp_path / "sources.toml", tmp_path / "votes.jsonl"
+    (tmp_path / "linked.toml").write_text(TOML + LINK)
+    (tmp_path / "wrong.toml").write_text(TOML.replace("label", "lable", 1))
+    cases = [
+        (["-s", str(sources), "-o", str(tmp_path / "x.csv")], 2, "csv cannot hold the votes"),
+        (["-s", str(sources), "-o", str(out), "--to", "brat"], 2, "write .jsonl or .parquet"),
+        (["-s", str(tmp_path / "linked.toml"), "-o", str(tmp_path / "x")], 2, "the linking rule 'caps'"),
+        (["-s", str(tmp_path / "wrong.toml"), "-o", str(out)], 2, "did you mean 'label'?"),
+        (["-s", str(tmp_path / "none.toml"), "-o", str(out)], 2, "no such file"),
+        (["-s", str(sources), "-o", str(notes)], 2, "the output is an input"),
+        (["-s", str(sources), "-o", str(tmp_path / "no" / "x.jsonl")], 3, "does not exist"),
+        (["-o", str(out)], 2, "--sources"),
+    ]
+    for arguments, code, words in cases:
+        assert main(["weak", "apply", str(notes), *arguments]) == code
+        assert words in capsys.readouterr().err
+        assert not out.exists()
+    assert main(["weak", "apply", str(notes), "-s", str(tmp_path / "linked.toml"), "-o", str(out), "--quiet"]) == 0
+    assert "link:caps" in next(iter(read(out))).layers
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_group_shows_its_commands_and_the_first_line_of_help_is_an_example(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["weak"]) == 0
+    assert "apply" in capsys.readouterr().out
+    assert main(["weak", "apply", "--help"]) == 0
+    said = [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert said[1].startswith("chaffinch weak apply notes/")

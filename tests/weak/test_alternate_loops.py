@@ -1,0 +1,132 @@
+"""Alternate training as published: loops, the best of them, interrupt and resume."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaffinch.errors import ConfigError
+from chaffinch.models.cascade import Cascade
+from chaffinch.models.tagger import Tagger, train
+from chaffinch.text import Document, Span
+from chaffinch.weak.alternate import Alternated, Published, Turn, Watch, alternate
+from chaffinch.weak.alternate_loops import _best, _patient_no_more
+from chaffinch.weak.vote_rules import LongestSpan
+from chaffinch.weak.weak_tagger import load
+from tests.weak.alternate_notes import notes
+
+QUICK = Cascade(objective="crf", documents=False, calibrate=False, epochs=4)
+
+
+def spans_of(made: Alternated) -> list[tuple[Span, ...]]:
+    return [doc.layer("alternate") for doc in made.documents]
+
+
+def run(watch: Watch | None = None, *, loops: int = 2, continued: bool = True, dev: bool = True) -> Alternated:
+    gold = notes(100, 130, gold=True) if dev else []
+    how = Published(loops=loops, continued=continued)
+    return alternate(notes(0, 20), student=QUICK, how=how, dev=gold, watch=watch)
+
+
+def test_loops_are_counted_told_and_scored() -> None:
+    told: list[Turn] = []
+    made = run(Watch(told.append))
+    assert [turn.loop for turn in told] == [0, 1, 2]
+    assert made.turns == tuple(told)
+    assert all(turn.student is not None and turn.student > 0.6 for turn in told)
+    assert all(turn.aggregator is not None and turn.aggregator > 0.7 for turn in told)
+    assert made.best == max(range(3), key=lambda loop: (told[loop].aggregator or 0, -loop))
+
+
+def test_without_gold_the_last_loop_counts() -> None:
+    made = run(dev=False, loops=1)
+    assert (len(made.turns), made.best) == (2, 1)
+    assert made.turns[0] == Turn(0)
+
+
+def test_continued_and_restarted_students_differ() -> None:
+    continued, restarted = run(loops=1), run(loops=1, continued=False)
+    assert continued.turns[0] == restarted.turns[0]
+    one, other = (_bytes(run(loops=1, dev=False, continued=way)) for way in (True, False))
+    assert one != other
+
+
+def _bytes(made: Alternated) -> bytes:
+    arrays, _ = made.tagger.students.first.model.arrays()
+    return b"".join(arrays[name].tobytes() for name in sorted(arrays))
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    whole = run()
+
+    def stop(turn: Turn) -> None:
+        if turn.loop == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(Watch(stop, tmp_path))
+    told: list[Turn] = []
+    made = run(Watch(told.append, tmp_path))
+    assert [turn.loop for turn in told] == [2]
+    assert made.turns == whole.turns
+    assert spans_of(made) == spans_of(whole)
+    again = run(Watch(folder=tmp_path))  # nothing is left to do
+    assert spans_of(again) == spans_of(whole)
+
+
+def test_half_a_student_is_never_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt during training ends it early, and the tagger says so; the loop does not count."""
+
+    def interrupted(*args: Any, **options: Any) -> Tagger:
+        made = train(*args, **options)
+        return replace(made, manifest=replace(made.manifest, metrics={"interrupted": 1.0}))
+
+    monkeypatch.setattr("chaffinch.weak.alternate_loops.train", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(Watch(folder=tmp_path), loops=1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_of_another_run_is_refused_and_holds_no_document(tmp_path: Path) -> None:
+    run(Watch(folder=tmp_path), loops=1)
+    with pytest.raises(ConfigError, match="other documents or settings"):
+        alternate(notes(1, 21), student=QUICK, how=Published(), watch=Watch(folder=tmp_path))
+    text = notes(0, 1)[0].text.split(" . ")[0]
+    assert not any(text.encode() in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_the_student_votes_on_new_documents_and_the_tagger_is_a_file(tmp_path: Path) -> None:
+    made = run(loops=1)
+    made.tagger.save(tmp_path / "m.cfm")
+    back, new = load(tmp_path / "m.cfm"), notes(200, 205)
+    one, other = ([doc.layer("weak") for doc in own.annotate(new)] for own in (back, made.tagger))
+    assert one == other
+    assert any(one)
+
+
+def test_rules_without_soft_labels_teach_their_spans() -> None:
+    made = alternate(notes(0, 20), LongestSpan(), QUICK, how=Published(loops=1))
+    for doc, found in zip(notes(0, 20), made.documents, strict=True):
+        assert doc.layers == {name: own for name, own in found.layers.items() if name != "alternate"}
+
+
+def test_a_source_called_student_is_refused() -> None:
+    doc = Document.make("He has gout .", layers={"source:student": [Span(7, 11, "Disease")]})
+    with pytest.raises(ConfigError, match="student"):
+        alternate([doc], how=Published())
+
+
+def test_patience_and_the_best_loop() -> None:
+    turns = [Turn(0, 0.5, 0.4), Turn(1, 0.7, 0.4), Turn(2, 0.7, 0.9), Turn(3, 0.6, 0.4)]
+    dev = notes(0, 1)
+    assert _best(turns) == 1
+    assert _patient_no_more(turns, Published(patience=2), dev)
+    assert not _patient_no_more(turns, Published(patience=3), dev)
+    assert not _patient_no_more(turns, Published(patience=1), [])
+    with pytest.raises(ConfigError):
+        Published(loops=0)
+    with pytest.raises(ConfigError):
+        Published(patience=0)
