@@ -205,7 +205,10 @@ def test_soft_labels_teach_too(place: Path, tmp_path: Path, capsys: Printed) -> 
 
 HMMDP_LACKS = [
     (["--stages", "2"], "--stages is an option of --method cascade; hmmdp has --subtags"),
-    (["--objective", "crf"], "--objective is an option of --method cascade; hmmdp has --no-discriminative"),
+    (
+        ["--objective", "crf"],
+        "--objective is an option of --method cascade and classhmm; hmmdp has --no-discriminative",
+    ),
     (
         ["--no-documents"],
         "--no-documents is an option of --method cascade; hmmdp always reads each document once, so leave it out",
@@ -245,11 +248,17 @@ HMMDP_LACKS = [
     (["--align", "--soft", "votes"], "--align learns from spans, and from the beginning; leave out --soft, or --align"),
 ]
 CASCADE_LACKS = [
-    (["--language", "es"], "--language is an option of --method hmmdp; cascade needs no word lists, so leave it out"),
+    (
+        ["--language", "es"],
+        "--language is an option of --method hmmdp and classhmm; cascade needs no word lists, so leave it out",
+    ),
     (["--subtags", "8,2"], "--subtags is an option of --method hmmdp; cascade has --stages"),
     (["--emissions", "backoff"], "--emissions is an option of --method hmmdp; cascade has --objective"),
     (["--no-discriminative"], "--no-discriminative is an option of --method hmmdp; cascade has --objective"),
-    (["--decode", "kl"], "--decode is an option of --method hmmdp; cascade decodes in one way, so leave it out"),
+    (
+        ["--decode", "kl"],
+        "--decode is an option of --method hmmdp and classhmm; cascade decodes in one way, so leave it out",
+    ),
 ]
 
 

@@ -14,6 +14,17 @@ DRUGS = "aspirin heparin warfarin codeine insulin".split()
 TOWNS = ["Leeds", "York", "Bath", "Hull", "New Haven", "Ely"]
 Part = tuple[str, str]  # words and their label, "" for none
 
+# Documents with next to nothing in them.
+EMPTY = (Document.make(""), Document.make(" \n "), Document.make("a b", tokens=[(0, 1), (2, 3)], sentences=[]))
+TINY = (
+    *EMPTY,
+    Document.make("Ann"),
+    Document.make("."),
+    Document.make("Zyxgov qoph"),  # unknown words only
+    Document.make("a b", tokens=[(0, 1), (2, 3)], sentences=[(0, 0), (2, 3)]),
+    Document.make("😀 東京 \u200d"),
+)
+
 
 def sentence(rng: np.random.Generator) -> list[Part]:
     def one(words: Sequence[str]) -> str:

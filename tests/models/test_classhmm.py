@@ -19,7 +19,7 @@ from chaffinch.models.classhmm_config import ClassHMM
 from chaffinch.models.classhmm_model import Model
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Span
-from tests.models.notes import hit_rate, notes
+from tests.models.notes import EMPTY, TINY, hit_rate, notes
 
 SMALL = ClassHMM(evaluations=25)
 JOINT = replace(SMALL, objective="joint", evaluations=40)
@@ -55,15 +55,6 @@ core_and_iob2 = pytest.mark.parametrize("name", [*CORE, "IOB2"])
 seeded = pytest.mark.parametrize("name", [*CORE, "em", "restarts", "shape"])
 TRAIN, TEST = notes(30, noise=0.06), notes(10, 1)
 LABELS = ("DOSE", "DRUG", "NAME", "TOWN")
-EMPTY = (Document.make(""), Document.make(" \n "), Document.make("a b", tokens=[(0, 1), (2, 3)], sentences=[]))
-TINY = (
-    *EMPTY,
-    Document.make("Ann"),
-    Document.make("."),
-    Document.make("Zyxgov qoph"),  # unknown words only
-    Document.make("a b", tokens=[(0, 1), (2, 3)], sentences=[(0, 0), (2, 3)]),
-    Document.make("😀 東京 \u200d"),
-)
 
 
 @cache

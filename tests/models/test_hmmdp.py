@@ -18,7 +18,7 @@ from chaffinch.models.hmmdp_model import Model
 from chaffinch.models.rules import Rule, Rules
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Span
-from tests.models.notes import hit_rate, notes
+from tests.models.notes import EMPTY, TINY, hit_rate, notes
 
 RULES = Rules(
     (("DOSE", "MEDICINE"), ("DRUG", "MEDICINE"), ("NAME", "WHO"), ("TOWN", "WHERE")),
@@ -60,15 +60,6 @@ CONFIGS = {
 every_config = pytest.mark.parametrize("name", CONFIGS)
 TRAIN, TEST = notes(30, noise=0.06), notes(10, 1)
 LABELS = ("DOSE", "DRUG", "NAME", "TOWN")
-EMPTY = (Document.make(""), Document.make(" \n "), Document.make("a b", tokens=[(0, 1), (2, 3)], sentences=[]))
-TINY = (
-    *EMPTY,
-    Document.make("Ann"),
-    Document.make("."),
-    Document.make("Zyxgov qoph"),  # unknown words only
-    Document.make("a b", tokens=[(0, 1), (2, 3)], sentences=[(0, 0), (2, 3)]),
-    Document.make("😀 東京 \u200d"),
-)
 
 
 @cache

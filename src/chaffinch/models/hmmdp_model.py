@@ -61,11 +61,6 @@ class Model:
     calibration: Calibration = Calibration()  # noqa: RUF009  (frozen)
     floor: int = 1
 
-    @property
-    def plain(self) -> Labels:
-        """The labels without sub-tags: states are tags."""
-        return Labels(self.labels.names, self.labels.scheme)
-
     def observe(self, docs: Sequence[Document]) -> tuple[Observed, Known, list[Column]]:
         """The documents, their symbols, and the columns of the discriminative stage."""
         seen = window.observe(docs)

@@ -9,7 +9,7 @@ S tags, Z states, V symbols, T tokens of one sentence.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -132,6 +132,19 @@ def explain(model: Model, doc: Document, span: Span) -> SubtagPath:
     lattice, labels = _sentence((batch for batch, _ in parts), sentence), model.labels
     size = end - first
     with_span, without = _masks(labels, labels.names.index(category), at, at + size, len(lattice))
+    path, other, chance, ratio = compared(lattice, labels, with_span, without)
+    runs = [(a + first - at, b + first - at, name) for a, b, name in labels.runs(other.astype(np.int32))]
+    near = [run for run in model._named([doc], [runs])[0] if run[0] < end and run[1] > first]
+    runner_up = tuple(Span(int(doc.tokens[a, 0]), int(doc.tokens[b - 1, 1]), name) for a, b, name in near)
+    shown = range(max(at - BEFORE, 0), min(at + size + AFTER, len(path)))
+    steps, leads = _told(model, doc, path, shown, first - at)
+    return SubtagPath(span, steps, leads, chance, runner_up, ratio, model.latent is not None)
+
+
+def compared(
+    lattice: Lattice, labels: Labels, with_span: Bools, without: Sequence[Bools]
+) -> tuple[Ints, Ints, float, float]:
+    """The best path with a span and the best without it, the span's probability, and how much likelier its tags are."""
     chosen = _best(lattice, with_span)
     others = [found for allowed in without if (found := _best(lattice, allowed)) is not None]
     if chosen is None or not others:
@@ -139,12 +152,7 @@ def explain(model: Model, doc: Document, span: Span) -> SubtagPath:
     path, other = chosen[1], max(others, key=lambda one: one[0])[1]
     chance = float(np.exp(min(log_partition(lattice.clamp(with_span)) - log_partition(lattice), 0.0)))
     ratio = float(np.exp(np.clip(_log_chance(lattice, labels, path) - _log_chance(lattice, labels, other), -700, 700)))
-    runs = [(a + first - at, b + first - at, name) for a, b, name in labels.runs(other.astype(np.int32))]
-    near = [run for run in model._named([doc], [runs])[0] if run[0] < end and run[1] > first]
-    runner_up = tuple(Span(int(doc.tokens[a, 0]), int(doc.tokens[b - 1, 1]), name) for a, b, name in near)
-    shown = range(max(at - BEFORE, 0), min(at + size + AFTER, len(path)))
-    steps, leads = _told(model, doc, path, shown, first - at)
-    return SubtagPath(span, steps, leads, chance, runner_up, ratio, model.latent is not None)
+    return path, other, chance, ratio
 
 
 def _place(doc: Document, span: Span, seen: Observed) -> tuple[int, int, int, int]:

@@ -11,12 +11,11 @@ from itertools import groupby
 import numpy as np
 
 from chaffinch.errors import DataError
-from chaffinch.kernels import Ints, log_partition
+from chaffinch.kernels import Ints
 from chaffinch.kernels.lattice import Bools
 from chaffinch.models import classhmm_model, hmmdp_model
-from chaffinch.models.explanation import _best
 from chaffinch.models.labels import Fitted, Labels, pieces_of
-from chaffinch.models.portrait import AFTER, BEFORE, _log_chance, _masks, _place
+from chaffinch.models.portrait import AFTER, BEFORE, _masks, _place, compared
 from chaffinch.models.portrait_words import Lead, PathStep, Subtag, SubtagPath, name_of
 from chaffinch.models.substructure import state_names, tag_name
 from chaffinch.models.substructure_words import END, State
@@ -91,13 +90,7 @@ def explain(model: classhmm_model.Model, doc: Document, span: Span) -> SubtagPat
     sentence, at, first, end = _place(doc, span, seen)
     lattice, size = batch[sentence], end - first
     with_span, without = _readings(labels, label, at, at + size, len(lattice))
-    chosen = _best(lattice, with_span)
-    others = [found for allowed in without if (found := _best(lattice, allowed)) is not None]
-    if chosen is None or not others:
-        raise DataError("the span cannot be set against another reading: no other tag is possible there")
-    path, other = chosen[1], max(others, key=lambda one: one[0])[1]
-    chance = float(np.exp(min(log_partition(lattice.clamp(with_span)) - log_partition(lattice), 0.0)))
-    ratio = float(np.exp(np.clip(_log_chance(lattice, labels, path) - _log_chance(lattice, labels, other), -700, 700)))
+    path, other, chance, ratio = compared(lattice, labels, with_span, without)
     tags = Labels(labels.names, labels.scheme).runs(labels.tag_of[other].astype(np.int32))
     near = [(a + first - at, b + first - at, name) for a, b, name in tags if a < at + size and b > at]
     runner_up = tuple(Span(int(doc.tokens[a, 0]), int(doc.tokens[b - 1, 1]), name) for a, b, name in near)
