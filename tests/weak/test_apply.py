@@ -131,7 +131,7 @@ def test_what_cannot_be_is_refused() -> None:
 
 @pytest.mark.parametrize("others", [[], [odd]], ids=["processes", "threads"])
 def test_any_number_of_workers_gives_the_same(others: list[Source], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chaffinch.weak.apply.BATCH_TOKENS", 8)
+    monkeypatch.setitem(apply.__globals__, "BATCH_TOKENS", 8)
     notes = [Document.make(f"aspirin {n} mg, aspirins {'x' * n}", id=str(n)) for n in range(30)]
     given: list[Source] = [AGAIN, DRUGS, DOSE, CAPS, *others]
     alone, together = apply(given, iter(notes)), apply(given, iter(notes), workers=3)

@@ -85,27 +85,25 @@ def with_labels(
     docs: Iterable[Document], found: Ballots, tags: Ints, chances: Floats | None, *, layer: str
 ) -> list[Document]:
     """The documents with a layer of the spans of tags (T,), and with soft labels of the chances (T, L), if given."""
-    labels, out = found.labels, []
-    ends = set(found.bounds.tolist())
+    labels, out, cut = found.labels, [], np.zeros(len(found) + 1, np.bool_)
+    cut[found.bounds] = True
     for doc, first, end in zip(docs, found.documents[:-1].tolist(), found.documents[1:].tolist(), strict=True):
         spans = [
             Span(int(doc.tokens[a, 0]), int(doc.tokens[b - 1, 1]), name, source=layer)
-            for a, b, name in _runs(tags[first:end], labels, [place - first for place in ends if first < place <= end])
+            for a, b, name in _runs(tags[first:end], labels, cut[first:end])
         ]
         own = doc.with_layer(layer, spans)
         out.append(own if chances is None else own.with_soft(layer, Soft(labels.tags, chances[first:end])))
     return out
 
 
-def _runs(tags: Ints, labels: Labels, ends: Sequence[int]) -> list[tuple[int, int, str]]:
-    """The runs of a document's tags; none crosses a sentence's end."""
+def _runs(tags: Ints, labels: Labels, cut: NDArray[np.bool_]) -> list[tuple[int, int, str]]:
+    """The runs of a document's tags; none goes on over a cut, where a sentence begins."""
     if not len(tags):
         return []
-    cut = np.zeros(len(tags) + 1, np.bool_)
-    cut[list(ends)] = True
-    begins = (tags > 0) & ((tags % 2 == 1) | cut[:-1] | np.append(True, tags[:-1] == 0))
-    starts = np.flatnonzero(begins)
-    stops = [next((t for t in range(start + 1, len(tags)) if tags[t] == 0 or begins[t]), len(tags)) for start in starts]
+    begins = (tags > 0) & ((tags % 2 == 1) | cut | np.append(True, tags[:-1] == 0))
+    starts, breaks = np.flatnonzero(begins), np.append(np.flatnonzero(begins | (tags == 0)), len(tags))
+    stops = breaks[np.searchsorted(breaks, starts, side="right")]
     return [(int(a), int(b), labels.names[(int(tags[a]) - 1) // 2]) for a, b in zip(starts, stops, strict=True)]
 
 
