@@ -49,7 +49,6 @@ __all__ = [
     "compare",
     "errors",
     "evaluate",
-    "kernels",
     "load",
     "read",
     "resolve",
