@@ -16,7 +16,7 @@ from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels import log_partition
 from chaffinch.models import multihmm
 from chaffinch.models.ballots import Ballots
-from chaffinch.models.multihmm import Model, MultiHMM, fit
+from chaffinch.models.multihmm import Model, MultiHMM, estimates, fit
 from chaffinch.models.multihmm_model import chain
 from chaffinch.models.multihmm_tables import Belief, Tables, Weights, log_prior
 from chaffinch.models.multihmm_votes import observe, states
@@ -70,6 +70,9 @@ def log_score(model: Model, ballots: Ballots, votes: list[list[str]], path: list
         i, spoken = STATES.index(state), any(own[t] for own in votes)
         score += math.log(tables.trans[STATES.index(before), i])
         if weights.voted_is_entity and state == "O" and any(own[t] not in ("", "O") for own in votes):
+            return -math.inf
+        linked = ballots.rules and t > at and any(ballots.links[t].tolist())
+        if weights.unvoted_is_outside and state != "O" and not linked and all(own[t] in ("", "O") for own in votes):
             return -math.inf
         for k, own in enumerate(votes):
             if not own[t]:
@@ -254,11 +257,11 @@ def test_em_ends_where_no_small_change_of_the_tables_is_better() -> None:
     links = rng.integers(-1, 2, (len(votes), 1)).astype(np.int8)
     votes = replace(votes, rules=("x",), links=links)
     model, seen = fit(votes, MultiHMM(passes=1500, dependence=False, trust=1.0)), observe(votes)
-    labels, belief = states(votes.names), Belief(10.0, 1.0)
+    labels, belief, weights = states(votes.names), Belief(10.0, 1.0), replace(model.weights, unvoted_is_outside=False)
 
     def objective(tables: Tables) -> float:
-        batch = chain(tables, model.weights, votes.names, votes.bounds, seen)
-        return float(log_partition(batch).sum()) + log_prior(tables, model.weights, seen, labels, belief)
+        batch = chain(tables, weights, votes.names, votes.bounds, seen)
+        return float(log_partition(batch).sum()) + log_prior(tables, weights, seen, labels, belief)
 
     best = objective(model.tables)
     for name in ("trans", "types", "letters", "outside", "rates", "links"):
@@ -308,6 +311,18 @@ def test_a_saved_model_reads_alike(tmp_path: Path) -> None:
     save(tmp_path / "bad.cfm", Manifest("multihmm", asdict(model.config)), arrays | {"tables.rates": np.ones((1, 1))}, strings)  # fmt: skip # noqa: E501
     with pytest.raises(ModelError, match="do not fit"):
         Model.of(load(tmp_path / "bad.cfm"))
+
+
+def test_sources_that_know_no_label_have_estimates() -> None:
+    votes = Ballots(
+        ("s0", "s1"), (), np.array([[0, 0], [0, -1], [-1, -1]], np.int16), np.array([0, 3]), np.array([0, 3])
+    )
+    found = estimates(fit(votes), votes)
+    assert [own.source for own in found] == ["s0", "s1"]
+    assert all(own.span_precision.shape == own.token_recall.shape == (0,) for own in found)
+    assert all(own.confusion.tolist() == [[1.0]] for own in found)  # all there is to say is O
+    nobody = Ballots((), (), np.zeros((3, 0), np.int16), np.array([0, 3]), np.array([0, 3]))
+    assert estimates(fit(nobody), nobody) == []
 
 
 def test_same_votes_same_bytes() -> None:

@@ -15,7 +15,7 @@ from chaffinch.models import multihmm_votes
 from chaffinch.models.ballots import Ballots
 from chaffinch.models.chmm_tables import Seen, Tables, mended
 from chaffinch.models.latent_spans import runs_inside
-from chaffinch.models.multihmm_model import Model, _along
+from chaffinch.models.multihmm_model import Model, chances_along
 from chaffinch.models.multihmm_spans import Spans, candidates, most
 from chaffinch.models.multihmm_tables import potentials
 from chaffinch.models.multihmm_votes import LETTERS, coarse, states
@@ -81,5 +81,5 @@ def span_chances(batch: Batch, marginals: Floats, spans: Spans) -> Floats:
     out = np.where(single, marginals[spans.first, at + 3 * single], marginals[spans.first, at])
     if not single.all():
         longer = np.flatnonzero(~single)
-        out[longer] = _along(pair_marginals(batch), marginals, spans[longer], np.zeros(len(longer), np.int64))
+        out[longer] = chances_along(pair_marginals(batch), marginals, spans[longer], np.zeros(len(longer), np.int64))
     return out

@@ -1,10 +1,10 @@
-"""The HMM of many sources: votes to labels, by how often each source speaks and what it then says (METHODS 10).
+"""The HMM of many sources: votes to labels, by how often each source speaks and what it then says.
 
-It is learnt by EM from votes alone, and begins from a vote on spans. We differ from METHODS 10 in these: states and
-votes tell first, inner, last and single tokens apart; a firm prior holds that few votes are on tokens outside of
-entities; EM always counts silence in full, and silence is tempered in reading alone, where another source speaks (else
-any token might as well be an entity); and it is in full there too unless told otherwise: on the validation documents
-of three corpora, weights chosen on held-out documents were never better, and on one of them worse.
+It is learnt by EM from votes alone, and begins from a vote on spans. States and votes tell first, inner, last and
+single tokens apart; a firm prior holds that few votes are on tokens outside of entities. EM counts silence in full;
+silence is tempered in reading alone, where another source speaks (else any token might as well be an entity), and only
+if asked for: on the validation documents of three corpora, weights chosen on held-out documents were never better, and
+on one of them worse. A token that no source calls an entity is read as O, unless a linking rule speaks of it.
 
 T tokens, S sources, K states.
 """
@@ -73,7 +73,7 @@ def _for_reading(model: Model, ballots: Ballots) -> Weights:
             weights = replace(trial.weights, silence=given)
             voted = multihmm_weights.voted_is_entity(trial.tables, weights, seen, prior)
     given[[name in config.negative_reliable for name in model.sources]] = 1.0
-    return replace(model.weights, silence=given, voted_is_entity=voted)
+    return replace(model.weights, silence=given, voted_is_entity=voted, unvoted_is_outside=True)
 
 
 def _learnt(ballots: Ballots, config: MultiHMM, watcher: Watcher) -> Model:

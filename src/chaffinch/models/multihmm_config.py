@@ -32,9 +32,9 @@ class MultiHMM:
     negative_reliable: tuple[str, ...] = ()
     dependence: bool = True
     certainty: float = 10.0
-    trust: float = 4.0
+    trust: float = 2.0
     decode: Literal["spans", "viterbi"] = "spans"
-    threshold: float = 0.4
+    threshold: float = 0.1
 
     def __post_init__(self) -> None:
         if not isinstance(self.passes, int) or isinstance(self.passes, bool) or self.passes < 1:

@@ -38,8 +38,9 @@ def estimates(model: Model, ballots: Ballots) -> list[Estimate]:
     batch = model.batch(ballots, seen)
     marginals = forward_backward(batch, pairs=False).states
     by_row = seen.by_row(marginals)
-    in_label = by_row[:, 1:].reshape(-1, E, LETTERS).sum(axis=2)  # (P, E)
-    begun = by_row[:, 1:].reshape(-1, E, LETTERS)[:, :, [0, 3]].sum(axis=(0, 2))
+    by_letter = by_row[:, 1:].reshape(len(by_row), E, LETTERS)
+    in_label = by_letter.sum(axis=2)  # (P, E)
+    begun = by_letter[:, :, [0, 3]].sum(axis=(0, 2))
     first, end, label, source = proposed(ballots)
     every = Spans(first, end, label, np.ones(len(first), np.int64))
     chances = span_chances(batch, marginals, every)

@@ -97,7 +97,7 @@ class Model:
             tables = Tables(*(found.arrays[f"tables.{name}"].astype(float) for name in _TABLES))
             voted = bool(found.arrays["weights.voted"][0])
             own, still = (found.arrays[f"weights.{name}"].astype(float) for name in ("sources", "silence"))
-            model = cls(config, names, sources, rules, tables, Weights(own, still, voted), found.arrays["trace"])
+            model = cls(config, names, sources, rules, tables, Weights(own, still, voted, True), found.arrays["trace"])
         except (KeyError, TypeError, IndexError, msgspec.ValidationError):
             raise ModelError("its settings cannot be read; it was made by another version, fit it anew") from None
         K, E, S = 1 + LETTERS * len(names), len(names), len(sources)
@@ -128,11 +128,11 @@ def span_chances(batch: Batch, marginals: Floats, spans: Spans) -> Floats:
         pairs = pair_marginals(own)
         inside = np.flatnonzero(~single & np.isin(which, sentences))
         offset = shift[np.searchsorted(sentences, which[inside])]
-        out[inside] = _along(pairs, marginals, spans[inside], offset)
+        out[inside] = chances_along(pairs, marginals, spans[inside], offset)
     return out
 
 
-def _along(pairs: Floats, marginals: Floats, spans: Spans, offset: Ints) -> Floats:
+def chances_along(pairs: Floats, marginals: Floats, spans: Spans, offset: Ints) -> Floats:
     """(n,) the chances of spans of several tokens; `offset` takes a token to its place among the pairs (m, K, K)."""
     begin = 1 + LETTERS * spans.label
     chance, state = marginals[spans.first, begin], begin

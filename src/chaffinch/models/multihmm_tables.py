@@ -56,6 +56,7 @@ class Weights:
     sources: Floats  # (S,) exponent of a source's likelihood
     silence: Floats  # (S,) of its silence, where another speaks; 1 in learning
     voted_is_entity: bool = False
+    unvoted_is_outside: bool = False  # in reading: a token that nobody calls an entity, and no rule links, is O
 
     def silent(self, seen: Seen) -> Floats:
         """(P, S) the weight of silence by row."""
@@ -117,9 +118,13 @@ def potentials(tables: Tables, weights: Weights, seen: Seen) -> Floats:
     if weights.voted_is_entity:
         table[seen.voted, 0] = -np.inf
     emit = table[seen.rows]
+    told = (seen.voted | (seen.links != 0).any(axis=1))[seen.rows]
     for k, soft in seen.soft.items():
         likely = soft.chances @ _tags_said(tables.confusion[k]).T
         emit[soft.tokens] += weights.sources[k] * np.log(likely)
+        told[soft.tokens] = True
+    if weights.unvoted_is_outside:
+        emit[~told, 1:] = -np.inf
     return emit
 
 
