@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -94,7 +93,6 @@ def fit(
     return Conditional(chmm.fit(ballots, rows_of(docs, embedder), config, watcher=watcher), embedder)
 
 
-@cache
 def packaged() -> Embedder:
     """The embedder of the packaged encoder; MissingExtraError without it."""
     from chaffinch.features import embed
