@@ -96,6 +96,7 @@ def test_an_aggregator_shows_its_sources(
     assert ("embedder" in printed) == (config is not None)
 
 
+@pytest.mark.filterwarnings("ignore:sources that never speak")
 @pytest.mark.parametrize("how", [None, LongestSpan(), CHMM(epochs=1)], ids=["MultiHMM", "LongestSpan", "CHMM"])
 def test_a_tagger_shows_its_parts_and_no_words(
     how: Aggregator | None, student: Tagger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
