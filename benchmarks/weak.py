@@ -15,12 +15,13 @@ from typing import Any
 
 from benchmarks import _weak_made as made
 from benchmarks import _weak_rows as rows
+from benchmarks._folder import ROOT
 from benchmarks._hmmdp_curve import draw
 from benchmarks._hmmdp_scores import change
 from benchmarks._weak_bench import RULES, SHORT, Base, Measured
 from benchmarks._weak_data import ABSTRACTS, CORPORA, Corpus, Sample
 from benchmarks._weak_peers import PEERS
-from benchmarks._weak_run import ROOT, Runner
+from benchmarks._weak_run import Runner
 from benchmarks._weak_systems import TEXT, System
 from benchmarks.tagger import Options
 from chaffinch.errors import ConfigError
