@@ -76,11 +76,14 @@ class Result:
     costs: dict[str, float]
 
 
-def spent(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What the work gives, and its CPU seconds."""
-    start = time.process_time()
-    result = work()
-    return result, time.process_time() - start
+def spent(work: Callable[[], Any], *, rounds: int = 1) -> tuple[Any, float]:
+    """What the work gives, and its CPU seconds; of several rounds, the middle."""
+    seconds = []
+    for _ in range(rounds):
+        start = time.process_time()
+        result = work()
+        seconds.append(time.process_time() - start)
+    return result, sorted(seconds)[rounds // 2]
 
 
 def readings(tag: Callable[[], list[Document]], tokens: int) -> tuple[list[Document], float]:

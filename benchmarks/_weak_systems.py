@@ -17,7 +17,7 @@ import numpy as np
 
 import chaffinch as cf
 from benchmarks import _weak_peers as peers
-from benchmarks._hmmdp import FOUND, spent
+from benchmarks._hmmdp import FOUND, ROUNDS, spent
 from benchmarks._weak_data import Texts, bare, with_gold_source
 from chaffinch import CHMM, Cascade, Document, Encoder
 from chaffinch.models import chmm, multihmm
@@ -77,8 +77,8 @@ def hmm(work: Work) -> Found:
     votes = _joint(work.texts) if told.pop("joint", False) else work.texts.votes
     config = msgspec.convert(told, MultiHMM)
     asked = _blind(work.texts.test)
-    model, seconds = spent(lambda: multihmm.fit(ballots(votes), config))
-    docs, then = spent(lambda: apply(asked, model, layer=FOUND))
+    model, seconds = spent(lambda: multihmm.fit(ballots(votes), config), rounds=ROUNDS)
+    docs, then = spent(lambda: apply(asked, model, layer=FOUND), rounds=ROUNDS)
     return Found({SOURCES: docs}, {"fit CPU s": seconds, "apply CPU s": then})
 
 

@@ -129,6 +129,22 @@ def test_a_pair_of_students_and_a_conditional_aggregator(
     assert "estimated F1 (upper end)" in capsys.readouterr().out
 
 
+def test_embeddings_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def noted(docs: Any, aggregator: Any, student: Any, *, how: Any, **options: Any) -> Any:
+        seen.append(how.embedder)
+        return alternate(docs, None, replace(QUICK, epochs=1), how=replace(how, embedder=None), **options)
+
+    monkeypatch.setattr(weak_alternate, "alternate", noted)
+    monkeypatch.setattr(weak_alternate, "packaged", lambda: "an embedder")
+    votes, model = tmp_path / "votes.jsonl", tmp_path / "m.cfm"
+    write(notes(0, 8), votes)
+    assert main(["weak", "alternate", str(votes), "-o", str(model), "-q", "--embeddings"]) == 0
+    assert main(["weak", "alternate", str(votes), "-o", str(model), "-q"]) == 0
+    assert seen == ["an embedder", None]
+
+
 def test_a_terminal_shows_one_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = io.StringIO()
     monkeypatch.setattr(weak_alternate, "Console", lambda **_: Console(file=shown, force_terminal=True, width=80))
@@ -145,11 +161,14 @@ def test_a_terminal_shows_one_live_line(monkeypatch: pytest.MonkeyPatch) -> None
 def test_what_cannot_be_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bare, model = tmp_path / "bare.jsonl", tmp_path / "m.cfm"
     bare.write_text('{"id": "1", "text": "Nothing."}\n')
+    rules = tmp_path / "s.toml"
+    rules.write_text(TOML)
     for arguments, code, words in (
         ([], 3, "give --sources"),
         (["--method", "chm"], 2, "did you mean 'chmm'?"),
         (["--student", "cascade,encoder,hmmdp"], 2, "one method or two"),
         (["--student", "cascad"], 2, "did you mean 'cascade'?"),
+        (["--embeddings", "--loops", "2", "-s", str(rules)], 2, "--embeddings is for the recipe"),
     ):
         assert main(["weak", "alternate", str(bare), "-o", str(model), *arguments]) == code
         assert words in capsys.readouterr().err

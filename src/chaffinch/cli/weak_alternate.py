@@ -28,6 +28,7 @@ from chaffinch.weak.alternate import LAYER, Alternated, Published, Recipe, Watch
 from chaffinch.weak.analysis import Outlook
 from chaffinch.weak.apply import apply
 from chaffinch.weak.checkpoints import MODEL, RUN, Step
+from chaffinch.weak.conditional import packaged
 from chaffinch.weak.source_base import meant
 from chaffinch.weak.sources import PLAIN, Source, layer_of, load_sources
 from chaffinch.weak.students import LINEAR, Student
@@ -48,6 +49,9 @@ def alternate_command(
         str | None, typer.Option(help=f"What learns: {', '.join(KINDS)}, or two, as cascade,encoder; default: ours.")
     ] = None,
     dev: Annotated[Path | None, typer.Option(help="Documents with gold, for the threshold or the best loop.")] = None,
+    embeddings: Annotated[
+        bool, typer.Option("--embeddings", help="A network on embeddings learns too; better, slower, needs extras.")
+    ] = False,
     loops: Annotated[
         int | None, typer.Option(min=1, help="Alternate training as published, with so many loops.")
     ] = None,
@@ -82,7 +86,9 @@ def alternate_command(
     if dev is not None and not any(doc.layers.get("gold") for doc in held):
         raise DataError("has no span in a layer gold, so it can judge nothing; choose other dev documents", path=dev)
     folder = _folder(output, resume=resume, quiet=quiet)
-    how = Recipe(seed=seed) if loops is None else Published(loops)
+    if embeddings and loops is not None:
+        raise ConfigError("--embeddings is for the recipe; with --loops choose --method chmm or --student encoder")
+    how = Recipe(embedder=packaged() if embeddings else None, seed=seed) if loops is None else Published(loops)
     with _kept(folder), _line(quiet=quiet) as tell:
         result = alternate(
             docs, aggregator, chosen, how=how, dev=held, sources=found, watch=Watch(tell, folder),

@@ -102,11 +102,12 @@ def settle(spans: Spans, *, longest: bool, last_label: bool = False) -> Spans:
     keys = (-spans.votes, size) if longest else (size, -spans.votes)
     alone = _alone(spans)
     order = np.lexsort((-spans.label if last_label else spans.label, spans.first, *keys))
-    kept, taken = alone.copy(), np.zeros(int(spans.end.max()) if len(spans) else 0, np.bool_)
-    for place in order[~alone[order]].tolist():
-        where = slice(spans.first[place], spans.end[place])
-        if not taken[where].any():
-            taken[where] = kept[place] = True
+    kept, taken = alone.copy(), bytearray(int(spans.end.max()) if len(spans) else 0)
+    crowd = order[~alone[order]]
+    for place, first, end in zip(crowd.tolist(), spans.first[crowd].tolist(), spans.end[crowd].tolist(), strict=True):
+        if taken.find(1, first, end) < 0:
+            taken[first:end] = b"\1" * (end - first)
+            kept[place] = True
     return spans[kept]
 
 

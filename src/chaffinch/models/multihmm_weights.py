@@ -52,14 +52,9 @@ def dependence(tables: Tables, seen: Seen, prior: Floats) -> Floats:
 
 def copies(seen: Seen) -> tuple[Ints, Floats]:
     """(S,) the first source that says exactly the same, and 1 / the number of those that do."""
-    S = seen.votes.shape[1]
-    if not S:
-        return np.zeros(0, np.int64), np.zeros(0)
-    _, firsts, which, numbers = np.unique(
-        seen.votes, axis=1, return_index=True, return_inverse=True, return_counts=True
-    )  # fmt: skip
-    which = which.reshape(-1)
-    return firsts[which].astype(np.int64), 1 / numbers[which]
+    firsts: dict[bytes, int] = {}
+    first = np.array([firsts.setdefault(own.tobytes(), k) for k, own in enumerate(seen.votes.T)], np.int64)
+    return first, 1 / np.bincount(first)[first]
 
 
 def silence(tables: Tables, weights: Weights, seen: Seen, prior: Floats) -> Floats:

@@ -167,6 +167,8 @@ def check_text(text: str, *, max_chars: int) -> None:
 
 def _sorted_spans(name: str, spans: Iterable[Span], length: int) -> tuple[Span, ...]:
     ordered = tuple(spans)
+    if not ordered:
+        return ordered
     if any(b.start < a.end for a, b in pairwise(ordered)):  # apart and in order is the usual case
         ordered = tuple(sorted(ordered))
     for span in ordered:

@@ -50,9 +50,9 @@ def ballots(
         labels = sorted({label for *_, label in said} | _soft_labels(docs, sources))
     names = tuple(label for label in labels if label != "O")
     codes = _codes(line, said, names, len(sources))
-    soft = {}
+    soft, unsure = {}, {name for doc in docs for name in doc.soft}
     for column, name in enumerate(sources):
-        if any(SOURCE + name in doc.soft for doc in docs):
+        if SOURCE + name in unsure:
             soft[name] = np.concatenate([_soft(doc, SOURCE + name, Labels(names, "IOB2")) for doc in docs])
             speaks = soft[name].sum(axis=1) > 0
             codes[speaks, column] = soft[name][speaks].argmax(axis=1)
@@ -115,12 +115,13 @@ def _named(docs: Sequence[Document], kind: str) -> tuple[str, ...]:
 
 def _said(docs: Sequence[Document], line: _Line, layers: Sequence[str]) -> list[tuple[int, int, int, str]]:
     """The number of the layer, begin, end and label of all spans in some layers, on the line."""
+    numbers = {name: number for number, name in enumerate(layers)}
     return [
-        (number, shift + span.start, shift + span.end, span.label)
+        (numbers[name], shift + span.start, shift + span.end, span.label)
         for doc, shift in zip(docs, line.shifts.tolist(), strict=True)
-        for number, name in enumerate(layers)
-        if name in doc.layers
-        for span in doc.layers[name]
+        for name, spans in doc.layers.items()
+        if name in numbers
+        for span in spans
     ]
 
 
