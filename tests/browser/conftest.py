@@ -36,9 +36,7 @@ def opened(browser: Browser, request: pytest.FixtureRequest) -> Opened:
 
     @contextmanager
     def open_page(file: Path) -> Iterator[Page]:
-        page = browser.new_page(
-            color_scheme="dark" if request.param else "light", viewport={"width": 700, "height": 900}
-        )
+        page = browser.new_page(color_scheme=request.param, viewport={"width": 700, "height": 900})
         requests: list[str] = []
         complaints: list[str] = []
         page.on("request", lambda request: requests.append(request.url))
