@@ -1,0 +1,73 @@
+"""Spans of several detectors joined: nothing found is lost, nothing adjacent is merged."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from operator import attrgetter
+
+from chaffinch.text import Span, resolve
+
+
+def joined(ranks: Iterable[Iterable[Span]]) -> list[Span]:
+    """One sorted list without overlaps that covers every letter and digit of all spans; earlier ranks go first.
+
+    Inside a rank the longest of the spans that overlap stays whole. A span that sticks out of others is cut: its rest
+    is a span of its own. Texts are needed only for the cuts, which `trimmed` then tidies.
+
+    >>> joined([[Span(5, 9, "DATE")], [Span(0, 12, "NAME")]])[0]
+    Span(start=0, end=5, label='NAME', score=1.0, source='', concept='')
+    """
+    out: list[Span] = []
+    for spans in ranks:
+        rank = list(spans)
+        if not rank:
+            continue
+        whole = [span for span in rank if not _touched(span, out)]
+        kept = sorted([*out, *resolve(whole, "longest")])
+        out = sorted([*kept, *resolve(uncovered(rank, kept), "longest")])
+        while rest := uncovered(rank, out):
+            out = sorted([*out, *resolve(rest, "longest")])
+    return out
+
+
+def uncovered(spans: Iterable[Span], kept: Sequence[Span]) -> list[Span]:
+    """The pieces of spans that no kept span covers; kept spans are sorted and do not overlap."""
+    ends = [own.end for own in kept]
+    return [piece for span in spans for piece in _pieces(span, kept, ends)]
+
+
+def _pieces(span: Span, kept: Sequence[Span], ends: Sequence[int]) -> Iterator[Span]:
+    at = span.start
+    for own in kept[bisect_right(ends, span.start) :]:
+        if own.start >= span.end:
+            break
+        if own.start > at:
+            yield replace(span, start=at, end=own.start)
+        at = max(at, own.end)
+    if at < span.end:
+        yield replace(span, start=at)
+
+
+def _touched(span: Span, kept: Sequence[Span]) -> bool:
+    at = bisect_left(kept, span.end, key=attrgetter("start"))
+    return at > 0 and kept[at - 1].end > span.start
+
+
+def trimmed(text: str, spans: Iterable[Span]) -> list[Span]:
+    """The spans without blanks and signs at the ends that are pieces of others; those without letter or digit go.
+
+    >>> trimmed("Penn, MD.", [Span(4, 9, "DOCTOR")])
+    [Span(start=6, end=8, label='DOCTOR', score=1.0, source='', concept='')]
+    """
+    out = []
+    for span in spans:
+        start, end = span.start, span.end
+        while start < end and not text[start].isalnum():
+            start += 1
+        while end > start and not text[end - 1].isalnum():
+            end -= 1
+        if start < end:
+            out.append(replace(span, start=start, end=end) if (start, end) != (span.start, span.end) else span)
+    return out
