@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +9,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from benchmarks import _folder
 from benchmarks._classhmm import Job, System, key
 from benchmarks._classhmm_data import Sample, documents, files
 from benchmarks._hmmdp import FOUND, Result
@@ -19,29 +17,18 @@ from benchmarks._hmmdp_peers import PIP
 from chaffinch import Document, Span
 from chaffinch.models.substructure_words import Roles
 
-ROOT = Path(__file__).resolve().parents[1]
-
 
 def launch(job: Job) -> None:
     """Does a job in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks._classhmm", msgspec.json.encode(job).decode()]
-    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True, check=True)
+    _folder.launch("_classhmm", job)
 
 
-class Runner:
+class Runner(_folder.Folder):
     """The fits of one run of the benchmark, kept in a folder that goes when it ends: `with Runner(data) as runner`."""
 
     def __init__(self, data: Path) -> None:
-        self.data = data.resolve()
-        self._temporary = tempfile.TemporaryDirectory()
-        self.folder = Path(self._temporary.name)
+        super().__init__(data)
         self.documents = lru_cache(maxsize=8)(lambda sample: documents(self.data, sample))
-
-    def __enter__(self) -> Runner:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._temporary.cleanup()
 
     def absent(self, system: System, samples: Iterable[Sample]) -> str:
         """Why a system cannot be run on samples, or nothing."""

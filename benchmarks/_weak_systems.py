@@ -66,7 +66,8 @@ Method: TypeAlias = Callable[[Work], Found]
 def rule(work: Work) -> Found:
     """A rule that joins votes; it learns nothing."""
     own = getattr(vote_rules, work.system.fields["rule"])()
-    docs, seconds = spent(lambda: aggregate(_blind(work.texts.test), own, layer=FOUND))
+    asked = _blind(work.texts.test)
+    docs, seconds = spent(lambda: aggregate(asked, own, layer=FOUND))
     return Found({SOURCES: docs}, {"apply CPU s": seconds})
 
 
@@ -75,8 +76,9 @@ def hmm(work: Work) -> Found:
     told = dict(work.system.fields)
     votes = _joint(work.texts) if told.pop("joint", False) else work.texts.votes
     config = msgspec.convert(told, MultiHMM)
+    asked = _blind(work.texts.test)
     model, seconds = spent(lambda: multihmm.fit(ballots(votes), config))
-    docs, then = spent(lambda: apply(_blind(work.texts.test), model, layer=FOUND))
+    docs, then = spent(lambda: apply(asked, model, layer=FOUND))
     return Found({SOURCES: docs}, {"fit CPU s": seconds, "apply CPU s": then})
 
 

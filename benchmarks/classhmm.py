@@ -16,7 +16,8 @@ from typing import Any
 from benchmarks import _classhmm_rows as rows
 from benchmarks._classhmm import PEER, System
 from benchmarks._classhmm_data import TAGGED, UNTAGGED, Sample
-from benchmarks._classhmm_run import ROOT, Runner
+from benchmarks._classhmm_run import Runner
+from benchmarks._folder import ROOT
 from benchmarks._hmmdp_curve import draw
 from benchmarks._hmmdp_data import FOLDS
 from benchmarks._hmmdp_scores import change

@@ -13,7 +13,7 @@ import os
 for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-from chaffinch import errors, kernels, weak  # noqa: E402
+from chaffinch import errors, weak  # noqa: E402
 from chaffinch.evaluate import compare, evaluate  # noqa: E402
 from chaffinch.models.alignment import Alignment  # noqa: E402
 from chaffinch.models.cascade import Cascade  # noqa: E402
@@ -49,7 +49,6 @@ __all__ = [
     "compare",
     "errors",
     "evaluate",
-    "kernels",
     "load",
     "read",
     "resolve",

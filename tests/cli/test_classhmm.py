@@ -76,7 +76,7 @@ def test_the_published_system_and_its_features(place: Path, tmp_path: Path, caps
     ("options", "words"),
     [
         (["--stages", "2"], "--stages is an option of --method cascade; classhmm has --states-per-class"),
-        (["--epochs", "2"], "--epochs is an option of --method cascade and hmmdp; classhmm has --evaluations"),
+        (["--epochs", "2"], "--epochs is an option of --method cascade, hmmdp and encoder; classhmm has --evaluations"),
         (["--no-documents"], "--no-documents is an option of --method cascade; classhmm has no use for it"),
         (["--objective", "pa"], "objective must be one of crf, krogh, joint, mix, got 'pa'"),
         (["--word-features", "all"], "features must be one of basic, capitalisation, shape, muc, spelling, rich"),

@@ -399,7 +399,7 @@ def test_what_is_no_tagger(labelled: Path, model: Path, tmp_path: Path, capsys: 
     cut.write_bytes(model.read_bytes()[:-1])
     for path, words in (
         (labelled, "no model file"),
-        (other, "is a model of kind 'other', not a tagger (cascade, hmmdp, classhmm)"),
+        (other, "is a model of kind 'other', not a tagger (cascade, hmmdp, classhmm, encoder)"),
         (cut, "checksum does not match"),
         (tmp_path / "none", "no packaged model of that name"),
     ):

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from chaffinch.cli import main
+from chaffinch.cli import main, weak_alternate
+from chaffinch.models.cascade import Cascade
+from chaffinch.models.chmm_config import CHMM
+from chaffinch.models.encoder_config import Encoder
+from chaffinch.models.tagger import train
 from chaffinch.text.formats import read, write
-from chaffinch.weak import alternate_loops
-from tests.weak.alternate_notes import notes
+from chaffinch.weak import alternate_loops, students
+from chaffinch.weak.alternate import alternate
+from chaffinch.weak.checkpoints import Step
+from tests.weak.alternate_notes import QUICK, notes
 
 TOML = """
 [[source]]
@@ -45,30 +55,91 @@ def test_notes_and_rules_become_a_tagger(tmp_path: Path, capsys: pytest.CaptureF
     assert "--confidence does not go with this model" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("way", [[], ["--loops", "1"]])
 def test_an_interrupted_run_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    way: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    votes, model = tmp_path / "votes.jsonl", tmp_path / "m.cfm"
+    votes, model, whole = (tmp_path / name for name in ("votes.jsonl", "m.cfm", "whole.cfm"))
     write(notes(0, 12), votes)
-    usual: Any = alternate_loops._taught
-    times = 0
+    assert main(["weak", "alternate", str(votes), "-o", str(whole), "-q", *way]) == 0
+    module = alternate_loops if way else students
+    usual: Any = train
+    times, stop = 0, 2
 
-    def taught(*arguments: Any) -> Any:
+    def counted(*arguments: Any, **options: Any) -> Any:
         nonlocal times
         times += 1
-        if times == 2:
+        if times == stop:
             os.kill(os.getpid(), signal.SIGINT)
-        return usual(*arguments)
+        return usual(*arguments, **options)
 
-    monkeypatch.setattr(alternate_loops, "_taught", taught)
-    arguments = ["weak", "alternate", str(votes), "-o", str(model), "--loops", "1", "-q"]
+    monkeypatch.setattr(module, "train", counted)
+    arguments = ["weak", "alternate", str(votes), "-o", str(model), "-q", *way]
+    steps = tmp_path / "m.cfm.steps"
     assert main(arguments) == 130
-    assert "go on with --resume" in capsys.readouterr().err
+    assert f"kept in {steps}: go on with --resume" in capsys.readouterr().err
     assert not model.exists()
+    assert main([*arguments, "--resume", "--seed", "1"]) == 2
+    assert "other documents or settings" in capsys.readouterr().err
     assert main([*arguments, "--resume"]) == 0
-    assert times == 3, "the first loop was kept"
-    assert model.exists()
-    assert not (tmp_path / "m.cfm.loops").exists()
+    assert model.read_bytes() == whole.read_bytes()
+    assert times == (2 if way else 12) + 1, "the first student was kept"
+    assert not steps.exists()
+    times, stop = 0, 1
+    assert main(arguments) == 130  # before anything is done
+    assert "go on" not in capsys.readouterr().err
+    assert not steps.exists()
+
+
+def test_a_run_without_resume_begins_anew_and_touches_no_folder_of_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    votes, model, steps = (tmp_path / name for name in ("votes.jsonl", "m.cfm", "m.cfm.steps"))
+    write(notes(0, 8), votes)
+    steps.mkdir()
+    (steps / "mine.txt").write_text("mine")
+    arguments = ["weak", "alternate", str(votes), "-o", str(model), "--method", "longest-span", "--loops", "1"]
+    assert main(arguments) == 2
+    assert "other files" in capsys.readouterr().err
+    assert (steps / "mine.txt").exists()
+    shutil.rmtree(steps)
+    steps.mkdir()
+    (steps / "run.json").write_text('{"run": "another"}')
+    assert main(arguments) == 0
+    assert not steps.exists()
+    assert main([*arguments, "--resume"]) == 0
+    assert "begins anew" in capsys.readouterr().err
+
+
+def test_a_pair_of_students_and_a_conditional_aggregator(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+
+    def noted(docs: Any, aggregator: Any, student: Any, **options: Any) -> Any:
+        seen.append((aggregator, student))
+        return alternate(docs, None, replace(QUICK, epochs=1), **options)
+
+    monkeypatch.setattr(weak_alternate, "alternate", noted)
+    votes, model = tmp_path / "votes.jsonl", tmp_path / "m.cfm"
+    write(notes(0, 8), votes)
+    arguments = ["weak", "alternate", str(votes), "-o", str(model), "--seed", "3"]
+    assert main([*arguments, "--student", "cascade, encoder", "--method", "chmm"]) == 0
+    assert seen == [(CHMM(seed=3), (Cascade(seed=3), Encoder(seed=3)))]
+    assert "estimated F1 (upper end)" in capsys.readouterr().out
+
+
+def test_a_terminal_shows_one_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(weak_alternate, "Console", lambda **_: Console(file=shown, force_terminal=True, width=80))
+    with weak_alternate._line(quiet=False) as tell:
+        assert tell is not None
+        tell(Step("student fold", 2, 5))
+    assert "student fold 2/5 done" in shown.getvalue()
+    with weak_alternate._line(quiet=True) as tell:
+        assert tell is None
+    assert weak_alternate.step_line(Step("votes")) == "votes done"
+    assert weak_alternate.step_line(Step("loop", 1, 2, 0.8514)) == "loop 1/2 done · dev F1 0.851"
 
 
 def test_what_cannot_be_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,8 +147,8 @@ def test_what_cannot_be_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     bare.write_text('{"id": "1", "text": "Nothing."}\n')
     for arguments, code, words in (
         ([], 3, "give --sources"),
-        (["--resume"], 2, "give --loops"),
-        (["--method", "chmm"], 2, "choose one of these"),
+        (["--method", "chm"], 2, "did you mean 'chmm'?"),
+        (["--student", "cascade,encoder,hmmdp"], 2, "one method or two"),
         (["--student", "cascad"], 2, "did you mean 'cascade'?"),
     ):
         assert main(["weak", "alternate", str(bare), "-o", str(model), *arguments]) == code

@@ -171,7 +171,7 @@ def test_the_weight_of_a_row_is_the_sum_of_its_atoms() -> None:
 
 
 def scored(part: Sentences, shape: Shape, tables: Tables, q_z: Form) -> tuple[Counts, list[Floats]]:
-    """The counts and scores of METHODS 1.6 by loops: every pair of neighbours by listing paths or as a product."""
+    """The counts and scores of atoms by loops: every pair of neighbours by listing paths or as a product."""
     scores = [np.zeros((shape.Z + 1, K, K)) for K in np.diff(shape.firsts)]
     counts = factored_step(part, tables, EMISSIONS) if q_z == "factored" else vb.local_step(part, tables, EMISSIONS)
     for first, last in itertools.pairwise(part.bounds.tolist()):
@@ -223,7 +223,7 @@ def test_counts_and_scores_of_a_tile_agree_with_loops(q_z: Form) -> None:
 
 
 def test_the_global_step_is_that_of_the_method() -> None:
-    """METHODS 1.6, row by row and atom by atom."""
+    """The equations, row by row and atom by atom."""
     rng = np.random.default_rng(9)
     shape, part = corpus(rng, (2, 3), 12)
     base, start = begun(shape, part, rng)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from chaffinch.errors import ConfigError, DataError
+from chaffinch import bundle
+from chaffinch.bundle import Bundle, Manifest
+from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels import Floats, Ints
 from chaffinch.models import chmm, chmm_chain, chmm_net, chmm_tables, multihmm
 from chaffinch.models.ballots import Ballots
@@ -470,6 +473,77 @@ def test_the_same_seed_gives_the_same_model() -> None:
     config = replace(OWN, voted_is_entity=False, rate=0.02, epochs=2)
     one, other = (chmm.fit(votes, rows, config).posterior(votes, rows) for _ in range(2))
     np.testing.assert_array_equal(one.chances, other.chances)
+
+
+def kept(model: chmm.Model, path: Path) -> Bundle:
+    """What is in a file of the model."""
+    bundle.save(path, Manifest("chmm", asdict(model.config), model.names), *model.arrays())
+    return bundle.load(path)
+
+
+def linked_votes(rng: np.random.Generator) -> tuple[Ballots, Floats]:
+    """Votes of two plain sources and a soft one, words of a linking rule, and embeddings in single precision."""
+    said = np.where(rng.random((60, 3)) < 0.5, -1, rng.integers(0, 5, size=(60, 3)))
+    soft = rng.dirichlet(np.ones(5), 60) * (said[:, [2]] >= 0)
+    said[:, 2] = np.where(said[:, 2] >= 0, soft.argmax(axis=1), -1)
+    links = rng.integers(-1, 2, size=(60, 1)).astype(np.int8)
+    votes = replace(ballots(said, [20, 0, 40], ("X", "Y")), soft={"s2": soft}, rules=("r",), links=links)
+    return votes, rng.normal(size=(60, 4)).astype(np.float32)
+
+
+@pytest.mark.parametrize("iid", [False, True])
+@pytest.mark.parametrize(
+    "config",
+    [CHMM(), replace(OWN, weight=0.5), replace(OWN, silence="weighed", rank=2), CHMM(weight=0.0), CHMM.published(),
+     CHMM(constant=MultiHMM(silence=0.5, voted_is_entity=True, decode="viterbi"), weight=0.3)],
+    ids=["multihmm", "plain", "weighed", "no layers", "published", "half a multihmm"],
+)  # fmt: skip
+def test_a_saved_model_reads_alike(config: CHMM, iid: bool, tmp_path: Path) -> None:
+    votes, rows = linked_votes(np.random.default_rng(19))
+    model = chmm.fit(votes, rows, replace(config, iid=iid, epochs=2, passes=2, warm=0, rate=0.05, held_out=0.0))
+    again = chmm.Model.of(kept(model, tmp_path / "m.cfm"))
+    assert (again.config, again.sources, again.names, again.rules) == (
+        model.config, model.sources, model.names, model.rules
+    )  # fmt: skip
+    for one, other in zip(model.posterior(votes, rows), again.posterior(votes, rows), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
+
+
+def test_a_model_on_an_hmm_that_was_learnt_elsewhere_is_kept_with_that_one(tmp_path: Path) -> None:
+    votes, rows = linked_votes(np.random.default_rng(20))
+    hmm = multihmm.fit(votes, MultiHMM(silence=0.2, threshold=0.1))
+    model = chmm.fit(votes, rows, replace(OWN, epochs=1, weight=0.5, offset=True), constant=hmm)
+    again = chmm.Model.of(kept(model, tmp_path / "m.cfm"))
+    assert again.config.constant == hmm.config
+    for one, other in zip(model.posterior(votes, rows), again.posterior(votes, rows), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
+    with pytest.raises(ConfigError, match="choose offset"):
+        chmm.fit(votes, rows, CHMM.published(), constant=hmm)
+
+
+def test_a_file_holds_no_more_than_names_and_numbers(tmp_path: Path) -> None:
+    votes, rows = linked_votes(np.random.default_rng(21))
+    found = kept(chmm.fit(votes, rows, CHMM(epochs=1)), tmp_path / "m.cfm")
+    words = {word for own in found.strings.values() for word in own}
+    assert words == {*votes.sources, *votes.names, *votes.rules}
+
+
+@pytest.mark.parametrize("config", [CHMM(epochs=1), replace(OWN, epochs=1)])
+def test_a_file_whose_pieces_do_not_fit_is_refused(config: CHMM, tmp_path: Path) -> None:
+    votes, rows = linked_votes(np.random.default_rng(22))
+    found = kept(chmm.fit(votes, rows, config), tmp_path / "m.cfm")
+    for name in ("tables.moves", "tables.votes", "base.votes", "end", "scale", "layers.moves", "layers.votes bias"):
+        wrong = replace(found, arrays={**found.arrays, name: found.arrays[name][..., :-1]})
+        with pytest.raises(ModelError, match="do not fit"):
+            chmm.Model.of(wrong)
+        lacking = {own: array for own, array in found.arrays.items() if own != name}
+        with pytest.raises(ModelError):
+            chmm.Model.of(replace(found, arrays=lacking))
+    strings = {**found.strings, "sources": votes.sources[::-1][1:]}
+    with pytest.raises(ModelError, match="do not fit"):
+        chmm.Model.of(replace(found, strings=strings))
+    with pytest.raises(ModelError, match="settings cannot be read"):
+        chmm.Model.of(replace(found, manifest=Manifest("chmm", {"weight": "much"})))
 
 
 def test_what_does_not_fit_is_refused() -> None:

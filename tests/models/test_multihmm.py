@@ -13,11 +13,11 @@ import pytest
 
 from chaffinch.bundle import Manifest, load, save
 from chaffinch.errors import ConfigError, DataError, ModelError
-from chaffinch.kernels import log_partition
+from chaffinch.kernels import forward_backward, log_partition
 from chaffinch.models import multihmm
 from chaffinch.models.ballots import Ballots
-from chaffinch.models.multihmm import Model, MultiHMM, fit
-from chaffinch.models.multihmm_model import chain
+from chaffinch.models.multihmm import Model, MultiHMM, estimates, fit
+from chaffinch.models.multihmm_chains import REACH, Chains, may_be_inside, whole
 from chaffinch.models.multihmm_tables import Belief, Tables, Weights, log_prior
 from chaffinch.models.multihmm_votes import observe, states
 from chaffinch.models.multihmm_weights import voted_is_entity
@@ -71,6 +71,15 @@ def log_score(model: Model, ballots: Ballots, votes: list[list[str]], path: list
         score += math.log(tables.trans[STATES.index(before), i])
         if weights.voted_is_entity and state == "O" and any(own[t] not in ("", "O") for own in votes):
             return -math.inf
+        near = range(max(at, t - REACH), min(at + len(path), t + REACH + 1))
+        said_near = any(own[u] for own in votes for u in near) or any(
+            any(ballots.links[u].tolist()) for u in near if ballots.rules
+        )
+        if not weights.reading and state != "O" and not said_near:
+            return -math.inf
+        linked = ballots.rules and t > at and any(ballots.links[t].tolist())
+        if weights.reading and state != "O" and not linked and all(own[t] in ("", "O") for own in votes):
+            return -math.inf
         for k, own in enumerate(votes):
             if not own[t]:
                 silent = weights.silence[k] if spoken else 1.0
@@ -111,7 +120,8 @@ def listed(model: Model, ballots: Ballots) -> tuple[np.ndarray, list[int], float
 
 @pytest.mark.parametrize("silence", [1.0, 0.3, 0.0])
 @pytest.mark.parametrize("voted", [True, False])
-def test_agrees_with_listing_every_path(silence: float, voted: bool) -> None:
+@pytest.mark.parametrize("reading", [True, False])
+def test_agrees_with_listing_every_path(silence: float, voted: bool, reading: bool) -> None:
     rng = np.random.default_rng(5)
     spans = {"s0": [(0, 2, "A"), (5, 6, "B")], "s1": [(1, 2, "B"), (3, 4, "O")], "s2": [(3, 6, "A")]}
     votes = by_hand(7, spans, bounds=(3,))
@@ -119,10 +129,42 @@ def test_agrees_with_listing_every_path(silence: float, voted: bool) -> None:
     links[[1, 3, 5], [0, 0, 1]] = 1, 1, -1  # that on token 3 is on a sentence's first
     votes = replace(votes, rules=("x", "y"), links=links, documents=np.array([0, 7]))
     model = random_model(rng, 3, silence=silence, voted=voted, rules=2)
+    model = replace(model, weights=replace(model.weights, reading=reading))
     found, (chances, best, total) = model.posterior(votes), listed(model, votes)
     np.testing.assert_allclose(found.chances, chances, rtol=0, atol=1e-9)
     assert found.tags.tolist() == best
     np.testing.assert_allclose(found.log_likelihood, [total], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("reading", [True, False])
+def test_stretches_agree_with_whole_sentences(reading: bool) -> None:
+    rng, size = np.random.default_rng(8), 120
+    spans = {f"s{k}": [(a, a + 1 + int(rng.integers(3)), "ABO"[rng.integers(3)]) for a in range(5, 115, 37 + k)]
+             for k in range(2)}  # fmt: skip
+    votes = by_hand(size, spans, bounds=(1, 2, 30, 31, 60, 90))
+    soft = np.zeros((size, 5))
+    soft[70:75] = rng.dirichlet(np.ones(5), 5)
+    codes = np.concatenate([votes.codes, np.where(soft.sum(axis=1) > 0, soft.argmax(axis=1), -1)[:, None]], axis=1)
+    votes = replace(votes, sources=("s0", "s1", "s2"), codes=codes.astype(np.int16), soft={"s2": soft})
+    model, seen = random_model(rng, 3, silence=1.0, voted=False), observe(votes)
+    weights = replace(model.weights, reading=reading)
+    own = Chains.of(model.tables, weights, votes, seen)
+    assert 20 < len(own.outside) == size - len(own.tokens)
+    emit = whole(model.tables, weights, seen, votes.bounds)
+    found, full = forward_backward(own.batch), forward_backward(replace(own.batch, emit=emit, bounds=votes.bounds))
+    np.testing.assert_allclose(found.states, full.states[own.tokens], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(full.states[own.outside, 0], 1.0, rtol=0, atol=1e-12)
+    by_sentence = own.log_likelihoods(found.log_z, votes.bounds)
+    np.testing.assert_allclose(by_sentence, full.log_z, rtol=0, atol=1e-9)
+
+
+def test_who_may_be_inside() -> None:
+    votes = by_hand(40, {"s0": [(1, 2, "A"), (22, 23, "O")]}, bounds=(10,))
+    seen, ones = observe(votes), np.ones(1)
+    reading = may_be_inside(Weights(ones, ones, reading=True), seen, votes.bounds)
+    learning = may_be_inside(Weights(ones, ones), seen, votes.bounds)
+    assert np.flatnonzero(reading).tolist() == [1]
+    assert np.flatnonzero(learning).tolist() == [*range(8), *range(16, 29)]
 
 
 def test_log_likelihood_is_per_document() -> None:
@@ -254,11 +296,12 @@ def test_em_ends_where_no_small_change_of_the_tables_is_better() -> None:
     links = rng.integers(-1, 2, (len(votes), 1)).astype(np.int8)
     votes = replace(votes, rules=("x",), links=links)
     model, seen = fit(votes, MultiHMM(passes=1500, dependence=False, trust=1.0)), observe(votes)
-    labels, belief = states(votes.names), Belief(10.0, 1.0)
+    labels, belief, weights = states(votes.names), Belief(10.0, 1.0), replace(model.weights, reading=False)
 
     def objective(tables: Tables) -> float:
-        batch = chain(tables, model.weights, votes.names, votes.bounds, seen)
-        return float(log_partition(batch).sum()) + log_prior(tables, model.weights, seen, labels, belief)
+        own = Chains.of(tables, weights, votes, seen)
+        likely = log_partition(own.batch).sum() + own.sure.sum()
+        return float(likely) + log_prior(tables, weights, seen, labels, belief)
 
     best = objective(model.tables)
     for name in ("trans", "types", "letters", "outside", "rates", "links"):
@@ -308,6 +351,18 @@ def test_a_saved_model_reads_alike(tmp_path: Path) -> None:
     save(tmp_path / "bad.cfm", Manifest("multihmm", asdict(model.config)), arrays | {"tables.rates": np.ones((1, 1))}, strings)  # fmt: skip # noqa: E501
     with pytest.raises(ModelError, match="do not fit"):
         Model.of(load(tmp_path / "bad.cfm"))
+
+
+def test_sources_that_know_no_label_have_estimates() -> None:
+    votes = Ballots(
+        ("s0", "s1"), (), np.array([[0, 0], [0, -1], [-1, -1]], np.int16), np.array([0, 3]), np.array([0, 3])
+    )
+    found = estimates(fit(votes), votes)
+    assert [own.source for own in found] == ["s0", "s1"]
+    assert all(own.span_precision.shape == own.token_recall.shape == (0,) for own in found)
+    assert all(own.confusion.tolist() == [[1.0]] for own in found)  # all there is to say is O
+    nobody = Ballots((), (), np.zeros((3, 0), np.int16), np.array([0, 3]), np.array([0, 3]))
+    assert estimates(fit(nobody), nobody) == []
 
 
 def test_same_votes_same_bytes() -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from chaffinch.kernels import forward_backward
 from chaffinch.models.multihmm import MultiHMM, estimates, fit
-from chaffinch.models.multihmm_model import span_chances
 from chaffinch.models.multihmm_spans import Spans, candidates, most, proposed, settle
 from chaffinch.models.multihmm_votes import fine, observe
 from tests.models.test_multihmm import STATES, log_score, random_model, said
@@ -81,11 +80,11 @@ def test_most_is_the_best_of_all_choices() -> None:
 def test_chances_of_spans_agree_with_listing_every_path() -> None:
     votes = by_hand(7, {"s0": [(0, 3, "A"), (4, 5, "B")], "s1": [(1, 3, "A"), (4, 7, "B")]}, bounds=(3,))
     model, told = random_model(np.random.default_rng(6), 2, silence=1.0, voted=False), said(votes)
-    batch = model.batch(votes, observe(votes))
-    marginals = forward_backward(batch, pairs=False).states
+    chains = model.chains(votes, observe(votes))
+    marginals = forward_backward(chains.batch, pairs=False).states
     wanted = [(0, 3, 0), (0, 1, 1), (1, 3, 0), (4, 7, 1), (4, 6, 0), (6, 7, 1)]
     first, end, label = np.array(wanted).T
-    found = span_chances(batch, marginals, Spans(first, end, label, np.ones(6, np.int64)))
+    found = chains.span_chances(marginals, Spans(first, end, label, np.ones(6, np.int64)))
     for chance, (a, b, name) in zip(found.tolist(), wanted, strict=True):
         at, stop = (0, 3) if a < 3 else (3, 7)
         letters = "S" if b - a == 1 else "B" + "I" * (b - a - 2) + "E"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from chaffinch.models.cascade import Cascade
 from chaffinch.text import Document, Span
 
+QUICK = Cascade(objective="crf", documents=False, calibrate=False, epochs=3)
 DISEASES = ("asthma", "gout", "renal failure", "breast cancer", "anaemia", "measles", "scarlet fever", "rickets")
 DRUGS = ("aspirin", "heparin", "insulin", "warfarin")
 FRAMES = (

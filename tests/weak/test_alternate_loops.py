@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from chaffinch.errors import ConfigError
-from chaffinch.models.cascade import Cascade
-from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
+from chaffinch.weak import alternate_loops
 from chaffinch.weak.alternate import Alternated, Published, Turn, Watch, alternate
 from chaffinch.weak.alternate_loops import _best, _patient_no_more
+from chaffinch.weak.checkpoints import Step
 from chaffinch.weak.vote_rules import LongestSpan
 from chaffinch.weak.weak_tagger import load
-from tests.weak.alternate_notes import notes
+from tests.weak.alternate_notes import QUICK, notes
 
-QUICK = Cascade(objective="crf", documents=False, calibrate=False, epochs=4)
+FOUR = replace(QUICK, epochs=4)
 
 
 def spans_of(made: Alternated) -> list[tuple[Span, ...]]:
@@ -28,17 +27,33 @@ def spans_of(made: Alternated) -> list[tuple[Span, ...]]:
 def run(watch: Watch | None = None, *, loops: int = 2, continued: bool = True, dev: bool = True) -> Alternated:
     gold = notes(100, 130, gold=True) if dev else []
     how = Published(loops=loops, continued=continued)
-    return alternate(notes(0, 20), student=QUICK, how=how, dev=gold, watch=watch)
+    return alternate(notes(0, 20), student=FOUR, how=how, dev=gold, watch=watch)
 
 
 def test_loops_are_counted_told_and_scored() -> None:
-    told: list[Turn] = []
+    told: list[Step] = []
     made = run(Watch(told.append))
-    assert [turn.loop for turn in told] == [0, 1, 2]
-    assert made.turns == tuple(told)
-    assert all(turn.student is not None and turn.student > 0.6 for turn in told)
-    assert all(turn.aggregator is not None and turn.aggregator > 0.7 for turn in told)
-    assert made.best == max(range(3), key=lambda loop: (told[loop].aggregator or 0, -loop))
+    names = [(step.name, step.number) for step in told]
+    each = [(name, n + (name == "votes")) for n in range(3) for name in ("student", "votes", "loop")]
+    assert names == [("votes", 0), *each, *([("votes", made.best + 1)] if made.best < 2 else [])]
+    loops = [step for step in told if step.name == "loop"]
+    assert [step.number for step in loops] == [turn.loop for turn in made.turns] == [0, 1, 2]
+    assert [step.score for step in loops] == [turn.aggregator for turn in made.turns]
+    assert all(turn.student is not None and turn.student > 0.6 for turn in made.turns)
+    assert all(turn.aggregator is not None and turn.aggregator > 0.7 for turn in made.turns)
+    assert made.best == max(range(3), key=lambda loop: (made.turns[loop].aggregator or 0, -loop))
+
+
+def test_the_best_loop_is_what_comes_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the loops after it had never been."""
+    monkeypatch.setattr(alternate_loops, "_best", lambda turns: min(1, len(turns) - 1))
+    made = run()
+    assert made.best == 1
+    made.tagger.save(tmp_path / "best.cfm")
+    short = run(loops=1, dev=False)
+    short.tagger.save(tmp_path / "short.cfm")
+    assert (tmp_path / "best.cfm").read_bytes() == (tmp_path / "short.cfm").read_bytes()
+    assert spans_of(made) == spans_of(short)
 
 
 def test_without_gold_the_last_loop_counts() -> None:
@@ -57,45 +72,6 @@ def test_continued_and_restarted_students_differ() -> None:
 def _bytes(made: Alternated) -> bytes:
     arrays, _ = made.tagger.students.first.model.arrays()
     return b"".join(arrays[name].tobytes() for name in sorted(arrays))
-
-
-def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
-    whole = run()
-
-    def stop(turn: Turn) -> None:
-        if turn.loop == 1:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(Watch(stop, tmp_path))
-    told: list[Turn] = []
-    made = run(Watch(told.append, tmp_path))
-    assert [turn.loop for turn in told] == [2]
-    assert made.turns == whole.turns
-    assert spans_of(made) == spans_of(whole)
-    again = run(Watch(folder=tmp_path))  # nothing is left to do
-    assert spans_of(again) == spans_of(whole)
-
-
-def test_half_a_student_is_never_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interrupt during training ends it early, and the tagger says so; the loop does not count."""
-
-    def interrupted(*args: Any, **options: Any) -> Tagger:
-        made = train(*args, **options)
-        return replace(made, manifest=replace(made.manifest, metrics={"interrupted": 1.0}))
-
-    monkeypatch.setattr("chaffinch.weak.alternate_loops.train", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        run(Watch(folder=tmp_path), loops=1)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_folder_of_another_run_is_refused_and_holds_no_document(tmp_path: Path) -> None:
-    run(Watch(folder=tmp_path), loops=1)
-    with pytest.raises(ConfigError, match="other documents or settings"):
-        alternate(notes(1, 21), student=QUICK, how=Published(), watch=Watch(folder=tmp_path))
-    text = notes(0, 1)[0].text.split(" . ")[0]
-    assert not any(text.encode() in path.read_bytes() for path in tmp_path.iterdir())
 
 
 def test_the_student_votes_on_new_documents_and_the_tagger_is_a_file(tmp_path: Path) -> None:

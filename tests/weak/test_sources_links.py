@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from chaffinch.errors import ConfigError
+from chaffinch.models.cascade import Cascade
 from chaffinch.models.tagger import train
 from chaffinch.text import Document, Span
 from chaffinch.weak.sources import ChunkLink, Link
 from chaffinch.weak.votes import ballots
+
+QUICK = Cascade(objective="crf", documents=False, calibrate=False, epochs=3)
 
 
 def linked(doc: Document, source: Any) -> list[tuple[str, str]]:
@@ -53,7 +56,7 @@ def test_phrases_of_our_own_parser() -> None:
     text = "the old cough went"
     gold = [Span(0, 13, "NP"), Span(14, 18, "VP")]
     notes = [Document.make(text, id=str(n), layers={"chunks": gold}) for n in range(8)]
-    parser = train(notes, layer="chunks", name="chunks")
+    parser = train(notes, QUICK, layer="chunks", name="chunks")
     found = linked(Document.make(text), ChunkLink("np", parser, apart=True))
     assert found == [("the old cough", "TOGETHER"), ("cough went", "APART")]
     with pytest.raises(ConfigError, match=re.escape("no label 'PP'")):

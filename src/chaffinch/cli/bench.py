@@ -18,7 +18,10 @@ import chaffinch
 from chaffinch.cli import frame
 from chaffinch.errors import ConfigError
 
-_PACKAGES = ("chaffinch", "numpy", "scipy", "numba", "hmmlearn", "spacy", "python-crfsuite")
+_PACKAGES = (
+    "chaffinch", "numpy", "scipy", "numba", "torch", "transformers", "hmmlearn", "spacy", "python-crfsuite", "skweak",
+    "snorkel", "crowd-kit",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

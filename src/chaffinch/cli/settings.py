@@ -88,7 +88,9 @@ class Asked:
             owners = _OWNERS.get(option, METHODS)
             if method not in owners:
                 hint = _INSTEAD.get((option, method), f"{method} has no use for it, so leave it out")
-                raise ConfigError(f"{option} is an option of --method {' and '.join(owners)}; {hint}")
+                *others, last = owners
+                named = f"{', '.join(others)} and {last}" if others else last
+                raise ConfigError(f"{option} is an option of --method {named}; {hint}")
         if "--start" in given:
             for option in _RESOURCES:
                 if option in given:

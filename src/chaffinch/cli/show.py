@@ -10,7 +10,7 @@ import msgspec
 import typer
 from rich.table import Table
 
-from chaffinch.bundle import Bundle, load
+from chaffinch.bundle import Bundle, find, load
 from chaffinch.cli import frame
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.text.formats.base import replacing, write_text
@@ -32,6 +32,8 @@ class View(NamedTuple):
     tables: Sequence[Table | str]  # for a terminal
     sections: Callable[[], Sequence[str]]  # for the page
     alone: bool = False  # the tables are all that a terminal gets
+    facts: Mapping[str, Any] = {}  # more lines of the manifest, in words; None leaves one out
+    by_part: bool = False  # a terminal gets arrays summed by part: there are many
 
 
 def show_command(
@@ -53,13 +55,15 @@ def show_command(
     an HMM with sub-tags also how many sub-tags each tag uses, what they show, follow and lead to, and the bound after
     each pass. Of a class HMM whether its classes have sub-structure, with the evidence, and the objective after each
     step; with --class, what each state of a label shows, where in a span it stands, and examples cut by state. The
-    words are those of the training text that as many patients used as the vocabulary floor says.
+    words are those of the training text that as many patients used as the vocabulary floor says. Of models of
+    `weak` their sources, with weights where these are known, aggregator, students and threshold, and no words.
     """
-    bundle = load(Path(model))
+    bundle = load(model)
     manifest: dict[str, Any] = msgspec.to_builtins(bundle.manifest)
-    learnt, arrays = _learnt(bundle), _arrays(bundle)
-    facts = {key.replace("_", " "): _plain(value) for key, value in {**manifest, **learnt}.items()}
+    learnt, arrays = _learnt(bundle) | {"bytes": find(model).stat().st_size}, _arrays(bundle)
     view = _view(bundle, model, subtags, klass)
+    facts = {key.replace("_", " "): plain(value) for key, value in {**manifest, **learnt}.items()}
+    facts = {key: value for key, value in {**facts, **view.facts}.items() if value is not None}
     if page is not None:
         from chaffinch.cli.show_html import html
 
@@ -67,7 +71,8 @@ def show_command(
             told = {**facts, "features": learnt.get("features", {})}
             write_text(beside, html(Path(model).name, bundle.manifest, told, view.sections()))
         frame.note(f"wrote {page}", quiet=False)
-    tables = [frame.facts_table(facts), "", *view.tables, frame.table_of(arrays)]
+    held = _by_part(arrays) if view.by_part else arrays
+    tables = [frame.facts_table(facts), "", *view.tables, frame.table_of(held)]
     frame.emit(
         {**manifest, **learnt, **view.told, "arrays": arrays},
         as_json=json,
@@ -84,6 +89,14 @@ def _view(bundle: Bundle, name: str, subtags: int | None, klass: str | None) -> 
         return show_classhmm.view(bundle, name, klass)
     if klass is not None:
         raise ConfigError(f"--class is for class HMMs, and {name} is a model of kind {kind}; leave it out")
+    if kind in ("weak", "multihmm", "chmm"):
+        from chaffinch.cli import show_weak
+
+        return show_weak.view(bundle, name)
+    if kind == "encoder":
+        from chaffinch.cli import show_encoder
+
+        return show_encoder.view(bundle, name)
     if kind != "hmmdp":
         return View({}, (), tuple)
     states, listed = _states(bundle, name), LISTED if subtags is None else subtags
@@ -114,10 +127,21 @@ def _arrays(bundle: Bundle) -> list[dict[str, Any]]:
     ]
 
 
+def _by_part(arrays: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """How many arrays each part of a model has, and how large they are."""
+    parts: dict[str, dict[str, Any]] = {}
+    for own in arrays:
+        name = str(own["array"]).split(".")[0]
+        part = parts.setdefault(name, {"part": name, "arrays": 0, "bytes": 0})
+        part["arrays"] += 1
+        part["bytes"] += own["bytes"]
+    return list(parts.values())
+
+
 def _learnt(bundle: Bundle) -> dict[str, Any]:
     """Of a tagger: the features of each part, and how scores become probabilities."""
     features = {
-        _PARTS.get(name.removesuffix(".keys"), name.removesuffix(".keys")): len(keys)
+        _part(name.removesuffix(".keys")): len(keys)
         for name, keys in sorted(bundle.arrays.items())
         if name.endswith(".keys")
     }
@@ -126,6 +150,12 @@ def _learnt(bundle: Bundle) -> dict[str, Any]:
         names = ("scale", "slope", "intercept")
         facts["calibration"] = dict(zip(names, bundle.arrays["calibration"].round(4).tolist(), strict=False))
     return facts
+
+
+def _part(name: str) -> str:
+    """A part of a tagger in words; of a tagger within another, after that one's name."""
+    within, _, own = name.rpartition(".")
+    return f"{within} {_PARTS.get(own, own)}".strip() if own in _PARTS else name
 
 
 def _states(bundle: Bundle, name: str) -> dict[str, Any]:
@@ -223,12 +253,15 @@ def sparkline(values: Sequence[float], most: int = 40) -> str:
     return "".join(_BLOCKS[round((value - low) / height * (len(_BLOCKS) - 1)) if height else 0] for value in chosen)
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
+    """A value for one cell: lists and tables in words, "-" for nothing."""
     match value:
         case dict():
-            return ", ".join(f"{key} {_plain(item)}" for key, item in value.items()) or "-"
+            words = {key: plain(item) for key, item in value.items()}
+            return ", ".join(f"{key} ({own})" if value[key] and isinstance(value[key], dict) else f"{key} {own}"
+                             for key, own in words.items()) or "-"  # fmt: skip
         case list() | tuple():
-            return ", ".join(str(_plain(item)) for item in value) or "-"
+            return ", ".join(str(plain(item)) for item in value) or "-"
         case "":
             return "-"
     return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,12 +13,12 @@ from chaffinch.cli import frame, settings
 from chaffinch.cli.learning import live_line
 from chaffinch.cli.weak_votes import METHODS, Some, Votes, chosen, method_of, read_votes, stop_at_once, told_of_silence
 from chaffinch.errors import ChaffinchError, ConfigError
-from chaffinch.models.multihmm_config import MultiHMM
 from chaffinch.models.parts import Watcher
 from chaffinch.text import Document
 from chaffinch.text.formats import Losses, Reading, output_format, write
-from chaffinch.weak.aggregate import LAYER, aggregate, apply, fit
-from chaffinch.weak.keeping import load, save
+from chaffinch.weak.aggregate import LAYER, Learnt, aggregate, apply, fit
+from chaffinch.weak.keeping import CHMM, MULTIHMM, kind_of, load, save
+from chaffinch.weak.vote_rules import RULES
 
 SEVERAL_LAYERS = ("jsonl", "parquet")  # formats that keep votes, labels and soft labels side by side
 MODEL = ".cfm"
@@ -31,11 +31,13 @@ def aggregate_command(
         Path | None,
         typer.Option("--fit", metavar="OTHER", help=f"Learn from these votes, or use this model of --save ({MODEL})."),
     ] = None,
-    method: Annotated[str, typer.Option(help=f"{', '.join(METHODS)}.")] = "multihmm",
+    method: Annotated[
+        str | None, typer.Option(help=f"{', '.join(METHODS)}; default: {MULTIHMM}, or that of the model.")
+    ] = None,
     sources: Some = None,
     layer: Annotated[str, typer.Option(help="Name of the new layer.")] = LAYER,
     model: Annotated[
-        Path | None, typer.Option("--save", metavar="MODEL", help=f"Keep what multihmm learnt, as {MODEL}.")
+        Path | None, typer.Option("--save", metavar="MODEL", help=f"Keep what multihmm or chmm learnt, as {MODEL}.")
     ] = None,
     from_: frame.From = None,
     to: Annotated[str | None, typer.Option("--to", help="Format of the output; else by the suffix of OUT.")] = None,
@@ -49,33 +51,57 @@ def aggregate_command(
     Joins the votes of all sources into one layer of spans, and soft labels beside it (of multihmm, chmm, token-vote).
     No gold is looked at. JSONL and Parquet keep the votes too; every other format holds the new layer alone.
     """
-    how = method_of(method)
-    if output.resolve() in [path.resolve() for path in (votes, fit_on, model) if path is not None]:
-        raise ConfigError("the output is an input, or the model; name another place with -o")
+    given_file = fit_on if fit_on is not None and fit_on.suffix == MODEL else None
+    _check(output, (votes, fit_on, model), method, {"--save": model, "--sources": sources}, given_file)
     form = output_format(output, to).name
     if model is not None:
         settings.check_place(model, (votes, fit_on))
-    if not isinstance(how, MultiHMM) and (model is not None or (fit_on is not None and fit_on.suffix == MODEL)):
-        raise ConfigError(f"a model file holds what multihmm learnt, and {method} was asked for; leave one of them out")
     reading = Reading(max_chars=max_chars)
     docs = read_votes(votes, from_, reading, quiet=quiet)
-    names = chosen(sources, docs)
-    given = None if fit_on is None or fit_on.suffix != MODEL else load(fit_on)
-    other = None
-    if fit_on is not None and given is None:
+    names, other = chosen(sources, docs), None
+    if fit_on is not None and given_file is None:
         other = read_votes(fit_on, None, Reading(max_chars=max_chars), quiet=quiet)
     own = names if sources is not None or other is None else None
+    how = method_of(method or MULTIHMM)
     with told_of_silence(quiet=quiet), stop_at_once(), live_line(quiet=quiet) as tell:
-        if isinstance(how, MultiHMM):
-            learnt = given or fit(docs, how, fit_on=other, sources=own, watcher=Watcher(tell))
-            out = apply(docs, learnt, layer=layer)
+        if isinstance(how, RULES):
+            out = aggregate(docs, how, layer=layer, sources=own)
         else:
-            out = aggregate(docs, how, fit_on=other, layer=layer, sources=own, watcher=Watcher(tell))
-    if model is not None:
-        save(learnt, model, docs=docs if other is None else other, corpus=votes.name)
+            learnt = (
+                fit(docs, how, fit_on=other, sources=own, watcher=Watcher(tell))
+                if given_file is None
+                else _loaded(given_file, method)
+            )
+            out, method = apply(docs, learnt, layer=layer), kind_of(learnt)
+            if model is not None:
+                save(learnt, model, docs=docs if other is None else other, corpus=(fit_on or votes).name)
     losses = _written(out, output, form, layer, reading.losses)
     result = {"method": method, "to": form, **_facts(out, layer, names), "lost": dict(losses.counts)}
     frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
+
+
+def _check(
+    output: Path, places: Sequence[Path | None], method: str | None, options: Mapping[str, object], given: Path | None
+) -> None:
+    """Refuses places and options that do not go together, before anything is read."""
+    if output.resolve() in [path.resolve() for path in places if path is not None]:
+        raise ConfigError("the output is an input, or the model; name another place with -o")
+    learns = not isinstance(method_of(method or MULTIHMM), RULES)
+    if not learns and (given is not None or options["--save"] is not None):
+        raise ConfigError(
+            f"a model file holds what {MULTIHMM} or {CHMM} learnt, and {method} was asked for; leave one of them out"
+        )
+    wrong = [name for name, value in options.items() if value is not None]
+    if given is not None and wrong:
+        raise ConfigError(f"--fit {given.name} is a model, which has learnt already; leave out {wrong[0]}")
+
+
+def _loaded(path: Path, method: str | None) -> Learnt:
+    """The model of a file; ConfigError if another method was asked for."""
+    found = load(path)
+    if method not in (None, kind_of(found)):
+        raise ConfigError(f"--method {method} was asked for, and --fit is a model of {kind_of(found)}; leave one out")
+    return found
 
 
 def _written(docs: list[Document], output: Path, form: str, layer: str, losses: Losses) -> Losses:

@@ -5,31 +5,34 @@ from __future__ import annotations
 import shutil
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from chaffinch.cli import frame, settings
 from chaffinch.cli.train import StoppedEarly
 from chaffinch.cli.weak_votes import METHODS, Stopped, method_of, stop_at_once
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.evaluate import Pair, Pairs, score
 from chaffinch.models.chmm_config import CHMM
-from chaffinch.models.methods import KINDS
+from chaffinch.models.methods import KINDS, Config
 from chaffinch.text import Document
 from chaffinch.text.formats import Reading, read
-from chaffinch.weak.alternate import LAYER, Alternated, Published, Recipe, Turn, Watch, alternate
+from chaffinch.weak.alternate import LAYER, Alternated, Published, Recipe, Watch, alternate
+from chaffinch.weak.analysis import Outlook
 from chaffinch.weak.apply import apply
+from chaffinch.weak.checkpoints import MODEL, RUN, Step
 from chaffinch.weak.source_base import meant
 from chaffinch.weak.sources import PLAIN, Source, layer_of, load_sources
+from chaffinch.weak.students import LINEAR, Student
 from chaffinch.weak.votes import sources_of
 
-AGGREGATORS = tuple(name for name in METHODS if name != "chmm")
 _BARE = "The model does not bring its sources (give --sources), so tag needs documents with votes, or --text-alone."
 _CODE = "Sources that are no plain data were not kept in the model; give them to tag with --sources: "
 
@@ -40,13 +43,15 @@ def alternate_command(
     sources: Annotated[
         Path | None, typer.Option("--sources", "-s", help="The sources, .toml or .py; kept in the model.")
     ] = None,
-    method: Annotated[str, typer.Option(help=f"How votes are joined: {', '.join(AGGREGATORS)}.")] = "multihmm",
-    student: Annotated[str | None, typer.Option(help=f"What learns: {', '.join(KINDS)}; default: ours.")] = None,
+    method: Annotated[str, typer.Option(help=f"How votes are joined: {', '.join(METHODS)}.")] = "multihmm",
+    student: Annotated[
+        str | None, typer.Option(help=f"What learns: {', '.join(KINDS)}, or two, as cascade,encoder; default: ours.")
+    ] = None,
     dev: Annotated[Path | None, typer.Option(help="Documents with gold, for the threshold or the best loop.")] = None,
     loops: Annotated[
         int | None, typer.Option(min=1, help="Alternate training as published, with so many loops.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the loops of an interrupted run.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with what an interrupted run has done.")] = False,
     from_: frame.From = None,
     group: Annotated[str | None, typer.Option(help="Regular expression on the id; its group is the patient.")] = None,
     groups: Annotated[Path | None, typer.Option(help="File of two columns: id and patient.")] = None,
@@ -61,17 +66,13 @@ def alternate_command(
 
     Trains a tagger without gold: votes are joined, students learn from the result and add what the sources miss. The
     model file holds the tagger and its sources, for `chaffinch tag`. Dev documents, if there are any, have gold. With
-    --loops aggregator and student take turns; after Ctrl-C, --resume goes on with the loops that are done.
+    --loops aggregator and student take turns. After Ctrl-C, the same command with --resume goes on where it was.
     """
     began = time.perf_counter()
     settings.check_place(output, (notes, sources, dev))
-    aggregator = method_of(method)
+    aggregator, chosen = method_of(method), _student(student, seed)
     if isinstance(aggregator, CHMM):
-        raise ConfigError(f"alternate joins votes by {', '.join(AGGREGATORS)}; choose one of these")
-    if student is not None and student not in KINDS:
-        raise ConfigError(f"--student {student!r} is unknown; {meant(student, KINDS)}")
-    if resume and loops is None:
-        raise ConfigError("--resume goes on with loops; give --loops as before")
+        aggregator = replace(aggregator, seed=seed)
     found = () if sources is None else tuple(load_sources(sources))
     reading = Reading(split="lines" if lines else "prose", max_chars=max_chars)
     table = frame.read_groups(groups)
@@ -80,16 +81,14 @@ def alternate_command(
     held = [] if dev is None else voters.ask(read(dev, how=reading, group=group, groups=table), dev)
     if dev is not None and not any(doc.layers.get("gold") for doc in held):
         raise DataError("has no span in a layer gold, so it can judge nothing; choose other dev documents", path=dev)
-    folder = _folder(output, loops, resume=resume)
+    folder = _folder(output, resume=resume, quiet=quiet)
     how = Recipe(seed=seed) if loops is None else Published(loops)
-    chosen = None if student is None else KINDS[student]()
-    with _line(quiet=quiet) as tell, _kept(folder):
+    with _kept(folder), _line(quiet=quiet) as tell:
         result = alternate(
             docs, aggregator, chosen, how=how, dev=held, sources=found, watch=Watch(tell, folder),
         )  # fmt: skip
     result.tagger.save(output)
-    if folder is not None:
-        shutil.rmtree(folder)
+    shutil.rmtree(folder)
     facts = _facts(result, output, held) | {"seconds": round(time.perf_counter() - began, 1)}
     frame.emit(facts, as_json=json, tables=[] if quiet else _tables(facts))
     for remark in _remarks(found):
@@ -119,42 +118,75 @@ class _Voters:
         return docs
 
 
-def _folder(output: Path, loops: int | None, *, resume: bool) -> Path | None:
-    """Where the state after each loop is kept, beside the model; what an earlier run left is removed unless wanted."""
-    if loops is None:
-        return None
-    folder = output.with_name(output.name + ".loops")
-    if folder.exists() and not resume:
+def _student(names: str | None, seed: int) -> Student:
+    """The student of that name, the pair of those names, or ours."""
+    if names is None:
+        return replace(LINEAR, seed=seed)
+    found = list[Config]()
+    for name in map(str.strip, names.split(",")):
+        if name not in KINDS:
+            raise ConfigError(f"--student {name!r} is unknown; {meant(name, KINDS)}")
+        found.append(KINDS[name](seed=seed))
+    if len(found) > 2:
+        raise ConfigError(f"--student takes one method or two, got {len(found)}")
+    return found[0] if len(found) == 1 else (found[0], found[1])
+
+
+def _folder(output: Path, *, resume: bool, quiet: bool) -> Path:
+    """Where steps that are done are kept, beside the model; what an earlier run left is removed unless wanted."""
+    folder = output.with_name(output.name + ".steps")
+    if (folder / RUN).is_file() and not resume:
         shutil.rmtree(folder)
+    if resume and not folder.exists():
+        frame.note("No earlier run was interrupted here; this one begins anew.", quiet=quiet)
     return folder
 
 
 @contextmanager
-def _kept(folder: Path | None) -> Iterator[None]:
-    """Turns Ctrl-C into a word on how to go on."""
+def _kept(folder: Path) -> Iterator[None]:
+    """Turns Ctrl-C into a word on how to go on; a folder in which nothing is done yet does not stay."""
     try:
         with warnings.catch_warnings(), stop_at_once():
             warnings.simplefilter("ignore")  # sources that never speak are no news at every loop
             yield
     except Stopped:
-        if folder is None or not any(folder.glob("*.cfm")):
+        if not _tidied(folder):
             raise KeyboardInterrupt from None
-        raise StoppedEarly(f"interrupted; the loops that are done are kept in {folder}: go on with --resume") from None
+        raise StoppedEarly(f"interrupted; what is done is kept in {folder}: go on with --resume") from None
+    except ChaffinchError:
+        _tidied(folder)
+        raise
+
+
+def _tidied(folder: Path) -> bool:
+    """Whether a folder holds any step that is done; one that holds none is removed, if it is ours."""
+    names = {own.name for own in folder.iterdir()} if folder.is_dir() else set()
+    if names == {RUN}:
+        shutil.rmtree(folder)
+    return any(name.endswith(MODEL) for name in names)
 
 
 @contextmanager
-def _line(*, quiet: bool) -> Iterator[Any]:
-    """Who is told of every loop: one live line on a terminal, else nobody."""
+def _line(*, quiet: bool) -> Iterator[Callable[[Step], None] | None]:
+    """Who is told of every step: one live line on a terminal, else nobody."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield None
         return
-    with console.status("joining votes, training students") as status:
-        yield lambda turn: status.update(f"loop {turn.loop} done{_f1(turn)}; training")
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as live:
+        task = live.add_task("joining votes", total=None)
+        yield lambda step: live.update(task, description=step_line(step))
 
 
-def _f1(turn: Turn) -> str:
-    return "" if turn.aggregator is None else f", dev F1 {turn.aggregator:.3f}"
+def step_line(step: Step) -> str:
+    """What was done last, in words.
+
+    >>> step_line(Step("student fold", 2, 5)), step_line(Step("loop", 1, 2, 0.8514))
+    ('student fold 2/5 done', 'loop 1/2 done · dev F1 0.851')
+    """
+    count = f" {step.number}/{step.total}" if step.total else ""
+    return f"{step.name}{count} done" + ("" if step.score is None else f" · dev F1 {step.score:.3f}")
 
 
 def _facts(result: Alternated, output: Path, dev: Sequence[Document]) -> dict[str, Any]:
@@ -176,17 +208,28 @@ def _facts(result: Alternated, output: Path, dev: Sequence[Document]) -> dict[st
         "threshold": tagger.threshold if tagger.how == "adds" else None,
         "loops": [{"loop": turn.loop, "aggregator": turn.aggregator, "student": turn.student} for turn in result.turns],
         "best loop": result.best if result.turns else None, "dev": facts or None,
+        "estimated": None if result.outlook is None else _estimated(result.outlook),
         "megabytes": round(output.stat().st_size / 1e6, 3),
     }  # fmt: skip
 
 
+def _estimated(outlook: Outlook) -> dict[str, Any]:
+    """How good the votes alone seem to be, without gold."""
+    return {name: own for name, own in asdict(outlook).items() if name in ("precision", "recall", "f1", "agreement")}
+
+
 def _tables(facts: dict[str, Any]) -> Iterator[Any]:
-    said = {key: value for key, value in facts.items() if value is not None and key not in ("loops", "dev")}
+    apart = ("loops", "dev", "estimated")
+    said = {key: value for key, value in facts.items() if value is not None and key not in apart}
     said["labels"] = ", ".join(facts["labels"])
     if facts["dev"] is not None:
         own = facts["dev"]
         low = "" if own["f1_interval"] is None else " ({:.3f} to {:.3f})".format(*own["f1_interval"])
         said["dev"] = f"precision {own['precision']:.3f}, recall {own['recall']:.3f}, F1 {own['f1']:.3f}{low}"
+    if facts["estimated"] is not None and facts["estimated"]["f1"] is not None:
+        said["estimated F1 (upper end)"] = (
+            f"{facts['estimated']['f1']:.3f} of the votes alone, by what sources agree on"
+        )
     yield frame.facts_table(said)
     if facts["loops"] and facts["dev"] is not None:
         yield ""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from chaffinch.cli import frame
+from chaffinch.cli.train import StoppedEarly
 from chaffinch.errors import ChaffinchError, ConfigError
-from chaffinch.text.formats import Reading, by_name, output_format, read, write
-from chaffinch.weak.apply import Report, Tally, apply
-from chaffinch.weak.sources import Source, layer_of, load_sources
+from chaffinch.text.formats import Losses, Reading, by_name, output_format, read, write
+from chaffinch.weak.apply import Applied, Report, Tally, apply
+from chaffinch.weak.journal import Journal, is_slow, remembered, run_of
+from chaffinch.weak.sources import Source, about, layer_of, load_sources
 from chaffinch.weak.votes import LINK
 
 KEEPING = ("jsonl", "parquet", "weak")  # formats that keep the votes of several sources
@@ -27,6 +30,9 @@ def apply_command(
     output: frame.Out,
     strict: Annotated[
         bool, typer.Option("--strict", help="Fail, and write nothing, if a source fails or anything is lost.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Do not ask slow sources again what an interrupted run knows.")
     ] = False,
     workers: Annotated[
         int, typer.Option(min=1, help="How many at once, for long runs; any number gives the same output.")
@@ -47,7 +53,8 @@ def apply_command(
 
     Runs every source over every document and writes the documents with their votes, one layer "source:NAME" for each.
     A source that fails is named and counted, and the others go on; --strict makes it an error. A Python file of sources
-    is run, so use one that you trust.
+    is run, so use one that you trust. Ctrl-C leaves no half output; what slow sources (models, spaCy, Python) have said
+    by then is kept beside it, and the same command with --resume goes on from there.
     """
     if output.resolve() in (notes.resolve(), sources.resolve()):
         raise ConfigError("the output is an input; name another place with -o")
@@ -56,19 +63,51 @@ def apply_command(
     _check_links(form, found)
     how = Reading(split="lines" if lines else "prose", max_chars=max_chars)
     corpus = read(notes, format=from_, how=how, group=group, groups=frame.read_groups(groups))
-    with warnings.catch_warnings():
+    with _journal(found, sources, output, resume=resume, quiet=quiet) as journal, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a source's warning may quote the document
-        applied = apply(found, frame.progress(corpus, "documents", quiet=quiet), workers=workers, strict=strict)
-    try:
-        losses = write(applied.documents, output, format=form, strict=strict, losses=how.losses)
-    except OSError as error:
-        raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
-    result = {"from": corpus.format, "to": form, **_facts(applied.report), "lost": dict(losses.counts)}
+        asked = found if journal is None else remembered(found, journal)
+        applied = apply(asked, frame.progress(corpus, "documents", quiet=quiet), workers=workers, strict=strict)
+        losses = _written(applied, output, form, how, strict=strict)
+    result = {"from": corpus.format, "to": form, **_facts(applied.report, found), "lost": dict(losses.counts)}
     frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
     for failed in applied.report.sources:
         if failed.errors:
             said = ", ".join(f"{kind} ({number})" for kind, number in failed.errors.items())
             frame.note(f"The source {failed.name!r} had errors: {said}.", quiet=quiet)
+
+
+@contextmanager
+def _journal(
+    found: Sequence[Source], file: Path, output: Path, *, resume: bool, quiet: bool
+) -> Iterator[Journal | None]:  # fmt: skip
+    """Where answers of slow sources are kept while they are asked, if there are any; it stays if the run fails."""
+    if not any(map(is_slow, found)) or not output.parent.is_dir():
+        yield None
+        return
+    journal = Journal.opened(output.with_name(output.name + ".journal"), run_of(found, file), resume=resume)
+    kept = f"what slow sources said is kept in {journal.path}: go on with --resume"
+    try:
+        yield journal
+    except KeyboardInterrupt:
+        if journal.answers:
+            raise StoppedEarly(f"interrupted; nothing was written, and {kept}") from None
+        journal.close()
+        raise
+    except ChaffinchError:
+        if journal.answers:
+            frame.note(f"{kept[0].upper()}{kept[1:]}.", quiet=quiet)
+        else:
+            journal.close()
+        raise
+    journal.close()
+
+
+def _written(applied: Applied, output: Path, form: str, how: Reading, *, strict: bool) -> Losses:
+    """All that was lost, once the documents are written; ChaffinchError if the disk refuses them."""
+    try:
+        return write(applied.documents, output, format=form, strict=strict, losses=how.losses)
+    except OSError as error:
+        raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
 
 
 def _format(output: Path, to: str | None) -> str:
@@ -89,12 +128,11 @@ def _check_links(form: str, sources: Sequence[Source]) -> None:
         )
 
 
-def _facts(report: Report) -> dict[str, Any]:
-    return {
-        "documents": report.documents,
-        "votes": sum(own.spans for own in report.sources),
-        "sources": [_row(own) for own in report.sources],
-    }
+def _facts(report: Report, sources: Sequence[Source]) -> dict[str, Any]:
+    rows = [
+        {**_row(own), "kind": about(given)["kind"]} for own, given in zip(report.sources, sources, strict=True)
+    ]  # fmt: skip
+    return {"documents": report.documents, "votes": sum(own.spans for own in report.sources), "sources": rows}
 
 
 def _row(own: Tally) -> dict[str, Any]:

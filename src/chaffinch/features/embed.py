@@ -210,7 +210,7 @@ class Embedder:
         if not layers or not all(0 <= layer <= depth for layer in layers):
             raise ConfigError(f"layers must be some of 0 to {depth}, got {tuple(layers)}")
         window = min(window, encoder.longest)
-        weights = digest(find(path)) if cache is not None and path is not None else SHA256
+        weights = SHA256 if path is None else digest(find(path))
         key = repr((weights, tuple(layers), pooling, window, overlap))
         return cls(
             encoder,

@@ -9,20 +9,20 @@ T tokens, D numbers of an embedding, L tags.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from chaffinch.errors import DataError
-from chaffinch.kernels import Ints, forward_backward, log_partition, viterbi
+from chaffinch.kernels import Ints, log_partition
 from chaffinch.models import chmm_multihmm as bridge
 from chaffinch.models import chmm_net, multihmm
 from chaffinch.models.ballots import Ballots
 from chaffinch.models.chmm_chain import Chain, expect, lay, read_batch, towards
 from chaffinch.models.chmm_config import CHMM
+from chaffinch.models.chmm_model import Model, check
 from chaffinch.models.chmm_net import Adam, Rows
-from chaffinch.models.chmm_tables import Seen, Tables, allowed, first_tables, mended, observe, renewed, span_f1
+from chaffinch.models.chmm_tables import Seen, Tables, allowed, first_tables, observe, renewed, span_f1
 from chaffinch.models.decoding_parts import chunks, tokens_of
 from chaffinch.models.multihmm_model import Result
 from chaffinch.models.parts import Progress, Watcher
@@ -41,59 +41,6 @@ class Dev(NamedTuple):
     tags: Ints
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Model:
-    """What was learnt: the chain, and how embeddings are scaled for it."""
-
-    config: CHMM
-    names: tuple[str, ...]
-    sources: tuple[str, ...]  # of which it knows something
-    constant: bridge.Model | None  # whose tables the chain has
-    chain: Chain
-    mean: Rows  # (D,)
-    scale: Rows  # (D,)
-
-    def fitting(self, ballots: Ballots) -> Ballots:
-        """The votes of the model's sources; DataError if labels or sources are others."""
-        if self.constant is not None:
-            return self.constant.fitting(ballots)
-        if (ballots.sources, ballots.names) != (self.sources, self.names):
-            raise DataError(
-                f"votes are of {len(ballots.sources)} sources on {len(ballots.names)} labels; the model knows "
-                f"{len(self.sources)} on {len(self.names)}, or others: choose and order them alike"
-            )
-        return ballots
-
-    def observe(self, ballots: Ballots) -> Seen:
-        """Votes that fit, as the chain reads them."""
-        return observe(ballots, self.config) if self.constant is None else bridge.observe(self.constant, ballots)
-
-    def posterior(self, ballots: Ballots, embeddings: Rows) -> Result:
-        """The tags, the chances of all tags, and the log-likelihood of the votes on every document."""
-        ballots = self.fitting(ballots)
-        _check(ballots, embeddings, len(self.mean))
-        tags, chances = np.zeros(len(ballots), np.int64), np.zeros((len(ballots), 1 + 2 * len(self.names)))
-        likely = np.zeros(len(ballots.bounds) - 1)
-        seen, rows = self.observe(ballots), self.scaled(embeddings)
-        for some in chunks(np.arange(len(likely)), ballots.bounds, self.chain.tile):
-            tokens, bounds = tokens_of(ballots.bounds, some)
-            batch = read_batch(self.chain, lay(self.chain, rows[tokens], seen.part(tokens)), bounds)
-            found = forward_backward(batch, pairs=False)
-            likely[some] = found.log_z
-            if self.constant is None:
-                chances[tokens], tags[tokens] = found.states, mended(viterbi(batch).states, bounds)
-            else:
-                own = replace(ballots, codes=ballots.codes[tokens], bounds=bounds, documents=bounds, soft={}, rules=())
-                chances[tokens] = bridge.chances(self.constant, found.states)
-                tags[tokens] = bridge.decoded(self.constant, own, batch, found.states)
-        before = np.append(0.0, np.cumsum(likely))
-        return Result(tags, chances, np.diff(before[np.searchsorted(ballots.bounds, ballots.documents)]))
-
-    def scaled(self, embeddings: Rows) -> Rows:
-        """Embeddings with mean 0 and deviation 1 where it learnt."""
-        return (embeddings - self.mean) / self.scale
-
-
 def fit(
     ballots: Ballots,
     embeddings: Rows,
@@ -109,10 +56,11 @@ def fit(
     An interrupt ends learning; the best till then is kept.
     """
     config, watcher = config or CHMM(), watcher or Watcher()
-    _check(ballots, embeddings, embeddings.shape[1] if embeddings.ndim == 2 else -1)
+    check(ballots, embeddings, embeddings.shape[1] if embeddings.ndim == 2 else -1)
     if constant is None and config.constant is not None:
         constant = multihmm.fit(ballots, config.constant, watcher=watcher)
-    ballots = ballots if constant is None else constant.fitting(ballots)
+    if constant is not None:
+        config, ballots = replace(config, constant=constant.config), constant.fitting(ballots)
     begun = Model(
         config,
         ballots.names,
@@ -279,11 +227,3 @@ def _spread(embeddings: Rows) -> tuple[Rows, Rows]:
     mean = embeddings.mean(axis=0, dtype=np.float64) if len(embeddings) else np.zeros(D)
     scale = embeddings.std(axis=0, dtype=np.float64) if len(embeddings) else np.ones(D)
     return mean.astype(embeddings.dtype), np.where(scale > FLAT, scale, 1.0).astype(embeddings.dtype)
-
-
-def _check(ballots: Ballots, embeddings: Rows, D: int) -> None:
-    if embeddings.shape != (len(ballots), D):
-        wanted = f"({len(ballots)}, {'D' if D < 0 else D})"
-        raise DataError(f"embeddings have shape {embeddings.shape}; votes and model need {wanted}")
-    if not np.isfinite(embeddings).all():
-        raise DataError("embeddings hold NaN or infinite numbers; make them anew")

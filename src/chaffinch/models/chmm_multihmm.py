@@ -15,9 +15,9 @@ from chaffinch.models import multihmm_votes
 from chaffinch.models.ballots import Ballots
 from chaffinch.models.chmm_tables import Seen, Tables, mended
 from chaffinch.models.latent_spans import runs_inside
-from chaffinch.models.multihmm_model import Model, _along
+from chaffinch.models.multihmm_chains import chances_along, whole
+from chaffinch.models.multihmm_model import Model
 from chaffinch.models.multihmm_spans import Spans, candidates, most
-from chaffinch.models.multihmm_tables import potentials
 from chaffinch.models.multihmm_votes import LETTERS, coarse, states
 
 __all__ = ["Model", "chances", "decoded", "ends", "may_follow", "observe", "tables_of"]
@@ -29,8 +29,10 @@ def tables_of(model: Model, ballots: Ballots, *, iid: bool) -> Tables:
     votes = np.concatenate([rates * model.tables.confusion, 1.0 - rates], axis=2)
     if not iid:
         return Tables(model.tables.trans, votes)
-    found = forward_backward(model.batch(ballots, multihmm_votes.observe(ballots)), pairs=False).states
+    chains = model.chains(ballots, multihmm_votes.observe(ballots))
+    found = forward_backward(chains.batch, pairs=False).states
     moves = found.sum(axis=0, keepdims=True) + 1.0 / found.shape[1]
+    moves[0, 0] += len(chains.outside)
     return Tables(moves / moves.sum(), votes)
 
 
@@ -42,7 +44,7 @@ def observe(model: Model, ballots: Ballots) -> Seen:
     for source, soft in seen.soft.items():
         symbols[soft.tokens, source, :K] = soft.chances[:, coarse(len(model.names))]
     powers = np.where(said < 0, model.weights.silent(seen)[seen.rows], 1.0) * model.weights.sources
-    return Seen(symbols, powers, seen.voted[seen.rows], potentials(model.tables, model.weights, seen))
+    return Seen(symbols, powers, seen.voted[seen.rows], whole(model.tables, model.weights, seen, ballots.bounds))
 
 
 def may_follow(model: Model, *, iid: bool) -> Floats:
@@ -64,14 +66,15 @@ def chances(model: Model, marginals: Floats) -> Floats:
 
 def decoded(model: Model, ballots: Ballots, batch: Batch, marginals: Floats) -> Ints:
     """(T,) the tags of whole sentences, by the model's settings: the best path, or the spans that are likely enough."""
-    tags = mended(coarse(len(model.names))[viterbi(batch).states], batch.bounds)  # independent tokens need not fit
-    first, last = runs_inside(ballots.labels, tags, batch.bounds)
-    best = Spans.distinct(first, last, (tags[first] - 1) // 2)
+    spans = candidates(ballots)
+    if model.config.decode == "viterbi" or model.rules:
+        tags = mended(coarse(len(model.names))[viterbi(batch).states], batch.bounds)  # independent tokens need not fit
+        first, last = runs_inside(ballots.labels, tags, batch.bounds)
+        best = Spans.distinct(first, last, (tags[first] - 1) // 2)
+        spans = best if model.config.decode == "viterbi" else spans.joined(best)
     if model.config.decode == "spans":
-        own = candidates(ballots)
-        every = Spans.distinct(*(np.append(getattr(own, at), getattr(best, at)) for at in ("first", "end", "label")))
-        best = most(every, span_chances(batch, marginals, every) - model.config.threshold)
-    return best.tags(len(ballots))
+        spans = most(spans, span_chances(batch, marginals, spans) - model.config.threshold)
+    return spans.tags(len(ballots))
 
 
 def span_chances(batch: Batch, marginals: Floats, spans: Spans) -> Floats:
@@ -81,5 +84,5 @@ def span_chances(batch: Batch, marginals: Floats, spans: Spans) -> Floats:
     out = np.where(single, marginals[spans.first, at + 3 * single], marginals[spans.first, at])
     if not single.all():
         longer = np.flatnonzero(~single)
-        out[longer] = _along(pair_marginals(batch), marginals, spans[longer], np.zeros(len(longer), np.int64))
+        out[longer] = chances_along(pair_marginals(batch), marginals, spans[longer], np.zeros(len(longer), np.int64))
     return out

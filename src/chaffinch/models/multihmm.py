@@ -1,10 +1,10 @@
-"""The HMM of many sources: votes to labels, by how often each source speaks and what it then says (METHODS 10).
+"""The HMM of many sources: votes to labels, by how often each source speaks and what it then says.
 
-It is learnt by EM from votes alone, and begins from a vote on spans. We differ from METHODS 10 in these: states and
-votes tell first, inner, last and single tokens apart; a firm prior holds that few votes are on tokens outside of
-entities; EM always counts silence in full, and silence is tempered in reading alone, where another source speaks (else
-any token might as well be an entity); and it is in full there too unless told otherwise: on the validation documents
-of three corpora, weights chosen on held-out documents were never better, and on one of them worse.
+It is learnt by EM from votes alone, and begins from a vote on spans. States and votes tell first, inner, last and
+single tokens apart; a firm prior holds that few votes are on tokens outside of entities. EM counts silence in full;
+silence is tempered in reading alone, where another source speaks (else any token might as well be an entity), and only
+if asked for: on the validation documents of three corpora, weights chosen on held-out documents were never better, and
+on one of them worse. A token that no source calls an entity is read as O, unless a linking rule speaks of it.
 
 T tokens, S sources, K states.
 """
@@ -20,9 +20,10 @@ from chaffinch.errors import DataError
 from chaffinch.kernels import Floats, forward_backward
 from chaffinch.models import multihmm_weights
 from chaffinch.models.ballots import Ballots
+from chaffinch.models.multihmm_chains import Chains
 from chaffinch.models.multihmm_config import HELD_OUT, MultiHMM
 from chaffinch.models.multihmm_estimates import Estimate, estimates
-from chaffinch.models.multihmm_model import Model, Result, chain
+from chaffinch.models.multihmm_model import Model, Result
 from chaffinch.models.multihmm_spans import candidates, settle
 from chaffinch.models.multihmm_tables import (
     Belief,
@@ -73,7 +74,7 @@ def _for_reading(model: Model, ballots: Ballots) -> Weights:
             weights = replace(trial.weights, silence=given)
             voted = multihmm_weights.voted_is_entity(trial.tables, weights, seen, prior)
     given[[name in config.negative_reliable for name in model.sources]] = 1.0
-    return replace(model.weights, silence=given, voted_is_entity=voted)
+    return replace(model.weights, silence=given, voted_is_entity=voted, reading=True)
 
 
 def _learnt(ballots: Ballots, config: MultiHMM, watcher: Watcher) -> Model:
@@ -114,12 +115,17 @@ def _begun(own: Ballots, ballots: Ballots, seen: Seen) -> Counts:
 
 def _expected(tables: Tables, weights: Weights, ballots: Ballots, seen: Seen) -> tuple[Counts, float]:
     """What the tables expect, given the votes, and the log-likelihood."""
-    post = forward_backward(chain(tables, weights, ballots.names, ballots.bounds, seen))
-    starts = ballots.bounds[:-1][np.diff(ballots.bounds) > 0]
-    pairs = post.pairs.copy()
-    pairs[0] += post.states[starts].sum(axis=0)
-    soft = {k: soft_counts(tables, k, own, post.states[own.tokens]) for k, own in seen.soft.items()}
-    return Counts(seen.by_row(post.states), pairs, soft), float(post.log_z.sum())
+    own = Chains.of(tables, weights, ballots, seen)
+    post = forward_backward(own.batch)
+    rows, pairs = seen.by_row(post.states, own.tokens), post.pairs.copy()
+    rows[:, 0] += np.bincount(seen.rows[own.outside], minlength=len(rows))
+    pairs[0] += post.states[own.batch.bounds[:-1]].sum(axis=0)
+    pairs[0, 0] += len(own.outside)
+    soft = {
+        k: soft_counts(tables, k, said, post.states[np.searchsorted(own.tokens, said.tokens)])
+        for k, said in seen.soft.items()
+    }
+    return Counts(rows, pairs, soft), float(post.log_z.sum() + own.sure.sum())
 
 
 def _occupied(counts: Counts) -> Floats:

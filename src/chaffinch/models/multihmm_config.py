@@ -22,8 +22,8 @@ class MultiHMM:
     more often than labels explain count less. `certainty` is how many votes the prior of a source's confusions is
     worth; `trust` how many times all votes the prior weighs that hardly any is on a token outside of entities: with
     little of it, EM can come to take for noise what a single source says. `decode="spans"` takes the spans that sources
-    propose, or the best path, with a probability above `threshold`, those with the most in all; "viterbi" takes the
-    best path.
+    propose (or the best path, where there are linking rules) with a probability above `threshold`, those with the most
+    in all; "viterbi" takes the best path.
     """
 
     passes: int = 5
@@ -34,7 +34,7 @@ class MultiHMM:
     certainty: float = 10.0
     trust: float = 4.0
     decode: Literal["spans", "viterbi"] = "spans"
-    threshold: float = 0.4
+    threshold: float = 0.1
 
     def __post_init__(self) -> None:
         if not isinstance(self.passes, int) or isinstance(self.passes, bool) or self.passes < 1:

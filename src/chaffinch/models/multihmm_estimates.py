@@ -11,7 +11,7 @@ import numpy as np
 
 from chaffinch.kernels import Floats, forward_backward
 from chaffinch.models.ballots import Ballots
-from chaffinch.models.multihmm_model import Model, span_chances
+from chaffinch.models.multihmm_model import Model
 from chaffinch.models.multihmm_spans import Spans, proposed
 from chaffinch.models.multihmm_votes import LETTERS, coarse, observe
 
@@ -35,14 +35,16 @@ def estimates(model: Model, ballots: Ballots) -> list[Estimate]:
     """The estimate of every source of the model, from its posterior on these votes."""
     ballots = model.fitting(ballots)
     seen, E = observe(ballots), len(model.names)
-    batch = model.batch(ballots, seen)
-    marginals = forward_backward(batch, pairs=False).states
-    by_row = seen.by_row(marginals)
-    in_label = by_row[:, 1:].reshape(-1, E, LETTERS).sum(axis=2)  # (P, E)
-    begun = by_row[:, 1:].reshape(-1, E, LETTERS)[:, :, [0, 3]].sum(axis=(0, 2))
+    chains = model.chains(ballots, seen)
+    marginals = forward_backward(chains.batch, pairs=False).states
+    by_row = seen.by_row(marginals, chains.tokens)
+    by_row[:, 0] += np.bincount(seen.rows[chains.outside], minlength=len(by_row))
+    by_letter = by_row[:, 1:].reshape(len(by_row), E, LETTERS)
+    in_label = by_letter.sum(axis=2)  # (P, E)
+    begun = by_letter[:, :, [0, 3]].sum(axis=(0, 2))
     first, end, label, source = proposed(ballots)
     every = Spans(first, end, label, np.ones(len(first), np.int64))
-    chances = span_chances(batch, marginals, every)
+    chances = chains.span_chances(marginals, every)
     rates, confusion = _by_tag(model, by_row.sum(axis=0))
     out = []
     for k, name in enumerate(model.sources):

@@ -45,6 +45,11 @@ class Spans:
         summed = np.add.reduceat(votes, starts) if len(starts) else votes
         return cls(first[starts], end[starts], label[starts], summed.astype(np.int64))
 
+    def joined(self, other: Spans) -> Spans:
+        """The distinct ones of both."""
+        own = (np.append(getattr(self, at), getattr(other, at)) for at in ("first", "end", "label", "votes"))
+        return Spans.distinct(*own)
+
     def tags(self, length: int) -> Ints:
         """(length,) the tags in IOB2 of spans that do not overlap."""
         out = np.zeros(length, np.int64)

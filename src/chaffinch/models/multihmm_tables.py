@@ -56,6 +56,7 @@ class Weights:
     sources: Floats  # (S,) exponent of a source's likelihood
     silence: Floats  # (S,) of its silence, where another speaks; 1 in learning
     voted_is_entity: bool = False
+    reading: bool = False  # after learning
 
     def silent(self, seen: Seen) -> Floats:
         """(P, S) the weight of silence by row."""
@@ -110,17 +111,18 @@ def continuing(K: int) -> Bools:
 
 
 def potentials(tables: Tables, weights: Weights, seen: Seen) -> Floats:
-    """(T, K) the log-likelihood of all that is said of each token; `-inf` where it may not be."""
+    """(P, K) the log-likelihood of all that is said in each row, but for soft votes; `-inf` where it may not be."""
     table = linked(tables, seen)
     for own in factors(tables, weights, seen):
         table += own
     if weights.voted_is_entity:
         table[seen.voted, 0] = -np.inf
-    emit = table[seen.rows]
-    for k, soft in seen.soft.items():
-        likely = soft.chances @ _tags_said(tables.confusion[k]).T
-        emit[soft.tokens] += weights.sources[k] * np.log(likely)
-    return emit
+    return table
+
+
+def soft_potentials(tables: Tables, weights: Weights, source: int, soft: Soft) -> Floats:
+    """(n, K) the log-likelihood of what a softly speaking source says of its tokens."""
+    return np.asarray(weights.sources[source] * np.log(soft.chances @ _tags_said(tables.confusion[source]).T))
 
 
 def soft_counts(tables: Tables, source: int, soft: Soft, chances: Floats) -> Floats:

@@ -49,9 +49,9 @@ class Seen:
         """(P,) where some source speaks."""
         return np.asarray((self.votes >= 0).any(axis=1))
 
-    def by_row(self, chances: Floats) -> Floats:
-        """(P, K) the sums over tokens of chances (T, K)."""
-        columns = [np.bincount(self.rows, own, len(self.votes)) for own in chances.T]
+    def by_row(self, chances: Floats, tokens: Ints) -> Floats:
+        """(P, K) the sums over some tokens of their chances (M, K)."""
+        columns = [np.bincount(self.rows[tokens], own, len(self.votes)) for own in chances.T]
         return np.stack(columns, axis=1)
 
 

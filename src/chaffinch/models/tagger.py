@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # it needs scipy, which is loaded when it is used
 
 
 UNTAGGED = "tagged or open"  # soft labels of documents that stand beside untagged ones
+_VOTES = "which joins votes and tags nothing by itself; use it with chaffinch weak aggregate --fit"
+_ELSEWHERE = {"weak": "with sources of its own; read it with chaffinch.weak.load", "multihmm": _VOTES, "chmm": _VOTES}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -291,6 +293,10 @@ def _aligner(
 def load(path: str | Path) -> Tagger:
     """The tagger of a model file, or of a packaged model's name."""
     found = bundle.load(path)
+    if found.manifest.kind in _ELSEWHERE:
+        raise ModelError(
+            f"is a model of kind {found.manifest.kind!r}, {_ELSEWHERE[found.manifest.kind]}", path=bundle.find(path)
+        )
     config = found.manifest.config
     try:
         steps = tuple(

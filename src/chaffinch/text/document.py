@@ -6,7 +6,7 @@ T tokens, S sentences, L labels.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
@@ -123,7 +123,10 @@ class Document:
         """A copy with one more (or a replaced) soft layer."""
         if len(soft.values) != len(self.tokens):
             raise DataError(f"soft layer {name!r} has {len(soft.values)} rows for {len(self.tokens)} tokens")
-        return replace(self, soft={**self.soft, name: soft})
+        return Document(
+            self.id, self.text, self.group, self.meta, self.tokens, self.sentences, self.layers,
+            {**self.soft, name: soft}, self.relations, self.given,
+        )  # fmt: skip
 
     def layer(self, name: str | None = None) -> tuple[Span, ...]:
         """The spans of a layer; without a name, "gold", else the only one there is; none at all is empty."""

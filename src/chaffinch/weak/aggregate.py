@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -10,15 +11,19 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.models import multihmm
 from chaffinch.models.ballots import Ballots
 from chaffinch.models.chmm_config import CHMM
-from chaffinch.models.multihmm import Model, MultiHMM
+from chaffinch.models.multihmm import MultiHMM
 from chaffinch.models.multihmm_spans import Spans
 from chaffinch.models.parts import Watcher
 from chaffinch.text import Document, Span
+from chaffinch.weak import conditional
+from chaffinch.weak.conditional import Conditional
 from chaffinch.weak.students import Embedder
 from chaffinch.weak.vote_rules import RULES, Rule, TokenVote, Union, shares, spans_by
 from chaffinch.weak.votes import ballots, sources_of, with_labels
 
 LAYER = "aggregate"
+
+Learnt: TypeAlias = multihmm.Model | Conditional  # what an aggregator has learnt from votes
 
 
 def aggregate(
@@ -41,29 +46,28 @@ def aggregate(
     config, docs = MultiHMM() if config is None else config, list(docs)
     if isinstance(config, RULES):
         return _by_rule(docs, config, layer, sources)
-    if isinstance(config, CHMM):
-        from chaffinch.weak import conditional  # it may need torch, which is loaded when it is used
-
-        other = None if fit_on is None else list(fit_on)
-        model = conditional.fit(docs, config, fit_on=other, sources=sources, watcher=watcher, embedder=embedder)
-        return conditional.apply(docs, model, layer=layer)
-    if not isinstance(config, MultiHMM):
+    if not isinstance(config, MultiHMM | CHMM):
         raise ConfigError(f"aggregate takes MultiHMM, CHMM or a rule, got {type(config).__name__}")
-    return apply(docs, fit(docs, config, fit_on=fit_on, sources=sources, watcher=watcher), layer=layer)
+    model = fit(docs, config, fit_on=fit_on, sources=sources, watcher=watcher, embedder=embedder)
+    return apply(docs, model, layer=layer)
 
 
 def fit(
-    docs: Sequence[Document], config: MultiHMM | None = None, *, fit_on: Iterable[Document] | None = None,
-    sources: Sequence[str] | None = None, watcher: Watcher | None = None,
-) -> Model:  # fmt: skip
+    docs: Sequence[Document], config: MultiHMM | CHMM | None = None, *, fit_on: Iterable[Document] | None = None,
+    sources: Sequence[str] | None = None, watcher: Watcher | None = None, embedder: Embedder | None = None,
+) -> Learnt:  # fmt: skip
     """The model that `aggregate` learns, for `apply`."""
-    return multihmm.fit(joint(docs, fit_on, sources), config, watcher=watcher)
+    other = None if fit_on is None else list(fit_on)
+    votes = joint(docs, other, sources)
+    if isinstance(config, CHMM):
+        return conditional.fit(votes, docs if other is None else other, config, watcher=watcher, embedder=embedder)
+    return multihmm.fit(votes, config, watcher=watcher)
 
 
-def apply(docs: Sequence[Document], model: Model, *, layer: str = LAYER) -> list[Document]:
+def apply(docs: Sequence[Document], model: Learnt, *, layer: str = LAYER) -> list[Document]:
     """The documents with a layer and soft labels of what a fitted model makes of their sources."""
     found = with_rules(ballots(docs, sources=model.sources, labels=model.names), model.rules)
-    result = model.posterior(found)
+    result = model.posterior(found, docs) if isinstance(model, Conditional) else model.posterior(found)
     return with_labels(docs, found, result.tags, result.chances, layer=layer)
 
 

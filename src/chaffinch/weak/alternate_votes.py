@@ -14,16 +14,20 @@ from chaffinch.bundle import Bundle
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels.lattice import Floats
 from chaffinch.models import multihmm
+from chaffinch.models.chmm_config import CHMM
 from chaffinch.models.labels import Labels
 from chaffinch.models.multihmm import MultiHMM
 from chaffinch.models.parts import Watcher
 from chaffinch.text import Document, Soft, Span
-from chaffinch.weak.aggregate import aggregate, apply
+from chaffinch.weak.aggregate import Learnt, aggregate, apply, fit
+from chaffinch.weak.conditional import Conditional
+from chaffinch.weak.students import Embedder
 from chaffinch.weak.vote_rules import RULES, Rule
-from chaffinch.weak.votes import SOURCE, ballots, sources_of
+from chaffinch.weak.votes import SOURCE, sources_of
 
 Settle: TypeAlias = Callable[[Sequence[Document], str], list[Document]]  # adds the layer of that name, with soft labels
 Fit: TypeAlias = Callable[[Sequence[Document]], Settle]  # learns from votes; another aggregator is given as this
+Aggregator: TypeAlias = MultiHMM | CHMM | Rule | Fit
 
 _RULES: dict[str, Any] = {rule.__name__: rule for rule in RULES}
 
@@ -32,13 +36,13 @@ _RULES: dict[str, Any] = {rule.__name__: rule for rule in RULES}
 class Settled:
     """An aggregator of ours after learning: a model of votes, or a rule."""
 
-    how: multihmm.Model | Rule
+    how: Learnt | Rule
     sources: tuple[str, ...]  # whose votes it joins
 
     def __call__(self, docs: Sequence[Document], layer: str) -> list[Document]:
         """The documents with one more layer, and its soft labels: what their sources come to."""
         docs = list(docs)
-        if isinstance(self.how, multihmm.Model):
+        if isinstance(self.how, Learnt):
             return apply(docs, self.how, layer=layer)
         names = {SOURCE + name for name in self.sources}
         bare = [replace(doc, layers={own: spans for own, spans in doc.layers.items() if own in names}) for doc in docs]
@@ -50,43 +54,49 @@ class Settled:
 
     def told(self) -> dict[str, Any]:
         """What a manifest says of it."""
-        if isinstance(self.how, multihmm.Model):
-            return {"kind": "MultiHMM", "config": asdict(self.how.config), "sources": self.sources}
-        return {"kind": type(self.how).__name__, "config": asdict(self.how), "sources": self.sources}
+        config = self.how.config if isinstance(self.how, Learnt) else self.how
+        return {"kind": type(config).__name__, "config": asdict(config), "sources": self.sources}
 
     def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
         """What it learnt."""
-        return self.how.arrays() if isinstance(self.how, multihmm.Model) else ({}, {})
+        return self.how.arrays() if isinstance(self.how, Learnt) else ({}, {})
 
     @classmethod
-    def of(cls, found: Bundle, told: Mapping[str, Any]) -> Settled:
-        """The aggregator of a model file, whose arrays are its own."""
+    def of(cls, found: Bundle, told: Mapping[str, Any], *, embedder: Embedder | None = None) -> Settled:
+        """The aggregator of a model file, whose arrays are its own; the embedder is for a conditional HMM."""
         try:
             sources = tuple(told["sources"])
-            if told["kind"] == "MultiHMM":
-                own = replace(found, manifest=replace(found.manifest, config=told["config"]))
+            own = replace(found, manifest=replace(found.manifest, config=told["config"]))
+            if told["kind"] == MultiHMM.__name__:
                 return cls(multihmm.Model.of(own), sources)
+            if told["kind"] == CHMM.__name__:
+                return cls(Conditional.of(own, embedder), sources)
             rule: Rule = msgspec.convert(told["config"], type=_RULES[told["kind"]])
             return cls(rule, sources)
         except (KeyError, TypeError, msgspec.ValidationError):
             raise ModelError("its aggregator cannot be read; it was made by another version, train it anew") from None
 
 
-def fit_votes(docs: Sequence[Document], aggregator: MultiHMM | Rule | Fit | None) -> Settle:
-    """An aggregator that has learnt from the votes on documents; by default an HMM of many sources."""
+def fit_votes(
+    docs: Sequence[Document], aggregator: Aggregator | None, *, embedder: Embedder | None = None
+) -> Settle:  # fmt: skip
+    """An aggregator that has learnt from the votes on documents; by default an HMM of many sources.
+
+    A conditional HMM reads words by the embedder, the packaged one unless another is given.
+    """
     sources = sources_of(docs)
     if not sources:
         raise DataError("no document has a layer of a source, source:NAME; apply sources first")
-    if aggregator is None or isinstance(aggregator, MultiHMM):
+    if aggregator is None or isinstance(aggregator, MultiHMM | CHMM):
         watcher = Watcher()
-        model = multihmm.fit(ballots(docs), aggregator, watcher=watcher)
+        model = fit(docs, aggregator, watcher=watcher, embedder=embedder)
         if watcher.interrupted:
             raise KeyboardInterrupt
         return Settled(model, sources)
     if isinstance(aggregator, RULES):
         return Settled(aggregator, sources)
     if not callable(aggregator):
-        raise ConfigError(f"an aggregator is MultiHMM, a rule or a function, got {type(aggregator).__name__}")
+        raise ConfigError(f"an aggregator is MultiHMM, CHMM, a rule or a function, got {type(aggregator).__name__}")
     return aggregator(docs)
 
 

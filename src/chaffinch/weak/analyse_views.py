@@ -17,7 +17,6 @@ from chaffinch.kernels import Floats, Ints, forward_backward
 from chaffinch.models import multihmm, multihmm_weights
 from chaffinch.models.ballots import Ballots
 from chaffinch.models.multihmm import Estimate, MultiHMM
-from chaffinch.models.multihmm_model import span_chances
 from chaffinch.models.multihmm_spans import Bools, Spans, candidates, edges, proposed, settle
 from chaffinch.models.multihmm_votes import observe
 from chaffinch.text import Document
@@ -85,15 +84,16 @@ class Belief:
         own = found.choose(speaking)
         model = multihmm.fit(own, config)
         result, seen = model.posterior(own), observe(own)
-        batch = model.batch(own, seen)
-        marginals = forward_backward(batch, pairs=False).states
+        chains = model.chains(own, seen)
+        marginals = forward_backward(chains.batch, pairs=False).states
         begins, lasts = edges(result.tags[:, None], own.bounds)
         first, last = np.flatnonzero(begins[:, 0]), np.flatnonzero(lasts[:, 0])
         spans = Spans(first, last + 1, (result.tags[first] - 1) // 2, np.ones(len(first), np.int64))
         mass = marginals.sum(axis=0) + 1
+        mass[0] += len(chains.outside)
         between = multihmm_weights.excess(model.tables, seen, mass / mass.sum())
         told = {each.source: each for each in multihmm.estimates(model, own)} if own.names else {}
-        sure = span_chances(batch, marginals, spans)
+        sure = chains.span_chances(marginals, spans)
         return cls(found, tuple(speaking), told, result.tags, result.chances, spans, sure, between)
 
     @property

@@ -1,4 +1,4 @@
-"""A learnt HMM of many sources on disk, so that votes on other documents are joined in the same way."""
+"""A learnt aggregator on disk, so that votes on other documents are joined in the same way."""
 
 from __future__ import annotations
 
@@ -9,17 +9,28 @@ from pathlib import Path
 from chaffinch import bundle
 from chaffinch.bundle import Manifest
 from chaffinch.errors import ModelError
-from chaffinch.models.multihmm import Model
+from chaffinch.models import multihmm
 from chaffinch.text import Document
+from chaffinch.weak.aggregate import Learnt
+from chaffinch.weak.conditional import Conditional
+from chaffinch.weak.students import Embedder
 
-KIND = "multihmm"
+MULTIHMM, CHMM = "multihmm", "chmm"  # kinds of files
 
 
-def save(model: Model, path: str | Path, *, docs: Sequence[Document] = (), corpus: str = "") -> Manifest:
-    """Writes one file, complete or not at all. It holds names of sources and numbers, no words of documents."""
+def kind_of(model: Learnt) -> str:
+    """The name of its method, which its file bears."""
+    return CHMM if isinstance(model, Conditional) else MULTIHMM
+
+
+def save(model: Learnt, path: str | Path, *, docs: Sequence[Document] = (), corpus: str = "") -> Manifest:
+    """Writes one file, complete or not at all. It holds names of sources and numbers, no words of documents.
+
+    Of a conditional HMM the embedder is not in it.
+    """
+    seed = model.config.seed if isinstance(model, Conditional) else 0
     manifest = Manifest(
-        KIND, asdict(model.config), model.names, corpus=corpus, documents=len(docs),
-        patients=len({doc.patient for doc in docs}),
+        kind_of(model), asdict(model.config), model.names, seed, corpus, len(docs), len({doc.patient for doc in docs}),
     )  # fmt: skip
     try:
         return bundle.save(path, manifest, *model.arrays())
@@ -27,12 +38,21 @@ def save(model: Model, path: str | Path, *, docs: Sequence[Document] = (), corpu
         raise ModelError(f"cannot be written ({error.strerror}); an older file is as it was", path=path) from None
 
 
-def load(path: str | Path) -> Model:
-    """The model of a file that `save` wrote."""
+def load(path: str | Path, *, embedder: Embedder | None = None) -> Learnt:
+    """The aggregator of a file that `save` wrote.
+
+    A conditional HMM gets the packaged embedder; if it was fitted with another, that one must be given.
+    """
     found = bundle.load(path)
-    if found.manifest.kind != KIND:
-        raise ModelError(f"is a model of kind {found.manifest.kind!r}, not {KIND!r}", path=bundle.find(path))
+    kind, place = found.manifest.kind, bundle.find(path)
+    if kind not in (MULTIHMM, CHMM):
+        remedy = "chaffinch.weak.load" if kind == "weak" else "chaffinch.load"
+        raise ModelError(
+            f"is a tagger of kind {kind!r}, no aggregator of votes ({MULTIHMM}, {CHMM}); read it with {remedy}, or "
+            "use it with chaffinch tag",
+            path=place,
+        )
     try:
-        return Model.of(found)
+        return multihmm.Model.of(found) if kind == MULTIHMM else Conditional.of(found, embedder)
     except ModelError as error:
-        raise ModelError(error.message, path=bundle.find(path)) from None
+        raise ModelError(error.message, path=error.path or place) from None

@@ -4,18 +4,20 @@ A source is a layer "source:NAME"; a span labelled O in it is a vote for "not an
 nothing. A linking rule is a layer "link:NAME" of spans TOGETHER or APART, over tokens that belong together or do not.
 So votes are kept in any format that keeps layers.
 
-T tokens, S sources, L tags.
+T tokens, S sources, L tags, D documents, n spans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
-from chaffinch.kernels.lattice import Floats, Ints
+from chaffinch.kernels.lattice import Bools, Floats, Ints
 from chaffinch.models.ballots import APART, SILENT, TOGETHER, Ballots
 from chaffinch.models.labels import Labels
 from chaffinch.text import Document, Soft, Span
@@ -26,8 +28,7 @@ _LINKS = {"TOGETHER": TOGETHER, "APART": APART}
 
 def sources_of(docs: Sequence[Document]) -> tuple[str, ...]:
     """The names of all sources, in the order in which documents show them."""
-    found = dict.fromkeys(name for doc in docs for name in (*doc.layers, *doc.soft) if name.startswith(SOURCE))
-    return tuple(name.removeprefix(SOURCE) for name in found)
+    return _named(docs, SOURCE)
 
 
 def ballots(
@@ -43,99 +44,149 @@ def ballots(
     [[-1, 1, 2]]
     """
     sources = sources_of(docs) if sources is None else tuple(sources)
+    line, rules = _Line.of(docs), _named(docs, LINK)
+    said = _said(docs, line, [SOURCE + name for name in sources])
     if labels is None:
-        spans = (span for doc in docs for name in sources for span in doc.layers.get(SOURCE + name, ()))
-        tags = (
-            tag
-            for doc in docs
-            for name in sources
-            if SOURCE + name in doc.soft
-            for tag in doc.soft[SOURCE + name].labels
-        )
-        labels = sorted({span.label for span in spans} | {tag[2:] if tag[1:2] == "-" else tag for tag in tags})
+        labels = sorted({label for *_, label in said} | _soft_labels(docs, sources))
     names = tuple(label for label in labels if label != "O")
-    spelt = Labels(names, "IOB2")
-    numbers = {name: number for number, name in enumerate(names)} | {"O": -1}
-    codes = [_codes(doc, sources, numbers) for doc in docs]
-    rules = tuple(
-        dict.fromkeys(name.removeprefix(LINK) for doc in docs for name in doc.layers if name.startswith(LINK))
-    )
-    links = [_links(doc, rules) for doc in docs]
-    sizes = [len(doc.tokens) for doc in docs]
-    documents = np.cumsum([0, *sizes])
-    ends = [_sentence_ends(doc) + shift for doc, shift in zip(docs, documents, strict=False)]
+    codes = _codes(line, said, names, len(sources))
     soft = {}
     for column, name in enumerate(sources):
         if any(SOURCE + name in doc.soft for doc in docs):
-            soft[name] = np.concatenate([_soft(doc, SOURCE + name, spelt) for doc in docs])
-            said = soft[name].sum(axis=1) > 0
-            at = 0
-            for own in codes:
-                rows = soft[name][at : at + len(own)]
-                own[said[at : at + len(own)], column] = rows.argmax(axis=1)[said[at : at + len(own)]]
-                at += len(own)
+            soft[name] = np.concatenate([_soft(doc, SOURCE + name, Labels(names, "IOB2")) for doc in docs])
+            speaks = soft[name].sum(axis=1) > 0
+            codes[speaks, column] = soft[name][speaks].argmax(axis=1)
     return Ballots(
-        sources, names, np.concatenate([np.zeros((0, len(sources)), np.int16), *codes]),
-        np.concatenate([[0], *ends]).astype(np.int64), documents.astype(np.int64), soft, rules,
-        np.concatenate([np.zeros((0, len(rules)), np.int8), *links]),
+        sources, names, codes, line.bounds(docs), line.documents, soft, rules, _links(docs, line, rules)
     )  # fmt: skip
 
 
 def with_labels(
-    docs: Iterable[Document], found: Ballots, tags: Ints, chances: Floats | None, *, layer: str
+    docs: Sequence[Document], found: Ballots, tags: Ints, chances: Floats | None, *, layer: str
 ) -> list[Document]:
     """The documents with a layer of the spans of tags (T,), and with soft labels of the chances (T, L), if given."""
-    labels, out, cut = found.labels, [], np.zeros(len(found) + 1, np.bool_)
-    cut[found.bounds] = True
-    for doc, first, end in zip(docs, found.documents[:-1].tolist(), found.documents[1:].tolist(), strict=True):
-        spans = [
-            Span(int(doc.tokens[a, 0]), int(doc.tokens[b - 1, 1]), name, source=layer)
-            for a, b, name in _runs(tags[first:end], labels, cut[first:end])
-        ]
-        own = doc.with_layer(layer, spans)
-        out.append(own if chances is None else own.with_soft(layer, Soft(labels.tags, chances[first:end])))
+    labels, line, out = found.labels, _Line.of(docs), []
+    first, end = _runs(tags, found.bounds)
+    cuts = np.searchsorted(first, found.documents).tolist()
+    begins, ends, names = line.starts[first], line.ends[end - 1], (tags[first] - 1) // 2
+    for place, (doc, shift) in enumerate(zip(docs, line.shifts.tolist(), strict=True)):
+        own = slice(cuts[place], cuts[place + 1])
+        rows = zip((begins[own] - shift).tolist(), (ends[own] - shift).tolist(), names[own].tolist(), strict=True)
+        out.append(doc.with_layer(layer, [Span(a, b, labels.names[name], source=layer) for a, b, name in rows]))
+        if chances is not None:
+            soft = Soft(labels.tags, chances[found.documents[place] : found.documents[place + 1]])
+            out[-1] = out[-1].with_soft(layer, soft)
     return out
 
 
-def _runs(tags: Ints, labels: Labels, cut: NDArray[np.bool_]) -> list[tuple[int, int, str]]:
-    """The runs of a document's tags; none goes on over a cut, where a sentence begins."""
-    if not len(tags):
-        return []
-    begins = (tags > 0) & ((tags % 2 == 1) | cut | np.append(True, tags[:-1] == 0))
-    starts, breaks = np.flatnonzero(begins), np.append(np.flatnonzero(begins | (tags == 0)), len(tags))
-    stops = breaks[np.searchsorted(breaks, starts, side="right")]
-    return [(int(a), int(b), labels.names[(int(tags[a]) - 1) // 2]) for a, b in zip(starts, stops, strict=True)]
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Line:
+    """Documents end to end on one line of characters, so that one search finds the tokens of all spans."""
+
+    starts: Ints  # (T,)
+    ends: Ints  # (T,)
+    shifts: Ints  # (D,) where each document begins
+    documents: Ints  # (D + 1,) its first token
+
+    @classmethod
+    def of(cls, docs: Sequence[Document]) -> _Line:
+        """The line of documents; a gap of one character keeps them apart."""
+        shifts = np.cumsum([0, *(len(doc.text) + 1 for doc in docs)])[:-1]
+        sizes = [len(doc.tokens) for doc in docs]
+        offsets = np.concatenate([np.zeros((0, 2), np.int64), *(doc.tokens for doc in docs)])
+        offsets = offsets + np.repeat(shifts, sizes)[:, None]
+        return cls(offsets[:, 0], offsets[:, 1], shifts, np.cumsum([0, *sizes]).astype(np.int64))
+
+    def tokens(self, begin: Ints, end: Ints) -> tuple[Ints, Ints]:
+        """First tokens of spans and the ends of them; all tokens that a span touches are its."""
+        return np.searchsorted(self.ends, begin, side="right"), np.searchsorted(self.starts, end, side="left")
+
+    def bounds(self, docs: Sequence[Document]) -> Ints:
+        """The first tokens of all sentences, and T; tokens outside of all sentences join the one before."""
+        ends = [doc.sentences[:, 1] + shift for doc, shift in zip(docs, self.shifts.tolist(), strict=True)]
+        within = np.searchsorted(self.starts, np.concatenate([np.zeros(0, np.int64), *ends]), side="left")
+        return np.unique(np.concatenate([[0], within, self.documents])).astype(np.int64)
 
 
-def _codes(doc: Document, sources: Sequence[str], numbers: dict[str, int]) -> NDArray[np.int16]:
-    """(T, S) the votes of one document."""
-    out = np.full((len(doc.tokens), len(sources)), SILENT, np.int16)
-    for column, name in enumerate(sources):
-        taken = np.zeros(len(doc.tokens), np.bool_)
-        for span in sorted(doc.layers.get(SOURCE + name, ()), key=lambda own: (own.start - own.end, own.start)):
-            first = int(np.searchsorted(doc.tokens[:, 1], span.start, side="right"))
-            end = int(np.searchsorted(doc.tokens[:, 0], span.end, side="left"))
-            if first >= end or taken[first:end].any() or span.label not in numbers:
-                continue
-            taken[first:end] = True
-            number = numbers[span.label]
-            out[first:end, column] = 0 if number < 0 else 2 + 2 * number
-            if number >= 0:
-                out[first, column] = 1 + 2 * number
+def _named(docs: Sequence[Document], kind: str) -> tuple[str, ...]:
+    found = dict.fromkeys(chain.from_iterable((*doc.layers, *doc.soft) for doc in docs))
+    return tuple(name.removeprefix(kind) for name in found if name.startswith(kind))
+
+
+def _said(docs: Sequence[Document], line: _Line, layers: Sequence[str]) -> list[tuple[int, int, int, str]]:
+    """The number of the layer, begin, end and label of all spans in some layers, on the line."""
+    return [
+        (number, shift + span.start, shift + span.end, span.label)
+        for doc, shift in zip(docs, line.shifts.tolist(), strict=True)
+        for number, name in enumerate(layers)
+        if name in doc.layers
+        for span in doc.layers[name]
+    ]
+
+
+def _soft_labels(docs: Sequence[Document], sources: Sequence[str]) -> set[str]:
+    own = {SOURCE + name for name in sources}
+    tags = {tag for doc in docs for name, soft in doc.soft.items() if name in own for tag in soft.labels}
+    return {tag[2:] if tag[1:2] == "-" else tag for tag in tags}
+
+
+def _codes(line: _Line, said: Sequence[tuple[int, int, int, str]], names: Sequence[str], S: int) -> NDArray[np.int16]:
+    """(T, S) the votes of spans."""
+    out = np.full((len(line.starts), S), SILENT, np.int16)
+    numbers = {name: number for number, name in enumerate(names)} | {"O": -1}
+    rows = [(source, begin, end, numbers[label]) for source, begin, end, label in said if label in numbers]
+    source, begin, end, number = np.array(rows, np.int64).reshape(-1, 4).T
+    order = np.lexsort((begin, begin - end))  # the longest first
+    source, number = source[order], number[order]
+    first, last = line.tokens(begin[order], end[order])
+    kept = _apart(source, first, last, len(out))
+    source, number, first, last = source[kept], number[kept], first[kept], last[kept]
+    sizes = last - first
+    places = np.arange(sizes.sum()) + np.repeat(first - np.cumsum(sizes) + sizes, sizes)
+    out[places, np.repeat(source, sizes)] = np.repeat(np.where(number < 0, 0, 2 + 2 * number), sizes)
+    out[first, source] = np.where(number < 0, 0, 1 + 2 * number)
     return out
 
 
-def _links(doc: Document, rules: Sequence[str]) -> NDArray[np.int8]:
+def _apart(source: Ints, first: Ints, end: Ints, T: int) -> Bools:
+    """(n,) the spans that have a token and overlap no earlier one of the same source that is kept."""
+    kept = first < end
+    rank = np.flatnonzero(kept)[np.lexsort((first[kept], source[kept]))]
+    begins, ends = source[rank] * (T + 1) + first[rank], source[rank] * (T + 1) + end[rank]
+    crowded = np.zeros(len(rank), np.bool_)
+    if len(rank):
+        crowded[1:] = begins[1:] < np.maximum.accumulate(ends)[:-1]
+        crowded[:-1] |= begins[1:] < ends[:-1]
+    taken: dict[int, Bools] = {}
+    for place in np.sort(rank[crowded]).tolist():
+        own = taken.setdefault(int(source[place]), np.zeros(T, np.bool_))
+        where = slice(first[place], end[place])
+        if own[where].any():
+            kept[place] = False
+        else:
+            own[where] = True
+    return kept
+
+
+def _links(docs: Sequence[Document], line: _Line, rules: Sequence[str]) -> NDArray[np.int8]:
     """(T, R) what linking rules say of a token and the one before it."""
-    out = np.zeros((len(doc.tokens), len(rules)), np.int8)
-    for column, name in enumerate(rules):
-        for span in doc.layers.get(LINK + name, ()):
-            if span.label not in _LINKS:
-                raise DataError(f"layer {LINK + name!r} has a span {span.label!r}; linking rules say TOGETHER or APART")
-            first = int(np.searchsorted(doc.tokens[:, 1], span.start, side="right"))
-            end = int(np.searchsorted(doc.tokens[:, 0], span.end, side="left"))
-            out[first + 1 : end, column] = _LINKS[span.label]
+    out = np.zeros((len(line.starts), len(rules)), np.int8)
+    for rule, begin, end, label in _said(docs, line, [LINK + name for name in rules]):
+        if label not in _LINKS:
+            raise DataError(f"layer {LINK + rules[rule]!r} has a span {label!r}; linking rules say TOGETHER or APART")
+        first, last = line.tokens(np.array(begin), np.array(end))
+        out[int(first) + 1 : int(last), rule] = _LINKS[label]
     return out
+
+
+def _runs(tags: Ints, bounds: Ints) -> tuple[Ints, Ints]:
+    """First tokens and ends of the runs of tags; none goes on where a sentence begins."""
+    cut = np.zeros(len(tags) + 1, np.bool_)
+    cut[bounds] = True
+    begins = (tags > 0) & ((tags % 2 == 1) | cut[:-1] | (np.append(0, tags[:-1])[: len(tags)] == 0))
+    first = np.flatnonzero(begins)
+    breaks = np.append(np.flatnonzero(begins | (tags == 0)), len(tags))
+    return first, breaks[np.searchsorted(breaks, first, side="right")]
 
 
 def _soft(doc: Document, name: str, labels: Labels) -> Floats:
@@ -146,10 +197,3 @@ def _soft(doc: Document, name: str, labels: Labels) -> Floats:
             if tag in labels.tags:
                 out[:, labels.tags.index(tag)] += doc.soft[name].values[:, column]
     return out
-
-
-def _sentence_ends(doc: Document) -> Ints:
-    """The ends of sentences that hold a token; tokens outside of all join the sentence before."""
-    ends = doc.sentence_tokens()[:, 1]
-    ends = np.unique(np.append(ends[ends < len(doc.tokens)], len(doc.tokens)))
-    return ends[ends > 0] if len(doc.tokens) else np.zeros(0, np.int64)

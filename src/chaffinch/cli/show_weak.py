@@ -1,0 +1,140 @@
+"""What `chaffinch show` tells of weak supervision's models: sources and their weights, aggregator, students.
+
+Words are counted, never shown: those of sources may be names, and own sources learnt theirs from documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from rich.table import Table
+
+from chaffinch.bundle import Bundle
+from chaffinch.cli import frame
+from chaffinch.cli.show import View, plain, printable
+from chaffinch.errors import ModelError
+
+STUDENT = "student"
+_HOW = {
+    "adds": "labels of sources stay, the student adds others",
+    "votes": "the student is one more source",
+}
+_OWN = {"text.lexicon": "names", "text.heads": "heads", "text.suffixes": "suffixes"}
+_HELD, _GIVEN, _VOTES = "in the file", "give it with --sources", "votes come with documents"
+
+
+def view(bundle: Bundle, name: str) -> View:
+    """What a tagger of weak supervision, or an aggregator alone, shows."""
+    try:
+        told = _tagger(bundle) if bundle.manifest.kind == "weak" else _aggregator(bundle)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        message = "its settings cannot be read; it was made by another version, train it anew"
+        raise ModelError(message, path=name) from None
+    told_in_words = (key for key in told if key not in ("config", "sources", "rules"))
+    facts = {key.replace("_", " "): plain(told[key]) for key in told_in_words}
+    if bundle.manifest.kind == "weak":
+        facts["config"] = None  # all of it is told otherwise
+    return View(told, list(_tables(told)), lambda: _sections(told), facts=facts, by_part=True)
+
+
+def _aggregator(bundle: Bundle) -> dict[str, Any]:
+    """Of an HMM of votes: its sources by weight, its linking rules, and what it reads of words."""
+    weights = _weights(bundle, "")
+    told: dict[str, Any] = {
+        "sources": [{"source": printable(name), **weights[name]} for name in bundle.strings["sources"]]
+    }
+    return told | _embeddings(bundle, "") | {"rules": _rules(bundle, "")}
+
+
+def _tagger(bundle: Bundle) -> dict[str, Any]:
+    """Of a tagger of weak supervision: its parts, with sources by name, kind and label, without their content."""
+    config = bundle.manifest.config
+    settled, how = config["aggregator"], config["how"]
+    weights, held = _weights(bundle, "settle."), {own["name"]: own for own in config["sources"]}
+    sources = [
+        {
+            "source": printable(name), "kind": held.get(name, {}).get("kind", "-"),
+            "label": printable(str(held.get(name, {}).get("label", "-"))), "where": _where(name, held, config),
+            **weights.get(name, dict.fromkeys(("weight", "silence"), "-")),
+        }
+        for name in dict.fromkeys((*settled["sources"], *config["needs"], *held, *config["supplied"]))
+    ]  # fmt: skip
+    brief = [{key: own[key] for key in ("name", "kind", "label") if key in own} for own in config["sources"]]
+    return {
+        "config": {**config, "sources": brief}, "sources": sources, "rules": _rules(bundle, "settle."),
+        "aggregator": {"method": settled["kind"], **settled["config"]}, **_embeddings(bundle, "settle."),
+        "students": list(_students(bundle)), "how": _HOW.get(how, how),
+        **({"threshold": config["threshold"]} if how == "adds" else {}), "layer": config["layer"],
+        "text_sources": {what: len(bundle.strings.get(key, ())) for key, what in _OWN.items()},
+    }  # fmt: skip
+
+
+def _where(name: str, held: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+    if name in held:
+        return _HELD
+    if name == STUDENT and config["how"] == "votes":
+        return "the student"
+    return _GIVEN if name in config["supplied"] else _VOTES
+
+
+def _weights(bundle: Bundle, prefix: str) -> dict[str, dict[str, Any]]:
+    """How much each source counts, by an HMM of many sources, and how much its silence; "-" where it has no weight."""
+    names = bundle.strings.get(prefix + "sources", ())
+    own = prefix if f"{prefix}weights.sources" in bundle.arrays else f"{prefix}constant."
+    if f"{own}weights.sources" not in bundle.arrays:
+        return {name: {"weight": "-", "silence": "-"} for name in names}
+    columns = (bundle.arrays[f"{own}weights.{what}"].round(4).tolist() for what in ("sources", "silence"))
+    return {name: {"weight": a, "silence": b} for name, a, b in zip(names, *columns, strict=False)}
+
+
+def _rules(bundle: Bundle, prefix: str) -> list[dict[str, Any]]:
+    """How often each linking rule is thought to be right."""
+    own = prefix if prefix + "rules" in bundle.strings else f"{prefix}constant."
+    links = bundle.arrays.get(f"{own}tables.links")
+    if links is None:
+        return []
+    rows = zip(bundle.strings[own + "rules"], links.round(4).tolist(), strict=False)
+    return [{"linking rule": printable(name), "together": a, "apart": b} for name, (a, b) in rows]
+
+
+def _embeddings(bundle: Bundle, prefix: str) -> dict[str, Any]:
+    """Of a conditional HMM: what it needs to read words."""
+    mean = bundle.arrays.get(prefix + "mean")
+    return {} if mean is None else {"embedder": f"not in the file; {len(mean)} numbers for each token"}
+
+
+def _students(bundle: Bundle) -> Iterator[str]:
+    first, *rest = bundle.manifest.config["students"]
+    yield first["kind"]
+    into = bundle.arrays.get("network.into")
+    if into is not None:
+        yield f"network on embeddings of {into.shape[0]} numbers"
+    for own in rest:
+        stacked = any(str(layer).startswith(STUDENT) for layer in own["config"].get("layers", ()))
+        yield f"{own['kind']} stacked on the others" if stacked else own["kind"]
+
+
+def _tables(told: Mapping[str, Any]) -> Iterator[Table | str]:
+    for key in ("sources", "rules"):
+        if told[key]:
+            yield frame.table_of(told[key])
+            yield ""
+
+
+def _sections(told: Mapping[str, Any]) -> Sequence[str]:
+    """The tables, for the page."""
+    from chaffinch.cli.show_html import table
+
+    out = []
+    for key, title in (("sources", "Sources"), ("rules", "Linking rules")):
+        rows = ["".join(_cell(value) for value in own.values()) for own in told[key]]
+        if rows:
+            body = table(told[key][0], [f"<tr>{row}</tr>" for row in rows])
+            out.append(f'<h2>{title}</h2><div class="text-table">{body}</div>')
+    return out
+
+
+def _cell(value: object) -> str:
+    return f'<td class="number">{value:.4g}</td>' if isinstance(value, float) else f"<td>{escape(str(value))}</td>"
