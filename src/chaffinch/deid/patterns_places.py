@@ -270,7 +270,7 @@ def _city_names() -> frozenset[str]:
 def is_city(name: str) -> bool:
     """Whether a name is a city of the lists."""
     small = name.lower().strip(" .,")
-    return small in _city_names() or (
+    return (small in _city_names() and not lexicons.is_left_out(small)) or (
         " " not in small and lexicons.rate(small, "city") == "hi" and not lexicons.is_common(small)
     )
 

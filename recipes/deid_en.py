@@ -1,0 +1,97 @@
+"""Makes the packaged model `deid-en`: identifiers in English clinical notes.
+
+    python -m recipes.deid_en --data DIR
+
+Learnt from visit notes with invented identifiers (aci-phi), clinical queries (asq-phi), our own generated notes of six
+sites, and abstracts that hold no identifier. The dial is set on sources that the tagger at hand did not learn from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import chaffinch
+from chaffinch.deid import lexicons, synth
+from chaffinch.deid.kinds import kind_of
+from chaffinch.deid.learn import SOURCE, learn
+from chaffinch.deid.personas import Half
+from chaffinch.deid.synth_varied import SITES
+from chaffinch.text import Document, Span
+from recipes.corpora import READERS
+
+NAME = "deid-en"
+PATIENTS, NOTES_EACH = 180, 4  # of generated notes
+ABSTRACTS = {"bc5cdr/CDR_TrainingSet.PubTator.txt.gz": 150, "ncbi-disease/NCBItrainset_corpus.txt.gz": 100}
+NOTES = (
+    "Trained on ACI-BENCH notes with invented identifiers (Yim et al. 2023, CC BY 4.0), synthetic clinical queries "
+    "(J. Weatherhead, MIT), abstracts of BC5CDR and NCBI Disease without any labels, and notes invented by chaffinch "
+    "synth. Nobody in them exists."
+)
+_HOUSE = re.compile(r"(?i)hospital|clinic|center|centre|medical|health|infirmary|hospice|institute|campus|facility")
+_STREET = re.compile(r"(?i)^\d+\s.*\b(?:st|street|ave|avenue|rd|road|blvd|lane|ln|drive|dr|way|court|ct)\b")
+
+
+def corpora(data: Path, *, names: Half = "all", seed: int = 0) -> dict[str, list[Document]]:
+    """The documents to learn from, by corpus; every span of the layer "gold" has a label of i2b2 2014.
+
+    `meta["source"]` names the corpus, or for generated notes the site. `names` is the half that generated notes draw
+    on. "plain" are abstracts without identifiers: the first of the training sets of BC5CDR and NCBI Disease.
+    """
+    notes = synth.notes(PATIENTS, NOTES_EACH, seed=seed, names=names, style="varied")
+    return {
+        "aci-phi": list(_labelled(chaffinch.read(data / "aci-phi" / "aci-phi-xml.tar.gz"), "aci-phi")),
+        "asq-phi": list(_labelled(READERS["asq-phi"](data / "asq-phi"), "asq-phi")),
+        "synth": [replace(doc, meta={**doc.meta, SOURCE: f"site-{doc.meta['site']}"}) for doc in notes],
+        "plain": [doc for place, number in ABSTRACTS.items() for doc in islice(plain(data / place), number)],
+    }
+
+
+def plain(path: Path) -> Iterator[Document]:
+    """Abstracts of a PubTator file, with an empty layer "gold"."""
+    for number, doc in enumerate(chaffinch.read(path, format="pubtator")):
+        source = {SOURCE: f"abstracts-{number % 3}"}
+        yield Document.make(doc.text, id=f"{path.name}-{doc.id}", meta=source, layers={"gold": []})
+
+
+def _labelled(docs: Iterable[Document], source: str) -> Iterator[Document]:
+    for doc in docs:
+        spans = [replace(span, label=_label(doc.text, span)) for span in doc.layer("gold")]
+        meta = {SOURCE: source}
+        yield Document.make(doc.text, id=f"{source}-{doc.id}", group=doc.group, meta=meta, layers={"gold": spans})
+
+
+def _label(text: str, span: Span) -> str:
+    """The label of i2b2 2014; for labels that say no more than the category, by what is written."""
+    name, words = kind_of(span.label).name, text[span.start : span.end]
+    if name == "NAME":
+        return "DOCTOR" if re.search(r"(?i)\b(?:dr|doctor)\.?\s*$", text[: span.start]) else "PATIENT"
+    if name == "LOCATION":
+        if _STREET.search(words):
+            return "STREET"
+        if _HOUSE.search(words):
+            return "HOSPITAL"
+        return "STATE" if any(map(lambda word: lexicons.rate(word, "state") == "hi", words.split())) else "CITY"
+    return name
+
+
+def main() -> None:
+    """Reads the corpora, learns, writes the file into the package."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--data", default=os.environ.get("CHAFFINCH_DATA"), help="folder of the corpora")
+    place = Path(chaffinch.__file__).parent / "packaged" / f"{NAME}.cfm"
+    arguments.add_argument("--output", type=Path, default=place)
+    chosen = arguments.parse_args()
+    if not chosen.data:
+        arguments.error("name the folder of the corpora with --data or CHAFFINCH_DATA")
+    documents = [doc for own in corpora(Path(chosen.data)).values() for doc in own]
+    learn(documents).save(chosen.output, corpus="aci-phi, asq-phi, generated notes, abstracts", notes=NOTES)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Learning a detector's model: notes with gold spans in, taggers and their dial out.
+
+    notes  →  cues and rates of words as features  →  one tagger  →  its dial, set on notes of other templates
+
+Names are learnt half blind: while the tagger learns, the lists lack every third name, as they lack many of any other
+hospital's, so that a listed and an unlisted name are both met; the finished tagger has the whole lists.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from chaffinch.deid import cues, detect, dial, lexicons
+from chaffinch.deid.detect_file import Model
+from chaffinch.deid.kinds import kind_of
+from chaffinch.errors import DataError
+from chaffinch.features import packs
+from chaffinch.features.lexicon import Lexicon
+from chaffinch.models import cascade, tagger
+from chaffinch.models.cascade import Cascade
+from chaffinch.models.parts import Progress
+from chaffinch.models.resources import Resources
+from chaffinch.models.tagger import Tagger
+from chaffinch.text import Document
+
+SOURCE = "source"  # in a document's meta: the corpus or site it is of; documents of one source share templates
+FOLDS = 3
+HIDDEN = 3  # every so many names are hidden while the tagger learns
+_NAMED = ("NAME", "LOCATION")
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """How a model is learnt: the tagger's settings, and whether names are hidden from the lists while it learns."""
+
+    config: Cascade = Cascade(documents=False, layers=cues.LAYERS, epochs=6, calibrate=False)
+    hide: bool = True
+
+
+def learn(
+    training: Sequence[Document],
+    held_out: Sequence[Document] = (),
+    *,
+    seed: int = 0,
+    lesson: Lesson | None = None,
+    layer: str | None = None,
+    tell: Tell | None = None,
+) -> Model:
+    """The model of documents whose layer "gold", or only one, holds the identifiers.
+
+    Its dial is set on `held_out`, whose templates should not be in training; without any, on what taggers of other
+    sources (`meta["source"]`) make of each source, before the final one learns from all. To measure on names that no
+    list has, do all of it inside `lexicons.without(names_in(test))`.
+    """
+    chosen = lesson or Lesson()
+    chosen = replace(chosen, config=replace(chosen.config, seed=seed))
+    if held_out:
+        model = Model((taught(training, chosen, layer=layer, tell=tell),))
+        return detect.with_dial(model, held_out, gold=layer)
+    parts = by_source(training)
+    reads: list[dial.Read] = []
+    for part in parts if len(parts) > 1 else ():
+        rest = [doc for other in parts if other is not part for doc in other]
+        own = Model((taught(rest, chosen, layer=layer, tell=tell),))
+        reads += _read(own, part, _labels(training, layer), layer)
+    model = Model((taught(training, chosen, layer=layer, tell=tell),))
+    if not reads:
+        return model
+    return replace(model, dial=dial.fit(dial.Read.joined(reads), model.labels))
+
+
+def _read(model: Model, docs: Iterable[Document], labels: Sequence[str], layer: str | None) -> Iterator[dial.Read]:
+    """What a model makes of documents, its labels numbered as these are."""
+    place = np.array([labels.index(name) for name in model.labels], np.int64)
+    for own in detect.Detector(model).read(docs, layer):
+        yield replace(own, types=place[own.types])
+
+
+def taught(docs: Iterable[Document], lesson: Lesson, *, layer: str | None = None, tell: Tell | None = None) -> Tagger:
+    """A tagger of the documents."""
+    given = list(docs)
+    with lexicons.without(_every(HIDDEN) if lesson.hide else ()):
+        learnt = _taught(given, lesson, layer, tell)
+    own = cascade.own(learnt.model)
+    return replace(learnt, model=replace(own, resources=Resources(lexicon=words())))
+
+
+def _taught(docs: list[Document], lesson: Lesson, layer: str | None, tell: Tell | None) -> Tagger:
+    ready = [doc.with_layer("gold", doc.layer(layer)) for doc in docs]
+    return tagger.train(
+        list(cues.with_cues(ready)), lesson.config, layer="gold", resources=Resources(lexicon=words()), progress=tell
+    )
+
+
+def words() -> Lexicon:
+    """The lists as one lexicon, a label for each way a word can stand in all of them, such as "first-hi last-lo"."""
+    lists: defaultdict[str, list[str]] = defaultdict(list)
+    for word in lexicons.listed():
+        rates = [(name, lexicons.rate(word, name)) for name in packs.LEXICA]
+        told = [f"{name}-{rate}" for name, rate in rates if rate] + (["common"] if lexicons.is_common(word) else [])
+        if told and len(word) > 1:
+            lists[" ".join(told)].append(word)
+    return Lexicon.make(dict(sorted(lists.items())))
+
+
+def names_in(docs: Iterable[Document], layer: str | None = None) -> frozenset[str]:
+    """The words of names and places among the identifiers of documents, for `lexicons.without`."""
+    return frozenset(
+        word.strip(".,;:()'\"")
+        for doc in docs
+        for span in doc.layer(layer)
+        if kind_of(span.label).category in _NAMED
+        for word in doc.text[span.start : span.end].replace("-", " ").split()
+    )
+
+
+def by_source(docs: Sequence[Document], folds: int = FOLDS) -> list[list[Document]]:
+    """The documents in folds of about the same size; those of one source stay together, or else of one patient."""
+    sources: defaultdict[str, list[Document]] = defaultdict(list)
+    several = len({doc.meta.get(SOURCE) for doc in docs}) > 1
+    for doc in docs:
+        sources[str(doc.meta.get(SOURCE)) if several else doc.patient].append(doc)
+    parts: list[list[Document]] = [[] for _ in range(min(folds, len(sources)))]
+    sizes = [0] * len(parts)
+    for _, own in sorted(sources.items(), key=lambda item: (-sum(len(doc.text) for doc in item[1]), item[0])):
+        smallest = sizes.index(min(sizes))
+        parts[smallest] += own
+        sizes[smallest] += sum(len(doc.text) for doc in own)
+    if not parts:
+        raise DataError("there are no notes to learn from; give notes with a gold layer")
+    return parts
+
+
+def _labels(docs: Iterable[Document], layer: str | None) -> tuple[str, ...]:
+    return tuple(sorted({span.label for doc in docs for span in doc.layer(layer)}))
+
+
+def _every(number: int) -> Iterator[str]:
+    for word in lexicons.listed():
+        if hashlib.sha256(word.encode()).digest()[1] % number == 0:
+            yield word
