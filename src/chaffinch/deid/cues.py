@@ -1,13 +1,12 @@
 """What a line and a section say of the words in them, as layers that taggers use as features.
 
 "cue:field" marks what stands behind a label such as "Attending:", by what the label announces; "cue:section" marks the
-part of a note a word stands in, and the letterhead and the signature; "cue:protected" terms that identify nobody.
+part of a note a word stands in, titles, the letterhead and the signature; "cue:protected" terms that identify nobody.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -52,6 +51,7 @@ _SECTIONS = (
 )
 _SECTION_OF = {word: name for name, words in reversed(_SECTIONS) for word in words.split()}
 _LAST_LINES = 4
+_LONGEST_TITLE, _LONGEST_SIGNED = 48, 90  # characters of a line
 
 
 def with_cues(docs: Iterable[Document]) -> Iterator[Document]:
@@ -90,14 +90,17 @@ def sections(text: str) -> list[Span]:
     lines = list(_lines(text))
     cuts: list[tuple[int, str]] = [(0, "letterhead")]
     for start, line in lines:
-        match = _TITLE.match(line)
+        match = _TITLE.match(line) if len(line) <= _LONGEST_TITLE or ":" in line[:_LONGEST_TITLE] else None
         kind = _kind(match.group(1) or match.group(2), _SECTION_OF) if match else ""
-        if kind:
-            cuts.append((start, kind))
-    filled = [start for start, line in lines if line.strip()]
-    last = filled[-_LAST_LINES] if len(filled) > 2 * _LAST_LINES else len(text)
-    at = bisect_right([start for start, _ in cuts], last)
-    cuts = [*cuts[:at], *([(last, "signature")] if last < len(text) else [])]
+        if match and kind:
+            cuts += [(start, "title"), (start + match.end(), kind)]
+    filled = [(start, line) for start, line in lines if line.strip()]
+    last = len(text)
+    for start, line in filled[: -_LAST_LINES - 1 : -1] if len(filled) > 2 * _LAST_LINES else ():
+        if len(line) > _LONGEST_SIGNED or (cuts and start <= cuts[-1][0]):
+            break
+        last = start
+    cuts += [(last, "signature")] if last < len(text) else []
     ends = [start for start, _ in cuts[1:]] + [len(text)]
     return [Span(start, end, kind, 1.0, "cue") for (start, kind), end in zip(cuts, ends, strict=True) if start < end]
 

@@ -26,8 +26,9 @@ from chaffinch.models.cascade import Cascade
 from chaffinch.models.parts import Progress
 from chaffinch.models.resources import Resources
 from chaffinch.models.tagger import Tagger
-from chaffinch.text import Document
+from chaffinch.text import Document, Span
 
+GOLD = "gold"
 SOURCE = "source"  # in a document's meta: the corpus or site it is of; documents of one source share templates
 FOLDS = 3
 HIDDEN = 3  # every so many names are hidden while the tagger learns
@@ -36,11 +37,21 @@ _NAMED = ("NAME", "LOCATION")
 Tell = Callable[[Progress], None]
 
 
+# Kinds that the tagger need not tell apart: rules do.
+_JOINED = {
+    "FAX": "PHONE",
+    "EMAIL": "URL",
+    "IPADDR": "URL",
+    "LOCATION-OTHER": "CITY",
+    **dict.fromkeys(("SSN", "HEALTHPLAN", "ACCOUNT", "LICENSE", "VEHICLE", "DEVICE", "BIOID"), "IDNUM"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Lesson:
     """How a model is learnt: the tagger's settings, and whether names are hidden from the lists while it learns."""
 
-    config: Cascade = Cascade(documents=False, layers=cues.LAYERS, epochs=6, calibrate=False)
+    config: Cascade = Cascade(scheme="IOB2", documents=False, layers=cues.LAYERS, epochs=6, objective="crf", rate=0.15, calibrate=False)
     hide: bool = True
 
 
@@ -50,7 +61,6 @@ def learn(
     *,
     seed: int = 0,
     lesson: Lesson | None = None,
-    layer: str | None = None,
     tell: Tell | None = None,
 ) -> Model:
     """The model of documents whose layer "gold", or only one, holds the identifiers.
@@ -61,53 +71,55 @@ def learn(
     """
     chosen = lesson or Lesson()
     chosen = replace(chosen, config=replace(chosen.config, seed=seed))
-    if held_out:
-        model = Model((taught(training, chosen, layer=layer, tell=tell),))
-        return detect.with_dial(model, held_out, gold=layer)
-    parts = by_source(training)
+    with lexicons.without(_every(HIDDEN) if chosen.hide else ()):
+        lists = Resources(lexicon=words())
+        ready = [doc.with_layer(GOLD, _joined(doc.layer())) for doc in cues.with_cues(training)]
+    whole = Resources(lexicon=words())
+    parts = [] if held_out else by_source(ready)
     reads: list[dial.Read] = []
     for part in parts if len(parts) > 1 else ():
         rest = [doc for other in parts if other is not part for doc in other]
-        own = Model((taught(rest, chosen, layer=layer, tell=tell),))
-        reads += _read(own, part, _labels(training, layer), layer)
-    model = Model((taught(training, chosen, layer=layer, tell=tell),))
-    if not reads:
-        return model
-    return replace(model, dial=dial.fit(dial.Read.joined(reads), model.labels))
+        own = Model((_taught(rest, chosen, lists, whole, tell),))
+        reads += _read(own, part, _labels(ready))
+    model = Model((_taught(ready, chosen, lists, whole, tell),))
+    reads += _read(model, held_out, model.labels)
+    return replace(model, dial=dial.fit(dial.Read.joined(reads), model.labels)) if reads else model
 
 
-def _read(model: Model, docs: Iterable[Document], labels: Sequence[str], layer: str | None) -> Iterator[dial.Read]:
-    """What a model makes of documents, its labels numbered as these are."""
+def _read(model: Model, docs: Iterable[Document], labels: Sequence[str]) -> Iterator[dial.Read]:
+    """What a model makes of documents as they come, with the whole lists; its labels are numbered as these are."""
     place = np.array([labels.index(name) for name in model.labels], np.int64)
-    for own in detect.Detector(model).read(docs, layer):
+    bare = (replace(doc, layers={name: own for name, own in doc.layers.items() if name not in cues.LAYERS}) for doc in docs)
+    for own in detect.Detector(model).read(bare, GOLD):
         yield replace(own, types=place[own.types])
 
 
-def taught(docs: Iterable[Document], lesson: Lesson, *, layer: str | None = None, tell: Tell | None = None) -> Tagger:
-    """A tagger of the documents."""
-    given = list(docs)
-    with lexicons.without(_every(HIDDEN) if lesson.hide else ()):
-        learnt = _taught(given, lesson, layer, tell)
-    own = cascade.own(learnt.model)
-    return replace(learnt, model=replace(own, resources=Resources(lexicon=words())))
+def _taught(
+    docs: Sequence[Document], lesson: Lesson, lists: Resources, whole: Resources, tell: Tell | None
+) -> Tagger:
+    """A tagger of prepared documents, which learns with the first lists and is used with the whole."""
+    learnt = tagger.train(docs, lesson.config, layer=GOLD, resources=lists, progress=tell)
+    return replace(learnt, model=replace(cascade.own(learnt.model), resources=whole))
 
 
-def _taught(docs: list[Document], lesson: Lesson, layer: str | None, tell: Tell | None) -> Tagger:
-    ready = [doc.with_layer("gold", doc.layer(layer)) for doc in docs]
-    return tagger.train(
-        list(cues.with_cues(ready)), lesson.config, layer="gold", resources=Resources(lexicon=words()), progress=tell
-    )
+def _joined(spans: Iterable[Span]) -> list[Span]:
+    return [replace(span, label=_JOINED.get(span.label, span.label)) for span in spans]
 
 
 def words() -> Lexicon:
-    """The lists as one lexicon, a label for each way a word can stand in all of them, such as "first-hi last-lo"."""
+    """The lists as one lexicon: a label for each way a word can stand in all of them and each way it is written.
+
+    So a tagger can tell a "Grant" from a "grant", and a word with a capital that no list has from both.
+    """
     lists: defaultdict[str, list[str]] = defaultdict(list)
     for word in lexicons.listed():
-        rates = [(name, lexicons.rate(word, name)) for name in packs.LEXICA]
-        told = [f"{name}-{rate}" for name, rate in rates if rate] + (["common"] if lexicons.is_common(word) else [])
+        told = [f"{name}-{rate}" for name in packs.LEXICA if (rate := lexicons.rate(word, name))]
+        told += ["common"] if lexicons.is_common(word) else []
+        told += ["term"] if lexicons.is_term(word) else []
         if told and len(word) > 1:
-            lists[" ".join(told)].append(word)
-    return Lexicon.make(dict(sorted(lists.items())))
+            for how, written in (("small", word), ("title", word.title()), ("upper", word.upper())):
+                lists[f"{how} {' '.join(told)}"].append(written)
+    return Lexicon.make(dict(sorted(lists.items())), fold_case=False)
 
 
 def names_in(docs: Iterable[Document], layer: str | None = None) -> frozenset[str]:
@@ -138,8 +150,8 @@ def by_source(docs: Sequence[Document], folds: int = FOLDS) -> list[list[Documen
     return parts
 
 
-def _labels(docs: Iterable[Document], layer: str | None) -> tuple[str, ...]:
-    return tuple(sorted({span.label for doc in docs for span in doc.layer(layer)}))
+def _labels(docs: Iterable[Document]) -> tuple[str, ...]:
+    return tuple(sorted({span.label for doc in docs for span in doc.layers[GOLD]}))
 
 
 def _every(number: int) -> Iterator[str]:

@@ -123,6 +123,11 @@ def listed() -> list[str]:
     return sorted(_pack().common.union(*_pack().lexica.values()))
 
 
+def left_out() -> frozenset[str]:
+    """The words that the lists lack for now."""
+    return frozenset(_LEFT_OUT)
+
+
 def is_left_out(word: str) -> bool:
     """Whether the lists lack a word for now."""
     return bool(_LEFT_OUT) and packs.fold(word) in _LEFT_OUT

@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from chaffinch.deid import personas
+from chaffinch.deid import lexicons, personas
 from chaffinch.deid.personas import Half, Person, pick
 from chaffinch.deid.surrogate_lists import entries
 from chaffinch.text.tokens import ABBREVIATIONS
@@ -31,12 +31,16 @@ class Own:
     cities: tuple[str, ...]
 
 
-@cache
 def own(half: Half) -> Own:
-    """What a half draws its names from; "all" is both."""
+    """What a half draws its names from, but for words left out of the lists (`lexicons.without`); "all" is both."""
+    return _own(half, lexicons.left_out())
 
+
+@cache
+def _own(half: Half, gone: frozenset[str]) -> Own:
     def mine(names: Sequence[str]) -> tuple[str, ...]:
         fits = [name for name in dict.fromkeys(names) if name not in ABBREVIATIONS and len(name) > 1]
+        fits = [name for name in fits if not gone.intersection(name.lower().replace("-", " ").split())]
         return tuple(name for name in fits if half == "all" or personas.half_of(name.replace("-", " ")) == half)
 
     listed = personas.lists(half)
@@ -46,6 +50,7 @@ def own(half: Half) -> Own:
         for female, mark in ((True, "F"), (False, "M"))
     }
     cities = tuple(name for name in entries("cities") if half in ("all", personas.half_of(name.replace(" ", "-"))))
+    cities = tuple(name for name in cities if not gone.intersection(name.lower().split()))
     rare = {mark: mine(names) for mark, names in listed.rare.items()}
     return Own(half, first, mine([*listed.last, *entries("surnames-more")]), rare, cities)
 
