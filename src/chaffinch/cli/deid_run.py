@@ -22,6 +22,7 @@ from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release import Detector, Release
 from chaffinch.deid.release_units import Grouping, grouping, source
+from chaffinch.deid.summary import html
 from chaffinch.errors import ConfigError, WithheldError
 from chaffinch.features.lexicon import read_phrases
 from chaffinch.jobs.parcels import Job
@@ -29,6 +30,7 @@ from chaffinch.jobs.release import Tick, counted, released
 from chaffinch.jobs.run import Interrupted
 from chaffinch.jobs.run import key_of as digest_of
 from chaffinch.text.formats import Reading
+from chaffinch.text.formats.base import replacing, write_text
 
 RULES = "rules"  # the name of the model that is none: patterns and lists alone
 
@@ -64,6 +66,7 @@ def run_command(
     spans: Annotated[
         bool, typer.Option("--spans", help="Mark in the output what was replaced; tells surrogates from leaks.")
     ] = False,
+    page: Annotated[Path | None, typer.Option("--html", help="Write a summary of the run, one HTML file.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing; count what would be done.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Finish a run that was stopped.")] = False,
     from_: frame.From = None,
@@ -79,6 +82,7 @@ def run_command(
     all. Other labels, relations and fields of the input do not go out, but for fields named with --keep.
     """
     place = _place(notes, output, dry_run=dry_run)
+    _check_page(page, notes, place, dry_run=dry_run)
     how = Release(Policy.read(policy), _secret(secret_file), ids == "keep", tuple(keep), spans)
     grouped, told = _grouping(group_by)
     given = source(notes, form=from_, how=Reading(max_chars=max_chars), grouping=grouped)
@@ -93,6 +97,13 @@ def run_command(
     except Interrupted as stop:
         raise StoppedEarly(str(stop)) from None
     rate = manifest["documents"]["in"] / max(time.monotonic() - began, 1e-9)
+    if page is not None:
+        with replacing(page) as beside:
+            told = html(
+                manifest, how.policy, title=f"Release of {notes.name}", output=place.name, dial=_dial(job, recall)
+            )
+            write_text(beside, told)
+        frame.note(f"wrote {page}", quiet=quiet)
     result = {"dry run": dry_run, "output": None if dry_run else str(place), **manifest, "notes per second": rate}
     frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
     _tell_withheld(manifest, None if dry_run else job.beside("withheld.jsonl"))
@@ -109,6 +120,24 @@ def _place(notes: Path, output: Path | None, *, dry_run: bool) -> Path:
     if output.exists() and not (output.is_file() or output.is_dir()):
         raise ConfigError(f"{output} is neither a file nor a folder; name another place with -o")
     return output
+
+
+def _check_page(page: Path | None, notes: Path, place: Path, *, dry_run: bool) -> None:
+    """Refuses a place for the summary that would spoil something, before any work is done."""
+    if page is None:
+        return
+    if dry_run:
+        raise ConfigError("--dry-run writes nothing; leave out --html, or write to -o OUT")
+    if not page.parent.is_dir():
+        raise ConfigError(f"the folder {page.parent} of --html does not exist; make it first")
+    if page.is_dir() or any(page.resolve().is_relative_to(taken.resolve()) for taken in (notes, place)):
+        raise ConfigError(f"--html {page} is a folder, or in the input or the output; name a file beside them")
+
+
+def _dial(job: Job, recall: float | None) -> dict[str, Any]:
+    """How the dial was set: the recall asked for, and the thresholds that gives."""
+    model = getattr(job.detector.find, "model", None)
+    return {"asked": recall, "thresholds": model.dial.at(recall) if model is not None and model.taggers else {}}
 
 
 def _secret(path: Path | None) -> Secret | None:

@@ -114,7 +114,13 @@ def pieces(text: str) -> list[str]:
     """
     if text.isascii():
         return _PIECES.findall(text)
-    return ["".join(run) for _, run in groupby(text, key=_sort)]
+    return [part for _, run in groupby(text, key=_sort) for part in _marks_apart("".join(run))]
+
+
+def _marks_apart(piece: str) -> list[str]:
+    """The piece; accents that stand before its first letter are one of their own, so that a word begins as words do."""
+    first = next((at for at, char in enumerate(piece) if bears(char)), 0)
+    return [piece[:first], piece[first:]] if first else [piece]
 
 
 @lru_cache(maxsize=65536)
