@@ -1,8 +1,11 @@
 """The recall dial: thresholds per type that reach a recall on notes which the models did not learn from.
 
 A token is flagged where rules say so, or where the chance that it is an identifier reaches the threshold of its type.
-Chances of a type are calibrated first (a rising step function); then one level of calibrated chance serves all types,
-which loses least precision for the recall gained. R rows, L labels, N tokens.
+Chances of a type are calibrated first: their log-odds move by one offset, which says how many identifiers there were
+among the type's doubtful tokens against how many were expected. Then one level of calibrated chance serves all types,
+which loses least precision for the recall gained. What is missed is rare, so nothing finer than an offset can be learnt
+from a few hundred notes: a curve per type follows the notes it was fitted on and falls short of the recall on others.
+R rows, L labels, N tokens.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ RECALLS = (0.9, 0.95, 0.97, 0.98, 0.985, 0.99, 0.993, 0.995, 0.997, 0.998, 0.999
 PLAIN = 0.5  # without a dial
 LOWEST = 1e-6  # no threshold is lower; a chance of nought is never flagged
 HIGHEST = 0.98  # nor higher: a model that is this sure is heard, whatever a few held-out notes say
-_PRIOR = 1.0  # a token of each sort is added to every step of the calibration, weighted by the chance itself
+_DOUBTFUL = 0.5  # tokens below this chance are counted for the offset of their type
+_PRIOR = 3.0  # identifiers added to those found and to those expected: a type with few of them keeps its chances
+_EDGE = 1e-12  # of log-odds
 
 Flags = NDArray[np.bool_]
 
@@ -95,11 +100,8 @@ def fit(read: Read, labels: Sequence[str], *, recalls: Sequence[float] = RECALLS
     """The dial of notes the models did not learn from."""
     if not read.gold.any():
         raise DataError("the notes hold no identifier, so no recall can be measured; give notes with a gold layer")
-    curves = [_Curve.of(read, number) for number in range(len(labels))]
-    worth = np.zeros(len(read.chances))  # the calibrated chance of each token
-    for number, curve in enumerate(curves):
-        own = read.types == number
-        worth[own] = curve(read.chances[own])
+    offsets = _offsets(read, len(labels))
+    worth = _moved(read.chances, offsets[read.types]) if len(offsets) else read.chances  # calibrated
     free = ~read.ruled & (read.chances > 0)
     total, base = int(read.gold.sum()), int((read.gold & read.ruled).sum())
     order = np.argsort(-worth[free], kind="stable")
@@ -110,11 +112,10 @@ def fit(read: Read, labels: Sequence[str], *, recalls: Sequence[float] = RECALLS
         level, share = _level(levels, hits, ends, recall * total - 1e-9, base)
         rows.append(level)
         reached.append(share / total)
-    table = np.array([[curve.threshold(level) for curve in curves] for level in rows]).reshape(len(rows), len(labels))
+    table = np.array([_thresholds(level, offsets) for level in rows]).reshape(len(rows), len(labels))
     flagged = int(read.ruled.sum()) + 1 + ends
     best = levels[ends[np.argmax(2 * hits[ends] / (flagged + total))]] if len(ends) else PLAIN
-    balanced = tuple(curve.threshold(float(best)) for curve in curves)
-    return Dial(tuple(labels), tuple(recalls), tuple(reached), table, tuple(rows), balanced)
+    return Dial(tuple(labels), tuple(recalls), tuple(reached), table, tuple(rows), tuple(_thresholds(best, offsets)))
 
 
 def _level(levels: Floats, hits: Ints, ends: Ints, wanted: float, base: int) -> tuple[float, float]:
@@ -126,38 +127,23 @@ def _level(levels: Floats, hits: Ints, ends: Ints, wanted: float, base: int) -> 
     return float(levels[end]), float(hits[end])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Curve:
-    """A rising step function from the chance a model gives to the share of identifiers among such tokens."""
+def _offsets(read: Read, count: int) -> Floats:
+    """(L,) by how much the log-odds of each type's chances are too low."""
+    doubtful = ~read.ruled & (read.chances < _DOUBTFUL)
+    types = read.types[doubtful]
+    found = np.bincount(types, weights=read.gold[doubtful], minlength=count)
+    expected = np.bincount(types, weights=read.chances[doubtful], minlength=count)
+    return np.asarray(np.log((found + _PRIOR) / (expected + _PRIOR))[:count])
 
-    edges: Floats  # (B,) the lowest chance of each step, rising
-    shares: Floats  # (B,)
 
-    @classmethod
-    def of(cls, read: Read, number: int) -> _Curve:
-        """The curve of a type: pooling of adjacent violators over the tokens that rules do not flag."""
-        own = (read.types == number) & ~read.ruled
-        order = np.argsort(read.chances[own], kind="stable")
-        chances, right = read.chances[own][order], read.gold[own][order].astype(np.float64)
-        blocks: list[list[float]] = []  # lowest chance, sum of right ones, weight
-        for chance, one in zip(chances.tolist(), right.tolist(), strict=True):
-            blocks.append([chance, one, 1.0])
-            while len(blocks) > 1 and blocks[-2][1] * blocks[-1][2] >= blocks[-1][1] * blocks[-2][2]:
-                _, gained, weight = blocks.pop()
-                blocks[-1][1] += gained
-                blocks[-1][2] += weight
-        edges = np.array([block[0] for block in blocks])
-        shares = np.array([(block[1] + _PRIOR * block[0]) / (block[2] + _PRIOR) for block in blocks])
-        return cls(edges, np.maximum.accumulate(shares) if len(shares) else shares)
+def _moved(chances: Floats, offsets: Floats) -> Floats:
+    """The chances whose log-odds are higher by the offsets."""
+    held = np.clip(chances, _EDGE, 1.0 - _EDGE)
+    odds = held / (1.0 - held) * np.exp(offsets)
+    return np.asarray(odds / (1.0 + odds))
 
-    def __call__(self, chances: Floats) -> Floats:
-        if not len(self.edges):
-            return chances
-        return np.asarray(self.shares[np.maximum(np.searchsorted(self.edges, chances, side="right") - 1, 0)])
 
-    def threshold(self, level: float) -> float:
-        """The lowest chance worth at least the level; the level itself for a type never seen."""
-        if not len(self.edges):
-            return float(np.clip(level, LOWEST, HIGHEST))
-        at = int(np.searchsorted(self.shares, level - 1e-12))
-        return float(np.clip(self.edges[at], LOWEST, HIGHEST)) if at < len(self.edges) else HIGHEST
+def _thresholds(level: float, offsets: Floats) -> list[float]:
+    """The chance of each type that is worth the level."""
+    # The same tokens must be flagged as were counted, so what rounding may add on the way back is given away.
+    return [float(own) for own in np.clip(_moved(np.full(len(offsets), level), -offsets) - 1e-9, LOWEST, HIGHEST)]
