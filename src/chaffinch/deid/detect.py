@@ -18,7 +18,7 @@ import numpy as np
 from chaffinch.deid import cues, detect_soft, dial, lexicons, patterns
 from chaffinch.deid.detect_file import Model, load
 from chaffinch.deid.detect_soft import Flags
-from chaffinch.deid.detect_spans import joined, trimmed
+from chaffinch.deid.detect_spans import agreed, joined, trimmed
 from chaffinch.deid.dial import Read
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.known import Known
@@ -75,28 +75,34 @@ class Detector:
         for docs in batches(documents, BATCH_TOKENS):
             for doc in self._read(docs):
                 chances, types = detect_soft.chances(doc.soft[self.layer])
-                ruled = detect_soft.over(doc, [*self._sure(doc), *doc.layers[patterns.LAYER]])
+                ruled = detect_soft.over(doc, [*self._sure(doc), *self._ruled(doc)])
                 yield Read(chances, types, ruled, detect_soft.over(doc, doc.layer(gold)))
 
     def _read(self, docs: Sequence[Document]) -> Iterator[Document]:
         """The documents with cues, the layers of models and their soft labels joined."""
         prepared = list(cues.with_cues(docs))
+        several = len(self.model.taggers) > 1
         answers = [
-            list(tagger.posteriors(tagger.annotate(prepared, layer=LAYER), name=LAYER)) for tagger in self.model.taggers
+            list(tagger.posteriors(tagger.annotate(prepared, layer=LAYER, confidence=several), name=LAYER))
+            for tagger in self.model.taggers
         ]
         for place, doc in enumerate(prepared):
             own = [answer[place] for answer in answers]
-            spans = joined([answer.layers[LAYER] for answer in own])
+            spans = agreed([answer.layers[LAYER] for answer in own])
             soft = detect_soft.mean([answer.soft[LAYER] for answer in own]) if own else detect_soft.by_rules(doc)
             yield doc.with_layer(self.layer, spans).with_soft(self.layer, soft)
 
     def _found(self, doc: Document) -> Document:
         """The document with what rules and models find, and its soft labels sure of it."""
-        sure, ruled = self._sure(doc), self._allowed(doc, doc.layers[patterns.LAYER])
+        sure, ruled = self._sure(doc), self._allowed(doc, self._ruled(doc))
         flagged = self._flagged(doc) if self.model.taggers else []
         spans = trimmed(doc.text, joined([sure, [*ruled, *self._allowed(doc, flagged)]]))
         soft = detect_soft.with_spans(doc, doc.soft[self.layer], spans)
         return doc.with_layer(self.layer, spans).with_soft(self.layer, soft)
+
+    def _ruled(self, doc: Document) -> Sequence[Span]:
+        """What patterns find, if the model wants to know."""
+        return doc.layers[patterns.LAYER] if self.model.rules else ()
 
     def _sure(self, doc: Document) -> list[Span]:
         """What the user's lists and types and the admission file say."""

@@ -23,11 +23,15 @@ KIND = "deid"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """Taggers, whose chances are averaged, and the dial that was set for them; without taggers, rules alone."""
+    """Taggers, whose chances are averaged, and the dial that was set for them; without taggers, rules alone.
+
+    The rules are for English; `rules=False` leaves out what they find, for notes in other languages.
+    """
 
     taggers: tuple[Tagger, ...] = ()
     dial: Dial = field(default_factory=Dial)
     checksum: str = ""
+    rules: bool = True
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -48,7 +52,7 @@ class Model:
                 more, words = own.arrays()
                 arrays |= {f"tagger{number}.{prefix}{name}": array for name, array in more.items()}
                 strings |= {f"tagger{number}.{prefix}{name}": word for name, word in words.items()}
-        told = {"taggers": [_told(tagger) for tagger in self.taggers], "dial": self.dial.told()}
+        told = {"taggers": [_told(tagger) for tagger in self.taggers], "dial": self.dial.told(), "rules": self.rules}
         first = self.taggers[0].manifest if self.taggers else Manifest(KIND)
         floors = [tagger.manifest.vocabulary_floor for tagger in self.taggers]
         manifest = Manifest(
@@ -78,7 +82,7 @@ def load(path: str | Path) -> Model:
     told = found.manifest.config
     try:
         taggers = tuple(_tagger(found, number, own) for number, own in enumerate(told["taggers"]))
-        return Model(taggers, Dial.of(told["dial"]), found.manifest.checksum)
+        return Model(taggers, Dial.of(told["dial"]), found.manifest.checksum, bool(told.get("rules", True)))
     except (KeyError, TypeError, ValueError):
         raise ModelError("its settings cannot be read; train it anew", path=bundle.find(path)) from None
     except ModelError as error:

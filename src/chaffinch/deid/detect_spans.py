@@ -32,6 +32,36 @@ def joined(ranks: Iterable[Iterable[Span]]) -> list[Span]:
     return out
 
 
+def agreed(answers: Sequence[Iterable[Span]]) -> list[Span]:
+    """The spans of several taggers without overlaps: of all ways to choose, the one with the most certainty in sum.
+
+    The certainty of a span is the sum of the scores of those that found it so, with that label; the score is its mean.
+
+    >>> [own.end for own in agreed([[Span(0, 9, "NAME", 0.9)], [Span(0, 5, "NAME", 0.8)], [Span(0, 5, "NAME", 0.7)]])]
+    [5]
+    """
+    sums: dict[tuple[int, int, str], float] = {}
+    for spans in answers:
+        for span in spans:
+            key = (span.end, span.start, span.label)
+            sums[key] = sums.get(key, 0.0) + span.score / len(answers)
+    keys = sorted(sums)
+    ends = [end for end, _, _ in keys]
+    best, before = [0.0], [-1]  # the most of the first so many spans; how many come before the last, -1 without it
+    for place, key in enumerate(keys):
+        fits = bisect_right(ends, key[1], 0, place)
+        with_it = best[fits] + sums[key]
+        best.append(max(with_it, best[place]))
+        before.append(fits if with_it > best[place] else -1)
+    out, at = [], len(keys)
+    while at:
+        if before[at] >= 0:
+            end, start, label = keys[at - 1]
+            out.append(Span(start, end, label, sums[keys[at - 1]]))
+        at = before[at] if before[at] >= 0 else at - 1
+    return out[::-1]
+
+
 def uncovered(spans: Iterable[Span], kept: Sequence[Span]) -> list[Span]:
     """The pieces of spans that no kept span covers; kept spans are sorted and do not overlap."""
     ends = [own.end for own in kept]
