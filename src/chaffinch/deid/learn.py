@@ -25,7 +25,6 @@ from chaffinch.models import cascade, tagger
 from chaffinch.models.cascade import Cascade
 from chaffinch.models.parts import Progress
 from chaffinch.models.resources import Resources
-from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document, Span
 
 GOLD = "gold"
@@ -47,12 +46,19 @@ _JOINED = {
 }
 
 
+ENGLISH = Cascade(
+    scheme="IOB2", documents=False, layers=cues.LAYERS, epochs=6, objective="crf", rate=0.15, calibrate=False
+)
+ELSEWHERE = Cascade(scheme="IOBES", documents=True, objective="crf", rate=0.15, epochs=8)  # any other language
+
+
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """How a model is learnt: the tagger's settings, and whether names are hidden from the lists while it learns."""
+    """How a model is learnt: the tagger's settings, whether our English rules, cues and lists serve, hidden or not."""
 
-    config: Cascade = Cascade(scheme="IOB2", documents=False, layers=cues.LAYERS, epochs=6, objective="crf", rate=0.15, calibrate=False)
-    hide: bool = True
+    config: Cascade = ENGLISH
+    english: bool = True
+    hide: bool = True  # every third name from the lists while the tagger learns
 
 
 def learn(
@@ -71,38 +77,62 @@ def learn(
     """
     chosen = lesson or Lesson()
     chosen = replace(chosen, config=replace(chosen.config, seed=seed))
-    with lexicons.without(_every(HIDDEN) if chosen.hide else ()):
-        lists = Resources(lexicon=words())
-        ready = [doc.with_layer(GOLD, _joined(doc.layer())) for doc in cues.with_cues(training)]
-    whole = Resources(lexicon=words())
+    bare = [
+        replace(doc, layers={GOLD: tuple(joined(doc.layer()) if chosen.english else doc.layer())}) for doc in training
+    ]
+    course = _Course.of(chosen, tell)
+    ready = course.prepared(bare)
     parts = [] if held_out else by_source(ready)
     reads: list[dial.Read] = []
     for part in parts if len(parts) > 1 else ():
         rest = [doc for other in parts if other is not part for doc in other]
-        own = Model((_taught(rest, chosen, lists, whole, tell),))
-        reads += _read(own, part, _labels(ready))
-    model = Model((_taught(ready, chosen, lists, whole, tell),))
-    reads += _read(model, held_out, model.labels)
+        reads += read(course.model(rest), part, _labels(ready))
+    model = course.model(ready)
+    reads += read(model, held_out, model.labels)
     return replace(model, dial=dial.fit(dial.Read.joined(reads), model.labels)) if reads else model
 
 
-def _read(model: Model, docs: Iterable[Document], labels: Sequence[str]) -> Iterator[dial.Read]:
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """A lesson with its lists: those of learning, and the whole ones that the finished tagger is used with."""
+
+    lesson: Lesson
+    lists: Resources
+    whole: Resources
+    tell: Tell | None
+
+    @classmethod
+    def of(cls, lesson: Lesson, tell: Tell | None) -> _Course:
+        if not lesson.english:
+            return cls(lesson, Resources(), Resources(), tell)
+        with lexicons.without(_every(HIDDEN) if lesson.hide else ()):
+            lists = Resources(lexicon=words())
+        return cls(lesson, lists, Resources(lexicon=words()), tell)
+
+    def prepared(self, docs: Iterable[Document]) -> list[Document]:
+        """The documents with cues, as lists that lack names give them."""
+        if not self.lesson.english:
+            return list(docs)
+        with lexicons.without(_every(HIDDEN) if self.lesson.hide else ()):
+            return list(cues.with_cues(docs))
+
+    def model(self, docs: Sequence[Document]) -> Model:
+        """The model of prepared documents, without a dial."""
+        learnt = tagger.train(docs, self.lesson.config, layer=GOLD, resources=self.lists, progress=self.tell)
+        own = replace(learnt, model=replace(cascade.own(learnt.model), resources=self.whole))
+        return Model((own,), rules=self.lesson.english)
+
+
+def read(model: Model, docs: Iterable[Document], labels: Sequence[str]) -> Iterator[dial.Read]:
     """What a model makes of documents as they come, with the whole lists; its labels are numbered as these are."""
     place = np.array([labels.index(name) for name in model.labels], np.int64)
-    bare = (replace(doc, layers={name: own for name, own in doc.layers.items() if name not in cues.LAYERS}) for doc in docs)
+    bare = (replace(doc, layers={GOLD: doc.layer()}) for doc in docs)
     for own in detect.Detector(model).read(bare, GOLD):
         yield replace(own, types=place[own.types])
 
 
-def _taught(
-    docs: Sequence[Document], lesson: Lesson, lists: Resources, whole: Resources, tell: Tell | None
-) -> Tagger:
-    """A tagger of prepared documents, which learns with the first lists and is used with the whole."""
-    learnt = tagger.train(docs, lesson.config, layer=GOLD, resources=lists, progress=tell)
-    return replace(learnt, model=replace(cascade.own(learnt.model), resources=whole))
-
-
-def _joined(spans: Iterable[Span]) -> list[Span]:
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """The spans by the kinds that a tagger tells apart."""
     return [replace(span, label=_JOINED.get(span.label, span.label)) for span in spans]
 
 
