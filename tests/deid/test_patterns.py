@@ -76,7 +76,7 @@ def test_time_is_linear(garbage: str) -> None:
         doc = Document("x", (garbage * size)[:size])
         begin = time.process_time()
         for own in patterns.patterns():
-            own.on(Page.of(doc.text))
+            own.on(Page.of([doc.text]))
         return time.process_time() - begin
 
     short, long = seconds(4_000), seconds(32_000)
@@ -84,7 +84,7 @@ def test_time_is_linear(garbage: str) -> None:
 
 
 def test_a_megabyte_of_noise_is_read() -> None:
-    noise = Page.of(("lorem 12/ipsum-3.4 Dolor, Sit@amet 5:6 \u00e9\n" * 26_000)[: 1 << 20])
+    noise = Page.of([("lorem 12/ipsum-3.4 Dolor, Sit@amet 5:6 \u00e9\n" * 26_000)[: 1 << 20]])
     begin = time.process_time()
     for own in patterns.patterns():
         own.on(noise)

@@ -7,10 +7,11 @@ part of a note a word stands in, titles, the letterhead and the signature; "cue:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from chaffinch.deid import lexicons, patterns
+from chaffinch.models.streams import BATCH_TOKENS, batches
 from chaffinch.text import Document, Span
 
 FIELD, SECTION = "cue:field", "cue:section"
@@ -56,11 +57,13 @@ _LONGEST_TITLE, _LONGEST_SIGNED = 48, 90  # characters of a line
 
 def with_cues(docs: Iterable[Document]) -> Iterator[Document]:
     """The documents with the layers of cues and of patterns, those that lack them."""
-    for doc in docs:
-        out = doc if FIELD in doc.layers else doc.with_layer(FIELD, fields(doc.text))
-        out = out if SECTION in out.layers else out.with_layer(SECTION, sections(doc.text))
-        out = out if lexicons.LAYER in out.layers else out.with_layer(lexicons.LAYER, lexicons.protected(out))
-        yield out if patterns.LAYER in out.layers else patterns.with_patterns(out)
+    for some in batches(docs, BATCH_TOKENS):
+        held = some
+        for name, find in _FINDERS:
+            lacking = [doc for doc in held if name not in doc.layers]
+            found = iter(find(lacking) if lacking else ())
+            held = [doc if name in doc.layers else doc.with_layer(name, next(found)) for doc in held]
+        yield from held
 
 
 def without_cues(doc: Document, before: Document) -> Document:
@@ -115,3 +118,12 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 def _kind(label: str, table: dict[str, str]) -> str:
     words = re.findall(r"[a-z-]+", label.lower())
     return next((table[word] for word in words if word in table), "") if len(label) <= _LONGEST_LABEL else ""
+
+
+# By layer, what finds its spans in documents, which may build on the layers before.
+_FINDERS: tuple[tuple[str, Callable[[Sequence[Document]], list[list[Span]]]], ...] = (
+    (FIELD, lambda docs: [fields(doc.text) for doc in docs]),
+    (SECTION, lambda docs: [sections(doc.text) for doc in docs]),
+    (lexicons.LAYER, lexicons.protected_in),
+    (patterns.LAYER, patterns.found_in),
+)

@@ -6,12 +6,12 @@ in the language at large, else "lo"; protected terms from `protected/*.txt`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from chaffinch.deid.pattern import either, matcher_of
+from chaffinch.deid.pattern import Page, either, matcher_of, matches
 from chaffinch.features import lexicon, packs
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.text import Document, Span, resolve
@@ -223,22 +223,29 @@ def protected(doc: Document) -> list[Span]:
     >>> [note.text[span.start : span.end] for span in protected(note)]
     ['Foley', 'Parkinson disease']
     """
-    if LAYER in doc.layers:
-        return list(doc.layers[LAYER])
-    text = doc.text
-    spans = [Span(start, end, "O", 1.0, "protected") for start, end in _places(_eponyms()[0], text)]
-    spans += [Span(start, end, "O", 0.5, "eponym") for start, end in _places(_eponyms()[1], text)]
-    spans += [Span(start, end, "O", 1.0, "term") for start, end, _ in _phrases().find(text)]
-    for start, end in doc.tokens.tolist():
-        word = text[start:end]
-        if word.isalpha() and is_drug(word):
-            spans.append(Span(start, end, "O", 1.0, "drug"))
+    return list(doc.layers[LAYER]) if LAYER in doc.layers else protected_in([doc])[0]
+
+
+def protected_in(docs: Sequence[Document]) -> list[list[Span]]:
+    """The same for many documents at once, which is quicker."""
+    page = Page.of([doc.text for doc in docs])
+    certain, bare = _eponyms()
+    spans: list[list[Span]] = [[] for _ in docs]
+    for pattern, score, source in ((certain, 1.0, "protected"), (bare, 0.5, "eponym")):
+        for number, (_, _, start, end) in matches(page, pattern):
+            spans[number].append(Span(start, end, "O", score, source))
+    for doc, own in zip(docs, spans, strict=True):
+        own += [Span(start, end, "O", 1.0, "term") for start, end, _ in _phrases().find(doc.text)]
+        for (start, end), word in zip(doc.tokens.tolist(), doc.words(), strict=True):
+            if is_drug(word) and word.isalpha():
+                own.append(Span(start, end, "O", 1.0, "drug"))
+    return [_free(doc.text, own) for doc, own in zip(docs, spans, strict=True)]
+
+
+def _free(text: str, spans: Iterable[Span]) -> list[Span]:
+    """The spans that do not stand beside a person's name or title, settled."""
     free = sorted((span for span in spans if not _beside_person(text, span)), key=lambda span: -span.score)
     return list(resolve(free, "longest"))
-
-
-def _places(pattern: str, text: str) -> Iterator[tuple[int, int]]:
-    return (match.span(1) for match in matcher_of(pattern)[0].finditer(text))
 
 
 _TITLE_BEFORE = (

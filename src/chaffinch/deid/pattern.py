@@ -6,17 +6,19 @@ Time is linear in the text: RE2 finds the places, and the checks look at `AROUND
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chaffinch.text import Document, Span
 from chaffinch.weak.source_patterns import compiled
 
+Edges: TypeAlias = tuple[int, int, int, int]  # of a match: its start and end, and those of its span
 Check: TypeAlias = Callable[[str], bool]
 Cut: TypeAlias = Callable[[str], tuple[int, int] | None]  # the part of a match that is the identifier, if any
 
@@ -32,24 +34,55 @@ _CLASS = re.compile(r"\\p\{\w+\}|\\.|\[\^?\]?|\]", re.DOTALL)
 
 AROUND = 32  # characters looked at before and after a match
 SPAN = "span"
+_BETWEEN = b"\n\xff\n"  # between the texts of a page
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Page:
-    """A text as RE2 reads it, made once for all patterns: its bytes, and the character each byte belongs to."""
+    """Texts as RE2 reads them, made once for all patterns: their bytes in one piece, and where each text stands.
 
-    text: str
+    Between two texts is a byte that no character has, so that nothing matches across it, and an end of line on either
+    side. A match that takes such an end of line in may not be one in the text alone; `matches` then looks there.
+    """
+
+    texts: Sequence[str]
     data: bytes
-    characters: NDArray[np.int64] | None  # (bytes + 1,), None if every character is one byte
+    begins: Sequence[int]  # the first byte of every text
+    ends: Sequence[int]  # one past the last
+    characters: Sequence[list[int] | None]  # the character of each byte, and the end; None if each has one byte
 
     @classmethod
-    def of(cls, text: str) -> Page:
-        """The page of a text."""
-        data = text.encode("utf-8", "replace")
-        if len(data) == len(text):
-            return cls(text, data, None)
-        begins = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
-        return cls(text, data, np.append(np.cumsum(begins) - 1, len(text)))
+    def of(cls, texts: Sequence[str]) -> Page:
+        """The page of some texts."""
+        parts = [text.encode("utf-8", "replace") for text in texts]
+        between = _BETWEEN if len(parts) > 1 else b""
+        ends = [end - len(between) for end in accumulate(len(part) + len(between) for part in parts)]
+        shift = 1 if between else 0  # the page begins with an end of line
+        begins = [shift + end - len(part) for part, end in zip(parts, ends, strict=True)]
+        edge = b"\n" * shift
+        data = b"".join([edge, between.join(parts), edge])
+        characters = [_characters(part, text) for part, text in zip(parts, texts, strict=True)]
+        return cls(texts, data, begins, [shift + end for end in ends], characters)
+
+    def number_at(self, byte: int) -> int:
+        """The number of the text at a byte; the end of line before a text counts as its own."""
+        return bisect_right(self.begins, byte + 1) - 1
+
+    def edges(self, number: int, *places: int) -> Edges:
+        """Places of the page as characters of a text."""
+        begin, characters = self.begins[number], self.characters[number]
+        first, last, start, end = (byte - begin for byte in places)
+        if characters is None:
+            return first, last, start, end
+        return characters[first], characters[last], characters[start], characters[end]
+
+
+def _characters(data: bytes, text: str) -> list[int] | None:
+    if len(data) == len(text):
+        return None
+    begins = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
+    found: list[int] = np.append(np.cumsum(begins) - 1, len(text)).tolist()
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,31 +110,26 @@ class Pattern:
 
     def __call__(self, doc: Document) -> list[Span]:
         """The places that match, from left to right, never overlapping."""
-        return self.on(Page.of(doc.text))
+        return [span for _, span in self.on(Page.of([doc.text]))]
 
-    def on(self, page: Page) -> list[Span]:
-        """The same for a page."""
-        return [Span(start, end, self.label, self.score, self.name) for start, end in self._places(page)]
+    def on(self, page: Page) -> list[tuple[int, Span]]:
+        """The same for a page, each with the number of its text: what is found in each text alone."""
+        return [
+            (number, Span(*place, self.label, self.score, self.name))
+            for number, edges in matches(page, self.pattern, self.ignore_case)
+            if (place := self._place(page.texts[number], *edges)) is not None
+        ]
 
-    def _places(self, page: Page) -> Iterator[tuple[int, int]]:
-        matcher, group = matcher_of(self.pattern, self.ignore_case)
-        text, characters = page.text, page.characters
-        for match in matcher.finditer(page.data):
-            (first, last), (start, end) = match.span(), match.span(group)
-            if end <= start:
-                continue
-            if characters is not None:
-                first, last, start, end = characters[[first, last, start, end]].tolist()
-            if not self._stands_free(text, first, last, start, end):
-                continue
-            if self.fits is not None and not self.fits(text[start:end]):
-                continue
-            if self.cut is not None:
-                part = self.cut(text[start:end])
-                if part is None or part[0] >= part[1]:
-                    continue
-                start, end = start + part[0], start + part[1]
-            yield start, end
+    def _place(self, text: str, first: int, last: int, start: int, end: int) -> tuple[int, int] | None:
+        """Start and end of the span of a match if the checks let it pass."""
+        if not self._stands_free(text, first, last, start, end):
+            return None
+        if self.fits is not None and not self.fits(text[start:end]):
+            return None
+        if self.cut is None:
+            return start, end
+        part = self.cut(text[start:end])
+        return None if part is None or part[0] >= part[1] else (start + part[0], start + part[1])
 
     def _stands_free(self, text: str, first: int, last: int, start: int, end: int) -> bool:
         if (start == first and _inside(text, start)) or (end == last and _inside(text, end)):
@@ -109,6 +137,25 @@ class Pattern:
         if self.before and _ending(self.before).search(text[max(0, first - AROUND) : start]):
             return False
         return not (self.after and _beginning(self.after).match(text[end : end + AROUND]))
+
+
+def matches(page: Page, pattern: str, ignore_case: bool = False) -> list[tuple[int, Edges]]:
+    """The number of the text and the edges of every match: what is found in each text alone, in its order."""
+    matcher, group = matcher_of(pattern, ignore_case)
+    found: list[tuple[int, Edges]] = []
+    beyond = set[int]()
+    for match in matcher.finditer(page.data):
+        (first, last), (start, end) = match.span(), match.span(group)
+        number = page.number_at(first)
+        if first < page.begins[number] or last > page.ends[number]:
+            beyond.add(number)
+        elif end > start:
+            found.append((number, page.edges(number, first, last, start, end)))
+    if beyond:
+        found = [own for own in found if own[0] not in beyond]
+    for number in sorted(beyond):
+        found += [(number, edges) for _, edges in matches(Page.of([page.texts[number]]), pattern, ignore_case)]
+    return found
 
 
 @cache

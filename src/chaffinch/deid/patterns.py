@@ -7,7 +7,7 @@ The patterns themselves stand by idea in `patterns_dates`, `patterns_ages`, `pat
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -55,14 +55,17 @@ def found(doc: Document, sources: Iterable[Pattern] | None = None) -> list[Span]
     >>> [(span.label, note.text[span.start : span.end]) for span in found(note)]
     [('DATE', '3/4/1998'), ('PHONE', '555-123-4567')]
     """
-    page = Page.of(doc.text)
-    votes = [span for own in (patterns() if sources is None else sources) for span in own.on(page)]
-    return list(settle(_without_protected(doc, votes)))
+    return found_in([doc], sources)[0]
 
 
-def with_patterns(doc: Document, *, layer: str = LAYER) -> Document:
-    """The document with a layer of what patterns find, which may serve a tagger as a feature."""
-    return doc.with_layer(layer, found(doc))
+def found_in(docs: Sequence[Document], sources: Iterable[Pattern] | None = None) -> list[list[Span]]:
+    """The same for many documents at once, which is quicker."""
+    page = Page.of([doc.text for doc in docs])
+    votes: list[list[Span]] = [[] for _ in docs]
+    for own in patterns() if sources is None else sources:
+        for number, span in own.on(page):
+            votes[number].append(span)
+    return [list(settle(_without_protected(doc, own))) for doc, own in zip(docs, votes, strict=True)]
 
 
 def _without_protected(doc: Document, votes: list[Span]) -> list[Span]:
