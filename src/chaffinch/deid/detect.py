@@ -8,8 +8,10 @@ T tokens, L labels, the first of which is O.
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -123,14 +125,14 @@ class Detector:
         """The spans that do not lie inside an allowed phrase."""
         if self.allow is None:
             return list(spans)
-        inside = np.zeros(len(doc.text) + 1, np.int64)
-        for number, (start, end, _) in enumerate(self.allow.find(doc.text), start=1):
-            inside[start:end] = number
-        return [
-            span
-            for span in spans
-            if not inside[span.start : span.end].all() or len(set(inside[span.start : span.end].tolist())) > 1
-        ]
+        phrases = self.allow.find(doc.text)  # in order, never overlapping
+        ends = [end for _, end, _ in phrases]
+
+        def inside(span: Span) -> bool:
+            place = bisect_right(ends, span.start)
+            return place < len(phrases) and phrases[place][0] <= span.start and span.end <= phrases[place][1]
+
+        return [span for span in spans if not inside(span)]
 
     def _flagged(self, doc: Document) -> list[Span]:
         """The spans of models of which a token reaches its threshold, and the runs of other tokens that do."""
@@ -152,28 +154,33 @@ class Detector:
 
     def _repeated(self, found: list[Document], originals: Sequence[Document] | None = None) -> Iterator[Document]:
         """The documents with the repeats of what was found."""
-        model = alignment.Model.default("recall", common=lexicons.common_words())
-        aligned = alignment.align(found, model, layer=self.layer, mode="recall") if found else []
+        aligned = alignment.align(found, _aligner(), layer=self.layer, mode="recall") if found else []
         for place, (before, doc) in enumerate(zip(found, aligned, strict=True)):
-            kept = set(before.layers[self.layer])
-            shields = lexicons.protected(doc) if len(doc.layers[self.layer]) != len(kept) else []
-            spans = [own for own in doc.layers[self.layer] if own in kept or self._may_repeat(doc, own, shields)]
-            spans = trimmed(doc.text, joined([before.layers[self.layer], spans]))
             own = before if originals is None else replace(before, group=originals[place].group, id=originals[place].id)
-            soft = detect_soft.with_spans(doc, before.soft[self.layer], spans)
-            yield cues.without_cues(
-                own.with_layer(self.layer, spans).with_soft(self.layer, soft),
-                own if originals is None else originals[place],
-            )
+            if doc is not before:
+                spans = self._with_repeats(doc, before.layers[self.layer])
+                soft = detect_soft.with_spans(doc, before.soft[self.layer], spans)
+                own = own.with_layer(self.layer, spans).with_soft(self.layer, soft)
+            yield cues.without_cues(own, own if originals is None else originals[place])
 
-    def _may_repeat(self, doc: Document, span: Span, shields: Sequence[Span]) -> bool:
-        """Whether a repeat counts: a name with a capital that is no protected term and not allowed."""
-        if kind_of(span.label).category not in ("NAME", "LOCATION", "ID", "CONTACT") or not self._allowed(doc, [span]):
-            return False
-        text = doc.text[span.start : span.end]
-        if text.islower() and text.isalpha():
-            return False
-        return not any(span.overlaps(shield) and shield.score == 1.0 for shield in shields)
+    def _with_repeats(self, doc: Document, before: Sequence[Span]) -> list[Span]:
+        """The spans there were, and the repeats that count: names with a capital, neither protected nor allowed."""
+        kept = set(before)
+        shields = [shield for shield in lexicons.protected(doc) if shield.score == 1.0]
+        new = [own for own in doc.layers[self.layer] if own not in kept and _may_repeat(doc.text, own, shields)]
+        return trimmed(doc.text, joined([before, self._allowed(doc, new)]))
+
+
+def _may_repeat(text: str, span: Span, shields: Sequence[Span]) -> bool:
+    if kind_of(span.label).category not in ("NAME", "LOCATION", "ID", "CONTACT"):
+        return False
+    own = text[span.start : span.end]
+    return not (own.islower() and own.isalpha()) and not any(map(span.overlaps, shields))
+
+
+@cache
+def _aligner() -> alignment.Model:
+    return alignment.Model.default("recall", common=lexicons.common_words())
 
 
 def detector(

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.deid import lexicons
+from chaffinch.deid.lexicons import is_name
 from chaffinch.kernels.lattice import Floats, Ints
 from chaffinch.text import Document, Soft, Span
 from chaffinch.weak.source_base import token_run
@@ -36,9 +36,8 @@ def mean(softs: Sequence[Soft]) -> Soft:
 def by_rules(doc: Document) -> Soft:
     """The soft labels of a document that no model has read: words that look like names may be names."""
     values = np.full((len(doc.tokens), 1 + len(NAMES)), OTHERWISE)
-    for place, word in enumerate(doc.words()):
-        if word[:1].isupper() and len(word) > 2 and word.isalpha() and lexicons.is_name(word):
-            values[place] = NAMELIKE
+    maybe = [word[:1].isupper() and len(word) > 2 and word.isalpha() and is_name(word) for word in doc.words()]
+    values[np.array(maybe, np.bool_)] = NAMELIKE
     values[:, 0] = 1.0 - values[:, 1:].sum(axis=1)
     return Soft(("O", *NAMES), values)
 
@@ -64,16 +63,26 @@ def with_spans(doc: Document, soft: Soft, spans: Sequence[Span]) -> Soft:
     more = sorted({span.label for span in spans} - set(soft.labels))
     labels = (*soft.labels, *more)
     values = np.concatenate([soft.values, np.zeros((len(soft.values), len(more)))], axis=1)
-    firsts = np.searchsorted(doc.tokens[:, 1], [span.start for span in spans], side="right").tolist()
-    ends = np.searchsorted(doc.tokens[:, 0], [span.end for span in spans], side="left").tolist()
-    for span, first, end in zip(spans, firsts, ends, strict=True):
-        column = labels.index(span.label)
-        wanted = min(SURE, span.score)
-        rows = first + np.flatnonzero(values[first:end, column] < wanted)
-        rest = values[rows].sum(axis=1) - values[rows, column]
-        values[rows] *= np.where(rest > 0, (1.0 - wanted) / np.maximum(rest, TINY), 0.0)[:, None]
-        values[rows, column] = wanted
+    firsts = np.searchsorted(doc.tokens[:, 1], [span.start for span in spans], side="right")
+    ends = np.searchsorted(doc.tokens[:, 0], [span.end for span in spans], side="left")
+    sizes = np.maximum(ends - firsts, 0)
+    tokens = np.arange(sizes.sum()) + np.repeat(firsts - np.cumsum(sizes) + sizes, sizes)
+    columns = np.repeat(np.array([labels.index(span.label) for span in spans], np.int64), sizes)
+    wanted = np.repeat([min(SURE, span.score) for span in spans], sizes)
+    while len(tokens):
+        first = np.append(True, tokens[1:] != tokens[:-1])  # a token that two spans touch has its turn for each
+        _raise(values, tokens[first], columns[first], wanted[first])
+        tokens, columns, wanted = tokens[~first], columns[~first], wanted[~first]
     return Soft(labels, values)
+
+
+def _raise(values: Floats, rows: Ints, columns: Ints, wanted: Floats) -> None:
+    """Gives each row so much at its column, if it has less, and what is left to the others by their shares."""
+    less = values[rows, columns] < wanted
+    rows, columns, wanted = rows[less], columns[less], wanted[less]
+    rest = values[rows].sum(axis=1) - values[rows, columns]
+    values[rows] *= np.where(rest > 0, (1.0 - wanted) / np.maximum(rest, TINY), 0.0)[:, None]
+    values[rows, columns] = wanted
 
 
 def spans_of(doc: Document, soft: Soft, flags: Flags, decoded: Iterable[Span]) -> list[Span]:

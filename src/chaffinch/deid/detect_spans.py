@@ -26,6 +26,9 @@ def joined(ranks: Iterable[Iterable[Span]]) -> list[Span]:
             continue
         whole = [span for span in rank if not _touched(span, out)]
         kept = sorted([*out, *resolve(whole, "longest")])
+        if len(kept) == len(out) + len(rank):
+            out = kept  # all of them stayed whole
+            continue
         out = sorted([*kept, *resolve(uncovered(rank, kept), "longest")])
         while rest := uncovered(rank, out):
             out = sorted([*out, *resolve(rest, "longest")])
@@ -70,7 +73,8 @@ def uncovered(spans: Iterable[Span], kept: Sequence[Span]) -> list[Span]:
 
 def _pieces(span: Span, kept: Sequence[Span], ends: Sequence[int]) -> Iterator[Span]:
     at = span.start
-    for own in kept[bisect_right(ends, span.start) :]:
+    for place in range(bisect_right(ends, span.start), len(kept)):
+        own = kept[place]
         if own.start >= span.end:
             break
         if own.start > at:
