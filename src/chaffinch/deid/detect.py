@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import compress
 from pathlib import Path
 
 import msgspec
@@ -29,7 +31,7 @@ from chaffinch.features.lexicon import Lexicon
 from chaffinch.models import alignment
 from chaffinch.models.streams import BATCH_TOKENS, batches
 from chaffinch.text import Document, Span
-from chaffinch.weak.source_base import Source, settle, token_run
+from chaffinch.weak.source_base import Source, settle
 
 LAYER = "deid"
 SHIELD = 0.9  # the chance of a name that a bare eponym needs to be flagged by models
@@ -147,21 +149,37 @@ class Detector:
     def _unshielded(self, doc: Document, chances: np.ndarray) -> Flags:
         """(T,) where no protected term stands, or a bare eponym that is very likely a name."""
         out = np.ones(len(chances), np.bool_)
-        for shield in lexicons.protected(doc):
-            first, end = token_run(doc, shield.start, shield.end)
+        shields = lexicons.protected(doc)
+        for shield, (first, end) in zip(shields, detect_soft.runs(doc, shields).tolist(), strict=True):
             out[first:end] &= (shield.score < 1.0) & (chances[first:end] >= SHIELD)
         return out
 
     def _repeated(self, found: list[Document], originals: Sequence[Document] | None = None) -> Iterator[Document]:
         """The documents with the repeats of what was found."""
-        aligned = alignment.align(found, _aligner(), layer=self.layer, mode="recall") if found else []
-        for place, (before, doc) in enumerate(zip(found, aligned, strict=True)):
+        aligned = self._aligned(found)
+        for place, before in enumerate(found):
+            doc = aligned.get(place, before)
             own = before if originals is None else replace(before, group=originals[place].group, id=originals[place].id)
             if doc is not before:
                 spans = self._with_repeats(doc, before.layers[self.layer])
                 soft = detect_soft.with_spans(doc, before.soft[self.layer], spans)
                 own = own.with_layer(self.layer, spans).with_soft(self.layer, soft)
             yield cues.without_cues(own, own if originals is None else originals[place])
+
+    def _aligned(self, found: Sequence[Document]) -> dict[int, Document]:
+        """By number, the documents of patients with a word that is an identifier here and none there, aligned."""
+        members: defaultdict[str, list[int]] = defaultdict(list)
+        for number, doc in enumerate(found):
+            members[doc.patient].append(number)
+        chosen = sorted(
+            number
+            for own in members.values()
+            if _recurs([found[number] for number in own], self.layer)
+            for number in own
+        )
+        docs = [found[number] for number in chosen]
+        aligned = alignment.align(docs, _aligner(), layer=self.layer, mode="recall") if docs else []
+        return dict(zip(chosen, aligned, strict=True))
 
     def _with_repeats(self, doc: Document, before: Sequence[Span]) -> list[Span]:
         """The spans there were, and the repeats that count: names with a capital, neither protected nor allowed."""
@@ -176,6 +194,17 @@ def _may_repeat(text: str, span: Span, shields: Sequence[Span]) -> bool:
         return False
     own = text[span.start : span.end]
     return not (own.islower() and own.isalpha()) and not any(map(span.overlaps, shields))
+
+
+def _recurs(docs: Sequence[Document], layer: str) -> bool:
+    """Whether a word inside a span stands outside of spans as well; a common word counts if it is in spans twice."""
+    words = [word.casefold() for doc in docs for word in doc.words()]
+    inside = np.concatenate([detect_soft.over(doc, doc.layers[layer]) for doc in docs]).tolist()
+    times = Counter(compress(words, inside))
+    common = _aligner().common
+    sought = {word for word, count in times.items() if count > 1 or word not in common}
+    outside = sought.intersection(word for word, within in zip(words, inside, strict=True) if not within)
+    return any(any(map(str.isalnum, word)) for word in outside)
 
 
 @cache

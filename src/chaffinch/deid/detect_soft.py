@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from chaffinch.deid.lexicons import is_name
 from chaffinch.kernels.lattice import Floats, Ints
 from chaffinch.text import Document, Soft, Span
-from chaffinch.weak.source_base import token_run
 
 Flags = NDArray[np.bool_]
 
@@ -52,10 +51,16 @@ def chances(soft: Soft) -> tuple[Floats, Ints]:
 def over(doc: Document, spans: Iterable[Span]) -> Flags:
     """(T,) the tokens that spans touch."""
     out = np.zeros(len(doc.tokens), np.bool_)
-    for span in spans:
-        first, end = token_run(doc, span.start, span.end)
+    for first, end in runs(doc, list(spans)).tolist():
         out[first:end] = True
     return out
+
+
+def runs(doc: Document, spans: Sequence[Span]) -> Ints:
+    """(spans, 2) the first token that each span touches, and one past the last."""
+    firsts = np.searchsorted(doc.tokens[:, 1], [span.start for span in spans], side="right")
+    ends = np.searchsorted(doc.tokens[:, 0], [span.end for span in spans], side="left")
+    return np.stack([firsts, np.maximum(firsts, ends)], axis=1)
 
 
 def with_spans(doc: Document, soft: Soft, spans: Sequence[Span]) -> Soft:
@@ -63,9 +68,8 @@ def with_spans(doc: Document, soft: Soft, spans: Sequence[Span]) -> Soft:
     more = sorted({span.label for span in spans} - set(soft.labels))
     labels = (*soft.labels, *more)
     values = np.concatenate([soft.values, np.zeros((len(soft.values), len(more)))], axis=1)
-    firsts = np.searchsorted(doc.tokens[:, 1], [span.start for span in spans], side="right")
-    ends = np.searchsorted(doc.tokens[:, 0], [span.end for span in spans], side="left")
-    sizes = np.maximum(ends - firsts, 0)
+    firsts, ends = runs(doc, spans).T
+    sizes = ends - firsts
     tokens = np.arange(sizes.sum()) + np.repeat(firsts - np.cumsum(sizes) + sizes, sizes)
     columns = np.repeat(np.array([labels.index(span.label) for span in spans], np.int64), sizes)
     wanted = np.repeat([min(SURE, span.score) for span in spans], sizes)
@@ -92,22 +96,20 @@ def spans_of(doc: Document, soft: Soft, flags: Flags, decoded: Iterable[Span]) -
     """
     sure, types = chances(soft)
     free, out = flags.copy(), []
-    for span in decoded:
-        first, end = token_run(doc, span.start, span.end)
+    spans = list(decoded)
+    for span, (first, end) in zip(spans, runs(doc, spans).tolist(), strict=True):
         if flags[first:end].any():
             out.append(replace(span, score=float(sure[first:end].mean()), source="model"))
             free[first:end] = False
-    at = 0
-    while at < len(free):
-        end = at + 1
-        if free[at]:
-            while end < len(free) and free[end] and types[end] == types[at] and _same_line(doc, end):
-                end += 1
-            start, stop = int(doc.tokens[at, 0]), int(doc.tokens[end - 1, 1])
-            if any(map(str.isalnum, doc.text[start:stop])):
-                label = soft.labels[1 + int(types[at])]
-                out.append(Span(start, stop, label, float(sure[at:end].mean()), "dial"))
-        at = end
+    alone: list[tuple[int, int]] = []
+    for token in np.flatnonzero(free).tolist():
+        goes_on = alone and alone[-1][1] == token and types[token] == types[token - 1] and _same_line(doc, token)
+        alone.append((alone.pop()[0] if goes_on else token, token + 1))
+    for first, end in alone:
+        start, stop = int(doc.tokens[first, 0]), int(doc.tokens[end - 1, 1])
+        if any(map(str.isalnum, doc.text[start:stop])):
+            label = soft.labels[1 + int(types[first])]
+            out.append(Span(start, stop, label, float(sure[first:end].mean()), "dial"))
     return sorted(out)
 
 

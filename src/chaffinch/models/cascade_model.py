@@ -178,4 +178,5 @@ def _by_name(part: Linear, seen: Observed, columns: Sequence[Column], scale: flo
     """(tokens without pads, 1 + L) the probability of O and of each label."""
     labels = part.labels
     number = np.array([0] + [1 + labels.names.index(tag[2:]) for tag in labels.tags[1:]])
-    return np.asarray(group(part.batch(seen, columns, scale=scale), number[labels.tag_of]).states)
+    batch = part.batch(seen, columns, scale=scale)
+    return np.asarray(group(batch, number[labels.tag_of], pairs=False).states)
