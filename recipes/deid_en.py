@@ -21,7 +21,6 @@ from chaffinch.deid import lexicons, patterns, synth
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.learn import SOURCE, learn
 from chaffinch.deid.personas import Half
-from chaffinch.deid.synth_varied import SITES
 from chaffinch.text import Document, Span
 from recipes.corpora import READERS
 
@@ -36,6 +35,7 @@ NOTES = (
     "synth. Nobody in them exists."
 )
 _HOUSE = re.compile(r"(?i)hospital|clinic|center|centre|medical|health|infirmary|hospice|institute|campus|facility")
+_TITLE = re.compile(r"(?i)(?:dr|drs|mr|mrs|ms|miss|prof|doctor|nurse|patient)\b\.?\s+(?=\S)")
 _STREET = re.compile(r"(?i)^\d+\s.*\b(?:st|street|ave|avenue|rd|road|blvd|lane|ln|drive|dr|way|court|ct)\b")
 
 
@@ -44,7 +44,8 @@ def corpora(data: Path, *, names: Half = "all", seed: int = 0) -> dict[str, list
 
     `meta["source"]` names the corpus, or for generated notes the site. `names` is the half that generated notes draw
     on. Queries mark what HIPAA lists; their ages and lone years are added by rule, and stand in the layer "by rule" as
-    well, so that no figure need count them. "plain" are abstracts without identifiers: the first of the training sets of BC5CDR and NCBI Disease.
+    well, so that no figure need count them. "plain" are abstracts without identifiers: the first of the training sets
+    of BC5CDR and NCBI Disease.
     """
     notes = synth.notes(PATIENTS, NOTES_EACH, seed=seed, names=names, style="varied")
     return {
@@ -64,8 +65,12 @@ def plain(path: Path) -> Iterator[Document]:
 
 def _labelled(docs: Iterable[Document], source: str) -> Iterator[Document]:
     for doc in docs:
-        spans = [replace(span, label=_label(doc.text, span)) for span in doc.layer("gold")]
-        more = [own for own in patterns.found(doc) if _unmarked(own) and not any(map(own.overlaps, spans))]
+        spans = [_mapped(doc.text, span) for span in doc.layer("gold")]
+        more = [
+            own
+            for own in patterns.found(doc)
+            if source in HIPAA_ONLY and _unmarked(own) and not any(map(own.overlaps, spans))
+        ]
         layers = {"gold": [*spans, *more], BY_RULE: more} if source in HIPAA_ONLY else {"gold": spans}
         meta = {SOURCE: source}
         yield Document.make(doc.text, id=f"{source}-{doc.id}", group=doc.group, meta=meta, layers=layers)
@@ -74,6 +79,13 @@ def _labelled(docs: Iterable[Document], source: str) -> Iterator[Document]:
 def _unmarked(span: Span) -> bool:
     """Whether guidelines after HIPAA leave out what i2b2 marks: ages, and years that stand alone."""
     return span.label == "AGE" or (span.label == "DATE" and span.source in ("date-year", "date-month-year"))
+
+
+def _mapped(text: str, span: Span) -> Span:
+    """The span as i2b2 marks it: with its label, and without a title."""
+    title = _TITLE.match(text[span.start : span.end])
+    start = span.start + (title.end() if title and span.label == "NAME" else 0)
+    return replace(span, start=start, label=_label(text, replace(span, start=start)))
 
 
 def _label(text: str, span: Span) -> str:
@@ -86,7 +98,7 @@ def _label(text: str, span: Span) -> str:
             return "STREET"
         if _HOUSE.search(words):
             return "HOSPITAL"
-        return "STATE" if any(map(lambda word: lexicons.rate(word, "state") == "hi", words.split())) else "CITY"
+        return "STATE" if any(lexicons.rate(word, "state") == "hi" for word in words.split()) else "CITY"
     return name
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from chaffinch.cli.deid_adapt import adapt_command
 from chaffinch.cli.deid_estimate import estimate_command
 from chaffinch.cli.deid_restore import rekey_command, restore_command
 from chaffinch.cli.deid_run import run_command
@@ -33,6 +34,7 @@ secret_app.command("new", short_help="Make a secret.")(new_command)
 secret_app.command("rotate", short_help="Put a new secret in place of an old one.")(rotate_command)
 
 deid_app.command("run", short_help="Release notes without their identifiers.")(run_command)
+deid_app.command("adapt", short_help="Make a model at home in your notes.")(adapt_command)
 deid_app.command("sample", short_help="Which notes to read again.")(sample_command)
 deid_app.command("estimate", short_help="How much could still leak, from a sample that was read.")(estimate_command)
 deid_app.command("restore", short_help="The originals again, with the vault and its key.")(restore_command)

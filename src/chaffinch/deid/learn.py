@@ -47,8 +47,9 @@ _JOINED = {
 
 
 ENGLISH = Cascade(
-    scheme="IOB2", documents=False, layers=cues.LAYERS, epochs=6, objective="crf", rate=0.15, calibrate=False
-)
+    scheme="IOB2", documents=False, layers=cues.LAYERS, objective="crf", epochs=8, rate=0.04, dropout=0.3, cutoff=3,
+    calibrate=False,
+)  # fmt: skip
 ELSEWHERE = Cascade(scheme="IOBES", documents=True, objective="crf", rate=0.15, epochs=8)  # any other language
 
 
@@ -143,13 +144,24 @@ def words() -> Lexicon:
     """
     lists: defaultdict[str, list[str]] = defaultdict(list)
     for word in lexicons.listed():
-        told = [f"{name}-{rate}" for name in packs.LEXICA if (rate := lexicons.rate(word, name))]
-        told += ["common"] if lexicons.is_common(word) else []
-        told += ["term"] if lexicons.is_term(word) else []
+        told = _standing(word)
         if told and len(word) > 1:
-            for how, written in (("small", word), ("title", word.title()), ("upper", word.upper())):
-                lists[f"{how} {' '.join(told)}"].append(written)
+            plain = [own for own in ("common", "term", "job-hi", "hospital-hi") if own in told] or told
+            for how, own, written in (
+                ("small", plain[:1], word),
+                ("title", told, word.title()),
+                ("upper", told, word.upper()),
+            ):
+                lists[f"{how} {' '.join(own)}"].append(written)
     return Lexicon.make(dict(sorted(lists.items())), fold_case=False)
+
+
+def _standing(word: str) -> list[str]:
+    """How a word stands in the lists: where its rate is high; or "listed" where it is low everywhere."""
+    rates = {name: lexicons.rate(word, name) for name in packs.LEXICA}
+    high = [f"{name}-hi" for name, rate in rates.items() if rate == "hi"]
+    told = ["term"] if lexicons.is_term(word) else ["common"] if lexicons.is_common(word) else []
+    return [*told, *(high or (["listed"] if any(rates.values()) else []))]
 
 
 def names_in(docs: Iterable[Document], layer: str | None = None) -> frozenset[str]:
