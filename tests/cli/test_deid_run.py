@@ -157,6 +157,29 @@ def test_harmless_columns_and_ids_go_along_when_asked(tmp_path: Path, capsys: Pr
     assert [doc.layer() for doc in read(out)] == [(Span(4, 12, "DOCTOR"),)]
 
 
+def test_types_of_the_user_and_a_summary(tmp_path: Path, capsys: Printed) -> None:
+    (tmp_path / "n").mkdir()
+    (tmp_path / "n" / "a.txt").write_text(f"Dr. {CANARY} of trial NCT01234567.\n")
+    (tmp_path / "types.toml").write_text(
+        '[[source]]\nkind = "regex"\nname = "trials"\npattern = \'NCT\\d{8}\'\nlabel = "Trial"\n'
+    )
+    out, page = tmp_path / "out", tmp_path / "page.html"
+    arguments = ["deid", str(tmp_path / "n"), "-o", str(out), "--model", "rules", "--html", str(page)]
+    assert main([*arguments, "--types", str(tmp_path / "types.toml")]) == 0
+    assert [doc.text for doc in read(out)] == ["Dr. [DOCTOR] of trial [Trial].\n"]
+    assert f"wrote {page}" in capsys.readouterr().err
+    told = page.read_text(encoding="utf-8")
+    assert CANARY not in told
+    manifest = json.loads((tmp_path / "out.manifest.json").read_bytes())
+    for word in (
+        manifest["settings"]["model"]["digest"],
+        manifest["settings"]["policy"]["digest"],
+        "Trial",
+        "not turned",
+    ):
+        assert (word in told) == (word != "not turned"), word  # rules have no dial
+
+
 def test_the_groups_help_and_its_commands(capsys: Printed) -> None:
     assert main(["deid"]) == 0
     said = capsys.readouterr().out

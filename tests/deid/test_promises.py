@@ -121,7 +121,7 @@ class Test1NoTextLostOrMoved:
                 assert again.encode() == old.read_bytes()
 
     def test_with_the_real_detector(self) -> None:
-        docs = documents(600, 3)
+        docs = documents(400, 3)
         given = [Numbered(n, replace(doc, layers={})) for n, doc in enumerate(docs)]
         for doc, one in zip(docs, release(given, Release(SURROGATES, SECRET), by_rules()), strict=True):
             assert isinstance(one, Released)
@@ -134,7 +134,7 @@ class Test2ExactOffsets:
     def test_whatever_stands_before_an_identifier_it_is_found_where_it_is(self) -> None:
         rng = np.random.default_rng(4)
         docs, places = [], []
-        for number in range(600):
+        for number in range(400):
             text, own = "", []
             for one in ("617-555-1234", "mary.penn@hospital.org", "03/04/1998", "10.20.30.40"):
                 text += re.sub(r"[^\W_]", "\u00a7", glue(rng)) + "\n"
@@ -369,7 +369,7 @@ class Test5Deterministic:
 
     @pytest.mark.parametrize("by_patient", [False, True])
     def test_order_and_neighbours_change_nothing(self, by_patient: bool) -> None:
-        docs = [replace(doc, layers={}) for doc in documents(400, 8)]
+        docs = [replace(doc, layers={}) for doc in documents(250, 8)]
         how, found = Release(SURROGATES, SECRET), by_rules(by_patient=by_patient)
         whole = {one.id: one for one in release([Numbered(n, doc) for n, doc in enumerate(docs)], how, found)}
         rng = np.random.default_rng(9)

@@ -86,6 +86,11 @@ def test_no_word_of_a_name_is_in_its_surrogate(names: list[str], mark: str) -> N
     assert re.sub(r"[^\W\d_]+", "x", out) == re.sub(r"[^\W\d_]+", "x", text)  # separators stay
 
 
+@pytest.mark.parametrize("text", ["\u0308Okonkwo", "Dr. \u0336\u036cOkonkwo", "Ada \u0301\u0301Okonkwo-\u0308Penn"])
+def test_a_stray_accent_before_a_name_shields_none_of_it(text: str) -> None:
+    assert not {"Okonkwo", "Penn", "Ada"} & set(re.findall("[A-Za-z]+", drawn(text)))
+
+
 def test_a_name_beside_its_own_surrogate_gets_another() -> None:
     for patient in map(str, range(20)):
         first, last = drawn("John", patient), drawn("Smith", patient)

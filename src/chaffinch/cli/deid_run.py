@@ -31,6 +31,7 @@ from chaffinch.jobs.run import Interrupted
 from chaffinch.jobs.run import key_of as digest_of
 from chaffinch.text.formats import Reading
 from chaffinch.text.formats.base import replacing, write_text
+from chaffinch.weak.sources import load_sources
 
 RULES = "rules"  # the name of the model that is none: patterns and lists alone
 
@@ -54,6 +55,9 @@ def run_command(
     ] = None,
     allow: Annotated[Path | None, typer.Option(help="File of phrases that are no identifiers, one per line.")] = None,
     deny: Annotated[Path | None, typer.Option(help="File of phrases that always are, one per line.")] = None,
+    types: Annotated[
+        Path | None, typer.Option(help="Types of your own: a file of sources, as `weak apply --sources` takes.")
+    ] = None,
     apart: Annotated[
         bool, typer.Option("--apart", help="Look at each note alone, not at the patient's others; needs less memory.")
     ] = False,
@@ -87,8 +91,9 @@ def run_command(
     grouped, told = _grouping(group_by)
     given = source(notes, form=from_, how=Reading(max_chars=max_chars), grouping=grouped)
     key = None if vault is None and key_file is None else key_of(key_file)
-    finder = _detector(model, recall=recall, known=known, allow=allow, deny=deny, by_patient=not apart)
-    read_as = digest_of(given.form.name, str(max_chars), told, known.read_bytes() if known is not None else "")
+    finder = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)
+    held = [path.read_bytes() if path is not None else "" for path in (known, types)]
+    read_as = digest_of(given.form.name, str(max_chars), told, *held)
     job = Job(given, place, how, finder, read_as, vault, key)
     began = time.monotonic()
     try:
@@ -157,15 +162,16 @@ def _detector(
     *,
     recall: float | None,
     known: Path | None,
-    allow: Path | None,
-    deny: Path | None,
+    lists: tuple[Path | None, Path | None],
+    types: Path | None,
     by_patient: bool,
 ) -> Detector:
     from chaffinch.deid.detect import detector  # its lists are loaded when they are used
 
-    lists = [[] if path is None else read_phrases(path) for path in (allow, deny)]
+    allow, deny = ([] if path is None else read_phrases(path) for path in lists)
+    own_types = [] if types is None else load_sources(types)
     chosen = None if model == RULES and not Path(model).exists() else model
-    own = detector(chosen, recall=recall, known=known, allow=lists[0], deny=lists[1], by_patient=by_patient)
+    own = detector(chosen, recall=recall, known=known, allow=allow, deny=deny, types=own_types, by_patient=by_patient)
     return Detector(own, own.name, own.digest, own.layer, own.by_patient)
 
 
