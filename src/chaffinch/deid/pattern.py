@@ -42,7 +42,8 @@ class Page:
     """Texts as RE2 reads them, made once for all patterns: their bytes in one piece, and where each text stands.
 
     Between two texts is a byte that no character has, so that nothing matches across it, and an end of line on either
-    side. A match that takes such an end of line in may not be one in the text alone; `matches` then looks there.
+    side. A match that takes such an end of line in may not be one in the text alone; `matches` then looks there. A
+    pattern that asks for the end of a text, ^ or $, must therefore take an end of line as well, as in (?:[^\\d]|$).
     """
 
     texts: Sequence[str]
