@@ -15,7 +15,7 @@ step "How much could still leak? Draw notes to read" \
 chaffinch synth notes -o "$out/labelled.jsonl" --patients 20 --quiet
 python "$here/reader.py" "$out/labelled.jsonl" "$out/clean.documents.jsonl" "$out/sample.csv" > "$out/read.csv"
 step "What a reader found who knows the labels of the invented notes" \
-  deid estimate "$out/sample.json" "$out/read.csv" --recall 1
+  deid estimate "$out/sample.json" "$out/read.csv" --recall 1 --most-per-note 30
 
 step "Annotated notes (brat) to one JSONL file; nothing is lost" convert "$here/notes" -o "$out/notes.jsonl" --group '^(\d+)-'
 step "The same notes as i2b2 2014 XML" convert "$out/notes.jsonl" -o "$out/i2b2" --to i2b2
