@@ -177,7 +177,7 @@ def _settled(doc: Document, found: Document) -> Document:
     rows[np.arange(len(best)), best] = 1.0
     rows[(best == 0) & ~sure & ~voted] = 0.0
     rows[(best == 0) & voted & ~sure & (soft.values[:, 0] < SURE_OF_O)] = 0.0
-    return doc.with_soft(_TOLD, Soft(soft.labels, rows))
+    return doc.with_layer(GOLD, doc.layers[_VOTED]).with_soft(_TOLD, Soft(soft.labels, rows))
 
 
 def _told(docs: Iterable[Document]) -> list[Document]:
