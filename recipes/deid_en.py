@@ -19,7 +19,7 @@ from pathlib import Path
 import chaffinch
 from chaffinch.deid import lexicons, patterns, synth
 from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.learn import SOURCE, learn
+from chaffinch.deid.learn import DIAL, SOURCE, learn
 from chaffinch.deid.personas import Half
 from chaffinch.text import Document, Span
 from recipes.corpora import READERS
@@ -51,9 +51,14 @@ def corpora(data: Path, *, names: Half = "all", seed: int = 0) -> dict[str, list
     return {
         "aci-phi": list(_labelled(chaffinch.read(data / "aci-phi" / "aci-phi-xml.tar.gz"), "aci-phi")),
         "asq-phi": list(_labelled(READERS["asq-phi"](data / "asq-phi"), "asq-phi")),
-        "synth": [replace(doc, meta={**doc.meta, SOURCE: f"site-{doc.meta['site']}"}) for doc in notes],
+        "synth": [replace(doc, meta={**doc.meta, **_of_site(doc)}) for doc in notes],
         "plain": [doc for place, number in ABSTRACTS.items() for doc in islice(plain(data / place), number)],
     }
+
+
+def _of_site(doc: Document) -> dict[str, object]:
+    """The source of a generated note; the dial is set on the first of each patient, or they would outweigh all else."""
+    return {SOURCE: f"site-{doc.meta['site']}", DIAL: doc.id.endswith("-01")}
 
 
 def plain(path: Path) -> Iterator[Document]:

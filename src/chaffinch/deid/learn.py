@@ -29,7 +29,9 @@ from chaffinch.text import Document, Span
 
 GOLD = "gold"
 SOURCE = "source"  # in a document's meta: the corpus or site it is of; documents of one source share templates
+DIAL = "dial"  # in a document's meta: false if the dial is not to be set on it
 FOLDS = 3
+CASED = 8  # every so many documents are learnt from in capitals too, and as many in small letters
 HIDDEN = 3  # every so many names are hidden while the tagger learns
 _NAMED = ("NAME", "LOCATION")
 
@@ -73,8 +75,8 @@ def learn(
     """The model of documents whose layer "gold", or only one, holds the identifiers.
 
     Its dial is set on `held_out`, whose templates should not be in training; without any, on what taggers of other
-    sources (`meta["source"]`) make of each source, before the final one learns from all. To measure on names that no
-    list has, do all of it inside `lexicons.without(names_in(test))`.
+    sources (`meta["source"]`) make of each source (but for documents with a false `meta["dial"]`), before the final one
+    learns from all. To measure on names that no list has, do all of it inside `lexicons.without(names_in(test))`.
     """
     chosen = lesson or Lesson()
     chosen = replace(chosen, config=replace(chosen.config, seed=seed))
@@ -82,12 +84,12 @@ def learn(
         replace(doc, layers={GOLD: tuple(joined(doc.layer()) if chosen.english else doc.layer())}) for doc in training
     ]
     course = _Course.of(chosen, tell)
-    ready = course.prepared(bare)
+    ready = course.prepared(_with_other_cases(bare) if chosen.english else bare)
     parts = [] if held_out else by_source(ready)
     reads: list[dial.Read] = []
     for part in parts if len(parts) > 1 else ():
         rest = [doc for other in parts if other is not part for doc in other]
-        reads += read(course.model(rest), part, _labels(ready))
+        reads += read(course.model(rest), [doc for doc in part if _sets_dial(doc)], _labels(ready))
     model = course.model(ready)
     reads += read(model, held_out, model.labels)
     return replace(model, dial=dial.fit(dial.Read.joined(reads), model.labels)) if reads else model
@@ -122,6 +124,20 @@ class _Course:
         learnt = tagger.train(docs, self.lesson.config, layer=GOLD, resources=self.lists, progress=self.tell)
         own = replace(learnt, model=replace(cascade.own(learnt.model), resources=self.whole))
         return Model((own,), rules=self.lesson.english)
+
+
+def _with_other_cases(docs: Iterable[Document]) -> Iterator[Document]:
+    """The documents, and some of them once more in capitals or in small letters, as some houses write."""
+    for number, doc in enumerate(docs):
+        yield doc
+        for turn, text in ((0, doc.text.upper()), (CASED // 2, doc.text.lower())):
+            if number % CASED == turn and len(text) == len(doc.text):
+                again = f"{doc.id} in other letters"
+                yield replace(doc, id=again, group=doc.patient, text=text, meta={**doc.meta, DIAL: False})
+
+
+def _sets_dial(doc: Document) -> bool:
+    return bool(doc.meta.get(DIAL, True))
 
 
 def read(model: Model, docs: Iterable[Document], labels: Sequence[str]) -> Iterator[dial.Read]:
