@@ -49,6 +49,8 @@ def _presidio() -> Find:
     engines: Any = importlib.import_module("presidio_analyzer.nlp_engine")
     spacy: Any = importlib.import_module("spacy")
 
+    domains: Any = importlib.import_module("tldextract")
+    domains.extract = domains.TLDExtract(suffix_list_urls=())  # the list that comes with it: nothing is fetched
     engine = engines.SpacyNlpEngine(models=[{"lang_code": "en", "model_name": "blank"}])
     engine.nlp = {"en": spacy.blank("en")}
     registry = library.RecognizerRegistry(supported_languages=["en"])

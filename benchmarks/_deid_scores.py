@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TypeAlias
 
 import numpy as np
@@ -32,8 +32,8 @@ class Tally:
     hipaa_hits: int = 0
     notes: int = 0
     leaking: int = 0
-    by_category: Counter[str] = field(default_factory=Counter)
-    hits_by_category: Counter[str] = field(default_factory=Counter)
+    by_category: dict[str, int] = field(default_factory=dict)
+    hits_by_category: dict[str, int] = field(default_factory=dict)
 
     @property
     def recall(self) -> float:
@@ -56,7 +56,10 @@ class Tally:
         return self.hipaa_hits / max(self.hipaa, 1)
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+        names = [own.name for own in fields(self)]
+        numbers = [getattr(self, name) + getattr(other, name) for name in names[:-2]]
+        tables = [dict(Counter(getattr(self, name)) + Counter(getattr(other, name))) for name in names[-2:]]
+        return Tally(*numbers, *tables)
 
 
 def written(doc: Document) -> Inside:
@@ -86,8 +89,8 @@ def tally(docs: Sequence[Document], found: Found, *, ignored: str = "") -> Tally
         out += Tally(
             int(counted.sum()), int(gold.sum()), int((gold & flagged).sum()), int(flagged.sum()), int(listed.sum()),
             int((listed & flagged).sum()), 1, int((gold & ~flagged).any()),
-            Counter({name: int(inside.sum()) for name, inside in own.items()}),
-            Counter({name: int((inside & flagged).sum()) for name, inside in own.items()}),
+            {name: int(inside.sum()) for name, inside in own.items()},
+            {name: int((inside & flagged).sum()) for name, inside in own.items()},
         )  # fmt: skip
     return out
 
