@@ -18,13 +18,16 @@ from chaffinch.cli import frame
 from chaffinch.cli.deid_restore import key_of
 from chaffinch.cli.train import StoppedEarly
 from chaffinch.deid import keys
+from chaffinch.deid.detect import detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release import Detector, Release
-from chaffinch.deid.release_units import Grouping, grouping, source
+from chaffinch.deid.release import Detector as Finder
+from chaffinch.deid.release import Release
+from chaffinch.deid.release_units import source
 from chaffinch.deid.summary import html
 from chaffinch.errors import ConfigError, WithheldError
 from chaffinch.features.lexicon import read_phrases
+from chaffinch.jobs.deid import DEFAULT, POLICY, finder, grouped_by, placed
 from chaffinch.jobs.parcels import Job
 from chaffinch.jobs.release import Tick, counted, released
 from chaffinch.jobs.run import Interrupted
@@ -39,10 +42,8 @@ RULES = "rules"  # the name of the model that is none: patterns and lists alone
 def run_command(
     notes: Annotated[Path, typer.Argument(metavar="IN", help="A file, a folder, or a .gz, .zip or .tar.gz of them.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write; in the format of IN.")] = None,
-    policy: Annotated[
-        str, typer.Option(help="What is done to each kind: a TOML file, or a ready policy.")
-    ] = "safe-harbor",
-    model: Annotated[str, typer.Option(help="What finds identifiers: a file, a packaged model, or rules.")] = "deid-en",
+    policy: Annotated[str, typer.Option(help="What is done to each kind: a TOML file, or a ready policy.")] = POLICY,
+    model: Annotated[str, typer.Option(help="What finds identifiers: a file, a packaged model, or rules.")] = DEFAULT,
     recall: Annotated[float | None, typer.Option(help="Share of identifiers to find.", min=0, max=1)] = None,
     secret_file: Annotated[
         Path | None, typer.Option(help=f"Key of surrogates, date shifts and new ids; else it is in {keys.VARIABLE}.")
@@ -88,7 +89,9 @@ def run_command(
     place = _place(notes, output, dry_run=dry_run)
     _check_page(page, notes, place, dry_run=dry_run)
     how = Release(Policy.read(policy), _secret(secret_file), ids == "keep", tuple(keep), spans)
-    grouped, told = _grouping(group_by)
+    grouped, told = grouped_by(
+        frame.read_groups(Path(group_by)) if group_by is not None and Path(group_by).is_file() else group_by
+    )
     given = source(notes, form=from_, how=Reading(max_chars=max_chars), grouping=grouped)
     key = None if vault is None and key_file is None else key_of(key_file)
     finder = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)
@@ -120,11 +123,7 @@ def _place(notes: Path, output: Path | None, *, dry_run: bool) -> Path:
         if not dry_run:
             raise ConfigError("say where to write with -o OUT, or only count with --dry-run")
         return notes.with_name(notes.name + ".released")
-    if output.resolve().is_relative_to(notes.resolve()):
-        raise ConfigError("the output is the input, or inside it; name another place with -o")
-    if output.exists() and not (output.is_file() or output.is_dir()):
-        raise ConfigError(f"{output} is neither a file nor a folder; name another place with -o")
-    return output
+    return placed(notes, output)
 
 
 def _check_page(page: Path | None, notes: Path, place: Path, *, dry_run: bool) -> None:
@@ -149,14 +148,6 @@ def _secret(path: Path | None) -> Secret | None:
     return Secret.read(path) if path is not None or os.environ.get(keys.VARIABLE) else None
 
 
-def _grouping(group_by: str | None) -> tuple[Grouping, str]:
-    """What gives documents their patients, and a word for it that changes when it does."""
-    if group_by is not None and Path(group_by).is_file():
-        groups = frame.read_groups(Path(group_by))
-        return grouping(groups=groups), digest_of(*(part for pair in sorted((groups or {}).items()) for part in pair))
-    return grouping(group_by), group_by or ""
-
-
 def _detector(
     model: str,
     *,
@@ -165,14 +156,12 @@ def _detector(
     lists: tuple[Path | None, Path | None],
     types: Path | None,
     by_patient: bool,
-) -> Detector:
-    from chaffinch.deid.detect import detector  # its lists are loaded when they are used
-
+) -> Finder:
     allow, deny = ([] if path is None else read_phrases(path) for path in lists)
     own_types = [] if types is None else load_sources(types)
     chosen = None if model == RULES and not Path(model).exists() else model
     own = detector(chosen, recall=recall, known=known, allow=allow, deny=deny, types=own_types, by_patient=by_patient)
-    return Detector(own, own.name, own.digest, own.layer, own.by_patient)
+    return finder(own)
 
 
 @contextmanager
