@@ -34,11 +34,11 @@ def run(
     each note its patient: a regular expression on the id, or a table by id. Documents that cannot be read are withheld:
     `result["documents"]["withheld"]` says how many. With `resume`, a run that was stopped is finished.
     """
+    place = placed(Path(notes), Path(output))
     found = detector(DEFAULT, by_patient=True) if find is None else find
     how = Release(policy if isinstance(policy, Policy) else Policy.read(str(policy)), secret)
     grouped, told = grouped_by(group_by)
     given = source(notes, grouping=grouped)
-    place = placed(Path(notes), Path(output))
     return released(Job(given, place, how, finder(found), key_of(given.form.name, told)), resume=resume)
 
 
