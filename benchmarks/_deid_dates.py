@@ -44,13 +44,12 @@ def check(docs: Iterable[Document], secret: Secret) -> Moved:
         order = order_of(texts) or "mdy"
         year = usual_year(texts, order=order)
         counts["dates"] += len(texts)
-        for text in texts:
-            before = parse(text, order=order, reference_year=year)
-            moved = None if before is None else before.shifted(days)
-            if before is None or moved is None:
-                counts["tagged"] += 1
-                continue
-            readings = [parse(moved, order=own, reference_year=year) for own in _orders(text, before, year)]
+        known = [(text, own) for text in texts if (own := parse(text, order=order, reference_year=year))]
+        moved = [(text, own, later) for text, own in known if (later := own.shifted(days))]
+        counts["tagged"] += len(texts) - len(moved)
+        then = usual_year([later for _, _, later in moved], order=order)
+        for text, before, later in moved:
+            readings = [parse(later, order=own, reference_year=then) for own in _orders(text, before, year)]
             if before.dates:
                 full[doc.patient] += zip(before.dates, _read(before, readings, days), strict=True)
             else:
