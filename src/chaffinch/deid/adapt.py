@@ -83,7 +83,7 @@ class _Fit:
     def __call__(self, docs: Sequence[Document]) -> Model:
         """The model with one more tagger."""
         old = self.model.taggers[0]
-        config = replace(cascade.own(old.model).config, epochs=EPOCHS, seed=self.seed)
+        config = replace(cascade.own(old.model).config, epochs=EPOCHS, seed=self.seed, private=True)
         new = tagger.train(docs, config, soft=_TOLD, start=old, progress=self.tell)
         return replace(self.model, taggers=(old, new), checksum="")
 
