@@ -81,11 +81,11 @@ def test_words_tell_how_a_word_stands_in_the_lists_and_how_it_is_written() -> No
 
 def test_lists_and_generated_notes_lack_the_names_left_out() -> None:
     with lexicons.without(["Smith", "Mary"]):
-        with lexicons.without(["Jones"]):
-            assert [lexicons.rate(name, "last") for name in ("Smith", "Jones", "Brown")] == ["", "", "hi"]
-        assert lexicons.rate("Jones", "last") == "hi"
+        with lexicons.without(["Miller"]):
+            assert [lexicons.rate(name, "last") for name in ("Smith", "Miller", "Brown")] == ["", "", "hi"]
+        assert lexicons.rate("Miller", "last") == "hi"
         assert "Smith" not in synth_names.own("all").last
-        assert "Jones" in synth_names.own("all").last
+        assert "Miller" in synth_names.own("all").last
         assert not any("smith" in own or "Smith" in own for own in words().phrases)
     assert lexicons.rate("Smith", "last") == "hi"
     assert "Smith" in synth_names.own("all").last
