@@ -58,11 +58,13 @@ _LONGEST_TITLE, _LONGEST_SIGNED = 48, 90  # characters of a line
 def with_cues(docs: Iterable[Document]) -> Iterator[Document]:
     """The documents with the layers of cues and of patterns, those that lack them."""
     for some in batches(docs, BATCH_TOKENS):
-        held = some
+        layers = [dict(doc.layers) for doc in some]  # filled step by step, for finders build on one another
+        held = [replace(doc, layers=own) for doc, own in zip(some, layers, strict=True)]
         for name, find in _FINDERS:
-            lacking = [doc for doc in held if name not in doc.layers]
-            found = iter(find(lacking) if lacking else ())
-            held = [doc if name in doc.layers else doc.with_layer(name, next(found)) for doc in held]
+            lacking = [place for place, own in enumerate(layers) if name not in own]
+            found = find([held[place] for place in lacking]) if lacking else []
+            for place, spans in zip(lacking, found, strict=True):
+                layers[place][name] = tuple(spans)
         yield from held
 
 

@@ -21,16 +21,17 @@ import numpy as np
 
 from chaffinch.deid import cues, detect_soft, dial, lexicons, patterns
 from chaffinch.deid.detect_file import Model, load
-from chaffinch.deid.detect_soft import Flags
+from chaffinch.deid.detect_soft import Flags, Sheet
 from chaffinch.deid.detect_spans import agreed, joined, trimmed
 from chaffinch.deid.dial import Read
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.known import Known
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import Lexicon
+from chaffinch.kernels.lattice import Floats
 from chaffinch.models import alignment
 from chaffinch.models.streams import BATCH_TOKENS, batches
-from chaffinch.text import Document, Span
+from chaffinch.text import Document, Soft, Span
 from chaffinch.weak.source_base import Source, settle
 
 LAYER = "deid"
@@ -66,43 +67,51 @@ class Detector:
     def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
         """The documents in their order, each with the layer; any that it had is replaced."""
         if self.by_patient:
-            found = [self._found(doc) for docs in batches(documents, BATCH_TOKENS) for doc in self._read(docs)]
-            yield from self._repeated(found)
+            yield from self._repeated([doc for docs in batches(documents, BATCH_TOKENS) for doc in self._found(docs)])
             return
         for docs in batches(documents, BATCH_TOKENS):
-            yield from self._repeated(
-                [replace(self._found(doc), group=None, id=str(n)) for n, doc in enumerate(self._read(docs))], docs
-            )
+            yield from self._repeated(self._found(docs), docs)
 
     def read(self, documents: Iterable[Document], gold: str | None = None) -> Iterator[Read]:
         """What the dial is fitted on: the tokens of documents with a gold layer, before any threshold."""
         for docs in batches(documents, BATCH_TOKENS):
-            for doc in self._read(docs):
-                chances, types = detect_soft.chances(doc.soft[self.layer])
-                ruled = detect_soft.over(doc, [*self._sure(doc), *self._ruled(doc)])
-                yield Read(chances, types, ruled, detect_soft.over(doc, doc.layer(gold)))
+            sheet, soft, _ = self._read(docs)
+            chances, types = detect_soft.chances(soft)
+            ruled = sheet.cut(sheet.over([[*self._sure(doc), *self._ruled(doc)] for doc in sheet.docs]))
+            right = sheet.cut(sheet.over([doc.layer(gold) for doc in docs]))
+            yield from map(Read, sheet.cut(chances), sheet.cut(types), ruled, right)
 
-    def _read(self, docs: Sequence[Document]) -> Iterator[Document]:
-        """The documents with cues, the layers of models and their soft labels joined."""
+    def _read(self, docs: Sequence[Document]) -> tuple[Sheet, Soft, list[list[Span]]]:
+        """The documents with cues, the soft labels of models joined, and the spans of models by document."""
         prepared = list(cues.with_cues(docs))
+        sheet = Sheet.of(prepared)
+        if not self.model.taggers:
+            return sheet, detect_soft.by_rules(prepared), [[] for _ in prepared]
         several = len(self.model.taggers) > 1
-        answers = [
-            list(tagger.posteriors(tagger.annotate(prepared, layer=LAYER, confidence=several), name=LAYER))
-            for tagger in self.model.taggers
-        ]
-        for place, doc in enumerate(prepared):
-            own = [answer[place] for answer in answers]
-            spans = agreed([answer.layers[LAYER] for answer in own])
-            soft = detect_soft.mean([answer.soft[LAYER] for answer in own]) if own else detect_soft.by_rules(doc)
-            yield doc.with_layer(self.layer, spans).with_soft(self.layer, soft)
+        answers = [tagger.read(prepared, confidence=several) for tagger in self.model.taggers]
+        soft = detect_soft.mean(
+            [
+                Soft(("O", *tagger.labels), np.concatenate([rows for _, rows in answer]))
+                for tagger, answer in zip(self.model.taggers, answers, strict=True)
+            ]
+        )
+        if not several:
+            return sheet, soft, [spans for spans, _ in answers[0]]
+        return sheet, soft, [agreed([spans for spans, _ in own]) for own in zip(*answers, strict=True)]
 
-    def _found(self, doc: Document) -> Document:
-        """The document with what rules and models find, and its soft labels sure of it."""
-        sure, ruled = self._sure(doc), self._allowed(doc, self._ruled(doc))
-        flagged = self._flagged(doc) if self.model.taggers else []
-        spans = trimmed(doc.text, joined([sure, [*ruled, *self._allowed(doc, flagged)]]))
-        soft = detect_soft.with_spans(doc, doc.soft[self.layer], spans)
-        return doc.with_layer(self.layer, spans).with_soft(self.layer, soft)
+    def _found(self, docs: Sequence[Document]) -> list[Document]:
+        """The documents with cues and with what rules and models find, and with soft labels sure of it."""
+        sheet, soft, decoded = self._read(docs)
+        flagged = self._flagged(sheet, soft, decoded) if self.model.taggers else decoded
+        found = [
+            trimmed(doc.text, joined([self._sure(doc), self._allowed(doc, [*self._ruled(doc), *own])]))
+            for doc, own in zip(sheet.docs, flagged, strict=True)
+        ]
+        softs = detect_soft.with_spans(sheet, soft, found)
+        return [
+            replace(doc, layers={**doc.layers, self.layer: tuple(spans)}, soft={**doc.soft, self.layer: own})
+            for doc, spans, own in zip(sheet.docs, found, softs, strict=True)
+        ]
 
     def _ruled(self, doc: Document) -> Sequence[Span]:
         """What patterns find, if the model wants to know."""
@@ -110,6 +119,8 @@ class Detector:
 
     def _sure(self, doc: Document) -> list[Span]:
         """What the user's lists and types and the admission file say."""
+        if self.deny is None and not self.types and self.known is None:
+            return []
         spans = (
             [
                 Span(start, end, self.deny.labels[label], CERTAIN, "deny")
@@ -136,57 +147,61 @@ class Detector:
 
         return [span for span in spans if not inside(span)]
 
-    def _flagged(self, doc: Document) -> list[Span]:
+    def _flagged(self, sheet: Sheet, soft: Soft, decoded: Sequence[Sequence[Span]]) -> list[list[Span]]:
         """The spans of models of which a token reaches its threshold, and the runs of other tokens that do."""
-        soft = doc.soft[self.layer]
         chances, types = detect_soft.chances(soft)
         thresholds = self.model.dial.at(self.recall)
         levels = np.array([thresholds.get(name, thresholds[""]) for name in soft.labels])[1:]
         levels = levels[types] if len(levels) else np.ones(len(types))
-        flags = (chances >= levels) & self._unshielded(doc, chances)
-        return detect_soft.spans_of(doc, soft, flags, doc.layers[self.layer])
-
-    def _unshielded(self, doc: Document, chances: np.ndarray) -> Flags:
-        """(T,) where no protected term stands, or a bare eponym that is very likely a name."""
-        out = np.ones(len(chances), np.bool_)
-        shields = lexicons.protected(doc)
-        for shield, (first, end) in zip(shields, detect_soft.runs(doc, shields).tolist(), strict=True):
-            out[first:end] &= (shield.score < 1.0) & (chances[first:end] >= SHIELD)
-        return out
+        flags = (chances >= levels) & _unshielded(sheet, chances)
+        return detect_soft.spans_of(sheet, soft, flags, decoded)
 
     def _repeated(self, found: list[Document], originals: Sequence[Document] | None = None) -> Iterator[Document]:
-        """The documents with the repeats of what was found."""
-        aligned = self._aligned(found)
+        """The documents with the repeats of what was found; with their originals, each stands alone."""
+        aligned = self._aligned(found, alone=originals is not None)
         for place, before in enumerate(found):
-            doc = aligned.get(place, before)
-            own = before if originals is None else replace(before, group=originals[place].group, id=originals[place].id)
-            if doc is not before:
-                spans = self._with_repeats(doc, before.layers[self.layer])
-                soft = detect_soft.with_spans(doc, before.soft[self.layer], spans)
-                own = own.with_layer(self.layer, spans).with_soft(self.layer, soft)
-            yield cues.without_cues(own, own if originals is None else originals[place])
+            own = self._with_repeats(before, aligned[place]) if place in aligned else before
+            yield own if originals is None else cues.without_cues(own, originals[place])
 
-    def _aligned(self, found: Sequence[Document]) -> dict[int, Document]:
-        """By number, the documents of patients with a word that is an identifier here and none there, aligned."""
-        members: defaultdict[str, list[int]] = defaultdict(list)
+    def _aligned(self, found: Sequence[Document], *, alone: bool) -> dict[int, Document]:
+        """By number, the documents that alignment changes; it sees those with a word that is an identifier elsewhere.
+
+        With `alone`, elsewhere is in the same document, else in any of the patient's.
+        """
+        members: defaultdict[str | int, list[int]] = defaultdict(list)
         for number, doc in enumerate(found):
-            members[doc.patient].append(number)
+            members[number if alone else doc.patient].append(number)
         chosen = sorted(
             number
             for own in members.values()
             if _recurs([found[number] for number in own], self.layer)
             for number in own
         )
-        docs = [found[number] for number in chosen]
+        docs = [replace(found[number], group=None, id=str(number)) if alone else found[number] for number in chosen]
         aligned = alignment.align(docs, _aligner(), layer=self.layer, mode="recall") if docs else []
-        return dict(zip(chosen, aligned, strict=True))
+        return {number: new for number, old, new in zip(chosen, docs, aligned, strict=True) if new is not old}
 
-    def _with_repeats(self, doc: Document, before: Sequence[Span]) -> list[Span]:
-        """The spans there were, and the repeats that count: names with a capital, neither protected nor allowed."""
-        kept = set(before)
-        shields = [shield for shield in lexicons.protected(doc) if shield.score == 1.0]
-        new = [own for own in doc.layers[self.layer] if own not in kept and _may_repeat(doc.text, own, shields)]
-        return trimmed(doc.text, joined([before, self._allowed(doc, new)]))
+    def _with_repeats(self, before: Document, aligned: Document) -> Document:
+        """The document with the repeats that count: names with a capital, neither protected nor allowed."""
+        text, spans = before.text, before.layers[self.layer]
+        kept = set(spans)
+        shields = [shield for shield in lexicons.protected(before) if shield.score == 1.0]
+        new = [own for own in aligned.layers[self.layer] if own not in kept and _may_repeat(text, own, shields)]
+        if not new:
+            return before
+        joint = trimmed(text, joined([spans, self._allowed(before, new)]))
+        soft = detect_soft.with_spans(Sheet.of([before]), before.soft[self.layer], [joint])[0]
+        return before.with_layer(self.layer, joint).with_soft(self.layer, soft)
+
+
+def _unshielded(sheet: Sheet, chances: Floats) -> Flags:
+    """(N,) where no protected term stands, or a bare eponym that is very likely a name."""
+    shields = [lexicons.protected(doc) for doc in sheet.docs]
+    tokens, sizes = detect_soft.tokens_of(*sheet.runs(shields))
+    bare = np.repeat(np.array([shield.score < 1.0 for own in shields for shield in own], np.bool_), sizes)
+    out = np.ones(len(chances), np.bool_)
+    out[tokens[~(bare & (chances[tokens] >= SHIELD))]] = False
+    return out
 
 
 def _may_repeat(text: str, span: Span, shields: Sequence[Span]) -> bool:

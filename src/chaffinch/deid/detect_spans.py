@@ -9,6 +9,8 @@ from operator import attrgetter
 
 from chaffinch.text import Span, resolve
 
+_place, _label = attrgetter("start", "end"), attrgetter("label")
+
 
 def joined(ranks: Iterable[Iterable[Span]]) -> list[Span]:
     """One sorted list without overlaps that covers every letter and digit of all spans; earlier ranks go first.
@@ -24,14 +26,34 @@ def joined(ranks: Iterable[Iterable[Span]]) -> list[Span]:
         rank = list(spans)
         if not rank:
             continue
-        whole = [span for span in rank if not _touched(span, out)]
-        kept = sorted([*out, *resolve(whole, "longest")])
-        if len(kept) == len(out) + len(rank):
-            out = kept  # all of them stayed whole
-            continue
-        out = sorted([*kept, *resolve(uncovered(rank, kept), "longest")])
-        while rest := uncovered(rank, out):
-            out = sorted([*out, *resolve(rest, "longest")])
+        out = [own for some in _clusters(rank) for own in _covering(some, [])] if not out else _covering(rank, out)
+    return out
+
+
+def _clusters(spans: Iterable[Span]) -> Iterator[list[Span]]:
+    """The spans in lists, from left to right, such that only spans of one list overlap."""
+    some: list[Span] = []
+    furthest = 0
+    for span in sorted(spans, key=_place):
+        if some and span.start >= furthest:
+            yield some
+            some = []
+        some.append(span)
+        furthest = max(furthest, span.end) if len(some) > 1 else span.end
+    yield some
+
+
+def _covering(rank: Sequence[Span], before: Sequence[Span]) -> list[Span]:
+    """The spans there were and the rest of the rank, sorted, without overlaps."""
+    if not before and all(own.start == rank[0].start and own.end == rank[0].end for own in rank):
+        return [min(rank, key=_label)]
+    whole = [span for span in rank if not _touched(span, before)]
+    kept = sorted([*before, *resolve(whole, "longest")])
+    if len(kept) == len(before) + len(rank):
+        return kept  # all of them stayed whole
+    out = sorted([*kept, *resolve(uncovered(rank, kept), "longest")])
+    while rest := uncovered(rank, out):
+        out = sorted([*out, *resolve(rest, "longest")])
     return out
 
 
