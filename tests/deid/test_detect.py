@@ -14,7 +14,7 @@ from chaffinch import deid
 from chaffinch.deid import cues, dial
 from chaffinch.deid.detect import LAYER, Detector, detector, with_dial
 from chaffinch.deid.detect_file import Model, load
-from chaffinch.deid.detect_soft import mean, spans_of
+from chaffinch.deid.detect_soft import Sheet, mean, spans_of
 from chaffinch.deid.detect_spans import joined, trimmed
 from chaffinch.deid.dial import Dial, Read
 from chaffinch.deid.known import Known
@@ -118,7 +118,9 @@ def test_trimmed_spans_lose_signs_and_not_letters() -> None:
 def test_runs_of_flagged_tokens_stop_at_lines_labels_and_decoded_spans() -> None:
     doc = Document.make("Ada Penn Lowe\nHart 7")
     values = np.array([[0.2, 0.8, 0.0], [0.2, 0.8, 0.0], [0.6, 0.4, 0.0], [0.6, 0.4, 0.0], [0.6, 0.0, 0.4]])
-    found = spans_of(doc, Soft(("O", "NAME", "ID"), values), np.ones(5, np.bool_), [Span(0, 8, "NAME")])
+    soft, flags = Soft(("O", "NAME", "ID"), np.tile(values, (2, 1))), np.ones(10, np.bool_)
+    first, found = spans_of(Sheet.of([doc, doc]), soft, flags, [[], [Span(0, 8, "NAME")]])
+    assert first == [Span(0, 13, "NAME"), Span(14, 18, "NAME"), Span(19, 20, "ID")]
     assert found == [Span(0, 8, "NAME"), Span(9, 13, "NAME"), Span(14, 18, "NAME"), Span(19, 20, "ID")]
     assert found[0].score == pytest.approx(0.8)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from chaffinch.deid.dates_named import read_named, weekday_field, weekday_first, weekday_last
 from chaffinch.deid.dates_numbers import read_numbers
@@ -60,8 +61,13 @@ def has_letters(text: str, start: int = 0, end: int = LONGEST) -> bool:
     return _LETTER.search(text, start, end) is not None
 
 
+@lru_cache(maxsize=4096)  # what a document's dates tell of order and year is asked before they are moved
 def read_points(text: str, ways: Ways) -> tuple[Point, ...] | None:
     """The points of a date text in the order of `ways`, or None if it has no such reading or no such day exists."""
+    if ways.reference_year is not None:
+        plain = read_points(text, Ways(ways.order, None, ways.language))
+        if plain is not None and all(map(_has_full_year, plain)):
+            return plain
     start, end = 0, len(text)
     while start < end and (text[start].isspace() or text[start] in '([{"“.,:;'):
         start += 1
@@ -77,6 +83,10 @@ def read_points(text: str, ways: Ways) -> tuple[Point, ...] | None:
     except (ValueError, OverflowError):
         return None
     return tuple(_settle_widths(settled))
+
+
+def _has_full_year(point: Point) -> bool:
+    return any(place.role == "year" and place.end - place.start == 4 for place in point.fields)
 
 
 def _read(text: str, start: int, end: int, ways: Ways, level: int) -> list[Point] | None:

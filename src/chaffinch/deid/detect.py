@@ -30,6 +30,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.kernels.lattice import Floats
 from chaffinch.models import alignment
+from chaffinch.models.alignment_graph import SECOND
 from chaffinch.models.streams import BATCH_TOKENS, batches
 from chaffinch.text import Document, Soft, Span
 from chaffinch.weak.source_base import Source, settle
@@ -205,21 +206,53 @@ def _unshielded(sheet: Sheet, chances: Floats) -> Flags:
 
 
 def _may_repeat(text: str, span: Span, shields: Sequence[Span]) -> bool:
-    if kind_of(span.label).category not in ("NAME", "LOCATION", "ID", "CONTACT"):
+    if not _repeats(span.label):
         return False
     own = text[span.start : span.end]
     return not (own.islower() and own.isalpha()) and not any(map(span.overlaps, shields))
 
 
 def _recurs(docs: Sequence[Document], layer: str) -> bool:
-    """Whether a word inside a span stands outside of spans as well; a common word counts if it is in spans twice."""
-    words = [word.casefold() for doc in docs for word in doc.words()]
-    inside = np.concatenate([detect_soft.over(doc, doc.layers[layer]) for doc in docs]).tolist()
+    """Whether a word inside a span stands outside of spans as well, where a repeat of it could count.
+
+    A common word must be in spans twice; one in small letters must stand beside another that may change.
+    """
+    written = [word for doc in docs for word in doc.words()]
+    words = [word.casefold() for word in written]
+    sheet = Sheet.of(docs)
+    inside = sheet.over([doc.layers[layer] for doc in docs]).tolist()
     times = Counter(compress(words, inside))
     common = _aligner().common
     sought = {word for word, count in times.items() if count > 1 or word not in common}
-    outside = sought.intersection(word for word, within in zip(words, inside, strict=True) if not within)
-    return any(any(map(str.isalnum, word)) for word in outside)
+    outside = [at for at, within in enumerate(inside) if not within and words[at] in sought]
+    if not outside:
+        return False
+    named = set(compress(words, _named(sheet, layer).tolist()))
+    moving = {*outside, *compress(range(len(words)), inside)}
+
+    def counts(at: int) -> bool:
+        if words[at] not in named or not any(map(str.isalnum, words[at])):
+            return False
+        small = written[at].islower() and written[at].isalpha()
+        return not small or at - 1 in moving or at + 1 in moving
+
+    return any(map(counts, outside))
+
+
+def _named(sheet: Sheet, layer: str) -> Flags:
+    """(N,) the tokens that are, or by their chances may become, of a kind whose repeats count."""
+    spans = [[span for span in doc.layers[layer] if _repeats(span.label)] for doc in sheet.docs]
+    out = sheet.over(spans)
+    for doc, first in zip(sheet.docs, sheet.bounds, strict=False):
+        soft = doc.soft[layer]
+        columns = [place for place, name in enumerate(soft.labels) if name != "O" and _repeats(name)]
+        out[first : first + len(soft.values)] |= (soft.values[:, columns] > SECOND).any(axis=1)
+    return out
+
+
+@cache
+def _repeats(label: str) -> bool:
+    return kind_of(label).category in ("NAME", "LOCATION", "ID", "CONTACT")
 
 
 @cache

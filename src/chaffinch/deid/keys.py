@@ -15,6 +15,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 
@@ -130,8 +131,13 @@ class Secret:
 
 
 def _message(parts: tuple[str, ...]) -> bytes:
-    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]  # file names may hold lone surrogates
-    return b"".join([_DOMAIN, *(len(part).to_bytes(8, "big") + part for part in encoded)])
+    return _DOMAIN + b"".join(map(_framed, parts))
+
+
+@lru_cache(maxsize=1024)  # most parts name what a number is for, or the patient, and come again at once
+def _framed(part: str) -> bytes:
+    encoded = part.encode("utf-8", "surrogatepass")  # file names may hold lone surrogates
+    return len(encoded).to_bytes(8, "big") + encoded
 
 
 def _words(key: bytes, message: bytes, block: int) -> tuple[int, ...]:

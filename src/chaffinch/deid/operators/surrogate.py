@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 from chaffinch.deid import surrogate
 from chaffinch.deid.acting import Memory, Seen
+from chaffinch.deid.keys import Secret
+from chaffinch.deid.kinds import Kind
 from chaffinch.deid.operators.tag import named
 
 
@@ -22,9 +25,11 @@ class Surrogate:
     keyed: ClassVar[bool] = True
 
     def __call__(self, seen: Seen, memory: Memory) -> str:
-        return memory.once(("surrogate", seen.patient, seen.kind, seen.text), lambda: _drawn(seen, memory))
+        return _drawn(seen.text, seen.kind, seen.patient, memory.secret) or f"[{named(seen)}]"
 
 
-def _drawn(seen: Seen, memory: Memory) -> str:
-    drawn = surrogate.surrogate(seen.text, seen.kind, seen.patient, memory.secret)
-    return f"[{named(seen)}]" if drawn.casefold().split() == seen.text.casefold().split() else drawn
+@lru_cache(maxsize=4096)  # a patient's documents mostly follow one another
+def _drawn(text: str, kind: Kind, patient: str, secret: Secret) -> str:
+    """The surrogate; nothing if it were the original."""
+    drawn = surrogate.surrogate(text, kind, patient, secret)
+    return "" if drawn.casefold().split() == text.casefold().split() else drawn
