@@ -6,10 +6,12 @@ in the language at large, else "lo"; protected terms from `protected/*.txt`.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import accumulate
 
 from chaffinch.deid.pattern import Page, either, matcher_of, matches
 from chaffinch.features import lexicon, packs
@@ -72,6 +74,7 @@ _DRUG_ENDINGS = (
 NAMES = ("first", "last", "city")  # the lists that words may be left out of
 _LEFT_OUT: set[str] = set()
 REMEMBERED = 1 << 15  # words whose answers are held
+_APART = "\x00"  # between texts that are read as one: no phrase has it, and it is no blank
 _ENDING_LENGTH = 7  # letters that a word with such an ending has at least
 
 
@@ -234,11 +237,16 @@ def protected_in(docs: Sequence[Document]) -> list[list[Span]]:
     for pattern, score, source in ((certain, 1.0, "protected"), (bare, 0.5, "eponym")):
         for number, (_, _, start, end) in matches(page, pattern):
             spans[number].append(Span(start, end, "O", score, source))
+    shifts = list(accumulate((len(doc.text) + len(_APART) for doc in docs), initial=0))
+    for start, end, _ in _phrases().find(_APART.join(doc.text for doc in docs)):
+        number = bisect_right(shifts, start) - 1
+        spans[number].append(Span(start - shifts[number], end - shifts[number], "O", 1.0, "term"))
     for doc, own in zip(docs, spans, strict=True):
-        own += [Span(start, end, "O", 1.0, "term") for start, end, _ in _phrases().find(doc.text)]
-        for (start, end), word in zip(doc.tokens.tolist(), doc.words(), strict=True):
-            if is_drug(word) and word.isalpha():
-                own.append(Span(start, end, "O", 1.0, "drug"))
+        words = doc.words()
+        drugs = {word for word in set(words) if word.isalpha() and is_drug(word)}
+        for place in [place for place, word in enumerate(words) if word in drugs] if drugs else ():
+            start, end = doc.tokens[place].tolist()
+            own.append(Span(start, end, "O", 1.0, "drug"))
     return [_free(doc.text, own) for doc, own in zip(docs, spans, strict=True)]
 
 
