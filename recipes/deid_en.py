@@ -9,12 +9,15 @@ sites, and abstracts that hold no identifier. The dial is set on sources that th
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+
+import numpy as np
 
 import chaffinch
 from chaffinch.deid import lexicons, patterns, synth
@@ -34,6 +37,14 @@ NOTES = (
     "(J. Weatherhead, MIT), abstracts of BC5CDR and NCBI Disease without any labels, and notes invented by chaffinch "
     "synth. Nobody in them exists."
 )
+_TITLES = (
+    "ASSESSMENT AND PLAN", "PHYSICAL EXAMINATION", "Review of Systems:", "RESULTS", "Impression", "HPI:", "VITALS",
+    "PAST HISTORY", "Medical", "CHIEF COMPLAINT", "Plan:", "INSTRUCTIONS", "Findings", "Data Reviewed", "Medications:",
+)  # fmt: skip
+_LEADS = (
+    "Pain: ", "Inspection: ", "Palpation: ", "Neuro: ", "Medical Reasoning: ", "Normal. ", "Testing: ", "1. ",
+    "Patient reports ", "The patient has ", "Positive for ", "General: ", "Phone: none. ", "Her ", "His ",
+)  # fmt: skip
 _HOUSE = re.compile(r"(?i)hospital|clinic|center|centre|medical|health|infirmary|hospice|institute|campus|facility")
 _TITLE = re.compile(r"(?i)(?:dr|drs|mr|mrs|ms|miss|prof|doctor|nurse|patient)\b\.?\s+(?=\S)")
 _STREET = re.compile(r"(?i)^\d+\s.*\b(?:st|street|ave|avenue|rd|road|blvd|lane|ln|drive|dr|way|court|ct)\b")
@@ -44,15 +55,16 @@ def corpora(data: Path, *, names: Half = "all", seed: int = 0) -> dict[str, list
 
     `meta["source"]` names the corpus, or for generated notes the site. `names` is the half that generated notes draw
     on. Queries mark what HIPAA lists; their ages and lone years are added by rule, and stand in the layer "by rule" as
-    well, so that no figure need count them. "plain" are abstracts without identifiers: the first of the training sets
-    of BC5CDR and NCBI Disease.
+    well, so that no figure need count them. "plain" are abstracts without identifiers, as they are and in the layout of
+    notes: the first of the training sets of BC5CDR and NCBI Disease.
     """
+    abstracts = [doc for place, number in ABSTRACTS.items() for doc in islice(plain(data / place), number)]
     notes = synth.notes(PATIENTS, NOTES_EACH, seed=seed, names=names, style="varied")
     return {
         "aci-phi": list(_labelled(chaffinch.read(data / "aci-phi" / "aci-phi-xml.tar.gz"), "aci-phi")),
         "asq-phi": list(_labelled(READERS["asq-phi"](data / "asq-phi"), "asq-phi")),
         "synth": [replace(doc, meta={**doc.meta, **_of_site(doc)}) for doc in notes],
-        "plain": [doc for place, number in ABSTRACTS.items() for doc in islice(plain(data / place), number)],
+        "plain": [*abstracts, *in_layout(abstracts)],
     }
 
 
@@ -66,6 +78,26 @@ def plain(path: Path) -> Iterator[Document]:
     for number, doc in enumerate(chaffinch.read(path, format="pubtator")):
         source = {SOURCE: f"abstracts-{number % 3}"}
         yield Document.make(doc.text, id=f"{path.name}-{doc.id}", meta=source, layers={"gold": []})
+
+
+def in_layout(docs: Iterable[Document]) -> Iterator[Document]:
+    """The sentences of abstracts in the layout of notes: under titles, in lists, and cut so that any word begins one.
+
+    So words that identify nobody stand where names often do, with a capital.
+    """
+    for doc in docs:
+        rng = np.random.default_rng(int(hashlib.sha256(doc.id.encode()).hexdigest()[:12], 16))
+        lines = [f"{rng.choice(_TITLES)}\n"]
+        bullet = str(rng.choice(["", "", "- ", "* ", "• ", "#. "]))
+        for number, sentence in enumerate(re.split(r"(?<=[.?!]) +(?=[A-Z])", doc.text.replace("\n", " ")), 1):
+            words = sentence.split()
+            start = int(rng.integers(len(words))) if rng.integers(2) and words else 0
+            clause = " ".join(words[start : start + int(rng.integers(2, 25))])
+            lead = str(rng.choice(_LEADS)) if rng.integers(4) == 0 else ""
+            lines.append(bullet.replace("#", str(number)) + lead + clause[:1].upper() + clause[1:])
+            lines += [f"\n{rng.choice(_TITLES)}\n"] if rng.integers(5) == 0 else []
+        text = "\n".join(lines) if rng.integers(3) else " ".join(lines)
+        yield Document.make(text, id=f"{doc.id} in layout", meta=doc.meta, layers={"gold": []})
 
 
 def _labelled(docs: Iterable[Document], source: str) -> Iterator[Document]:

@@ -24,6 +24,7 @@ FOUND = {
         On the {5th of May} she fell.
         Seen {Monday, June 11, 2083} again.
         Seen {Fri 6/18/04} again.
+        Her note of {Thursday the 1st} was read.
         {June 3-5, 2012} admission.
         {June 3 to July 5, 2012} stay.
         In {March 2010} it began.
@@ -70,6 +71,9 @@ FOUND = {
         Operated {Sept 9th, 2001}.
     """,
     "AGE": """
+        He is aged {forty-three} now.
+        A {60}yo man with Stage II disease, Crohn Disease, who
+        Mother died at {72} of a stroke.
         A {45}-year-old man.
         A {45} year old man.
         A {45} y.o. man.
@@ -243,6 +247,7 @@ FOUND = {
         Sent to {99 Harbor View Drive, Suite 200}.
         fell on {Maple Avenue} today
         {RR 2 Box 152}
+        {Rural Route 7}
     """,
     "CITY": """
         {Boston}, MA 02139
@@ -301,6 +306,7 @@ FOUND = {
         employed by {Brookmont Motors}
     """,
     "DOCTOR": """
+        A copy goes to {F. Fine} (234-9973).
         Dr. {Penn} agrees.
         Dr {Ada Penn} agrees.
         Drs. {Lowe} said so.
@@ -338,6 +344,9 @@ FOUND = {
         RE: {Mae Fields}
         {Robert Miller} called.
         seen was {Anna S.}, who
+        Care of a 70-year-old male, {Jorun N.}, who has pain.
+        A 55-year-old man with asthma, {Oriel Dahlqvist}, was seen.
+        refer to the notes of {Jorunn K.}, seen today
         Patient Name - {Ada Okonkwo}
         Mr. {Wells} came.
         Ms. {Down} came.
@@ -369,6 +378,10 @@ FOUND = {
 }
 
 CLEAN = """
+    BP 90/58 RR 16 SpO2 92%.
+    It will serve as baseline for comparison.
+    The titer of hepatitis C. with cirrhosis was low.
+    Father died 12 years ago.
     BP 120/80 sitting.
     BP 98/60, pulse 72.
     Blood pressure was 130/85 mmHg.

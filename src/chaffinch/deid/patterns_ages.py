@@ -50,7 +50,7 @@ def _spoken() -> tuple[Pattern, ...]:
         ),
         Pattern(
             "age-words",
-            rf"\b(?P<span>{_NUMBER_WORD})[ -]{_YEAR}[ -](?:olds?\b|of age\b)",
+            rf"\b(?P<span>{_NUMBER_WORD})[ \n-]{_YEAR}[ \n-](?:olds?\b|of age\b)",
             label="AGE",
             ignore_case=True,
         ),
@@ -69,6 +69,23 @@ def _spoken() -> tuple[Pattern, ...]:
             label="AGE",
             ignore_case=True,
             after=not_dose,
+            fits=is_age,
+        ),
+        Pattern(
+            "age-aged-words",
+            rf"\b(?:age|aged)\s(?:of\s)?(?P<span>{_NUMBER_WORD})\b",
+            label="AGE",
+            score=0.8,
+            ignore_case=True,
+        ),
+        Pattern(
+            "age-kin",
+            rf"\b(?:mother|father|brother|sister|son|daughter|wife|husband|aunt|uncle|parents?)\s(?:also\s|is\s|was\s)?"
+            rf"(?:d\.|dec\.|died|died\sat|deceased|deceased\sat|passed\saway\sat|alive|alive\sat|living,?)\s(?P<span>{_N})\b",
+            label="AGE",
+            score=0.8,
+            ignore_case=True,
+            after=r"\s?(?:years?\sago|yrs?\sago|days?|weeks?|months?|mg|/\d)",
             fits=is_age,
         ),
         Pattern(

@@ -265,6 +265,12 @@ def _days() -> tuple[Pattern, ...]:
     )
     return (
         Pattern(
+            "date-weekday-the",
+            rf"\b({_WEEKDAY_NAME},?\sthe\s{_DAY}(?:st|nd|rd|th))\b",
+            label="DATE",
+            score=0.8,
+        ),
+        Pattern(
             "date-weekday",
             rf"\b({_WEEKDAY_NAME}s?|(?:MON|TUES|WEDNES|THURS|FRI|SATUR|SUN)DAY|"
             r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b",

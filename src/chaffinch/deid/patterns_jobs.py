@@ -53,7 +53,7 @@ def patterns() -> tuple[Pattern, ...]:
     return (
         Pattern(
             "job-works-as",
-            r"(?i:\b(?:work(?:s|ed|ing)?|employed|serve[sd]?|job|career|trained|volunteers?|position)"
+            r"(?i:\b(?:work(?:s|ed|ing)?|employed|serve[sd]|job|career|trained|volunteers?|position)"
             rf"\s(?:\w+\s){{0,2}}as\s(?:an?\s|the\s)?)(?P<span>{_PHRASE})",
             label="PROFESSION",
             score=0.85,

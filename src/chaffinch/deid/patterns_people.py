@@ -127,6 +127,27 @@ def first_and_initial(text: str) -> bool:
     return lexicons.rate(first, "first") == "hi" and not _ordinary(first)
 
 
+def any_and_initial(text: str) -> bool:
+    """A capitalised word that is no word of ours, and an initial: "Oriel D."."""
+    return _foreign(text.split(maxsplit=1)[0])
+
+
+def apposed(text: str) -> tuple[int, int] | None:
+    """The name of somebody just described, of two words at least: "a 70-year-old man, Oriel Dahl"."""
+    pieces = list(_PIECE.finditer(text))
+    first = pieces[0].group()
+    known = "hi" in (lexicons.rate(first, "first"), lexicons.rate(first, "last"))
+    if len(pieces) < 2 or not (known or _foreign(first)) or lexicons.is_term(pieces[1].group().rstrip(".")):
+        return None
+    end = pieces[1].end()
+    return pieces[0].start(), end if _is_initial(pieces[1].group()) else _tidy(text, 0, end)
+
+
+def _foreign(word: str) -> bool:
+    plain = word.strip(".,")
+    return len(plain) > 2 and plain.istitle() and not lexicons.is_common(plain) and not lexicons.is_term(plain)
+
+
 def initial_and_last(text: str) -> bool:
     last = text.rsplit(maxsplit=1)[-1]
     return lexicons.rate(last, "last") == "hi" and lexicons.is_name(last) and not lexicons.is_common(last)

@@ -42,6 +42,8 @@ _ABBREVIATIONS = r"(?:Mass|Calif|Conn|Fla|Penn|Tex|Wash|Ariz|Colo|Ill|Mich|Minn|
 _STATE = rf"(?:{either(_CODES)}|{_STATES}|N\.Y\.|N\.J\.|D\.C\.|{_ABBREVIATIONS})"
 # Degrees, tests and words that are also codes of states: the city must be known, or a postcode follow.
 _ALSO_WORDS = frozenset("MD PA CT MS OR IN ME OK HI DE ND VA MA AL MI LA CO ID MO MT NE PR AR SC PT".split())
+_BEHIND = _ALSO_WORDS - {"MD", "PA", "PT", "OR", "IN", "ME"}  # those that no person has behind a name
+_HOUSES = "(?:Hospital|Clinic|Center|Centre|Infirmary|Institute|Hospice)"
 _CITY = rf"{CAP}(?:[ ]{CAP}){{0,3}}"
 
 
@@ -85,8 +87,8 @@ def _streets() -> tuple[Pattern, ...]:
         ),
         Pattern(
             "street-route",
-            r"\b(?P<span>(?:RR|R\.R\.|Rural Route)\s#?\d{1,3}(?:,?\sBox\s\d{1,5})?|(?:Route|Rte\.?|Highway|"
-            r"Hwy\.?|Interstate|US|State Route)[ -]\d{1,3})\b",
+            r"\b(?P<span>(?:RR|R\.R\.)\s#?\d{1,3},?\sBox\s\d{1,5}|Rural Route\s#?\d{1,3}(?:,?\sBox\s\d{1,5})?|"
+            r"(?:Route|Rte\.?|Highway|Hwy\.?|Interstate|US|State Route)[ -]\d{1,3})\b",
             label="STREET",
             score=0.7,
         ),
@@ -123,6 +125,19 @@ def _with_states() -> tuple[Pattern, ...]:
             cut=_known_state,
         ),
         Pattern("state-city", rf"\b{_CITY},\s?(?P<span>{_STATE})\b", label="STATE", score=0.9, fits=_sure_state),
+        Pattern(
+            "state-house",
+            rf"\b{_HOUSES},[ ]{_CITY},[ ](?P<span>{either(_BEHIND)})\b",
+            label="STATE",
+            score=0.85,
+        ),
+        Pattern(
+            "city-house",
+            rf"\b{_HOUSES},[ ](?P<span>{_CITY}),[ ]{either(_BEHIND)}\b",
+            label="CITY",
+            score=0.85,
+            cut=_any_city,
+        ),
         Pattern(
             "state-postcode",
             rf"\b(?P<span>{_STATE}),?\s+\d{{5}}(?:-\d{{4}})?\b",

@@ -7,6 +7,8 @@ from functools import cache
 from chaffinch.deid.pattern import Pattern
 from chaffinch.deid.patterns_names import KIN, LISTED, PERSON, WORD
 from chaffinch.deid.patterns_people import (
+    any_and_initial,
+    apposed,
     ending,
     first_and_initial,
     first_and_last,
@@ -27,6 +29,8 @@ _SEEN_BY = (
     r"\s)?up\swith|f/u\s(?:with|w/)|"
     r"appt\s(?:with|w/)|paged|message\s(?:for|from|to)|referral\sto|notified|informed|thanks\sto"
 )
+
+_APPOSED = rf"{WORD}(?:[ ]\p{{Lu}}\.)?(?:[ ]{WORD})?"
 
 
 @cache
@@ -109,6 +113,29 @@ def _in_text() -> tuple[Pattern, ...]:
             score=0.6,
             after=r",? (?:et al|and \w\.)|, [A-Z]\.",
             fits=initial_and_last,
+        ),
+        Pattern(
+            "name-initial-told",
+            r"[\p{Ll},;)] (?P<span>\p{Lu}\p{Ll}{2,}[ ]\p{Lu}\.)(?:,|\s(?:who|seen|is|was|has|had|with|at|on|after|"
+            r"admitted|visited|presented|reports|from)\b)",
+            label="PATIENT",
+            score=0.7,
+            fits=any_and_initial,
+        ),
+        Pattern(
+            "name-initial-phone",
+            rf"\b(?P<span>\p{{Lu}}\.(?:[ ]?\p{{Lu}}\.)?[ ]{WORD})[ ]\(\(?\d{{3}}\)?[- .]\d{{3}}[-. ]?\d",
+            label="DOCTOR",
+            score=0.8,
+        ),
+        Pattern(
+            "name-apposed",
+            r"\b\d{1,3}(?:[- ]?(?i:years?|yrs?)[- ](?i:old|of age)|[- ]?(?i:y/?o|y\.o\.))\b\.?"
+            rf"(?:[ ][\p{{L}}\d/-]+){{0,7}},[ ](?P<span>{_APPOSED})(?:[,;.(]|\s(?:who|seen|is|was|has|with|at|on|in|"
+            r"after|admitted|treated|presented|diagnosed)\b)",
+            label="PATIENT",
+            score=0.8,
+            cut=apposed,
         ),
     )
 

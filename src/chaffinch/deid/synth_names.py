@@ -27,6 +27,7 @@ class Own:
     half: Half
     first: dict[bool, tuple[str, ...]]  # by female; the most frequent come first
     last: tuple[str, ...]
+    words: tuple[str, ...]  # surnames that are common words too: Fields, Rose, Bishop
     rare: dict[str, tuple[str, ...]]  # F, M and L
     cities: tuple[str, ...]
 
@@ -52,7 +53,8 @@ def _own(half: Half, gone: frozenset[str]) -> Own:
     cities = tuple(name for name in entries("cities") if half in ("all", personas.half_of(name.replace(" ", "-"))))
     cities = tuple(name for name in cities if not gone.intersection(name.lower().split()))
     rare = {mark: mine(names) for mark, names in listed.rare.items()}
-    return Own(half, first, mine([*listed.last, *entries("surnames-more")]), rare, cities)
+    last = mine([*listed.last, *entries("surnames-more")])
+    return Own(half, first, last, tuple(filter(lexicons.is_common, last)), rare, cities)
 
 
 class Names:
@@ -93,6 +95,8 @@ class Names:
             return pick(self.rng, self.own.rare["L"])
         if chance < 4:
             return self._invented("surname")
+        if chance in (5, 6) and self.own.words:
+            return pick(self.rng, self.own.words)
         if chance == 4:
             particle: str = pick(self.rng, personas.table("varied/names")["surname"]["particles"].split(";"))
             joined = particle[-1] in "'-" or particle in ("Mc", "Mac", "Fitz")

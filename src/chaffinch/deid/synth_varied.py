@@ -134,7 +134,7 @@ def _habits(rng: np.random.Generator) -> dict[str, tuple[str, ...]]:
 
 
 def _hand(rng: np.random.Generator) -> Hand:
-    case = "upper" if rng.integers(14) == 0 else "lower" if rng.integers(16) == 0 else ""
+    case = "upper" if rng.integers(30) == 0 else "lower" if rng.integers(40) == 0 else ""
     slips = pick(rng, (0.0, 0.0, 0.0, 0.01, 0.04))
     return Hand(case, slips, int(rng.integers(60, 100)) if rng.integers(3) == 0 else 0)
 
