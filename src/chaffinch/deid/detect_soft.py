@@ -5,6 +5,7 @@ T tokens of one document, N of all on a sheet, L labels, the first of which is O
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -13,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.deid import lexicons
 from chaffinch.deid.lexicons import is_name
 from chaffinch.kernels.lattice import Floats, Ints
 from chaffinch.text import Document, Soft, Span
@@ -21,6 +23,7 @@ Flags = NDArray[np.bool_]
 Number = TypeVar("Number", bound=np.generic)
 
 TINY = 1e-12
+DOUBT, DOUBTED = 8.0, 0.004  # by how much a common word's odds are lowered; chances below that do not matter
 SURE = 0.97  # at most this much of a token's chance goes to what rules found
 # Without models: the chance that a capitalised word which may be a name is one of each of these, and that others are.
 NAMES, NAMELIKE, OTHERWISE = ("DOCTOR", "FAMILY", "PATIENT"), 0.08, 0.003
@@ -43,6 +46,29 @@ def by_rules(docs: Iterable[Document]) -> Soft:
     values[np.array(maybe, np.bool_)] = NAMELIKE
     values[:, 0] = 1.0 - values[:, 1:].sum(axis=1)
     return Soft(("O", *NAMES), values)
+
+
+def doubted(sheet: Sheet, soft: Soft) -> Soft:
+    """The soft labels with common words in small letters, but for jobs, less likely identifiers.
+
+    A few rare identifiers are common words, and among common words they are rare: a model that has met some of them in
+    notes full of identifiers is too sure in others.
+    """
+    own = 1.0 - soft.values[:, 0]
+    rows = np.array([row for row in np.flatnonzero(own > DOUBTED).tolist() if _is_plain(sheet.word(row))], np.int64)
+    if not len(rows):
+        return soft
+    values, before = soft.values.copy(), own[rows]
+    after = before / (before + (1.0 - before) * DOUBT)
+    values[rows, 1:] *= (after / before)[:, None]
+    values[rows, 0] = 1.0 - after
+    return Soft(soft.labels, values)
+
+
+def _is_plain(word: str) -> bool:
+    if not (word.islower() and word.isalpha()):
+        return False
+    return (lexicons.is_common(word) or lexicons.is_term(word)) and lexicons.rate(word, "job") != "hi"
 
 
 def chances(soft: Soft) -> tuple[Floats, Ints]:
@@ -103,6 +129,12 @@ class Sheet:
         size = len(self.starts) + 1
         depth = np.bincount(firsts, minlength=size) - np.bincount(ends, minlength=size)
         return np.cumsum(depth)[:-1] > 0
+
+    def word(self, token: int) -> str:
+        """The text of a token."""
+        number = bisect_right(self.bounds, token) - 1
+        shift = self.shifts[number]
+        return self.docs[number].text[int(self.starts[token]) - shift : int(self.ends[token]) - shift]
 
     def cut(self, rows: NDArray[Number]) -> list[NDArray[Number]]:
         """Rows of all tokens (N, ...) as those of every document."""

@@ -31,7 +31,7 @@ GOLD = "gold"
 SOURCE = "source"  # in a document's meta: the corpus or site it is of; documents of one source share templates
 DIAL = "dial"  # in a document's meta: false if the dial is not to be set on it
 FOLDS = 3
-CASED = 8  # every so many documents are learnt from in capitals too, and as many in small letters
+CASED = 4  # every so many documents are learnt from in capitals too, and as many in small letters
 HIDDEN = 3  # every so many names are hidden while the tagger learns
 _NAMED = ("NAME", "LOCATION")
 
@@ -162,9 +162,10 @@ def words() -> Lexicon:
     for word in lexicons.listed():
         told = _standing(word)
         if told and len(word) > 1:
-            plain = [own for own in ("common", "term", "job-hi", "hospital-hi") if own in told] or told
+            plain = [own for own in ("common", "term", "hospital-hi") if own in told][:1]
+            plain += ["job-hi"] if "job-hi" in told else []
             for how, own, written in (
-                ("small", plain[:1], word),
+                ("small", plain or told, word),
                 ("title", told, word.title()),
                 ("upper", told, word.upper()),
             ):

@@ -79,7 +79,7 @@ def _spoken() -> tuple[Pattern, ...]:
             ignore_case=True,
         ),
         Pattern(
-            "age-kin",
+            "age-of-kin",
             rf"\b(?:mother|father|brother|sister|son|daughter|wife|husband|aunt|uncle|parents?)\s(?:also\s|is\s|was\s)?"
             rf"(?:d\.|dec\.|died|died\sat|deceased|deceased\sat|passed\saway\sat|alive|alive\sat|living,?)\s(?P<span>{_N})\b",
             label="AGE",

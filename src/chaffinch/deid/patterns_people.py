@@ -18,6 +18,8 @@ _NEVER = frozenset(
     "please also will see if md rn np do".split()
 )
 
+_FIELDS_OF_MEDICINE = ("ology", "ologist", "iatry", "iatrist", "surgery", "ics", "pathy", "itis", "emia", "osis", "oma")
+
 
 def _is_initial(word: str) -> bool:
     return len(word.rstrip(".")) == 1 or re.fullmatch(r"(?:\w\.){2,}", word) is not None
@@ -141,6 +143,14 @@ def apposed(text: str) -> tuple[int, int] | None:
         return None
     end = pieces[1].end()
     return pieces[0].start(), end if _is_initial(pieces[1].group()) else _tidy(text, 0, end)
+
+
+def saying(text: str) -> tuple[int, int] | None:
+    """Who says something: words that are no words of ours, or a first name and any."""
+    words = text.split()
+    known = lexicons.rate(words[0], "first") == "hi" and not lexicons.is_common(words[0])
+    fits = all(_foreign(word) for word in words) or (known and len(words) > 1 and not lexicons.is_term(words[-1]))
+    return None if not fits or words[0].lower().endswith(_FIELDS_OF_MEDICINE) else (0, len(text))
 
 
 def _foreign(word: str) -> bool:

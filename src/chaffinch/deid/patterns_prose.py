@@ -17,6 +17,7 @@ from chaffinch.deid.patterns_people import (
     likely,
     listed,
     lone,
+    saying,
     whole,
 )
 
@@ -30,6 +31,10 @@ _SEEN_BY = (
     r"appt\s(?:with|w/)|paged|message\s(?:for|from|to)|referral\sto|notified|informed|thanks\sto"
 )
 
+_SAYS = (
+    r"denies|reports|states|understands|presents|complains|endorses|returns|is\shere|is\sdoing|was\slast\sseen|"
+    r"is\sa\spleasant|lives\swith"
+)
 _APPOSED = rf"{WORD}(?:[ ]\p{{Lu}}\.)?(?:[ ]{WORD})?"
 
 
@@ -84,6 +89,21 @@ def _in_text() -> tuple[Pattern, ...]:
             label="PATIENT",
             score=0.9,
             cut=ending,
+        ),
+        Pattern(
+            "name-of-age",
+            rf"\b(?P<span>{PERSON}),\s(?:(?:is\s)?an?\s(?:[a-z]+\s)?|aged?\s)\d{{1,3}}(?:[ -]?(?i:y)|,|"
+            r"\s(?i:man|woman|m|f)\b)",
+            label="PATIENT",
+            score=0.85,
+            cut=ending,
+        ),
+        Pattern(
+            "name-says",
+            rf"(?:[.!?:•*]\s{{1,3}}|(?m:^)[-•*]?\s*)(?P<span>{WORD}(?:[ ]{WORD})?)\s(?:{_SAYS})\b",
+            label="PATIENT",
+            score=0.7,
+            cut=saying,
         ),
         Pattern(
             "name-the-patient",
