@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from chaffinch.deid import cues, detect_soft, dial, lexicons, patterns
+from chaffinch.deid import cues, detect_soft, dial, lexicons, patterns, repeats
 from chaffinch.deid.detect_file import Model, load
 from chaffinch.deid.detect_soft import Flags, Sheet
 from chaffinch.deid.detect_spans import agreed, joined, trimmed
@@ -68,7 +68,10 @@ class Detector:
     def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
         """The documents in their order, each with the layer; any that it had is replaced."""
         if self.by_patient:
-            yield from self._repeated([doc for docs in batches(documents, BATCH_TOKENS) for doc in self._found(docs)])
+            given = list(documents)
+            yield from self._repeated(
+                [doc for docs in batches(given, BATCH_TOKENS) for doc in self._found(docs)], given
+            )
             return
         for docs in batches(documents, BATCH_TOKENS):
             yield from self._repeated(self._found(docs), docs)
@@ -96,6 +99,7 @@ class Detector:
                 for tagger, answer in zip(self.model.taggers, answers, strict=True)
             ]
         )
+        soft = detect_soft.doubted(sheet, soft) if self.model.rules else soft
         if not several:
             return sheet, soft, [spans for spans, _ in answers[0]]
         return sheet, soft, [agreed([spans for spans, _ in own]) for own in zip(*answers, strict=True)]
@@ -157,37 +161,44 @@ class Detector:
         flags = (chances >= levels) & _unshielded(sheet, chances)
         return detect_soft.spans_of(sheet, soft, flags, decoded)
 
-    def _repeated(self, found: list[Document], originals: Sequence[Document] | None = None) -> Iterator[Document]:
-        """The documents with the repeats of what was found; with their originals, each stands alone."""
-        aligned = self._aligned(found, alone=originals is not None)
-        for place, before in enumerate(found):
-            own = self._with_repeats(before, aligned[place]) if place in aligned else before
-            yield own if originals is None else cues.without_cues(own, originals[place])
-
-    def _aligned(self, found: Sequence[Document], *, alone: bool) -> dict[int, Document]:
-        """By number, the documents that alignment changes; it sees those with a word that is an identifier elsewhere.
-
-        With `alone`, elsewhere is in the same document, else in any of the patient's.
-        """
+    def _repeated(self, found: list[Document], originals: Sequence[Document]) -> Iterator[Document]:
+        """The documents with the repeats of what was found: in the patient's documents, or in each alone."""
         members: defaultdict[str | int, list[int]] = defaultdict(list)
         for number, doc in enumerate(found):
-            members[number if alone else doc.patient].append(number)
-        chosen = sorted(
-            number
-            for own in members.values()
-            if _recurs([found[number] for number in own], self.layer)
-            for number in own
-        )
-        docs = [replace(found[number], group=None, id=str(number)) if alone else found[number] for number in chosen]
-        aligned = alignment.align(docs, _aligner(), layer=self.layer, mode="recall") if docs else []
-        return {number: new for number, old, new in zip(chosen, docs, aligned, strict=True) if new is not old}
+            members[doc.patient if self.by_patient else number].append(number)
+        again = self._aligned(found, members.values())
+        for numbers in members.values():
+            names = repeats.names_of([found[number] for number in numbers], self.layer)
+            for number in numbers:
+                sure = repeats.repeats(found[number], self.layer, names)
+                same = {(span.start, span.end) for span in sure}
+                again[number] = [*sure, *(span for span in again[number] if (span.start, span.end) not in same)]
+        for number, doc in enumerate(found):
+            own = self._with_repeats(doc, again[number]) if again[number] else doc
+            yield cues.without_cues(own, originals[number])
 
-    def _with_repeats(self, before: Document, aligned: Document) -> Document:
+    def _aligned(self, found: Sequence[Document], members: Iterable[Sequence[int]]) -> defaultdict[int, list[Span]]:
+        """By number, what alignment adds to documents; it sees those with a word that is an identifier elsewhere."""
+        chosen = sorted(
+            number for own in members if _recurs([found[number] for number in own], self.layer) for number in own
+        )
+        docs = [
+            found[number] if self.by_patient else replace(found[number], group=None, id=str(number))
+            for number in chosen
+        ]
+        aligned = alignment.align(docs, _aligner(), layer=self.layer, mode="recall") if docs else []
+        out: defaultdict[int, list[Span]] = defaultdict(list)
+        for number, old, new in zip(chosen, docs, aligned, strict=True):
+            if new is not old:
+                kept = set(old.layers[self.layer])
+                out[number] = [span for span in new.layers[self.layer] if span not in kept]
+        return out
+
+    def _with_repeats(self, before: Document, again: Sequence[Span]) -> Document:
         """The document with the repeats that count: names with a capital, neither protected nor allowed."""
         text, spans = before.text, before.layers[self.layer]
-        kept = set(spans)
         shields = [shield for shield in lexicons.protected(before) if shield.score == 1.0]
-        new = [own for own in aligned.layers[self.layer] if own not in kept and _may_repeat(text, own, shields)]
+        new = [own for own in again if _may_repeat(text, own, shields)]
         if not new:
             return before
         joint = trimmed(text, joined([spans, self._allowed(before, new)]))
