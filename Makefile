@@ -21,7 +21,7 @@ $(VENV)/ready-bench: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[bench]'
 	touch $@
 
-demo: $(VENV)/ready ## convert and score the example notes, offline
+demo: $(VENV)/ready ## de-identify invented notes, tag and score the example notes, offline
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
 test: lint browser ## all checks: lint, types, import contract, tests, examples of the documentation

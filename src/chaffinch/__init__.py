@@ -7,13 +7,15 @@
 """
 
 import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 # One BLAS thread, unless you say otherwise or numpy is loaded already: the same numbers on any number of cores, and
 # worker processes that do not fight for them.
 for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-from chaffinch import errors, weak  # noqa: E402
+from chaffinch import errors  # noqa: E402
 from chaffinch.evaluate import compare, evaluate  # noqa: E402
 from chaffinch.models.alignment import Alignment  # noqa: E402
 from chaffinch.models.cascade import Cascade  # noqa: E402
@@ -24,8 +26,11 @@ from chaffinch.models.hmmdp_config import HMMDP  # noqa: E402
 from chaffinch.models.multihmm_config import MultiHMM  # noqa: E402
 from chaffinch.models.resources import Resources  # noqa: E402
 from chaffinch.models.tagger import Tagger, load, train  # noqa: E402
-from chaffinch.text import Argument, Corpus, Document, Relation, Soft, Span, resolve  # noqa: E402
+from chaffinch.text import Corpus, Document, Relation, Soft, Span, resolve  # noqa: E402
 from chaffinch.text.formats import Reading, read, write  # noqa: E402
+
+if TYPE_CHECKING:
+    from chaffinch import deid, weak
 
 __version__ = "0.1.0"
 
@@ -33,7 +38,6 @@ __all__ = [
     "CHMM",
     "HMMDP",
     "Alignment",
-    "Argument",
     "Cascade",
     "ClassHMM",
     "Corpus",
@@ -47,6 +51,7 @@ __all__ = [
     "Span",
     "Tagger",
     "compare",
+    "deid",
     "errors",
     "evaluate",
     "load",
@@ -56,3 +61,10 @@ __all__ = [
     "weak",
     "write",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The rooms of one user task each, loaded when they are asked for."""
+    if name in ("deid", "weak"):
+        return import_module(f"chaffinch.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

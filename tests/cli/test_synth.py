@@ -41,6 +41,20 @@ def test_the_format_can_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "not kept" in capsys.readouterr().out
 
 
+def test_varied_notes_have_sites_and_the_labels_of_i2b2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "notes.jsonl"
+    options = ["--style", "varied", "--sites", "b, d", "--patients", "4", "--notes", "2", "--seed", "7", "--json"]
+    assert main(["synth", "notes", "-o", str(out), *options]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert {"MEDICALRECORD", "DEVICE", "LOCATION-OTHER"} <= set(summary["labels"])
+    assert summary["style"] == "varied"
+    wanted = notes(4, 2, seed=7, style="varied", sites="bd")
+    assert [(doc.text, doc.layer(), doc.meta) for doc in read(out)] == [(d.text, d.layer(), d.meta) for d in wanted]
+    assert {doc.meta["site"] for doc in wanted} == {"b", "d"}
+    assert main(["synth", "notes", "-o", str(out), "--style", "varied", "--sites", "z"]) == 2
+    assert "sites must be different ones of a, b, c, d, e, f, got z" in capsys.readouterr().err
+
+
 def test_no_name_leaves_but_in_the_output(tmp_path: Path, canary: Canary) -> None:
     doc = notes(2, 3, seed=11)[0]
     name = max((doc.text[s.start : s.end] for s in doc.layer() if s.label in ("PATIENT", "DOCTOR")), key=len)

@@ -247,6 +247,7 @@ def test_group_and_project_agree_with_listing(lattice: Lattice, data: st.DataObj
     by_tag = group(lattice, np.array(tags))
     close(by_tag.states, seen.state_marginals(), rtol=0, atol=1e-9)
     close(by_tag.pairs, seen.pair_marginals(), rtol=0, atol=1e-9)
+    assert np.array_equal(group(lattice, np.array(tags), pairs=False).states, by_tag.states)
     chain = project(lattice, np.array(tags))
     close(log_partition(chain), 0.0, rtol=0, atol=1e-9)
     close(forward_backward(chain).states, seen.state_marginals(), rtol=0, atol=1e-9)

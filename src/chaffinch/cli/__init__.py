@@ -11,6 +11,7 @@ import typer
 
 from chaffinch.cli.bench import bench_command
 from chaffinch.cli.convert import convert_command
+from chaffinch.cli.deid import deid_app
 from chaffinch.cli.doctor import doctor_command
 from chaffinch.cli.evaluate import compare_command, evaluate_command
 from chaffinch.cli.show import show_command
@@ -36,6 +37,7 @@ app.command("compare", short_help="Whether one system is better than another.")(
 app.command("show", short_help="What a model file says about itself.")(show_command)
 app.command("doctor", short_help="Whether this installation works, and what is missing.")(doctor_command)
 app.command("bench", short_help="Our figures beside those of peers (in a checkout).")(bench_command)
+app.add_typer(deid_app, name="deid", short_help="Take identifiers out of notes; how much could still leak.")
 app.add_typer(synth_app, name="synth", short_help="Invent documents whose spans are known.")
 app.add_typer(weak_app, name="weak", short_help="Labels from many noisy sources: rules, lists, models, crowds.")
 

@@ -20,7 +20,7 @@ from chaffinch.errors import ConfigError
 
 _PACKAGES = (
     "chaffinch", "numpy", "scipy", "numba", "torch", "transformers", "hmmlearn", "spacy", "python-crfsuite", "skweak",
-    "snorkel", "crowd-kit",
+    "snorkel", "crowd-kit", "presidio-analyzer", "scrubadub",
 )  # fmt: skip
 
 

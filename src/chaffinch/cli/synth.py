@@ -12,6 +12,7 @@ import typer
 from chaffinch.cli import frame
 from chaffinch.deid import synth
 from chaffinch.deid.personas import Half
+from chaffinch.deid.synth import Style
 from chaffinch.text.formats import FORMATS, output_format, write
 
 synth_app = typer.Typer(help="Invent documents whose spans are known.", rich_markup_mode=None)
@@ -29,6 +30,12 @@ def notes_command(
     notes: Annotated[int, typer.Option(min=1, help="How many notes for each.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same notes.")] = 0,
     names: Annotated[Half, typer.Option(help="All names, or one of two halves that share none.")] = "all",
+    style: Annotated[
+        Style, typer.Option(help="varied: many more layouts and written forms, and the labels of i2b2 2014.")
+    ] = "plain",
+    sites: Annotated[
+        str | None, typer.Option(help="Sites of varied notes, as a,b,c; no two sites share a template. All: a to f.")
+    ] = None,
     to: Annotated[
         str | None, typer.Option("--to", help="Format; else by the suffix of OUT, brat for a folder.")
     ] = None,
@@ -40,11 +47,13 @@ def notes_command(
 
     Writes invented English notes of invented patients, several for each, with every name, place, number, date, age
     and profession labelled. Train on `--names train` and test on `--names held-out`: the two halves share no name.
+    `--style varied` is what a tagger for unknown hospitals is trained on; hold out `--sites` to test one.
 
     Formats: FORMAT_NAMES.
     """
     form = output_format(output, to or (None if output.suffix else "brat")).name
-    documents = synth.notes(patients, notes, seed=seed, names=names)
+    chosen = None if sites is None else [site.strip() for site in sites.split(",")]
+    documents = synth.notes(patients, notes, seed=seed, names=names, style=style, sites=chosen)
     losses = write(documents, output, format=form)
     labels = Counter(span.label for doc in documents for span in doc.layer())
     result = {
@@ -55,7 +64,8 @@ def notes_command(
         "spans": labels.total(),
         "seed": seed,
         "names": names,
-        "labels": {label: labels[label] for label in synth.LABELS},
+        "style": style,
+        "labels": {label: labels[label] for label in synth.labels(style)},
         "kinds": dict(sorted(Counter(doc.meta["kind"] for doc in documents).items())),
         "lost": dict(losses.counts),
     }

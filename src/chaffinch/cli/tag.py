@@ -83,7 +83,10 @@ def tag_command(
     _check_place(output, (source, Path(model)))
     form = _output_format(output, to, source, by_name(corpus.format))
     given = Corpus(lambda: _fresh(frame.progress(corpus, "documents", quiet=quiet), layer, how.losses))
-    if isinstance(tagger, WeakTagger):
+    tagged: Iterable[Document]
+    if isinstance(tagger, _Identifiers):
+        tagged = tagger.annotate(given, layer=layer, posteriors=posteriors)
+    elif isinstance(tagger, WeakTagger):
         tagged = tagger.annotate(given, layer=layer, text_alone=text_alone)
     else:
         tagged = tagger.annotate(given, layer=layer, confidence=confidence, bias=leaning, align=align, workers=workers)
@@ -99,16 +102,35 @@ def tag_command(
         frame.note(_HAND_SET, quiet=quiet)
 
 
+class _Identifiers:
+    """What a model of identifiers finds, rules included; `chaffinch deid` replaces it."""
+
+    def __init__(self, model: str) -> None:
+        from chaffinch.deid.detect import detector  # its lists are loaded when they are used
+
+        self.detector = detector(model)
+        self.layer = self.detector.layer
+
+    def annotate(self, documents: Iterable[Document], *, layer: str, posteriors: bool) -> Iterator[Document]:
+        for doc in replace(self.detector, layer=layer)(documents):
+            yield doc if posteriors else replace(doc, soft={key: own for key, own in doc.soft.items() if key != layer})
+
+
 def _loaded(
     model: str, sources: Path | None, of_taggers: Mapping[str, object], of_weak: Mapping[str, object]
-) -> Tagger | WeakTagger:
+) -> Tagger | WeakTagger | _Identifiers:
     """The tagger of a model file; ConfigError for options that its kind does not have."""
-    weak = bundle.load(model).manifest.kind == "weak"
-    wrong = [name for name, value in (of_taggers if weak else of_weak).items() if value]
+    kind = bundle.load(model).manifest.kind
+    others = {"weak": of_taggers, "deid": {**of_taggers, **of_weak, "--posteriors": None}}.get(kind, of_weak)
+    wrong = [name for name, value in others.items() if value]
     if wrong:
-        kind = "one of `weak alternate`" if weak else "no model of `weak alternate`"
-        raise ConfigError(f"{wrong[0]} does not go with this model, which is {kind}; leave it out")
-    if not weak:
+        what = {"weak": "one of `weak alternate`", "deid": "one of identifiers"}.get(
+            kind, "no model of `weak alternate`"
+        )
+        raise ConfigError(f"{wrong[0]} does not go with this model, which is {what}; leave it out")
+    if kind == "deid":
+        return _Identifiers(model)
+    if kind != "weak":
         return load(model)
     return load_weak(model, sources=() if sources is None else load_sources(sources))
 
@@ -129,7 +151,7 @@ def _written(documents: Iterable[Document], output: Path, form: Format, losses: 
         raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
 
 
-def _split(tagger: Tagger | WeakTagger, lines: bool | None, quiet: bool) -> Splitter:
+def _split(tagger: Tagger | WeakTagger | _Identifiers, lines: bool | None, quiet: bool) -> Splitter:
     """How to cut text: as was chosen, else as the documents that the model learnt from were; a note if they differ."""
     own = settings.own_split(tagger) if isinstance(tagger, Tagger) else None
     if lines is None:

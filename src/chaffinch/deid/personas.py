@@ -215,7 +215,7 @@ def _upto(number: int, rng: np.random.Generator) -> int:
 def _facts(person: Person, rng: np.random.Generator) -> dict[str, str]:
     forms = table("forms")
     host = pick(rng, forms["email"]["hosts"])
-    plain = {key: re.sub(r"[^a-z]", "", _ascii(value)) for key, value in (("f", person.first), ("l", person.last))}
+    plain = {key: letters(value) for key, value in (("f", person.first), ("l", person.last))}
     email = pick(rng, forms["email"]["any"]).format(
         f=plain["f"][0], l=plain["l"], first=plain["f"], last=plain["l"], n=digits("##", rng), host=host
     )
@@ -233,9 +233,10 @@ def _facts(person: Person, rng: np.random.Generator) -> dict[str, str]:
     }
 
 
-def _ascii(name: str) -> str:
+def letters(name: str) -> str:
+    """The plain letters of a name, as addresses in the net write it."""
     swaps = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ß": "ss"})
-    return unicodedata.normalize("NFD", name.lower().translate(swaps))
+    return re.sub(r"[^a-z]", "", unicodedata.normalize("NFD", name.lower().translate(swaps)))
 
 
 def _place(rng: np.random.Generator) -> str:

@@ -11,16 +11,21 @@ tagger trained on one half meets in the other what it meets at another hospital.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from chaffinch.deid import personas
 from chaffinch.deid.personas import Half, Lists, Patient, Person, pick
+from chaffinch.deid.synth_varied import LABELS as I2B2_LABELS
+from chaffinch.deid.synth_varied import SITES, varied
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document, Span
+
+Style: TypeAlias = Literal["plain", "varied"]
 
 LABELS = (
     "PATIENT", "FAMILY", "DOCTOR", "HOSPITAL", "CITY", "STREET", "PHONE", "ID", "EMAIL", "DATE", "AGE", "PROFESSION"
@@ -41,11 +46,21 @@ _PRONOUNS = {
 }
 
 
-def notes(patients: int, notes_each: int = 5, *, seed: int = 0, names: Half = "all") -> list[Document]:
+def notes(
+    patients: int,
+    notes_each: int = 5,
+    *,
+    seed: int = 0,
+    names: Half = "all",
+    style: Style = "plain",
+    sites: Sequence[str] | None = None,
+) -> list[Document]:
     """Invented notes, `notes_each` for every patient; the layer "gold" holds every identifier in them.
 
     `group` is the patient, and ids are p0001-01, p0001-02, …; `meta` has the kind of note and its date. Patients keep
-    their notes when more patients are asked for. `names` draws from one of two disjoint halves, or from all.
+    their notes when more patients are asked for. `names` draws from one of two disjoint halves, or from all. The style
+    "varied" has far more layouts and written forms, and the labels of i2b2 2014 (`synth_varied.LABELS`); its patients
+    are those of `sites` in turn (all of `synth_varied.SITES` unless told otherwise), which share no template.
 
     >>> first, second = notes(1, 2, seed=7)
     >>> first.id, first.group == second.group
@@ -56,12 +71,32 @@ def notes(patients: int, notes_each: int = 5, *, seed: int = 0, names: Half = "a
             raise ConfigError(f"{what} must be at least {least}, got {value}")
     if names not in get_args(Half):
         raise ConfigError(f"names must be one of {', '.join(get_args(Half))}, got {names!r}")
+    if style not in get_args(Style):
+        raise ConfigError(f"style must be one of {', '.join(get_args(Style))}, got {style!r}")
+    if style == "varied":
+        return varied(patients, notes_each, seed=seed, names=names, sites=_checked(sites))
+    if sites is not None:
+        raise ConfigError('only the style "varied" has sites: give style="varied", or no sites')
     documents = []
     for number in range(1, patients + 1):
         rng = np.random.default_rng([seed, number])
         patient = personas.draw(number, notes_each, names, rng)
         documents += [_note(patient, place, personas.lists(names), rng) for place in range(notes_each)]
     return documents
+
+
+def labels(style: Style) -> tuple[str, ...]:
+    """The labels that notes of a style have."""
+    return I2B2_LABELS if style == "varied" else LABELS
+
+
+def _checked(sites: Sequence[str] | None) -> Sequence[str]:
+    if sites is None:
+        return SITES
+    unknown = [site for site in sites if site not in SITES]
+    if unknown or not sites or len(set(sites)) < len(sites):
+        raise ConfigError(f"sites must be different ones of {', '.join(SITES)}, got {', '.join(sites) or 'none'}")
+    return sites
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,16 +57,42 @@ class Model:
 
     def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
         """The labelled runs of tokens of every document."""
+        return self._read(*self.observe(docs), bias)
+
+    def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]:
+        """The runs of every document, and the calibrated probability that each is right (n,)."""
+        return self._read_with_confidence(*self.observe(docs), bias)
+
+    def posteriors(self, docs: Sequence[Document]) -> list[Floats]:
+        """(T, 1 + L) per document: at every token the probability of O and of each label; O in no sentence.
+
+        With a classifier, a segment's tokens share what it says; where no segment was found, what the segmenter sees
+        inside goes to all labels alike.
+        """
+        return self._posteriors(*self.observe(docs))
+
+    def read_with_posteriors(
+        self, docs: Sequence[Document], *, confidence: bool = False
+    ) -> list[tuple[list[Run], Floats | None, Floats]]:
+        """The runs of every document, with confidence their probabilities, and the posteriors; seen once for all."""
         seen, columns = self.observe(docs)
+        posteriors = self._posteriors(seen, columns)
+        if not confidence:
+            plain = self._read(seen, columns, None)
+            return [(runs, None, rows) for runs, rows in zip(plain, posteriors, strict=True)]
+        sure = self._read_with_confidence(seen, columns, None)
+        return [(runs, chances, rows) for (runs, chances), rows in zip(sure, posteriors, strict=True)]
+
+    def _read(self, seen: Observed, columns: Sequence[Column], bias: Bias) -> list[list[Run]]:
         last = self.readings[-1]
         if self.classifier is None:
             return _by_document(seen, last.labels, last.decode(seen, columns, bias))
         found = segments.observe_reading(seen, last.labels, *decoded(last, seen, columns))
         return found.named(self.classifier, self.classifier.decode(found.seen, [], bias))
 
-    def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]:
-        """The runs of every document, and the calibrated probability that each is right (n,)."""
-        seen, columns = self.observe(docs)
+    def _read_with_confidence(
+        self, seen: Observed, columns: Sequence[Column], bias: Bias
+    ) -> list[tuple[list[Run], Floats]]:
         last, inner, own = self.readings[-1], seen, columns
         if self.classifier is not None:
             found = segments.observe_reading(seen, last.labels, *decoded(last, seen, columns))
@@ -81,13 +107,7 @@ class Model:
         cuts = np.cumsum([len(part) for part in named])[:-1]
         return list(zip(named, np.split(chances, cuts), strict=True))
 
-    def posteriors(self, docs: Sequence[Document]) -> list[Floats]:
-        """(T, 1 + L) per document: at every token the probability of O and of each label; O in no sentence.
-
-        With a classifier, a segment's tokens share what it says; where no segment was found, what the segmenter sees
-        inside goes to all labels alike.
-        """
-        seen, columns = self.observe(docs)
+    def _posteriors(self, seen: Observed, columns: Sequence[Column]) -> list[Floats]:
         last, scale = self.readings[-1], self.calibration.scale
         rows = _by_name(last, seen, columns, scale if self.classifier is None else 1.0)
         if self.classifier is not None:
@@ -178,4 +198,5 @@ def _by_name(part: Linear, seen: Observed, columns: Sequence[Column], scale: flo
     """(tokens without pads, 1 + L) the probability of O and of each label."""
     labels = part.labels
     number = np.array([0] + [1 + labels.names.index(tag[2:]) for tag in labels.tags[1:]])
-    return np.asarray(group(part.batch(seen, columns, scale=scale), number[labels.tag_of]).states)
+    batch = part.batch(seen, columns, scale=scale)
+    return np.asarray(group(batch, number[labels.tag_of], pairs=False).states)

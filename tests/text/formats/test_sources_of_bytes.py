@@ -80,7 +80,7 @@ def test_a_file_name_that_is_not_utf_8(tmp_path: Path) -> None:
 def test_what_is_not_there_or_not_known(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="does not exist"):
         read(tmp_path / "absent")
-    with pytest.raises(DataError, match="no known format"):
+    with pytest.raises(DataError, match="has no files"):
         read(tmp_path)
     (tmp_path / "a.bin").write_bytes(b"\x00\x01")
     with pytest.raises(DataError, match="no known format"):

@@ -73,6 +73,8 @@ def by_name(name: str) -> Format:
 
 def find_format(files: Sequence[Entry], path: Path) -> Format:
     """The one format of the files, from their content; none or several is an error that says what to do."""
+    if not files:
+        raise DataError("has no files that can be read; check the path and its permissions", path=path)
     found: dict[str, Format] = {}
     for file in files:
         head = file.head()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
 import posixpath
 import shutil
+import stat
 import tarfile
 import tempfile
 import zipfile
@@ -125,8 +127,15 @@ def _of_file(path: str, name: str) -> list[Entry]:
     except UNREADABLE as error:
         raise unreadable(path, error) from None
     if name.endswith(".gz"):
-        return [Entry(name.removesuffix(".gz"), path, lambda: cast(BinaryIO, gzip.open(path, "rb")))]
-    return [Entry(name, path, lambda: open(path, "rb"))]  # noqa: PTH123  (a plain string is quicker)
+        return [Entry(name.removesuffix(".gz"), path, lambda: cast(BinaryIO, gzip.open(_plain(path), "rb")))]
+    return [Entry(name, path, lambda: open(_plain(path), "rb"))]  # noqa: PTH123  (a plain string is quicker)
+
+
+def _plain(path: str) -> str:
+    """The path of a plain file; OSError for a pipe or a device, which could keep us waiting for ever."""
+    if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116  (as above)
+        raise OSError(errno.EINVAL, "it is no plain file")
+    return path
 
 
 def _of_tar(path: str) -> list[Entry]:

@@ -98,7 +98,10 @@ def _first(wanted: Iterable[str], names: Sequence[str]) -> int | None:
 def _delimiter(header: str) -> str:
     """The delimiter with which the header has a text column, or none."""
     for delimiter in _DELIMITERS:
-        cells = next(csv.reader([header], delimiter=delimiter), [])
+        try:
+            cells = next(csv.reader([header], delimiter=delimiter), [])
+        except csv.Error:  # a bare carriage return, as in binary files: no header of ours
+            continue
         if _first(TEXT_NAMES, [cell.strip().lower() for cell in cells]) is not None:
             return delimiter
     return ""

@@ -1,0 +1,169 @@
+"""One process of the de-identification benchmark: `python -m benchmarks._deid JOB` reads a job as JSON.
+
+What comes back (counts and costs, no text) is written as JSON to the job's file; models are left in its folder for
+later jobs. Costs are CPU seconds of this process with compiled kernels warm.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+import chaffinch as cf
+from benchmarks import _deid_data as notes
+from benchmarks import _deid_dates as dates
+from benchmarks import _deid_peers as peers
+from benchmarks._deid_scores import Tally, tally
+from benchmarks._hmmdp import FOUND, spent
+from chaffinch import Cascade, Document, Span
+from chaffinch.deid import acting, lexicons
+from chaffinch.deid.detect import LAYER, Detector, with_dial
+from chaffinch.deid.detect_file import Model, load
+from chaffinch.deid.dial import RECALLS
+from chaffinch.deid.keys import Secret
+from chaffinch.deid.learn import learn, names_in
+from chaffinch.deid.policy import Policy
+from chaffinch.errors import ChaffinchError
+from chaffinch.models.resources import Resources
+
+Job: TypeAlias = Mapping[str, Any]
+Answer: TypeAlias = dict[str, Any]
+
+SAFE = 0.995
+DEFAULT = "deid-en"
+ROUNDS = 3
+# Chosen on the held-out training notes of MEDDOCAN: what the likelihood is surest of has the best tail.
+SPANISH = {"epochs": 10, "dropout": 0.2}
+
+
+def bare(docs: Sequence[Document]) -> list[Document]:
+    """The documents without anything that is known of them."""
+    return [replace(doc, layers={}) for doc in docs]
+
+
+def found(model: Model, docs: Sequence[Document], recall: float | None = None) -> list[list[Span]]:
+    """What a model finds in documents."""
+    return [list(doc.layer(LAYER)) for doc in Detector(model, recall)(bare(docs))]
+
+
+def meddocan(job: Job) -> Answer:
+    """A detector for Spanish: HMM-DP and its dial, with or without words of identifiers; the cascade beside it."""
+    train, held, test = notes.meddocan(Path(job["data"]), job["split"])
+    resources = Resources(lexicon=notes.names_of("es"))
+    config: Any = Cascade if job["method"] == "Cascade" else cf.HMMDP
+    more = {} if job["method"] == "Cascade" else {"language": "es", **SPANISH}
+    config = config(private=job["private"], **more)
+    cf.train(train[:12], replace(config, epochs=1), layer="gold", resources=resources)  # compiles
+    tagger, seconds = spent(lambda: cf.train(train, config, layer="gold", resources=resources))
+    model, more_seconds = spent(lambda: with_dial(Model((tagger,), rules=False), held, gold="gold"))
+    balanced, safe = found(model, test), found(model, test, SAFE)
+    decoded = list(tagger.annotate(bare(test), layer=FOUND))
+    gold = cf.evaluate(test, decoded, scheme="meddocan", layer="gold", predicted_layer=FOUND)
+    return {
+        "strict F1": gold.micro.f1, "interval": gold.micro.f1_interval, "train CPU s": seconds,
+        "dial CPU s": more_seconds, "balanced": tally(test, balanced), "safe": tally(test, safe),
+    }  # fmt: skip
+
+
+def english(job: Job) -> Answer:
+    """The default's recipe without the corpus or sites of a fold, on these, with lists that lack their names."""
+    data = Path(job["data"])
+    train, test = notes.english(data, job["fold"])
+    prose = notes.prose(data)
+    with lexicons.without(names_in(test, "gold")):
+        model, seconds = spent(lambda: learn(train))
+        model.save(Path(job["folder"]) / f"{job['fold']}.cfm")
+        answer: Answer = {"train CPU s": seconds}
+        for name, recall in (("balanced", None), ("safe", SAFE)):
+            answer[name] = tally(test, found(model, test, recall), ignored="by rule")
+            answer[f"{name} prose"] = tally(prose, found(model, prose, recall))
+    return answer
+
+
+def default(job: Job) -> Answer:
+    """The default model learnt anew: CPU seconds and megabytes."""
+    from recipes import deid_en
+
+    docs = [doc for own in deid_en.corpora(Path(job["data"])).values() for doc in own]
+    model, seconds = spent(lambda: learn(docs))
+    path = Path(job["folder"]) / "default.cfm"
+    model.save(path)
+    return {"train CPU s": seconds, "MB": path.stat().st_size / 1e6}
+
+
+def peer(job: Job) -> Answer:
+    """Another library on the notes of a fold."""
+    train, test = notes.english(Path(job["data"]), job["fold"])
+    size = sum(len(doc.text) for doc in test)
+    if job["peer"] == peers.TRAINED:
+        learnt, training = spent(lambda: peers.trained(train))
+        spans, seconds = spent(lambda: [learnt(doc) for doc in bare(test)])
+    else:
+        find, training = peers.finder(job["peer"]), 0.0
+        places, seconds = spent(lambda: [find(doc.text) for doc in test])
+        spans = [[Span(start, end, "PHI") for start, end in sorted(own)] for own in places]
+    rate = size / max(seconds, 1e-9)
+    return {"found": tally(test, spans, ignored="by rule"), "chars per CPU s": rate, "train CPU s": training}
+
+
+def adapted(job: Job) -> Answer:
+    """What the model without some sites misses there before and after it has read notes of these sites."""
+    from chaffinch.deid.adapt import adapt
+
+    learnt_from, test = notes.halves(notes.other_sites(patients=2 * notes.PATIENTS))
+    model = load(Path(job["folder"]) / "sites.cfm")
+    with lexicons.without(names_in(test, "gold") | names_in(learnt_from, "gold")):
+        site, seconds = spent(lambda: adapt(bare(learnt_from), model))
+        answer: Answer = {"adapt CPU s": seconds}
+        for name, own in (("before", model), ("after", site)):
+            answer[name] = [tally(test, found(own, test, recall)) for recall in (None, *RECALLS)]
+    return answer
+
+
+def speed(job: Job) -> Answer:
+    """Characters per CPU second of detection and surrogates, warm, the middle of three rounds."""
+    try:
+        model = load(DEFAULT)
+    except ChaffinchError:
+        model = load(Path(job["folder"]) / "sites.cfm")
+    docs = bare(notes.english(Path(job["data"]), job["fold"])[1])
+    policy, secret, detect = Policy.read("i2b2-surrogate"), Secret.new(), Detector(model)
+
+    def work() -> int:
+        return sum(len(acting.act(doc, LAYER, policy, secret).text) for doc in detect(docs))
+
+    work()
+    seconds = sorted(spent(work)[1] for _ in range(ROUNDS))[ROUNDS // 2]
+    return {"chars per CPU s": sum(len(doc.text) for doc in docs) / seconds}
+
+
+def intervals(_: Job) -> Answer:
+    """Whether dates of patients keep their distances when they are moved."""
+    return asdict(dates.check(notes.other_sites(), Secret.new()))
+
+
+JOBS: Mapping[str, Callable[[Job], Answer]] = {
+    own.__name__: own for own in (meddocan, english, default, peer, adapted, speed, intervals)
+}
+
+
+def told(job: Job) -> Answer:
+    """The answer of a job that was done, with its counts as such."""
+    answer: Answer = msgspec.json.decode(Path(job["out"]).read_bytes())
+    return {name: _counts(value) for name, value in answer.items()}
+
+
+def _counts(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_counts(own) for own in value]
+    return msgspec.convert(value, Tally) if isinstance(value, dict) and "gold" in value else value
+
+
+if __name__ == "__main__":
+    asked: dict[str, Any] = msgspec.json.decode(sys.argv[1])
+    Path(asked["out"]).write_bytes(msgspec.json.encode(JOBS[asked["job"]](asked)))

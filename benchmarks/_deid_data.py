@@ -1,0 +1,70 @@
+"""The notes of the de-identification benchmark: Spanish ones, English ones in folds, and plain prose."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from benchmarks import _hmmdp_data as spanish
+from chaffinch import Document
+from chaffinch.deid import synth
+from chaffinch.features import packs
+from chaffinch.features.lexicon import Lexicon
+from recipes import deid_en
+
+Fold: TypeAlias = Literal["aci-phi", "asq-phi", "sites"]
+
+FOLDS: tuple[Fold, ...] = ("aci-phi", "asq-phi", "sites")
+HELD_SITES = ("e", "f")
+PATIENTS, NOTES_EACH = 40, 3  # of the held-out sites
+PROSE = {"ncbi-disease/NCBItestset_corpus.txt.gz": 100, "bc5cdr/CDR_TestSet.PubTator.txt.gz": 100}
+
+
+def meddocan(data: Path, split: str) -> tuple[list[Document], list[Document], list[Document]]:
+    """Notes to learn from, notes for the dial, notes to measure on; with split "dev", all are training notes."""
+    train, held = spanish.documents(data, spanish.Sample(split="dev"))
+    if split == "test":
+        return train, held, spanish.documents(data, spanish.Sample(split="test"))[1]
+    order = sorted(train, key=lambda doc: spanish.digest(spanish.stem(doc)))
+    return order[spanish.HELD_OUT :], order[: spanish.HELD_OUT], held
+
+
+def names_of(language: str) -> Lexicon:
+    """The lists of a language as one lexicon, a label for each way in which a word stands in them."""
+    pack = packs.pack(language)
+    lists: defaultdict[str, list[str]] = defaultdict(list)
+    for word in sorted({word for own in pack.lexica.values() for word in own} | pack.common):
+        told = [f"{name}-{own[word]}" for name, own in pack.lexica.items() if word in own]
+        if len(word) > 1:
+            lists[" ".join([*told, *(["common"] if word in pack.common else [])])].append(word)
+    return Lexicon.make(dict(sorted(lists.items())))
+
+
+def english(data: Path, fold: Fold) -> tuple[list[Document], list[Document]]:
+    """Notes to learn from and notes to measure on, which share no corpus or site, and no name where we invent them."""
+    parts = deid_en.corpora(data, names="train")
+    if fold != "sites":
+        return [doc for name, docs in parts.items() if name != fold for doc in docs], parts[fold]
+    gone = {f"site-{site}" for site in HELD_SITES}
+    return [doc for docs in parts.values() for doc in docs if doc.meta["source"] not in gone], other_sites()
+
+
+def other_sites(patients: int = PATIENTS, seed: int = 1) -> list[Document]:
+    """Notes of the sites and of the half of names that are kept out of training."""
+    return synth.notes(patients, NOTES_EACH, seed=seed, names="held-out", style="varied", sites=HELD_SITES)
+
+
+def prose(data: Path) -> list[Document]:
+    """Abstracts without identifiers, of which none is learnt from."""
+    return [doc for place, count in PROSE.items() for doc in islice(deid_en.plain(data / place), count)]
+
+
+def halves(docs: Sequence[Document]) -> tuple[list[Document], list[Document]]:
+    """The documents of every other patient, and those of the rest."""
+    patients = {name: place for place, name in enumerate(dict.fromkeys(doc.patient for doc in docs))}
+    even = [patients[doc.patient] % 2 == 0 for doc in docs]
+    first = [doc for doc, own in zip(docs, even, strict=True) if own]
+    return first, [doc for doc, own in zip(docs, even, strict=True) if not own]

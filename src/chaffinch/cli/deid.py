@@ -1,0 +1,42 @@
+"""`chaffinch deid`: notes without identifiers; one file per command. `chaffinch deid IN -o OUT` is `deid run`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from chaffinch.cli.deid_adapt import adapt_command
+from chaffinch.cli.deid_estimate import estimate_command
+from chaffinch.cli.deid_restore import rekey_command, restore_command
+from chaffinch.cli.deid_run import run_command
+from chaffinch.cli.deid_sample import sample_command
+from chaffinch.cli.deid_secret import new_command, rotate_command
+
+_ABOUT = "Take identifiers out of notes. `chaffinch deid IN -o OUT` is short for `deid run`."
+
+
+class _OrRun(TyperGroup):
+    """The group; what begins with no command's name is meant for `run`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args:
+            args = ["--help"]
+        elif args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+deid_app = typer.Typer(help=_ABOUT, cls=_OrRun, rich_markup_mode=None)
+secret_app = typer.Typer(help="The secret of surrogates and date shifts.", no_args_is_help=True, rich_markup_mode=None)
+secret_app.command("new", short_help="Make a secret.")(new_command)
+secret_app.command("rotate", short_help="Put a new secret in place of an old one.")(rotate_command)
+
+deid_app.command("run", short_help="Release notes without their identifiers.")(run_command)
+deid_app.command("adapt", short_help="Make a model at home in your notes.")(adapt_command)
+deid_app.command("sample", short_help="Which notes to read again.")(sample_command)
+deid_app.command("estimate", short_help="How much could still leak, from a sample that was read.")(estimate_command)
+deid_app.command("restore", short_help="The originals again, with the vault and its key.")(restore_command)
+deid_app.command("rekey", short_help="Put a vault under a new key.")(rekey_command)
+deid_app.add_typer(secret_app, name="secret", short_help="Make and rotate secrets.")

@@ -1,0 +1,126 @@
+"""`chaffinch deid adapt`: a model made at home in the user's own notes."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from chaffinch.cli import frame, settings
+from chaffinch.deid.detect import LAYER, Detector
+from chaffinch.deid.detect_file import Model, load
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.models.parts import Progress as Learning
+from chaffinch.text import Document
+from chaffinch.text.formats import Reading, read
+
+NONE = "none"  # the name of the model that is none: learning from reviewed notes alone
+MOST_COUNTED = 500  # notes in which old and new models are compared
+
+
+def adapt_command(
+    notes: Annotated[Path, typer.Argument(metavar="NOTES", help="Your notes; labels in them are not looked at.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")],
+    gold: Annotated[
+        Path | None, typer.Option(metavar="REVIEWED", help="Notes with every identifier marked, if you have some.")
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="What to begin with: a file, a packaged model, or none (then give --gold).")
+    ] = "deid-en",
+    group_by: Annotated[
+        str | None, typer.Option(help="The patient: a regular expression on the id, or a file of id and patient.")
+    ] = None,
+    lines: Annotated[bool, typer.Option("--lines", help="Take every line as a sentence.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 0,
+    from_: frame.From = None,
+    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
+    json: frame.Json = False,
+    quiet: frame.Quiet = False,
+    config: frame.Config = None,
+) -> None:
+    """chaffinch deid adapt notes/ -o ours.cfm
+
+    Makes a model at home in your notes: patterns, lists and the model at hand vote on them, votes are joined, and the
+    tagger learns on. Nothing needs to be labelled; reviewed notes (--gold) make it better. With --model none it learns
+    from reviewed notes alone, in any language. Use the file as `chaffinch deid --model ours.cfm`.
+    """
+    from chaffinch.deid.adapt import adapt
+
+    began = time.perf_counter()
+    settings.check_place(output, (notes, gold))
+    if model == NONE and gold is None:
+        raise ConfigError("--model none learns from reviewed notes alone; give them with --gold")
+    old = None if model == NONE else load(model)
+    how = Reading(split="lines" if lines else "prose", max_chars=max_chars)
+    own, reviewed = (_read(path, how, group_by, from_, quiet=quiet) for path in (notes, gold))
+    if gold is not None and not any(doc.layer() for doc in reviewed):
+        raise DataError("has no span in a layer gold, so nothing was reviewed; mark its identifiers", path=gold)
+    with _line(quiet=quiet) as tell:
+        new = adapt(own, old, gold=reviewed or None, seed=seed, tell=tell)
+    saved = new.save(output, notes=f"Adapted from {model} to {len(own):,} notes, {len(reviewed):,} of them reviewed.")
+    result = {
+        "model": str(output),
+        "from": model,
+        "notes": len(own),
+        "reviewed": len(reviewed),
+        "labels": list(saved.labels),
+        "found": _compared(own[:MOST_COUNTED], old, saved),
+        "megabytes": round(output.stat().st_size / 1e6, 3),
+        "seconds": round(time.perf_counter() - began, 1),
+    }
+    frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
+
+
+def _read(path: Path | None, how: Reading, group_by: str | None, form: str | None, *, quiet: bool) -> list[Document]:
+    if path is None:
+        return []
+    table = Path(group_by) if group_by is not None and Path(group_by).is_file() else None
+    pattern = group_by if table is None else None
+    corpus = read(path, format=form, how=how, group=pattern, groups=frame.read_groups(table))
+    found = list(frame.progress(corpus, "documents", quiet=quiet))
+    if not found:
+        raise DataError("holds no document; name a file or a folder of notes", path=path)
+    return found
+
+
+def _compared(docs: Sequence[Document], old: Model | None, new: Model) -> list[dict[str, Any]]:
+    """How many spans of each kind the model at hand and the new one find."""
+    counts = [
+        Counter[str]()
+        if own is None
+        else Counter(span.label for doc in Detector(own)(docs) for span in doc.layer(LAYER))
+        for own in (old, new)
+    ]
+    return [
+        {"kind": name, "before": counts[0][name], "after": counts[1][name]} for name in sorted(counts[0] | counts[1])
+    ]
+
+
+@contextmanager
+def _line(*, quiet: bool) -> Iterator[Callable[[Learning], None] | None]:
+    """Who is told how learning goes: one live line on a terminal, else nobody."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as live:
+        task = live.add_task("joining votes", total=None)
+        yield lambda step: live.update(task, description=f"{step.part}: {step.epoch} of {step.epochs}")
+
+
+def _tables(result: dict[str, Any]) -> Iterator[Any]:
+    yield frame.facts_table(
+        {key: value for key, value in result.items() if key not in ("found", "labels")}
+        | {"labels": ", ".join(result["labels"])}
+    )
+    if result["found"]:
+        yield ""
+        yield frame.table_of(result["found"], title="Identifiers found in the notes")

@@ -1,0 +1,95 @@
+"""`chaffinch deid restore` and `rekey`: the originals of a release, from its vault; and a vault under a new key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chaffinch.cli import frame
+from chaffinch.deid import vault as vaults
+from chaffinch.deid.keys import Secret
+from chaffinch.errors import ChaffinchError, ConfigError
+from chaffinch.text import Document
+from chaffinch.text.formats import Reading, by_name, read, write
+
+VaultFile = Annotated[Path, typer.Option("--vault", metavar="FILE", help="The vault that deid run --vault wrote.")]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option("--key-file", metavar="FILE", help=f"The key of the vault; else it is in {vaults.VARIABLE}."),
+]
+
+_NO_LIMIT = (1 << 31) - 1
+
+
+def restore_command(
+    source: Annotated[Path, typer.Argument(metavar="RELEASED", help="Documents that deid run wrote; all or some.")],
+    output: frame.Out,
+    vault: VaultFile,
+    key_file: KeyFile = None,
+    from_: frame.From = None,
+    json: frame.Json = False,
+    quiet: frame.Quiet = False,
+    config: frame.Config = None,
+) -> None:
+    """chaffinch deid restore clean/ -o again/ --vault notes.vault --key-file vault.key
+
+    Puts the originals of released documents together again, every text byte for byte as it was, in the format of the
+    released ones. A document that was changed since, a wrong key or a damaged vault is refused. The output is readable
+    by you alone.
+    """
+    held = vaults.Vault.open(vault, key_of(key_file))
+    corpus = read(source, format=from_, how=Reading(max_chars=_NO_LIMIT))
+    form = by_name(corpus.format)
+    if form.name == "csv" and output.suffix == ".tsv":
+        form = by_name("tsv")
+    count = 0
+
+    def counted() -> Iterator[Document]:
+        nonlocal count
+        for doc in vaults.restore(frame.progress(corpus, "documents", quiet=quiet), held):
+            count += 1
+            yield doc
+
+    before = os.umask(0o077)
+    try:
+        write(counted(), output, format=form.name)
+    except OSError as error:
+        raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
+    finally:
+        os.umask(before)
+    result = {"restored": count, "in the vault": len(held), "format": form.name}
+    frame.emit(result, as_json=json, tables=[] if quiet else [frame.facts_table(result)])
+
+
+def rekey_command(
+    vault: Annotated[Path, typer.Argument(metavar="VAULT", help="The vault; it changes whole or not at all.")],
+    new_key_file: Annotated[Path, typer.Option("--new-key-file", metavar="FILE", help="The key it gets.")],
+    key_file: KeyFile = None,
+    json: frame.Json = False,
+    quiet: frame.Quiet = False,
+    config: frame.Config = None,
+) -> None:
+    """chaffinch deid rekey notes.vault --key-file old.key --new-key-file new.key
+
+    Puts a vault under a new key; the old one does not open it any more, but it opens every copy made before.
+    """
+    try:
+        documents = vaults.rekey(vault, key_of(key_file), Secret.read(new_key_file))
+    except OSError as error:
+        raise ChaffinchError(f"{vault}: could not be written ({error.strerror}); it is as it was") from None
+    result = {"vault": str(vault), "documents": documents}
+    frame.emit(result, as_json=json, tables=[] if quiet else [frame.facts_table(result)])
+
+
+def key_of(path: Path | None) -> Secret:
+    """The key of a vault, from a file or the environment."""
+    if path is None and not os.environ.get(vaults.VARIABLE):
+        raise ConfigError(
+            f"a vault needs a key: give --key-file FILE or set {vaults.VARIABLE}; "
+            "make one with: chaffinch deid secret new FILE"
+        )
+    return Secret.read(path, variable=vaults.VARIABLE)

@@ -1,0 +1,222 @@
+"""`chaffinch deid run`: notes in, the same notes without identifiers out, and an account of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from chaffinch.cli import frame
+from chaffinch.cli.deid_restore import key_of
+from chaffinch.cli.train import StoppedEarly
+from chaffinch.deid import keys
+from chaffinch.deid.detect import detector
+from chaffinch.deid.keys import Secret
+from chaffinch.deid.policy import Policy
+from chaffinch.deid.release import Detector as Finder
+from chaffinch.deid.release import Release
+from chaffinch.deid.release_units import source
+from chaffinch.deid.summary import html
+from chaffinch.errors import ConfigError, WithheldError
+from chaffinch.features.lexicon import read_phrases
+from chaffinch.jobs.deid import DEFAULT, POLICY, finder, grouped_by, placed
+from chaffinch.jobs.parcels import Job
+from chaffinch.jobs.release import Tick, counted, released
+from chaffinch.jobs.run import Interrupted
+from chaffinch.jobs.run import key_of as digest_of
+from chaffinch.text.formats import Reading
+from chaffinch.text.formats.base import replacing, write_text
+from chaffinch.weak.sources import load_sources
+
+RULES = "rules"  # the name of the model that is none: patterns and lists alone
+
+
+def run_command(
+    notes: Annotated[Path, typer.Argument(metavar="IN", help="A file, a folder, or a .gz, .zip or .tar.gz of them.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write; in the format of IN.")] = None,
+    policy: Annotated[str, typer.Option(help="What is done to each kind: a TOML file, or a ready policy.")] = POLICY,
+    model: Annotated[str, typer.Option(help="What finds identifiers: a file, a packaged model, or rules.")] = DEFAULT,
+    recall: Annotated[float | None, typer.Option(help="Share of identifiers to find.", min=0, max=1)] = None,
+    secret_file: Annotated[
+        Path | None, typer.Option(help=f"Key of surrogates, date shifts and new ids; else it is in {keys.VARIABLE}.")
+    ] = None,
+    group_by: Annotated[
+        str | None, typer.Option(help="The patient: a regular expression on the id, or a file of id and patient.")
+    ] = None,
+    known: Annotated[
+        Path | None, typer.Option(help="Identifiers of each patient, from admission; kept in memory only.")
+    ] = None,
+    allow: Annotated[Path | None, typer.Option(help="File of phrases that are no identifiers, one per line.")] = None,
+    deny: Annotated[Path | None, typer.Option(help="File of phrases that always are, one per line.")] = None,
+    types: Annotated[
+        Path | None, typer.Option(help="Types of your own: a file of sources, as `weak apply --sources` takes.")
+    ] = None,
+    apart: Annotated[
+        bool, typer.Option("--apart", help="Look at each note alone, not at the patient's others; needs less memory.")
+    ] = False,
+    vault: Annotated[Path | None, typer.Option(help="Keep the originals, encrypted, in this new file.")] = None,
+    key_file: Annotated[Path | None, typer.Option(help="Key of the vault; else it is in CHAFFINCH_VAULT_KEY.")] = None,
+    ids: Annotated[Literal["new", "keep"], typer.Option(help="keep: ids and file names tell nothing.")] = "new",
+    keep: Annotated[
+        list[str], typer.Option(metavar="FIELD", help="A harmless column or field that goes along; several times.")
+    ] = [],  # noqa: B006  (typer copies it)
+    spans: Annotated[
+        bool, typer.Option("--spans", help="Mark in the output what was replaced; tells surrogates from leaks.")
+    ] = False,
+    page: Annotated[Path | None, typer.Option("--html", help="Write a summary of the run, one HTML file.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing; count what would be done.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Finish a run that was stopped.")] = False,
+    from_: frame.From = None,
+    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
+    json: frame.Json = False,
+    quiet: frame.Quiet = False,
+    config: frame.Config = None,
+) -> None:
+    """chaffinch deid notes/ -o clean/
+
+    Finds identifiers and replaces them as the policy says. A document that cannot be read, is too long or fails is
+    withheld and listed (exit code 5). Beside OUT come its manifest, offsets and lists; OUT appears complete, or not at
+    all. Other labels, relations and fields of the input do not go out, but for fields named with --keep.
+    """
+    place = _place(notes, output, dry_run=dry_run)
+    _check_page(page, notes, place, dry_run=dry_run)
+    how = Release(Policy.read(policy), _secret(secret_file), ids == "keep", tuple(keep), spans)
+    grouped, told = grouped_by(
+        frame.read_groups(Path(group_by)) if group_by is not None and Path(group_by).is_file() else group_by
+    )
+    given = source(notes, form=from_, how=Reading(max_chars=max_chars), grouping=grouped)
+    key = None if vault is None and key_file is None else key_of(key_file)
+    finder = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)
+    held = [path.read_bytes() if path is not None else "" for path in (known, types)]
+    read_as = digest_of(given.form.name, str(max_chars), told, *held)
+    job = Job(given, place, how, finder, read_as, vault, key)
+    began = time.monotonic()
+    try:
+        with _progress(quiet=quiet) as tick:
+            manifest = counted(job, tick=tick) if dry_run else released(job, resume=resume, tick=tick)
+    except Interrupted as stop:
+        raise StoppedEarly(str(stop)) from None
+    rate = manifest["documents"]["in"] / max(time.monotonic() - began, 1e-9)
+    if page is not None:
+        with replacing(page) as beside:
+            told = html(
+                manifest, how.policy, title=f"Release of {notes.name}", output=place.name, dial=_dial(job, recall)
+            )
+            write_text(beside, told)
+        frame.note(f"wrote {page}", quiet=quiet)
+    result = {"dry run": dry_run, "output": None if dry_run else str(place), **manifest, "notes per second": rate}
+    frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
+    _tell_withheld(manifest, None if dry_run else job.beside("withheld.jsonl"))
+
+
+def _place(notes: Path, output: Path | None, *, dry_run: bool) -> Path:
+    """Where the output goes; ConfigError if that is among the inputs."""
+    if output is None:
+        if not dry_run:
+            raise ConfigError("say where to write with -o OUT, or only count with --dry-run")
+        return notes.with_name(notes.name + ".released")
+    return placed(notes, output)
+
+
+def _check_page(page: Path | None, notes: Path, place: Path, *, dry_run: bool) -> None:
+    """Refuses a place for the summary that would spoil something, before any work is done."""
+    if page is None:
+        return
+    if dry_run:
+        raise ConfigError("--dry-run writes nothing; leave out --html, or write to -o OUT")
+    if not page.parent.is_dir():
+        raise ConfigError(f"the folder {page.parent} of --html does not exist; make it first")
+    if page.is_dir() or any(page.resolve().is_relative_to(taken.resolve()) for taken in (notes, place)):
+        raise ConfigError(f"--html {page} is a folder, or in the input or the output; name a file beside them")
+
+
+def _dial(job: Job, recall: float | None) -> dict[str, Any]:
+    """How the dial was set: the recall asked for, and the thresholds that gives."""
+    model = getattr(job.detector.find, "model", None)
+    return {"asked": recall, "thresholds": model.dial.at(recall) if model is not None and model.taggers else {}}
+
+
+def _secret(path: Path | None) -> Secret | None:
+    return Secret.read(path) if path is not None or os.environ.get(keys.VARIABLE) else None
+
+
+def _detector(
+    model: str,
+    *,
+    recall: float | None,
+    known: Path | None,
+    lists: tuple[Path | None, Path | None],
+    types: Path | None,
+    by_patient: bool,
+) -> Finder:
+    allow, deny = ([] if path is None else read_phrases(path) for path in lists)
+    own_types = [] if types is None else load_sources(types)
+    chosen = None if model == RULES and not Path(model).exists() else model
+    own = detector(chosen, recall=recall, known=known, allow=allow, deny=deny, types=own_types, by_patient=by_patient)
+    return finder(own)
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Tick]:
+    """Something to tell how many documents are through; shown on stderr, on a terminal only."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} notes"), TextColumn("{task.fields[rate]}"))
+    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("notes", total=None, rate="")
+        began = time.monotonic()
+
+        def tick(number: int) -> None:
+            bar.advance(task, number)
+            rate = bar.tasks[0].completed / max(time.monotonic() - began, 1e-9)
+            bar.update(task, rate=f"{rate:,.1f} notes/s")
+
+        yield tick
+
+
+def _tables(result: dict[str, Any]) -> Iterator[Any]:
+    settings, leaks, alone = result["settings"], result["expected leaks"], result["without a patient"]
+    patients = f"{result['patients']:,}"
+    if alone:
+        whose = "each note is" if alone == result["documents"]["released"] else f"{alone:,} notes without one are"
+        patients += f" ({whose} taken for its own patient; see --group-by)"
+    yield frame.facts_table(
+        {
+            **{f"documents {name}": number for name, number in result["documents"].items()},
+            "patients": patients,
+            "characters": result["characters"],
+            "replacements": result["replacements"],
+            "model": settings["model"]["name"],
+            "policy": settings["policy"]["name"],
+            "ids": settings["ids"],
+            "expected leaks": "not known" if leaks is None else f"{leaks['per_note']:.3g} identifier tokens per note",
+            "speed": f"{result['notes per second']:,.1f} notes/s",
+        }
+    )
+    if result["labels"]:
+        yield ""
+        yield frame.table_of([_row(label, facts) for label, facts in result["labels"].items()])
+    if result["withheld"]:
+        yield ""
+        yield frame.table_of([{"withheld because": why, "documents": n} for why, n in result["withheld"].items()])
+
+
+def _row(label: str, facts: dict[str, Any]) -> dict[str, Any]:
+    done = ", ".join(f"{operator} {number:,}" for operator, number in facts["operators"].items())
+    return {"kind": label, "found": facts["found"], **facts["bands"], "done": done}
+
+
+def _tell_withheld(manifest: dict[str, Any], path: Path | None) -> None:
+    documents = manifest["documents"]
+    if documents["withheld"]:
+        where = "" if path is None else f"; {path} says which and why"
+        raise WithheldError(f"{documents['withheld']:,} of {documents['in']:,} documents were withheld{where}")

@@ -1,0 +1,84 @@
+"""`chaffinch deid sample`: which notes to read again, and a form for the reader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from chaffinch.cli import frame
+from chaffinch.deid import leakage, leakage_files
+from chaffinch.deid.leakage import Allocation
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.text.formats.base import replacing, write_text
+
+
+def sample_command(
+    risks: Annotated[Path, typer.Argument(metavar="RISKS", help="JSON lines: id, tokens, expected; all notes.")],
+    output: frame.Out,
+    notes: Annotated[int, typer.Option("--notes", "-n", min=1, help="How many notes to read.")] = 300,
+    form: Annotated[
+        Path | None, typer.Option("--form", help="The form to fill in, .csv or .jsonl; default: OUT with .csv.")
+    ] = None,
+    category: Annotated[
+        list[str], typer.Option("--category", help="A column of the form for leaks of this kind; several times.")
+    ] = [],  # noqa: B006  (typer copies it)
+    strata: Annotated[
+        str, typer.Option(help="Quantiles of risk to cut at, or a number of equal parts; 1: a plain random sample.")
+    ] = "0.5,0.8,0.95",
+    least: Annotated[int, typer.Option(min=1, help="Notes of each stratum at least.")] = 5,
+    allocation: Annotated[
+        Allocation, typer.Option(help="neyman finds the most leaks, proportional gives the lowest bound.")
+    ] = "mixed",
+    seed: Annotated[int, typer.Option(min=0, help="Same notes and seed, same sample.")] = 0,
+    json: frame.Json = False,
+    quiet: frame.Quiet = False,
+    config: frame.Config = None,
+) -> None:
+    """chaffinch deid sample risks.jsonl -o sample.json --notes 300
+
+    Draws notes at random within strata of risk, and writes the sample and a form. Read the de-identified notes named
+    in the form, write into `leaks` how many identifiers are still there (0 counts!), then: chaffinch deid estimate.
+    """
+    target = output.with_suffix(".csv") if form is None else form
+    if target.suffix not in {".csv", ".jsonl"} or target == output:
+        raise ConfigError(f"--form {target} must be a file of its own and end in .csv or .jsonl")
+    if target.exists():
+        raise DataError("is there already, perhaps filled in; choose another with --form, or remove it", path=target)
+    try:
+        rows = leakage_files.parse_risks(leakage_files.read_text(risks))
+    except DataError as error:
+        raise error.at(risks) from None
+    tokens = {row.id: row.tokens for row in rows}
+    drawn = leakage.sample(
+        tokens, {row.id: row.expected for row in rows}, notes, seed=seed, strata=_strata(strata), least=least,
+        allocation=allocation,
+    )  # fmt: skip
+    page = leakage_files.form(drawn, tokens, categories=category, as_csv=target.suffix == ".csv")
+    for path, content in ((target, page), (output, drawn.to_json().decode())):
+        with replacing(path) as beside:
+            write_text(beside, content)
+    frame.note(f"wrote {output} and {target}", quiet=quiet)
+    strata_rows = [_row(number, part) for number, part in enumerate(drawn.strata, start=1)]
+    facts = {"notes": drawn.notes, "tokens": drawn.tokens, "read": len(drawn.ids), "seed": seed}
+    frame.emit({**facts, "strata": strata_rows}, as_json=json, tables=[frame.table_of(strata_rows)])
+
+
+def _strata(text: str) -> int | list[float]:
+    try:
+        return int(text) if text.strip().isdecimal() else [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ConfigError(f"--strata must be like 0.5,0.8,0.95 or like 4, got {text!r}") from None
+
+
+def _row(number: int, part: leakage.Stratum) -> dict[str, Any]:
+    return {
+        "stratum": number,
+        "lowest risk": part.lowest_risk,
+        "highest risk": part.highest_risk,
+        "notes": part.size,
+        "tokens": part.tokens,
+        "expected leaks": part.expected,
+        "read": len(part.drawn),
+    }

@@ -1,0 +1,38 @@
+"""`chaffinch deid secret`: makes and rotates the secret of surrogates and date shifts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chaffinch.cli import frame
+from chaffinch.deid.keys import Secret, rotate
+
+SecretFile = Annotated[Path, typer.Argument(metavar="PATH", help="The file of the secret.", show_default=False)]
+
+
+def new_command(path: SecretFile, json: frame.Json = False, quiet: frame.Quiet = False) -> None:
+    """chaffinch deid secret new hospital.key
+
+    Writes a fresh secret to a new file that only you may read (mode 0600). An existing file is never overwritten.
+    Keep the file: the same secret gives the same surrogates and date shifts on every run.
+    """
+    secret = Secret.new()
+    secret.write(path)
+    _tell({"secret": str(path), "fingerprint": secret.fingerprint()}, as_json=json, quiet=quiet)
+
+
+def rotate_command(path: SecretFile, json: frame.Json = False, quiet: frame.Quiet = False) -> None:
+    """chaffinch deid secret rotate hospital.key
+
+    Puts a fresh secret in the file and keeps the old one beside it (hospital.key.old-1). What is written from now on
+    cannot be linked to earlier outputs by its surrogates.
+    """
+    secret, kept = rotate(path)
+    _tell({"secret": str(path), "fingerprint": secret.fingerprint(), "old": str(kept)}, as_json=json, quiet=quiet)
+
+
+def _tell(result: dict[str, str], *, as_json: bool, quiet: bool) -> None:
+    frame.emit(result, as_json=as_json, tables=[] if quiet else [frame.facts_table(result)])

@@ -1,0 +1,131 @@
+"""What a line and a section say of the words in them, as layers that taggers use as features.
+
+"cue:field" marks what stands behind a label such as "Attending:", by what the label announces; "cue:section" marks the
+part of a note a word stands in, titles, the letterhead and the signature; "cue:protected" terms that identify nobody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from chaffinch.deid import lexicons, patterns
+from chaffinch.models.streams import BATCH_TOKENS, batches
+from chaffinch.text import Document, Span
+
+FIELD, SECTION = "cue:field", "cue:section"
+LAYERS = (FIELD, SECTION, lexicons.LAYER, patterns.LAYER)
+_LONGEST_LABEL = 32
+_LABEL = re.compile(r"(?:^|(?<=\s{2})|(?<=[|;,]\s)|(?<=\t))([A-Za-z][A-Za-z/#.'’ ]{0,31}?)\s?(?::|#|\s-)(?=\s|\w|$)")
+_TITLE = re.compile(r"^[ \t#*]*([A-Z][A-Za-z/&' -]{2,40}?)(?::|\s-)?[ \t]*$|^[ \t]*([A-Z][A-Z/&' ]{2,40}):")
+
+# What a label announces, by words of it; the first that fits counts.
+_FIELDS = (
+    (
+        "doctor",
+        "attending provider physician surgeon dictated signed author pcp referring ordering consultant cc "
+        "dr nurse resident fellow reviewed transcribed by md",
+    ),
+    ("kin", "contact kin proxy spouse wife husband mother father guardian daughter son brother sister"),
+    ("name", "name patient pt re client member subject"),
+    ("date", "date dob birth born admitted admission discharged discharge seen visit dos when signed d t"),
+    ("age", "age sex gender"),
+    ("id", "mrn record unit number no account acct id ssn accession specimen case license npi dea policy serial vin"),
+    ("contact", "phone tel telephone fax cell pager ext email e-mail mobile"),
+    (
+        "place",
+        "address street city state zip hospital facility location where clinic department dept room bed ward service",
+    ),
+    ("job", "occupation profession employer job work employment"),
+)
+_FIELD_OF = {word: name for name, words in reversed(_FIELDS) for word in words.split()}
+_SECTIONS = (
+    ("social", "social occupational"),
+    ("family", "family"),
+    ("history", "history hpi illness complaint subjective reason interval background"),
+    ("medications", "medications medication meds drugs allergies prescriptions"),
+    ("exam", "exam examination physical objective vitals review ros pe"),
+    ("results", "labs laboratory results findings imaging data studies impression technique radiology"),
+    ("plan", "plan assessment recommendations disposition follow-up followup instructions"),
+    ("course", "course hospital procedure procedures operation"),
+)
+_SECTION_OF = {word: name for name, words in reversed(_SECTIONS) for word in words.split()}
+_LAST_LINES = 4
+_LONGEST_TITLE, _LONGEST_SIGNED = 48, 90  # characters of a line
+
+
+def with_cues(docs: Iterable[Document]) -> Iterator[Document]:
+    """The documents with the layers of cues and of patterns, those that lack them."""
+    for some in batches(docs, BATCH_TOKENS):
+        layers = [dict(doc.layers) for doc in some]  # filled step by step, for finders build on one another
+        held = [replace(doc, layers=own) for doc, own in zip(some, layers, strict=True)]
+        for name, find in _FINDERS:
+            lacking = [place for place, own in enumerate(layers) if name not in own]
+            found = find([held[place] for place in lacking]) if lacking else []
+            for place, spans in zip(lacking, found, strict=True):
+                layers[place][name] = tuple(spans)
+        yield from held
+
+
+def without_cues(doc: Document, before: Document) -> Document:
+    """The document without the layers of cues that it lacked before."""
+    gone = [name for name in LAYERS if name not in before.layers]
+    return replace(doc, layers={name: spans for name, spans in doc.layers.items() if name not in gone})
+
+
+def fields(text: str) -> list[Span]:
+    """What stands behind the labels of lines, up to the next label or the end of the line.
+
+    >>> [(span.start, span.end, span.label) for span in fields("Attending: Ada Penn   MRN: 12345")]
+    [(10, 22, 'doctor'), (26, 32, 'id')]
+    """
+    out = []
+    for start, line in _lines(text):
+        labels = [(match.start(1), match.end(), _kind(match.group(1), _FIELD_OF)) for match in _LABEL.finditer(line)]
+        for place, (_, begin, kind) in enumerate(labels):
+            end = labels[place + 1][0] if place + 1 < len(labels) else len(line)
+            if kind and line[begin:end].strip():
+                out.append(Span(start + begin, start + end, kind, 1.0, "cue"))
+    return out
+
+
+def sections(text: str) -> list[Span]:
+    """The sections of a note: from each title to the next; "letterhead" before the first, "signature" at the end."""
+    lines = list(_lines(text))
+    cuts: list[tuple[int, str]] = [(0, "letterhead")]
+    for start, line in lines:
+        match = _TITLE.match(line) if len(line) <= _LONGEST_TITLE or ":" in line[:_LONGEST_TITLE] else None
+        kind = _kind(match.group(1) or match.group(2), _SECTION_OF) if match else ""
+        if match and kind:
+            cuts += [(start, "title"), (start + match.end(), kind)]
+    filled = [(start, line) for start, line in lines if line.strip()]
+    last = len(text)
+    for start, line in filled[: -_LAST_LINES - 1 : -1] if len(filled) > 2 * _LAST_LINES else ():
+        if len(line) > _LONGEST_SIGNED or (cuts and start <= cuts[-1][0]):
+            break
+        last = start
+    cuts += [(last, "signature")] if last < len(text) else []
+    ends = [start for start, _ in cuts[1:]] + [len(text)]
+    return [Span(start, end, kind, 1.0, "cue") for (start, kind), end in zip(cuts, ends, strict=True) if start < end]
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    for line in text.split("\n"):
+        yield start, line.rstrip("\r")
+        start += len(line) + 1
+
+
+def _kind(label: str, table: dict[str, str]) -> str:
+    words = re.findall(r"[a-z-]+", label.lower())
+    return next((table[word] for word in words if word in table), "") if len(label) <= _LONGEST_LABEL else ""
+
+
+# By layer, what finds its spans in documents, which may build on the layers before.
+_FINDERS: tuple[tuple[str, Callable[[Sequence[Document]], list[list[Span]]]], ...] = (
+    (FIELD, lambda docs: [fields(doc.text) for doc in docs]),
+    (SECTION, lambda docs: [sections(doc.text) for doc in docs]),
+    (lexicons.LAYER, lexicons.protected_in),
+    (patterns.LAYER, patterns.found_in),
+)

@@ -1,0 +1,312 @@
+"""The detector: patterns, known identifiers, models and the user's lists, joined so that nothing found is lost.
+
+    documents  →  cues  →  rules ∪ models at the dial  →  repeats of what was found  →  the layer "deid"
+
+T tokens, L labels, the first of which is O.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import compress
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from chaffinch.deid import cues, detect_soft, dial, lexicons, patterns, repeats
+from chaffinch.deid.detect_file import Model, load
+from chaffinch.deid.detect_soft import Flags, Sheet
+from chaffinch.deid.detect_spans import agreed, joined, trimmed
+from chaffinch.deid.dial import Read
+from chaffinch.deid.kinds import kind_of
+from chaffinch.deid.known import Known
+from chaffinch.errors import ConfigError
+from chaffinch.features.lexicon import Lexicon
+from chaffinch.kernels.lattice import Floats
+from chaffinch.models import alignment
+from chaffinch.models.alignment_graph import SECOND
+from chaffinch.models.streams import BATCH_TOKENS, batches
+from chaffinch.text import Document, Soft, Span
+from chaffinch.weak.source_base import Source, settle
+
+LAYER = "deid"
+SHIELD = 0.9  # the chance of a name that a bare eponym needs to be flagged by models
+CERTAIN = 0.99  # the score of what a user or an admission file says
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Detector:
+    """Adds the layer "deid", and soft labels of that name, to documents. Made by `detector`.
+
+    `deny` and `known` always count; `allow` takes away what patterns, models and repeats find inside its phrases. With
+    `by_patient`, names found in one document are found in all of the patient's, and all documents are held at once.
+    """
+
+    model: Model = field(repr=False)
+    recall: float | None = None
+    known: Known | None = None
+    allow: Lexicon | None = field(default=None, repr=False)
+    deny: Lexicon | None = field(default=None, repr=False)
+    types: tuple[Source, ...] = ()
+    by_patient: bool = False
+    name: str = "rules"
+    layer: str = LAYER
+
+    @property
+    def digest(self) -> str:
+        """Stands for all that decides what it finds, but for the known identifiers."""
+        lists = [own.phrases if own is not None else () for own in (self.allow, self.deny)]
+        told = [self.model.digest, self.recall, lists, [repr(own) for own in self.types], self.by_patient]
+        return hashlib.sha256(msgspec.json.encode(told)).hexdigest()
+
+    def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """The documents in their order, each with the layer; any that it had is replaced."""
+        if self.by_patient:
+            given = list(documents)
+            yield from self._repeated(
+                [doc for docs in batches(given, BATCH_TOKENS) for doc in self._found(docs)], given
+            )
+            return
+        for docs in batches(documents, BATCH_TOKENS):
+            yield from self._repeated(self._found(docs), docs)
+
+    def read(self, documents: Iterable[Document], gold: str | None = None) -> Iterator[Read]:
+        """What the dial is fitted on: the tokens of documents with a gold layer, before any threshold."""
+        for docs in batches(documents, BATCH_TOKENS):
+            sheet, soft, _ = self._read(docs)
+            chances, types = detect_soft.chances(soft)
+            ruled = sheet.cut(sheet.over([[*self._sure(doc), *self._ruled(doc)] for doc in sheet.docs]))
+            right = sheet.cut(sheet.over([doc.layer(gold) for doc in docs]))
+            yield from map(Read, sheet.cut(chances), sheet.cut(types), ruled, right)
+
+    def _read(self, docs: Sequence[Document]) -> tuple[Sheet, Soft, list[list[Span]]]:
+        """The documents with cues, the soft labels of models joined, and the spans of models by document."""
+        prepared = list(cues.with_cues(docs))
+        sheet = Sheet.of(prepared)
+        if not self.model.taggers:
+            return sheet, detect_soft.by_rules(prepared), [[] for _ in prepared]
+        several = len(self.model.taggers) > 1
+        answers = [tagger.read(prepared, confidence=several) for tagger in self.model.taggers]
+        soft = detect_soft.mean(
+            [
+                Soft(("O", *tagger.labels), np.concatenate([rows for _, rows in answer]))
+                for tagger, answer in zip(self.model.taggers, answers, strict=True)
+            ]
+        )
+        soft = detect_soft.doubted(sheet, soft) if self.model.rules else soft
+        if not several:
+            return sheet, soft, [spans for spans, _ in answers[0]]
+        return sheet, soft, [agreed([spans for spans, _ in own]) for own in zip(*answers, strict=True)]
+
+    def _found(self, docs: Sequence[Document]) -> list[Document]:
+        """The documents with cues and with what rules and models find, and with soft labels sure of it."""
+        sheet, soft, decoded = self._read(docs)
+        flagged = self._flagged(sheet, soft, decoded) if self.model.taggers else decoded
+        found = [
+            trimmed(doc.text, joined([self._sure(doc), self._allowed(doc, [*self._ruled(doc), *own])]))
+            for doc, own in zip(sheet.docs, flagged, strict=True)
+        ]
+        softs = detect_soft.with_spans(sheet, soft, found)
+        return [
+            replace(doc, layers={**doc.layers, self.layer: tuple(spans)}, soft={**doc.soft, self.layer: own})
+            for doc, spans, own in zip(sheet.docs, found, softs, strict=True)
+        ]
+
+    def _ruled(self, doc: Document) -> Sequence[Span]:
+        """What patterns find, if the model wants to know."""
+        return doc.layers[patterns.LAYER] if self.model.rules else ()
+
+    def _sure(self, doc: Document) -> list[Span]:
+        """What the user's lists and types and the admission file say."""
+        if self.deny is None and not self.types and self.known is None:
+            return []
+        spans = (
+            [
+                Span(start, end, self.deny.labels[label], CERTAIN, "deny")
+                for start, end, label in self.deny.find(doc.text)
+            ]
+            if self.deny
+            else []
+        )
+        for own in self.types:
+            found, _ = settle(own(doc), str(getattr(own, "label", "")) or own.name, len(doc.text))
+            spans += [replace(span, score=CERTAIN, source=own.name) for span in found if span.label != "O"]
+        return joined([self.known(doc) if self.known else [], spans])
+
+    def _allowed(self, doc: Document, spans: Iterable[Span]) -> list[Span]:
+        """The spans that do not lie inside an allowed phrase."""
+        if self.allow is None:
+            return list(spans)
+        phrases = self.allow.find(doc.text)  # in order, never overlapping
+        ends = [end for _, end, _ in phrases]
+
+        def inside(span: Span) -> bool:
+            place = bisect_right(ends, span.start)
+            return place < len(phrases) and phrases[place][0] <= span.start and span.end <= phrases[place][1]
+
+        return [span for span in spans if not inside(span)]
+
+    def _flagged(self, sheet: Sheet, soft: Soft, decoded: Sequence[Sequence[Span]]) -> list[list[Span]]:
+        """The spans of models of which a token reaches its threshold, and the runs of other tokens that do."""
+        chances, types = detect_soft.chances(soft)
+        thresholds = self.model.dial.at(self.recall)
+        levels = np.array([thresholds.get(name, thresholds[""]) for name in soft.labels])[1:]
+        levels = levels[types] if len(levels) else np.ones(len(types))
+        flags = (chances >= levels) & _unshielded(sheet, chances)
+        return detect_soft.spans_of(sheet, soft, flags, decoded)
+
+    def _repeated(self, found: list[Document], originals: Sequence[Document]) -> Iterator[Document]:
+        """The documents with the repeats of what was found: in the patient's documents, or in each alone."""
+        members: defaultdict[str | int, list[int]] = defaultdict(list)
+        for number, doc in enumerate(found):
+            members[doc.patient if self.by_patient else number].append(number)
+        again = self._aligned(found, members.values())
+        for numbers in members.values():
+            names = repeats.names_of([found[number] for number in numbers], self.layer)
+            for number in numbers:
+                sure = repeats.repeats(found[number], self.layer, names)
+                same = {(span.start, span.end) for span in sure}
+                again[number] = [*sure, *(span for span in again[number] if (span.start, span.end) not in same)]
+        for number, doc in enumerate(found):
+            own = self._with_repeats(doc, again[number]) if again[number] else doc
+            yield cues.without_cues(own, originals[number])
+
+    def _aligned(self, found: Sequence[Document], members: Iterable[Sequence[int]]) -> defaultdict[int, list[Span]]:
+        """By number, what alignment adds to documents; it sees those with a word that is an identifier elsewhere."""
+        chosen = sorted(
+            number for own in members if _recurs([found[number] for number in own], self.layer) for number in own
+        )
+        docs = [
+            found[number] if self.by_patient else replace(found[number], group=None, id=str(number))
+            for number in chosen
+        ]
+        aligned = alignment.align(docs, _aligner(), layer=self.layer, mode="recall") if docs else []
+        out: defaultdict[int, list[Span]] = defaultdict(list)
+        for number, old, new in zip(chosen, docs, aligned, strict=True):
+            if new is not old:
+                kept = set(old.layers[self.layer])
+                out[number] = [span for span in new.layers[self.layer] if span not in kept]
+        return out
+
+    def _with_repeats(self, before: Document, again: Sequence[Span]) -> Document:
+        """The document with the repeats that count: names with a capital, neither protected nor allowed."""
+        text, spans = before.text, before.layers[self.layer]
+        shields = [shield for shield in lexicons.protected(before) if shield.score == 1.0]
+        new = [own for own in again if _may_repeat(text, own, shields)]
+        if not new:
+            return before
+        joint = trimmed(text, joined([spans, self._allowed(before, new)]))
+        soft = detect_soft.with_spans(Sheet.of([before]), before.soft[self.layer], [joint])[0]
+        return before.with_layer(self.layer, joint).with_soft(self.layer, soft)
+
+
+def _unshielded(sheet: Sheet, chances: Floats) -> Flags:
+    """(N,) where no protected term stands, or a bare eponym that is very likely a name."""
+    shields = [lexicons.protected(doc) for doc in sheet.docs]
+    tokens, sizes = detect_soft.tokens_of(*sheet.runs(shields))
+    bare = np.repeat(np.array([shield.score < 1.0 for own in shields for shield in own], np.bool_), sizes)
+    out = np.ones(len(chances), np.bool_)
+    out[tokens[~(bare & (chances[tokens] >= SHIELD))]] = False
+    return out
+
+
+def _may_repeat(text: str, span: Span, shields: Sequence[Span]) -> bool:
+    if not _repeats(span.label):
+        return False
+    own = text[span.start : span.end]
+    return not (own.islower() and own.isalpha()) and not any(map(span.overlaps, shields))
+
+
+def _recurs(docs: Sequence[Document], layer: str) -> bool:
+    """Whether a word inside a span stands outside of spans as well, where a repeat of it could count.
+
+    A common word must be in spans twice; one in small letters must stand beside another that may change.
+    """
+    written = [word for doc in docs for word in doc.words()]
+    words = [word.casefold() for word in written]
+    sheet = Sheet.of(docs)
+    inside = sheet.over([doc.layers[layer] for doc in docs]).tolist()
+    times = Counter(compress(words, inside))
+    common = _aligner().common
+    sought = {word for word, count in times.items() if count > 1 or word not in common}
+    outside = [at for at, within in enumerate(inside) if not within and words[at] in sought]
+    if not outside:
+        return False
+    named = set(compress(words, _named(sheet, layer).tolist()))
+    moving = {*outside, *compress(range(len(words)), inside)}
+
+    def counts(at: int) -> bool:
+        if words[at] not in named or not any(map(str.isalnum, words[at])):
+            return False
+        small = written[at].islower() and written[at].isalpha()
+        return not small or at - 1 in moving or at + 1 in moving
+
+    return any(map(counts, outside))
+
+
+def _named(sheet: Sheet, layer: str) -> Flags:
+    """(N,) the tokens that are, or by their chances may become, of a kind whose repeats count."""
+    spans = [[span for span in doc.layers[layer] if _repeats(span.label)] for doc in sheet.docs]
+    out = sheet.over(spans)
+    for doc, first in zip(sheet.docs, sheet.bounds, strict=False):
+        soft = doc.soft[layer]
+        columns = [place for place, name in enumerate(soft.labels) if name != "O" and _repeats(name)]
+        out[first : first + len(soft.values)] |= (soft.values[:, columns] > SECOND).any(axis=1)
+    return out
+
+
+@cache
+def _repeats(label: str) -> bool:
+    return kind_of(label).category in ("NAME", "LOCATION", "ID", "CONTACT")
+
+
+@cache
+def _aligner() -> alignment.Model:
+    return alignment.Model.default("recall", common=lexicons.common_words())
+
+
+def detector(
+    model: Model | str | Path | None = None,
+    *,
+    recall: float | None = None,
+    known: Known | str | Path | None = None,
+    allow: Iterable[str] = (),
+    deny: Iterable[str] | Mapping[str, Iterable[str]] = (),
+    types: Sequence[Source] = (),
+    by_patient: bool = False,
+) -> Detector:
+    """What adds the layer "deid" to documents: of a model, a file, a packaged name, or of rules alone.
+
+    `recall` turns the dial of the model; `known` is an admission file; `allow` and `deny` are phrases that are never or
+    always identifiers, `deny` by label if it is a mapping; `types` are sources of the user's own types.
+
+    >>> find = detector(deny=["Project Wren"], allow=["Mayo Clinic"])
+    >>> [span.label for span in next(find([Document.make("Dr. Penn of Project Wren, 3/4/1998")])).layer("deid")]
+    ['DOCTOR', 'OTHER', 'DATE']
+    """
+    name = "rules" if model is None else "in memory" if isinstance(model, Model) else Path(model).name
+    own = Model() if model is None else model if isinstance(model, Model) else load(model)
+    if recall is not None and model is None:
+        raise ConfigError("recall turns the dial of a model, and rules have none; give a model")
+    own.dial.at(recall)
+    held = Known.read(known) if isinstance(known, str | Path) else known
+    lists = deny if isinstance(deny, Mapping) else {"OTHER": deny}
+    return Detector(own, recall, held, _lexicon({"O": allow}), _lexicon(lists), tuple(types), by_patient, name)
+
+
+def with_dial(model: Model, documents: Iterable[Document], *, gold: str | None = None) -> Model:
+    """The model with its dial set on notes it did not learn from."""
+    own = Detector(replace(model, dial=dial.Dial()))
+    read = Read.joined(own.read(documents, gold))
+    return replace(model, dial=dial.fit(read, model.labels))
+
+
+def _lexicon(lists: Mapping[str, Iterable[str]]) -> Lexicon | None:
+    chosen = {label: list(phrases) for label, phrases in lists.items()}
+    return Lexicon.make(chosen) if any(chosen.values()) else None

@@ -1,0 +1,189 @@
+"""What is expected to be left in each note, from the detector's own probabilities; and whether they can be believed.
+
+A token that was not redacted is an identifier with probability p. If the probabilities are calibrated, the identifier
+tokens left in a note number Σ p on average. This orders notes by risk and cuts strata for review. It is no bound: only
+reading a sample (`sample`, `estimate`) says how much leaks, and it holds whether or not the detector is calibrated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ConfigError, DataError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Left:
+    """The tokens of one note that were not redacted, M of its `tokens`.
+
+    `probabilities` (M,): that each is an identifier. `places` (M,): their positions in the note, rising; without them
+    they are taken as consecutive. `categories`: for each category, (M,) probabilities; a token's sum is at most p.
+    """
+
+    id: str
+    tokens: int
+    probabilities: Floats
+    places: Ints | None = None
+    categories: Mapping[str, Floats] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        length = len(self.probabilities)
+        for name, row in (("probabilities", self.probabilities), *self.categories.items()):
+            if np.shape(row) != (length,) or not (np.isfinite(row).all() and (row >= 0).all() and (row <= 1).all()):
+                raise DataError(f"{name} must be {length} numbers from 0 to 1, one for each token that was left")
+        if length > self.tokens:
+            raise DataError(f"{length} tokens were left of a note of {self.tokens}; tokens counts the redacted as well")
+        if self.categories and (sum(self.categories.values()) > self.probabilities + 1e-6).any():
+            raise DataError("the categories of a token add up to more than its probability; give their joint values")
+        if self.places is not None and (np.shape(self.places) != (length,) or (np.diff(self.places) <= 0).any()):
+            raise DataError(f"places must be {length} rising positions, one for each token that was left")
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """What is expected to be left in one note: identifier tokens, spans, and the chance of any at all."""
+
+    id: str
+    tokens: int
+    expected: float
+    spans: float = 0.0
+    any_leak: float = 0.0
+    categories: Mapping[str, float] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain JSON values, one row of a risk file."""
+        numbers = {"expected": self.expected, "spans": self.spans, "any_leak": self.any_leak}
+        return {"id": self.id, "tokens": self.tokens, **numbers, "categories": dict(self.categories)}
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What is expected to be left in a corpus; per note and per 1,000 tokens, in total and by category."""
+
+    notes: int
+    tokens: int
+    leaks: float
+    spans: float
+    leaking_notes: float
+    categories: Mapping[str, float]
+
+    @property
+    def per_note(self) -> float:
+        """Expected identifier tokens left in a note."""
+        return self.leaks / max(self.notes, 1)
+
+    @property
+    def per_1000(self) -> float:
+        """Expected identifier tokens left in 1,000 tokens."""
+        return 1000 * self.leaks / max(self.tokens, 1)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain JSON values; each category per note and per 1,000 tokens."""
+        by = {
+            name: {"leaks": n, "per_note": n / max(self.notes, 1), "per_1000": 1000 * n / max(self.tokens, 1)}
+            for name, n in self.categories.items()
+        }
+        rates = {"per_note": self.per_note, "per_1000": self.per_1000, "leaking_notes": self.leaking_notes}
+        counts = {"notes": self.notes, "tokens": self.tokens, "leaks": self.leaks, "spans": self.spans}
+        return {**counts, **rates, "categories": by}
+
+
+def risk(left: Left) -> Risk:
+    """What is expected to be left in one note.
+
+    Spans are runs of identifier tokens: Σ p_i (1 - p_{i-1}) with neighbours taken as independent, which is too many
+    where they go together, as the parts of a name do. So is `any_leak`, 1 - Π (1 - p_i).
+
+    >>> risk(Left("a", 5, np.array([0.5, 0.5, 0.0]))).expected
+    1.0
+    """
+    p = np.asarray(left.probabilities, np.float64)
+    before = np.append(0.0, p[:-1]) if len(p) else p
+    if left.places is not None and len(p):
+        before = np.where(np.append(False, np.diff(left.places) == 1), before, 0.0)
+    by = {name: float(np.sum(row)) for name, row in left.categories.items()}
+    return Risk(left.id, left.tokens, float(p.sum()), float((p * (1 - before)).sum()), float(1 - np.prod(1 - p)), by)
+
+
+def expected(risks: Iterable[Risk]) -> Expected:
+    """The sums over a corpus."""
+    risks = list(risks)
+    names = sorted({name for row in risks for name in row.categories})
+    sums = {name: sum(row.categories.get(name, 0.0) for row in risks) for name in names}
+    leaks, spans, notes = (sum(getattr(row, key) for row in risks) for key in ("expected", "spans", "any_leak"))
+    return Expected(len(risks), sum(row.tokens for row in risks), leaks, spans, notes, sums)
+
+
+def queue(risks: Iterable[Risk]) -> list[Risk]:
+    """The notes in the order in which to read them: most expected leaks first, then by id."""
+    return sorted(risks, key=lambda row: (-row.expected, row.id))
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Tokens of similar probability: what was promised, what is true, and the 95 % interval of the truth."""
+
+    low: float
+    high: float
+    tokens: int
+    identifiers: int
+    promised: float
+    observed: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Whether the probabilities can be believed: bins, the mean gap between promise and truth, and the ratio of both.
+
+    `ratio` is identifiers found over identifiers expected: 2 means that twice as much leaks as expected.
+    """
+
+    bins: tuple[Bin, ...]
+    gap: float
+    ratio: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain JSON values."""
+        names = ("low", "high", "tokens", "identifiers", "promised", "observed", "interval")
+        bins = [{name: getattr(row, name) for name in names} for row in self.bins]
+        return {"bins": bins, "gap": self.gap, "ratio": self.ratio}
+
+
+def calibration(
+    probabilities: Sequence[float] | Floats, gold: Sequence[int] | Ints | NDArray[np.bool_], *, bins: int = 10
+) -> Calibration:
+    """Promised against true shares of identifiers, in bins of about equally many tokens; equal values share a bin.
+
+    >>> calibration([0.1] * 10 + [0.5] * 2, [1] + [0] * 9 + [1, 0], bins=2).gap
+    0.0
+    """
+    p, truth = np.asarray(probabilities, np.float64), np.asarray(gold, bool)
+    if bins < 1:
+        raise ConfigError(f"bins must be at least 1, got {bins}")
+    if p.shape != truth.shape or p.ndim != 1 or not len(p):
+        raise DataError(f"{len(p)} probabilities need as many gold values, and at least one; got {len(truth)}")
+    if not (np.isfinite(p).all() and (p >= 0).all() and (p <= 1).all()):
+        raise DataError("probabilities must be numbers from 0 to 1")
+    edges = np.unique(np.quantile(p, np.arange(1, bins) / bins, method="inverted_cdf"))
+    place = np.searchsorted(edges, p, side="left")
+    found = tuple(_bin(p[place == number], truth[place == number]) for number in np.unique(place))
+    gap = sum(row.tokens * abs(row.promised - row.observed) for row in found) / len(p)
+    return Calibration(found, float(gap), float(truth.sum() / p.sum()) if p.sum() > 0 else float("inf"))
+
+
+def _bin(p: Floats, truth: NDArray[np.bool_]) -> Bin:
+    from scipy.stats import beta
+
+    hits, n = int(truth.sum()), len(p)
+    low = 0.0 if hits == 0 else float(beta.ppf(0.025, hits, n - hits + 1))
+    high = 1.0 if hits == n else float(beta.ppf(0.975, hits + 1, n - hits))
+    return Bin(float(p.min()), float(p.max()), n, hits, float(p.mean()), hits / n, (low, high))

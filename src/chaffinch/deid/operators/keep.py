@@ -1,0 +1,20 @@
+"""The identifier as it stands, for what a policy allows to stay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from chaffinch.deid.acting import Memory, Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Leaves the text alone; the replacement is recorded all the same."""
+
+    only: ClassVar[tuple[str, ...]] = ()
+    never: ClassVar[tuple[str, ...]] = ()
+    keyed: ClassVar[bool] = False
+
+    def __call__(self, seen: Seen, memory: Memory) -> str:
+        return seen.text

@@ -1,0 +1,31 @@
+"""`****`: one character for each character, or a fixed number of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from chaffinch.deid.acting import Memory, Seen
+from chaffinch.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Covers every character but line breaks, so that offsets and lines stay; with `length`, always so many."""
+
+    character: str = "*"
+    length: int = 0
+    only: ClassVar[tuple[str, ...]] = ()
+    never: ClassVar[tuple[str, ...]] = ()
+    keyed: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if len(self.character) != 1 or not self.character.isprintable():
+            raise ConfigError(f"character must be one printable character, got {self.character!r}")
+        if self.length < 0:
+            raise ConfigError(f"length must be at least 1, or 0 for that of the text, got {self.length}")
+
+    def __call__(self, seen: Seen, memory: Memory) -> str:
+        if self.length:
+            return self.character * self.length
+        return "".join(mark if mark in "\r\n" else self.character for mark in seen.text)

@@ -1,0 +1,20 @@
+"""Nothing in its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from chaffinch.deid.acting import Memory, Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Takes the identifier out; blanks around it stay."""
+
+    only: ClassVar[tuple[str, ...]] = ()
+    never: ClassVar[tuple[str, ...]] = ()
+    keyed: ClassVar[bool] = False
+
+    def __call__(self, seen: Seen, memory: Memory) -> str:
+        return ""

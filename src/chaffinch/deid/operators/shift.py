@@ -1,0 +1,49 @@
+"""The date moved by a number of days that is the patient's own; the distance between two dates stays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, get_args
+
+from chaffinch.deid import dates
+from chaffinch.deid.acting import Memory, Seen
+from chaffinch.deid.dates import Order
+from chaffinch.deid.operators.tag import named
+from chaffinch.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """Moves dates; with `weeks`, by whole weeks, so that weekdays stay. A date that cannot be read becomes a tag.
+
+    `order` is that of numbers (03/04/1998) in documents none of whose dates tells it: mdy, dmy or ymd.
+    """
+
+    weeks: bool = False
+    order: Order = "mdy"
+    only: ClassVar[tuple[str, ...]] = ("DATE",)
+    never: ClassVar[tuple[str, ...]] = ()
+    keyed: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_order(self.order)
+
+    def __call__(self, seen: Seen, memory: Memory) -> str:
+        order = order_in(memory, self.order)
+        year = memory.once(("usual year", order), lambda: dates.usual_year(memory.dates, order=order))
+        days = memory.once(
+            ("days", seen.patient, self.weeks), lambda: dates.days_for(memory.secret, seen.patient, weeks=self.weeks)
+        )
+        moved = dates.shift(seen.text, days, reference_year=year, order=order)
+        return f"[{named(seen)}]" if moved is None else moved
+
+
+def check_order(order: str) -> None:
+    """Refuses an order of day, month and year that there is not."""
+    if order not in get_args(Order):
+        raise ConfigError(f"order must be one of {', '.join(get_args(Order))}, got {order!r}")
+
+
+def order_in(memory: Memory, otherwise: Order) -> Order:
+    """The order of day, month and year that the document's dates tell, or the given one."""
+    return memory.once("order", lambda: dates.order_of(memory.dates)) or otherwise

@@ -1,0 +1,221 @@
+"""Policies: which operator acts on which kind of identifier, read from TOML.
+
+    name = "our-release"
+    default = "tag"                     # for every kind without a rule
+    types = ["TRIAL-ARM"]               # labels of our own
+
+    [rules]
+    NAME = "surrogate"                  # a category
+    DOCTOR = "keep"                     # a sub-type: wins over its category
+    AGE = { operator = "generalise", over = 89 }
+    TRIAL-ARM = "keep"
+
+The rule for a label itself is looked for first, then that of its kind, then of its category, then the default.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from chaffinch.deid.acting import Operator
+from chaffinch.deid.kinds import KINDS, KNOWN_LABELS, folded, is_known, kind_of
+from chaffinch.deid.operators import OPERATORS, Action
+from chaffinch.errors import ConfigError
+
+Option: TypeAlias = str | int | bool
+
+_KEYS = ("name", "about", "default", "types", "rules")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """An operator's name and its options, checked."""
+
+    operator: str
+    options: tuple[tuple[str, Option], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.operator not in OPERATORS:
+            raise ConfigError(f"unknown operator {self.operator!r}; {_hint(self.operator, OPERATORS)}")
+        kind = OPERATORS[self.operator]
+        known = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]  # every operator is a dataclass
+        for name, value in self.options:
+            if name not in known:
+                hint = _hint(name, known) if known else "it has no options"
+                raise ConfigError(f"{self.operator} has no option {name!r}; {hint}")
+            standard = known[name].default
+            if standard is MISSING or type(value) is not type(standard):
+                raise ConfigError(
+                    f"option {name!r} of {self.operator} is a {type(standard).__name__}, got {type(value).__name__}"
+                )
+        action(self)  # its own checks
+
+
+@lru_cache(maxsize=1024)
+def action(rule: Rule) -> Action:
+    """The operator of a rule, ready to be called."""
+    return OPERATORS[rule.operator](**dict(rule.options))
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What to do with every kind of identifier: rules by label, sub-type or category, and a default for the rest."""
+
+    name: str
+    default: Rule = Rule("tag")
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+    types: tuple[str, ...] = ()
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        own = {folded(label) for label in self.types}
+        ruled: dict[str, Rule] = {}
+        for label, rule in self.rules.items():
+            if not is_known(label) and folded(label) not in own:
+                raise ConfigError(
+                    f"policy {self.name}: unknown type {label!r}; {_hint(label, [*KNOWN_LABELS, *self.types])}; "
+                    "list a type of your own under types"
+                )
+            if folded(label) in ruled:
+                raise ConfigError(f"policy {self.name}: type {label!r} has two rules; keep one")
+            ruled[folded(label)] = rule
+        object.__setattr__(self, "rules", MappingProxyType(ruled))
+        for label in (*ruled, *KINDS, *self.types):
+            _check_fit(self, label)
+
+    def __reduce__(self) -> tuple[type[Policy], tuple[Any, ...]]:
+        return Policy, (self.name, self.default, dict(self.rules), self.types, self.about)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.default, frozenset(self.rules.items()), self.types))
+
+    @classmethod
+    def read(cls, source: str | Path) -> Policy:
+        """The policy of a TOML file, or, if no such file exists, the ready one of that name.
+
+        >>> Policy.read("safe-harbor").rule("DOCTOR").operator
+        'tag'
+        """
+        path = Path(source)
+        if path.is_file():
+            try:
+                return cls.parse(path.read_text(encoding="utf-8"), name=path.stem)
+            except (OSError, UnicodeError) as error:
+                reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+                raise ConfigError(f"policy {path} cannot be read ({reason})") from None
+            except ConfigError as error:
+                raise ConfigError(f"{path}: {error}") from None
+        names = ready()
+        if str(source) not in names:
+            raise ConfigError(
+                f"there is no policy file {source} and no ready policy of that name; {_hint(path, names)}"
+            )
+        return cls.parse((resources.files(__package__) / "policies" / f"{source}.toml").read_text(encoding="utf-8"))
+
+    @classmethod
+    def parse(cls, text: str, *, name: str = "") -> Policy:
+        """The policy that a TOML text describes; `name` is for one that does not give its own."""
+        try:
+            content = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"not valid TOML: {error}") from None
+        for key in content:
+            if key not in _KEYS:
+                raise ConfigError(f"unknown key {key!r}; {_hint(key, _KEYS)}")
+        rules = _typed(content, "rules", dict, {})
+        types = _typed(content, "types", list, [])
+        if not all(isinstance(label, str) for label in types):
+            raise ConfigError("types must be a list of labels in quotes")
+        return cls(
+            _typed(content, "name", str, name) or "unnamed",
+            _rule("default", content.get("default", "tag")),
+            {label: _rule(label, value) for label, value in rules.items()},
+            tuple(types),
+            _typed(content, "about", str, ""),
+        )
+
+    def rule(self, label: str) -> Rule:
+        """The rule for a label: its own, else that of its kind, of its category, or the default."""
+        kind = kind_of(label)
+        for name in (label, kind.name, kind.category):
+            found = self.rules.get(folded(name))
+            if found is not None:
+                return found
+        return self.default
+
+    def operator(self, label: str) -> tuple[str, Operator]:
+        """The name of the operator for a label, and the operator."""
+        rule = self.rule(label)
+        return rule.operator, action(rule)
+
+    @property
+    def keyed(self) -> bool:
+        """Whether an operator draws surrogates or shifts, so that a secret is needed."""
+        return any(OPERATORS[rule.operator].keyed for rule in (self.default, *self.rules.values()))
+
+    def digest(self) -> str:
+        """SHA-256 of all that decides what the policy does, defaults of options included; comments do not count."""
+        rules = {label: _settings(rule) for label, rule in self.rules.items()}
+        content = {"name": self.name, "default": _settings(self.default), "rules": rules, "types": sorted(self.types)}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def ready() -> tuple[str, ...]:
+    """The names of the policies that come with the package."""
+    files = (resources.files(__package__) / "policies").iterdir()
+    return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
+
+
+def _settings(rule: Rule) -> list[Any]:
+    made = action(rule)
+    options = {one.name: getattr(made, one.name) for one in fields(made)}  # type: ignore[arg-type]  # a dataclass
+    return [rule.operator, options]
+
+
+def _check_fit(policy: Policy, label: str) -> None:
+    rule, kind = policy.rule(label), kind_of(label).name
+    act = OPERATORS[rule.operator]
+    if kind in act.never or (act.only and kind not in act.only):
+        which = f"it acts on {', '.join(act.only)}" if act.only else f"it acts on all but {', '.join(act.never)}"
+        raise ConfigError(
+            f"policy {policy.name}: {rule.operator} cannot act on type {label!r}; {which}; "
+            f"give {label} a rule of its own"
+        )
+
+
+def _rule(label: str, value: object) -> Rule:
+    if isinstance(value, str):
+        return Rule(value)
+    if not isinstance(value, dict) or not isinstance(value.get("operator"), str):
+        raise ConfigError(
+            f'the rule for {label!r} must be an operator\'s name, or {{ operator = "...", option = ... }}'
+        )
+    options = tuple(sorted((name, option) for name, option in value.items() if name != "operator"))
+    try:
+        return Rule(value["operator"], options)
+    except ConfigError as error:
+        raise ConfigError(f"rule for {label!r}: {error}") from None
+
+
+def _typed(content: Mapping[str, Any], key: str, kind: type, standard: Any) -> Any:
+    value = content.get(key, standard)
+    if not isinstance(value, kind):
+        raise ConfigError(f"{key} must be a {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def _hint(name: object, choices: Iterable[str]) -> str:
+    names = list(choices)
+    by_upper = {choice.upper(): choice for choice in names}
+    near = difflib.get_close_matches(str(name).upper(), by_upper, n=1)
+    return f"did you mean {by_upper[near[0]]!r}?" if near else f"choose one of {', '.join(names)}"

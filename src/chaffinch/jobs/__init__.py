@@ -1,0 +1,1 @@
+"""The same pure functions over many documents, processes or machines."""

@@ -1,0 +1,82 @@
+"""Rates of words, and terms that identify nobody unless a person stands beside them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from chaffinch.deid import lexicons
+from chaffinch.text import Document
+from tests.deid.texts import texts
+
+SHIELDED = [
+    "{Foley} removed",
+    "{Parkinson disease} stable",
+    "{Parkinson's disease} stable",
+    "{Down syndrome}",
+    "{Cushing syndrome}",
+    "{Murphy sign} negative",
+    "{Wells score} 3",
+    "{Hodgkin lymphoma}",
+    "{Lewy body dementia}",
+    "on {Lipitor} now",
+    "on {lisinopril} now",
+    "{Gram stain} pending",
+    "{Gleason grade} 7",
+]
+
+
+@pytest.mark.parametrize("case", SHIELDED)
+def test_terms_are_shielded(case: str) -> None:
+    start, end = case.index("{"), case.index("}") - 1
+    doc = Document.make(case.replace("{", "").replace("}", ""))
+    assert any(span.start <= start and span.end >= end and span.label == "O" for span in lexicons.protected(doc))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Dr. Foley",
+        "Mr. Parkinson",
+        "Mary Wells",
+        "Foley, MD",
+        "Nurse Murphy",
+        "J. Wilson",
+        "Patient: Baker",
+        "Graves, J.",
+    ],
+)
+def test_a_person_is_not_shielded(text: str) -> None:
+    assert lexicons.protected(Document.make(text + " was here.")) == []
+
+
+def test_a_bare_eponym_is_shielded_less_than_one_with_its_noun() -> None:
+    bare, full = Document.make("Wilson was positive."), Document.make("Wilson disease was positive.")
+    assert [span.score for span in lexicons.protected(bare)] == [0.5]
+    assert [span.score for span in lexicons.protected(full)] == [1.0]
+
+
+def test_rates_tell_names_from_words() -> None:
+    assert lexicons.rate("SMITH", "last") == "hi"
+    assert lexicons.rate("notaname", "last") == ""
+    assert lexicons.is_name("Smith")
+    assert lexicons.is_name("Zwylkowitz")
+    for word in ("patient", "Assessment", "Lasix", "Cardiology", "mg", "Hospital"):
+        assert not lexicons.is_name(word)
+
+
+def test_features_are_marks_by_list_and_rate() -> None:
+    lexicon = lexicons.features(extra=[("site", ["Brightboro"])])
+    assert {"last-hi", "last-lo", "first-hi", "protected-drugs", "site"} <= set(lexicon.labels)
+    doc = Document.make("Smith lives in Brightboro")
+    marks = lexicon.marks(doc)
+    assert lexicon.labels[(int(marks[0]) - 1) // 4] in ("last-hi", "first-hi")
+    assert lexicon.labels[(int(marks[3]) - 1) // 4] == "site"
+
+
+@settings(max_examples=100, deadline=None)
+@given(texts)
+def test_any_text_gives_votes_inside_it(text: str) -> None:
+    for span in lexicons.protected(Document.make(text)):
+        assert 0 <= span.start < span.end <= len(text)
+        assert span.label == "O"

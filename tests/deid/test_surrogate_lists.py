@@ -1,0 +1,72 @@
+"""The lists of surrogates: small, clean, and with names of every sort for every initial."""
+
+from __future__ import annotations
+
+import gzip
+import string
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from chaffinch.deid import personas
+from chaffinch.deid.surrogate_lists import entries, names, state_names, states
+from recipes import surrogate_lists as recipe
+
+NAMED = ["cities", "countries", "departments", "given-more", "states", "streets", "surnames-more", "wards"]
+
+
+def test_the_lists_are_small() -> None:
+    folder = files("chaffinch.deid") / "lists"
+    assert sorted(file.name.removesuffix(".txt") for file in folder.iterdir()) == NAMED
+    assert sum(len(file.read_bytes()) for file in folder.iterdir()) < 300_000
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_lists_have_no_empty_or_double_lines(name: str) -> None:
+    lines = entries(name)
+    assert all(line and line == line.strip() for line in lines)
+    assert len(set(lines)) == len(lines)
+
+
+def test_every_initial_has_names_of_every_sort() -> None:
+    for role in "FMS":
+        for letter in string.ascii_lowercase:
+            pool = names().pools[role, letter]
+            assert len(set(pool)) == len(pool) >= 8
+            assert all(name[0] == letter.upper() and name.isascii() and name.isalpha() for name in pool)
+
+
+def test_lists_tell_what_a_name_is() -> None:
+    told = {"mary": "F", "john": "M", "leslie": "B", "smith": "S", "taylor": "S", "garcia": "S", "fabrice": "U"}
+    assert {name: names().roles.get(name) for name in told} == told
+    assert "js" not in names().roles
+
+
+def test_states_are_fifty_and_the_district() -> None:
+    assert len(state_names()) == 51
+    assert len(states()[0]) == len(states()[1]) == 51
+
+
+def test_the_recipe_tells_genders_and_surnames_apart() -> None:
+    female = {"Mary": 2.6, "Zelpha": 0.002, "Zuzi": 0.15, "Baxter": 0.001}
+    male = {"Zuzi": 0.13, "Zeb": 0.004}
+    made = recipe.given_more(female, male, {"Baxter": 0.03})
+    own = [f"{mark} {name}" for mark, own in recipe.OWN_GIVEN.items() for name in own.split()]
+    assert sorted(set(made) - set(own)) == ["B Zuzi", "F Zelpha", "M Zeb", "S Baxter"]  # Mary is known
+
+
+def test_the_recipe_adds_surnames_of_rare_initials_and_short_ones() -> None:
+    made = recipe.surnames_more({"Smith": 1.0, "Yzaguirre": 0.001, "Bix": 0.001, "Blenkinsop": 0.001})
+    assert {"Yzaguirre", "Bix", "Xu"} <= set(made)
+    assert not {"Smith", "Blenkinsop"} & set(made)
+    assert not set(made) & set(personas.lines("names-last"))
+
+
+def test_the_recipe_takes_large_cities_with_plain_names(tmp_path: Path) -> None:
+    path = tmp_path / "cities.gz"
+    rows = (
+        "Boston\tMA\t650000\nLas Vegas\tNV\t600000\nSt. Paul\tMN\t300000\nTinytown\tOH\t5001\nSioux Falls\tSD\t200000\n"
+    )
+    path.write_bytes(gzip.compress(rows.encode()))
+    assert recipe.cities(path) == ["Boston", "Sioux Falls"]

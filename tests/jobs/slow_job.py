@@ -1,0 +1,29 @@
+"""A release that takes its time, for a test to kill it: python -m tests.jobs.slow_job NOTES OUTPUT."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from chaffinch.deid.policy import Policy
+from chaffinch.deid.release import Release
+from chaffinch.deid.release_units import grouping, source
+from chaffinch.jobs import parcels
+from chaffinch.jobs.parcels import Job
+from chaffinch.jobs.release import released
+from chaffinch.text import Document
+from tests.deid.releases import SECRET, detector, find
+
+
+def slowly(docs: Sequence[Document]) -> Iterable[Document]:
+    """What the usual detector finds, later."""
+    time.sleep(0.05)
+    return find(docs)
+
+
+if __name__ == "__main__":
+    parcels._PARCEL_DOCUMENTS = 1
+    given = source(sys.argv[1], grouping=grouping(r"^(p\d)-"))
+    released(Job(given, Path(sys.argv[2]), Release(Policy.read("i2b2-surrogate"), SECRET), detector(slowly)))
