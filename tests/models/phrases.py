@@ -12,7 +12,7 @@ FILLERS = ["here", "also", "thus", "often"]
 
 
 def grammar(count: int, seed: int = 0, *, entities: bool = False) -> tuple[list[Sentence], list[str]]:
-    """Sentences and their documents: "the p3 local to the nucleus" states the relation, "the p3 bind the ..." does not."""
+    """Sentences and their documents: "the p3 local to the nucleus" states the relation, "the p3 bind ..." does not."""
     rng, out = np.random.default_rng(seed), []
     for number in range(count):
         stated = number % 2 == 0
@@ -27,9 +27,12 @@ def grammar(count: int, seed: int = 0, *, entities: bool = False) -> tuple[list[
         covered = [tuple(word in PROTEINS + PLACES for word in words) for _, words in parts]
         out.append(
             Sentence(
-                tuple(kind for kind, _ in parts), tuple(words for _, words in parts),
-                tuple(labels) if stated else (), tuple(labels) if entities else None, tuple(covered) if stated else None,
+                tuple(kind for kind, _ in parts),
+                tuple(words for _, words in parts),
+                tuple(labels) if stated else (),
+                tuple(labels) if entities else None,
+                tuple(covered) if stated else None,
                 tuple(tuple("T" for _ in words) for _, words in parts),
-            )  # fmt: skip
+            )
         )
     return out, [f"d{number // 3}" for number in range(count)]

@@ -20,7 +20,6 @@ REPRESENTATIONS: tuple[Representation, ...] = ("phrase", "pos", "token")
 PARSER = "genia"  # the packaged tagger that adds both layers
 NUMBER, WORD = "<num>", "WORD"
 PHRASES = frozenset({"NP", "VP", "PP", "ADJP", "ADVP", "SBAR", "PRT", "CONJP"})
-BATCH = 256  # documents parsed at a time
 
 # Parts of speech of words outside phrases, in classes; any other tag is its own class.
 _CLASSES = {
@@ -51,11 +50,9 @@ def parsed(docs: Iterable[Document]) -> list[Document]:
     given = list(docs)
     needy = [number for number, doc in enumerate(given) if not {POS, CHUNKS} <= doc.layers.keys()]
     out = list(given)
-    for at in range(0, len(needy), BATCH):
-        numbers = needy[at : at + BATCH]
-        for number, doc in zip(numbers, _parser().annotate([given[n] for n in numbers]), strict=True):
-            had = given[number].layers
-            out[number] = doc.with_layer(CHUNKS, had[CHUNKS]) if CHUNKS in had else doc
+    for number, doc in zip(needy, _parser().annotate([given[n] for n in needy]) if needy else (), strict=True):
+        had = given[number].layers
+        out[number] = doc.with_layer(CHUNKS, had[CHUNKS]) if CHUNKS in had else doc
     return out
 
 

@@ -115,8 +115,7 @@ def _background(counts: Floats, states: States, config: PhraseHMM) -> Floats:
     if config.background == "uniform":
         base = np.full(C, 1.0 / C)
     else:
-        total = counts.sum(axis=1)
-        total[0] = max(total[0], 1.0)  # the unknown symbol always has a chance
+        total = np.maximum(counts.sum(axis=1), 1.0)  # a symbol never seen, such as the unknown one, has a chance
         base = total / total.sum()
     if not config.shrinkage:
         return np.repeat(base[:, None], counts.shape[1], axis=1)
