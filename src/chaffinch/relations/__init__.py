@@ -1,0 +1,21 @@
+"""Relations between entities: which tuples of mentions stand in a relation, and in which sentence that is said."""
+
+from chaffinch.relations.candidates import Candidate, candidates
+from chaffinch.relations.extract import Extractor, Reason, train
+from chaffinch.relations.keeping import load, save
+from chaffinch.relations.report import Report
+from chaffinch.relations.schema import Schema
+from chaffinch.relations.settings import Extraction
+
+__all__ = [
+    "Candidate",
+    "Extraction",
+    "Extractor",
+    "Reason",
+    "Report",
+    "Schema",
+    "candidates",
+    "load",
+    "save",
+    "train",
+]
