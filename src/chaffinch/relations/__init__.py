@@ -1,6 +1,7 @@
 """Relations between entities: which tuples of mentions stand in a relation, and in which sentence that is said."""
 
 from chaffinch.relations.candidates import Candidate, candidates
+from chaffinch.relations.documents import DocumentExtractor, Finding, train_documents
 from chaffinch.relations.extract import Extractor, Reason, train
 from chaffinch.relations.keeping import load, save
 from chaffinch.relations.report import Report
@@ -9,8 +10,10 @@ from chaffinch.relations.settings import Extraction
 
 __all__ = [
     "Candidate",
+    "DocumentExtractor",
     "Extraction",
     "Extractor",
+    "Finding",
     "Reason",
     "Report",
     "Schema",
@@ -18,4 +21,5 @@ __all__ = [
     "load",
     "save",
     "train",
+    "train_documents",
 ]

@@ -13,7 +13,7 @@ import numpy as np
 
 from chaffinch.bundle import Manifest
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.kernels.lattice import Bools, Floats
+from chaffinch.kernels.lattice import Bools, Floats, Ints
 from chaffinch.models.chunker import CHUNKS, POS
 from chaffinch.models.phrase_segments import parsed
 from chaffinch.models.phrasehmm_config import PhraseHMM
@@ -153,8 +153,8 @@ def _parsed(staged: Sequence[tuple[Document, list[Scene]]]) -> list[Document]:
         sentences = doc.sentences[[scene.sentence for scene in own]]
         parts.append(replace(doc, tokens=tokens, sentences=sentences, layers=layers, given=True, soft={}))
     out = []
-    for (doc, _), own in zip(staged, parsed(parts), strict=True):
-        out.append(replace(doc, layers={**doc.layers, POS: own.layers[POS], CHUNKS: own.layers[CHUNKS]}))
+    for (doc, _), ready in zip(staged, parsed(parts), strict=True):
+        out.append(replace(doc, layers={**doc.layers, POS: ready.layers[POS], CHUNKS: ready.layers[CHUNKS]}))
     return out
 
 
@@ -197,9 +197,7 @@ def train(docs: Iterable[Document], schema: Schema, config: Extraction | PhraseH
     return Extractor(schema, chosen, columns, weights, calibration, threshold, scored, report, manifest)
 
 
-def _baseline(
-    rows: Sequence[Frame], right: Bools, groups: Sequence[str], fold: fitting.Ints, config: Extraction
-) -> Floats:
+def _baseline(rows: Sequence[Frame], right: Bools, groups: Sequence[str], fold: Ints, config: Extraction) -> Floats:
     """The held-out log-odds of the bag of words on the same folds, its strength chosen in the same way."""
     floor = 1 if len(set(groups)) < FEW else config.floor
     columns = vectors.learn(zip(rows, groups, strict=True), ("words",), floor=floor)

@@ -27,7 +27,7 @@ def save(extractor: Extractor, path: str | Path) -> Extractor:
         "threshold": extractor.threshold,
         "bias": extractor.weights.bias,
     }
-    arrays = {
+    arrays: dict[str, bundle.store.Array] = {
         "weights": extractor.weights.values.astype(np.float32),
         "held.scores": extractor.held.scores,
         "held.right": extractor.held.right,
