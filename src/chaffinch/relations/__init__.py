@@ -3,6 +3,7 @@
 from chaffinch.relations.candidates import Candidate, candidates
 from chaffinch.relations.documents import DocumentExtractor, Finding, train_documents
 from chaffinch.relations.extract import Extractor, Reason, train
+from chaffinch.relations.joint import JointExtractor, train_joint
 from chaffinch.relations.keeping import load, save
 from chaffinch.relations.report import Report
 from chaffinch.relations.schema import Schema
@@ -14,6 +15,7 @@ __all__ = [
     "Extraction",
     "Extractor",
     "Finding",
+    "JointExtractor",
     "Reason",
     "Report",
     "Schema",
@@ -22,4 +24,5 @@ __all__ = [
     "save",
     "train",
     "train_documents",
+    "train_joint",
 ]

@@ -197,7 +197,8 @@ def _features(doc: Document, pairs: Sequence[_Pair], extractor: Extractor) -> Fl
             np.log2(1 + len(sentences)), np.log2(len(pair.candidates)), float(0 in sentences),
             float(max(sentences) >= last), *np.log2(named), *(float(a == b) for a, b in zip(named, often, strict=True)),
             *(float(concept in title) for concept in pair.concepts), float(highest == top),
-            _logit(highest) - _logit(top), np.log2(len(pairs)), float(all(concept in title for concept in pair.concepts)),
+            _logit(highest) - _logit(top), np.log2(len(pairs)),
+            float(all(concept in title for concept in pair.concepts)),
         ])  # fmt: skip
     return np.array(rows, np.float64)
 

@@ -13,6 +13,7 @@ from chaffinch.relations.assemble import PAIRINGS, Pairing
 from chaffinch.relations.vectors import VIEWS
 
 Mode = Literal["entities", "joint"]
+Labels = Literal["chances", "path"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,9 @@ class Extraction:
     by a logistic regression over `views`; segments of `representation` are what statistics and paths are taken of. Its
     `strengths` are tried in `folds` over documents, which also calibrate the scores. A feature enters when `floor`
     documents (patients, if documents say which) show it; below 20 documents, 1. In the mode "joint" a phrase HMM finds
-    the arguments themselves, `pairing` makes tuples of them, and `mask` says whether entities are seen as such.
+    the arguments themselves, `pairing` makes tuples of them, and `mask` says whether entities are seen as such. Its
+    `labels` are those of the likeliest path, as published, or of all segments whose chance reaches a level; that, and
+    what the positive model must be ahead by, are then chosen by the same folds.
     """
 
     mode: Mode = "entities"
@@ -34,13 +37,16 @@ class Extraction:
     folds: int = 5
     floor: int = 2
     hmm: PhraseHMM = field(default_factory=PhraseHMM)
-    pairing: Pairing = "order"
+    pairing: Pairing = "cross"
+    labels: Labels = "chances"
     mask: bool = True
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.mode not in get_args(Mode):
             raise ConfigError(f"mode must be one of {', '.join(get_args(Mode))}, got {self.mode!r}")
+        if self.labels not in get_args(Labels):
+            raise ConfigError(f"labels must be one of {', '.join(get_args(Labels))}, got {self.labels!r}")
         if self.pairing not in PAIRINGS:
             raise ConfigError(f"pairing must be one of {', '.join(PAIRINGS)}, got {self.pairing!r}")
         if self.representation not in REPRESENTATIONS:
