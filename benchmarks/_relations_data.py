@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from recipes.corpora import READERS
@@ -78,6 +76,3 @@ def split(sample: Sample, fold: int) -> tuple[list[Document], list[Document]]:
         [doc for n, doc in enumerate(sample.docs) if n not in held],
         [doc for n, doc in enumerate(sample.docs) if n in held],
     )
-
-
-Reader = Callable[..., Any]

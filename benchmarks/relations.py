@@ -8,10 +8,15 @@ fold's settings and threshold come from folds inside its training documents. Int
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks import _relations_data as data
+from benchmarks import _relations_distant as noisy
+from benchmarks import _relations_hmm as hmm
+from benchmarks._folder import ROOT
+from benchmarks._hmmdp_curve import draw
 from benchmarks._relations import Judged, difference, interval, judged, row, table
 from benchmarks.tagger import Options
 from chaffinch import Document
@@ -19,6 +24,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.relations import Extraction, train, train_documents
 from chaffinch.relations.documents import stated_concepts
 
+PLOT = ROOT / "docs/relations-curves.svg"
 BASELINE = Extraction(views=("words",))
 DEFAULT = Extraction()
 BARS = {
@@ -99,6 +105,28 @@ class Bench:
         figures["F1"] = 2 * hits / max(predicted + stated, 1)
         kept = {key: round(value, 4) for key, value in figures.items()}
         self.rows.append({"corpus": f"BC5CDR {self.split}", "system": name, **kept, "stated": stated})
+
+    def arguments(self) -> None:
+        """Tuples of LocText whose arguments a phrase HMM finds among known entities; and with a tagger's entities."""
+        sample = replace(data.locations(self.data), fold=[])
+        sample = replace(sample, fold=data.folds([doc.id for doc in sample.docs], 5, seed=0).tolist())
+        found = hmm.arguments(sample)
+        self.rows += found
+        self.bar("loctext_arguments", found[0]["F1"])
+        self.rows.append(hmm.tagged(sample))
+
+    def published(self) -> None:
+        """The publication's models on LocText by its scoring rule: end points as rows, curves as a plot."""
+        found = hmm.published(data.locations(self.data))
+        self.rows += [own.row() for own in found]
+        PLOT.parent.mkdir(parents=True, exist_ok=True)
+        curves = {own.name: own.curve for own in found if own.curve}
+        PLOT.write_text(draw(curves, up="precision", along="recall"), encoding="utf-8")
+
+    def distant(self) -> None:
+        """LocText's tuples matched back onto its sentences: noise, its estimate, and what is learnt from it."""
+        sample = data.locations(self.data)
+        self.rows += noisy.rows(sample)
 
     def speed(self) -> None:
         """Tokens per CPU second from bare documents to relations, parts of speech and chunks included."""

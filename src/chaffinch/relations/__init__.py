@@ -1,6 +1,6 @@
 """Relations between entities: which tuples of mentions stand in a relation, and in which sentence that is said."""
 
-from chaffinch.relations.candidates import Candidate, candidates
+from chaffinch.relations.candidates import Candidate
 from chaffinch.relations.documents import DocumentExtractor, Finding, train_documents
 from chaffinch.relations.extract import Extractor, Reason, train
 from chaffinch.relations.joint import JointExtractor, train_joint
@@ -19,7 +19,6 @@ __all__ = [
     "Reason",
     "Report",
     "Schema",
-    "candidates",
     "load",
     "save",
     "train",

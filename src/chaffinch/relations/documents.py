@@ -129,9 +129,7 @@ def _merging(
     calibration = fitting.calibrate(held, right)
     scored = Scored(calibration(held), right)
     weights = fitting.fit(matrix, right, strength=STRENGTH)
-    found = ranking.points(scored.scores, right, int(right.sum()) + missed)
-    f1 = ranking.harmonic(found)
-    threshold = float(found.thresholds[f1.argmax()])
+    threshold = ranking.best_threshold(scored.scores, right, int(right.sum()) + missed)
     return DocumentExtractor(own, weights, *scale, calibration, threshold, scored, missed)
 
 

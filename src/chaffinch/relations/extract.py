@@ -29,7 +29,7 @@ from chaffinch.text import Document, Relation
 
 SOURCE = "relations"  # who found a relation
 BATCH = 64  # documents parsed and scored at a time
-FEW = 20  # groups; below that any feature enters
+FEW = 500  # groups; below that any feature enters
 
 
 class Reason(NamedTuple):

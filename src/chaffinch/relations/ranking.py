@@ -61,11 +61,15 @@ def precision_at(own: Curve, recall: float) -> float:
     return float(own.precision[reached[0]]) if len(reached) else 0.0
 
 
-def best_threshold(scores: Floats, right: Bools) -> float:
-    """The score from which on F1 is largest; 0.5 if nothing is right."""
-    own = points(scores, right)
+def best_threshold(scores: Floats, right: Bools, gold: int | None = None) -> float:
+    """A threshold of the largest F1, halfway to the next lower score; 0.5 if nothing is right."""
+    own = points(scores, right, gold)
     f1 = harmonic(own)
-    return float(own.thresholds[f1.argmax()]) if len(f1) and f1.max() > 0 else 0.5
+    if not len(f1) or f1.max() == 0:
+        return 0.5
+    best = int(f1.argmax())
+    below = own.thresholds[best + 1] if best + 1 < len(own.thresholds) else 0.0
+    return float((own.thresholds[best] + below) / 2)
 
 
 def threshold_for(scores: Floats, right: Bools, precision: float) -> float:

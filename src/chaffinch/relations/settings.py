@@ -23,7 +23,7 @@ class Extraction:
     In the mode "entities" the entities of `layer` are given (by hand, or by a tagger), and each tuple of them is judged
     by a logistic regression over `views`; segments of `representation` are what statistics and paths are taken of. Its
     `strengths` are tried in `folds` over documents, which also calibrate the scores. A feature enters when `floor`
-    documents (patients, if documents say which) show it; below 20 documents, 1. In the mode "joint" a phrase HMM finds
+    documents (patients, if documents say which) show it; below 500 documents, 1. In the mode "joint" a phrase HMM finds
     the arguments themselves, `pairing` makes tuples of them, and `mask` says whether entities are seen as such. Its
     `labels` are those of the likeliest path, as published, or of all segments whose chance reaches a level; that, and
     what the positive model must be ahead by, are then chosen by the same folds.
@@ -33,7 +33,7 @@ class Extraction:
     views: tuple[str, ...] = ("words", "statistics", "paths")
     representation: Representation = "phrase"
     layer: str | None = None
-    strengths: tuple[float, ...] = (0.3, 1.0, 3.0)
+    strengths: tuple[float, ...] = (1.0, 3.0, 10.0)
     folds: int = 5
     floor: int = 2
     hmm: PhraseHMM = field(default_factory=PhraseHMM)

@@ -1,4 +1,4 @@
-"""Candidates as rows of numbers: one block of columns for each view, each block of length 1.
+"""Candidates as rows of numbers: one block of columns for each view, each block of a fixed length.
 
 N candidates, F features.
 """
@@ -25,6 +25,8 @@ VIEWS: dict[str, Callable[[Frame], Iterable[str]]] = {
     "paths": paths.features,
     "contexts": contexts.features,
 }
+# The length of each view's block: what says more per feature weighs more.
+LENGTHS = {"words": 0.5, "statistics": 0.5, "paths": 1.0, "contexts": 0.5}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +65,7 @@ def learn(rows: Iterable[tuple[Frame, str]], views: Sequence[str], *, floor: int
 
 
 def matrix(frames: Iterable[Frame], columns: Columns) -> csr_matrix:
-    """(N, F) what each candidate shows: the binary logarithm of 1 + the count, each view's block made of length 1."""
+    """(N, F) what each candidate shows: the binary logarithm of 1 + the count, each view's block made of one length."""
     from scipy.sparse import csr_matrix
 
     numbers: list[int] = []
@@ -81,6 +83,7 @@ def matrix(frames: Iterable[Frame], columns: Columns) -> csr_matrix:
 def row(frame: Frame, columns: Columns) -> list[tuple[int, float]]:
     """The columns of a candidate and their values, rising."""
     out: list[tuple[int, float]] = []
+    several = len(columns.views) > 1
     for view, known in zip(columns.views, columns.number, strict=True):
         counts: dict[int, int] = {}
         for name in VIEWS[view](frame):
@@ -88,6 +91,6 @@ def row(frame: Frame, columns: Columns) -> list[tuple[int, float]]:
             if column is not None:
                 counts[column] = counts.get(column, 0) + 1
         valued = [(column, 1.0 if n == 1 else log2(1 + n)) for column, n in sorted(counts.items())]
-        size = sqrt(sum(value * value for _, value in valued)) or 1.0
+        size = (sqrt(sum(value * value for _, value in valued)) or 1.0) / (LENGTHS[view] if several else 1.0)
         out += [(column, value / size) for column, value in valued]
     return out
