@@ -28,6 +28,8 @@ __all__ = ["Model", "PhraseHMM", "Reading", "Sentence", "fit"]
 log = logging.getLogger("chaffinch.models")
 
 PATIENCE = 2  # epochs without a gain on what is held out
+TUNING_SPLITS = 3
+FACTORS = {"emission_m": (0.1, 1.0, 10.0, 100.0, 400.0), "transition_m": (0.3, 1.0, 3.0, 10.0)}  # of the usual weights
 
 
 def fit(
@@ -54,7 +56,7 @@ def fit(
         log.warning("too few groups to hold some out: neither weights nor trainer are tried")
         return _counted(sentences, names, config)
     if config.tune:
-        config = _tuned(parts[0], parts[1], names, config)
+        config = _tuned(sentences, keys, names, config)
     if config.trainer == "ml":
         return _counted(sentences, names, config)
     return _discriminative(sentences, parts, names, config)
@@ -98,12 +100,28 @@ def _counted(sentences: Sequence[Sentence], domains: tuple[str, ...], config: Ph
 
 
 def _tuned(
-    inside: Sequence[Sentence], outside: Sequence[Sentence], domains: tuple[str, ...], config: PhraseHMM
+    sentences: Sequence[Sentence], keys: Sequence[str], domains: tuple[str, ...], config: PhraseHMM
 ) -> PhraseHMM:
-    states, symbols = _layout(inside, domains, config), Symbols.of(inside, config)
-    own, other = (text_of(part, states, symbols, masked=config.entities, learning=True) for part in (inside, outside))
-    found = estimates.tuned(states, own, other, symbols.sizes, config)
-    return replace(found, tune=False)
+    """The configuration with the weights of m-estimates under which held-out groups get their labels most surely.
+
+    Not the likelihood of words and labels together, which favours states that know the words of their type well and
+    tell positive from negative sentences badly.
+    """
+    cuts = [split(keys, config.held_out, config.seed + n) for n in range(TUNING_SPLITS)]
+
+    def score(tried: PhraseHMM) -> float:
+        total = 0.0
+        for parts in cuts:
+            inside, outside = ([sentences[n] for n in own] for own in parts)
+            if _both(inside):
+                model = _counted(inside, domains, tried)
+                total += _pairs(model, outside).log_conditional(model.tables)
+        return total
+
+    for name, usual in (("emission_m", config.emission_weight), ("transition_m", config.transition_weight)):
+        tried = [replace(config, **{name: factor * usual}) for factor in FACTORS[name]]  # type: ignore[arg-type]  # floats
+        config = tried[int(np.argmax([score(own) for own in tried]))]
+    return replace(config, tune=False)
 
 
 def _pairs(model: Model, sentences: Sequence[Sentence]) -> Pairs:

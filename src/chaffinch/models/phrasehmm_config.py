@@ -25,7 +25,7 @@ class PhraseHMM:
     and, unlabelled, in a null model of the others. With `zones`, unlabelled states of the positive model come before,
     between or after the arguments. `shrinkage` draws the words of a state towards those of its label. `transition_m`
     times the number of states and `emission_m` times that of words are the weights of the m-estimates; None is 0.3 and
-    0.05 with shrinkage, 1 and 0.2 without; `tune` chooses around them by the likelihood of held-out groups. `lengths`
+    0.05 with shrinkage, 1 and 0.2 without; `tune` chooses around them, by how sure held-out labels are. `lengths`
     adds a distribution over the number of words of a segment. `hierarchical` gives each state a chain of words of its
     own, which finds the argument inside a phrase; `inner_states` is its length where there is no label. `context` adds
     the words before and after a word and its part of speech.

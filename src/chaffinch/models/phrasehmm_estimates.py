@@ -7,13 +7,12 @@ Baum-Welch raises the likelihood plus the log of that Dirichlet prior.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from chaffinch.kernels import Floats, Ints, log_partition
-from chaffinch.models.phrasehmm_chain import Tables, batch_of, chosen, expected, normalised
+from chaffinch.kernels import Floats, Ints
+from chaffinch.models.phrasehmm_chain import Tables, chosen, expected, normalised
 from chaffinch.models.phrasehmm_config import PhraseHMM
 from chaffinch.models.phrasehmm_states import States, log_uniform
 from chaffinch.models.phrasehmm_text import Text, counted
@@ -22,7 +21,6 @@ POOLED = 50.0  # weight of the background of all words in the words of a label
 INNER_M = 1.0  # weight of equal chances for moves inside a phrase
 NOISE = 0.5  # by which copies differ in the beginning
 TOLERANCE = 1e-5  # passes end when what they climb gains less, relatively
-FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)  # around the usual weights, to choose from
 
 
 class Estimate(NamedTuple):
@@ -131,24 +129,3 @@ def log_prior(tables: Tables, pseudo: Tables) -> float:
     for (logs, _), (weight, _) in zip(tables.rows(), pseudo.rows(), strict=True):
         total += float((weight * np.where(weight > 0, logs, 0.0)).sum())
     return total
-
-
-def log_likelihood(tables: Tables, states: States, text: Text) -> float:
-    """The joint log-likelihood of words and labels, each sentence in its sub-model; impossible ones are left out."""
-    allowed = counted(states, text)
-    text, active = chosen(text, allowed, np.flatnonzero(allowed.possible))
-    return float(log_partition(batch_of(tables, text, active)).sum())
-
-
-def tuned(states: States, text: Text, held_out: Text, sizes: tuple[int, ...], config: PhraseHMM) -> PhraseHMM:
-    """The configuration with the weights of m-estimates under which held-out sentences are likeliest."""
-    best = config
-    for name, usual in (("emission_m", config.emission_weight), ("transition_m", config.transition_weight)):
-        tried = [replace(best, **{name: factor * usual}) for factor in FACTORS]  # type: ignore[arg-type]  # floats
-        scores = [log_likelihood(_quick(states, text, sizes, own), states, held_out) for own in tried]
-        best = tried[int(np.argmax(scores))]
-    return best
-
-
-def _quick(states: States, text: Text, sizes: tuple[int, ...], config: PhraseHMM) -> Tables:
-    return maximum(states, text, sizes, config, np.random.default_rng(config.seed)).tables
