@@ -42,8 +42,8 @@ def rows(sample: Sample) -> list[dict[str, Any]]:
     )
     for name, share, true in kinds:
         out.append({
-            "corpus": "LocText", "system": f"noise: {name}", "estimate": round(share.value, 4), "low": round(share.low, 4),
-            "high": round(share.high, 4), "truth": round(float(true), 4),
+            "corpus": "LocText", "system": f"noise: {name}", "estimate": round(share.value, 4),
+            "low": round(share.low, 4), "high": round(share.high, 4), "truth": round(float(true), 4),
         })  # fmt: skip
     for name, docs in (("learnt from noisy labels", noisy), ("learnt from gold labels", sample.docs)):
         out.append(_learnt(name, sample, docs))

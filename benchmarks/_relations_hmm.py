@@ -12,7 +12,7 @@ from chaffinch import Cascade, Document, Relation, Span
 from chaffinch import train as train_tagger
 from chaffinch.models.phrasehmm_choice import crossed
 from chaffinch.models.phrasehmm_config import PhraseHMM
-from chaffinch.relations import Extraction, Schema, train, train_joint
+from chaffinch.relations import Extraction, train, train_joint
 from chaffinch.relations.candidates import candidates
 from chaffinch.relations.joint import assembled, lines
 
@@ -111,15 +111,16 @@ def _compared(sample: Sample, name: str, hmm: PhraseHMM, masked: bool) -> Curved
     for (doc, line), reading in zip(flat, readings, strict=True):
         stated += len(line.stated)
         for one in assembled(doc, line, reading, sample.schema, config):
-            right = any(_contains(one.spans, key, sample.schema) for key in line.stated)
+            right = any(_contains(one.spans, key) for key in line.stated)
             scored.append((reading.log_confidence, right))
     scored.sort(key=lambda own: -own[0])
     hits = np.cumsum([right for _, right in scored])
-    places = np.unique(np.linspace(0, len(scored) - 1, min(POINTS, len(scored))).astype(int)) if scored else []
+    count = min(POINTS, len(scored))
+    places = sorted({round(n * (len(scored) - 1) / max(count - 1, 1)) for n in range(count)})
     curve = [(float(hits[n] / max(stated, 1)), float(hits[n] / (n + 1))) for n in places]
     kind = f"{name}{', entities masked' if masked else ''}"
     return Curved(kind, int(hits[-1]) if scored else 0, len(scored), stated, curve)
 
 
-def _contains(spans: tuple[Span, ...], key: tuple[tuple[int, int], ...], schema: Schema) -> bool:
+def _contains(spans: tuple[Span, ...], key: tuple[tuple[int, int], ...]) -> bool:
     return all(span.start <= start and end <= span.end for span, (start, end) in zip(spans, key, strict=True))

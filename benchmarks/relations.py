@@ -16,13 +16,14 @@ from benchmarks import _relations_data as data
 from benchmarks import _relations_distant as noisy
 from benchmarks import _relations_hmm as hmm
 from benchmarks._folder import ROOT
-from benchmarks._hmmdp_curve import draw
 from benchmarks._relations import Judged, difference, interval, judged, row, table
+from benchmarks._relations_curve import draw
 from benchmarks.tagger import Options
 from chaffinch import Document
 from chaffinch.errors import ConfigError
 from chaffinch.relations import Extraction, train, train_documents
 from chaffinch.relations.documents import stated_concepts
+from chaffinch.relations.fitting import folds
 
 PLOT = ROOT / "docs/relations-curves.svg"
 BASELINE = Extraction(views=("words",))
@@ -109,7 +110,7 @@ class Bench:
     def arguments(self) -> None:
         """Tuples of LocText whose arguments a phrase HMM finds among known entities; and with a tagger's entities."""
         sample = replace(data.locations(self.data), fold=[])
-        sample = replace(sample, fold=data.folds([doc.id for doc in sample.docs], 5, seed=0).tolist())
+        sample = replace(sample, fold=folds([doc.id for doc in sample.docs], 5, seed=0).tolist())
         found = hmm.arguments(sample)
         self.rows += found
         self.bar("loctext_arguments", found[0]["F1"])
@@ -121,7 +122,7 @@ class Bench:
         self.rows += [own.row() for own in found]
         PLOT.parent.mkdir(parents=True, exist_ok=True)
         curves = {own.name: own.curve for own in found if own.curve}
-        PLOT.write_text(draw(curves, up="precision", along="recall"), encoding="utf-8")
+        PLOT.write_text(draw(curves), encoding="utf-8")
 
     def distant(self) -> None:
         """LocText's tuples matched back onto its sentences: noise, its estimate, and what is learnt from it."""

@@ -30,7 +30,7 @@ def loss(theta: Floats, rows: Floats, right: Bools, strength: float) -> float:
         cost = N / (2 * (right.sum() if y else (~right).sum())) / N * N
         score = x @ theta[:-1] + theta[-1]
         total += strength * cost * np.log1p(np.exp(-score if y else score))
-    return total + 0.5 * theta[:-1] @ theta[:-1]
+    return float(total + 0.5 * theta[:-1] @ theta[:-1])
 
 
 def test_no_step_lowers_the_loss_further() -> None:

@@ -121,7 +121,7 @@ def test_assembly(found: list[list[int]], pairing: str, expected: list[tuple[int
 
 
 def test_assembly_by_score() -> None:
-    best = {(1, 8): 1.0, (6, 3): 1.0}
+    best: dict[tuple[int, ...], float] = {(1, 8): 1.0, (6, 3): 1.0}
     assert tuples([[1, 6], [3, 8]], "posterior", lambda chosen: best.get(chosen, 0.0)) == [(1, 8), (6, 3)]
     with pytest.raises(ConfigError, match="needs a score"):
         tuples([[1], [2]], "posterior")
