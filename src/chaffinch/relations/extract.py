@@ -81,18 +81,18 @@ class Extractor:
 
     def scored(self, docs: Iterable[Document]) -> Iterator[list[tuple[Candidate, float]]]:
         """Every candidate of each document with the probability that the relation holds."""
+        scorer = vectors.Scorer(self.columns, self.weights.values.tolist(), self.weights.bias)
         batch: list[Document] = []
         for doc in docs:
             batch.append(doc)
             if len(batch) == BATCH:
-                yield from self._scored(batch)
+                yield from self._scored(batch, scorer)
                 batch = []
-        yield from self._scored(batch)
+        yield from self._scored(batch, scorer)
 
-    def _scored(self, docs: Sequence[Document]) -> Iterator[list[tuple[Candidate, float]]]:
+    def _scored(self, docs: Sequence[Document], scorer: vectors.Scorer) -> Iterator[list[tuple[Candidate, float]]]:
         found = read(docs, self.schema, self.config)
-        rows = vectors.matrix([frame for own in found for frame in own.frames], self.columns)
-        scores = self.calibration(rows @ self.weights.values + self.weights.bias).tolist()
+        scores = self.calibration(np.array([scorer(frame) for own in found for frame in own.frames])).tolist()
         at = 0
         for own in found:
             yield list(zip(own.candidates, scores[at : at + len(own.candidates)], strict=True))

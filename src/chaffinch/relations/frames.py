@@ -49,19 +49,41 @@ class _Tokens(NamedTuple):
     types: list[str]  # of each segment
 
 
+class _Base(NamedTuple):
+    """What candidates of a sentence share: units in which every mention is a mark, segments, the unit of a mention."""
+
+    stems: list[str]
+    tags: list[str]
+    parts: list[Part]
+    at: dict[Mention, int]
+
+
 def frames(doc: Document, scene: Scene, schema: Schema, representation: Representation = "phrase") -> list[Frame]:
     """The frames of all candidates of a sentence; the document has parts of speech and chunks."""
     tokens = _tokens(doc, scene, representation)
-    usual: dict[tuple[Mention, ...], tuple[list[int], dict[Mention, int]]] = {}
+    bases: dict[tuple[Mention, ...], _Base] = {}
     kept = _outermost(scene.mentions)
     out = []
     for own in scene.candidates:
         nested = () if all(one in kept for one in own.arguments) else own.arguments
-        if nested not in usual:
-            usual[nested] = _units(scene, kept if not nested else _with(kept, nested), nested)
-        owners, at = usual[nested]
-        out.append(_frame(doc, tokens, scene, own, schema, owners, at))
+        if nested not in bases:
+            last, at = _units(scene, kept if not nested else _with(kept, nested), nested)
+            bases[nested] = _base(tokens, last, at)
+        out.append(_frame(doc, bases[nested], scene, own, schema))
     return out
+
+
+def _base(tokens: _Tokens, last: list[int], at: dict[Mention, int]) -> _Base:
+    stems, tags = [tokens.stems[t] for t in last], [tokens.tags[t] for t in last]
+    for unit in at.values():
+        stems[unit], tags[unit] = ENTITY, NAME
+    parts: list[Part] = []
+    begin = 0
+    for unit in range(1, len(last) + 1):
+        if unit == len(last) or tokens.segment[last[unit]] != tokens.segment[last[begin]]:
+            parts.append(Part(tokens.types[tokens.segment[last[begin]]], begin, unit))
+            begin = unit
+    return _Base(stems, tags, parts, at)
 
 
 def _tokens(doc: Document, scene: Scene, representation: Representation) -> _Tokens:
@@ -113,26 +135,15 @@ def _units(scene: Scene, chosen: Sequence[Mention], nested: Sequence[Mention]) -
     return last, at
 
 
-def _frame(
-    doc: Document, tokens: _Tokens, scene: Scene, own: Candidate, schema: Schema, last: list[int],
-    at: dict[Mention, int],
-) -> Frame:  # fmt: skip
-    stems, tags = [tokens.stems[t] for t in last], [tokens.tags[t] for t in last]
-    for unit in at.values():
-        stems[unit], tags[unit] = ENTITY, NAME
-    places = tuple(at[one] for one in own.arguments)
-    order = tuple(sorted(places))
-    ranked = sorted(range(len(places)), key=lambda k: places[k])
+def _frame(doc: Document, base: _Base, scene: Scene, own: Candidate, schema: Schema) -> Frame:
+    stems = base.stems.copy()
+    places = tuple(base.at[one] for one in own.arguments)
+    ranked = sorted(range(len(places)), key=places.__getitem__)
     for number, k in enumerate(ranked):
         stems[places[k]] = mark(number if schema.symmetric else k)
     sense = "" if schema.symmetric else ">".join(map(str, ranked))
-    parts: list[Part] = []
-    begin = 0
-    for unit in range(1, len(last) + 1):
-        if unit == len(last) or tokens.segment[last[unit]] != tokens.segment[last[begin]]:
-            parts.append(Part(tokens.types[tokens.segment[last[begin]]], begin, unit))
-            begin = unit
-    return Frame(stems, tags, parts, places, order, sense, len(scene.mentions), _ranks(scene, own), _facts(doc, own))
+    order, ranks, facts = tuple(sorted(places)), _ranks(scene, own), _facts(doc, own)
+    return Frame(stems, base.tags, base.parts, places, order, sense, len(scene.mentions), ranks, facts)
 
 
 def mark(argument: int) -> str:

@@ -13,10 +13,10 @@ LINKS = {",": ",", "(": "(", ")": ")", "and": "&", "or": "|", "/": "/", "-": "-"
 JOINING = ("IN", "TO", "CC")
 
 
-def features(frame: Frame) -> Iterator[str]:
+def features(frame: Frame) -> list[str]:
     """Everything about the way, each with the order of the roles."""
-    for name in (*_shape(frame), *_between(frame), *_heads(frame)):
-        yield f"{name} {frame.sense}" if frame.sense else name
+    found = [*_shape(frame), *_between(frame), *_heads(frame)]
+    return [f"{name} {frame.sense}" for name in found] if frame.sense else found
 
 
 def _shape(frame: Frame) -> Iterator[str]:

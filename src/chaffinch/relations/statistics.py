@@ -7,29 +7,30 @@ they be probabilities.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from chaffinch.relations.frames import Frame, Part
-from chaffinch.relations.words import ZONES
 
 BEGIN, END = "BEGIN", "END"
 
 
-def features(frame: Frame) -> Iterator[str]:
+def features(frame: Frame) -> list[str]:
     """Counts of `state > state` and of `state: word`."""
-    before = BEGIN
+    out, before, stems, sense = [], BEGIN, frame.stems, frame.sense
     for part in frame.parts:
         state = state_of(frame, part)
-        yield f"{before} > {state} {frame.sense}"
-        for word in frame.stems[part.first : part.end]:
-            yield f"{state}: {word}"
+        out.append(f"{before} > {state} {sense}")
+        out += [f"{state}: {word}" for word in stems[part.first : part.end]]
         before = state
-    yield f"{before} > {END}"
+    out.append(f"{before} > {END}")
+    return out
 
 
 def state_of(frame: Frame, part: Part) -> str:
     """The state of a segment: type and arguments, or type and zone."""
-    inside = [k + 1 for k, place in enumerate(frame.order) if part.first <= place < part.end]
-    if inside:
-        return f"{part.type} {'+'.join(map(str, inside))}"
-    return f"{part.type} {ZONES[(part.first > frame.order[0]) + (part.first > frame.order[-1])]}"
+    kind, first, end = part
+    order = frame.order
+    if end <= order[0]:
+        return f"{kind} before"
+    if first > order[-1]:
+        return f"{kind} after"
+    inside = [str(k + 1) for k, place in enumerate(order) if first <= place < end]
+    return f"{kind} {'+'.join(inside)}" if inside else f"{kind} between"

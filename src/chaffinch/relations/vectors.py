@@ -94,3 +94,31 @@ def row(frame: Frame, columns: Columns) -> list[tuple[int, float]]:
         size = (sqrt(sum(value * value for _, value in valued)) or 1.0) / (LENGTHS[view] if several else 1.0)
         out += [(column, value / size) for column, value in valued]
     return out
+
+
+class Scorer:
+    """Log-odds of candidates, without rows in between: what extraction uses."""
+
+    __slots__ = ("_bias", "_tables")
+
+    def __init__(self, columns: Columns, values: Sequence[float], bias: float) -> None:
+        several = len(columns.views) > 1
+        self._bias = bias
+        self._tables = [
+            (VIEWS[view], LENGTHS[view] if several else 1.0, {name: values[n] for name, n in known.items()})
+            for view, known in zip(columns.views, columns.number, strict=True)
+        ]
+
+    def __call__(self, frame: Frame) -> float:
+        total = self._bias
+        for features, length, table in self._tables:
+            added = squares = 0.0
+            for name, n in Counter(features(frame)).items():
+                weight = table.get(name)
+                if weight is not None:
+                    value = 1.0 if n == 1 else log2(1 + n)
+                    added += value * weight
+                    squares += value * value
+            if squares:
+                total += length * added / sqrt(squares)
+        return total

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from chaffinch.relations.frames import Frame
 
-ZONES = ("before", "between", "after")
 
-
-def features(frame: Frame) -> Iterator[str]:
+def features(frame: Frame) -> list[str]:
     """Words by zone, pairs of words between the arguments, how far these are apart, how many mentions there are."""
     stems, first, last = frame.stems, frame.order[0], frame.order[-1]
-    arguments = set(frame.order)
-    for unit, word in enumerate(stems):
-        if unit not in arguments:
-            yield f"{ZONES[(unit > first) + (unit > last)]} {word}"
-    for unit in range(first, last):
-        yield f"pair {stems[unit]} {stems[unit + 1]}"
-    yield f"distance {bucket(last - first)}"
-    yield f"mentions {min(frame.mentions, 8)}"
-    if frame.sense:
-        yield f"order {frame.sense}"
+    out = [f"before {word}" for word in stems[:first]]
+    out += [f"between {stems[unit]}" for unit in range(first + 1, last) if unit not in frame.order]
+    out += [f"after {word}" for word in stems[last + 1 :]]
+    out += [f"pair {stems[unit]} {stems[unit + 1]}" for unit in range(first, last)]
+    out += [f"distance {bucket(last - first)}", f"mentions {min(frame.mentions, 8)}"]
+    return [*out, f"order {frame.sense}"] if frame.sense else out
 
 
 def bucket(distance: int) -> int:
