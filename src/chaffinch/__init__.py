@@ -6,7 +6,9 @@
 ['Seen', 'by', 'Dr.', 'Penn', '.']
 """
 
+import importlib
 import os
+from typing import TYPE_CHECKING, Any
 
 # One BLAS thread, unless you say otherwise or numpy is loaded already: the same numbers on any number of cores, and
 # worker processes that do not fight for them.
@@ -22,10 +24,15 @@ from chaffinch.models.classhmm_config import ClassHMM  # noqa: E402
 from chaffinch.models.encoder_config import Encoder  # noqa: E402
 from chaffinch.models.hmmdp_config import HMMDP  # noqa: E402
 from chaffinch.models.multihmm_config import MultiHMM  # noqa: E402
-from chaffinch.models.resources import Resources  # noqa: E402
+from chaffinch.models.phrasehmm_config import PhraseHMM  # noqa: E402
+from chaffinch.models.resources import Resources as Resources  # noqa: E402
 from chaffinch.models.tagger import Tagger, load, train  # noqa: E402
 from chaffinch.text import Argument, Corpus, Document, Relation, Soft, Span, resolve  # noqa: E402
-from chaffinch.text.formats import Reading, read, write  # noqa: E402
+from chaffinch.text.formats import Reading as Reading  # noqa: E402
+from chaffinch.text.formats import read, write  # noqa: E402
+
+if TYPE_CHECKING:
+    from chaffinch import relations
 
 __version__ = "0.1.0"
 
@@ -40,9 +47,8 @@ __all__ = [
     "Document",
     "Encoder",
     "MultiHMM",
-    "Reading",
+    "PhraseHMM",
     "Relation",
-    "Resources",
     "Soft",
     "Span",
     "Tagger",
@@ -51,8 +57,16 @@ __all__ = [
     "evaluate",
     "load",
     "read",
+    "relations",
     "resolve",
     "train",
     "weak",
     "write",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The room of relations, loaded when first asked for: others need not wait for what it imports."""
+    if name == "relations":
+        return importlib.import_module("chaffinch.relations")
+    raise AttributeError(f"module 'chaffinch' has no attribute {name!r}")
