@@ -33,8 +33,9 @@ NAMES = ["zones", "plain", "combined", "combined zones", "copies", "context", "h
 
 @pytest.fixture(scope="module", params=range(len(CONFIGS)), ids=NAMES)
 def model(request: pytest.FixtureRequest) -> Model:
-    sentences, groups = grammar(24, entities=True)
-    return fit(sentences, DOMAINS, CONFIGS[request.param], groups=groups)
+    sentences, _ = grammar(24, entities=True)
+    uneven = [own for number, own in enumerate(sentences) if number % 6 != 1]  # 12 positive, 8 negative
+    return fit(uneven, DOMAINS, CONFIGS[request.param])
 
 
 def short() -> list[Sentence]:
@@ -120,7 +121,8 @@ def test_the_relation_is_found_if_and_only_if_the_verb_says_so(config: PhraseHMM
 
 
 def test_labels_are_not_looked_at_in_reading(model: Model) -> None:
-    sentences, _ = grammar(12, seed=6, entities=True)
+    known, _ = grammar(12, seed=6, entities=True)
+    sentences = [*known, *(own._replace(entities=(0,) * len(own.types)) for own in known)]  # labels without an entity
     bare = [own._replace(labels=(), arguments=None) for own in sentences]
     for one, other in zip(model.readings(sentences), model.readings(bare), strict=True):
         assert one[:7] == other[:7]
