@@ -5,6 +5,7 @@ U units. The arguments are marked, other mentions are all one mark, and each uni
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from chaffinch.models.chunker import POS
 from chaffinch.models.phrase_segments import Representation, normal, segments
 from chaffinch.relations.candidates import Candidate, Mention, Scene
 from chaffinch.relations.schema import Schema
-from chaffinch.text import Document
+from chaffinch.text import Document, Span
 
 ENTITY = "<ent>"
 NAME = "NNP"  # the part of speech of a mention
@@ -90,10 +91,17 @@ def _tokens(doc: Document, scene: Scene, representation: Representation) -> _Tok
     first, end = scene.first, scene.end
     text, places = doc.text, doc.tokens[first:end].tolist()
     stems = [normal(text[a:b]) for a, b in places]
-    tags = [own.type for own in segments(doc, first, end, "pos")] if POS in doc.layers else ["X"] * len(stems)
+    layer = doc.layers.get(POS, ())
+    begin = bisect_left(layer, places[0][0], key=_start)
+    known = {span.start: span.label for span in layer[begin : begin + len(places)]}  # one per token, in order
+    tags = [known.get(a, "X") for a, _ in places]
     found = segments(doc, first, end, representation)
     number = [k for k, own in enumerate(found) for _ in range(own.end - own.first)]
     return _Tokens(stems, tags, number, [own.type for own in found])
+
+
+def _start(span: Span) -> int:
+    return span.start
 
 
 def _outermost(mentions: Sequence[Mention]) -> list[Mention]:
