@@ -16,7 +16,8 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 import chaffinch as cf
-from chaffinch import Document, Reading, Span
+from chaffinch import Document, Span
+from chaffinch.text.formats import Reading
 from chaffinch.text.formats.base import entries
 
 FOLDS = 5

@@ -25,6 +25,7 @@ from chaffinch.features.lexicon import Lexicon
 from chaffinch.models import chunker, segments
 from chaffinch.models.cascade import own
 from chaffinch.models.parts import decoded
+from chaffinch.models.resources import Resources
 from chaffinch.models.tasks import Task
 
 JNLPBA = "jnlpba/Genia4ERtask2.iob2.gz", "jnlpba/Genia4EReval2.iob2.gz"
@@ -149,7 +150,7 @@ def ours(job: dict[str, Any]) -> dict[str, Any]:
     resources = None
     if extras:
         text = [*train, *(doc for path in UNLABELLED for doc in cf.read(data / path))]
-        resources = cf.Resources(learn_clusters(text) if "clusters" in extras else None, mesh(data))
+        resources = Resources(learn_clusters(text) if "clusters" in extras else None, mesh(data))
     prepared = time.process_time() - start
     if "chunks" in extras:
         train, test = (list(cf.read(Path(job["folder"]) / f"{name}.jsonl")) for name in ("train", "test"))

@@ -24,13 +24,13 @@ from chaffinch.models.classhmm_config import ClassHMM  # noqa: E402
 from chaffinch.models.encoder_config import Encoder  # noqa: E402
 from chaffinch.models.hmmdp_config import HMMDP  # noqa: E402
 from chaffinch.models.multihmm_config import MultiHMM  # noqa: E402
-from chaffinch.models.resources import Resources  # noqa: E402
+from chaffinch.models.phrasehmm_config import PhraseHMM  # noqa: E402
 from chaffinch.models.tagger import Tagger, load, train  # noqa: E402
 from chaffinch.text import Corpus, Document, Relation, Soft, Span, resolve  # noqa: E402
-from chaffinch.text.formats import Reading, read, write  # noqa: E402
+from chaffinch.text.formats import read, write  # noqa: E402
 
 if TYPE_CHECKING:
-    from chaffinch import deid, weak
+    from chaffinch import deid, relations, weak
 
 __version__ = "0.1.0"
 
@@ -44,9 +44,8 @@ __all__ = [
     "Document",
     "Encoder",
     "MultiHMM",
-    "Reading",
+    "PhraseHMM",
     "Relation",
-    "Resources",
     "Soft",
     "Span",
     "Tagger",
@@ -56,6 +55,7 @@ __all__ = [
     "evaluate",
     "load",
     "read",
+    "relations",
     "resolve",
     "train",
     "weak",
@@ -65,6 +65,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The rooms of one user task each, loaded when they are asked for."""
-    if name in ("deid", "weak"):
+    if name in ("deid", "relations", "weak"):
         return import_module(f"chaffinch.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

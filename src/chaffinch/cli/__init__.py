@@ -14,6 +14,7 @@ from chaffinch.cli.convert import convert_command
 from chaffinch.cli.deid import deid_app
 from chaffinch.cli.doctor import doctor_command
 from chaffinch.cli.evaluate import compare_command, evaluate_command
+from chaffinch.cli.relate import relate_app
 from chaffinch.cli.show import show_command
 from chaffinch.cli.synth import synth_app
 from chaffinch.cli.tag import tag_command
@@ -40,6 +41,7 @@ app.command("bench", short_help="Our figures beside those of peers (in a checkou
 app.add_typer(deid_app, name="deid", short_help="Take identifiers out of notes; how much could still leak.")
 app.add_typer(synth_app, name="synth", short_help="Invent documents whose spans are known.")
 app.add_typer(weak_app, name="weak", short_help="Labels from many noisy sources: rules, lists, models, crowds.")
+app.add_typer(relate_app, name="relate", short_help="Relations between entities.")
 
 
 @app.callback(invoke_without_command=True)

@@ -1,0 +1,236 @@
+"""`chaffinch relate`: relations between entities; learn, extract, evaluate, label from known tuples."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from chaffinch.cli import frame, settings
+from chaffinch.cli.relate_html import page
+from chaffinch.errors import ChaffinchError, ConfigError, DataError
+from chaffinch.relations import Extraction, Schema, load, save, train
+from chaffinch.relations.candidates import candidates
+from chaffinch.relations.distant import label as label_known
+from chaffinch.relations.distant import sample
+from chaffinch.relations.scoring import Outcome, score
+from chaffinch.relations.vectors import VIEWS
+from chaffinch.text import Document
+from chaffinch.text.formats import Losses, Reading, output_format, read, write
+from chaffinch.text.formats.base import write_text
+
+relate_app = typer.Typer(help="Relations between entities.", rich_markup_mode=None)
+
+Source = Annotated[Path, typer.Argument(metavar="IN", help="Documents with entities, in any readable format.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `relate train` wrote.")]
+Roles = Annotated[
+    list[str],
+    typer.Option("--role", metavar="ROLE[=TYPE]", help="A role, and the label of its entities; twice or more."),
+]
+Name = Annotated[str, typer.Option("--relation", metavar="NAME", help="The label of the relation in documents.")]
+Symmetric = Annotated[bool, typer.Option("--symmetric", help="The roles are alike, as in protein-protein.")]
+Precision = Annotated[
+    float | None, typer.Option(help="Keep what reached this precision in cross-validation; default: the best F1.")
+]
+
+
+@relate_app.callback(invoke_without_command=True)
+def _root(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        sys.stdout.write(context.get_help() + "\n")
+
+
+@relate_app.command("train", short_help="Learn an extractor from documents with relations.")
+def train_command(
+    source: Source,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")],
+    relation: Name,
+    role: Roles,
+    symmetric: Symmetric = False,
+    view: Annotated[
+        list[str] | None,
+        typer.Option(metavar="|".join(VIEWS), help="What a candidate shows; several; default all but contexts."),
+    ] = None,
+    layer: frame.Layer = None,
+    from_: frame.From = None,
+    floor: Annotated[int, typer.Option(min=1, help="Documents that must show a feature.")] = Extraction().floor,
+    seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
+    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
+    json: frame.Json = False,
+    quiet: frame.Quiet = False,
+    config: frame.Config = None,
+) -> None:
+    """chaffinch relate train abstracts/ -o loc.cfm --relation localises --role Protein --role Location
+
+    Learns which tuples of entities of one sentence stand in a relation. The report has the figures of cross-validation
+    over documents, beside those of a bag of words on the same folds.
+    """
+    settings.check_place(output, (source,))
+    chosen = Extraction(views=tuple(view or Extraction().views), layer=layer, floor=floor, seed=seed)
+    docs = _read(source, from_, max_chars, quiet)
+    extractor = train(docs, _schema(relation, role, symmetric), chosen)
+    save(extractor, output)
+    report = extractor.report
+    assert report is not None  # noqa: S101  (it was trained just now)
+    facts = {**report.facts(), "threshold": extractor.threshold, "model": str(output)}
+    frame.emit(facts, as_json=json, tables=[] if quiet else [str(report), f"threshold {extractor.threshold:.3f}"])
+
+
+@relate_app.command("extract", short_help="Find relations in documents with a trained extractor.")
+def extract_command(
+    model: Model,
+    source: Source,
+    output: frame.Out,
+    precision: Precision = None,
+    explain: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write why, as one JSON object per relation.")
+    ] = None,
+    from_: frame.From = None,
+    to: Annotated[str | None, typer.Option("--to", help="Format of OUT; else by its suffix, else that of IN.")] = None,
+    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
+    json: frame.Json = False,
+    quiet: frame.Quiet = False,
+    config: frame.Config = None,
+) -> None:
+    """chaffinch relate extract loc.cfm abstracts/ -o found.jsonl --precision 0.9
+
+    Adds the relations that the extractor finds between the entities of each sentence, in place of those of the same
+    name; brat, PubTator, BioC and JSONL hold relations.
+    """
+    if output.resolve() in (source.resolve(), model.resolve()):
+        raise ConfigError("the output is an input; name another place with -o")
+    extractor = load(model) if precision is None else load(model).with_precision(precision)
+    held = list(_read(source, from_, max_chars, quiet))
+    found = list(extractor.annotate(held))
+    losses = _write(found, output, to, source)
+    if explain is not None:
+        _explain(extractor, found, explain)
+    number = sum(own.label == extractor.schema.name for doc in found for own in doc.relations)
+    facts = {"documents": len(found), "relations": number, "threshold": round(extractor.threshold, 4)}
+    frame.emit({**facts, "lost": dict(losses.counts)}, as_json=json, tables=[] if quiet else [frame.facts_table(facts)])
+
+
+@relate_app.command("evaluate", short_help="Score extracted relations against stated ones.")
+def evaluate_command(
+    model: Model,
+    source: Source,
+    precision: Precision = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write a page with the precision-recall curve.")] = None,
+    fail_under: Annotated[float | None, typer.Option(help="Exit with code 4 if F1 is below this.")] = None,
+    from_: frame.From = None,
+    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
+    json: frame.Json = False,
+    quiet: frame.Quiet = False,
+    config: frame.Config = None,
+) -> None:
+    """chaffinch relate evaluate loc.cfm test/ --html report.html
+
+    Extracts relations from documents that state them, and says how many are right; intervals come from drawing
+    documents anew.
+    """
+    from chaffinch.errors import GateError
+
+    extractor = load(model) if precision is None else load(model).with_precision(precision)
+    found = score(extractor, _read(source, from_, max_chars, quiet))
+    if html is not None:
+        write_text(html, page(found, extractor.schema, title=f"Relations: {extractor.schema.name}"))
+    frame.emit(found.facts(), as_json=json, tables=[] if quiet else [frame.table_of(_rows(found))])
+    if fail_under is not None and found.f1.value < fail_under:
+        raise GateError(f"F1 is {found.f1.value:.3f}, below --fail-under {fail_under:g}")
+
+
+@relate_app.command("distant", short_help="Label sentences that mention known tuples.")
+def distant_command(
+    source: Source,
+    known: Annotated[Path, typer.Argument(metavar="TUPLES", help="Known tuples: a column per role, tabs between.")],
+    output: frame.Out,
+    relation: Name,
+    role: Roles,
+    symmetric: Symmetric = False,
+    audit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write candidates to judge by hand, as columns.")
+    ] = None,
+    audit_size: Annotated[int, typer.Option(min=2, help="How many candidates to judge.")] = 100,
+    layer: frame.Layer = None,
+    from_: frame.From = None,
+    to: Annotated[str | None, typer.Option("--to", help="Format of OUT; else by its suffix, else that of IN.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the audit sample.")] = 0,
+    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
+    json: frame.Json = False,
+    quiet: frame.Quiet = False,
+    config: frame.Config = None,
+) -> None:
+    """chaffinch relate distant abstracts/ tuples.tsv -o noisy.jsonl --relation localises --role Protein --role Location
+
+    Takes every sentence that mentions all members of a known tuple to state the relation. The audit file has candidates
+    of both kinds, by document, sentence and offsets; the last column is for your judgement.
+    """
+    schema = _schema(relation, role, symmetric)
+    docs = label_known(_read(source, from_, max_chars, quiet), _known(known), schema, layer=layer)
+    losses = _write(docs, output, to, source)
+    if audit is not None:
+        drawn = sample(docs, schema, audit_size, layer=layer, seed=seed)
+        lines = ["document\tsentence\tlabelled\tspans\tstates the relation?"]
+        for number, one in drawn:
+            places = " ".join(f"{span.start}-{span.end}" for span in one.spans)
+            lines.append(f"{docs[number].id}\t{one.sentence + 1}\t{'yes' if one.stated else 'no'}\t{places}\t")
+        write_text(audit, "".join(f"{line}\n" for line in lines))
+    every = [one.stated for doc in docs for one in candidates(doc, schema, layer=layer)]
+    facts = {"documents": len(docs), "candidates": len(every), "labelled": sum(every)}
+    frame.emit({**facts, "lost": dict(losses.counts)}, as_json=json, tables=[] if quiet else [frame.facts_table(facts)])
+
+
+def _schema(name: str, given: Iterable[str], symmetric: bool) -> Schema:
+    parts = [own.partition("=") for own in given]
+    return Schema(name, tuple(own[0] for own in parts), tuple(own[2] or own[0] for own in parts), symmetric)
+
+
+def _read(source: Path, form: str | None, max_chars: int, quiet: bool) -> Iterable[Document]:
+    corpus = read(source, format=form, how=Reading(max_chars=max_chars))
+    return frame.progress(corpus, "documents", quiet=quiet)
+
+
+def _write(docs: Iterable[Document], output: Path, to: str | None, source: Path) -> Losses:
+    try:
+        form = output_format(output, to).name
+    except ConfigError:
+        if to is not None:
+            raise
+        form = read(source).format
+    try:
+        return write(docs, output, format=form)
+    except OSError as error:
+        raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
+
+
+def _known(path: Path) -> list[list[str]]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError):
+        raise DataError("cannot be read as UTF-8; it must hold lines of: name, tab, name", path=path) from None
+    return [[part.strip() for part in line.split("\t")] for line in lines if line.strip()]
+
+
+def _explain(extractor: Any, docs: Iterable[Document], path: Path) -> None:
+    import msgspec
+
+    lines = []
+    for doc in docs:
+        for own in doc.relations:
+            if own.label == extractor.schema.name:
+                why = [reason._asdict() for reason in extractor.explain(doc, own)]
+                spans = {part.role: [part.spans[0].start, part.spans[0].end] for part in own.arguments}
+                told = {"document": doc.id, "arguments": spans, "score": own.score, "why": why}
+                lines.append(msgspec.json.encode(told).decode())
+    write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def _rows(found: Outcome) -> list[dict[str, Any]]:
+    figures = {"precision": found.precision, "recall": found.recall, "F1": found.f1, "AUC": found.auc}
+    return [
+        {"what": name, "value": round(own.value, 4), "low": round(own.low, 4), "high": round(own.high, 4)}
+        for name, own in figures.items()
+    ]

@@ -1,0 +1,37 @@
+"""The page of `chaffinch relate evaluate --html`: one file without script or text of documents, nothing loaded."""
+
+from __future__ import annotations
+
+from html import escape
+
+from chaffinch.evaluate import charts
+from chaffinch.evaluate.style import CSS
+from chaffinch.relations.schema import Schema
+from chaffinch.relations.scoring import Outcome
+
+
+def page(found: Outcome, schema: Schema, *, title: str) -> str:
+    """The page: figures with intervals, and precision against recall as the threshold falls."""
+    figures = {"precision": found.precision, "recall": found.recall, "F1": found.f1, "AUC of candidates": found.auc}
+    rows = "".join(
+        f"<tr><th>{name}</th><td>{own.value:.3f}</td><td>{own.low:.3f} to {own.high:.3f}</td>"
+        f"<td>{charts.bar(own.value, (own.low, own.high), title=f'{name} {own.value:.3f}')}</td></tr>"
+        for name, own in figures.items()
+    )
+    curve = list(zip(found.curve.recall.tolist(), found.curve.precision.tolist(), strict=True))
+    plot = charts.stairs(curve, title="Precision against recall", across="recall", up="precision") if curve else ""
+    roles = ", ".join(f"{role} ({kind})" for role, kind in zip(schema.roles, schema.types, strict=True))
+    facts = (
+        f"<p>Roles: {escape(roles)}. {found.documents:,} documents, {found.stated:,} stated relations, "
+        f"{found.candidates:,} candidates, {found.extracted:,} extracted at threshold {found.threshold:.3f}.</p>"
+    )
+    name = escape(title)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"/>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
+        f"<title>{name}</title><style>{CSS}</style></head>\n<body><main><h1>{name}</h1>\n{facts}\n"
+        f"<table><thead><tr><th></th><th>value</th><th>95 % interval</th><th></th></tr></thead><tbody>{rows}</tbody>"
+        f"</table>\n<h2>Precision and recall</h2>\n{plot}\n"
+        "<p>Each step is a threshold; relations whose mentions share no sentence are in no candidate and stay missed, "
+        "so the curve may end before recall 1.</p></main></body></html>\n"
+    )

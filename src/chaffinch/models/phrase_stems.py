@@ -1,0 +1,109 @@
+"""Stems of English words by Porter's rules of 1980, so that "localizes" and "localized" are one word.
+
+M. F. Porter, An algorithm for suffix stripping, Program 14(3), 1980. The five steps are in his order.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+# Steps 2, 3 and 4: a suffix, what takes its place. The first suffix that fits decides, longest first.
+_SECOND = {
+    "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "abli": "able", "alli": "al",
+    "entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate", "ator": "ate", "alism": "al",
+    "iveness": "ive", "fulness": "ful", "ousness": "ous", "aliti": "al", "iviti": "ive", "biliti": "ble",
+}  # fmt: skip
+_THIRD = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""}
+_FOURTH = dict.fromkeys(
+    "al ance ence er ic able ible ant ement ment ent sion tion ou ism ate iti ous ive ize".split(), ""
+)
+
+
+@lru_cache(maxsize=1 << 16)
+def stem(word: str) -> str:
+    """The stem of a lower-case word; a word of one or two letters, or with anything but a to z, stays.
+
+    >>> [stem(word) for word in ("localizes", "localization", "bindings", "associated", "happy")]
+    ['local', 'local', 'bind', 'associ', 'happi']
+    """
+    if len(word) <= 2 or not (word.isascii() and word.isalpha()):
+        return word
+    word = _plural(word)
+    word = _past(word)
+    if word.endswith("y") and _has_vowel(word[:-1]):
+        word = word[:-1] + "i"
+    word = _replaced(word, _SECOND, 0)
+    word = _replaced(word, _THIRD, 0)
+    word = _replaced(word, _FOURTH, 1)
+    return _tidied(word)
+
+
+def _shape(word: str) -> str:
+    """A c or v for every letter."""
+    out: list[str] = []
+    for letter in word:
+        vowel = letter in "aeiou" or (letter == "y" and bool(out) and out[-1] == "c")
+        out.append("v" if vowel else "c")
+    return "".join(out)
+
+
+def _measure(word: str) -> int:
+    """Porter's m: how often vowels are followed by consonants."""
+    return len(re.findall("v+c+", _shape(word)))
+
+
+def _has_vowel(word: str) -> bool:
+    return "v" in _shape(word)
+
+
+def _doubled(word: str) -> bool:
+    return len(word) >= 2 and word[-1] == word[-2] and _shape(word)[-1] == "c"
+
+
+def _short(word: str) -> bool:
+    """Porter's *o: consonant, vowel, consonant at the end, the last not w, x or y."""
+    return _shape(word)[-3:] == "cvc" and word[-1] not in "wxy"
+
+
+def _plural(word: str) -> str:
+    for suffix, ending in (("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", "")):
+        if word.endswith(suffix):
+            return word[: -len(suffix)] + ending
+    return word
+
+
+def _past(word: str) -> str:
+    if word.endswith("eed"):
+        return word[:-1] if _measure(word[:-3]) > 0 else word
+    for suffix in ("ed", "ing"):
+        if word.endswith(suffix):
+            return _mended(word[: -len(suffix)]) if _has_vowel(word[: -len(suffix)]) else word
+    return word
+
+
+def _mended(word: str) -> str:
+    if word.endswith(("at", "bl", "iz")):
+        return word + "e"
+    if _doubled(word) and word[-1] not in "lsz":
+        return word[:-1]
+    return word + "e" if _measure(word) == 1 and _short(word) else word
+
+
+def _replaced(word: str, rules: dict[str, str], floor: int) -> str:
+    for length in range(min(len(word), 7), 1, -1):
+        suffix = word[-length:]
+        if suffix in rules:
+            kept = len(word) - (3 if suffix in ("sion", "tion") and rules is _FOURTH else length)
+            return word[:kept] + rules[suffix] if _measure(word[:kept]) > floor else word
+    return word
+
+
+def _tidied(word: str) -> str:
+    if word.endswith("e"):
+        count = _measure(word[:-1])
+        if count > 1 or (count == 1 and not _short(word[:-1])):
+            word = word[:-1]
+    if word.endswith("ll") and _measure(word) > 1:
+        word = word[:-1]
+    return word

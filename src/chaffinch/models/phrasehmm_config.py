@@ -1,0 +1,107 @@
+"""What may be chosen for a phrase HMM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from chaffinch.errors import ConfigError
+
+CHOICES = {
+    "representation": ("auto", "phrase", "pos", "token"),
+    "background": ("unigram", "uniform"),
+    "trainer": ("ml", "krogh", "lbfgs"),
+    "update": ("exponentiated", "plain"),
+}
+PUBLISHED = ("phrase", "pos", "token 1", "token 2")
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseHMM:
+    """What to learn and how; `published()` are the models of the publication.
+
+    A sentence is a row of segments: phrases, words with their part of speech, or bare words; "auto" leaves the choice
+    to cross-validation. Each type and label has `states` states, in a positive model of sentences with the relation
+    and, unlabelled, in a null model of the others. With `zones`, unlabelled states of the positive model come before,
+    between or after the arguments. `shrinkage` draws the words of a state towards those of its label. `transition_m`
+    times the number of states and `emission_m` times that of words are the weights of the m-estimates; None is 0.3 and
+    0.05 with shrinkage, 1 and 0.2 without; `tune` chooses around them, by how sure held-out labels are. `lengths`
+    adds a distribution over the number of words of a segment. `hierarchical` gives each state a chain of words of its
+    own, which finds the argument inside a phrase; `inner_states` is its length where there is no label. `context` adds
+    the words before and after a word and its part of speech.
+
+    `combined` reads with both models at once, as one. The trainers "krogh" (steps of `rate` after each `batch` of
+    sentences; a batch of 1 is the publication's) and "lbfgs" (with `penalty` on the distance from the start) raise the
+    probability of the right labels given the words in that one model, for at most `epochs`, as long as groups held out
+    gain. `threshold` is what the positive model must be ahead by, in log-likelihood, where the models are separate.
+    `balance` learns from as many negative as positive sentences. `entities` keeps labels off segments without an entity
+    of their domain, wherever sentences say what is in them.
+    """
+
+    representation: Literal["auto", "phrase", "pos", "token"] = "auto"
+    states: int = 1
+    zones: bool = True
+    shrinkage: bool = True
+    background: Literal["unigram", "uniform"] = "unigram"
+    transition_m: float | None = None
+    emission_m: float | None = None
+    tune: bool = False
+    min_count: int = 2
+    lengths: bool = False
+    hierarchical: bool = False
+    inner_states: int = 1
+    context: bool = False
+    entities: bool = True
+    balance: bool = True
+    passes: int = 15
+    combined: bool = False
+    threshold: float = 0.0
+    trainer: Literal["ml", "krogh", "lbfgs"] = "ml"
+    update: Literal["exponentiated", "plain"] = "exponentiated"
+    rate: float = 0.05
+    epochs: int = 5
+    batch: int = 8
+    penalty: float = 1.0
+    held_out: float = 0.2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ConfigError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}")
+        for name in ("states", "min_count", "inner_states", "passes", "epochs", "batch"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
+        for name in ("transition_m", "emission_m", "rate", "penalty"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise ConfigError(f"{name} must be above 0, got {value}")
+        if not 0 < self.held_out < 1:
+            raise ConfigError(f"held_out must be between 0 and 1, got {self.held_out}")
+        if self.trainer != "ml" and not self.combined:
+            raise ConfigError(f"trainer {self.trainer!r} trains the combined model; set combined=True")
+
+    @property
+    def transition_weight(self) -> float:
+        """Of the m-estimate of moves, as a share of the number of states."""
+        return (0.3 if self.shrinkage else 1.0) if self.transition_m is None else self.transition_m
+
+    @property
+    def emission_weight(self) -> float:
+        """Of the m-estimate of words, as a share of the number of words."""
+        return (0.05 if self.shrinkage else 0.2) if self.emission_m is None else self.emission_m
+
+    @classmethod
+    def published(cls, model: str, *, combined: bool = False, trainer: Literal["ml", "krogh"] = "ml") -> PhraseHMM:
+        """One of the four models of the publication: "phrase", "pos", "token 1" or "token 2".
+
+        >>> PhraseHMM.published("token 2").zones
+        True
+        """
+        if model not in PUBLISHED:
+            raise ConfigError(f"the publication has the models {', '.join(PUBLISHED)}, not {model!r}")
+        plain = cls(zones=model == "token 2", shrinkage=False, entities=False, combined=combined or trainer != "ml")
+        kind: Literal["phrase", "pos", "token"] = (
+            "phrase" if model == "phrase" else "pos" if model == "pos" else "token"
+        )
+        return replace(plain, representation=kind, trainer=trainer, batch=1)

@@ -1,0 +1,78 @@
+"""What a relation is: its name, its roles, and the kind of entity that fills each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from chaffinch.errors import ConfigError
+from chaffinch.text import Argument, Relation, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A relation of two roles or more; `types` are the labels of the entities that fill them, by default the roles.
+
+    `name` is the label of the relation in documents. A symmetric relation has one type and no order: (A, B) and (B, A)
+    are the same, and only one of them is looked for.
+
+    >>> Schema("localises", roles=("Protein", "Location")).types
+    ('Protein', 'Location')
+    >>> Schema("binds", roles=("first", "second"), types=("protein", "protein"), symmetric=True).symmetric
+    True
+    """
+
+    name: str
+    roles: tuple[str, ...]
+    types: tuple[str, ...] = ()
+    symmetric: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "roles", tuple(self.roles))
+        object.__setattr__(self, "types", tuple(self.types) or self.roles)
+        if not self.name or not all(self.roles) or not all(self.types):
+            raise ConfigError("a schema needs a name, and names for its roles and types; none may be empty")
+        if len(self.roles) < 2 or len(set(self.roles)) < len(self.roles):
+            raise ConfigError(f"a schema needs two roles or more, all different, got {', '.join(self.roles)}")
+        if len(self.types) != len(self.roles):
+            raise ConfigError(f"{len(self.roles)} roles and {len(self.types)} types; give one type for each role")
+        if self.symmetric and len(set(self.types)) > 1:
+            raise ConfigError(f"a symmetric relation has one type of entity, got {', '.join(self.types)}")
+
+    def relation(self, spans: tuple[Span, ...], *, score: float = 1.0, source: str = "") -> Relation:
+        """The relation between mentions, given in the order of the roles."""
+        named = zip(self.roles, spans, strict=True)
+        return Relation(self.name, tuple(Argument(role, (span,), span.concept) for role, span in named), score, source)
+
+    def arguments(self, relation: Relation) -> tuple[Argument, ...] | None:
+        """The arguments of a relation in the order of the roles; None if they do not fit.
+
+        Arguments are told by their roles, else by the labels of their mentions; those of a symmetric relation, and
+        of roles that have the same type, stay in the order they have.
+        """
+        given = relation.arguments
+        if relation.label != self.name or len(given) != len(self.roles):
+            return None
+        by_role = {argument.role: argument for argument in given}
+        if by_role.keys() == set(self.roles):
+            return tuple(by_role[role] for role in self.roles)
+        left, chosen = list(given), []
+        for kind in self.types:
+            fitting = [own for own in left if any(span.label == kind for span in own.spans)]
+            if not fitting:
+                return None
+            chosen.append(fitting[0])
+            left.remove(fitting[0])
+        return tuple(chosen)
+
+    def tuples(self, relation: Relation) -> Iterator[tuple[Span, ...]]:
+        """The tuples of mentions that a relation states, in the order of the roles."""
+        found = self.arguments(relation)
+        if found is not None:
+            yield from product(*(argument.spans for argument in found))
+
+    def key(self, spans: tuple[Span, ...]) -> tuple[tuple[int, int], ...]:
+        """What two equal tuples share: the places of their mentions, in order of occurrence if symmetric."""
+        places = tuple((span.start, span.end) for span in spans)
+        return tuple(sorted(places)) if self.symmetric else places

@@ -1,0 +1,102 @@
+"""`chaffinch relate` from the shell: train, extract, evaluate, distant; messages without document text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from chaffinch import read, write
+from chaffinch.cli import main
+from tests.relations.made import documents
+
+ASKED = ["--relation", "localises", "--role", "Protein", "--role", "Location"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Documents and an extractor learnt from them."""
+    place = tmp_path_factory.mktemp("relate")
+    write(documents(12), place / "docs.jsonl")
+    assert main(["relate", "train", str(place / "docs.jsonl"), "-o", str(place / "m.cfm"), *ASKED, "--quiet"]) == 0
+    return place
+
+
+def test_training_reports_the_baseline(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = str(folder / "again.cfm")
+    assert main(["relate", "train", str(folder / "docs.jsonl"), "-o", output, *ASKED, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["own"]["auc"] > 0.99
+    assert set(facts["baseline"]) == set(facts["own"])
+    assert facts["loses"] in (True, False)
+    assert (folder / "again.cfm").read_bytes() == (folder / "m.cfm").read_bytes()
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "pubtator", "bioc.json", "brat"])
+def test_extracted_relations_are_written(folder: Path, tmp_path: Path, suffix: str) -> None:
+    out = tmp_path / f"found.{suffix}" if suffix != "brat" else tmp_path / "brat"
+    told = ["--to", "brat"] if suffix == "brat" else ["--to", "bioc-json"] if suffix.startswith("bioc") else []
+    model, source = str(folder / "m.cfm"), str(folder / "docs.jsonl")
+    code = main(["relate", "extract", model, source, "-o", str(out), "--quiet", *told])
+    assert code == 0
+    if suffix in ("jsonl", "brat"):
+        found = {doc.id: {own.arguments for own in doc.relations} for doc in read(out)}
+        truth = {doc.id: {own.arguments for own in doc.relations} for doc in read(folder / "docs.jsonl")}
+        assert found == truth
+
+
+def test_reasons_and_precision(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    why, out = tmp_path / "why.jsonl", tmp_path / "found.jsonl"
+    model, source = str(folder / "m.cfm"), str(folder / "docs.jsonl")
+    told = ["--explain", str(why), "--precision", "0.9", "--json"]
+    assert main(["relate", "extract", model, source, "-o", str(out), *told]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    lines = [json.loads(line) for line in why.read_text().splitlines()]
+    assert len(lines) == facts["relations"]
+    assert {"view", "feature", "weight"} == set(lines[0]["why"][0])
+
+
+def test_evaluation_with_a_page(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    model, source = str(folder / "m.cfm"), str(folder / "docs.jsonl")
+    assert main(["relate", "evaluate", model, source, "--html", str(page), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["f1"]["value"] == 1.0
+    content = page.read_text(encoding="utf-8")
+    assert content.count('<path class="curve"') == 1
+    assert "http" not in content
+    assert "Abc" not in content  # no words of documents
+    assert main(["relate", "evaluate", model, source, "--fail-under", "1.1", "--quiet"]) == 4
+
+
+def test_known_tuples(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    doc = next(doc for doc in read(folder / "docs.jsonl") if doc.relations)
+    names = [doc.text[own.spans[0].start : own.spans[0].end] for own in doc.relations[0].arguments]
+    (tmp_path / "known.tsv").write_text("\t".join(names) + "\n")
+    out, sheet = str(tmp_path / "noisy.jsonl"), tmp_path / "audit.tsv"
+    told = [str(folder / "docs.jsonl"), str(tmp_path / "known.tsv"), "-o", out, *ASKED, "--audit", str(sheet), "--json"]
+    assert main(["relate", "distant", *told]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["labelled"] >= 1
+    assert sheet.read_text().splitlines()[0].startswith("document\tsentence\tlabelled")
+
+
+@pytest.mark.parametrize(
+    ("told", "code", "message"),
+    [
+        (["--relation", "localises", "--role", "Protein"], 2, "two roles"),
+        (["--relation", "localises", "--role", "Protein", "--role", "Drug"], 3, "role 'Drug' needs entities"),
+        (["--relation", "binds", "--role", "Protein", "--role", "Location"], 3, "no sentence states"),
+        ([*ASKED, "--view", "nothing"], 2, "views must be some of"),
+    ],
+)
+def test_bad_input_says_what_to_do(
+    folder: Path, told: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, output = str(folder / "docs.jsonl"), str(folder / "bad.cfm")
+    assert main(["relate", "train", source, "-o", output, *told]) == code
+    said = capsys.readouterr().err
+    assert message in said
+    assert "Abc" not in said
+    assert not Path(output).exists()
