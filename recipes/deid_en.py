@@ -37,11 +37,11 @@ NOTES = (
     "(J. Weatherhead, MIT), abstracts of BC5CDR and NCBI Disease without any labels, and notes invented by chaffinch "
     "synth. Nobody in them exists."
 )
-_TITLES = (
+TITLES = (
     "ASSESSMENT AND PLAN", "PHYSICAL EXAMINATION", "Review of Systems:", "RESULTS", "Impression", "HPI:", "VITALS",
     "PAST HISTORY", "Medical", "CHIEF COMPLAINT", "Plan:", "INSTRUCTIONS", "Findings", "Data Reviewed", "Medications:",
 )  # fmt: skip
-_LEADS = (
+LEADS = (
     "Pain: ", "Inspection: ", "Palpation: ", "Neuro: ", "Medical Reasoning: ", "Normal. ", "Testing: ", "1. ",
     "Patient reports ", "The patient has ", "Positive for ", "General: ", "Phone: none. ", "Her ", "His ",
 )  # fmt: skip
@@ -87,15 +87,15 @@ def in_layout(docs: Iterable[Document]) -> Iterator[Document]:
     """
     for doc in docs:
         rng = np.random.default_rng(int(hashlib.sha256(doc.id.encode()).hexdigest()[:12], 16))
-        lines = [f"{rng.choice(_TITLES)}\n"]
+        lines = [f"{rng.choice(TITLES)}\n"]
         bullet = str(rng.choice(["", "", "- ", "* ", "• ", "#. "]))
         for number, sentence in enumerate(re.split(r"(?<=[.?!]) +(?=[A-Z])", doc.text.replace("\n", " ")), 1):
             words = sentence.split()
             start = int(rng.integers(len(words))) if rng.integers(2) and words else 0
             clause = " ".join(words[start : start + int(rng.integers(2, 25))])
-            lead = str(rng.choice(_LEADS)) if rng.integers(4) == 0 else ""
+            lead = str(rng.choice(LEADS)) if rng.integers(4) == 0 else ""
             lines.append(bullet.replace("#", str(number)) + lead + clause[:1].upper() + clause[1:])
-            lines += [f"\n{rng.choice(_TITLES)}\n"] if rng.integers(5) == 0 else []
+            lines += [f"\n{rng.choice(TITLES)}\n"] if rng.integers(5) == 0 else []
         text = "\n".join(lines) if rng.integers(3) else " ".join(lines)
         yield Document.make(text, id=f"{doc.id} in layout", meta=doc.meta, layers={"gold": []})
 

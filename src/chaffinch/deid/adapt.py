@@ -18,10 +18,10 @@ import numpy as np
 
 from chaffinch.deid import cues, dial, lexicons, patterns, synth
 from chaffinch.deid.detect import LAYER, Detector
-from chaffinch.deid.detect_file import Model
+from chaffinch.deid.detect_file import Model, legible
 from chaffinch.deid.detect_soft import over
 from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.learn import ELSEWHERE, GOLD, Lesson, Tell, joined, learn, read
+from chaffinch.deid.learn import ELSEWHERE, GOLD, LOWEST, Lesson, Tell, joined, learn, read
 from chaffinch.errors import DataError
 from chaffinch.models import cascade, tagger
 from chaffinch.models.labels import Fitted, Labels, pieces_of
@@ -69,7 +69,7 @@ def adapt(
     fit = _Fit(model, seed, tell)
     reads = list(fit.crossed(told, kept, reviewed))
     final = fit([*told, *kept])
-    return replace(final, dial=dial.fit(dial.Read.joined(reads), final.labels), checksum="")
+    return replace(final, dial=dial.fit(dial.Read.joined(reads), final.labels, lowest=LOWEST), checksum="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,8 @@ class _Fit:
         """The model with one more tagger."""
         old = self.model.taggers[0]
         config = replace(cascade.own(old.model).config, epochs=EPOCHS, seed=self.seed, private=True)
-        new = tagger.train(docs, config, soft=_TOLD, start=old, progress=self.tell)
+        read = [legible(doc) for doc in docs] if self.model.rules else docs
+        new = tagger.train(read, config, soft=_TOLD, start=old, progress=self.tell)
         return replace(self.model, taggers=(old, new), checksum="")
 
     def crossed(
@@ -128,7 +129,7 @@ def _votes(doc: Document, found: Document) -> Document:
     """The document with a layer for each source; spans labelled O are votes for O."""
     by = {"patterns": list(doc.layers[patterns.LAYER])}
     by["model"] = [span for span in found.layers[LAYER] if span.source in ("model", "dial")]
-    by["repeats"] = [span for span in found.layers[LAYER] if span.source == "alignment"]
+    by["repeats"] = [span for span in found.layers[LAYER] if span.source in ("alignment", "repeat")]
     by["protected"] = [span for span in lexicons.protected(doc) if span.score == 1.0]
     for name, spans in by.items():
         doc = doc.with_layer(SOURCE + name, joined(spans))

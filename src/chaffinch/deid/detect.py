@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from chaffinch.deid import cues, detect_soft, dial, lexicons, patterns, repeats
-from chaffinch.deid.detect_file import Model, load
+from chaffinch.deid.detect_file import Model, legible, load
 from chaffinch.deid.detect_soft import Flags, Sheet
 from chaffinch.deid.detect_spans import agreed, joined, trimmed
 from chaffinch.deid.dial import Read
@@ -92,7 +92,8 @@ class Detector:
         if not self.model.taggers:
             return sheet, detect_soft.by_rules(prepared), [[] for _ in prepared]
         several = len(self.model.taggers) > 1
-        answers = [tagger.read(prepared, confidence=several) for tagger in self.model.taggers]
+        read = [legible(doc) for doc in prepared] if self.model.rules else prepared
+        answers = [tagger.read(read, confidence=several) for tagger in self.model.taggers]
         soft = detect_soft.mean(
             [
                 Soft(("O", *tagger.labels), np.concatenate([rows for _, rows in answer]))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest
@@ -17,8 +18,10 @@ from chaffinch.models import alignment, methods
 from chaffinch.models.alignment import Alignment
 from chaffinch.models.tagger import Step, Tagger
 from chaffinch.models.tagger import load as load_tagger
+from chaffinch.text import Document
 
 KIND = "deid"
+IN_CAPITALS = 9  # capitals for every small letter, in a document that has no other letters to speak of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +90,19 @@ def load(path: str | Path) -> Model:
         raise ModelError("its settings cannot be read; train it anew", path=bundle.find(path)) from None
     except ModelError as error:
         raise ModelError(error.message, path=bundle.find(path)) from None
+
+
+def legible(doc: Document) -> Document:
+    """The document as English taggers read it: one in capitals, which say nothing there, in small letters.
+
+    >>> legible(Document.make("SEEN BY DR. PENN.")).text
+    'seen by dr. penn.'
+    """
+    codes = np.frombuffer(doc.text.encode("ascii", "replace"), np.uint8)
+    small = np.count_nonzero((codes >= ord("a")) & (codes <= ord("z")))
+    large = np.count_nonzero((codes >= ord("A")) & (codes <= ord("Z")))
+    text = doc.text.lower() if large > IN_CAPITALS * small else doc.text
+    return replace(doc, text=text) if len(text) == len(doc.text) else doc
 
 
 def _parts(tagger: Tagger) -> list[tuple[str, Any]]:

@@ -96,8 +96,12 @@ class Dial:
         return cls(labels, recalls, reached, table, tuple(told["levels"]), tuple(told["balanced"]))
 
 
-def fit(read: Read, labels: Sequence[str], *, recalls: Sequence[float] = RECALLS) -> Dial:
-    """The dial of notes the models did not learn from."""
+def fit(read: Read, labels: Sequence[str], *, recalls: Sequence[float] = RECALLS, lowest: float = 0.0) -> Dial:
+    """The dial of notes the models did not learn from.
+
+    No level of calibrated chance is below `lowest`: a recall that would ask for less is not reached, and `reached` says
+    what is. Where a few identifiers look like anything but one, going after them flags every other word.
+    """
     if not read.gold.any():
         raise DataError("the notes hold no identifier, so no recall can be measured; give notes with a gold layer")
     offsets = _offsets(read, len(labels))
@@ -110,6 +114,8 @@ def fit(read: Read, labels: Sequence[str], *, recalls: Sequence[float] = RECALLS
     rows, reached = [], []
     for recall in recalls:
         level, share = _level(levels, hits, ends, recall * total - 1e-9, base)
+        if level < lowest:
+            level, share = lowest, base + int(read.gold[free][worth[free] >= lowest].sum())
         rows.append(level)
         reached.append(share / total)
     table = np.array([_thresholds(level, offsets) for level in rows]).reshape(len(rows), len(labels))

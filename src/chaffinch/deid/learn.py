@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chaffinch.deid import cues, detect, dial, lexicons
-from chaffinch.deid.detect_file import Model
+from chaffinch.deid.detect_file import Model, legible
 from chaffinch.deid.kinds import kind_of
 from chaffinch.errors import DataError
 from chaffinch.features import packs
@@ -32,6 +32,7 @@ SOURCE = "source"  # in a document's meta: the corpus or site it is of; document
 DIAL = "dial"  # in a document's meta: false if the dial is not to be set on it
 FOLDS = 3
 CASED = 4  # every so many documents are learnt from in capitals too, and as many in small letters
+LOWEST = 0.05  # of the dial's levels: below it English prose is flagged more than identifiers are found
 HIDDEN = 3  # every so many names are hidden while the tagger learns
 _NAMED = ("NAME", "LOCATION")
 
@@ -92,7 +93,8 @@ def learn(
         reads += read(course.model(rest), [doc for doc in part if _sets_dial(doc)], _labels(ready))
     model = course.model(ready)
     reads += read(model, held_out, model.labels)
-    return replace(model, dial=dial.fit(dial.Read.joined(reads), model.labels)) if reads else model
+    lowest = LOWEST if chosen.english else 0.0
+    return replace(model, dial=dial.fit(dial.Read.joined(reads), model.labels, lowest=lowest)) if reads else model
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,8 @@ class _Course:
 
     def model(self, docs: Sequence[Document]) -> Model:
         """The model of prepared documents, without a dial."""
-        learnt = tagger.train(docs, self.lesson.config, layer=GOLD, resources=self.lists, progress=self.tell)
+        read = [legible(doc) for doc in docs] if self.lesson.english else docs
+        learnt = tagger.train(read, self.lesson.config, layer=GOLD, resources=self.lists, progress=self.tell)
         own = replace(learnt, model=replace(cascade.own(learnt.model), resources=self.whole))
         return Model((own,), rules=self.lesson.english)
 
@@ -162,8 +165,8 @@ def words() -> Lexicon:
     for word in lexicons.listed():
         told = _standing(word)
         if told and len(word) > 1:
-            plain = [own for own in ("common", "term", "hospital-hi") if own in told][:1]
-            plain += ["job-hi"] if "job-hi" in told else []
+            plain = [own for own in told if own in ("common", "term", "hospital-hi")][:1]
+            plain += [own for own in told if own == "job-hi"]
             for how, own, written in (
                 ("small", plain or told, word),
                 ("title", told, word.title()),

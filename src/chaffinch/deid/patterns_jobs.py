@@ -91,8 +91,25 @@ def patterns() -> tuple[Pattern, ...]:
             cut=_job,
         ),
         Pattern(
+            "job-apposed",
+            r"(?i:\b(?:patient|pt|he|she|husband|wife|mother|father|son|daughter|sister|brother|aunt|uncle)"
+            rf"(?:,\san?\s|\sis\sthe\s|\swas\sthe\s))(?P<span>{_PHRASE})",
+            label="PROFESSION",
+            score=0.7,
+            cut=_job,
+        ),
+        Pattern(
+            "job-alone",
+            r"(?i:\b(?:single|married|divorced|widowed|separated|retired)[.,;]\s)"
+            r"(?P<span>[A-Za-z][a-z-]+(?:[ ][a-z-]+){0,2})[.,;]",
+            label="PROFESSION",
+            score=0.7,
+            cut=_whole_job,
+        ),
+        Pattern(
             "job-year-old",
-            rf"(?i:year[ -]old\s(?:retired\s|former\s|male\s|female\s)?)(?P<span>{_PHRASE})",
+            r"(?i:(?:year[ -]old|\by\.?/?o\b\.?)\s(?:[a-z]+[ -]handed\s|retired\s|former\s|male\s|female\s)?)"
+            rf"(?P<span>{_PHRASE})",
             label="PROFESSION",
             score=0.7,
             cut=_job,
@@ -156,6 +173,11 @@ def _job(text: str) -> tuple[int, int] | None:
     if not end or any(word.lower() in _NOT_JOBS for word in text[start:end].split()):
         return None
     return start, end
+
+
+def _whole_job(text: str) -> tuple[int, int] | None:
+    found = _job(text)
+    return found if found and found[1] == len(text) else None
 
 
 def _last_job(text: str) -> tuple[int, int] | None:

@@ -1,0 +1,56 @@
+"""How notes are read: those in capitals, common words that are doubted, and a dial that does not go too low."""
+
+from __future__ import annotations
+
+import numpy as np
+from recipes.deid_en import LEADS, TITLES, in_layout
+
+from chaffinch.deid import dial
+from chaffinch.deid.detect_file import legible
+from chaffinch.deid.detect_soft import DOUBT, Sheet, doubted
+from chaffinch.deid.dial import Read
+from chaffinch.text import Document, Soft
+
+
+def test_only_notes_in_capitals_are_read_in_small_letters() -> None:
+    doc = Document.make("SEEN BY DR. PENN, 60YO, ON 3/4/98.")
+    read = legible(doc)
+    assert read.text == doc.text.lower()
+    np.testing.assert_array_equal(read.tokens, doc.tokens)  # so that what is found stands where it stood
+    for text in ("Seen by Dr. PENN.", "DR. PENN saw him", "", "12/3", "İSTANBUL İ İ"):
+        plain = Document.make(text)
+        assert legible(plain).text == text
+
+
+def test_common_words_in_small_letters_are_doubted_and_nothing_else() -> None:
+    docs = [Document.make("Penn will carpenter"), Document.make("will")]
+    soft = Soft(("O", "A", "B"), np.tile([0.5, 0.3, 0.2], (4, 1)))
+    found = doubted(Sheet.of(docs), soft).values
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    np.testing.assert_allclose(found[[0, 2]], soft.values[[0, 2]])  # a name and a job
+    for row in (1, 3):
+        assert np.isclose(found[row, 0] / (1 - found[row, 0]), DOUBT)
+        assert np.isclose(found[row, 1] / found[row, 2], 1.5)  # the labels keep their shares
+    np.testing.assert_allclose(soft.values[1], [0.5, 0.3, 0.2])  # what was given is as it was
+
+
+def test_a_dial_with_a_lowest_level_says_what_it_reaches() -> None:
+    """Identifiers at chances 0.05, 0.15, …, 0.95: above 0.5 are five of ten, whatever recall is asked for."""
+    chances = np.arange(0.05, 1, 0.1)
+    read = Read(chances, np.zeros(10, np.int64), np.zeros(10, np.bool_), np.ones(10, np.bool_))
+    free = dial.fit(read, [], recalls=(0.3, 1.0))
+    held = dial.fit(read, [], recalls=(0.3, 1.0), lowest=0.5)
+    assert held.levels == (free.levels[0], 0.5)
+    assert held.reached == (free.reached[0], 0.5)
+    assert free.reached[1] == 1.0
+
+
+def test_abstracts_in_layout_hold_the_words_of_the_abstract_and_no_identifier() -> None:
+    plain = Document.make("Aspirin lowers fever. We treated 20 men. All recovered.", id="a", meta={"source": "s"})
+    (made,) = in_layout([plain])
+    (again,) = in_layout([plain])
+    assert made.text == again.text
+    assert made.layers["gold"] == ()
+    assert made.meta["source"] == "s"
+    added = " ".join([*TITLES, *LEADS]).lower().split()
+    assert not set(made.text.lower().split()) - set(added) - set(plain.text.lower().split()) - {"-", "*", "•"}
