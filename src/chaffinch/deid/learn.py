@@ -165,7 +165,7 @@ def words() -> Lexicon:
     for word in lexicons.listed():
         told = _standing(word)
         if told and len(word) > 1:
-            plain = [own for own in told if own in ("common", "term", "hospital-hi")][:1]
+            plain: list[str] = [own for own in told if own in ("common", "term", "hospital-hi")][:1]
             plain += [own for own in told if own == "job-hi"]
             for how, own, written in (
                 ("small", plain or told, word),
