@@ -22,7 +22,7 @@ def test_only_notes_in_capitals_are_read_in_small_letters() -> None:
         assert legible(plain).text == text
 
 
-def test_common_words_in_small_letters_are_doubted_and_nothing_else() -> None:
+def test_common_words_are_doubted_and_nothing_else() -> None:
     docs = [Document.make("Penn will carpenter"), Document.make("will")]
     soft = Soft(("O", "A", "B"), np.tile([0.5, 0.3, 0.2], (4, 1)))
     found = doubted(Sheet.of(docs), soft).values
@@ -32,6 +32,13 @@ def test_common_words_in_small_letters_are_doubted_and_nothing_else() -> None:
         assert np.isclose(found[row, 0] / (1 - found[row, 0]), DOUBT)
         assert np.isclose(found[row, 1] / found[row, 2], 1.5)  # the labels keep their shares
     np.testing.assert_allclose(soft.values[1], [0.5, 0.3, 0.2])  # what was given is as it was
+    text = "Lower pain. Range and Range\n- Range of MOTION Rose"
+    words = text.replace(".", " .").replace("-", "- ").split()
+    doc = Document.make(text)
+    assert doc.words() == words
+    lowered = doubted(Sheet.of([doc]), Soft(("O", "A"), np.full((len(words), 2), 0.5))).values[:, 1] < 0.5
+    told = {(place, word) for place, word in enumerate(words) if lowered[place]}
+    assert told == {(0, "Lower"), (1, "pain"), (3, "Range"), (4, "and"), (7, "Range"), (8, "of"), (9, "MOTION")}
 
 
 def test_a_dial_with_a_lowest_level_says_what_it_reaches() -> None:

@@ -24,6 +24,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 TINY = 1e-12
 DOUBT, DOUBTED = 8.0, 0.004  # by how much a common word's odds are lowered; chances below that do not matter
+_BEFORE = frozenset(["", *".!?:;•*-#\n\r)"])  # what a line or a sentence comes after
 SURE = 0.97  # at most this much of a token's chance goes to what rules found
 # Without models: the chance that a capitalised word which may be a name is one of each of these, and that others are.
 NAMES, NAMELIKE, OTHERWISE = ("DOCTOR", "FAMILY", "PATIENT"), 0.08, 0.003
@@ -49,13 +50,15 @@ def by_rules(docs: Iterable[Document]) -> Soft:
 
 
 def doubted(sheet: Sheet, soft: Soft) -> Soft:
-    """The soft labels with common words in small letters, but for jobs, less likely identifiers.
+    """The soft labels with common words less likely identifiers: in small letters, in capitals, or at a beginning.
+
+    Jobs are as likely as they were, and so are words with a capital that are often names.
 
     A few rare identifiers are common words, and among common words they are rare: a model that has met some of them in
     notes full of identifiers is too sure in others.
     """
     own = 1.0 - soft.values[:, 0]
-    rows = np.array([row for row in np.flatnonzero(own > DOUBTED).tolist() if _is_plain(sheet.word(row))], np.int64)
+    rows = np.array([row for row in np.flatnonzero(own > DOUBTED).tolist() if _is_plain(*sheet.word(row))], np.int64)
     if not len(rows):
         return soft
     values, before = soft.values.copy(), own[rows]
@@ -65,10 +68,13 @@ def doubted(sheet: Sheet, soft: Soft) -> Soft:
     return Soft(soft.labels, values)
 
 
-def _is_plain(word: str) -> bool:
-    if not (word.islower() and word.isalpha()):
+def _is_plain(word: str, begins: bool) -> bool:
+    if not word.isalpha() or len(word) < 2 or not (lexicons.is_common(word) or lexicons.is_term(word)):
         return False
-    return (lexicons.is_common(word) or lexicons.is_term(word)) and lexicons.rate(word, "job") != "hi"
+    if word.islower():
+        return lexicons.rate(word, "job") != "hi"
+    often = any(lexicons.rate(word, name) == "hi" for name in ("first", "last", "city", "state"))
+    return (word.isupper() or begins) and not often
 
 
 def chances(soft: Soft) -> tuple[Floats, Ints]:
@@ -130,11 +136,14 @@ class Sheet:
         depth = np.bincount(firsts, minlength=size) - np.bincount(ends, minlength=size)
         return np.cumsum(depth)[:-1] > 0
 
-    def word(self, token: int) -> str:
-        """The text of a token."""
+    def word(self, token: int) -> tuple[str, bool]:
+        """The text of a token, and whether it begins a line or a sentence."""
         number = bisect_right(self.bounds, token) - 1
-        shift = self.shifts[number]
-        return self.docs[number].text[int(self.starts[token]) - shift : int(self.ends[token]) - shift]
+        text, shift = self.docs[number].text, self.shifts[number]
+        start = int(self.starts[token]) - shift
+        return text[start : int(self.ends[token]) - shift], text[max(0, start - 3) : start].rstrip(" \t")[
+            -1:
+        ] in _BEFORE
 
     def cut(self, rows: NDArray[Number]) -> list[NDArray[Number]]:
         """Rows of all tokens (N, ...) as those of every document."""

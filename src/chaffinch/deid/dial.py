@@ -24,6 +24,8 @@ RECALLS = (0.9, 0.95, 0.97, 0.98, 0.985, 0.99, 0.993, 0.995, 0.997, 0.998, 0.999
 PLAIN = 0.5  # without a dial
 LOWEST = 1e-6  # no threshold is lower; a chance of nought is never flagged
 HIGHEST = 0.98  # nor higher: a model that is this sure is heard, whatever a few held-out notes say
+WEIGHT = 1.5**2  # of the identifiers there are against the words flagged, in F: a leak is worse than a word too many
+UNLIKELY = 0.25  # nothing less likely is flagged in the balanced setting, however weak the model
 _DOUBTFUL = 0.5  # tokens below this chance are counted for the offset of their type
 _PRIOR = 3.0  # identifiers added to those found and to those expected: a type with few of them keeps its chances
 _EDGE = 1e-12  # of log-odds
@@ -60,7 +62,7 @@ class Dial:
     reached: tuple[float, ...] = ()
     thresholds: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # (R, L)
     levels: tuple[float, ...] = ()  # (R,) for labels the dial does not know
-    balanced: tuple[float, ...] = ()  # (L,) the best F1
+    balanced: tuple[float, ...] = ()  # (L,) the best F, in which recall counts more than precision
 
     def at(self, recall: float | None) -> Mapping[str, float]:
         """The threshold of every label for a recall; of the balanced setting without one. "" is for other labels.
@@ -120,7 +122,8 @@ def fit(read: Read, labels: Sequence[str], *, recalls: Sequence[float] = RECALLS
         reached.append(share / total)
     table = np.array([_thresholds(level, offsets) for level in rows]).reshape(len(rows), len(labels))
     flagged = int(read.ruled.sum()) + 1 + ends
-    best = levels[ends[np.argmax(2 * hits[ends] / (flagged + total))]] if len(ends) else PLAIN
+    best = levels[ends[np.argmax(hits[ends] / (flagged + WEIGHT * total))]] if len(ends) else PLAIN
+    best = max(float(best), UNLIKELY)
     return Dial(tuple(labels), tuple(recalls), tuple(reached), table, tuple(rows), tuple(_thresholds(best, offsets)))
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chaffinch.deid import cues, detect, dial, lexicons
-from chaffinch.deid.detect_file import Model, legible
+from chaffinch.deid.detect_file import Model
 from chaffinch.deid.kinds import kind_of
 from chaffinch.errors import DataError
 from chaffinch.features import packs
@@ -32,7 +32,7 @@ SOURCE = "source"  # in a document's meta: the corpus or site it is of; document
 DIAL = "dial"  # in a document's meta: false if the dial is not to be set on it
 FOLDS = 3
 CASED = 4  # every so many documents are learnt from in capitals too, and as many in small letters
-LOWEST = 0.05  # of the dial's levels: below it English prose is flagged more than identifiers are found
+LOWEST = 0.03  # of the dial's levels: below it English prose is flagged more than identifiers are found
 HIDDEN = 3  # every so many names are hidden while the tagger learns
 _NAMED = ("NAME", "LOCATION")
 
@@ -123,14 +123,17 @@ class _Course:
 
     def model(self, docs: Sequence[Document]) -> Model:
         """The model of prepared documents, without a dial."""
-        read = [legible(doc) for doc in docs] if self.lesson.english else docs
-        learnt = tagger.train(read, self.lesson.config, layer=GOLD, resources=self.lists, progress=self.tell)
+        learnt = tagger.train(docs, self.lesson.config, layer=GOLD, resources=self.lists, progress=self.tell)
         own = replace(learnt, model=replace(cascade.own(learnt.model), resources=self.whole))
         return Model((own,), rules=self.lesson.english)
 
 
 def _with_other_cases(docs: Iterable[Document]) -> Iterator[Document]:
-    """The documents, and some of them once more in capitals or in small letters, as some houses write."""
+    """The documents, and some of them once more in capitals or in small letters, as some houses write.
+
+    A note in capitals is read in small letters (`detect_file.legible`), but is learnt from as it is: so a tagger learns
+    that a title or a line in capitals need not be a name.
+    """
     for number, doc in enumerate(docs):
         yield doc
         for turn, text in ((0, doc.text.upper()), (CASED // 2, doc.text.lower())):

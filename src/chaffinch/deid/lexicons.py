@@ -202,7 +202,7 @@ def features(*, extra: Iterable[tuple[str, Iterable[str]]] = ()) -> Lexicon:
 
 @cache
 def _phrases() -> Lexicon:
-    lists = {name: words_of(name) for name in ("tests", "drugs")}
+    lists = {name: words_of(name) for name in ("tests", "drugs", "titles")}
     return Lexicon.make(lists)
 
 

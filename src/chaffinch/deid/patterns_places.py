@@ -126,13 +126,13 @@ def _with_states() -> tuple[Pattern, ...]:
         ),
         Pattern("state-city", rf"\b{_CITY},\s?(?P<span>{_STATE})\b", label="STATE", score=0.9, fits=_sure_state),
         Pattern(
-            "state-house",
+            "state-behind-house",
             rf"\b{_HOUSES},[ ]{_CITY},[ ](?P<span>{either(_BEHIND)})\b",
             label="STATE",
             score=0.85,
         ),
         Pattern(
-            "city-house",
+            "city-behind-house",
             rf"\b{_HOUSES},[ ](?P<span>{_CITY}),[ ]{either(_BEHIND)}\b",
             label="CITY",
             score=0.85,
