@@ -346,7 +346,7 @@ class Test4NoTextAnywhereElse:
         def fail(text: str, *_: object, **__: object) -> str:
             raise ValueError(f"cannot read {text!r}")
 
-        monkeypatch.setattr("chaffinch.deid.surrogate.surrogate", fail)
+        monkeypatch.setattr("chaffinch.deid.operators.surrogate._drawn", fail)
         monkeypatch.setattr("chaffinch.deid.dates.shift", fail)
         failed = 0
         for doc in documents(1000, 7, overlaps=False):

@@ -29,7 +29,7 @@ PEOPLE = ("PATIENT", "FAMILY", "DOCTOR")
 # The distinct shapes of each label: letters and digits are alike, runs of them are one.
 LEAST_SHAPES = {
     "PATIENT": 25, "FAMILY": 25, "DOCTOR": 40, "USERNAME": 12, "PROFESSION": 6, "HOSPITAL": 20, "ORGANIZATION": 12,
-    "STREET": 25, "CITY": 10, "STATE": 3, "COUNTRY": 3, "ZIP": 5, "LOCATION-OTHER": 8, "ROOM": 9, "DEPARTMENT": 20,
+    "STREET": 25, "CITY": 10, "STATE": 3, "COUNTRY": 3, "ZIP": 5, "LOCATION-OTHER": 6, "ROOM": 9, "DEPARTMENT": 20,
     "AGE": 5, "DATE": 90, "PHONE": 30, "FAX": 20, "EMAIL": 10, "URL": 9, "IPADDR": 4, "SSN": 5, "MEDICALRECORD": 12,
     "HEALTHPLAN": 8, "ACCOUNT": 8, "LICENSE": 7, "VEHICLE": 7, "DEVICE": 8, "BIOID": 3, "IDNUM": 16,
 }  # fmt: skip

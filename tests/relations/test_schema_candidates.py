@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaffinch import Argument, Document, Relation, Span
+from chaffinch import Document, Relation, Span
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.phrase_segments import parsed
 from chaffinch.relations import Schema, words
@@ -12,6 +12,7 @@ from chaffinch.relations import statistics as stats
 from chaffinch.relations.assemble import tuples
 from chaffinch.relations.candidates import candidates, scenes
 from chaffinch.relations.frames import Frame, Part, frames
+from chaffinch.text import Argument
 
 PAIR = Schema("binds", ("a", "b"), ("P", "P"), symmetric=True)
 

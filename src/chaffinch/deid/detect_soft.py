@@ -181,7 +181,8 @@ def _raise(values: Floats, rows: Ints, columns: Ints, wanted: Floats) -> None:
     """Gives each row so much at its column, if it has less, and what is left to the others by their shares."""
     less = values[rows, columns] < wanted
     rows, columns, wanted = rows[less], columns[less], wanted[less]
-    rest = values[rows].sum(axis=1) - values[rows, columns]
+    one_by_one = np.add.accumulate(values[rows], axis=1)[:, -1]  # the same for any number of labels not in use
+    rest = one_by_one - values[rows, columns]
     values[rows] *= np.where(rest > 0, (1.0 - wanted) / np.maximum(rest, TINY), 0.0)[:, None]
     values[rows, columns] = wanted
 
