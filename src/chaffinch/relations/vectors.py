@@ -134,9 +134,14 @@ class Scorer:
             counts.pop(None, None)
             added = squares = 0.0
             for column, n in counts.items():
-                value = 1.0 if n == 1 else LOGS[n] if n < len(LOGS) else log2(1 + n)
-                added += value * values[column]  # type: ignore[index]  # None was popped
-                squares += value * value
+                weight = values[column]  # type: ignore[index]  # None was popped
+                if n == 1:
+                    added += weight
+                    squares += 1.0
+                else:
+                    value = LOGS[n] if n < len(LOGS) else log2(1 + n)
+                    added += value * weight
+                    squares += value * value
             if squares:
                 total += length * added / sqrt(squares)
         return total
