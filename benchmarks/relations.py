@@ -22,7 +22,7 @@ from benchmarks.tagger import Options
 from chaffinch import Document
 from chaffinch.errors import ConfigError
 from chaffinch.relations import Extraction, train, train_documents
-from chaffinch.relations.documents import stated_concepts
+from chaffinch.relations.concepts import stated_concepts
 from chaffinch.relations.fitting import folds
 
 PLOT = ROOT / "docs/relations-curves.svg"

@@ -9,7 +9,7 @@ import pytest
 
 from chaffinch import read, write
 from chaffinch.cli import main
-from tests.relations.made import documents
+from tests.relations.made import documents, with_concepts
 
 ASKED = ["--relation", "localises", "--role", "Protein", "--role", "Location"]
 
@@ -31,6 +31,28 @@ def test_training_reports_the_baseline(folder: Path, capsys: pytest.CaptureFixtu
     assert set(facts["baseline"]) == set(facts["own"])
     assert facts["loses"] in (True, False)
     assert (folder / "again.cfm").read_bytes() == (folder / "m.cfm").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "told", [["--mode", "joint", "--representation", "token"], ["--mode", "documents", "--floor", "2"]]
+)
+def test_other_modes_train_extract_and_evaluate(
+    folder: Path, tmp_path: Path, told: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, model = tmp_path / "docs.jsonl", str(tmp_path / "m.cfm")
+    write([with_concepts(doc) for doc in documents(10)], source)
+    assert main(["relate", "train", str(source), "-o", model, *ASKED, *told]) == 0
+    said = capsys.readouterr().out
+    assert "every tuple" in said
+    assert ("floor 2" if "documents" in told else "holds words of single documents (floor 1)") in said
+    out, why = tmp_path / "found.jsonl", tmp_path / "why.jsonl"
+    more = ["--explain", str(why), "--json"]
+    assert main(["relate", "extract", model, str(source), "-o", str(out), *more]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert sum(len(doc.relations) for doc in read(out)) == facts["relations"] == len(why.read_text().splitlines()) > 0
+    page = tmp_path / "page.html"
+    assert main(["relate", "evaluate", model, str(source), "--html", str(page), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["extracted"] == facts["relations"]
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "pubtator", "bioc.json", "brat"])
@@ -89,6 +111,10 @@ def test_known_tuples(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
         (["--relation", "localises", "--role", "Protein", "--role", "Drug"], 3, "role 'Drug' needs entities"),
         (["--relation", "binds", "--role", "Protein", "--role", "Location"], 3, "no sentence states"),
         ([*ASKED, "--view", "nothing"], 2, "views must be some of"),
+        ([*ASKED, "--mode", "both"], 2, "mode must be one of"),
+        ([*ASKED, "--no-mask"], 2, "are for --mode joint"),
+        ([*ASKED, "--mode", "joint", "--view", "words"], 2, "--view is of no use"),
+        ([*ASKED, "--mode", "joint", "--representation", "letters"], 2, "representation must be one of"),
     ],
 )
 def test_bad_input_says_what_to_do(

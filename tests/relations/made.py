@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from chaffinch import Document, Span
 from chaffinch.relations import Schema
@@ -31,3 +32,13 @@ def document(number: int, *, sentences: int = 4, seed: int = 0) -> Document:
 def documents(count: int) -> list[Document]:
     """So many documents, all different."""
     return [document(number) for number in range(count)]
+
+
+def with_concepts(doc: Document) -> Document:
+    """The document with each mention's words as its concept."""
+    spans = tuple(replace(s, concept=doc.text[s.start : s.end]) for s in doc.layers["gold"])
+    places = {(s.start, s.end): s for s in spans}
+    relations = tuple(
+        SCHEMA.relation(tuple(places[a.spans[0].start, a.spans[0].end] for a in own.arguments)) for own in doc.relations
+    )
+    return replace(doc, layers={"gold": spans}, relations=relations)

@@ -10,8 +10,8 @@ import pytest
 from chaffinch import Document, Span
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.relations import Extraction, Extractor, Schema, load, save, train, train_documents, train_joint
+from chaffinch.relations.concepts import stated_concepts
 from chaffinch.relations.distant import audit, label, sample
-from chaffinch.relations.documents import stated_concepts
 from chaffinch.relations.scoring import score
 from tests.relations.made import SCHEMA, document, documents
 
@@ -56,6 +56,7 @@ def test_saved_and_loaded_it_is_the_same(extractor: Extractor, tmp_path: Path) -
     save(train(documents(12), SCHEMA), tmp_path / "b.cfm")
     assert (tmp_path / "a.cfm").read_bytes() == (tmp_path / "b.cfm").read_bytes()
     again, doc = load(tmp_path / "a.cfm"), document(99)
+    assert isinstance(again, Extractor)
     assert [(own, own.score) for own in again.extract(doc)] == [(own, own.score) for own in extractor.extract(doc)]
     assert again.with_precision(0.9).threshold == extractor.with_precision(0.9).threshold
     with pytest.raises(ModelError, match="not an extractor"):

@@ -5,18 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
 from chaffinch.cli import frame, settings
 from chaffinch.cli.relate_html import page
+from chaffinch.cli.relate_modes import Given, learnt, settings_of
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
-from chaffinch.relations import Extraction, Schema, load, save, train
+from chaffinch.relations import AnyExtractor, Schema, load, save
 from chaffinch.relations.candidates import candidates
 from chaffinch.relations.distant import label as label_known
 from chaffinch.relations.distant import sample
 from chaffinch.relations.scoring import Outcome, score
+from chaffinch.relations.settings import Mode
 from chaffinch.relations.vectors import VIEWS
 from chaffinch.text import Document
 from chaffinch.text.formats import Losses, Reading, output_format, read, write
@@ -54,9 +56,27 @@ def train_command(
         list[str] | None,
         typer.Option(metavar="|".join(VIEWS), help="What a candidate shows; several; default all but contexts."),
     ] = None,
+    mode: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(get_args(Mode)),
+            help="entities: judge tuples of given entities; joint: find the arguments; documents: relate concepts.",
+        ),
+    ] = "entities",
+    representation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|phrase|pos|token", help="What segments are; auto chooses. Default: phrase; with joint, auto."
+        ),
+    ] = None,
+    mask: Annotated[
+        bool | None, typer.Option("--mask/--no-mask", help="With joint: entities are known, or in bare text not.")
+    ] = None,
     layer: frame.Layer = None,
     from_: frame.From = None,
-    floor: Annotated[int, typer.Option(min=1, help="Documents that must show a feature.")] = Extraction().floor,
+    floor: Annotated[
+        int | None, typer.Option(min=1, help="Documents that must show a word; default 2, below 500 documents 1.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
@@ -66,16 +86,15 @@ def train_command(
     """chaffinch relate train abstracts/ -o loc.cfm --relation localises --role Protein --role Location
 
     Learns which tuples of entities of one sentence stand in a relation. The report has the figures of cross-validation
-    over documents, beside those of a bag of words on the same folds.
+    over documents, beside those of a bag of words on the same folds, and says whose words the model file holds.
     """
     settings.check_place(output, (source,))
-    chosen = Extraction(views=tuple(view or Extraction().views), layer=layer, floor=floor, seed=seed)
-    docs = _read(source, from_, max_chars, quiet)
-    extractor = train(docs, _schema(relation, role, symmetric), chosen)
+    given = Given(mode, tuple(view) if view else None, representation, mask, layer, floor, seed)
+    extractor = learnt(_read(source, from_, max_chars, quiet), _schema(relation, role, symmetric), settings_of(given))
     save(extractor, output)
     report = extractor.report
     assert report is not None  # noqa: S101  (it was trained just now)
-    facts = {**report.facts(), "threshold": extractor.threshold, "model": str(output)}
+    facts = {"mode": mode, **report.facts(), "threshold": extractor.threshold, "model": str(output)}
     frame.emit(facts, as_json=json, tables=[] if quiet else [str(report), f"threshold {extractor.threshold:.3f}"])
 
 
@@ -98,7 +117,7 @@ def extract_command(
     """chaffinch relate extract loc.cfm abstracts/ -o found.jsonl --precision 0.9
 
     Adds the relations that the extractor finds between the entities of each sentence, in place of those of the same
-    name; brat, PubTator, BioC and JSONL hold relations.
+    name; brat, PubTator, BioC and JSONL hold relations. The model file says the mode it was trained in.
     """
     if output.resolve() in (source.resolve(), model.resolve()):
         raise ConfigError("the output is an input; name another place with -o")
@@ -214,7 +233,7 @@ def _known(path: Path) -> list[list[str]]:
     return [[part.strip() for part in line.split("\t")] for line in lines if line.strip()]
 
 
-def _explain(extractor: Any, docs: Iterable[Document], path: Path) -> None:
+def _explain(extractor: AnyExtractor, docs: Iterable[Document], path: Path) -> None:
     import msgspec
 
     lines = []
@@ -222,7 +241,7 @@ def _explain(extractor: Any, docs: Iterable[Document], path: Path) -> None:
         for own in doc.relations:
             if own.label == extractor.schema.name:
                 why = [reason._asdict() for reason in extractor.explain(doc, own)]
-                spans = {part.role: [part.spans[0].start, part.spans[0].end] for part in own.arguments}
+                spans = {part.role: [part.spans[0].start, part.spans[0].end] for part in own.arguments if part.spans}
                 told = {"document": doc.id, "arguments": spans, "score": own.score, "why": why}
                 lines.append(msgspec.json.encode(told).decode())
     write_text(path, "".join(f"{line}\n" for line in lines))

@@ -2,14 +2,17 @@
 
 from chaffinch.relations.candidates import Candidate
 from chaffinch.relations.documents import DocumentExtractor, Finding, train_documents
-from chaffinch.relations.extract import Extractor, Reason, train
-from chaffinch.relations.joint import JointExtractor, train_joint
-from chaffinch.relations.keeping import load, save
-from chaffinch.relations.report import Report
+from chaffinch.relations.extract import Extractor, Reason
+from chaffinch.relations.joint import JointExtractor
+from chaffinch.relations.joint_learning import train_joint
+from chaffinch.relations.keeping import AnyExtractor, load, save
+from chaffinch.relations.learning import train
+from chaffinch.relations.report import Report, Summary
 from chaffinch.relations.schema import Schema
 from chaffinch.relations.settings import Extraction
 
 __all__ = [
+    "AnyExtractor",
     "Candidate",
     "DocumentExtractor",
     "Extraction",
@@ -19,6 +22,7 @@ __all__ = [
     "Reason",
     "Report",
     "Schema",
+    "Summary",
     "load",
     "save",
     "train",

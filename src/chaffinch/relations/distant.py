@@ -15,7 +15,7 @@ import numpy as np
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.relations.candidates import Candidate, candidates
-from chaffinch.relations.documents import concepts_of
+from chaffinch.relations.concepts import concepts_of
 from chaffinch.relations.schema import Schema
 from chaffinch.text import Document, Span
 

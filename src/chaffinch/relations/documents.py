@@ -6,29 +6,29 @@ sentence; their scores, and where and how often the concepts are named, are what
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
-from chaffinch.errors import DataError
+from chaffinch.bundle import Manifest
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels.lattice import Bools, Floats
 from chaffinch.relations import fitting, ranking
 from chaffinch.relations.candidates import Candidate
-from chaffinch.relations.extract import SOURCE, Extractor, Scored, train
+from chaffinch.relations.concepts import Concepts, concept_key, concepts_of, stated_concepts
+from chaffinch.relations.extract import SOURCE, Extractor, Reason, Scored
 from chaffinch.relations.fitting import Calibration, Weights
+from chaffinch.relations.learning import train
+from chaffinch.relations.report import Judged, Rates, Summary
 from chaffinch.relations.schema import Schema
 from chaffinch.relations.settings import Extraction
 from chaffinch.text import Argument, Document, Relation, Span
 
-UNKNOWN = ("", "-1", "-")  # concepts that stand for none
-SPLIT = re.compile(r"[|,;]")  # several concepts of one mention
 STRENGTH = 0.1
-Concepts = tuple[str, ...]
 
 
 class Finding(NamedTuple):
@@ -58,6 +58,18 @@ class DocumentExtractor:
     threshold: float
     held: Scored = field(repr=False)
     missed: int  # stated tuples of concepts that share no sentence
+    report: Summary | None
+    manifest: Manifest = field(repr=False)
+
+    @property
+    def schema(self) -> Schema:
+        """The relation it finds."""
+        return self.sentences.schema
+
+    @property
+    def config(self) -> Extraction:
+        """What was chosen."""
+        return replace(self.sentences.config, mode="documents")
 
     def extract(self, doc: Document) -> tuple[Finding, ...]:
         """The relations of a document, the likeliest first, each with its evidence."""
@@ -65,13 +77,43 @@ class DocumentExtractor:
 
     def extract_all(self, docs: Iterable[Document]) -> Iterator[tuple[Finding, ...]]:
         """The relations of each document, in order."""
-        held = list(docs)
-        for doc, found in zip(held, self.sentences.scored(held), strict=True):
-            pairs = _pairs(found, self.sentences.schema)
-            scores = self.score(doc, pairs)
+        for doc, pairs, scores in self._scored(docs):
             kept = [(score, pair) for score, pair in zip(scores, pairs, strict=True) if score >= self.threshold]
             ranked = sorted(kept, key=lambda own: (-own[0], own[1].concepts))
             yield tuple(self._finding(doc, pair, score) for score, pair in ranked)
+
+    def annotate(self, docs: Iterable[Document]) -> Iterator[Document]:
+        """The documents with the relations that were found in place of those of this name."""
+        held = list(docs)
+        for doc, found in zip(held, self.extract_all(held), strict=True):
+            others = tuple(own for own in doc.relations if own.label != self.schema.name)
+            yield replace(doc, relations=(*others, *(one.relation for one in found)))
+
+    def judged(self, docs: Iterable[Document]) -> Iterator[Judged]:
+        """For each document the score of every tuple of concepts, whether it is stated, and how many are stated."""
+        for doc, pairs, scores in self._scored(docs):
+            stated = stated_concepts(doc, self.schema)
+            yield Judged(np.array(scores), np.array([pair.concepts in stated for pair in pairs], bool), len(stated))
+
+    def explain(self, doc: Document, relation: Relation, *, top: int = 10) -> list[Reason]:
+        """The features of the sentence that speaks most for a relation of the document, the loudest first."""
+        for named in sorted(stated_concepts(replace(doc, relations=(relation,)), self.schema)):
+            for _, pairs, _ in self._scored([doc]):
+                for pair in pairs:
+                    if pair.concepts == named:
+                        best = max(pair.candidates, key=lambda own: own[1])[0]
+                        return self.sentences.explain(doc, self.schema.relation(best.spans), top=top)
+        raise DataError(f"{doc.id}: the concepts of this relation share no sentence, so nothing speaks for it")
+
+    def with_precision(self, precision: float) -> DocumentExtractor:
+        """The same extractor, its threshold the lowest that kept so much precision in cross-validation."""
+        return replace(self, threshold=ranking.threshold_for(self.held.scores, self.held.right, precision))
+
+    def _scored(self, docs: Iterable[Document]) -> Iterator[tuple[Document, list[_Pair], list[float]]]:
+        held = list(docs)
+        for doc, found in zip(held, self.sentences.scored(held), strict=True):
+            pairs = _pairs(found, self.schema)
+            yield doc, pairs, self.score(doc, pairs)
 
     def score(self, doc: Document, pairs: Sequence[_Pair]) -> list[float]:
         """The probability of each tuple of concepts."""
@@ -99,7 +141,10 @@ def train_documents(docs: Iterable[Document], schema: Schema, config: Extraction
     that its folds gave to documents they had not seen.
     """
     held = list(docs)
-    own = train(held, schema, config)
+    chosen = config or Extraction(mode="documents")
+    if chosen.mode == "joint":
+        raise ConfigError("train_documents merges what is found between given entities, not in the mode joint")
+    own = train(held, schema, replace(chosen, mode="entities"))
     scores = iter(own.held.scores.tolist())
     rows, right, groups, missed = [], [], [], 0
     for doc, found in zip(held, own.scored(held), strict=True):
@@ -129,36 +174,16 @@ def _merging(
     calibration = fitting.calibrate(held, right)
     scored = Scored(calibration(held), right)
     weights = fitting.fit(matrix, right, strength=STRENGTH)
-    threshold = ranking.best_threshold(scored.scores, right, int(right.sum()) + missed)
-    return DocumentExtractor(own, weights, *scale, calibration, threshold, scored, missed)
-
-
-def concepts_of(span: Span) -> tuple[str, ...]:
-    """The concepts of a mention; one that is composed has several.
-
-    >>> concepts_of(Span(0, 1, "Disease", concept="D001|D002")), concepts_of(Span(0, 1, "Disease", concept="-1"))
-    (('D001', 'D002'), ())
-    """
-    return tuple(own for own in SPLIT.split(span.concept) if own not in UNKNOWN)
-
-
-def stated_concepts(doc: Document, schema: Schema) -> set[Concepts]:
-    """The tuples of concepts between which a document states the relation."""
-    out: set[Concepts] = set()
-    for relation in doc.relations:
-        found = schema.arguments(relation)
-        if found is not None:
-            named = [(own.concept,) if own.concept else _shared(own.spans) for own in found]
-            out |= {_key(concepts, schema) for concepts in product(*named)}
-    return out
-
-
-def _shared(spans: Sequence[Span]) -> tuple[str, ...]:
-    return tuple(sorted({concept for span in spans for concept in concepts_of(span)}))
-
-
-def _key(concepts: Concepts, schema: Schema) -> Concepts:
-    return tuple(sorted(concepts)) if schema.symmetric else concepts
+    stated = int(right.sum()) + missed
+    threshold = ranking.best_threshold(scored.scores, right, stated)
+    taken = scored.scores >= threshold
+    found, every = Rates(int(right[taken].sum()), int(taken.sum()), stated), Rates(int(right.sum()), len(right), stated)
+    report = Summary(
+        documents=own.manifest.documents, missed=missed, own=found, every=every, floor=own.manifest.vocabulary_floor,
+        representation=own.representation, sentences=own.report,
+    )  # fmt: skip
+    manifest = replace(own.manifest, metrics={"F1": found.f1, "F1 of every tuple": every.f1})
+    return DocumentExtractor(own, weights, *scale, calibration, threshold, scored, missed, report, manifest)
 
 
 def _pairs(found: Sequence[tuple[Candidate, float]], schema: Schema) -> list[_Pair]:
@@ -167,7 +192,7 @@ def _pairs(found: Sequence[tuple[Candidate, float]], schema: Schema) -> list[_Pa
     for one, score in found:
         for concepts in product(*(concepts_of(span) for span in one.spans)):
             if len(set(concepts)) == len(concepts):
-                out.setdefault(_key(concepts, schema), []).append((one, score))
+                out.setdefault(concept_key(concepts, schema), []).append((one, score))
     return [_Pair(concepts, own) for concepts, own in out.items()]
 
 

@@ -3,82 +3,102 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
 
-from chaffinch.relations.frames import ENTITY, Frame
+from chaffinch.relations.frames import ENTITY, Frame, Part
 from chaffinch.relations.words import bucket
 
 NEGATIONS = frozenset("not no neither nor without unabl fail lack absenc cannot independ never".split())
 LINKS = {",": ",", "(": "(", ")": ")", "and": "&", "or": "|", "/": "/", "-": "-", ENTITY: "e"}
 JOINING = ("IN", "TO", "CC")
+_WORDS = re.compile("w+")
 
 
 def features(frame: Frame) -> list[str]:
     """Everything about the way, each with the order of the roles."""
-    found = [*_shape(frame), *_between(frame), *_heads(frame)]
-    return [f"{name} {frame.sense}" for name in found] if frame.sense else found
+    ending = f" {frame.sense}" if frame.sense else ""
+    return [*_shape(frame, ending), *_between(frame, ending), *_heads(frame, ending)]
 
 
-def _shape(frame: Frame) -> Iterator[str]:
+def _shape(frame: Frame, ending: str) -> list[str]:
     """How far, how crowded, how interrupted."""
     stems, first, last = frame.stems, frame.order[0], frame.order[-1]
-    yield f"distance {bucket(last - first)}"
-    yield f"mentions {min(frame.mentions, 8)}"
-    zones = {"before": stems[:first], "between": stems[first + 1 : last], "after": stems[last + 1 :]}
-    for zone, words in zones.items():
-        yield f"mentions {zone} {min(words.count(ENTITY), 4)}"
-    yield from frame.facts
-    for k, rank in enumerate(frame.ranks):
-        yield f"nearer to {k + 1}: {min(rank, 3)}"
-    yield f"nearer: {' '.join(str(min(rank, 2)) for rank in frame.ranks)}"
+    before, between, after = (min(part.count(ENTITY), 4) for part in _zones(frame))
+    ranks = frame.ranks
+    out = [
+        f"distance {bucket(last - first)}{ending}", f"mentions {min(frame.mentions, 8)}{ending}",
+        f"mentions before {before}{ending}", f"mentions between {between}{ending}", f"mentions after {after}{ending}",
+        *[f"{fact}{ending}" for fact in frame.facts],
+        *[f"nearer to {k + 1}: {min(rank, 3)}{ending}" for k, rank in enumerate(ranks)],
+        f"nearer: {' '.join([str(min(rank, 2)) for rank in ranks])}{ending}",
+    ]  # fmt: skip
     if not NEGATIONS.isdisjoint(stems):
-        yield "negation"
-        if not NEGATIONS.isdisjoint(zones["between"]):
-            yield "negation between"
+        out.append(f"negation{ending}")
+        if not NEGATIONS.isdisjoint(stems[first + 1 : last]):
+            out.append(f"negation between{ending}")
+    return out
 
 
-def _between(frame: Frame) -> Iterator[str]:
+def _zones(frame: Frame) -> tuple[list[str], list[str], list[str]]:
+    """The words before, between and after the arguments."""
+    stems, first, last = frame.stems, frame.order[0], frame.order[-1]
+    return stems[:first], stems[first + 1 : last], stems[last + 1 :]
+
+
+def _between(frame: Frame, ending: str) -> list[str]:
     """Verbs between the arguments, and marks that link or part them."""
     first, last = frame.order[0], frame.order[-1]
     words, tags = frame.stems[first + 1 : last], frame.tags[first + 1 : last]
-    verbs = [word for word, tag in zip(words, tags, strict=True) if tag.startswith("VB")]
-    yield f"verbs {min(len(verbs), 4)}"
-    yield from (f"verb {word}" for word in verbs)
-    links = re.sub("w+", "w", "".join(LINKS.get(word, "w") for word in words))
-    yield f"links {links[:10]}"
-    yield f"open {words.count('(') - words.count(')')}"
+    verbs = [word for word, tag in zip(words, tags, strict=True) if tag[:2] == "VB"]
+    links = _WORDS.sub("w", "".join([LINKS.get(word, "w") for word in words]))
+    return [
+        f"verbs {min(len(verbs), 4)}{ending}", *[f"verb {word}{ending}" for word in verbs],
+        f"links {links[:10]}{ending}", f"open {words.count('(') - words.count(')')}{ending}",
+    ]  # fmt: skip
 
 
-def _heads(frame: Frame) -> Iterator[str]:
+def _heads(frame: Frame, ending: str) -> list[str]:
     """The last words of the segments from the first argument to the last, and of those before and after."""
     stems, parts, first, last = frame.stems, frame.parts, frame.order[0], frame.order[-1]
-    start = next(n for n, part in enumerate(parts) if part.end > first)
-    stop = next(n for n, part in enumerate(parts) if part.end > last)
+    start = bisect_right(parts, first, key=_end)
+    stop = bisect_right(parts, last, lo=start, key=_end)
     way = parts[start : stop + 1]
-    yield "types " + "-".join(part.type for part in way[:8])
-    yield f"segments {min(stop - start, 10)}"
     heads = [stems[part.end - 1] for part in way]
     for n, place in ((0, first), (-1, last)):  # a head that the argument only modifies
         if way[n].end - 1 != place and way[n].first <= place < way[n].end:
             heads[n] = f"{stems[place]}+{heads[n]}"
-    yield from (f"head {part.type} {head}" for part, head in zip(way, heads, strict=True))
-    yield from (f"heads {run}" for n in (2, 3) for run in _runs(heads, n))
-    acts = ["BEGIN", *(head for part, head in zip(way, heads, strict=True) if part.type in ("VP", "PP")), "END"]
-    yield from (f"acts {run}" for n in (2, 3) for run in _runs(acts, n))
-    yield from _around(frame, [stems[part.end - 1] for part in parts[:start]][-3:])
-    yield from (f"head after {stems[part.end - 1]}" for part in parts[stop + 1 : stop + 3])
+    acts = ["BEGIN", *[head for part, head in zip(way, heads, strict=True) if part.type in ("VP", "PP")], "END"]
+    return [
+        f"types {'-'.join([part.type for part in way[:8]])}{ending}", f"segments {min(stop - start, 10)}{ending}",
+        *[f"head {part.type} {head}{ending}" for part, head in zip(way, heads, strict=True)],
+        *_runs("heads", heads, ending), *_runs("acts", acts, ending),
+        *_around(frame, [stems[part.end - 1] for part in parts[max(start - 3, 0) : start]], ending),
+        *[f"head after {stems[part.end - 1]}{ending}" for part in parts[stop + 1 : stop + 3]],
+    ]  # fmt: skip
 
 
-def _around(frame: Frame, before: Sequence[str]) -> Iterator[str]:
+def _around(frame: Frame, before: Sequence[str], ending: str) -> list[str]:
     """Heads before the first argument, with the prepositions after it: "interaction of 1 with 2"."""
-    yield from (f"head before {head}" for head in before)
+    out = [f"head before {head}{ending}" for head in before]
     if before:
-        units = range(frame.order[0], frame.order[-1])
-        joins = " ".join([frame.stems[unit] for unit in units if frame.tags[unit] in JOINING][:3])
-        yield f"joins {before[-1]}: {joins}"
+        first, last = frame.order[0], frame.order[-1]
+        pairs = zip(frame.stems[first:last], frame.tags[first:last], strict=True)
+        joins = " ".join([stem for stem, tag in pairs if tag in JOINING][:3])
+        out.append(f"joins {before[-1]}: {joins}{ending}")
         if len(before) > 1:
-            yield f"joins {before[-2]} {before[-1]}: {joins}"
+            out.append(f"joins {before[-2]} {before[-1]}: {joins}{ending}")
+    return out
 
 
-def _runs(words: Sequence[str], n: int) -> list[str]:
-    return [" ".join(words[k : k + n]) for k in range(len(words) - n + 1)]
+def _runs(name: str, words: Sequence[str], ending: str) -> list[str]:
+    """Runs of two words, then of three."""
+    return [
+        *[f"{name} {a} {b}{ending}" for a, b in pairwise(words)],
+        *[f"{name} {a} {b} {c}{ending}" for a, b, c in zip(words, words[1:], words[2:], strict=False)],
+    ]
+
+
+def _end(part: Part) -> int:
+    return part.end

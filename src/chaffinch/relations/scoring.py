@@ -10,8 +10,8 @@ import numpy as np
 
 from chaffinch.errors import DataError
 from chaffinch.evaluate.ranking import Curve
-from chaffinch.kernels.lattice import Floats
-from chaffinch.relations.extract import Extractor
+from chaffinch.kernels.lattice import Bools, Floats
+from chaffinch.relations.keeping import AnyExtractor
 from chaffinch.relations.ranking import auc, points
 from chaffinch.text import Document
 
@@ -50,23 +50,24 @@ class Outcome:
         return {**plain, **figures, "curve": np.column_stack(columns).round(4).tolist()}
 
 
-def score(extractor: Extractor, docs: Iterable[Document], *, draws: int = DRAWS, seed: int = 0) -> Outcome:
-    """The scores on documents with entities and relations; a stated tuple that is no candidate counts as missed."""
+def score(extractor: AnyExtractor, docs: Iterable[Document], *, draws: int = DRAWS, seed: int = 0) -> Outcome:
+    """The scores on documents with entities and relations; a stated tuple that is no candidate counts as missed.
+
+    In the mode "documents" tuples are of concepts; in the mode "joint" candidates are what the model found. There,
+    without known entities, a segment that contains the argument is right.
+    """
     held = list(docs)
-    schema = extractor.schema
     scores: list[Floats] = []
-    right: list[np.ndarray[Any, np.dtype[np.bool_]]] = []
+    right: list[Bools] = []
     counts = []
-    for doc, found in zip(held, extractor.scored(held), strict=True):
-        stated = {schema.key(spans) for own in doc.relations for spans in schema.tuples(own)}
-        own, truth = np.array([value for _, value in found]), np.array([one.stated for one, _ in found], bool)
+    for own, truth, stated in extractor.judged(held):
         kept = own >= extractor.threshold if len(own) else np.zeros(0, bool)
-        counts.append((int((kept & truth).sum()), int(kept.sum()), len(stated)))
+        counts.append((int((kept & truth).sum()), int(kept.sum()), stated))
         scores.append(own)
         right.append(truth)
     table = np.array(counts, np.int64).reshape(-1, 3)
     if not table[:, 2].sum():
-        raise DataError(f"the documents state no relation {schema.name!r}; scores need some")
+        raise DataError(f"the documents state no relation {extractor.schema.name!r}; scores need some")
     drawn = _drawn(table, scores, right, draws, seed)
     every, truth = np.concatenate(scores), np.concatenate(right)
     values = (*_rates(table.sum(axis=0)), auc(every, truth))

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import log2, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,8 @@ VIEWS: dict[str, Callable[[Frame], Iterable[str]]] = {
     "paths": paths.features,
     "contexts": contexts.features,
 }
+Numbers: TypeAlias = Callable[[Frame], Iterable[int | None]]
+LOGS = [log2(1 + n) for n in range(64)]
 # The length of each view's block: what says more per feature weighs more.
 LENGTHS = {"words": 0.5, "statistics": 0.5, "paths": 1.0, "contexts": 0.5}
 
@@ -96,27 +98,48 @@ def row(frame: Frame, columns: Columns) -> list[tuple[int, float]]:
     return out
 
 
+class _Named:
+    """The columns of a frame's features in the order of their names."""
+
+    __slots__ = ("_features", "_known")
+
+    def __init__(self, features: Callable[[Frame], Iterable[str]], known: dict[str, int]) -> None:
+        self._features, self._known = features, known
+
+    def __call__(self, frame: Frame) -> Iterable[int | None]:
+        return map(self._known.get, self._features(frame))
+
+
 class Scorer:
     """Log-odds of candidates, without rows in between: what extraction uses."""
 
-    __slots__ = ("_bias", "_tables")
+    __slots__ = ("_bias", "_tables", "_values")
 
     def __init__(self, columns: Columns, values: Sequence[float], bias: float) -> None:
         several = len(columns.views) > 1
-        self._bias = bias
+        self._bias, self._values = bias, values
+        fast: dict[str, Callable[[dict[str, int]], Numbers]] = {
+            "words": words.Numbers,
+            "statistics": statistics.Numbers,
+        }
         self._tables = [
-            (VIEWS[view], LENGTHS[view] if several else 1.0, {name: values[n] for name, n in known.items()})
+            (fast[view](known) if view in fast else _Named(VIEWS[view], known), LENGTHS[view] if several else 1.0)
             for view, known in zip(columns.views, columns.number, strict=True)
         ]
 
     def __call__(self, frame: Frame) -> float:
-        total = self._bias
-        for features, length, table in self._tables:
+        total, values = self._bias, self._values
+        for numbers, length in self._tables:
+            counts = Counter(numbers(frame))
+            counts.pop(None, None)
             added = squares = 0.0
-            for name, n in Counter(features(frame)).items():
-                weight = table.get(name)
-                if weight is not None:
-                    value = 1.0 if n == 1 else log2(1 + n)
+            for column, n in counts.items():
+                weight = values[column]  # type: ignore[index]  # None was popped
+                if n == 1:
+                    added += weight
+                    squares += 1.0
+                else:
+                    value = LOGS[n] if n < len(LOGS) else log2(1 + n)
                     added += value * weight
                     squares += value * value
             if squares:
