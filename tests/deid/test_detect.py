@@ -160,6 +160,17 @@ def test_thresholds_flag_the_recall_they_promise_and_fall_as_it_rises(seed: int)
     assert dict(again.at(0.99)) == dict(found.at(0.99))
 
 
+def test_a_dial_with_a_lowest_level_tells_what_it_reaches() -> None:
+    """Twenty tokens, ten identifiers at the chances 0.05, 0.15, …, 0.95, as many others below all of them."""
+    chances = np.concatenate([np.arange(0.05, 1, 0.1), np.full(10, 0.01)])
+    gold = np.arange(20) < 10
+    read = Read(chances, np.zeros(20, np.int64), np.zeros(20, np.bool_), gold)
+    free, bound = (dial.fit(read, ["A"], recalls=(0.5, 1.0), lowest=lowest) for lowest in (0.0, 0.5))
+    assert free.reaches(1.0) == 1.0
+    assert 0.5 <= bound.reaches(1.0) < 1.0
+    assert bound.reaches(1.0) == (chances[:10] >= bound.at(1.0)["A"]).mean()
+
+
 def test_a_dial_refuses_what_it_cannot_do() -> None:
     none = Read(np.ones(2), np.zeros(2, np.int64), np.zeros(2, np.bool_), np.zeros(2, np.bool_))
     with pytest.raises(DataError, match="no identifier"):

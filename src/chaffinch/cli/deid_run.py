@@ -95,6 +95,7 @@ def run_command(
     given = source(notes, form=from_, how=Reading(max_chars=max_chars), grouping=grouped)
     key = None if vault is None and key_file is None else key_of(key_file)
     finder = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)
+    _tell_reached(finder, recall, quiet=quiet)
     held = [path.read_bytes() if path is not None else "" for path in (known, types)]
     read_as = digest_of(given.form.name, str(max_chars), told, *held)
     job = Job(given, place, how, finder, read_as, vault, key)
@@ -142,6 +143,20 @@ def _dial(job: Job, recall: float | None) -> dict[str, Any]:
     """How the dial was set: the recall asked for, and the thresholds that gives."""
     model = getattr(job.detector.find, "model", None)
     return {"asked": recall, "thresholds": model.dial.at(recall) if model is not None and model.taggers else {}}
+
+
+def _tell_reached(finder: Finder, recall: float | None, *, quiet: bool) -> None:
+    """Says so if the dial does not go as far as was asked for."""
+    model = getattr(finder.find, "model", None)
+    if recall is None or model is None:
+        return
+    reached = model.dial.reaches(recall)
+    if reached < recall:
+        frame.note(
+            f"--recall {recall:g} is more than this model can do: {reached:.3f} on the notes its dial was set on; "
+            "estimate what leaks with deid sample, or adapt the model to your notes",
+            quiet=quiet,
+        )
 
 
 def _secret(path: Path | None) -> Secret | None:

@@ -72,12 +72,19 @@ class Dial:
         """
         if recall is None:
             return dict(zip(self.labels, self.balanced, strict=True)) | {"": PLAIN}
+        row = self._row(recall)
+        return dict(zip(self.labels, self.thresholds[row].tolist(), strict=True)) | {"": self.levels[row]}
+
+    def reaches(self, recall: float) -> float:
+        """The recall that the setting for a recall had on the notes of the dial; it may be less than asked for."""
+        return self.reached[self._row(recall)]
+
+    def _row(self, recall: float) -> int:
         if not 0.0 < recall <= 1.0:
             raise ConfigError(f"recall must be above 0 and at most 1, got {recall}")
         if not self.recalls:
             raise ConfigError("this model has no dial; set it on reviewed notes, or leave out recall")
-        row = min(int(np.searchsorted(self.recalls, recall - 1e-12)), len(self.recalls) - 1)
-        return dict(zip(self.labels, self.thresholds[row].tolist(), strict=True)) | {"": self.levels[row]}
+        return min(int(np.searchsorted(self.recalls, recall - 1e-12)), len(self.recalls) - 1)
 
     def told(self) -> dict[str, Any]:
         """Everything, for a manifest."""
