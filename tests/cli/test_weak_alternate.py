@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from chaffinch.cli import main, weak_alternate
+from chaffinch.cli import frame, main, weak_alternate
 from chaffinch.models.cascade import Cascade
 from chaffinch.models.chmm_config import CHMM
 from chaffinch.models.encoder_config import Encoder
@@ -147,12 +147,12 @@ def test_embeddings_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_terminal_shows_one_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = io.StringIO()
-    monkeypatch.setattr(weak_alternate, "Console", lambda **_: Console(file=shown, force_terminal=True, width=80))
-    with weak_alternate._line(quiet=False) as tell:
+    monkeypatch.setattr(frame, "Console", lambda **_: Console(file=shown, force_terminal=True, width=80))
+    with frame.live_line("votes", weak_alternate.step_line, quiet=False) as tell:
         assert tell is not None
         tell(Step("student fold", 2, 5))
     assert "student fold 2/5 done" in shown.getvalue()
-    with weak_alternate._line(quiet=True) as tell:
+    with frame.live_line("votes", weak_alternate.step_line, quiet=True) as tell:
         assert tell is None
     assert weak_alternate.step_line(Step("votes")) == "votes done"
     assert weak_alternate.step_line(Step("loop", 1, 2, 0.8514)) == "loop 1/2 done · dev F1 0.851"

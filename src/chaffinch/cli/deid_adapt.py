@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from chaffinch.cli import frame, settings
 from chaffinch.deid.detect import LAYER, Detector
@@ -62,7 +59,7 @@ def adapt_command(
     own, reviewed = (_read(path, how, group_by, from_, quiet=quiet) for path in (notes, gold))
     if gold is not None and not any(doc.layer() for doc in reviewed):
         raise DataError("has no span in a layer gold, so nothing was reviewed; mark its identifiers", path=gold)
-    with _line(quiet=quiet) as tell:
+    with frame.live_line("joining votes", _words, quiet=quiet) as tell:
         new = adapt(own, old, gold=reviewed or None, seed=seed, tell=tell)
     saved = new.save(output, notes=f"Adapted from {model} to {len(own):,} notes, {len(reviewed):,} of them reviewed.")
     result = {
@@ -103,17 +100,9 @@ def _compared(docs: Sequence[Document], old: Model | None, new: Model) -> list[d
     ]
 
 
-@contextmanager
-def _line(*, quiet: bool) -> Iterator[Callable[[Learning], None] | None]:
-    """Who is told how learning goes: one live line on a terminal, else nobody."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield None
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as live:
-        task = live.add_task("joining votes", total=None)
-        yield lambda step: live.update(task, description=f"{step.part}: {step.epoch} of {step.epochs}")
+def _words(step: Learning) -> str:
+    """How far learning is."""
+    return f"{step.part}: {step.epoch} of {step.epochs}"
 
 
 def _tables(result: dict[str, Any]) -> Iterator[Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -109,6 +110,19 @@ def progress(items: Iterable[T], what: str, *, quiet: bool, total: int | None = 
     columns = (SpinnerColumn(), TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield from bar.track(items, total=total)
+
+
+@contextmanager
+def live_line(first: str, words: Callable[[T], str], *, quiet: bool) -> Iterator[Callable[[T], None] | None]:
+    """Who is told of every step: one live line of words on a terminal, else nobody."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as live:
+        task = live.add_task(first, total=None)
+        yield lambda step: live.update(task, description=words(step))
 
 
 def read_groups(path: Path | None) -> dict[str, str] | None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from chaffinch.cli import frame, settings
 from chaffinch.cli.train import StoppedEarly
@@ -89,7 +87,7 @@ def alternate_command(
     if embeddings and loops is not None:
         raise ConfigError("--embeddings is for the recipe; with --loops choose --method chmm or --student encoder")
     how = Recipe(embedder=packaged() if embeddings else None, seed=seed) if loops is None else Published(loops)
-    with _kept(folder), _line(quiet=quiet) as tell:
+    with _kept(folder), frame.live_line("joining votes", step_line, quiet=quiet) as tell:
         result = alternate(
             docs, aggregator, chosen, how=how, dev=held, sources=found, watch=Watch(tell, folder),
         )  # fmt: skip
@@ -170,19 +168,6 @@ def _tidied(folder: Path) -> bool:
     if names == {RUN}:
         shutil.rmtree(folder)
     return any(name.endswith(MODEL) for name in names)
-
-
-@contextmanager
-def _line(*, quiet: bool) -> Iterator[Callable[[Step], None] | None]:
-    """Who is told of every step: one live line on a terminal, else nobody."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield None
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as live:
-        task = live.add_task("joining votes", total=None)
-        yield lambda step: live.update(task, description=step_line(step))
 
 
 def step_line(step: Step) -> str:
