@@ -6,8 +6,9 @@ A word's bucket in a lexicon is hi if log10(rate there) - log10(rate in the lang
 in a lexicon come from the list where it has any (census, inhabitants), else every entry is taken to be of middling
 rank; an entry of several words counts for each. Rates in the language come from open corpora. Of corpora with
 identifiers only what stands outside every marked span is counted, and of MEDDOCAN only training notes that no
-benchmark holds out. No word gets into `common.txt` from fewer than three documents. `pack.toml` and
-`lexicon-hospital.txt` are written by hand.
+benchmark holds out. No word gets into `common.txt` from fewer than three documents, nor an English one that is hi among
+names or cities and that fewer write in small letters: "James" is no common word. `pack.toml` and `lexicon-hospital.txt`
+are written by hand.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import re
 import sys
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from recipes.corpora import READERS
 
 HIGH = 0.5  # powers of ten
 MIN_DOCUMENTS = 3
+NAMES = ("first", "last", "city")
 MOST_SURNAMES, MOST_CITIES, MOST_COMMON = 8_000, 4_500, 6_000  # keep a pack near 250 kB
 RAREST = 5e-6  # the census prints rates below one in a hundred thousand as zero
 UMLAUTS = {ord("ä"): "ae", ord("ö"): "oe", ord("ü"): "ue", ord("ß"): "ss"}
@@ -95,14 +97,18 @@ class Language:
 
     genres: dict[str, Counter[str]] = field(default_factory=dict)
     documents: Counter[str] = field(default_factory=Counter)
+    small: Counter[str] = field(default_factory=Counter)  # documents that have the word in small letters
+    capitals: bool = False  # tell names from other words
 
     def add(self, genre: str, documents: Iterable[Document], layer: str | None = None) -> None:
         """Counts the words of documents that stand outside the spans of a layer."""
         counts = self.genres.setdefault(genre, Counter())
         for doc in documents:
-            words = list(_words_outside(doc, layer))
+            written = list(_words_outside(doc, layer))
+            words = [fold(word) for word in written]
             counts.update(words)
             self.documents.update(set(words))
+            self.small.update({word for word, own in zip(words, written, strict=True) if own.islower()})
 
     def rate(self, word: str) -> float:
         """The word's rate in all text, or in the genre where it is likelier, if enough documents have it."""
@@ -112,9 +118,17 @@ class Language:
             return pooled
         return max(pooled, *(genre[word] / total for genre, total in zip(self.genres.values(), totals, strict=True)))
 
-    def common(self) -> list[str]:
-        """The words of enough documents, the most frequent if there are too many, each with its rate per million."""
-        words = [word for word, count in self.documents.items() if count >= MIN_DOCUMENTS and len(word) > 1]
+    def common(self, names: Collection[str]) -> list[str]:
+        """The words of enough documents, the most frequent if there are too many, each with its rate per million.
+
+        Where capitals tell, those names count that enough documents have in small letters.
+        """
+        words = [
+            word
+            for word in self.documents
+            if (self.small if self.capitals and word in names else self.documents)[word] >= MIN_DOCUMENTS
+            and len(word) > 1
+        ]
         words.sort(key=lambda word: (-self.rate(word), word))
         return sorted(f"{word}\t{max(1, round(1e6 * self.rate(word)))}" for word in words[:MOST_COMMON])
 
@@ -124,12 +138,12 @@ def _words_outside(doc: Document, layer: str | None) -> Iterator[str]:
     for start, end in doc.tokens.tolist():
         word = doc.text[start:end]
         if WORD.fullmatch(word) and not any(first < end and start < last for first, last in spans):
-            yield fold(word)
+            yield word
 
 
 def english(data: Path) -> Language:
     """General, biomedical and clinical English."""
-    language = Language()
+    language = Language(capitals=True)
     language.add("general", READERS["semeval2010-task8"](data / "semeval2010-task8"))
     for folder in ("ncbi-disease", "bc5cdr"):
         for file in sorted((data / folder).glob("*.txt.gz")):
@@ -285,8 +299,10 @@ MADE = {"en": (english, english_lexica), "es": (spanish, spanish_lexica), "de": 
 
 def write(folder: Path, language: Language, lexica: Mapping[str, Iterable[tuple[str, float]]]) -> None:
     """Writes the word lists of one pack."""
-    lists = {f"lexicon-{name}.txt": buckets(entries, language) for name, entries in lexica.items()}
-    for name, rows in {**lists, COMMON: language.common()}.items():
+    rows_of = {name: buckets(entries, language) for name, entries in lexica.items()}
+    names = {row.removesuffix("\thi") for name in NAMES for row in rows_of[name] if row.endswith("\thi")}
+    lists = {f"lexicon-{name}.txt": rows for name, rows in rows_of.items()}
+    for name, rows in {**lists, COMMON: language.common(names)}.items():
         (folder / name).write_text("".join(f"{row}\n" for row in rows), encoding="utf-8", newline="")
 
 
