@@ -20,7 +20,7 @@ from chaffinch.errors import DataError
 from chaffinch.kernels import Floats, forward_backward
 from chaffinch.models import multihmm_weights
 from chaffinch.models.ballots import Ballots
-from chaffinch.models.multihmm_chains import Chains
+from chaffinch.models.multihmm_chains import Chains, Stretches
 from chaffinch.models.multihmm_config import HELD_OUT, MultiHMM
 from chaffinch.models.multihmm_estimates import Estimate, estimates
 from chaffinch.models.multihmm_model import Model, Result
@@ -86,10 +86,10 @@ def _learnt(ballots: Ballots, config: MultiHMM, watcher: Watcher) -> Model:
         first, share = multihmm_weights.copies(seen)
         weights = replace(weights, sources=share)
         own = ballots.choose([name for k, name in enumerate(ballots.sources) if first[k] == k])
-    tables = renewed(_begun(own, ballots, seen), seen, labels, belief)
+    tables, stretches = renewed(_begun(own, ballots, seen), seen, labels, belief), Stretches.of(weights, ballots, seen)
     try:
         for done in range(config.passes):
-            counts, likely = _expected(tables, weights, ballots, seen)
+            counts, likely = _expected(Chains.of(tables, weights, ballots, seen, stretches), tables, seen)
             if done >= EARLY:
                 trace.append(likely + log_prior(tables, weights, seen, labels, belief))
             tables = renewed(counts, seen, labels, belief)
@@ -113,9 +113,8 @@ def _begun(own: Ballots, ballots: Ballots, seen: Seen) -> Counts:
     return Counts((one.rows + two.rows) / 2, (one.pairs + two.pairs) / 2, soft)
 
 
-def _expected(tables: Tables, weights: Weights, ballots: Ballots, seen: Seen) -> tuple[Counts, float]:
+def _expected(own: Chains, tables: Tables, seen: Seen) -> tuple[Counts, float]:
     """What the tables expect, given the votes, and the log-likelihood."""
-    own = Chains.of(tables, weights, ballots, seen)
     post = forward_backward(own.batch)
     rows, pairs = seen.by_row(post.states, own.tokens), post.pairs.copy()
     rows[:, 0] += np.bincount(seen.rows[own.outside], minlength=len(rows))

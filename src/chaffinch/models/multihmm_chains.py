@@ -27,6 +27,27 @@ TILE = 4_000  # tokens whose pairs of states are held at once
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Stretches:
+    """Which tokens stand in stretches and which are outside, whatever the tables are."""
+
+    tokens: Ints  # (M,)
+    free: Bools  # (M,) may be of an entity
+    outside: Ints  # (T - M,)
+    bounds: Ints  # of stretches, among their tokens
+
+    @classmethod
+    def of(cls, weights: Weights, ballots: Ballots, seen: Seen) -> Stretches:
+        """The stretches of votes; each goes on from a free token of the same sentence."""
+        free = may_be_inside(weights, seen, ballots.bounds)
+        before = np.append(False, free[:-1])[: len(free)]
+        before[ballots.bounds[ballots.bounds < len(free)]] = False
+        within = free | before
+        tokens = np.flatnonzero(within)
+        bounds = np.append(np.flatnonzero(~before[tokens]), len(tokens)).astype(np.int64)
+        return cls(tokens, free[tokens], np.flatnonzero(~within), bounds)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Chains:
     """The lattices of all stretches, their tokens, and the tokens that are outside, with their log-likelihoods."""
 
@@ -36,25 +57,21 @@ class Chains:
     sure: Floats  # (T - M,)
 
     @classmethod
-    def of(cls, tables: Tables, weights: Weights, ballots: Ballots, seen: Seen) -> Chains:
-        """The chains of votes; no entity is cut off at the end of a sentence."""
+    def of(
+        cls, tables: Tables, weights: Weights, ballots: Ballots, seen: Seen, stretches: Stretches | None = None
+    ) -> Chains:
+        """The chains of votes; no entity is cut off at the end of a sentence. Stretches may have been found before."""
         K, table = len(tables.trans), potentials(tables, weights, seen)
-        free = may_be_inside(weights, seen, ballots.bounds)
-        before = np.append(False, free[:-1])[: len(free)]
-        begins = np.zeros(len(free) + 1, np.bool_)
-        begins[ballots.bounds] = True
-        before &= ~begins[:-1]  # goes on from a free token of the same sentence
-        tokens, outside = np.flatnonzero(free | before), np.flatnonzero(~(free | before))
-        emit = table[seen.rows[tokens]]
+        own = stretches or Stretches.of(weights, ballots, seen)
+        emit = table[seen.rows[own.tokens]]
         for source, soft in seen.soft.items():
-            emit[np.searchsorted(tokens, soft.tokens)] += soft_potentials(tables, weights, source, soft)
-        emit[~free[tokens], 1:] = -np.inf
+            emit[np.searchsorted(own.tokens, soft.tokens)] += soft_potentials(tables, weights, source, soft)
+        emit[~own.free, 1:] = -np.inf
         with np.errstate(divide="ignore"):
             log_trans = np.log(tables.trans)
         end = np.where(states(ballots.names).follows[K + 1], 0.0, -np.inf)
-        bounds = np.append(np.flatnonzero(~before[tokens]), len(tokens)).astype(np.int64)
-        batch = Batch(log_trans[0], log_trans, emit, end, bounds)
-        return cls(batch, tokens, outside, table[seen.rows[outside], 0] + log_trans[0, 0])
+        batch = Batch(log_trans[0], log_trans, emit, end, own.bounds)
+        return cls(batch, own.tokens, own.outside, table[seen.rows[own.outside], 0] + log_trans[0, 0])
 
     def log_likelihoods(self, log_z: Floats, cuts: Ints) -> Floats:
         """The log-likelihoods of runs of tokens, given those of stretches; no run cuts a stretch."""

@@ -207,17 +207,17 @@ def without(tables: Tables, silent: Bools) -> Tables:
 
 def first_counts(states: Ints, seen: Seen, bounds: Ints, K: int) -> Counts:
     """The counts of states (T,) that are taken for right."""
-    rows, pairs = np.zeros((len(seen.votes), K)), np.zeros((K, K))
-    np.add.at(rows, (seen.rows, states), 1.0)
     before = np.append(0, states[:-1])[: len(states)]
     before[bounds[:-1][bounds[:-1] < len(states)]] = 0
-    np.add.at(pairs, (before, states), 1.0)
-    soft = {}
-    for k, own in seen.soft.items():
-        said = np.zeros((K, K))
-        np.add.at(said, (states[own.tokens], seen.votes[seen.rows[own.tokens], k]), 1.0)
-        soft[k] = said
-    return Counts(rows, pairs, soft)
+    soft = {
+        k: _together(states[own.tokens], seen.votes[seen.rows[own.tokens], k], (K, K)) for k, own in seen.soft.items()
+    }
+    return Counts(_together(seen.rows, states, (len(seen.votes), K)), _together(before, states, (K, K)), soft)
+
+
+def _together(one: Ints, other: Ints, shape: tuple[int, int]) -> Floats:
+    """(n, m) how often numbers below n and below m stand together."""
+    return np.bincount(one * shape[1] + other, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
 
 
 def _trans_prior(labels: Labels) -> Floats:

@@ -51,8 +51,11 @@ class Seen:
 
     def by_row(self, chances: Floats, tokens: Ints) -> Floats:
         """(P, K) the sums over some tokens of their chances (M, K)."""
-        columns = [np.bincount(self.rows[tokens], own, len(self.votes)) for own in chances.T]
-        return np.stack(columns, axis=1)
+        from scipy.sparse import csr_array
+
+        M = len(tokens)
+        mine = csr_array((np.ones(M), (self.rows[tokens], np.arange(M))), shape=(len(self.votes), M))
+        return np.asarray(mine @ chances)
 
 
 def observe(ballots: Ballots) -> Seen:

@@ -116,6 +116,8 @@ def _named(docs: Sequence[Document], kind: str) -> tuple[str, ...]:
 def _said(docs: Sequence[Document], line: _Line, layers: Sequence[str]) -> list[tuple[int, int, int, str]]:
     """The number of the layer, begin, end and label of all spans in some layers, on the line."""
     numbers = {name: number for number, name in enumerate(layers)}
+    if not numbers:
+        return []
     return [
         (numbers[name], shift + span.start, shift + span.end, span.label)
         for doc, shift in zip(docs, line.shifts.tolist(), strict=True)
