@@ -41,7 +41,7 @@ class Laid(NamedTuple):
     """A chain laid over tokens."""
 
     moves: Floats  # (T, R, L) by the layers; or (1, R, L) without
-    votes: Floats  # (T, S, L, J); or (1, S, L, J)
+    votes: Rows  # (T, S, L, J); or (1, S, L, J)
     mixed: Floats  # (T or 1, R, L) both parts together
     factors: Floats  # (T, S, L) the probability of each source's vote
     emit: Floats  # (T, L) its logs, summed
@@ -63,13 +63,13 @@ def lay(chain: Chain, rows: Rows, seen: Seen) -> Laid:
     moves, votes = chain.tables.moves[None], chain.tables.votes[None]
     if chain.weights is not None:
         up, down = chmm_net.logits(chain.weights, rows)
-        moves = softmax(up.reshape(-1, R, L) + chain.base.moves)
-        votes = softmax(down.reshape(-1, S, L, J) + chain.base.votes)
+        moves = softmax(up.reshape(-1, R, L), chain.base.moves).astype(np.float64)
+        votes = softmax(down.reshape(-1, S, L, J), chain.base.votes)
     share = chain.share if chain.weights is not None else 0.0
     mixed = (1 - share) * chain.tables.moves + share * moves
     factors = (1 - share) * np.einsum("sij,tsj->tsi", chain.tables.votes, seen.symbols)
     if share:
-        factors = factors + share * np.einsum("tsij,tsj->tsi", votes, seen.symbols)
+        factors = factors + share * (votes @ seen.symbols.astype(votes.dtype)[:, :, :, None])[..., 0]
     emit = _summed(factors, seen)
     if seen.fixed is not None:
         plain = _summed(np.einsum("sij,tsj->tsi", chain.tables.votes, seen.symbols), seen) if share else emit
@@ -135,9 +135,11 @@ def expect(chain: Chain, rows: Rows, seen: Seen, bounds: Ints) -> Expected:
     if chain.weights is None or not share:
         return Expected(found.log_z, chances, counts, {})
     up = share * laid.moves * moved
-    down = share * laid.votes * said[:, :, :, None] * seen.symbols[:, :, None, :]
     up -= laid.moves * up.sum(axis=2, keepdims=True)
-    down -= laid.votes * down.sum(axis=3, keepdims=True)
+    own = laid.votes.dtype
+    right = (share * said[:, :, :, None]).astype(own) * seen.symbols.astype(own)[:, :, None, :]
+    right -= (laid.votes[..., None, :] @ right[..., None])[..., 0]
+    down = laid.votes * right
     return Expected(found.log_z, chances, counts, chmm_net.slopes(chain.weights, rows, _flat(up), _flat(down)))
 
 

@@ -32,16 +32,15 @@ def begun(D: int, A: int, B: int, rank: int | None, rng: np.random.Generator, *,
     return weights | {"moves bias": np.zeros(A), "votes bias": np.zeros(B)}
 
 
-def logits(weights: Weights, rows: Rows) -> tuple[Floats, Floats]:
+def logits(weights: Weights, rows: Rows) -> tuple[Rows, Rows]:
     """(T, A) and (T, B) of embeddings (T, D)."""
     narrow = rows @ weights["narrow"] if "narrow" in weights else rows
-    moves, votes = rows @ weights["moves"] + weights["moves bias"], narrow @ weights["votes"] + weights["votes bias"]
-    return moves.astype(np.float64), votes.astype(np.float64)
+    return rows @ weights["moves"] + weights["moves bias"], narrow @ weights["votes"] + weights["votes bias"]
 
 
-def slopes(weights: Weights, rows: Rows, moves: Floats, votes: Floats) -> Weights:
+def slopes(weights: Weights, rows: Rows, moves: Rows, votes: Rows) -> Weights:
     """The gradient in the weights, given that in the logits."""
-    up, down = moves.astype(rows.dtype), votes.astype(rows.dtype)
+    up, down = moves.astype(rows.dtype, copy=False), votes.astype(rows.dtype, copy=False)
     out: Weights = {"moves": rows.T @ up, "moves bias": up.sum(axis=0), "votes bias": down.sum(axis=0)}
     if "narrow" in weights:
         out["votes"] = (rows @ weights["narrow"]).T @ down
@@ -51,10 +50,13 @@ def slopes(weights: Weights, rows: Rows, moves: Floats, votes: Floats) -> Weight
     return out
 
 
-def softmax(values: Floats) -> Floats:
-    """Over the last axis; -inf is never chosen."""
-    found = np.exp(values - values.max(axis=-1, keepdims=True))
-    return np.asarray(found / found.sum(axis=-1, keepdims=True))
+def softmax(logits: Rows, base: Floats) -> Rows:
+    """Of logits added to a base, over the last axis, as exact as the logits are; -inf is never chosen."""
+    found: Rows = logits + base.astype(logits.dtype)
+    found -= found.max(axis=-1, keepdims=True)
+    np.exp(found, out=found)
+    found /= (found @ np.ones(found.shape[-1], found.dtype))[..., None]  # a sum over a short axis is slow
+    return found
 
 
 @dataclass(slots=True)
