@@ -47,8 +47,8 @@ def bare(docs: Sequence[Document]) -> list[Document]:
 
 
 def found(model: Model, docs: Sequence[Document], recall: float | None = None) -> list[list[Span]]:
-    """What a model finds in documents."""
-    return [list(doc.layer(LAYER)) for doc in Detector(model, recall)(bare(docs))]
+    """What a model finds in documents, those of a patient together, as the command reads them."""
+    return [list(doc.layer(LAYER)) for doc in Detector(model, recall, by_patient=True)(bare(docs))]
 
 
 def meddocan(job: Job) -> Answer:
@@ -116,7 +116,7 @@ def adapted(job: Job) -> Answer:
     from chaffinch.deid.adapt import adapt
 
     learnt_from, test = notes.halves(notes.other_sites(patients=2 * notes.PATIENTS))
-    model = load(Path(job["folder"]) / "sites.cfm")
+    model = load(Path(job["folder"]) / f"{notes.SITES}.cfm")
     with lexicons.without(names_in(test, "gold") | names_in(learnt_from, "gold")):
         site, seconds = spent(lambda: adapt(bare(learnt_from), model))
         answer: Answer = {"adapt CPU s": seconds}
@@ -130,7 +130,7 @@ def speed(job: Job) -> Answer:
     try:
         model = load(DEFAULT)
     except ChaffinchError:
-        model = load(Path(job["folder"]) / "sites.cfm")
+        model = load(Path(job["folder"]) / f"{notes.SITES}.cfm")
     docs = bare(notes.english(Path(job["data"]), job["fold"])[1])
     policy, secret, detect = Policy.read("i2b2-surrogate"), Secret.new(), Detector(model)
 

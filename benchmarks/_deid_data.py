@@ -15,11 +15,11 @@ from chaffinch.features import packs
 from chaffinch.features.lexicon import Lexicon
 from recipes import deid_en
 
-Fold: TypeAlias = Literal["aci-phi", "asq-phi", "sites"]
+Fold: TypeAlias = Literal["aci-phi", "asq-phi", "sites ab", "sites cd", "sites ef"]
 
-FOLDS: tuple[Fold, ...] = ("aci-phi", "asq-phi", "sites")
-HELD_SITES = ("e", "f")
-PATIENTS, NOTES_EACH = 40, 3  # of the held-out sites
+FOLDS: tuple[Fold, ...] = ("aci-phi", "asq-phi", "sites ab", "sites cd", "sites ef")
+SITES: Fold = "sites ef"  # where one fold of generated notes is enough
+PATIENTS, NOTES_EACH = 40, 3  # of held-out sites
 PROSE = {"ncbi-disease/NCBItestset_corpus.txt.gz": 100, "bc5cdr/CDR_TestSet.PubTator.txt.gz": 100}
 
 
@@ -46,15 +46,19 @@ def names_of(language: str) -> Lexicon:
 def english(data: Path, fold: Fold) -> tuple[list[Document], list[Document]]:
     """Notes to learn from and notes to measure on, which share no corpus or site, and no name where we invent them."""
     parts = deid_en.corpora(data, names="train")
-    if fold != "sites":
+    if fold in parts:
         return [doc for name, docs in parts.items() if name != fold for doc in docs], parts[fold]
-    gone = {f"site-{site}" for site in HELD_SITES}
-    return [doc for docs in parts.values() for doc in docs if doc.meta["source"] not in gone], other_sites()
+    gone = {f"site-{site}" for site in _sites(fold)}
+    return [doc for docs in parts.values() for doc in docs if doc.meta["source"] not in gone], other_sites(fold)
 
 
-def other_sites(patients: int = PATIENTS, seed: int = 1) -> list[Document]:
-    """Notes of the sites and of the half of names that are kept out of training."""
-    return synth.notes(patients, NOTES_EACH, seed=seed, names="held-out", style="varied", sites=HELD_SITES)
+def other_sites(fold: Fold = SITES, patients: int = PATIENTS, seed: int = 1) -> list[Document]:
+    """Notes of the sites of a fold and of the half of names that are kept out of training."""
+    return synth.notes(patients, NOTES_EACH, seed=seed, names="held-out", style="varied", sites=_sites(fold))
+
+
+def _sites(fold: Fold) -> str:
+    return fold.removeprefix("sites ")
 
 
 def prose(data: Path) -> list[Document]:

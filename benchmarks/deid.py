@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks import _deid_peers as peers
 from benchmarks._deid import told
-from benchmarks._deid_data import FOLDS
+from benchmarks._deid_data import FOLDS, SITES
 from benchmarks._deid_scores import Tally, summed
 from benchmarks._folder import Folder, launch
 from benchmarks.tagger import Options
@@ -128,7 +128,7 @@ class Bench:
 
     def adapt(self) -> None:
         """Missed words at equal precision before and after adapting, on notes that were not used to adapt."""
-        self.job("english", fold="sites")  # leaves the model
+        self.job("english", fold=SITES)  # leaves the model
         own = self.job("adapted")
         before, after = own["before"], own["after"]
         level = before[0].precision
@@ -141,9 +141,9 @@ class Bench:
 
     def speed(self) -> None:
         """Detection with surrogates, beside peers that only detect."""
-        self.job("english", fold="sites")
+        self.job("english", fold=SITES)
         rates = []
-        for fold in ("aci-phi", "sites"):
+        for fold in ("aci-phi", SITES):
             rates.append(self.job("speed", fold=fold)["chars per CPU s"])
             self.add(f"chaffinch, detection and surrogates, {fold}", **{"chars per CPU s": round(rates[-1])})
             for name in ("Presidio, patterns", "scrubadub"):

@@ -17,7 +17,10 @@ from chaffinch.text import Document, Span
 FIELD, SECTION = "cue:field", "cue:section"
 LAYERS = (FIELD, SECTION, lexicons.LAYER, patterns.LAYER)
 _LONGEST_LABEL = 32
-_LABEL = re.compile(r"(?:^|(?<=\s{2})|(?<=[|;,]\s)|(?<=\t))([A-Za-z][A-Za-z/#.'’ ]{0,31}?)\s?(?::|#|\s-)(?=\s|\w|$)")
+_LABEL = re.compile(
+    r"(?:^[*_<\[ ]{0,3}|(?<=\s{2})|(?<=[|;,]\s)|(?<=\t))([A-Za-z][A-Za-z/#.'’ ]{0,31}?)[*_]{0,2}\s*"
+    r"(?::[*_]{0,2}|#|>|\||\s-)(?=\s|\w|$)"
+)
 _TITLE = re.compile(r"^[ \t#*]*([A-Z][A-Za-z/&' -]{2,40}?)(?::|\s-)?[ \t]*$|^[ \t]*([A-Z][A-Z/&' ]{2,40}):")
 
 # What a label announces, by words of it; the first that fits counts.
@@ -25,17 +28,23 @@ _FIELDS = (
     (
         "doctor",
         "attending provider physician surgeon dictated signed author pcp referring ordering consultant cc "
-        "dr nurse resident fellow reviewed transcribed by md",
+        "dr nurse resident fellow reviewed transcribed by md phys staff radiologist pathologist cardiologist "
+        "anesthesiologist oncologist hospitalist clinician assistant dictator",
     ),
-    ("kin", "contact kin proxy spouse wife husband mother father guardian daughter son brother sister"),
-    ("name", "name patient pt re client member subject"),
+    ("kin", "contact kin proxy nok spouse wife husband mother father guardian daughter son brother sister"),
+    ("name", "name patient pt re client member subject guarantor alias person"),
     ("date", "date dob birth born admitted admission discharged discharge seen visit dos when signed d t"),
     ("age", "age sex gender"),
-    ("id", "mrn record unit number no account acct id ssn accession specimen case license npi dea policy serial vin"),
+    (
+        "id",
+        "mrn record chart csn unit number no account acct id ssn accession specimen case license npi dea policy "
+        "serial vin",
+    ),
     ("contact", "phone tel telephone fax cell pager ext email e-mail mobile"),
     (
         "place",
-        "address street city state zip hospital facility location where clinic department dept room bed ward service",
+        "address street city town county residence state zip hospital facility location loc where clinic department "
+        "dept room bed ward floor service",
     ),
     ("job", "occupation profession employer job work employment"),
 )

@@ -64,7 +64,8 @@ def _spoken() -> tuple[Pattern, ...]:
         ),
         Pattern(
             "age-cue",
-            rf"\b(?:age|aged|ages)(?:\s?/\s?(?:sex|gender))?(?:\s?[:=]\s?|\sof\s|\swas\s|\sis\s|\s)"
+            rf"\b(?:age|aged|ages)(?:\s?/\s?(?:sex|gender))?(?:\s\((?:years|yrs|y)\))?"
+            rf"(?:\s?[:=|>]\*{{0,2}}\s{{0,8}}|\s?\.{{3,40}}\s?|\sof\s|\swas\s|\sis\s|\s)"
             rf"(?:about\s|approximately\s)?(?P<span>{_N})\b",
             label="AGE",
             ignore_case=True,
@@ -86,6 +87,24 @@ def _spoken() -> tuple[Pattern, ...]:
             score=0.8,
             ignore_case=True,
             after=r"\s?(?:years?\sago|yrs?\sago|days?|weeks?|months?|mg|/\d)",
+            fits=is_age,
+        ),
+        Pattern(
+            "age-kin-has",
+            rf"\b(?:mother|father|brother|sister|son|daughter|wife|husband|aunt|uncle|mom|dad|cousin),?\s(?:is\s)?"
+            rf"(?P<span>{_N})(?:\s(?:w/|with|well|healthy|has|had|and\s(?:well|healthy)|alive|a&w|in\sgood)|[,;.]\s)",
+            label="AGE",
+            score=0.75,
+            ignore_case=True,
+            fits=is_age,
+        ),
+        Pattern(
+            "age-born",
+            rf"\b(?:dob|born|birth\s?date|date\sof\sbirth|bd|bday)[:=|>* \t]{{1,24}}[\d/.\-]{{6,10}},?\s\(?(?:age:?\s)?"
+            rf"(?P<span>{_N})(?:\)|\s?(?:y|yrs?|years)\b)",
+            label="AGE",
+            score=0.85,
+            ignore_case=True,
             fits=is_age,
         ),
         Pattern(
@@ -148,6 +167,31 @@ def _cued() -> tuple[Pattern, ...]:
             score=0.75,
             ignore_case=True,
             after=r"\s?(?:am|pm|hours?|:|/|mg|%|weeks?|months?|\w+ hospital)|[.,]\d",
+            fits=_adult,
+        ),
+        Pattern(
+            "age-coming",
+            rf"\b(?:will be|will turn)\s(?P<span>{_N})\s(?:in\s\w|on\s\w|next|this|years)",
+            label="AGE",
+            score=0.8,
+            ignore_case=True,
+            after=r"\s(?:in|on) (?:the hospital|clinic|hospital|bed)",
+            fits=_adult,
+        ),
+        Pattern(
+            "age-at",
+            rf"(?:[.;:•*\n]|^)[ \t\d.-]*at (?:age )?(?P<span>{_N}|{_NUMBER_WORD}),? (?:he|she|they|the patient|pt)\b",
+            label="AGE",
+            score=0.8,
+            ignore_case=True,
+        ),
+        Pattern(
+            "age-person-is",
+            r"(?:[.•*\n]|^)[ \t-]*(?:\p{Lu}[\p{L}'’-]+|He|She|Patient|Pt)(?: \p{Lu}[\p{L}'’-]+)? is "
+            rf"(?P<span>{_N})"
+            r"(?:\.[ \n]|\.$|, | and (?:lives|has|was|works|is)\b)",
+            label="AGE",
+            score=0.7,
             fits=_adult,
         ),
         Pattern(

@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from chaffinch.deid import lexicons
-from chaffinch.deid.pattern import Pattern
+from chaffinch.deid.pattern import Pattern, either
 
 _PHRASE = r"[A-Za-z][A-Za-z'’/\-]*(?:[ ][A-Za-z'’/\-]+){0,4}"
 _STOPS = frozenset(
@@ -47,10 +47,60 @@ _ENDINGS = (
 )
 
 
+# A job of two words that is one wherever it stands; jobs of those who write notes are left out.
+_KIND_OF_WORK = either(
+    "bus truck taxi cab uber delivery ambulance tram train crane forklift tractor school elementary "
+    "high\\sschool middle\\sschool preschool kindergarten music art math science english history piano dance "
+    "yoga ski swim sports insurance real\\sestate estate travel tour ticket claims sales car auto automobile "
+    "bank loan mortgage credit tax financial investment stock security prison corrections correctional police "
+    "fire parole probation customs construction factory steel mill mine coal oil gas railroad railway road "
+    "sanitation postal mail warehouse dock shipyard sheet\\smetal cabinet furniture shoe dress model candle "
+    "tool clock instrument glass film theater theatre wedding event graphic fashion interior web software "
+    "computer systems data network it civil mechanical electrical chemical structural aerospace flight airline "
+    "air\\straffic farm ranch fruit vineyard dairy cattle pig poultry horse dog zoo restaurant hotel kitchen "
+    "pastry line short-order bar night shop store retail grocery flower gift book hair nail beauty tattoo city "
+    "county state town public court district law legal patent trial newspaper magazine radio tv television "
+    "news makeup house window carpet pool pest tree lawn garden landscape office executive administrative "
+    "payroll human\\sresources hr call\\scenter customer\\sservice parking toll graduate college phd "
+    "philosophy economics physics chemistry biology opera jazz rock church parish army navy marine air\\sforce "
+    "coast\\sguard merchant day\\scare daycare library museum funeral"
+)
+_WORKER = either(
+    "driver operator conductor engineer mechanic teacher instructor professor lecturer tutor principal "
+    "superintendent agent broker adjuster guide guard officer fighter inspector worker foreman supervisor "
+    "manager clerk carrier handler maker builder repairman installer welder fitter cutter finisher designer "
+    "planner programmer developer analyst administrator architect attendant controller farmer owner keeper "
+    "trainer walker breeder cook chef waiter hostess dresser stylist artist critic editor writer reporter "
+    "anchor announcer producer director actor cleaner washer gardener secretary assistant representative rep "
+    "salesman saleswoman salesperson buyer dealer student defender attorney lawyer judge stenographer "
+    "photographer musician singer dancer player pastor minister sergeant captain lieutenant veteran recruit "
+    "commander advisor adviser auditor accountant teller librarian curator aide specialist technician porter "
+    "janitor custodian collector dispatcher"
+)
+
+
 @cache
 def patterns() -> tuple[Pattern, ...]:
     """The patterns of professions."""
     return (
+        Pattern(
+            "job-title",
+            rf"\b(?P<span>(?:{_KIND_OF_WORK})[ -](?:{_KIND_OF_WORK}[ -])?{_WORKER}s?)\b",
+            label="PROFESSION",
+            score=0.75,
+            ignore_case=True,
+        ),
+        Pattern(
+            "job-works-in",
+            r"(?i:\b(?:works?|worked|working|employed|career|job|business)\s(?:\w+\s)?in\s)(?P<span>(?:the\s)?"
+            r"(?:[a-z-]+\s)?(?:industry|business|retail|construction|real\sestate|sales|finance|banking|insurance|"
+            r"marketing|advertising|manufacturing|education|farming|agriculture|publishing|hospitality|computers|"
+            r"post\soffice|shipping|trucking|mining|landscaping|software|accounting|government|transportation|"
+            r"army|navy|military|air\sforce|marines|police|factory|restaurant|warehouse|school\ssystem))\b",
+            label="PROFESSION",
+            score=0.75,
+            ignore_case=True,
+        ),
         Pattern(
             "job-works-as",
             r"(?i:\b(?:work(?:s|ed|ing)?|employed|serve[sd]|job|career|trained|volunteers?|position)"

@@ -7,6 +7,7 @@ from functools import cache
 from chaffinch.deid.pattern import Pattern, either
 from chaffinch.deid.patterns_people import (
     ending,
+    filled,
     initials,
     likely,
     no_genitive,
@@ -43,6 +44,13 @@ _DOCTOR_WORDS = (
     r"rheumatologist|pulmonologist|midwife|"
     r"dentist|hospitalist|ob-?gyn|operator|scribe|cc|att|clinician|doctor"
 )
+_STAFF = (  # behind these stands a name or nothing
+    r"attending(?:\s(?:physician|provider|md|surgeon))?|provider|pcp|physician|phys|surgeon|staff|"
+    r"(?:ref|referring|ordering|requesting|admitting|primary|att|consulting)\s(?:md|dr|doctor|physician|provider|phys)|"
+    r"\w+ologist|\w+iatrist|hospitalist|dictator|clinician|seen\sby|md"
+)
+# Between a label and what it announces, plain, in columns, in tables, in mark-up.
+SIGN = r"(?:[*_]{0,2}[ \t]{0,24}[:=|>][*_]{0,2}|\s[-–]\s)[ \t]*"
 _DONE_BY = (
     r"(?:dictat|sign|review|order|perform|transcrib|interpret|verif|authenticat|report|read|approv|"
     r"enter|record|prepar|collect|draw|document|"
@@ -137,7 +145,6 @@ def _degrees() -> tuple[Pattern, ...]:
 
 
 def _patient_fields() -> tuple[Pattern, ...]:
-    sign = r"(?:\s?[:=|>]|\s[-–]\s)[ \t]*"
     patient = (
         r"(?:(?:patient|pt|client|member|subject|resident|full|legal|last|first|preferred|maiden|given|"
         r"family|sur)?['’]?s?\s?name|patient|pt|member|client|"
@@ -145,7 +152,7 @@ def _patient_fields() -> tuple[Pattern, ...]:
     )
     return (
         Pattern(
-            "name-patient-field", rf"(?i:\b{patient}{sign})(?P<span>{_EITHER})", label="PATIENT", score=0.95, cut=told
+            "name-patient-field", rf"(?i:\b{patient}{SIGN})(?P<span>{_EITHER})", label="PATIENT", score=0.95, cut=told
         ),
         Pattern(
             "name-re",
@@ -156,7 +163,7 @@ def _patient_fields() -> tuple[Pattern, ...]:
         ),
         Pattern(
             "name-patient-small",
-            rf"(?i:\b(?:patient|pt|name){sign})(?P<span>[a-z][a-z'’-]+,? [a-z][a-z'’-]+)\b",
+            rf"(?i:\b(?:patient|pt|name){SIGN})(?P<span>[a-z][a-z'’-]+,? [a-z][a-z'’-]+)\b",
             label="PATIENT",
             score=0.7,
             cut=small_names,
@@ -172,11 +179,17 @@ def _patient_fields() -> tuple[Pattern, ...]:
 
 
 def _staff_fields() -> tuple[Pattern, ...]:
-    sign = r"(?:\s?[:=|>]|\s[-–]\s)[ \t]*"
     return (
         Pattern(
+            "name-staff-field",
+            rf"(?i:\b(?:{_STAFF}){SIGN}(?:dr\.?\s)?)(?P<span>{_EITHER})[ \t]*(?:[|;<*\n]|\s\s|$)",
+            label="DOCTOR",
+            score=0.9,
+            cut=filled,
+        ),
+        Pattern(
             "name-doctor-field",
-            rf"(?i:\b(?:{_DOCTOR_WORDS}){sign}(?:dr\.?\s)?)(?P<span>{_EITHER})",
+            rf"(?i:\b(?:{_DOCTOR_WORDS}){SIGN}(?:dr\.?\s)?)(?P<span>{_EITHER})",
             label="DOCTOR",
             score=0.94,
             cut=likely,
@@ -220,7 +233,7 @@ def _staff_fields() -> tuple[Pattern, ...]:
             "name-contact-field",
             r"(?i:\b(?:emergency\scontact|next\sof\skin|nok|(?:health\scare\s)?proxy|hcp|contact(?:\sperson)?|"
             r"guardian|poa|"
-            rf"power\sof\sattorney|{KIN})(?:'s\sname|\sname)?{sign})(?P<span>{_EITHER})",
+            rf"power\sof\sattorney|{KIN})(?:'s\sname|\sname)?{SIGN})(?P<span>{_EITHER})",
             label="FAMILY",
             score=0.93,
             cut=likely,

@@ -18,6 +18,10 @@ _NEVER = frozenset(
     "please also will see if md rn np do".split()
 )
 
+_NOBODY = frozenset(
+    "none unknown pending same self yes no not na n/a tbd see per unassigned other any new signed available various "
+    "multiple both team staff unable deferred blank same-day on date time".split()
+)
 _FIELDS_OF_MEDICINE = ("ology", "ologist", "iatry", "iatrist", "surgery", "ics", "pathy", "itis", "emia", "osis", "oma")
 
 
@@ -75,6 +79,12 @@ def _tidy(text: str, start: int, end: int) -> int:
 def told(text: str) -> tuple[int, int] | None:
     """The name after a title or in a field: its first word may be any, but for words that never are names."""
     return _run(text, good=True)
+
+
+def filled(text: str) -> tuple[int, int] | None:
+    """The name that fills a field: any words but those that say there is none."""
+    first = text.split(maxsplit=1)[0].strip(".,").lower()
+    return None if first in _NOBODY or lexicons.is_term(first) else _run(text, good=True)
 
 
 def likely(text: str) -> tuple[int, int] | None:
@@ -151,6 +161,17 @@ def saying(text: str) -> tuple[int, int] | None:
     known = lexicons.rate(words[0], "first") == "hi" and not lexicons.is_common(words[0])
     fits = all(_foreign(word) for word in words) or (known and len(words) > 1 and not lexicons.is_term(words[-1]))
     return None if not fits or words[0].lower().endswith(_FIELDS_OF_MEDICINE) else (0, len(text))
+
+
+def alone(text: str) -> tuple[int, int] | None:
+    """A name whose words are of the lists, or no words of ours."""
+    words = text.split()
+    known = all(
+        _foreign(word) or "hi" in (lexicons.rate(word, "first"), lexicons.rate(word, "last")) or _is_initial(word)
+        for word in words
+    )
+    field = words[0].lower().endswith(_FIELDS_OF_MEDICINE)
+    return likely(text) if known and not field else None
 
 
 def _foreign(word: str) -> bool:

@@ -7,6 +7,7 @@ from functools import cache
 from chaffinch.deid.pattern import Pattern
 from chaffinch.deid.patterns_names import KIN, LISTED, PERSON, WORD
 from chaffinch.deid.patterns_people import (
+    alone,
     any_and_initial,
     apposed,
     ending,
@@ -18,6 +19,7 @@ from chaffinch.deid.patterns_people import (
     listed,
     lone,
     saying,
+    told,
     whole,
 )
 
@@ -28,12 +30,19 @@ _SEEN_BY = (
     r"\s(?:on\s)?by|discussed\s(?:with|w/)|d/w|spoke\s"
     r"(?:with|to)|talked\s(?:with|to)|according\sto|per|appointment\swith|visit\swith|follow(?:-|"
     r"\s)?up\swith|f/u\s(?:with|w/)|"
-    r"appt\s(?:with|w/)|paged|message\s(?:for|from|to)|referral\sto|notified|informed|thanks\sto"
+    r"appt\s(?:with|w/)|paged|message\s(?:for|from|to)|referral\sto|notified|informed|thanks\sto|"
+    r"(?:letter|copy|copies|report|faxed|sent|forwarded|routed|call|calls|(?:signed|sign)\sout|handoff|hand-off)\sto|"
+    r"meeting\swith|s/w|appreciate|will\sask|asked|covering\sfor"
 )
 
 _SAYS = (
     r"denies|reports|states|understands|presents|complains|endorses|returns|is\shere|is\sdoing|was\slast\sseen|"
-    r"is\sa\spleasant|lives\swith"
+    r"is\sa\spleasant|lives\swith|paged|aware|notified|updated|informed|called|in\sto\svisit|at\s(?:the\s)?bedside|"
+    r"came\sby|prefers|agrees|asks|wants|concerned|declines|tolerated|remains"
+)
+_SERVICES = (
+    r"cards?|cardiology|renal|nephro|onc|oncology|heme|surg|surgery|neuro|neurology|gi|ortho|pulm|id|psych|ent|uro|"
+    r"derm|endo|rheum|vascular|trauma|anesthesia|ob|gyn|peds|pcp|pmd|sw|pt|ot|icu"
 )
 _APPOSED = rf"{WORD}(?:[ ]\p{{Lu}}\.)?(?:[ ]{WORD})?"
 
@@ -41,7 +50,7 @@ _APPOSED = rf"{WORD}(?:[ ]\p{{Lu}}\.)?(?:[ ]{WORD})?"
 @cache
 def patterns() -> tuple[Pattern, ...]:
     """The patterns of names in prose."""
-    return (*_among_people(), *_in_text(), *_letters(), *_listed())
+    return (*_among_people(), *_in_text(), *_by_role(), *_letters(), *_listed())
 
 
 def _among_people() -> tuple[Pattern, ...]:
@@ -156,6 +165,41 @@ def _in_text() -> tuple[Pattern, ...]:
             label="PATIENT",
             score=0.8,
             cut=apposed,
+        ),
+    )
+
+
+def _by_role() -> tuple[Pattern, ...]:
+    return (
+        Pattern(
+            "name-service",
+            rf"(?:[.;:•*\n]|^)[ \t-]*(?i:{_SERVICES})[ ]?(?:[:/]|[-–][ ])[ ]?(?P<span>{PERSON})[ \t]*(?:[.;,\n]|$)",
+            label="DOCTOR",
+            score=0.7,
+            cut=alone,
+        ),
+        Pattern(
+            "name-family",
+            rf"(?:[\p{{Ll}},;] |[.•*\n-][ ]+)(?P<span>{WORD}(?:-{WORD})?) [Ff]amily (?:present|at|is|was|on|in|"
+            r"members?|meeting|aware|updated|notified|will|and|who)\b",
+            label="FAMILY",
+            score=0.7,
+            cut=alone,
+        ),
+        Pattern(
+            "name-baby",
+            rf"\b(?:Baby|BABY)(?: (?:boy|girl|Boy|Girl|BOY|GIRL|of))? (?P<span>{WORD})\b",
+            label="PATIENT",
+            score=0.8,
+            cut=alone,
+        ),
+        Pattern(
+            "name-kin-is",
+            rf"(?i:\b(?:next\sof\skin|nok|emergency\scontact|proxy|hcp|guardian|contact\sperson)\s(?:is|was)\s)"
+            rf"(?P<span>{LISTED}|{PERSON})",
+            label="FAMILY",
+            score=0.85,
+            cut=told,
         ),
     )
 
