@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import pairwise
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -299,3 +300,18 @@ def test_layer_marks_tell_labels_apart_and_where_they_begin() -> None:
     assert {begin % 2, verb % 2, inner % 2} == {1, 0}
     with pytest.raises(DataError, match=r"no layer 'chunks'.*found: pos"):
         window.layer_marks(doc, "chunks")
+
+
+def test_layer_marks_of_spans_across_one_another_and_between_tokens() -> None:
+    """Token by token: the last span that covers it has it, and begins at its first token or at the next one."""
+    text = "a bb ccc dd e"
+    spans = [Span(0, 8, "A"), Span(2, 4, "B"), Span(3, 11, "A"), Span(4, 5, "C"), Span(9, 13, "B")]
+    doc = Document.make(text, layers={"pos": spans})
+    wanted = [0] * len(doc.tokens)
+    for span in doc.layers["pos"]:
+        covered = [t for t, (start, end) in enumerate(doc.tokens) if start < span.end and span.start < end]
+        for t in covered:
+            wanted[t] = 2 + 2 * crc32(span.label.encode())
+        wanted[covered[0] if covered else sum(end <= span.start for _, end in doc.tokens)] |= 1
+    assert window.layer_marks(doc, "pos").tolist() == wanted
+    assert window.layer_marks(Document.make("", layers={"pos": []}), "pos").tolist() == []

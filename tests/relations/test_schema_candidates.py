@@ -6,7 +6,7 @@ import pytest
 
 from chaffinch import Document, Relation, Span
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.models.phrase_segments import parsed
+from chaffinch.models.phrase_segments import parse, parsed
 from chaffinch.relations import Schema, words
 from chaffinch.relations import statistics as stats
 from chaffinch.relations.assemble import tuples
@@ -78,7 +78,7 @@ def test_overlapping_arguments_have_units_of_their_own() -> None:
     doc = Document.make(text, layers={"gold": [Span(4, 6, "P"), Span(4, 15, "P")]})
     (doc,) = parsed([doc])
     (scene,) = scenes(doc, PAIR, layer="gold")
-    (frame,) = frames(doc, scene, PAIR)
+    (frame,) = frames(doc, scene, parse(doc, scene.first, scene.end), PAIR)
     assert frame.stems == ["the", "<1>", "<2>", "is", "blue", "."]
     assert "overlap" in frame.facts
 

@@ -222,12 +222,26 @@ def layer_marks(doc: Document, layer: str) -> NDArray[np.int64]:
         there = ", ".join(doc.layers) or "none"
         raise DataError(f"there is no layer {layer!r}, which serves as a feature (found: {there}); add it first")
     spans, out = doc.layers[layer], np.zeros(len(doc.tokens), np.int64)
-    first = np.searchsorted(doc.tokens[:, 1], [span.start for span in spans], side="right").tolist()
-    end = np.searchsorted(doc.tokens[:, 0], [span.end for span in spans], side="left").tolist()
-    for a, b, span in zip(first, end, spans, strict=True):
-        out[a:b] = 2 + 2 * crc32(span.label.encode())
+    first = np.searchsorted(doc.tokens[:, 1], np.array([span.start for span in spans], np.int32), side="right")
+    end = np.searchsorted(doc.tokens[:, 0], np.array([span.end for span in spans], np.int32), side="left")
+    labels = [span.label for span in spans]
+    code = {label: 2 + 2 * crc32(label.encode()) for label in set(labels)}
+    values = np.array([code[label] for label in labels], np.int64)
+    if (end > first).all() and (first[1:] >= end[:-1]).all():  # apart and in order is the usual case
+        out[_stretches(first, end)] = np.repeat(values, end - first)
+        out[first] |= 1
+        return out
+    for a, b, value in zip(first.tolist(), end.tolist(), values.tolist(), strict=True):
+        out[a:b] = value
         out[a : a + 1] |= 1
     return out
+
+
+def _stretches(first: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
+    """All numbers from first[n] to end[n], half-open, one stretch after another."""
+    sizes = end - first
+    shifts: NDArray[np.int64] = np.repeat(first - np.cumsum(sizes) + sizes, sizes)
+    return shifts + np.arange(len(shifts))
 
 
 def _joined(one: Keys, other: Keys) -> Keys:

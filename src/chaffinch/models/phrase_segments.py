@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from chaffinch.errors import ConfigError
 from chaffinch.models.chunker import CHUNKS, POS
 from chaffinch.models.phrase_stems import stem
@@ -45,6 +47,13 @@ class Segment(NamedTuple):
     end: int
 
 
+class Parse(NamedTuple):
+    """The part of speech of each token of a sentence, and its phrases; tokens are counted from its first."""
+
+    tags: list[str]
+    chunks: list[Segment]
+
+
 def parsed(docs: Iterable[Document]) -> list[Document]:
     """The documents with the layers "pos" and "chunks"; a layer that is there already stays."""
     given = list(docs)
@@ -54,6 +63,41 @@ def parsed(docs: Iterable[Document]) -> list[Document]:
         had = given[number].layers
         out[number] = doc.with_layer(CHUNKS, had[CHUNKS]) if CHUNKS in had else doc
     return out
+
+
+def parses(docs: Sequence[Document]) -> list[list[Parse]]:
+    """The parse of every sentence of each document; layers that are there already are taken."""
+    bare = [POS not in doc.layers and CHUNKS not in doc.layers for doc in docs]
+    found = zip(parsed(docs), bare, strict=True)
+    return [_own_parses(doc) if own else _given_parses(doc) for doc, own in found]
+
+
+def _given_parses(doc: Document) -> list[Parse]:
+    return [parse(doc, first, end) for first, end in doc.sentence_tokens().tolist()]
+
+
+def _own_parses(doc: Document) -> list[Parse]:
+    """The parses of a document whose layers the packaged tagger made: whole tokens, no span across a sentence's end."""
+    if len(doc.layers[POS]) != len(doc.tokens):  # a token without a part of speech
+        return _given_parses(doc)
+    spans = [span for span in doc.layers[CHUNKS] if span.label in PHRASES]
+    begins = np.searchsorted(doc.tokens[:, 0], np.array([span.start for span in spans], np.int32)).tolist()
+    stops = np.searchsorted(doc.tokens[:, 1], np.array([span.end for span in spans], np.int32)).tolist()
+    tags = [span.label for span in doc.layers[POS]]
+    out, at = [], 0
+    for first, end in doc.sentence_tokens().tolist():
+        chunks = []
+        while at < len(spans) and begins[at] < end:
+            chunks.append(Segment(spans[at].label, begins[at] - first, stops[at] + 1 - first))
+            at += 1
+        out.append(Parse(tags[first:end], chunks))
+    return out
+
+
+def parse(doc: Document, first: int, end: int) -> Parse:
+    """The parse of a sentence's tokens `first` to `end`, by the layers of the document."""
+    tokens: list[list[int]] = doc.tokens[first:end].tolist()
+    return Parse(_tags(tokens, doc.layer(POS)), _phrases(tokens, doc.layer(CHUNKS)))
 
 
 @cache
@@ -73,21 +117,27 @@ def segments(doc: Document, first: int, end: int, representation: Representation
     """
     if representation not in REPRESENTATIONS:
         raise ConfigError(f"representation must be one of {', '.join(REPRESENTATIONS)}, got {representation!r}")
-    if representation == "token":
-        return [Segment(WORD, t, t + 1) for t in range(first, end)]
     tokens: list[list[int]] = doc.tokens[first:end].tolist()
-    tags = _tags(tokens, doc.layer(POS))
+    tags = [] if representation == "token" else _tags(tokens, doc.layer(POS))
+    chunks = _phrases(tokens, doc.layer(CHUNKS)) if representation == "phrase" else []
+    found = cut(Parse(tags, chunks), end - first, representation)
+    return [Segment(kind, first + begin, first + stop) for kind, begin, stop in found]
+
+
+def cut(parse: Parse, size: int, representation: Representation) -> list[Segment]:
+    """A sentence of so many tokens as segments, tokens counted from its first."""
+    if representation == "token":
+        return [Segment(WORD, t, t + 1) for t in range(size)]
     if representation == "pos":
-        return [Segment(tag, first + t, first + t + 1) for t, tag in enumerate(tags)]
-    found = _phrases(tokens, doc.layer(CHUNKS))
+        return [Segment(tag, t, t + 1) for t, tag in enumerate(parse.tags)]
     out: list[Segment] = []
-    at = 0
-    for kind, begin, stop in [*found, Segment("", len(tokens), len(tokens))]:
-        out += [Segment(_CLASSES.get(tags[t], tags[t]), first + t, first + t + 1) for t in range(at, begin)]
-        if stop > begin:
-            out.append(Segment(kind, first + begin, first + stop))
-        at = stop
-    return out
+    at, tags = 0, parse.tags
+    for chunk in [*parse.chunks, Segment("", size, size)]:
+        for t in range(at, chunk.first):
+            out.append(Segment(_CLASSES.get(tags[t], tags[t]), t, t + 1))
+        out.append(chunk)
+        at = chunk.end
+    return out[:-1]
 
 
 def _tags(tokens: list[list[int]], layer: Sequence[Span]) -> list[str]:

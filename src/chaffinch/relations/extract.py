@@ -19,6 +19,7 @@ from chaffinch.relations import ranking, vectors
 from chaffinch.relations.candidates import Candidate
 from chaffinch.relations.fitting import Calibration, Weights
 from chaffinch.relations.frames import Frame
+from chaffinch.relations.pieces import MOST, Numbered
 from chaffinch.relations.reading import read
 from chaffinch.relations.report import Judged, Report
 from chaffinch.relations.schema import Schema
@@ -59,6 +60,10 @@ class Extractor:
     held: Scored = field(repr=False)
     report: Report | None
     manifest: Manifest = field(repr=False)
+    scorer: vectors.Scorer = field(init=False, repr=False)  # of columns and weights
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scorer", vectors.Scorer(self.columns, *self.weights))
 
     @property
     def representation(self) -> Representation:
@@ -84,18 +89,19 @@ class Extractor:
 
     def scored(self, docs: Iterable[Document]) -> Iterator[list[tuple[Candidate, float]]]:
         """Every candidate of each document with the probability that the relation holds."""
-        scorer = vectors.Scorer(self.columns, self.weights.values.tolist(), self.weights.bias)
+        number = Numbered()
         batch: list[Document] = []
         for doc in docs:
             batch.append(doc)
             if len(batch) == BATCH:
-                yield from self._scored(batch, scorer)
-                batch = []
-        yield from self._scored(batch, scorer)
+                yield from self._scored(batch, number)
+                batch, number = [], Numbered() if len(number) > MOST else number
+        yield from self._scored(batch, number)
 
-    def _scored(self, docs: Sequence[Document], scorer: vectors.Scorer) -> Iterator[list[tuple[Candidate, float]]]:
+    def _scored(self, docs: Sequence[Document], number: Numbered) -> Iterator[list[tuple[Candidate, float]]]:
         found = read(docs, self.schema, self.config.layer, self.representation)
-        scores = self.calibration(np.array([scorer(frame) for own in found for frame in own.frames])).tolist()
+        frames = [frame for own in found for frame in own.frames]
+        scores = self.calibration(self.scorer(frames, number)).tolist()
         at = 0
         for own in found:
             yield list(zip(own.candidates, scores[at : at + len(own.candidates)], strict=True))

@@ -5,15 +5,13 @@ U units. The arguments are marked, other mentions are all one mark, and each uni
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from chaffinch.models.chunker import POS
-from chaffinch.models.phrase_segments import Representation, normal, segments
+from chaffinch.models.phrase_segments import Parse, Representation, cut, normal
 from chaffinch.relations.candidates import Candidate, Mention, Scene
 from chaffinch.relations.schema import Schema
-from chaffinch.text import Document, Span
+from chaffinch.text import Document
 
 ENTITY = "<ent>"
 NAME = "NNP"  # the part of speech of a mention
@@ -59,9 +57,11 @@ class _Base(NamedTuple):
     at: dict[Mention, int]
 
 
-def frames(doc: Document, scene: Scene, schema: Schema, representation: Representation = "phrase") -> list[Frame]:
-    """The frames of all candidates of a sentence; the document has parts of speech and chunks."""
-    tokens = _tokens(doc, scene, representation)
+def frames(
+    doc: Document, scene: Scene, parse: Parse, schema: Schema, representation: Representation = "phrase"
+) -> list[Frame]:
+    """The frames of all candidates of a sentence."""
+    tokens = _tokens(doc, scene, parse, representation)
     bases: dict[tuple[Mention, ...], _Base] = {}
     kept = _outermost(scene.mentions)
     out = []
@@ -87,21 +87,14 @@ def _base(tokens: _Tokens, last: list[int], at: dict[Mention, int]) -> _Base:
     return _Base(stems, tags, parts, at)
 
 
-def _tokens(doc: Document, scene: Scene, representation: Representation) -> _Tokens:
-    first, end = scene.first, scene.end
-    text, places = doc.text, doc.tokens[first:end].tolist()
-    stems = [normal(text[a:b]) for a, b in places]
-    layer = doc.layers.get(POS, ())
-    begin = bisect_left(layer, places[0][0], key=_start)
-    known = {span.start: span.label for span in layer[begin : begin + len(places)]}  # one per token, in order
-    tags = [known.get(a, "X") for a, _ in places]
-    found = segments(doc, first, end, representation)
-    number = [k for k, own in enumerate(found) for _ in range(own.end - own.first)]
-    return _Tokens(stems, tags, number, [own.type for own in found])
-
-
-def _start(span: Span) -> int:
-    return span.start
+def _tokens(doc: Document, scene: Scene, parse: Parse, representation: Representation) -> _Tokens:
+    text = doc.text
+    stems = [normal(text[a:b]) for a, b in doc.tokens[scene.first : scene.end].tolist()]
+    found = cut(parse, len(stems), representation)
+    number: list[int] = []
+    for k, (_, first, end) in enumerate(found):
+        number += [k] * (end - first)
+    return _Tokens(stems, parse.tags, number, [own.type for own in found])
 
 
 def _outermost(mentions: Sequence[Mention]) -> list[Mention]:
@@ -169,8 +162,8 @@ def _ranks(scene: Scene, own: Candidate) -> tuple[int, ...]:
     for k, one in enumerate(own.arguments):
         other = own.arguments[(k + 1) % len(own.arguments)]
         reach = _apart(one, other)
-        rivals = [r for r in scene.mentions if r.span.label == other.span.label and r not in own.arguments]
-        out.append(sum(_apart(one, rival) < reach for rival in rivals))
+        near = [rival for rival in scene.mentions if _apart(one, rival) < reach]
+        out.append(sum(rival.span.label == other.span.label and rival not in own.arguments for rival in near))
     return tuple(out)
 
 

@@ -13,6 +13,7 @@ from chaffinch.relations.words import bucket
 NEGATIONS = frozenset("not no neither nor without unabl fail lack absenc cannot independ never".split())
 LINKS = {",": ",", "(": "(", ")": ")", "and": "&", "or": "|", "/": "/", "-": "-", ENTITY: "e"}
 JOINING = ("IN", "TO", "CC")
+ACTS = ("VP", "PP")  # segments that act
 _WORDS = re.compile("w+")
 
 
@@ -69,7 +70,7 @@ def _heads(frame: Frame, ending: str) -> list[str]:
     for n, place in ((0, first), (-1, last)):  # a head that the argument only modifies
         if way[n].end - 1 != place and way[n].first <= place < way[n].end:
             heads[n] = f"{stems[place]}+{heads[n]}"
-    acts = ["BEGIN", *[head for part, head in zip(way, heads, strict=True) if part.type in ("VP", "PP")], "END"]
+    acts = ["BEGIN", *[head for part, head in zip(way, heads, strict=True) if part.type in ACTS], "END"]
     return [
         f"types {'-'.join([part.type for part in way[:8]])}{ending}", f"segments {min(stop - start, 10)}{ending}",
         *[f"head {part.type} {head}{ending}" for part, head in zip(way, heads, strict=True)],

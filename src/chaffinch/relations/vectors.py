@@ -9,12 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import log2, sqrt
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chaffinch.kernels.lattice import Floats
 from chaffinch.relations import contexts, paths, statistics, words
 from chaffinch.relations.frames import Frame
+from chaffinch.relations.pieces import PATHS, STATISTICS, WORDS, Known, Numbered, flat, scratch
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -25,8 +27,7 @@ VIEWS: dict[str, Callable[[Frame], Iterable[str]]] = {
     "paths": paths.features,
     "contexts": contexts.features,
 }
-Numbers: TypeAlias = Callable[[Frame], Iterable[int | None]]
-LOGS = [log2(1 + n) for n in range(64)]
+COMPILED = {"words": WORDS, "statistics": STATISTICS, "paths": PATHS}  # views that extraction need not spell out
 # The length of each view's block: what says more per feature weighs more.
 LENGTHS = {"words": 0.5, "statistics": 0.5, "paths": 1.0, "contexts": 0.5}
 
@@ -84,64 +85,66 @@ def matrix(frames: Iterable[Frame], columns: Columns) -> csr_matrix:
 
 def row(frame: Frame, columns: Columns) -> list[tuple[int, float]]:
     """The columns of a candidate and their values, rising."""
-    out: list[tuple[int, float]] = []
     several = len(columns.views) > 1
-    for view, known in zip(columns.views, columns.number, strict=True):
-        counts: dict[int, int] = {}
-        for name in VIEWS[view](frame):
-            column = known.get(name)
-            if column is not None:
-                counts[column] = counts.get(column, 0) + 1
-        valued = [(column, 1.0 if n == 1 else log2(1 + n)) for column, n in sorted(counts.items())]
-        size = (sqrt(sum(value * value for _, value in valued)) or 1.0) / (LENGTHS[view] if several else 1.0)
-        out += [(column, value / size) for column, value in valued]
-    return out
+    return [
+        own
+        for view, known in zip(columns.views, columns.number, strict=True)
+        for own in _block(frame, view, known, LENGTHS[view] if several else 1.0)
+    ]
 
 
-class _Named:
-    """The columns of a frame's features in the order of their names."""
-
-    __slots__ = ("_features", "_known")
-
-    def __init__(self, features: Callable[[Frame], Iterable[str]], known: dict[str, int]) -> None:
-        self._features, self._known = features, known
-
-    def __call__(self, frame: Frame) -> Iterable[int | None]:
-        return map(self._known.get, self._features(frame))
+def _block(frame: Frame, view: str, known: dict[str, int], length: float) -> list[tuple[int, float]]:
+    counts: dict[int, int] = {}
+    for name in VIEWS[view](frame):
+        column = known.get(name)
+        if column is not None:
+            counts[column] = counts.get(column, 0) + 1
+    valued = [(column, 1.0 if n == 1 else log2(1 + n)) for column, n in sorted(counts.items())]
+    size = (sqrt(sum(value * value for _, value in valued)) or 1.0) / length
+    return [(column, value / size) for column, value in valued]
 
 
 class Scorer:
     """Log-odds of candidates, without rows in between: what extraction uses."""
 
-    __slots__ = ("_bias", "_tables", "_values")
+    __slots__ = ("_bias", "_columns", "_known", "_values")
 
-    def __init__(self, columns: Columns, values: Sequence[float], bias: float) -> None:
-        several = len(columns.views) > 1
-        self._bias, self._values = bias, values
-        fast: dict[str, Callable[[dict[str, int]], Numbers]] = {
-            "words": words.Numbers,
-            "statistics": statistics.Numbers,
-        }
-        self._tables = [
-            (fast[view](known) if view in fast else _Named(VIEWS[view], known), LENGTHS[view] if several else 1.0)
-            for view, known in zip(columns.views, columns.number, strict=True)
-        ]
+    def __init__(self, columns: Columns, values: Floats, bias: float) -> None:
+        self._columns, self._values, self._bias = columns, values, bias
+        self._known: Known | None = None
 
-    def __call__(self, frame: Frame) -> float:
-        total, values = self._bias, self._values
-        for numbers, length in self._tables:
-            counts = Counter(numbers(frame))
-            counts.pop(None, None)
-            added = squares = 0.0
-            for column, n in counts.items():
-                weight = values[column]  # type: ignore[index]  # None was popped
-                if n == 1:
-                    added += weight
-                    squares += 1.0
-                else:
-                    value = LOGS[n] if n < len(LOGS) else log2(1 + n)
-                    added += value * weight
-                    squares += value * value
-            if squares:
-                total += length * added / sqrt(squares)
-        return total
+    def __call__(self, frames: Sequence[Frame], number: Numbered) -> Floats:
+        """(N,) the log-odds of candidates; `number` may serve again."""
+        out = np.full(len(frames), self._bias)
+        if not frames:
+            return out
+        from chaffinch.relations import _sums
+
+        several = len(self._columns.views) > 1
+        known = self._known = self._table() if self._known is None else self._known
+        arrays = flat(frames, number)
+        room = scratch(max(len(frame.stems) for frame in frames), arrays.order.shape[1], len(known.weights))
+        for view, names in zip(self._columns.views, self._columns.number, strict=True):
+            length = LENGTHS[view] if several else 1.0
+            if view in COMPILED:
+                _sums.add_view(arrays, number.pieces, known, COMPILED[view], length, room, out)
+                continue
+            for n, frame in enumerate(frames):
+                out[n] += sum(value * self._values[column] for column, value in _block(frame, view, names, length))
+        return out
+
+    def _table(self) -> Known:
+        """The names of compiled views as keys, at most half of the table full."""
+        from chaffinch.relations import _names, _sums
+
+        size = 1 << max(10, (2 * len(self._columns)).bit_length())
+        known, at = Known(np.zeros(size, np.uint64), np.zeros(size, np.int32), self._values), 0
+        for view, names in zip(self._columns.views, self._columns.names, strict=True):
+            if view in COMPILED:
+                codes = np.frombuffer("".join(names).encode("utf-32-le"), np.uint32)
+                ends = np.cumsum([0, *map(len, names)])
+                keys = np.zeros(len(names), np.uint64)
+                _names.name_keys(codes, ends, COMPILED[view], keys)
+                _sums.enter(keys, at, known.table, known.columns)
+            at += len(names)
+        return known

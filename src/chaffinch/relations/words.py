@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from chaffinch.relations.frames import Frame
-from chaffinch.relations.lookup import Tables
 
 
 def features(frame: Frame) -> list[str]:
@@ -15,29 +14,6 @@ def features(frame: Frame) -> list[str]:
     out += [f"pair {stems[unit]} {stems[unit + 1]}" for unit in range(first, last)]
     out += [f"distance {bucket(last - first)}", f"mentions {min(frame.mentions, 8)}"]
     return [*out, f"order {frame.sense}"] if frame.sense else out
-
-
-class Numbers:
-    """The columns of a frame's features in the same order, without making their names anew."""
-
-    __slots__ = ("_pairs", "_zones")
-
-    def __init__(self, known: dict[str, int]) -> None:
-        self._zones = Tables(known, lambda zone, word: f"{zone} {word}")
-        self._pairs = Tables(known, lambda one, other: f"pair {one} {other}")
-
-    def __call__(self, frame: Frame) -> list[int | None]:
-        stems, order, zones, pairs = frame.stems, frame.order, self._zones, self._pairs
-        first, last = order[0], order[-1]
-        out = list(map(zones["before"].__getitem__, stems[:first]))
-        between = zones["between"]
-        out += [between[stems[unit]] for unit in range(first + 1, last) if unit not in order]
-        out += map(zones["after"].__getitem__, stems[last + 1 :])
-        out += [pairs[stems[unit]][stems[unit + 1]] for unit in range(first, last)]
-        out += (zones["distance"][str(bucket(last - first))], zones["mentions"][str(min(frame.mentions, 8))])
-        if frame.sense:
-            out.append(zones["order"][frame.sense])
-        return out
 
 
 def bucket(distance: int) -> int:
