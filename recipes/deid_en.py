@@ -2,8 +2,9 @@
 
     python -m recipes.deid_en --data DIR
 
-Learnt from visit notes with invented identifiers (aci-phi), clinical queries (asq-phi), our own generated notes of six
-sites, and abstracts that hold no identifier. The dial is set on sources that the tagger at hand did not learn from.
+Learnt from visit notes with invented identifiers (aci-phi), clinical queries (asq-phi), sentences of other people's
+letters (presidio-synth), our own generated notes of six sites, and abstracts that hold no identifier. The dial is set
+on sources that the tagger at hand did not learn from.
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ PATIENTS, NOTES_EACH = 180, 4  # of generated notes
 ABSTRACTS = {"bc5cdr/CDR_TrainingSet.PubTator.txt.gz": 150, "ncbi-disease/NCBItrainset_corpus.txt.gz": 100}
 BY_RULE = "by rule"  # spans of the gold layer that a corpus does not mark and we add; no figure should count them
 HIPAA_ONLY = ("asq-phi",)
+UNLISTED = ("TITLE", "PREFIX", "NRP")  # what presidio-synth marks and i2b2 does not
 NOTES = (
     "Trained on ACI-BENCH notes with invented identifiers (Yim et al. 2023, CC BY 4.0), synthetic clinical queries "
-    "(J. Weatherhead, MIT), abstracts of BC5CDR and NCBI Disease without any labels, and notes invented by chaffinch "
+    "(J. Weatherhead, MIT), synthetic sentences (presidio-research, Microsoft, MIT), abstracts of BC5CDR and NCBI "
+    "Disease without any labels, and notes invented by chaffinch "
     "synth. Nobody in them exists."
 )
 TITLES = (
@@ -63,9 +66,21 @@ def corpora(data: Path, *, names: Half = "all", seed: int = 0) -> dict[str, list
     return {
         "aci-phi": list(_labelled(chaffinch.read(data / "aci-phi" / "aci-phi-xml.tar.gz"), "aci-phi")),
         "asq-phi": list(_labelled(READERS["asq-phi"](data / "asq-phi"), "asq-phi")),
+        "presidio-synth": list(_sentences(data / "presidio-synth")),
         "synth": [replace(doc, meta={**doc.meta, **_of_site(doc)}) for doc in notes],
         "plain": [*abstracts, *in_layout(abstracts)],
     }
+
+
+def _sentences(path: Path) -> Iterator[Document]:
+    """The sentences of presidio-synth whose templates are filled; no clinical notes, so the dial is not set on them."""
+    for doc in READERS["presidio-synth"](path):
+        if "{" not in doc.text:
+            spans = [_mapped(doc.text, span) for span in doc.layer("gold") if span.label not in UNLISTED]
+            meta = {SOURCE: "presidio-synth", DIAL: False}
+            yield Document.make(
+                doc.text, id=f"presidio-synth-{doc.id}", group=doc.group, meta=meta, layers={"gold": spans}
+            )
 
 
 def _of_site(doc: Document) -> dict[str, object]:
@@ -149,7 +164,9 @@ def main() -> None:
     if not chosen.data:
         arguments.error("name the folder of the corpora with --data or CHAFFINCH_DATA")
     documents = [doc for own in corpora(Path(chosen.data)).values() for doc in own]
-    learn(documents).save(chosen.output, corpus="aci-phi, asq-phi, generated notes, abstracts", notes=NOTES)
+    learn(documents).save(
+        chosen.output, corpus="aci-phi, asq-phi, presidio-synth, generated notes, abstracts", notes=NOTES
+    )
 
 
 if __name__ == "__main__":

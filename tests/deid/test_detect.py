@@ -49,11 +49,11 @@ def test_rules_alone_find_and_repeat_names() -> None:
 
 
 def test_names_are_repeated_across_a_patient_only_if_asked() -> None:
-    docs = [Document.make("Dr. Okonkwo came.", id="1", group="p"), Document.make("Okonkwo agrees.", id="2", group="p")]
+    docs = [Document.make("Dr. Okonkwo came.", id="1", group="p"), Document.make("Okonkwo slept.", id="2", group="p")]
     alone, together = detector(), detector(by_patient=True)
     assert [words(doc) for doc in alone(docs)][1] == []
     assert [words(doc) for doc in together(docs)][1] == [("DOCTOR", "Okonkwo")]
-    other = [docs[0], Document.make("Okonkwo agrees.", id="2", group="q")]
+    other = [docs[0], Document.make("Okonkwo slept.", id="2", group="q")]
     assert [words(doc) for doc in together(other)][1] == []
 
 
