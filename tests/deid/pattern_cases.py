@@ -71,6 +71,13 @@ FOUND = {
         Operated {Sept 9th, 2001}.
     """,
     "AGE": """
+        Will be {90} in December.
+        At {twenty-eight} he is still active.
+        FHx: brother {57} w/ cancer, sister {38} well.
+        DOB 02/29/72 ({14}) on file.
+        Age/Gender: {45} y
+        age/gender.............. {19}
+        Age (Years): {23} years
         He is aged {forty-three} now.
         A {60}yo man with Stage II disease, Crohn Disease, who
         Mother died at {72} of a stroke.
@@ -306,6 +313,13 @@ FOUND = {
         employed by {Brookmont Motors}
     """,
     "DOCTOR": """
+        **Staff:** {Orange, Napoleon C}
+        Loc:451 Phys:{Ball}
+        Staff                 : {Ball}
+        **Radiologist:** {Kerrigan Vosk}
+        Onc - {Dejesus}; more to come.
+        Appreciate {Milnewick} recs
+        Letter to {Okonkwo} sent.
         A copy goes to {F. Fine} (234-9973).
         Dr. {Penn} agrees.
         Dr {Ada Penn} agrees.
@@ -333,6 +347,9 @@ FOUND = {
         Dr. {Penn}'s note
     """,
     "PATIENT": """
+        **PATIENT NAME:** {Ash, Victor}
+        Baby {Okonkwo} doing well.
+        {Carrasquillo} paged twice.
         Mr. {Okonkwo} came.
         Mrs. {Parkinson} came.
         Ms {Lopez} came.
@@ -353,6 +370,8 @@ FOUND = {
         {Garcia, Maria} was there.
     """,
     "FAMILY": """
+        Next of kin is {Kellar, Walter C}, by phone.
+        - {Okonkwo} family present.
         his wife {Mary} helps
         Her son, {Tadhg Grant}, drove.
         Next of kin: {Ada Okonkwo}
@@ -361,6 +380,11 @@ FOUND = {
         daughter {Ada}
     """,
     "PROFESSION": """
+        He was a {bus driver} then.
+        soc: {insurance agent}. 6 kids.
+        71 y/o {school superintendent} from afar
+        He works in {the airline industry}.
+        works in {real estate} now
         He works as a {school teacher} in town.
         She works as an {x-ray technician}.
         Retired {carpenter}.
@@ -378,6 +402,18 @@ FOUND = {
 }
 
 CLEAN = """
+    Attending: Pending
+    Provider: See below
+    Staff: None
+    Cards: Normal. Renal: Stable.
+    GI: Soft, nontender.
+    The Patient family present.
+    Baby Aspirin 81 mg daily
+    Will be 90 mg twice daily
+    sister 38 weeks pregnant
+    Data collected by machine.
+    He works in the evening.
+    Appreciate Cardiology recs
     BP 90/58 RR 16 SpO2 92%.
     It will serve as baseline for comparison.
     The titer of hepatitis C. with cirrhosis was low.
