@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from math import log
+from math import ceil, log
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 340, 48, 150, 14, 44
-COLOURS = ("#1b6ca8", "#c2541b", "#3b7d3a", "#7a4fa3", "#555555")
-DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 4")
+COLOURS = ("#1b6ca8", "#c2541b", "#3b7d3a", "#7a4fa3", "#555555", "#a8871b")
+DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 4", "12 4")
 
 
 def draw(curves: Mapping[str, Sequence[tuple[float, float]]], *, up: str, along: str = "training notes") -> str:
@@ -20,16 +20,17 @@ def draw(curves: Mapping[str, Sequence[tuple[float, float]]], *, up: str, along:
     places = sorted({x for points in curves.values() for x, _ in points})
     lowest = min(y for points in curves.values() for _, y in points)
     floor = min(int(lowest * 10), 9) / 10
+    top = max(ceil(max(y for points in curves.values() for _, y in points) * 10) / 10, floor + 0.1)
 
     def across(x: float) -> float:
         whole = log(places[-1] / places[0]) or 1.0
         return LEFT + (WIDTH - LEFT - RIGHT) * log(x / places[0]) / whole
 
     def height(y: float) -> float:
-        return TOP + (HEIGHT - TOP - BOTTOM) * (1 - (y - floor) / (1 - floor))
+        return TOP + (HEIGHT - TOP - BOTTOM) * (1 - (y - floor) / (top - floor))
 
     parts = [_text(across(x), HEIGHT - BOTTOM + 18, f"{x:g}", "middle") for x in places]
-    for tenth in range(round(floor * 10), 11):
+    for tenth in range(round(floor * 10), round(top * 10) + 1):
         y = height(tenth / 10)
         parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
         parts.append(_text(LEFT - 6, y + 4, f"{tenth / 10:.1f}", "end"))

@@ -89,7 +89,7 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Job]:
     monkeypatch.setattr(_weak_run, "_installed", lambda name: True)
     monkeypatch.setattr(_weak_systems, "_embedder", lambda folder: embedded)
     monkeypatch.setattr(_weak_peers, "absent", lambda name: "pip install 'chaffinch[bench]'")
-    monkeypatch.setattr(weak, "PLOT", tmp_path / "docs" / "loops.svg")
+    monkeypatch.setattr(weak, "PLOTS", tmp_path / "docs")
     monkeypatch.setattr(_weak_made, "SENTENCES", 10)
     return done
 
@@ -327,9 +327,11 @@ def test_alternate_training_is_drawn_by_loop(data: Path, here: list[Job]) -> Non
     for folder in FOLDERS[:2]:
         (data / folder / "test.json.gz").write_bytes((data / folder / "valid.json.gz").read_bytes())
     weak.run(Options(data, "alternate"))
-    assert not weak.PLOT.exists()
+    assert not weak.PLOTS.exists()
     result = weak.run(Options(data, "alternate", split="test"))
-    assert weak.PLOT.read_text(encoding="utf-8").count("<polyline") == 12
+    plots = sorted(weak.PLOTS.iterdir())
+    assert [plot.name for plot in plots] == ["weak-loops-bc5cdr.svg", "weak-loops-ncbi.svg"]
+    assert [plot.read_text(encoding="utf-8").count("<polyline") for plot in plots] == [6, 6]
     rows = list(systems(result))
     published = {row["system"]: row["published"] for row in rows if row["published"] != "-"}
     assert published["iid-ALT"] == 0.8315
