@@ -112,11 +112,12 @@ es Pérez        ALPHA|Cap|first=0|last=hi|city=0|state=0|hospital=0|job=0|commo
 es enfermera    ALPHA|lower|first=0|last=0|city=0|state=0|hospital=0|job=hi|common=0|suf=ero|len=9+|hyphen=0
 de Mueller      ALPHA|Cap|first=0|last=hi|city=0|state=0|hospital=0|job=0|common=0|suf=er|len=5-8|hyphen=0
 de Klinik       ALPHA|Cap|first=0|last=0|city=0|state=0|hospital=hi|job=0|common=1|suf=0|len=5-8|hyphen=0
+en john_04 ID|a{4}_0{2}
 """
 ROWS = [line.split() for line in GOLDEN.strip().splitlines()]
 
 words = (
-    st.text() | st.text("09aZé.,-/'()+%@|=‹ x²", max_size=14) | st.from_regex(r"[\d/.,%A-Za-z'-]{1,12}", fullmatch=True)
+    st.text() | st.text("09aZé.,-_/'()+%@|=‹ x²", max_size=14) | st.from_regex(r"[\d/.,%A-Za-z'-]{1,12}", fullmatch=True)
 )
 
 

@@ -38,7 +38,7 @@ _BARE = {"ALPHA": "case", "DATE": "mask", "PHONE": "mask", "ID": "mask", "NET": 
 _FLAG_OF = {"ALPHA": "line", "NUM": "age"}  # the flag that a category can bear
 _SYMBOL = re.compile(
     rf"{MARK}(?:PUNCT(?:\|(?:bar|[^|]))?|ALPHA(?:\|(?:lower|Cap|ALL|Mixed|init\.?))?|NET(?:\|(?:email|url|host))?|NUM"
-    rf"|(?:DATE|PHONE|ID)(?:\|(?:Mon|decade|[Aa]\{{|[^\w|=]|[\dsx]){{1,96}})?)(?:\|(?:{'|'.join(ORDER)})=[a-z0-9+-]{{1,12}})*",
+    rf"|(?:DATE|PHONE|ID)(?:\|(?:Mon|decade|[Aa]\{{|[^\w|=]|[\dsx_]){{1,96}})?)(?:\|(?:{'|'.join(ORDER)})=[a-z0-9+-]{{1,12}})*",
     re.DOTALL,
 )
 _INNER_MARKS = str.maketrans("", "", "'’.")
