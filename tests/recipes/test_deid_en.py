@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from recipes.corpora import READERS
 
 from chaffinch import Document, Span
 from chaffinch.deid.learn import DIAL, SOURCE
@@ -18,7 +19,7 @@ def test_sentences_keep_what_i2b2_marks(monkeypatch: pytest.MonkeyPatch) -> None
         yield Document.make("Mr. Silva lives in Chicago; a Swedish man.", id="1", layers={"gold": spans})
         yield Document.make("Call {name}.", id="2", layers={"gold": []})
 
-    monkeypatch.setitem(deid_en.READERS, "presidio-synth", read)
+    monkeypatch.setitem(READERS, "presidio-synth", read)
     (doc,) = deid_en._sentences(Path())
     assert [(doc.text[span.start : span.end], span.label) for span in doc.layer("gold")] == [
         ("Silva", "PATIENT"), ("Chicago", "CITY"),

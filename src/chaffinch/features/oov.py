@@ -2,7 +2,7 @@
 
 A symbol is a mark that begins no token, a category, and fields parted by bars:
 
-    Smith        ‹ALPHA|Cap|first=0|last=hi|city=hi|state=0|hospital=0|job=0|common=1|suf=0|len=5-8|hyphen=0
+    Smith        ‹ALPHA|Cap|first=0|last=hi|city=hi|state=0|hospital=0|job=0|common=0|suf=0|len=5-8|hyphen=0
     12/03/1998   ‹DATE|00/00/0000|fields=3|year=4|month=1
     37947241ZGJ  ‹ID|0{7-8}A{3}
 
