@@ -242,7 +242,7 @@ def people(count: int, seed: int = 0) -> list[Document]:
 
 
 def test_planted_structure_is_found() -> None:
-    config = ClassHMM(2, outside_states=1, objective="joint", evaluations=60, kappa=0.05, seed=1)
+    config = ClassHMM(2, outside_states=1, objective="joint", evaluations=60, kappa=0.05, seed=1, restarts=3)
     own = train(people(480), config)
     model, found = model_of(own), told(own).classes[1]
     assert found.roles.single is not None
