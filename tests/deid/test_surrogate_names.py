@@ -107,9 +107,7 @@ ONE_CASE = st.characters(categories=["Lu", "Ll", "Lo"])
 
 @given(st.lists(SCRIPTS, min_size=1, max_size=3), st.sampled_from(["title", "upper", "lower"]), PATIENTS)
 @settings(max_examples=1000)
-def test_words_change_and_keep_their_style(
-    parts: list[str], style: str, patient: str
-) -> None:
+def test_words_change_and_keep_their_style(parts: list[str], style: str, patient: str) -> None:
     text = " ".join(getattr(str, style)(part) for part in parts)
     out = drawn(text, patient)
     assert len(out.split()) == len(parts)
