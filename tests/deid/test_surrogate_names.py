@@ -15,7 +15,7 @@ from chaffinch.deid import personas
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.surrogate import surrogate
-from chaffinch.deid.surrogate_letters import letter_map
+from chaffinch.deid.surrogate_letters import fold, letter_map
 from chaffinch.deid.surrogate_lists import entries
 from chaffinch.deid.surrogate_names import AFTER, AFTER_COMMA, LOWER_PARTICLES, PARTICLES, PREFIXES, TITLES
 
@@ -112,7 +112,7 @@ def test_words_change_and_keep_their_style(parts: list[str], style: str, patient
     out = drawn(text, patient)
     assert len(out.split()) == len(parts)
     for word, other in zip(text.split(), out.split(), strict=True):
-        assert other.casefold() != word.casefold() or word.casefold() in KEPT
+        assert other.casefold() != word.casefold() or fold(word) in KEPT
         assert (
             getattr(str, "is" + style)(other)
             or len(word) == 1
