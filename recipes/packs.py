@@ -2,7 +2,7 @@
 
     python -m recipes.packs --data DIR --faker FAKER.whl
 
-A word's bucket in a lexicon is hi if log10(rate there) - log10(rate in the language) > 0.5 (METHODS, section 2). Rates
+A word's bucket in a lexicon is hi if log10(rate there) - log10(rate in the language) > 0.5. Rates
 in a lexicon come from the list where it has any (census, inhabitants), else every entry is taken to be of middling
 rank; an entry of several words counts for each. Rates in the language come from open corpora. Of corpora with
 identifiers only what stands outside every marked span is counted, and of MEDDOCAN only training notes that no

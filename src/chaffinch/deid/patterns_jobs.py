@@ -92,7 +92,7 @@ def patterns() -> tuple[Pattern, ...]:
         ),
         Pattern(
             "job-works-in",
-            r"(?i:\b(?:works?|worked|working|employed|career|job|business)\s(?:\w+\s)?in\s)(?P<span>(?:the\s)?"
+            r"\b(?:works?|worked|working|employed|career|job|business)\s(?:\w+\s)?in\s(?P<span>(?:the\s)?"
             r"(?:[a-z-]+\s)?(?:industry|business|retail|construction|real\sestate|sales|finance|banking|insurance|"
             r"marketing|advertising|manufacturing|education|farming|agriculture|publishing|hospitality|computers|"
             r"post\soffice|shipping|trucking|mining|landscaping|software|accounting|government|transportation|"
