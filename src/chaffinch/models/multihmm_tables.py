@@ -1,7 +1,7 @@
 """The tables of an HMM of many sources: what it says of votes, and how expected counts renew them.
 
 Of a token in state i source k speaks with probability `rates[k, i]`. What it then says is a type, by `types`, and the
-place in a span, by `letters`, which all types share (METHODS 10: type confusion apart from boundary confusion); of a
+place in a span, by `letters`, which all types share (confusion of types apart from that of boundaries); of a
 token outside of entities it says anything, by `outside`. A linking rule is right with probability `links`.
 
 S sources, R linking rules, E labels, K states, P distinct rows, T tokens.
