@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 
 from chaffinch.cli import main
-from chaffinch.deid import synth
+from chaffinch.deid import cues, synth
 from chaffinch.deid.adapt import adapt, voted
 from chaffinch.deid.detect import detector
 from chaffinch.deid.detect_file import Model, load
-from chaffinch.deid.learn import ENGLISH, SOURCE, Lesson, learn
+from chaffinch.deid.learn import SOURCE, learn
 from chaffinch.errors import DataError
+from chaffinch.models import tagger
+from chaffinch.models.classhmm_config import ClassHMM
 from chaffinch.text import Document, Span
 from chaffinch.text.formats import read, write
+from tests.deid.lessons import QUICK
 
 Printed = pytest.CaptureFixture[str]
 
@@ -37,7 +40,7 @@ def of_site(number: int, name: str) -> str:
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return learn(known(18), lesson=Lesson(replace(ENGLISH, epochs=5, rate=0.3, dropout=0.1, cutoff=1)))
+    return learn(known(18), lesson=QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -58,20 +61,25 @@ def test_what_is_voted_for_is_told_and_what_nobody_knows_is_not(model: Model) ->
         assert sum(told["clean"]) == told["clean"][0]  # O, or nothing at all
 
 
-def test_an_adapted_model_keeps_the_old_tagger_and_sets_its_dial_anew(model: Model) -> None:
+def test_every_tagger_goes_on_learning_and_the_dial_is_set_anew(model: Model) -> None:
     docs = [Document.make(of_site(n, name), id=str(n)) for n, name in enumerate(NAMES)]
     new = adapt(docs, model, replay=known(6, seed=5))
-    assert new.taggers[0] is model.taggers[0]
-    assert len(new.taggers) == 2
+    assert [own.layer for own in new.taggers] == [own.layer for own in model.taggers] == ["cascade", "hmmdp"]
+    assert new.labels == model.labels
+    asked = list(cues.with_cues([Document.make(of_site(1, NAMES[0]), id="1")]))
+    for before, after in zip(model.taggers, new.taggers, strict=True):
+        chances = [own.read(asked)[0][1][-4, 0] for own in (before, after)]  # of O, where the site writes the name
+        assert chances[1] < chances[0]
     assert new.dial.labels == new.labels
     assert new.dial.told() != model.dial.told()
 
 
-def test_reviewed_notes_teach_what_votes_cannot(model: Model) -> None:
+@pytest.mark.parametrize("label", ["USERNAME", "BADGE"])  # one the model knows, one it does not
+def test_reviewed_notes_teach_what_votes_cannot(model: Model, label: str) -> None:
     def reviewed(n: int, code: str) -> Document:
         text = f"Tray {n} carried by glimmerhand {code} again.\n"
         at = text.index(code)
-        return Document.make(text, id=f"r{n}", layers={"gold": [Span(at, at + len(code), "USERNAME")]})
+        return Document.make(text, id=f"r{n}", layers={"gold": [Span(at, at + len(code), label)]})
 
     codes = "zorple quixen vandle brimto skelva tarnik plovex drumel".split()
     asked = Document.make("Tray 4 carried by glimmerhand wexelo again.\n", id="asked")
@@ -101,6 +109,13 @@ def test_too_little_is_refused(
 ) -> None:
     with pytest.raises(DataError, match=said):
         adapt(notes, {"model": model, "rules": Model()}.get(old or ""), gold=gold)
+
+
+def test_a_method_that_cannot_go_on_is_refused() -> None:
+    quick = ClassHMM(evaluations=1, calibrate=False)
+    other = Model((tagger.train(known(4), quick, layer="gold"),))
+    with pytest.raises(DataError, match="a classhmm cannot go on learning; adapt deid-en"):
+        adapt(known(4), other)
 
 
 def test_the_command_adapts_and_says_no_word_of_the_notes(file: Path, tmp_path: Path, capsys: Printed) -> None:

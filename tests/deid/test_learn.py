@@ -12,12 +12,13 @@ import pytest
 from chaffinch.deid import lexicons, synth, synth_names
 from chaffinch.deid.detect import detector
 from chaffinch.deid.detect_file import Model, load
-from chaffinch.deid.learn import ENGLISH, SOURCE, Lesson, by_source, learn, names_in, words
+from chaffinch.deid.learn import SOURCE, by_source, learn, names_in, words
 from chaffinch.errors import DataError
 from chaffinch.models import cascade
 from chaffinch.text import Document, Span
+from tests.deid.lessons import QUICK
 
-QUICK = Lesson(replace(ENGLISH, epochs=6, rate=0.3, dropout=0.1, cutoff=1))
+NAMES = "Penn Lowe Hart Ford Stoddart Quennell Oxenford Marchbank Tilling Vandermolen".split()
 
 
 def notes(patients: int, *, seed: int = 3) -> list[Document]:
@@ -32,7 +33,7 @@ def learnt() -> Model:
 
 def marked(lines: int) -> Iterator[Document]:
     for number in range(lines):
-        name = ("Penn", "Lowe", "Hart", "Ford")[number % 4]
+        name = NAMES[number % len(NAMES)]
         text = f"Tremor noted by zookeeper {name} at noon."
         at = text.index(name)
         yield Document.make(text, id=str(number), layers={"gold": [Span(at, at + len(name), "DOCTOR")]})

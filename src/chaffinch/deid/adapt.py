@@ -1,7 +1,7 @@
 """A model made at home in the user's own notes, labels or none.
 
-    notes  →  patterns, model, known words and protected terms vote  →  votes joined  →  the tagger learns on
-           →  both taggers, the old and the new, and a dial set anew
+    notes  →  patterns, model, known words and protected terms vote  →  votes joined  →  each tagger learns on
+           →  the taggers, and a dial set anew
 
 Silence abstains: where nobody votes and the old model is not sure of O, the new tagger is told nothing. It learns from
 generated notes as well, so that nothing is forgotten. T tokens, L tags, the first of which is O.
@@ -13,6 +13,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +24,12 @@ from chaffinch.deid.detect_soft import over
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.learn import ELSEWHERE, GOLD, LOWEST, Lesson, Tell, joined, learn, read
 from chaffinch.errors import DataError
-from chaffinch.models import cascade, tagger
+from chaffinch.models import tagger
+from chaffinch.models.cascade import Cascade
+from chaffinch.models.hmmdp_config import HMMDP
 from chaffinch.models.labels import Fitted, Labels, pieces_of
 from chaffinch.models.multihmm import MultiHMM
+from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document, Soft, Span, resolve
 from chaffinch.weak import aggregate
 from chaffinch.weak.votes import SOURCE
@@ -59,6 +63,9 @@ def adapt(
         return learn(_checked(reviewed), seed=seed, tell=tell, lesson=Lesson(ELSEWHERE, english=False))
     if not model.taggers:
         raise DataError("this model has no tagger to go on from; adapt deid-en, or give no model and reviewed notes")
+    for old in model.taggers:
+        if not isinstance(old.model.config, Cascade | HMMDP):
+            raise DataError(f"a {old.manifest.kind} cannot go on learning; adapt deid-en, or a model of cascade or hmmdp")
     known = {doc.id for doc in reviewed}
     own = [doc for doc in notes if doc.id not in known]
     if len(own) + len(reviewed) < FEWEST:
@@ -74,19 +81,23 @@ def adapt(
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """The tagger of a model learning further."""
+    """The taggers of a model learning further."""
 
     model: Model
     seed: int
     tell: Tell | None
 
     def __call__(self, docs: Sequence[Document]) -> Model:
-        """The model with one more tagger."""
-        old = self.model.taggers[0]
-        config = replace(cascade.own(old.model).config, epochs=EPOCHS, seed=self.seed, private=True)
+        """The model with its taggers, each gone on learning."""
         read = [legible(doc) for doc in docs] if self.model.rules else docs
-        new = tagger.train(read, config, soft=_TOLD, start=old, progress=self.tell)
-        return replace(self.model, taggers=(old, new), checksum="")
+        return replace(self.model, taggers=tuple(self._further(old, read) for old in self.model.taggers), checksum="")
+
+    def _further(self, old: Tagger, docs: Sequence[Document]) -> Tagger:
+        """The tagger that has learnt from the documents as well; an HMM-DP is told nothing of labels it lacks."""
+        config: Any = replace(old.model.config, epochs=EPOCHS, seed=self.seed, private=True)  # type: ignore[arg-type]
+        if isinstance(config, HMMDP):
+            docs = [doc.with_soft(_TOLD, _known_labels(doc.soft[_TOLD], old.labels)) for doc in docs]
+        return tagger.train(docs, config, soft=_TOLD, start=old, progress=self.tell)
 
     def crossed(
         self, told: Sequence[Document], kept: Sequence[Document], reviewed: Sequence[Document]
@@ -103,6 +114,14 @@ class _Fit:
         others = [] if any(doc.layer(GOLD) for doc in apart if doc.id in marked) else kept[::HELD_OUT]
         for doc, own in zip([*apart, *others], read(model, [*apart, *others], model.labels), strict=True):
             yield own if doc.id in marked or _TOLD not in doc.soft else _said(own, doc.soft[_TOLD])
+
+
+def _known_labels(soft: Soft, names: Sequence[str]) -> Soft:
+    """The soft labels without the tags of other labels; tokens that may have one of these are left open."""
+    known = np.array([tag == "O" or tag[2:] in names for tag in soft.labels])
+    open_rows = soft.values[:, ~known].sum(axis=1) > 0
+    labels = tuple(tag for tag, own in zip(soft.labels, known.tolist(), strict=True) if own)
+    return Soft(labels, np.where(open_rows[:, None], 0.0, soft.values[:, known]))
 
 
 def _said(own: dial.Read, soft: Soft) -> dial.Read:

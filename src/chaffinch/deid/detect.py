@@ -91,19 +91,15 @@ class Detector:
         sheet = Sheet.of(prepared)
         if not self.model.taggers:
             return sheet, detect_soft.by_rules(prepared), [[] for _ in prepared]
-        several = len(self.model.taggers) > 1
         read = [legible(doc) for doc in prepared] if self.model.rules else prepared
-        answers = [tagger.read(read, confidence=several) for tagger in self.model.taggers]
-        soft = detect_soft.mean(
-            [
-                Soft(("O", *tagger.labels), np.concatenate([rows for _, rows in answer]))
-                for tagger, answer in zip(self.model.taggers, answers, strict=True)
-            ]
-        )
+        softs, found = [], []
+        for tagger in self.model.taggers:
+            spans, rows = zip(*tagger.read(read), strict=True)
+            softs.append(Soft(("O", *tagger.labels), np.concatenate(rows)))
+            found.append(detect_soft.scored(sheet, softs[-1], spans))
+        soft = detect_soft.mean(softs)
         soft = detect_soft.doubted(sheet, soft) if self.model.rules else soft
-        if not several:
-            return sheet, soft, [spans for spans, _ in answers[0]]
-        return sheet, soft, [agreed([spans for spans, _ in own]) for own in zip(*answers, strict=True)]
+        return sheet, soft, found[0] if len(found) == 1 else [agreed(own) for own in zip(*found, strict=True)]
 
     def _found(self, docs: Sequence[Document]) -> list[Document]:
         """The documents with cues and with what rules and models find, and with soft labels sure of it."""

@@ -129,8 +129,8 @@ def fit(read: Read, labels: Sequence[str], *, recalls: Sequence[float] = RECALLS
         reached.append(share / total)
     table = np.array([_thresholds(level, offsets) for level in rows]).reshape(len(rows), len(labels))
     flagged = int(read.ruled.sum()) + 1 + ends
-    best = levels[ends[np.argmax(hits[ends] / (flagged + WEIGHT * total))]] if len(ends) else PLAIN
-    best = max(float(best), UNLIKELY)
+    best = _between(levels, ends[np.argmax(hits[ends] / (flagged + WEIGHT * total))]) if len(ends) else PLAIN
+    best = max(best, UNLIKELY)
     return Dial(tuple(labels), tuple(recalls), tuple(reached), table, tuple(rows), tuple(_thresholds(best, offsets)))
 
 
@@ -140,7 +140,13 @@ def _level(levels: Floats, hits: Ints, ends: Ints, wanted: float, base: int) -> 
         return 1.0, base
     enough = ends[hits[ends] >= wanted]
     end = int(enough[0]) if len(enough) else int(ends[-1])
-    return float(levels[end]), float(hits[end])
+    return _between(levels, end), float(hits[end])
+
+
+def _between(levels: Floats, end: int) -> float:
+    """The level halfway, in log-odds, to the next that is lower: where there is a gap, neither side is at its edge."""
+    pair = np.clip(levels[end : end + 2], _EDGE, 1.0 - _EDGE)
+    return float(1.0 / (1.0 + np.exp(np.log(1.0 / pair - 1.0).mean())))
 
 
 def _offsets(read: Read, count: int) -> Floats:

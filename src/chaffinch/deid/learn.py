@@ -1,9 +1,10 @@
 """Learning a detector's model: notes with gold spans in, taggers and their dial out.
 
-    notes  →  cues and rates of words as features  →  one tagger  →  its dial, set on notes of other templates
+    notes  →  a cascade, with cues and rates of words as features, and an HMM-DP, with rates in its signatures
+           →  their dial, set on notes of other templates
 
-Names are learnt half blind: while the tagger learns, the lists lack every third name, as they lack many of any other
-hospital's, so that a listed and an unlisted name are both met; the finished tagger has the whole lists.
+Names are learnt half blind: while taggers learn, the lists lack every third name, as they lack many of any other
+hospital's, so that a listed and an unlisted name are both met; the finished taggers have the whole lists.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +26,10 @@ from chaffinch.features import packs
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.models import cascade, tagger
 from chaffinch.models.cascade import Cascade
+from chaffinch.models.hmmdp_config import HMMDP
 from chaffinch.models.parts import Progress
 from chaffinch.models.resources import Resources
+from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document, Span
 
 GOLD = "gold"
@@ -49,20 +54,23 @@ _JOINED = {
 }
 
 
-ENGLISH = Cascade(
-    scheme="IOB2", documents=False, layers=cues.LAYERS, objective="crf", epochs=8, rate=0.04, dropout=0.3, cutoff=3,
-    calibrate=False,
+ENGLISH = (
+    Cascade(
+        scheme="IOB2", documents=False, layers=cues.LAYERS, objective="adagrad", epochs=6, rate=0.15, dropout=0.2,
+        cutoff=2, calibrate=False,
+    ),
+    HMMDP(outside=4, inside=1, epochs=6, dropout=0.2, calibrate=False),
 )  # fmt: skip
-ELSEWHERE = Cascade(scheme="IOBES", documents=True, objective="crf", rate=0.15, epochs=8)  # any other language
+ELSEWHERE = (Cascade(scheme="IOBES", documents=True, objective="crf", rate=0.15, epochs=8),)  # any other language
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """How a model is learnt: the tagger's settings, whether our English rules, cues and lists serve, hidden or not."""
+    """How a model is learnt: the taggers' settings, whether our English rules, cues and lists serve, hidden or not."""
 
-    config: Cascade = ENGLISH
+    configs: tuple[Cascade | HMMDP, ...] = ENGLISH
     english: bool = True
-    hide: bool = True  # every third name from the lists while the tagger learns
+    hide: bool = True  # every third name from the lists while the taggers learn
 
 
 def learn(
@@ -80,7 +88,7 @@ def learn(
     learns from all. To measure on names that no list has, do all of it inside `lexicons.without(names_in(test))`.
     """
     chosen = lesson or Lesson()
-    chosen = replace(chosen, config=replace(chosen.config, seed=seed))
+    chosen = replace(chosen, configs=tuple(replace(config, seed=seed) for config in chosen.configs))
     bare = [
         replace(doc, layers={GOLD: tuple(joined(doc.layer()) if chosen.english else doc.layer())}) for doc in training
     ]
@@ -99,7 +107,7 @@ def learn(
 
 @dataclass(frozen=True, slots=True)
 class _Course:
-    """A lesson with its lists: those of learning, and the whole ones that the finished tagger is used with."""
+    """A lesson with its lists: those of learning, and the whole ones that the finished taggers are used with."""
 
     lesson: Lesson
     lists: Resources
@@ -110,7 +118,7 @@ class _Course:
     def of(cls, lesson: Lesson, tell: Tell | None) -> _Course:
         if not lesson.english:
             return cls(lesson, Resources(), Resources(), tell)
-        with lexicons.without(_every(HIDDEN) if lesson.hide else ()):
+        with _hiding(lesson):
             lists = Resources(lexicon=words())
         return cls(lesson, lists, Resources(lexicon=words()), tell)
 
@@ -118,14 +126,29 @@ class _Course:
         """The documents with cues, as lists that lack names give them."""
         if not self.lesson.english:
             return list(docs)
-        with lexicons.without(_every(HIDDEN) if self.lesson.hide else ()):
+        with _hiding(self.lesson):
             return list(cues.with_cues(docs))
 
     def model(self, docs: Sequence[Document]) -> Model:
         """The model of prepared documents, without a dial."""
-        learnt = tagger.train(docs, self.lesson.config, layer=GOLD, resources=self.lists, progress=self.tell)
-        own = replace(learnt, model=replace(cascade.own(learnt.model), resources=self.whole))
-        return Model((own,), rules=self.lesson.english)
+        return Model(tuple(self._tagger(docs, config) for config in self.lesson.configs), rules=self.lesson.english)
+
+    def _tagger(self, docs: Sequence[Document], config: Cascade | HMMDP) -> Tagger:
+        lists = self.lists if isinstance(config, Cascade) else None
+        with _hiding(self.lesson):
+            learnt = tagger.train(docs, config, layer=GOLD, resources=lists, progress=self.tell)
+        return replace(learnt, model=with_lists(learnt.model, self.whole))
+
+
+def with_lists(model: Any, whole: Resources) -> Any:
+    """The model of a tagger with whole lists in the place of those it was learnt with."""
+    if isinstance(model, cascade.Model):
+        return replace(model, resources=whole)
+    return replace(model, symbols=replace(model.symbols, pack=packs.pack(model.config.language)))
+
+
+def _hiding(lesson: Lesson) -> AbstractContextManager[None]:
+    return lexicons.without(_every(HIDDEN) if lesson.english and lesson.hide else ())
 
 
 def _with_other_cases(docs: Iterable[Document]) -> Iterator[Document]:

@@ -71,8 +71,6 @@ _DRUG_ENDINGS = (
     "codone",
     "morphone",
 )
-NAMES = ("first", "last", "city")  # the lists that words may be left out of
-_LEFT_OUT: set[str] = set()
 REMEMBERED = 1 << 15  # words whose answers are held
 _APART = "\x00"  # between texts that are read as one: no phrase has it, and it is no blank
 _ENDING_LENGTH = 7  # letters that a word with such an ending has at least
@@ -80,6 +78,7 @@ _ENDING_LENGTH = 7  # letters that a word with such an ending has at least
 
 @cache
 def _pack() -> packs.Pack:
+    """The pack, but for the words left out for now (`without`)."""
     return packs.pack(LANGUAGE)
 
 
@@ -97,8 +96,7 @@ def rate(word: str, name: str) -> str:
     >>> rate("Smith", "last"), rate("penicillin", "last")
     ('hi', '')
     """
-    small = packs.fold(word)
-    return "" if small in _LEFT_OUT and name in NAMES else _pack().lexica[name].get(small, "")
+    return _pack().lexica[name].get(packs.fold(word), "")
 
 
 @contextmanager
@@ -111,33 +109,26 @@ def without(words: Iterable[str]) -> Iterator[None]:
     ...     rate("Smith", "last")
     ''
     """
-    before = set(_LEFT_OUT)
     try:
-        _LEFT_OUT.update(packs.fold(part) for word in words for part in (word, *word.split()))
-        _forget()
-        yield
+        with packs.without(words):
+            _forget()
+            yield
     finally:
-        _LEFT_OUT.intersection_update(before)
         _forget()
 
 
 def listed() -> list[str]:
-    """The words of all lists and the common words, sorted."""
-    return sorted(_pack().common.union(*_pack().lexica.values()))
-
-
-def left_out() -> frozenset[str]:
-    """The words that the lists lack for now."""
-    return frozenset(_LEFT_OUT)
+    """The words of all lists, left out or not, and the common words, sorted."""
+    return sorted(_pack().common.union(*_pack().lexica.values(), packs.left_out()))
 
 
 def is_left_out(word: str) -> bool:
     """Whether the lists lack a word for now."""
-    return bool(_LEFT_OUT) and packs.fold(word) in _LEFT_OUT
+    return packs.fold(word) in packs.left_out()
 
 
 def _forget() -> None:
-    for remembered in (rate, is_drug, is_term, is_name):
+    for remembered in (_pack, rate, is_drug, is_term, is_name):
         remembered.cache_clear()
 
 

@@ -71,17 +71,10 @@ class Model:
         """
         return self._posteriors(*self.observe(docs))
 
-    def read_with_posteriors(
-        self, docs: Sequence[Document], *, confidence: bool = False
-    ) -> list[tuple[list[Run], Floats | None, Floats]]:
-        """The runs of every document, with confidence their probabilities, and the posteriors; seen once for all."""
+    def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]:
+        """What `read` and `posteriors` give, of documents that are looked at once for both."""
         seen, columns = self.observe(docs)
-        posteriors = self._posteriors(seen, columns)
-        if not confidence:
-            plain = self._read(seen, columns, None)
-            return [(runs, None, rows) for runs, rows in zip(plain, posteriors, strict=True)]
-        sure = self._read_with_confidence(seen, columns, None)
-        return [(runs, chances, rows) for (runs, chances), rows in zip(sure, posteriors, strict=True)]
+        return list(zip(self._read(seen, columns, None), self._posteriors(seen, columns), strict=True))
 
     def _read(self, seen: Observed, columns: Sequence[Column], bias: Bias) -> list[list[Run]]:
         last = self.readings[-1]

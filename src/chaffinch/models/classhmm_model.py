@@ -28,6 +28,7 @@ from chaffinch.models.cascade_model import Bias, Run, _prefixed
 from chaffinch.models.classhmm_chain import Tables
 from chaffinch.models.classhmm_config import ClassHMM
 from chaffinch.models.confidence import Calibration
+from chaffinch.models.decoding_parts import Known
 from chaffinch.models.labels import Labels, Scheme
 from chaffinch.models.latent_reading import Reading
 from chaffinch.models.linear import Linear
@@ -100,9 +101,10 @@ class Model:
         seen, batch = self.batch(docs, bias)
         return Reading(seen, [batch], self.labels, self.decoded, self.calibration)
 
-    def decoded(self, batch: Batch) -> Ints:
+    def decoded(self, batch: Batch, known: Known | None = None) -> Ints:
         """The tags of a batch's tokens, as the settings say."""
-        return decoding.decode(batch, self.labels.tag_of, self.config.decode, follows=self.labels.follows).tags
+        labels = self.labels
+        return decoding.decode(batch, labels.tag_of, self.config.decode, follows=labels.follows, known=known).tags
 
     def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
         """The labelled runs of tokens of every document."""
@@ -114,8 +116,12 @@ class Model:
 
     def posteriors(self, docs: Sequence[Document]) -> list[Floats]:
         """(T, 1 + L) per document: at every token the probability of O and of each label; O in no sentence."""
+        return [rows for _, rows in self.read_with_posteriors(docs)]
+
+    def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]:
+        """What `read` and `posteriors` give, of documents that are looked at once for both."""
         columns = np.array([0] + [1 + self.names.index(tag[2:]) for tag in self.labels.tags[1:]])
-        return self.reading(docs).posteriors(columns, 1 + len(self.names))
+        return list(zip(*self.reading(docs).runs_with_posteriors(columns, 1 + len(self.names)), strict=True))
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
         """The n best readings of the projected chain; a sentence with fewer repeats its last."""

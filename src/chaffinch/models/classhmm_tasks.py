@@ -234,7 +234,7 @@ class Field:
     def model(self, x: Floats, trace: Sequence[float]) -> Model:
         """The model of those weights."""
         weights = self.objective(0.0).weights(x)
-        crf = rounded(self.ground.labels, self.vocabulary, weights, least=LEAST)
+        crf = rounded(self.ground.labels, self.vocabulary, weights, least=LEAST["crf"])
         return replace(self.ground.base(trace), crf=crf, stops=self.stops, resources=self.resources)
 
 

@@ -19,7 +19,7 @@ from chaffinch.kernels.lattice import Active, Batch, Bools, Floats, Ints
 from chaffinch.models.decoding_others import pooled, posterior, tag_viterbi, unsummed
 from chaffinch.models.decoding_parts import Decoded, Known, Layout, at_once, by_sentence, chunks, scores_of, tokens_of
 
-__all__ = ["DECODERS", "Decoded", "Decoder", "decode", "tag_chances"]
+__all__ = ["DECODERS", "Decoded", "Decoder", "decode", "known_of", "tag_chances"]
 
 Decoder = Literal["kl+rerank", "kl", "kl-pooled", "joint", "tag-viterbi", "posterior", "brute"]
 DECODERS: tuple[Decoder, ...] = get_args(Decoder)
@@ -41,12 +41,14 @@ def decode(
     best: int = 10,
     exact_chance: bool = False,
     words: Ints | None = None,
+    known: Known | None = None,
 ) -> Decoded:
     """The tags of a batch whose states (Z,) have these tags, sorted; tag 0 is "outside".
 
     `follows` (S+2, S) and `cost_ratio` are for "posterior": which tag may follow which (row S: which may begin a
     sentence, row S+1: which may end one), and how much dearer a missed tag is than a false one. `best` is how many
-    sequences "kl+rerank" scores; `words` (N,) numbers the words for "kl-pooled".
+    sequences "kl+rerank" scores; `words` (N,) numbers the words for "kl-pooled". `known` is what `known_of` says of the
+    batch, if it was asked before.
 
     >>> chain = np.log([[.8, .1, .1], [.3, .6, .1], [.3, .1, .6]])
     >>> batch = Batch(np.zeros(3), chain, np.log([[.8, .1, .1], [.2, .5, .4]]), np.zeros(3), np.array([0, 2]))
@@ -61,7 +63,7 @@ def decode(
     if how in ("joint", "tag-viterbi"):
         found = _unscored(unsummed(batch, layout, how), batch.bounds)
         return Known.of(batch, layout).scored(found) if exact_chance else found
-    known = Known.of(batch, layout)
+    known = known or Known.of(batch, layout)
     if how == "posterior":
         found = _unscored(posterior(known, follows, cost_ratio), batch.bounds)
     elif how == "kl-pooled":
@@ -71,6 +73,11 @@ def decode(
     return known.scored(found) if exact_chance else found
 
 
+def known_of(batch: Batch, tags: Ints) -> Known:
+    """What one forward-backward says of a batch whose states (Z,) have these tags; its `chances` are `tag_chances`."""
+    return Known.of(batch, Layout.of(batch, tags))
+
+
 def tag_chances(batch: Batch, tags: Ints) -> Floats:
     """(N, S) the probability of each tag at each token: p1.
 
@@ -78,7 +85,7 @@ def tag_chances(batch: Batch, tags: Ints) -> Floats:
     >>> tag_chances(batch, np.array([0, 0, 1])).round(3).tolist()
     [[0.667, 0.333]]
     """
-    return Known.of(batch, Layout.of(batch, tags)).chances
+    return known_of(batch, tags).chances
 
 
 def _searched(known: Known, how: Decoder, best: int) -> Decoded:

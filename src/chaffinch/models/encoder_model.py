@@ -17,6 +17,7 @@ from chaffinch.features.window import Observed
 from chaffinch.kernels import Batch, Floats, Ints, viterbi
 from chaffinch.models.cascade_model import Bias, Run
 from chaffinch.models.confidence import Calibration
+from chaffinch.models.decoding_parts import Known
 from chaffinch.models.encoder_config import Encoder
 from chaffinch.models.labels import Labels
 from chaffinch.models.latent_reading import Reading
@@ -75,9 +76,13 @@ class Model:
         return list(zip(*self.reading(docs, bias).runs_with_chances(), strict=True))
 
     def posteriors(self, docs: Sequence[Document]) -> list[Floats]:
-        """(T, 1 + labels) per document: at every token the probability of O and of each label; O in no sentence."""
+        """(T, 1 + L) per document: at every token the probability of O and of each label; O in no sentence."""
+        return [rows for _, rows in self.read_with_posteriors(docs)]
+
+    def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]:
+        """What `read` and `posteriors` give, of documents that are looked at once for both."""
         columns = np.array([0] + [1 + self.names.index(tag[2:]) for tag in self.labels.tags[1:]])
-        return self.reading(docs).posteriors(columns, 1 + len(self.names))
+        return list(zip(*self.reading(docs).runs_with_posteriors(columns, 1 + len(self.names)), strict=True))
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
         """The n best readings; a sentence with fewer repeats its last."""
@@ -108,6 +113,6 @@ class Judge:
         return 2 * right / total if total else 1.0
 
 
-def best(batch: Batch) -> Ints:
+def best(batch: Batch, _: Known | None = None) -> Ints:
     """The likeliest tags that may follow one another."""
     return viterbi(batch).states

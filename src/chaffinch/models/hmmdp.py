@@ -52,22 +52,32 @@ def fit(
     soft: str | None = None,
     dev: Sequence[Document] = (),
     resources: Resources | None = None,
+    start: Model | None = None,
     watcher: Watcher | None = None,
 ) -> Model:
     """The model of documents whose `layer` holds the spans, or whose soft labels of that name say what is known.
 
     Rows of soft labels with zeros alone leave a token open, rows with several ones leave a choice, other rows weigh the
-    tags. `dev` documents choose the best epoch of the discriminative stage. An interrupt ends what is being learnt.
+    tags. `dev` documents choose the best epoch of the discriminative stage. With `start` that stage goes on from the
+    weights of a model, whose labels, symbols, sub-tags and lists it keeps. An interrupt ends what is being learnt.
     """
     if config.rules is not None:
         if soft is not None:
             raise ConfigError("rules name sub-categories of spans; with soft labels leave them out")
         documents = [_in_categories(doc, layer, config) for doc in documents]
         dev = [_in_categories(doc, layer, config) for doc in dev]
-    task, watcher = Task.of(documents, layer=layer, soft=soft), watcher or Watcher()
+    known = () if start is None else start.labels.names
+    task, watcher = Task.of(documents, layer=layer, soft=soft, names=known), watcher or Watcher()
+    if start is not None and (task.names != known or not config.discriminative):
+        new = ", ".join(task.names[len(known) :])
+        what = f"the labels it has, and {new} is new" if new else "the discriminative stage"
+        raise ConfigError(f"an HMM-DP goes on with {what}; leave out the model to go on from")
     watcher.scores |= task.fitted.told()
     evidence = Evidence.of(task, Labels(task.names, SCHEME))
-    run = _Run(task, evidence, config, resources or Resources(), watcher, tuple(dev), layer)
+    lists = start.resources if start is not None and resources is None else resources or Resources()
+    run = _Run(task, evidence, config, lists, watcher, tuple(dev), layer)
+    if start is not None:
+        return run.discriminative(replace(start, config=config))
     model = run.generative()
     if config.discriminative and not watcher.stopped():
         model = run.discriminative(model)
@@ -130,19 +140,24 @@ class _Run:
         return q.shape, (vb.means if config.parameters == "mean" else vb.expected)(q), counts.mass
 
     def discriminative(self, model: Model) -> Model:
-        """The same chain as a latent-state CRF: log-parameters as first weights, more features, gradient steps."""
-        config, task = self.config, self.task
+        """The same chain as a latent-state CRF: log-parameters as first weights, more features, gradient steps.
+
+        A model that has such weights goes on from them.
+        """
+        config, task, before = self.config, self.task, model.latent
         target, inside = self.evidence.target(model.labels), self.evidence.inside
-        stops = window.stop_words(task.seen, inside, patients=task.patients, floor=self.floor)
+        stops = model.stops
+        if before is None:
+            stops = window.stop_words(task.seen, inside, patients=task.patients, floor=self.floor)
         model = replace(model, stops=stops, resources=self.resources, floor=min(model.floor, self.floor))
         known = chosen(model.symbols, model.symbols(task.seen), config.emissions)
         columns = columns_of(task.seen, task.docs, stops, (), self.resources)
         words = vocabulary.learn(
             task.seen, columns, patients=task.patients, hidden=inside if config.private else None, floor=self.floor
         )
-        features = words.joined(_symbol_features(model.tables))
+        features = (words if before is None else before.vocabulary.joined(words)).joined(_symbol_features(model.tables))
         lesson = Lesson.of(model.labels, features, task.seen, columns + symbol_columns(task.seen, known), target)
-        start = _first_weights(model, features)
+        start = _first_weights(model, features) if before is None else before.placed(model.labels, features)
         plan = Plan("adagrad", config.epochs, 1.0, config.rate, "cost", config.dropout, config.seed)
         walks: list[Progress] = []
 
@@ -155,8 +170,9 @@ class _Run:
         found = learn("discriminative", lesson, plan, stage, start=start, score=self.scorer(model))
         self.watcher.interrupted |= stage.interrupted
         if not walks:  # an interrupt came so early that the chain by itself is better
-            return replace(model, latent=None)
-        return replace(model, latent=found, calibration=self.calibration(model, lesson, plan, start))
+            return replace(model, latent=before)
+        sure = self.calibration(model, lesson, plan, start) if before is None else model.calibration
+        return replace(model, latent=found, calibration=sure)
 
     def calibration(self, model: Model, lesson: Lesson, plan: Plan, start: Weights) -> Calibration:
         """How sure the chain may be, found on a fold of patients that its gradient did not see; none without folds."""
@@ -241,12 +257,17 @@ def _symbol_features(tables: Tables) -> Vocabulary:
 def _first_weights(model: Model, features: Vocabulary) -> Weights:
     """The log-parameters of the chain, tempered, as weights; those of all other features are 0.
 
-    At full strength they explain the training text so well that little is left for the other features to learn.
+    At full strength they explain the training text so well that little is left for the other features to learn. Every
+    token has one symbol of each kind, so what a state gives to any symbol is moved to the steps into the state: the
+    weights of symbols that it never had are 0.
     """
-    states, tables = model.labels.states, model.tables
+    states, tables, offset = model.labels.states, model.tables, model.config.offset
+    floors = [own.min(axis=0) for own in tables.emit]
     rows = np.zeros((features.height, states.W), np.float32)
     own = _symbol_features(tables)
-    rows[features.rows[features.find(own.keys)], : states.K] = model.config.offset * np.concatenate(tables.emit)
+    above = [emit - floor for emit, floor in zip(tables.emit, floors, strict=True)]
+    rows[features.rows[features.find(own.keys)], : states.K] = offset * np.concatenate(above)
     moves = states.moves.reshape(states.K + 2, states.W).copy()
-    moves[:, : states.K] = model.config.offset * np.vstack([tables.trans, tables.start, tables.end])
+    moves[:, : states.K] = offset * np.vstack([tables.trans, tables.start, tables.end])
+    moves[: states.K + 1, : states.K] += offset * np.sum(floors, axis=0)
     return Weights(rows.ravel(), moves.ravel())

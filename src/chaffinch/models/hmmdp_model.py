@@ -20,7 +20,7 @@ from chaffinch.features import window
 from chaffinch.features.symbols import SIGNATURE, WORD, Symbols
 from chaffinch.features.window import Column, Observed
 from chaffinch.kernels import Batch, Floats, Ints
-from chaffinch.models import decoding
+from chaffinch.models import decoding, decoding_parts
 from chaffinch.models.cascade_model import Bias, Run, _prefixed
 from chaffinch.models.confidence import Calibration
 from chaffinch.models.emissions import BackOff, Emissions, Known
@@ -103,11 +103,11 @@ class Model:
                 pooled[:] = [known[:, WORD]]
                 yield batch
 
-        def decode(batch: Batch) -> Ints:
+        def decode(batch: Batch, known: decoding_parts.Known | None = None) -> Ints:
             config, words = self.config, pooled[0] if self.config.decode == "kl-pooled" else None
             found = decoding.decode(
                 batch, self.labels.tag_of, config.decode, follows=self.labels.follows, cost_ratio=config.cost_ratio,
-                words=words,
+                words=words, known=known,
             )  # fmt: skip
             return found.tags
 
@@ -128,17 +128,22 @@ class Model:
 
     def posteriors(self, docs: Sequence[Document]) -> list[Floats]:
         """(T, 1 + L) per document: at every token the probability of O and of each label; O in no sentence."""
+        return [rows for _, rows in self.read_with_posteriors(docs)]
+
+    def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]:
+        """What `read` and `posteriors` give, of documents that are looked at once for both."""
         columns = np.array([0] + [1 + self._column(tag[2:]) for tag in self.labels.tags[1:]])
-        found = self.reading(docs).posteriors(columns, 1 + len(self.names))
+        found, rows = self.reading(docs).runs_with_posteriors(columns, 1 + len(self.names))
+        named = self._named(docs, found)
         if self.config.rules is not None:  # a span's own label, not the usual one of its category
-            for own, runs in zip(found, self.read(docs), strict=True):
+            for own, runs in zip(rows, named, strict=True):
                 for first, end, label in runs:
                     usual = self._column(self.config.rules.category(label)) + 1
                     column = self.names.index(label) + 1
                     if column != usual:
                         own[first:end, column] += own[first:end, usual]
                         own[first:end, usual] = 0.0
-        return found
+        return list(zip(named, rows, strict=True))
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
         """The n best readings of the projected chain; a sentence with fewer repeats its last."""

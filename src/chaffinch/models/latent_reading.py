@@ -5,8 +5,9 @@ N tokens with pads between sentences, M without; S tags, K states, T tokens of o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -15,8 +16,15 @@ from chaffinch.kernels import Active, Batch, Floats, Ints, best_paths, project, 
 from chaffinch.models import decoding
 from chaffinch.models.cascade_model import Run, _by_document
 from chaffinch.models.confidence import Calibration, scaled
+from chaffinch.models.decoding_parts import Known
 from chaffinch.models.labels import Labels
 from chaffinch.models.latent_spans import run_chances, runs_inside
+
+
+class Decode(Protocol):
+    """Finds the tags of a batch's tokens; `known` is what forward-backward says of it, if it was asked before."""
+
+    def __call__(self, batch: Batch, known: Known | None = None, /) -> Ints: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -26,7 +34,7 @@ class Reading:
     seen: Observed
     batches: Iterable[Batch]  # read once
     labels: Labels  # with sub-tags
-    decode: Callable[[Batch], Ints]  # the tags of a batch's tokens
+    decode: Decode
     calibration: Calibration = Calibration()  # noqa: RUF009  (frozen)
 
     @property
@@ -50,18 +58,26 @@ class Reading:
         cuts = np.cumsum([len(own) for own in runs])[:-1]
         return runs, np.split(self.calibration(np.concatenate(chances)), cuts)
 
-    def posteriors(self, columns: Ints, count: int) -> list[Floats]:
-        """(T, count) per document: at every token the probability of each column, given the column of each tag (S,).
+    def runs_with_posteriors(self, columns: Ints, count: int) -> tuple[list[list[Run]], list[Floats]]:
+        """The runs of every document, and (T, count) at every token the probability of each column.
 
-        Tokens in no sentence are column 0.
+        Of each tag the column is given (S,). Tokens in no sentence are column 0.
         """
+        tags, chances, scale = [], [], self.calibration.scale
+        for batch in self.batches:
+            known = decoding.known_of(batch, self.labels.tag_of)
+            tags.append(self.decode(batch, known))
+            milder = known if scale == 1.0 else decoding.known_of(scaled(batch, scale), self.labels.tag_of)
+            chances.append(milder.chances)
+        return _by_document(self.seen, self.plain, self._placed(tags)), self._by_column(chances, columns, count)
+
+    def _by_column(self, chances: Sequence[Floats], columns: Ints, count: int) -> list[Floats]:
+        """The chances of tags (N, S) of all batches as chances of columns, by document."""
         out = np.zeros((int(self.seen.sizes.sum()), count))
         out[:, 0] = 1.0
         to = np.zeros((len(columns), count))
         to[np.arange(len(columns)), columns] = 1.0
-        rows, scale = [np.zeros((0, count))], self.calibration.scale
-        rows += [decoding.tag_chances(scaled(batch, scale), self.labels.tag_of) @ to for batch in self.batches]
-        out[self.seen.sources] = np.concatenate(rows)
+        out[self.seen.sources] = np.concatenate([np.zeros((0, len(columns))), *chances]) @ to
         return np.split(out, np.cumsum(self.seen.sizes)[:-1])
 
     def alternatives(self, n: int) -> list[list[list[Run]]]:

@@ -81,7 +81,9 @@ class Linear:
         """The same weights under labels and a vocabulary that hold these and more."""
         old, new = self.labels, labels
         where = np.array([new.tags.index(tag) for tag in old.tags])
-        state = np.array([new.state_of[where[a], where[b]] for a, b in _pairs(old)])
+        state = np.arange(old.states.K)
+        if old is not new and (old.tags, old.subs) != (new.tags, new.subs):
+            state = np.array([new.state_of[where[a], where[b]] for a, b in _pairs(old)])
         columns = state if not old.pairs else np.concatenate([state, new.states.K + where])
         size = old.states.K + len(old.tags) * old.pairs
         rows = np.zeros((vocabulary.height, new.states.W), np.float32)

@@ -40,6 +40,7 @@ class Model(Protocol):
     def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]: ...
     def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]: ...
     def posteriors(self, docs: Sequence[Document]) -> list[Floats]: ...
+    def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]: ...
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]: ...
     def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]: ...
 
@@ -68,16 +69,19 @@ def fit(
         return encoder.fit(
             docs, config, layer=layer, soft=soft, dev=dev, resources=resources, start=start, watcher=watcher
         )
-    if start is not None:
-        kind = kind_of(config)
-        raise ConfigError(f"{kind} learns from the beginning; leave out the model to go on from, or train a cascade")
     if isinstance(config, ClassHMM):
+        if start is not None:
+            raise ConfigError(
+                "classhmm learns from the beginning; leave out the model to go on from, or train a cascade"
+            )
         from chaffinch.models import classhmm
 
         return classhmm.fit(docs, config, layer=layer, soft=soft, dev=dev, resources=resources, watcher=watcher)
-    from chaffinch.models import hmmdp
+    from chaffinch.models import hmmdp, hmmdp_model
 
-    return hmmdp.fit(docs, config, layer=layer, soft=soft, dev=dev, resources=resources, watcher=watcher)
+    if start is not None and not isinstance(start, hmmdp_model.Model):
+        raise ConfigError(f"an HMM-DP goes on from an HMM-DP, not from {kind_of(start.config)}")
+    return hmmdp.fit(docs, config, layer=layer, soft=soft, dev=dev, resources=resources, start=start, watcher=watcher)
 
 
 def check_untagged(config: Config, soft: str | None) -> None:

@@ -5,7 +5,7 @@ N tokens with pads between sentences, S sentences.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -24,7 +24,8 @@ Each: TypeAlias = Callable[..., Iterable["Reading"]]  # map, or the map of a poo
 Judge: TypeAlias = Callable[[Batch, NDArray[np.int64]], Calibration]
 Reading: TypeAlias = tuple[Places, NDArray[np.float32]]  # (N,) states, and how certain they are
 
-LEAST = 1e-3  # smaller weights are dropped at the end
+# Smaller weights are dropped at the end; steps that adapt move all that they touch, and far.
+LEAST: Mapping[linear.Objective, float] = {"pa": 1e-3, "crf": 1e-3, "adagrad": 0.02}
 JACKKNIFE_EPOCHS = 5
 PATIENCE = 3  # epochs without a better score on the dev documents
 
@@ -109,7 +110,7 @@ def learn(
     del learner  # its working space
     if best:
         watcher.scores[f"{name} F1 on dev"] = best[0][0]
-    return rounded(lesson.labels, lesson.vocabulary, best[0][2] if best else weights, least=LEAST)
+    return rounded(lesson.labels, lesson.vocabulary, best[0][2] if best else weights, least=LEAST[schedule.objective])
 
 
 def jackknife(

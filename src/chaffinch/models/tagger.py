@@ -13,7 +13,7 @@ from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels.lattice import Floats
-from chaffinch.models import alignment, cascade, methods
+from chaffinch.models import alignment, methods
 from chaffinch.models.alignment import Alignment
 from chaffinch.models.cascade import Bias, Cascade
 from chaffinch.models.explanation import Explanation
@@ -134,19 +134,14 @@ class Tagger:
 
         return Corpus(lambda: (doc for docs in map(step, batches(documents, BATCH_TOKENS)) for doc in docs))
 
-    def read(self, docs: Sequence[Document], *, confidence: bool = False) -> list[tuple[list[Span], Floats]]:
+    def read(self, docs: Sequence[Document]) -> list[tuple[list[Span], Floats]]:
         """The spans of every document and (T, 1 + L) at every token the probability of "O" and of each label.
 
         What `annotate` and `posteriors` find, of documents that are looked at once for both.
         """
         docs = self._prepared(docs)
-        if not isinstance(self.model, cascade.Model):
-            return list(zip(self._spans(docs, confidence, None), self.model.posteriors(docs), strict=True))
-        found = self.model.read_with_posteriors(docs, confidence=confidence)
-        kind = kind_of(self.model.config)
-        return [
-            (to_spans(doc, runs, kind, chances), rows) for doc, (runs, chances, rows) in zip(docs, found, strict=True)
-        ]
+        found, kind = self.model.read_with_posteriors(docs), kind_of(self.model.config)
+        return [(to_spans(doc, runs, kind), rows) for doc, (runs, rows) in zip(docs, found, strict=True)]
 
     def alternatives(self, doc: Document, n: int, *, layer: str | None = None) -> list[Document]:
         """The document with each of the n best readings of its sentences, the best first.

@@ -1,0 +1,11 @@
+"""Settings with which a few notes are enough to learn from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chaffinch.deid.learn import ENGLISH, Lesson
+
+QUICK = Lesson(
+    (replace(ENGLISH[0], dropout=0.1, cutoff=1), replace(ENGLISH[1], min_count=1, min_patients=1, floor=1))  # type: ignore[call-arg]
+)
