@@ -29,7 +29,7 @@ from chaffinch.text import Document, Span
 from recipes.corpora import READERS
 
 NAME = "deid-en"
-PATIENTS, NOTES_EACH = 180, 4  # of generated notes
+PATIENTS, NOTES_EACH = 720, 4  # of generated notes
 ABSTRACTS = {"bc5cdr/CDR_TrainingSet.PubTator.txt.gz": 150, "ncbi-disease/NCBItrainset_corpus.txt.gz": 100}
 BY_RULE = "by rule"  # spans of the gold layer that a corpus does not mark and we add; no figure should count them
 HIPAA_ONLY = ("asq-phi",)

@@ -1,14 +1,15 @@
 """Makes the word lists of the language packs en, es and de.
 
-    python -m recipes.packs --data DIR --faker FAKER.whl
+    python -m recipes.packs --data DIR --faker FAKER.whl --words american-english
 
 A word's bucket in a lexicon is hi if log10(rate there) - log10(rate in the language) > 0.5. Rates
 in a lexicon come from the list where it has any (census, inhabitants), else every entry is taken to be of middling
 rank; an entry of several words counts for each. Rates in the language come from open corpora. Of corpora with
 identifiers only what stands outside every marked span is counted, and of MEDDOCAN only training notes that no
 benchmark holds out. No word gets into `common.txt` from fewer than three documents, nor an English one that is hi among
-names or cities and that fewer write in small letters: "James" is no common word. `pack.toml` and `lexicon-hospital.txt`
-are written by hand.
+names or cities and that fewer write in small letters: "James" is no common word. To the English ones come, with a rate
+of 0, the small words of a spelling list (SCOWL, Debian's package wamerican) and of our own lists in `words/`, but for
+those hi among names or cities. `pack.toml`, `lexicon-hospital.txt` and `words/` are written by hand.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import chaffinch
+from chaffinch.deid import lexicons, personas
 from chaffinch.features.packs import COMMON, fold
 from chaffinch.text import Document
 from recipes.corpora import READERS
@@ -36,7 +38,9 @@ from recipes.corpora import READERS
 HIGH = 0.5  # powers of ten
 MIN_DOCUMENTS = 3
 NAMES = ("first", "last", "city")
-MOST_SURNAMES, MOST_CITIES, MOST_COMMON = 8_000, 4_500, 6_000  # keep a pack near 250 kB
+OWN = Path(__file__).parent / "words"
+OWN_COMMON = ("plain", "acronyms")  # lists of words that identify nobody
+MOST_SURNAMES, MOST_CITIES, MOST_COMMON = 8_000, 4_500, 6_000  # keep a pack below 1 MB
 RAREST = 5e-6  # the census prints rates below one in a hundred thousand as zero
 UMLAUTS = {ord("ä"): "ae", ord("ö"): "oe", ord("ü"): "ue", ord("ß"): "ss"}
 WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
@@ -218,6 +222,18 @@ def once(*lists: Iterable[str]) -> Iterator[tuple[str, float]]:
             yield entry, 1.0
 
 
+def lines(path: Path) -> list[str]:
+    """The lines of a text file."""
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def plain(words: Path) -> Iterator[str]:
+    """The small words of a spelling list, and our own words that identify nobody, folded."""
+    yield from (word for word in lines(words) if word.islower() and word.isalpha())
+    own = [word for name in OWN_COMMON for word in lines(OWN / f"{name}.txt")] + list(lexicons.words_of("credentials"))
+    yield from (fold(word) for word in own if WORD.fullmatch(word) and len(word) > 2)  # two letters may be initials
+
+
 def heads(jobs: Iterable[str], *, first: bool) -> Iterator[str]:
     """The words that say what somebody is: the first of a Spanish or German title, the last of an English one."""
     for job in jobs:
@@ -279,7 +295,10 @@ def english_lexica(data: Path) -> dict[str, Iterable[tuple[str, float]]]:
         "last": census(lists / "us_census_1990_dist.all.last.txt.gz", MOST_SURNAMES),
         "city": cities(lists / "us_cities_geonames5000.tsv.gz"),
         "state": once(US_STATES.split(), provider("address", "en").countries),
-        "job": once(TRADES["en"].split(), heads(provider("job", "").jobs, first=False)),
+        "job": once(
+            TRADES["en"].split(),
+            heads([*provider("job", "").jobs, *personas.lines("varied/professions")], first=False),
+        ),
     }
 
 
@@ -313,12 +332,17 @@ def german_lexica(_: Path) -> dict[str, Iterable[tuple[str, float]]]:
 MADE = {"en": (english, english_lexica), "es": (spanish, spanish_lexica), "de": (german, german_lexica)}
 
 
-def write(folder: Path, language: Language, lexica: Mapping[str, Iterable[tuple[str, float]]]) -> None:
-    """Writes the word lists of one pack."""
+def write(
+    folder: Path, language: Language, lexica: Mapping[str, Iterable[tuple[str, float]]], more: Iterable[str] = ()
+) -> None:
+    """Writes the word lists of one pack; more words are common as well, but for names."""
     rows_of = {name: buckets(entries, language) for name, entries in lexica.items()}
     names = {row.removesuffix("\thi") for name in NAMES for row in rows_of[name] if row.endswith("\thi")}
+    common = language.common(names)
+    known = names.union(row.partition("\t")[0] for row in common)
+    common += [f"{word}\t0" for word in set(more) - known if len(word) > 1]
     lists = {f"lexicon-{name}.txt": rows for name, rows in rows_of.items()}
-    for name, rows in {**lists, COMMON: language.common(names)}.items():
+    for name, rows in {**lists, COMMON: sorted(common)}.items():
         (folder / name).write_text("".join(f"{row}\n" for row in rows), encoding="utf-8", newline="")
 
 
@@ -327,6 +351,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--data", default=os.environ.get("CHAFFINCH_DATA"), help="folder of the corpora")
     arguments.add_argument("--faker", required=True, help="the wheel of Faker 40 (MIT)")
+    arguments.add_argument("--words", required=True, type=Path, help="a spelling list of American English (SCOWL)")
     arguments.add_argument("--only", choices=MADE)
     chosen = arguments.parse_args()
     if not chosen.data:
@@ -335,7 +360,8 @@ def main() -> None:
     place = Path(chaffinch.__file__).parent / "features" / "packs"
     for name, (count, lists) in MADE.items():
         if chosen.only in (None, name):
-            write(place / name, count(Path(chosen.data)), lists(Path(chosen.data)))
+            more = plain(chosen.words) if name == "en" else ()
+            write(place / name, count(Path(chosen.data)), lists(Path(chosen.data)), more)
 
 
 if __name__ == "__main__":

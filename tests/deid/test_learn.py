@@ -12,9 +12,11 @@ import pytest
 from chaffinch.deid import lexicons, synth, synth_names
 from chaffinch.deid.detect import detector
 from chaffinch.deid.detect_file import Model, load
-from chaffinch.deid.learn import SOURCE, by_source, learn, names_in, words
+from chaffinch.deid.learn import SOURCE, by_source, learn, names_in
 from chaffinch.errors import DataError
-from chaffinch.models import cascade
+from chaffinch.features import packs
+from chaffinch.features.standing import standing
+from chaffinch.models import cascade, hmmdp_model
 from chaffinch.text import Document, Span
 from tests.deid.lessons import QUICK
 
@@ -66,18 +68,16 @@ def test_the_same_notes_and_seed_give_the_same_file(learnt: Model, tmp_path: Pat
 
 
 def test_names_are_hidden_while_it_learns_and_back_in_the_finished_lists(learnt: Model) -> None:
-    lists = cascade.own(learnt.taggers[0].model).resources.lexicon
+    lists = cascade.own(learnt.taggers[0].model).resources.standing
     assert lists is not None
-    assert lists.phrases == words().phrases
-
-
-def test_words_tell_how_a_word_stands_in_the_lists_and_how_it_is_written() -> None:
-    lists = words()
-    found = {text[a:b]: lists.labels[label] for text in ["Smith smith grant"] for a, b, label in lists.find(text)}
-    assert found["Smith"].startswith("title")
-    assert "last-hi" in found["Smith"]
-    assert found["smith"].startswith("small")
-    assert found["grant"] == "small common" or "listed" not in found["grant"]
+    doc = Document.make("Smith Smith")
+    whole = lists.marks([doc])[0][0]
+    with lexicons.without(["Smith"]):
+        assert lists.marks([doc])[0][0] != whole
+    assert lists.marks([doc])[0][0] == whole
+    chain = learnt.taggers[1].model
+    assert isinstance(chain, hmmdp_model.Model)
+    assert chain.symbols.pack.lexica == packs.pack("en").lexica
 
 
 def test_lists_and_generated_notes_lack_the_names_left_out() -> None:
@@ -87,8 +87,7 @@ def test_lists_and_generated_notes_lack_the_names_left_out() -> None:
         assert lexicons.rate("Miller", "last") == "hi"
         assert "Smith" not in synth_names.own("all").last
         assert "Miller" in synth_names.own("all").last
-        lists = words()
-        assert not [lists.labels[label] for *_, label in lists.find("Smith") if "last" in lists.labels[label]]
+        assert standing("Smith", packs.pack("en")) == "Title new"
     assert lexicons.rate("Smith", "last") == "hi"
     assert "Smith" in synth_names.own("all").last
 
@@ -104,7 +103,7 @@ def test_folds_never_part_a_source() -> None:
     parts = by_source(docs)
     assert sorted(doc.id for part in parts for doc in part) == sorted(doc.id for doc in docs)
     sources = [{doc.meta[SOURCE] for doc in part} for part in parts]
-    assert len(parts) == 3
+    assert len(parts) == 2
     assert all(not a & b for a in sources for b in sources if a is not b)
     with pytest.raises(DataError, match="no notes"):
         by_source([])

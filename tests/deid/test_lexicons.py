@@ -65,13 +65,10 @@ def test_rates_tell_names_from_words() -> None:
         assert not lexicons.is_name(word)
 
 
-def test_features_are_marks_by_list_and_rate() -> None:
-    lexicon = lexicons.features(extra=[("site", ["Brightboro"])])
-    assert {"last-hi", "last-lo", "first-hi", "protected-drugs", "site"} <= set(lexicon.labels)
-    doc = Document.make("Smith lives in Brightboro")
-    marks = lexicon.marks(doc)
-    assert lexicon.labels[(int(marks[0]) - 1) // 4] in ("last-hi", "first-hi")
-    assert lexicon.labels[(int(marks[3]) - 1) // 4] == "site"
+def test_a_rare_eponym_is_protected_before_a_head_noun_alone() -> None:
+    note = Document.make("A Hasson trocar, HASSON TROCAR, Morison's pouch. Hasson came; Dr. Hasson trocar kit.")
+    found = [(note.text[span.start : span.end], span.score) for span in lexicons.protected(note)]
+    assert found == [("Hasson", 0.5), ("HASSON", 0.5), ("Morison", 0.5)]
 
 
 @settings(max_examples=100, deadline=None)

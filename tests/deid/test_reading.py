@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from recipes.deid_en import LEADS, TITLES, in_layout
 
 from chaffinch.deid import dial
+from chaffinch.deid.detect import detector
 from chaffinch.deid.detect_file import legible
 from chaffinch.deid.detect_soft import DOUBT, Sheet, doubted
 from chaffinch.deid.dial import Read
 from chaffinch.text import Document, Soft
+from chaffinch.weak import Regex
 
 
-def test_only_notes_in_capitals_are_read_in_small_letters() -> None:
-    doc = Document.make("SEEN BY DR. PENN, 60YO, ON 3/4/98.")
+@pytest.mark.parametrize(
+    "text", ["SEEN BY DR. PENN, 60YO, ON 3/4/98.", "seen by dr. penn, 60yo, on 3/4/98.", "pt w/ COPD"]
+)
+def test_notes_without_words_that_begin_with_a_capital_are_read_in_capitals(text: str) -> None:
+    doc = Document.make(text)
     read = legible(doc)
-    assert read.text == doc.text.lower()
+    assert read.text == text.upper()
     np.testing.assert_array_equal(read.tokens, doc.tokens)  # so that what is found stands where it stood
-    for text in ("Seen by Dr. PENN.", "DR. PENN saw him", "", "12/3", "İSTANBUL İ İ"):
-        plain = Document.make(text)
-        assert legible(plain).text == text
+
+
+def test_notes_in_which_capitals_tell_something_are_read_as_they_are() -> None:
+    for text in ("Seen by Dr. PENN.", "Penn saw him", "", "12/3", "strasse und straße"):
+        assert legible(Document.make(text)).text == text
+
+
+def test_what_is_found_in_a_note_in_small_letters_stands_in_the_note_as_it_came() -> None:
+    text = "seen by dr. penn on 3/4/98, call 555-123-4567. project wren"
+    sees = detector(deny=["Project Wren"], types=[Regex("visits", "seen", label="Visit")])
+    (found,) = sees([Document.make(text, id="a")])
+    assert found.text == text
+    assert [text[span.start : span.end] for span in found.layer("deid") if span.label == "DOCTOR"] == ["penn"]
+    assert {"OTHER", "DATE", "PHONE", "Visit"} <= {span.label for span in found.layer("deid")}
 
 
 def test_common_words_are_doubted_and_nothing_else() -> None:

@@ -162,7 +162,7 @@ def test_every_template_can_be_filled() -> None:
 
 def test_sites_share_no_template(made: list[Document]) -> None:
     for one, two in combinations(SITES, 2):
-        for pool in templates():
+        for pool in (*templates(), "charts"):
             assert not templates_of(one)[pool].keys() & templates_of(two)[pool].keys()
             assert not set(templates_of(one)[pool].values()) & set(templates_of(two)[pool].values())
     for name, all_of in templates().items():
@@ -174,7 +174,7 @@ def test_sites_share_no_template(made: list[Document]) -> None:
         used[doc.meta["site"]] |= set(doc.meta["templates"])
     assert set(used) == set(SITES)
     assert all(not used[one] & used[two] for one, two in combinations(SITES, 2))
-    assert sum(map(len, used.values())) > 0.9 * sum(map(len, templates().values()))
+    assert sum(map(len, used.values())) > 0.75 * sum(map(len, templates().values()))
 
 
 def test_chosen_sites_and_halves_are_held_out() -> None:
@@ -237,7 +237,8 @@ def test_many_shapes_of_every_label(made: list[Document]) -> None:
 def test_hands_differ_and_some_notes_identify_nobody(made: list[Document]) -> None:
     assert sum(doc.text.isupper() for doc in made) > 5
     assert sum(doc.text.islower() for doc in made) > 5
-    assert sum(not doc.layer() for doc in made) > 20
+    assert sum(not doc.layer() for doc in made) > 10
+    assert 0.5 < sum(doc.meta["kind"] == "chart" for doc in made) / len(made) < 0.7
     long = [max(map(len, doc.text.split("\n"))) for doc in made]
     assert sum(width > 120 for width in long) > 50
 

@@ -87,7 +87,7 @@ def test_what_hmmdp_cannot_go_on_from_is_refused(chain: Tagger, other: Tagger) -
         train(TRAIN, CHAIN, start=chain)
     with pytest.raises(ConfigError, match="an HMM-DP goes on from an HMM-DP, not from cascade"):
         train(TRAIN, FIELD, start=other)
-    labels = [replace(doc, layers={"gold": [Span(0, 2, "NEW")]}) for doc in TRAIN]
+    labels = [replace(doc, layers={"gold": (Span(0, 2, "NEW"),)}) for doc in TRAIN]
     with pytest.raises(ConfigError, match="goes on with the labels it has, and NEW is new"):
         train(labels, FIELD, start=chain)
     with pytest.raises(ConfigError, match="a cascade goes on from a cascade, not from hmmdp"):
@@ -274,7 +274,7 @@ def test_batches_keep_their_counts_between_passes() -> None:
 
 def test_the_discriminative_stage_begins_from_a_share_of_the_chain(monkeypatch: pytest.MonkeyPatch) -> None:
     """With next to no rate the first weights stay: a step into a state with its symbols is worth a share in both."""
-    monkeypatch.setitem(parts.LEAST, "adagrad", 0.0)  # type: ignore[arg-type]
+    monkeypatch.setattr(parts, "LEAST", {**parts.LEAST, "adagrad": 0.0})
     still = replace(FIELD, rate=1e-12, dropout=0.0, epochs=1, calibrate=False)
     for offset in (0.1, 0.5):
         model = train(TRAIN, replace(still, offset=offset)).model

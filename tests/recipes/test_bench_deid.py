@@ -76,7 +76,7 @@ def test_a_wrong_distance_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_missing_data_and_unknown_parts_are_refused() -> None:
     with pytest.raises(ConfigError, match="--data"):
         deid.run(Asked())
-    with pytest.raises(ConfigError, match="meddocan, english, peers"):
+    with pytest.raises(ConfigError, match="meddocan, english, written, peers"):
         deid.run(Asked(Path(), "nothing"))
 
 

@@ -65,12 +65,15 @@ def adapt(
         raise DataError("this model has no tagger to go on from; adapt deid-en, or give no model and reviewed notes")
     for old in model.taggers:
         if not isinstance(old.model.config, Cascade | HMMDP):
-            raise DataError(f"a {old.manifest.kind} cannot go on learning; adapt deid-en, or a model of cascade or hmmdp")
+            kind = old.manifest.kind
+            raise DataError(f"a {kind} cannot go on learning; adapt deid-en, or a model of cascade or hmmdp")
     known = {doc.id for doc in reviewed}
     own = [doc for doc in notes if doc.id not in known]
     if len(own) + len(reviewed) < FEWEST:
         raise DataError(f"there are {len(own) + len(reviewed)} notes; give at least {FEWEST} to adapt to")
     again = synth.notes(REPLAYED, 3, seed=seed + 1, style="varied") if replay is None else list(replay)
+    if model.rules:
+        own, reviewed, again = ([legible(doc) for doc in docs] for docs in (own, reviewed, again))
     told = [*voted(own, model), *_told(reviewed)]
     kept = _told(map(_gold, again))
     fit = _Fit(model, seed, tell)
@@ -89,8 +92,7 @@ class _Fit:
 
     def __call__(self, docs: Sequence[Document]) -> Model:
         """The model with its taggers, each gone on learning."""
-        read = [legible(doc) for doc in docs] if self.model.rules else docs
-        return replace(self.model, taggers=tuple(self._further(old, read) for old in self.model.taggers), checksum="")
+        return replace(self.model, taggers=tuple(self._further(old, docs) for old in self.model.taggers), checksum="")
 
     def _further(self, old: Tagger, docs: Sequence[Document]) -> Tagger:
         """The tagger that has learnt from the documents as well; an HMM-DP is told nothing of labels it lacks."""

@@ -1,7 +1,8 @@
 """What a line and a section say of the words in them, as layers that taggers use as features.
 
-"cue:field" marks what stands behind a label such as "Attending:", by what the label announces; "cue:section" marks the
-part of a note a word stands in, titles, the letterhead and the signature; "cue:protected" terms that identify nobody.
+"cue:field" marks what stands behind a label such as "Attending:", by what the label announces, and rows of numbers;
+"cue:section" the part of a note a word stands in, titles, the letterhead and the signature; "cue:protected" terms that
+identify nobody.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from chaffinch.text import Document, Span
 FIELD, SECTION = "cue:field", "cue:section"
 LAYERS = (FIELD, SECTION, lexicons.LAYER, patterns.LAYER)
 _LONGEST_LABEL = 32
+LEAST_NUMBERS = 5  # of a row of a table
+_NUMBERS = re.compile(r"(?<!\S)[-+<>(]?\d[\d./:x-]*[%)HL]?(?!\S)")
 _LABEL = re.compile(
     r"(?:^[*_<\[ ]{0,3}|(?<=\s{2})|(?<=[|;,]\s)|(?<=\t))([A-Za-z][A-Za-z/#.'’ ]{0,31}?)[*_]{0,2}\s*"
     r"(?::[*_]{0,2}|#|>|\||\s-)(?=\s|\w|$)"
@@ -84,19 +87,28 @@ def without_cues(doc: Document, before: Document) -> Document:
 
 
 def fields(text: str) -> list[Span]:
-    """What stands behind the labels of lines, up to the next label or the end of the line.
+    """What stands behind the labels of lines, up to the next label or the end of the line; and rows of numbers.
 
     >>> [(span.start, span.end, span.label) for span in fields("Attending: Ada Penn   MRN: 12345")]
     [(10, 22, 'doctor'), (26, 32, 'id')]
     """
-    out = []
+    out: list[Span] = []
     for start, line in _lines(text):
         labels = [(match.start(1), match.end(), _kind(match.group(1), _FIELD_OF)) for match in _LABEL.finditer(line)]
+        found = len(out)
         for place, (_, begin, kind) in enumerate(labels):
             end = labels[place + 1][0] if place + 1 < len(labels) else len(line)
             if kind and line[begin:end].strip():
                 out.append(Span(start + begin, start + end, kind, 1.0, "cue"))
+        if len(out) == found and _is_row(line):
+            out.append(Span(start, start + len(line), "row", 1.0, "cue"))
     return out
+
+
+def _is_row(line: str) -> bool:
+    """Whether a line is a row of a table of numbers: five or more, and more than the other words."""
+    numbers = len(_NUMBERS.findall(line))
+    return numbers >= LEAST_NUMBERS and numbers > len(line.split()) / 2
 
 
 def sections(text: str) -> list[Span]:

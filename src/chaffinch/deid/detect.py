@@ -13,7 +13,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import compress
 from pathlib import Path
 
 import msgspec
@@ -30,7 +29,6 @@ from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.kernels.lattice import Floats
 from chaffinch.models import alignment
-from chaffinch.models.alignment_graph import SECOND
 from chaffinch.models.streams import BATCH_TOKENS, batches
 from chaffinch.text import Document, Soft, Span
 from chaffinch.weak.source_base import Source, settle
@@ -38,6 +36,7 @@ from chaffinch.weak.source_base import Source, settle
 LAYER = "deid"
 SHIELD = 0.9  # the chance of a name that a bare eponym needs to be flagged by models
 CERTAIN = 0.99  # the score of what a user or an admission file says
+SHORTEST = 3  # characters of a word whose repeats are looked for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,20 +80,20 @@ class Detector:
         for docs in batches(documents, BATCH_TOKENS):
             sheet, soft, _ = self._read(docs)
             chances, types = detect_soft.chances(soft)
-            ruled = sheet.cut(sheet.over([[*self._sure(doc), *self._ruled(doc)] for doc in sheet.docs]))
+            rules = [[*self._sure(doc), *self._ruled(own)] for doc, own in zip(docs, sheet.docs, strict=True)]
+            ruled = sheet.cut(sheet.over(rules))
             right = sheet.cut(sheet.over([doc.layer(gold) for doc in docs]))
             yield from map(Read, sheet.cut(chances), sheet.cut(types), ruled, right)
 
     def _read(self, docs: Sequence[Document]) -> tuple[Sheet, Soft, list[list[Span]]]:
-        """The documents with cues, the soft labels of models joined, and the spans of models by document."""
-        prepared = list(cues.with_cues(docs))
+        """The documents with cues, as models read them, their soft labels joined, and the spans by document."""
+        prepared = list(cues.with_cues(map(legible, docs) if self.model.rules else docs))
         sheet = Sheet.of(prepared)
         if not self.model.taggers:
             return sheet, detect_soft.by_rules(prepared), [[] for _ in prepared]
-        read = [legible(doc) for doc in prepared] if self.model.rules else prepared
         softs, found = [], []
         for tagger in self.model.taggers:
-            spans, rows = zip(*tagger.read(read), strict=True)
+            spans, rows = zip(*tagger.read(prepared), strict=True)
             softs.append(Soft(("O", *tagger.labels), np.concatenate(rows)))
             found.append(detect_soft.scored(sheet, softs[-1], spans))
         soft = detect_soft.mean(softs)
@@ -106,8 +105,8 @@ class Detector:
         sheet, soft, decoded = self._read(docs)
         flagged = self._flagged(sheet, soft, decoded) if self.model.taggers else decoded
         found = [
-            trimmed(doc.text, joined([self._sure(doc), self._allowed(doc, [*self._ruled(doc), *own])]))
-            for doc, own in zip(sheet.docs, flagged, strict=True)
+            trimmed(doc.text, joined([self._sure(doc), self._allowed(doc, [*self._ruled(read), *own])]))
+            for doc, read, own in zip(docs, sheet.docs, flagged, strict=True)
         ]
         softs = detect_soft.with_spans(sheet, soft, found)
         return [
@@ -172,7 +171,7 @@ class Detector:
                 again[number] = [*sure, *(span for span in again[number] if (span.start, span.end) not in same)]
         for number, doc in enumerate(found):
             own = self._with_repeats(doc, again[number]) if again[number] else doc
-            yield cues.without_cues(own, originals[number])
+            yield cues.without_cues(replace(own, text=originals[number].text), originals[number])
 
     def _aligned(self, found: Sequence[Document], members: Iterable[Sequence[int]]) -> defaultdict[int, list[Span]]:
         """By number, what alignment adds to documents; it sees those with a word that is an identifier elsewhere."""
@@ -217,45 +216,37 @@ def _may_repeat(text: str, span: Span, shields: Sequence[Span]) -> bool:
     if not _repeats(span.label):
         return False
     own = text[span.start : span.end]
-    return not (own.islower() and own.isalpha()) and not any(map(span.overlaps, shields))
+    plain = len(own) < SHORTEST or (own.islower() and own.isalpha())
+    return not plain and not any(map(span.overlaps, shields))
 
 
 def _recurs(docs: Sequence[Document], layer: str) -> bool:
-    """Whether a word inside a span stands outside of spans as well, where a repeat of it could count.
-
-    A common word must be in spans twice; one in small letters must stand beside another that may change.
-    """
-    written = [word for doc in docs for word in doc.words()]
-    words = [word.casefold() for word in written]
-    sheet = Sheet.of(docs)
-    inside = sheet.over([doc.layers[layer] for doc in docs]).tolist()
-    times = Counter(compress(words, inside))
+    """Whether a word inside a span whose repeats count stands elsewhere too; a common word must be in spans twice."""
+    times: Counter[str] = Counter()
+    counts: set[str] = set()
+    for doc in docs:
+        spans = doc.layers[layer]
+        for span, (first, end) in zip(spans, detect_soft.runs(doc, spans).tolist(), strict=True):
+            words = [doc.text[a:b].casefold() for a, b in doc.tokens[first:end].tolist()]
+            times.update(words)
+            counts.update(word for word in words if len(word) >= SHORTEST and _repeats(span.label))
     common = _aligner().common
-    sought = {word for word, count in times.items() if count > 1 or word not in common}
-    outside = [at for at, within in enumerate(inside) if not within and words[at] in sought]
-    if not outside:
-        return False
-    named = set(compress(words, _named(sheet, layer).tolist()))
-    moving = {*outside, *compress(range(len(words)), inside)}
-
-    def counts(at: int) -> bool:
-        if words[at] not in named or not any(map(str.isalnum, words[at])):
-            return False
-        small = written[at].islower() and written[at].isalpha()
-        return not small or at - 1 in moving or at + 1 in moving
-
-    return any(map(counts, outside))
+    texts = [doc.text.casefold() for doc in docs] if counts else []
+    return any(
+        sum(_standing_alone(word, text) for text in texts) > times[word]
+        for word in counts
+        if times[word] > 1 or word not in common
+    )
 
 
-def _named(sheet: Sheet, layer: str) -> Flags:
-    """(N,) the tokens that are, or by their chances may become, of a kind whose repeats count."""
-    spans = [[span for span in doc.layers[layer] if _repeats(span.label)] for doc in sheet.docs]
-    out = sheet.over(spans)
-    for doc, first in zip(sheet.docs, sheet.bounds, strict=False):
-        soft = doc.soft[layer]
-        columns = [place for place, name in enumerate(soft.labels) if name != "O" and _repeats(name)]
-        out[first : first + len(soft.values)] |= (soft.values[:, columns] > SECOND).any(axis=1)
-    return out
+def _standing_alone(word: str, text: str) -> int:
+    """How often a word stands in a text between characters that are neither letter nor digit."""
+    found, at = 0, text.find(word)
+    while at >= 0:
+        end = at + len(word)
+        found += not (text[max(0, at - 1) : at].isalnum() or text[end : end + 1].isalnum())
+        at = text.find(word, end)
+    return found
 
 
 @cache

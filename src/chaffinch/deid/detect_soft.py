@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TypeVar
 
@@ -58,7 +58,8 @@ def doubted(sheet: Sheet, soft: Soft) -> Soft:
     notes full of identifiers is too sure in others.
     """
     own = 1.0 - soft.values[:, 0]
-    rows = np.array([row for row in np.flatnonzero(own > DOUBTED).tolist() if _is_plain(*sheet.word(row))], np.int64)
+    maybe = np.flatnonzero(own > DOUBTED).tolist()
+    rows = np.array([row for row in maybe if lexicons.is_plain(*sheet.word(row))], np.int64)
     if not len(rows):
         return soft
     values, before = soft.values.copy(), own[rows]
@@ -66,15 +67,6 @@ def doubted(sheet: Sheet, soft: Soft) -> Soft:
     values[rows, 1:] *= (after / before)[:, None]
     values[rows, 0] = 1.0 - after
     return Soft(soft.labels, values)
-
-
-def _is_plain(word: str, begins: bool) -> bool:
-    if not word.isalpha() or len(word) < 2 or not (lexicons.is_common(word) or lexicons.is_term(word)):
-        return False
-    if word.islower():
-        return lexicons.rate(word, "job") != "hi"
-    often = any(lexicons.rate(word, name) == "hi" for name in ("first", "last", "city", "state"))
-    return (word.isupper() or begins) and not often
 
 
 def chances(soft: Soft) -> tuple[Floats, Ints]:
@@ -195,7 +187,7 @@ def scored(sheet: Sheet, soft: Soft, spans: Sequence[Sequence[Span]]) -> list[li
     owner = np.repeat(np.arange(len(sizes)), sizes)
     sums = np.bincount(owner, soft.values[tokens, columns], len(sizes))
     scores = iter((sums / np.maximum(sizes, 1)).tolist())
-    return [[replace(span, score=next(scores)) for span in own] for own in spans]
+    return [[Span(span.start, span.end, span.label, next(scores), span.source) for span in own] for own in spans]
 
 
 def spans_of(sheet: Sheet, soft: Soft, flags: Flags, decoded: Sequence[Sequence[Span]]) -> list[list[Span]]:

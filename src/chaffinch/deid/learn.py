@@ -19,14 +19,15 @@ from typing import Any
 import numpy as np
 
 from chaffinch.deid import cues, detect, dial, lexicons
-from chaffinch.deid.detect_file import Model
+from chaffinch.deid.detect_file import Model, legible
 from chaffinch.deid.kinds import kind_of
 from chaffinch.errors import DataError
 from chaffinch.features import packs
-from chaffinch.features.lexicon import Lexicon
+from chaffinch.features.standing import Standing
 from chaffinch.models import cascade, tagger
 from chaffinch.models.cascade import Cascade
 from chaffinch.models.hmmdp_config import HMMDP
+from chaffinch.models.linear import Linear, rounded
 from chaffinch.models.parts import Progress
 from chaffinch.models.resources import Resources
 from chaffinch.models.tagger import Tagger
@@ -35,9 +36,10 @@ from chaffinch.text import Document, Span
 GOLD = "gold"
 SOURCE = "source"  # in a document's meta: the corpus or site it is of; documents of one source share templates
 DIAL = "dial"  # in a document's meta: false if the dial is not to be set on it
-FOLDS = 3
-CASED = 4  # every so many documents are learnt from in capitals too, and as many in small letters
+FOLDS = 2
+CAPITALS = 3  # every so many documents are learnt from in capitals too
 LOWEST = 0.03  # of the dial's levels: below it English prose is flagged more than identifiers are found
+LIGHT = 0.08  # weights below it are dropped: they are half the file, and hardly tell
 HIDDEN = 3  # every so many names are hidden while the tagger learns
 _NAMED = ("NAME", "LOCATION")
 
@@ -56,12 +58,18 @@ _JOINED = {
 
 ENGLISH = (
     Cascade(
-        scheme="IOB2", documents=False, layers=cues.LAYERS, objective="adagrad", epochs=6, rate=0.15, dropout=0.2,
-        cutoff=2, calibrate=False,
+        scheme="IOB2", documents=False, layers=cues.LAYERS, objective="adagrad", epochs=4, rate=0.15, dropout=0.2,
+        cutoff=3, calibrate=False,
     ),
-    HMMDP(outside=4, inside=1, epochs=6, dropout=0.2, calibrate=False),
+    HMMDP(
+        outside=4, inside=1, min_count=8, passes=6, epochs=4, dropout=0.2, calibrate=False, decode="posterior",
+    ),
 )  # fmt: skip
-ELSEWHERE = (Cascade(scheme="IOBES", documents=True, objective="crf", rate=0.15, epochs=8),)  # any other language
+# Any other language; signatures of words are told by shape alone where the English lists have none of them.
+ELSEWHERE = (
+    Cascade(documents=False, objective="adagrad", rate=0.15, epochs=8, dropout=0.2, private=True),
+    HMMDP(outside=4, inside=1, epochs=10, dropout=0.2, private=True, decode="posterior"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +100,8 @@ def learn(
     bare = [
         replace(doc, layers={GOLD: tuple(joined(doc.layer()) if chosen.english else doc.layer())}) for doc in training
     ]
-    course = _Course.of(chosen, tell)
-    ready = course.prepared(_with_other_cases(bare) if chosen.english else bare)
+    course = _Course(chosen, tell)
+    ready = course.prepared(_with_capitals(map(legible, bare)) if chosen.english else bare)
     parts = [] if held_out else by_source(ready)
     reads: list[dial.Read] = []
     for part in parts if len(parts) > 1 else ():
@@ -107,20 +115,10 @@ def learn(
 
 @dataclass(frozen=True, slots=True)
 class _Course:
-    """A lesson with its lists: those of learning, and the whole ones that the finished taggers are used with."""
+    """A lesson: the lists lack names while the taggers learn, and the finished ones are used with whole lists."""
 
     lesson: Lesson
-    lists: Resources
-    whole: Resources
     tell: Tell | None
-
-    @classmethod
-    def of(cls, lesson: Lesson, tell: Tell | None) -> _Course:
-        if not lesson.english:
-            return cls(lesson, Resources(), Resources(), tell)
-        with _hiding(lesson):
-            lists = Resources(lexicon=words())
-        return cls(lesson, lists, Resources(lexicon=words()), tell)
 
     def prepared(self, docs: Iterable[Document]) -> list[Document]:
         """The documents with cues, as lists that lack names give them."""
@@ -134,35 +132,37 @@ class _Course:
         return Model(tuple(self._tagger(docs, config) for config in self.lesson.configs), rules=self.lesson.english)
 
     def _tagger(self, docs: Sequence[Document], config: Cascade | HMMDP) -> Tagger:
-        lists = self.lists if isinstance(config, Cascade) else None
+        listed = self.lesson.english and isinstance(config, Cascade)
+        lists = Resources(standing=Standing(lexicons.LANGUAGE)) if listed else None
         with _hiding(self.lesson):
             learnt = tagger.train(docs, config, layer=GOLD, resources=lists, progress=self.tell)
-        return replace(learnt, model=with_lists(learnt.model, self.whole))
+        return replace(learnt, model=finished(learnt.model) if self.lesson.english else learnt.model)
 
 
-def with_lists(model: Any, whole: Resources) -> Any:
-    """The model of a tagger with whole lists in the place of those it was learnt with."""
-    if isinstance(model, cascade.Model):
-        return replace(model, resources=whole)
-    return replace(model, symbols=replace(model.symbols, pack=packs.pack(model.config.language)))
+def finished(model: Any) -> Any:
+    """The model of a tagger with whole lists in the place of those it was learnt with, and without light weights."""
+    if isinstance(model, cascade.Model):  # it asks for the lists when it reads
+        return replace(model, readings=tuple(map(_lighter, model.readings)))
+    symbols = replace(model.symbols, pack=packs.pack(model.config.language))
+    return replace(model, symbols=symbols, latent=model.latent and _lighter(model.latent))
+
+
+def _lighter(part: Linear) -> Linear:
+    return rounded(part.labels, part.vocabulary, part.weights, least=LIGHT)
 
 
 def _hiding(lesson: Lesson) -> AbstractContextManager[None]:
     return lexicons.without(_every(HIDDEN) if lesson.english and lesson.hide else ())
 
 
-def _with_other_cases(docs: Iterable[Document]) -> Iterator[Document]:
-    """The documents, and some of them once more in capitals or in small letters, as some houses write.
-
-    A note in capitals is read in small letters (`detect_file.legible`), but is learnt from as it is: so a tagger learns
-    that a title or a line in capitals need not be a name.
-    """
+def _with_capitals(docs: Iterable[Document]) -> Iterator[Document]:
+    """The documents, and some of them once more in capitals, as notes without capitals are read (`legible`)."""
     for number, doc in enumerate(docs):
         yield doc
-        for turn, text in ((0, doc.text.upper()), (CASED // 2, doc.text.lower())):
-            if number % CASED == turn and len(text) == len(doc.text):
-                again = f"{doc.id} in other letters"
-                yield replace(doc, id=again, group=doc.patient, text=text, meta={**doc.meta, DIAL: False})
+        text = doc.text.upper()
+        if number % CAPITALS == 0 and len(text) == len(doc.text):
+            again = f"{doc.id} in capitals"
+            yield replace(doc, id=again, group=doc.patient, text=text, meta={**doc.meta, DIAL: False})
 
 
 def _sets_dial(doc: Document) -> bool:
@@ -180,34 +180,6 @@ def read(model: Model, docs: Iterable[Document], labels: Sequence[str]) -> Itera
 def joined(spans: Iterable[Span]) -> list[Span]:
     """The spans by the kinds that a tagger tells apart."""
     return [replace(span, label=_JOINED.get(span.label, span.label)) for span in spans]
-
-
-def words() -> Lexicon:
-    """The lists as one lexicon: a label for each way a word can stand in all of them and each way it is written.
-
-    So a tagger can tell a "Grant" from a "grant", and a word with a capital that no list has from both.
-    """
-    lists: defaultdict[str, list[str]] = defaultdict(list)
-    for word in lexicons.listed():
-        told = _standing(word)
-        if told and len(word) > 1:
-            plain: list[str] = [own for own in told if own in ("common", "term", "hospital-hi")][:1]
-            plain += [own for own in told if own == "job-hi"]
-            for how, own, written in (
-                ("small", plain or told, word),
-                ("title", told, word.title()),
-                ("upper", told, word.upper()),
-            ):
-                lists[f"{how} {' '.join(own)}"].append(written)
-    return Lexicon.make(dict(sorted(lists.items())), fold_case=False)
-
-
-def _standing(word: str) -> list[str]:
-    """How a word stands in the lists: where its rate is high; or "listed" where it is low everywhere."""
-    rates = {name: lexicons.rate(word, name) for name in packs.LEXICA}
-    high = [f"{name}-hi" for name, rate in rates.items() if rate == "hi"]
-    told = ["term"] if lexicons.is_term(word) else ["common"] if lexicons.is_common(word) else []
-    return [*told, *(high or (["listed"] if any(rates.values()) else []))]
 
 
 def names_in(docs: Iterable[Document], layer: str | None = None) -> frozenset[str]:

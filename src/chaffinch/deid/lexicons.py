@@ -6,6 +6,7 @@ in the language at large, else "lo"; protected terms from `protected/*.txt`.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from importlib.resources import files
 from itertools import accumulate
 
 from chaffinch.deid.pattern import Page, either, matcher_of, matches
-from chaffinch.features import lexicon, packs
+from chaffinch.features import packs
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.text import Document, Span, resolve
 
@@ -72,6 +73,8 @@ _DRUG_ENDINGS = (
     "morphone",
 )
 REMEMBERED = 1 << 15  # words whose answers are held
+_TIME = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
+_LINKS = ("'s", "’s", "-")  # tokens between an eponym and its head noun
 _APART = "\x00"  # between texts that are read as one: no phrase has it, and it is no blank
 _ENDING_LENGTH = 7  # letters that a word with such an ending has at least
 
@@ -128,7 +131,7 @@ def is_left_out(word: str) -> bool:
 
 
 def _forget() -> None:
-    for remembered in (_pack, rate, is_drug, is_term, is_name):
+    for remembered in (_pack, rate, is_drug, is_term, is_name, is_plain, _kind):
         remembered.cache_clear()
 
 
@@ -181,20 +184,72 @@ def is_name(word: str) -> bool:
     return "hi" in (rate(word, "first"), rate(word, "last")) or not is_common(word)
 
 
-def features(*, extra: Iterable[tuple[str, Iterable[str]]] = ()) -> Lexicon:
-    """The lists with their rates as one lexicon for taggers, labels such as "last-hi"; `extra` lists go first."""
-    lists: dict[str, Iterable[str]] = dict(extra)
-    for name, words in _pack().lexica.items():
-        for bucket in packs.BUCKETS:
-            chosen = [word for word, own in words.items() if own == bucket and len(word) >= lexicon.SHORTEST]
-            lists[f"{name}-{bucket}"] = chosen
-    return Lexicon.make({f"protected-{name}": words_of(name) for name in PROTECTED} | lists)
+@lru_cache(maxsize=REMEMBERED)
+def is_plain(word: str, begins: bool) -> bool:
+    """Whether a word is a common one that says little of names: in small letters, in capitals, or at a beginning.
+
+    Jobs in small letters are not, nor words with a capital that are often names.
+    """
+    if not word.isalpha() or len(word) < 2 or not (is_common(word) or is_term(word)):
+        return False
+    if word.islower():
+        return rate(word, "job") != "hi"
+    often = any(rate(word, name) == "hi" for name in ("first", "last", "city", "state"))
+    return (word.isupper() or begins) and not often
 
 
 @cache
 def _phrases() -> Lexicon:
-    lists = {name: words_of(name) for name in ("tests", "drugs", "titles")}
+    lists = {name: words_of(name) for name in ("tests", "drugs", "titles", "products")}
     return Lexicon.make(lists)
+
+
+@cache
+def _surnames() -> frozenset[str]:
+    """Rarer eponyms, each with a capital alone and in capitals alone."""
+    return frozenset(form for word in words_of("surnames") for form in (word, word.upper()))
+
+
+def _by_words(doc: Document) -> Iterator[Span]:
+    """The votes for single words: drugs, rarer eponyms before a head noun, times of day, credentials behind a name."""
+    words = doc.words()
+    kinds = {word: kind for word in set(words) if (kind := _kind(word))}
+    for place in [place for place, word in enumerate(words) if word in kinds] if kinds else ():
+        kind = kinds[words[place]]
+        if kind == "eponym" and not _heads(words[place + 1 : place + 3]):
+            continue
+        if kind == "credential" and not _behind_name(words[max(0, place - 2) : place]):
+            continue
+        start, end = doc.tokens[place].tolist()
+        yield Span(start, end, "O", 0.5 if kind == "eponym" else 1.0, kind)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _kind(word: str) -> str:
+    """What a single word may be that identifies nobody, or nothing."""
+    if word.isalpha() and is_drug(word):
+        return "drug"
+    if word in _surnames():
+        return "eponym"
+    if len(word) > 2 and word in _single_as_written("credentials"):
+        return "credential"
+    return "time" if _TIME.fullmatch(word) else ""
+
+
+def _behind_name(before: Sequence[str]) -> bool:
+    """Whether the words before a credential end in a name or another credential, perhaps with a comma."""
+    last = next((word for word in reversed(before) if word not in (",", "/", "-")), "")
+    return last[:1].isupper()
+
+
+@cache
+def _single_as_written(name: str) -> frozenset[str]:
+    return frozenset(words_of(name))
+
+
+def _heads(after: Sequence[str]) -> bool:
+    """Whether the words after an eponym begin with a head noun."""
+    return next((packs.fold(word) for word in after if word not in _LINKS), "") in _single("heads")
 
 
 @cache
@@ -232,13 +287,7 @@ def protected_in(docs: Sequence[Document]) -> list[list[Span]]:
     for start, end, _ in _phrases().find(_APART.join(doc.text for doc in docs)):
         number = bisect_right(shifts, start) - 1
         spans[number].append(Span(start - shifts[number], end - shifts[number], "O", 1.0, "term"))
-    for doc, own in zip(docs, spans, strict=True):
-        words = doc.words()
-        drugs = {word for word in set(words) if word.isalpha() and is_drug(word)}
-        for place in [place for place, word in enumerate(words) if word in drugs] if drugs else ():
-            start, end = doc.tokens[place].tolist()
-            own.append(Span(start, end, "O", 1.0, "drug"))
-    return [_free(doc.text, own) for doc, own in zip(docs, spans, strict=True)]
+    return [_free(doc.text, [*own, *_by_words(doc)]) for doc, own in zip(docs, spans, strict=True)]
 
 
 def _free(text: str, spans: Iterable[Span]) -> list[Span]:

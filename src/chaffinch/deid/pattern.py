@@ -69,13 +69,12 @@ class Page:
         """The number of the text at a byte; the end of line before a text counts as its own."""
         return bisect_right(self.begins, byte + 1) - 1
 
-    def edges(self, number: int, *places: int) -> Edges:
+    def edges(self, number: int, match: tuple[int, int], span: tuple[int, int]) -> Edges:
         """Places of the page as characters of a text."""
-        begin, characters = self.begins[number], self.characters[number]
-        first, last, start, end = (byte - begin for byte in places)
-        if characters is None:
-            return first, last, start, end
-        return characters[first], characters[last], characters[start], characters[end]
+        begin, at = self.begins[number], self.characters[number]
+        if at is None:
+            return match[0] - begin, match[1] - begin, span[0] - begin, span[1] - begin
+        return at[match[0] - begin], at[match[1] - begin], at[span[0] - begin], at[span[1] - begin]
 
 
 def _characters(data: bytes, text: str) -> list[int] | None:
@@ -146,12 +145,12 @@ def matches(page: Page, pattern: str, ignore_case: bool = False) -> list[tuple[i
     found: list[tuple[int, Edges]] = []
     beyond = set[int]()
     for match in matcher.finditer(page.data):
-        (first, last), (start, end) = match.span(), match.span(group)
-        number = page.number_at(first)
-        if first < page.begins[number] or last > page.ends[number]:
+        whole, span = match.span(), match.span(group)
+        number = page.number_at(whole[0])
+        if whole[0] < page.begins[number] or whole[1] > page.ends[number]:
             beyond.add(number)
-        elif end > start:
-            found.append((number, page.edges(number, first, last, start, end)))
+        elif span[1] > span[0]:
+            found.append((number, page.edges(number, whole, span)))
     if beyond:
         found = [own for own in found if own[0] not in beyond]
     for number in sorted(beyond):

@@ -158,6 +158,8 @@ def _cued() -> tuple[Pattern, ...]:
             label="AGE",
             score=0.8,
             ignore_case=True,
+            before=r"(?:bp|hr|map|sats?|spo2|rates?|pulse|temp|glucose|sugars?|pressures?|readings|pulses|values)\s(?:was\s|"
+            r"were\s|is\s|are\s|now\s)?(?:in|to)\s(?:the\s)?",
         ),
         Pattern(
             "age-death",

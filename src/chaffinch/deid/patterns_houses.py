@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 
@@ -49,6 +50,7 @@ def _inside() -> tuple[Pattern, ...]:
             score=0.85,
             ignore_case=True,
             before=r"(?:operating|waiting|recovery)\s",
+            fits=lambda text: re.fullmatch(r"O2|0\d{3}", text) is None,  # oxygen, a time of day
             after=r"\s?(?:days?|times|hours|degrees|mg|rest|/|x\b|%|beds)|\.\d",
         ),
         Pattern(
@@ -180,7 +182,7 @@ def _nations() -> tuple[Pattern, ...]:
             rf"\b(?P<span>{names})(?:[^\p{{L}}]|$)",
             label="COUNTRY",
             score=0.75,
-            after=r"\s(?:ink|virus|hospital|street|road)",
+            after=r"\s(?:ink|virus|hospital|street|road|red|nuts?|almonds)",
         ),
         Pattern(
             "country-cued",
@@ -188,7 +190,7 @@ def _nations() -> tuple[Pattern, ...]:
             r"Israel|Kenya|the US|US|the U\.S\.)(?:[^\p{L}]|$)",
             label="COUNTRY",
             score=0.7,
-            after=r"-",
+            after=r"-|\salmonds",
             cut=lambda text: (4 if text.startswith("the ") else 0, len(text)),
         ),
     )

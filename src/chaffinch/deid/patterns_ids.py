@@ -303,8 +303,8 @@ def _no_known(text: str) -> bool:
 
 
 def _no_marker(text: str) -> bool:
-    """No marker on a chromosome, such as D1S1595."""
-    return re.fullmatch(r"D[0-9XY]{1,2}S\d+", text) is None
+    """No marker on a chromosome, such as D1S1595, and no count of pregnancies, such as G3P1011."""
+    return re.fullmatch(r"D[0-9XY]{1,2}S\d+|G\d{1,2}P\d{1,4}", text) is None
 
 
 def is_card(text: str) -> bool:

@@ -89,6 +89,7 @@ def patterns() -> tuple[Pattern, ...]:
             label="PROFESSION",
             score=0.75,
             ignore_case=True,
+            fits=lambda text: text.lower().rstrip("s") != "house officer",
         ),
         Pattern(
             "job-works-in",

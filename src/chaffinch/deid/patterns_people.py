@@ -238,24 +238,34 @@ def pair_of_initials(text: str) -> bool:
 
 def initials(text: str) -> bool:
     plain = text.replace(".", "")
-    return len(plain) >= 2 and plain not in {
-        "MD",
-        "RN",
-        "NP",
-        "PA",
-        "DO",
-        "US",
-        "CT",
-        "MRI",
-        "IV",
-        "PO",
-        "PT",
-        "OT",
-        "ED",
-        "ER",
-        "OR",
-        "EMS",
-        "GI",
-        "ENT",
-        "ICU",
-    }
+    return (
+        len(plain) >= 2
+        and (len(plain) < 3 or not lexicons.is_common(plain))
+        and plain
+        not in {
+            "BY",
+            "IN",
+            "ON",
+            "TO",
+            "AT",
+            "MD",
+            "RN",
+            "NP",
+            "PA",
+            "DO",
+            "US",
+            "CT",
+            "MRI",
+            "IV",
+            "PO",
+            "PT",
+            "OT",
+            "ED",
+            "ER",
+            "OR",
+            "EMS",
+            "GI",
+            "ENT",
+            "ICU",
+        }
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 
@@ -43,6 +44,9 @@ _STATE = rf"(?:{either(_CODES)}|{_STATES}|N\.Y\.|N\.J\.|D\.C\.|{_ABBREVIATIONS})
 # Degrees, tests and words that are also codes of states: the city must be known, or a postcode follow.
 _ALSO_WORDS = frozenset("MD PA CT MS OR IN ME OK HI DE ND VA MA AL MI LA CO ID MO MT NE PR AR SC PT".split())
 _BEHIND = _ALSO_WORDS - {"MD", "PA", "PT", "OR", "IN", "ME"}  # those that no person has behind a name
+_NO_STREET = re.compile(
+    r"\b(?:MM|CM|MG|ML|HOURS?|HRS?|DAYS?|WEEKS?|MONTHS?|YEARS?|YO|BY|WITH|PER|UNDER|FOR|AND|FROM|WAS|IS|HAS|LEADS?|OSH)\b"
+)
 _HOUSES = "(?:Hospital|Clinic|Center|Centre|Infirmary|Institute|Hospice)"
 _CITY = rf"{CAP}(?:[ ]{CAP}){{0,3}}"
 
@@ -62,7 +66,8 @@ def _streets() -> tuple[Pattern, ...]:
             rf"South|East|West)\b)?\.?{_UNIT})",
             label="STREET",
             score=0.95,
-            before=r"[\d.,$/]",
+            before=r"[\d.,$/+]",
+            fits=_is_street,
             cut=_no_stop,
         ),
         Pattern(
@@ -239,6 +244,11 @@ def _no_stop(text: str) -> tuple[int, int]:
     return 0, len(text.rstrip(". ,"))
 
 
+def _is_street(text: str) -> bool:
+    """No measure or clause in capitals that ends as streets do: "2 MM ST", "96 HOURS BY DR"."""
+    return not (text.isupper() and _NO_STREET.search(text))
+
+
 def _sure_state(text: str) -> bool:
     return text not in _ALSO_WORDS
 
@@ -323,4 +333,4 @@ def _known_city(text: str) -> tuple[int, int] | None:
 
 
 def _known_state(text: str) -> tuple[int, int] | None:
-    return (len(text) - 2, len(text)) if _known_city(text) else None
+    return (len(text) - 2, len(text)) if text[-2:] not in ("MD", "PT") and _known_city(text) else None

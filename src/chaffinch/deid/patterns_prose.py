@@ -64,7 +64,7 @@ def _among_people() -> tuple[Pattern, ...]:
         ),
         Pattern(
             "name-kin",
-            rf"(?i:\b{KIN}(?:,|\sis|\snamed|\scalled|\s\()?\s?)(?P<span>{PERSON})",
+            rf"(?i:\b{KIN}(?:(?:,|\sis|\snamed|\scalled)\s|\s\(?|,|:\s?))(?P<span>{PERSON})",
             label="FAMILY",
             score=0.85,
             cut=likely,

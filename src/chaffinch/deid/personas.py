@@ -80,6 +80,13 @@ def lines(name: str) -> tuple[str, ...]:
 
 
 @cache
+def pages(name: str) -> tuple[str, ...]:
+    """The whole notes of a packaged text file, between lines of =====."""
+    text = (files("chaffinch.deid") / "templates" / f"{name}.txt").read_text(encoding="utf-8")
+    return tuple(own.strip("\n") for own in re.split(r"(?m)^=====$", text) if own.strip())
+
+
+@cache
 def table(name: str) -> dict[str, Any]:
     """The content of a packaged TOML file."""
     return tomllib.loads((files("chaffinch.deid") / "templates" / f"{name}.toml").read_text(encoding="utf-8"))
@@ -108,6 +115,13 @@ def half_of(name: str) -> Half | None:
 
 def _hash(text: str) -> int:
     return hashlib.sha256(text.encode()).digest()[0]
+
+
+@cache
+def jobs(half: Half) -> tuple[str, ...]:
+    """The professions of a half."""
+    own = lines("varied/professions")
+    return own if half == "all" else tuple(job for job in own if (_hash(job) & 1) == (half == "held-out"))
 
 
 def _mine(template: str, half: Half) -> bool:

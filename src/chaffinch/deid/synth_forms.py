@@ -110,7 +110,7 @@ class Maker:
             "dept:field": lambda: self._dept("field"), "country": lambda: pick(rng, entries("countries")),
             "state": lambda: pick(rng, entries("states"))[:2], "url": self._url,
             "state:name": lambda: state_names()[pick(rng, entries("states"))[:2]],
-            "profession": lambda: pick(rng, personas.lines("varied/professions")),
+            "profession": lambda: pick(rng, personas.jobs(names.own.half)),
             "industry": lambda: pick(rng, personas.lines("varied/industries")),
             "ssn:part": lambda: code(pick(rng, forms("id")["ssn_part"]), rng),
         }  # fmt: skip

@@ -10,7 +10,7 @@ no template, and a model tested at sites it was not trained on meets no line it 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from functools import cache
 from importlib.resources import files
@@ -25,6 +25,7 @@ from chaffinch.deid.synth_page import Hand, Page, Scene
 from chaffinch.text import Document
 
 SITES = ("a", "b", "c", "d", "e", "f")
+CHARTS = 0.6  # the share of notes that are whole charts
 LABELS = tuple(name for name in KINDS if name not in ("NAME", "LOCATION", "CONTACT", "ID", "OTHER"))
 
 _KIN = {True: ("daughter", "sister", "niece", "mother", "aunt"), False: ("son", "brother", "nephew", "father", "uncle")}
@@ -40,7 +41,7 @@ _BAGS = {
 
 @cache
 def templates() -> Mapping[str, Mapping[str, str]]:
-    """All templates by pool and id; an id is the pool and a hash of the template."""
+    """All templates that are dealt to sites, by pool and id; an id is the pool and a hash of the template."""
     folder = files("chaffinch.deid") / "templates" / "varied" / "sentences"
     new = sorted(file.name.removesuffix(".txt") for file in folder.iterdir() if file.name.endswith(".txt"))
     pools = {name: pool for name, pool in personas.pools().items() if name not in (*_ENDS, "headers")}
@@ -48,16 +49,19 @@ def templates() -> Mapping[str, Mapping[str, str]]:
     pools |= {name: personas.lines(name) + personas.lines(f"varied/{name}") for name in _ENDS}
     pools["heads"] = personas.lines("headers") + personas.lines("varied/heads")
     pools["fields"] = tuple(layout["id"] for layout in synth_heads.layouts())
-    return {
-        name: {f"{name}/{_hash(text)[:6]}": text for text in sorted(pool, key=_hash)} for name, pool in pools.items()
-    }
+    return {name: _named(name, pool) for name, pool in pools.items()}
+
+
+def _named(name: str, pool: Iterable[str]) -> dict[str, str]:
+    return {f"{name}/{_hash(text)[:6]}": text for text in sorted(pool, key=_hash)}
 
 
 @cache
 def templates_of(site: str) -> Mapping[str, Mapping[str, str]]:
-    """The templates of a site, by pool and id; those of a pool are dealt to the sites one by one."""
+    """The templates of a site, by pool and id: every sixth of each pool, and whole charts, all by one hand."""
     start = SITES.index(site)
-    return {name: dict(list(pool.items())[start :: len(SITES)]) for name, pool in templates().items()}
+    dealt = {name: dict(list(pool.items())[start :: len(SITES)]) for name, pool in templates().items()}
+    return {**dealt, "charts": _named("charts", personas.pages(f"varied/charts/{site}"))}
 
 
 def _hash(text: str) -> str:
@@ -140,9 +144,21 @@ def _hand(rng: np.random.Generator) -> Hand:
 
 
 def _note(page: Page, site: str, key: str, place: int) -> Document:
-    """One note: perhaps a title, a head, sections, and a foot."""
-    rng, own = page.rng, templates_of(site)
-    name = pick(rng, list(personas.table("varied/kinds")["kind"]))
+    """One note: a whole chart, or a note put together."""
+    own = templates_of(site)
+    if page.rng.random() < CHARTS:
+        name = "chart"
+        _end(page, own, "charts")
+    else:
+        name = _composed(page, own)
+    meta = {"kind": name, "date": page.scene.days["visit"].isoformat(), "site": site, "templates": sorted(page.used)}
+    return Document.make(page.text(), id=f"{key}-{place:02d}", group=key, meta=meta, layers={"gold": page.spans})
+
+
+def _composed(page: Page, own: Mapping[str, Mapping[str, str]]) -> str:
+    """Writes perhaps a title, a head, sections, and a foot; returns the kind of note."""
+    rng = page.rng
+    name: str = pick(rng, list(personas.table("varied/kinds")["kind"]))
     kind = personas.table("varied/kinds")["kind"][name]
     title, above = pick(rng, kind["titles"]), bool(rng.integers(2))
     page.add(f"{title}\n\n" if title and above else "")
@@ -153,12 +169,11 @@ def _note(page: Page, site: str, key: str, place: int) -> Document:
         _section(page, own, section)
         page.put(gap)
     _end(page, own, pick(rng, kind["feet"]))
-    meta = {"kind": name, "date": page.scene.days["visit"].isoformat(), "site": site, "templates": sorted(page.used)}
-    return Document.make(page.text(), id=f"{key}-{place:02d}", group=key, meta=meta, layers={"gold": page.spans})
+    return name
 
 
 def _end(page: Page, own: Mapping[str, Mapping[str, str]], pool: str) -> None:
-    """Writes the head or the foot of a note."""
+    """Writes the head or the foot of a note, or a whole chart."""
     if pool == "none":
         return
     identity, text = pick(page.rng, list(own[pool].items()))

@@ -171,8 +171,9 @@ class _Run:
         self.watcher.interrupted |= stage.interrupted
         if not walks:  # an interrupt came so early that the chain by itself is better
             return replace(model, latent=before)
-        sure = self.calibration(model, lesson, plan, start) if before is None else model.calibration
-        return replace(model, latent=found, calibration=sure)
+        if before is not None:
+            return replace(model, latent=found)
+        return single(replace(model, latent=found, calibration=self.calibration(model, lesson, plan, start)))
 
     def calibration(self, model: Model, lesson: Lesson, plan: Plan, start: Weights) -> Calibration:
         """How sure the chain may be, found on a fold of patients that its gradient did not see; none without folds."""

@@ -179,7 +179,7 @@ class Model:
             "trace": self.portrait.trace,
             "calibration": np.array([*asdict(self.calibration).values()]),
         }
-        out |= {f"tables.emit{kind}": own.astype(np.float32) for kind, own in enumerate(self.tables.emit)}
+        out |= {f"tables.emit{kind}": own.astype(_precision(self)) for kind, own in enumerate(self.tables.emit)}
         if isinstance(self.emissions, BackOff):
             out["types"] = self.emissions.types
         if self.latent is not None:
@@ -257,5 +257,10 @@ def symbol_columns(seen: Observed, known: Known) -> list[Column]:
 def single(model: Model) -> Model:
     """The model with its numbers as a file holds them, so that saving changes nothing."""
     start, trans, end = (own.astype(np.float32).astype(float) for own in model.tables[:3])
-    emit = tuple(own.astype(np.float32).astype(float) for own in model.tables.emit)
+    emit = tuple(own.astype(_precision(model)).astype(float) for own in model.tables.emit)
     return replace(model, tables=Tables(start, trans, end, emit))
+
+
+def _precision(model: Model) -> type[np.floating[Any]]:
+    """Half is enough for tables that weights have taken the place of: they are only shown."""
+    return np.float32 if model.latent is None else np.float16

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from chaffinch.features import window
 from chaffinch.features.clusters import WordClusters
 from chaffinch.features.lexicon import Lexicon
+from chaffinch.features.standing import Standing
 from chaffinch.features.window import Column, Observed
 from chaffinch.text import Document
 
@@ -21,13 +22,14 @@ MOST_SIZES, MOST_LAYERS = 8, 64  # of clusters; of layers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resources:
-    """Word clusters from unlabelled text, lists of phrases, and the names of layers that serve as features."""
+    """Word clusters from unlabelled text, lists of phrases, and the word lists of a language."""
 
     clusters: WordClusters | None = None
     lexicon: Lexicon | None = None
+    standing: Standing | None = None
 
     def columns(self, seen: Observed, docs: Sequence[Document], layers: Sequence[str]) -> list[Column]:
-        """One column per size of clusters, one for the lexicon, one per layer."""
+        """One column per size of clusters, one for the lexicon, one per layer, one for word lists."""
         columns = []
         if self.clusters is not None:
             found = [self.clusters.marks(doc).astype(np.int64) for doc in docs]
@@ -38,6 +40,8 @@ class Resources:
             columns.append(window.marks(seen, window.MARKS + MOST_SIZES, found))
         for number, layer in enumerate(layers, start=window.MARKS + MOST_SIZES + 1):
             columns.append(window.marks(seen, number, [window.layer_marks(doc, layer) for doc in docs]))
+        if self.standing is not None:
+            columns.append(window.marks(seen, window.MARKS + MOST_SIZES + MOST_LAYERS + 1, self.standing.marks(docs)))
         return columns
 
     def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
@@ -50,6 +54,8 @@ class Resources:
             arrays["lexicon"] = np.array([self.lexicon.fold_case, *map(len, self.lexicon.phrases)], np.int64)
             strings["lexicon.labels"] = self.lexicon.labels
             strings["lexicon.phrases"] = tuple(phrase for own in self.lexicon.phrases for phrase in own)
+        if self.standing is not None:
+            strings["standing"] = (self.standing.language,)
         return arrays, strings
 
     @classmethod
@@ -63,7 +69,7 @@ class Resources:
             phrases = iter(strings["lexicon.phrases"])
             own = tuple(tuple(islice(phrases, size)) for size in sizes)
             lexicon = Lexicon(strings["lexicon.labels"], own, bool(fold_case))
-        return cls(clusters, lexicon)
+        return cls(clusters, lexicon, Standing(*strings["standing"]) if "standing" in strings else None)
 
 
 def columns_of(
