@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from chaffinch.deid import lexicons
+from chaffinch.deid import lexicons, patterns
 from chaffinch.text import Document
 from tests.deid.texts import texts
 
@@ -77,3 +77,18 @@ def test_any_text_gives_votes_inside_it(text: str) -> None:
     for span in lexicons.protected(Document.make(text)):
         assert 0 <= span.start < span.end <= len(text)
         assert span.label == "O"
+
+
+def test_times_of_day_and_credentials_behind_a_name_are_protected() -> None:
+    note = Document.make("Ann Lee, LMHC, F.A.C.C. at 07:58:41 and 14:05. Lot 25:61, LMHC; she, LMHC.")
+    found = [(note.text[span.start : span.end], span.source) for span in lexicons.protected(note)]
+    assert found == [
+        ("LMHC", "credential"), ("F.A.C.C.", "credential"), ("07:58:41", "time"), ("14:05", "time"),
+    ]  # fmt: skip
+
+
+def test_products_named_after_people_are_no_names() -> None:
+    note = Document.make("Dr Pepper and Jimmy Dean sausage; Mrs. Dash. Jimmy Dean, MD, saw her.")
+    names = [note.text[span.start : span.end] for span in patterns.found(note)]
+    assert names == ["Jimmy Dean"]
+    assert patterns.found(note)[0].start > 40

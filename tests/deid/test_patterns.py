@@ -129,3 +129,9 @@ def test_cues_are_layers_on_any_text_and_leave_no_trace(text: str) -> None:
 def test_found_names_the_pattern() -> None:
     (span,) = patterns.found(Document.make("MRN: 1234567"))
     assert re.fullmatch(r"id-mrn.*", span.source)
+
+
+def test_rows_of_numbers_are_told() -> None:
+    rows = "1105   168/92   77   400   -190   150\nPD 535 747 323 323 222\nTel 405 708 1234\nMRN: 1 2 3 4 5 6"
+    found = [(span.label, rows[span.start : span.end].split(maxsplit=1)[0]) for span in cues.fields(rows)]
+    assert found == [("row", "1105"), ("row", "PD"), ("id", "1")]

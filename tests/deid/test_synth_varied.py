@@ -146,6 +146,7 @@ def test_every_template_can_be_filled() -> None:
     fields = personas.table("varied/fields")["field"].values()
     tables = personas.table("varied/kinds").values()
     texts = [text for name, pool in templates().items() if name != "fields" for text in pool.values()]
+    texts += [text for site in SITES for text in templates_of(site)["charts"].values()]
     texts += [value for field in fields for value in field["values"]]
     texts += [title for part in tables for own in part.values() for title in own["titles"]]
     for text in texts:
@@ -158,6 +159,19 @@ def test_every_template_can_be_filled() -> None:
         synth_heads.write_head(page, layout)
         assert not set("{}") & set(page.text())
         assert page.spans
+
+
+def test_charts_hold_no_identifier_that_is_not_a_slot() -> None:
+    """Days, months, titled names, telephones and ages stand in slots alone."""
+    named = re.compile(
+        r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|January|February|April|June|July|August|September|October|"
+        r"November|December|Christmas|Easter|Thanksgiving|(?:Mr|Ms)\.? [A-Z][a-z]+|[2-9]\d\d-\d{4}|\d+[- ]year[- ]old)\b"
+    )
+    for site in SITES:
+        charts = templates_of(site)["charts"]
+        assert len(charts) > 50
+        for name, text in charts.items():
+            assert not named.search(re.sub(r"\{[^}]*\}", "{}", text)), name
 
 
 def test_sites_share_no_template(made: list[Document]) -> None:

@@ -15,6 +15,7 @@ from benchmarks._deid_scores import Tally, summed, tally
 from chaffinch import Document, Span
 from chaffinch.deid.dates import Parsed
 from chaffinch.deid.keys import Secret
+from chaffinch.deid.kinds import KINDS
 from chaffinch.errors import ConfigError
 
 
@@ -83,3 +84,21 @@ def test_missing_data_and_unknown_parts_are_refused() -> None:
 def test_a_peer_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(peers.MODULES, "scrubadub", "no_such_module_of_ours")
     assert "pip install" in peers.absent("scrubadub")
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_written_notes_are_marked_with_all_labels(split: str) -> None:
+    own = list(notes.written(split))
+    assert len(own) == 36
+    for doc in own:
+        assert "[[" not in doc.text
+        assert all(span.label in KINDS for span in doc.layer("gold"))
+    labels = {span.label for doc in own for span in doc.layer("gold")}
+    assert len(labels) == 30
+    assert sum(len(doc.layer("gold")) for doc in own) > 700
+
+
+def test_marks_leave_the_text_as_it_was() -> None:
+    doc = notes.marked("Dr. [[DOCTOR:Penn]] of [[CITY:Eaton]], twice.\n[[DOCTOR:Lowe]]", "a")
+    assert doc.text == "Dr. Penn of Eaton, twice.\nLowe"
+    assert [doc.text[span.start : span.end] for span in doc.layer("gold")] == ["Penn", "Eaton", "Lowe"]
