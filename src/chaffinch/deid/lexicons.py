@@ -131,7 +131,7 @@ def is_left_out(word: str) -> bool:
 
 
 def _forget() -> None:
-    for remembered in (_pack, rate, is_drug, is_term, is_name, is_plain, _kind):
+    for remembered in (_pack, rate, is_drug, is_term, is_name, is_plain, is_frequent, _kind):
         remembered.cache_clear()
 
 
@@ -139,6 +139,12 @@ def _forget() -> None:
 def is_common(word: str) -> bool:
     """Whether a word is frequent in ordinary and clinical text."""
     return packs.fold(word) in _pack().common
+
+
+@lru_cache(maxsize=REMEMBERED)
+def is_frequent(word: str) -> bool:
+    """Whether a word is among the most frequent of the common ones; the others may well be part of a place's name."""
+    return packs.fold(word) in _pack().frequent
 
 
 def common_words() -> frozenset[str]:

@@ -20,8 +20,10 @@ _CARE = (
     r"Family\sMedicine|Urgent\sCare(?:\sCenter)?|VAMC|VA|Sanatorium|Memorial|General|"
     r"Dialysis(?:\sCenter)?|Imaging(?:\sCenter)?|"
     r"Women['’]s\sCenter|Assisted\sLiving|Care\sCenter|Birth\sCenter|Orthopedics|Pediatrics|Physicians|"
-    r"Med(?:ical)?\sCtr|"
-    r"HOSPITAL|MEDICAL CENTER|CLINIC|HEALTH CENTER|GENERAL HOSPITAL|MEMORIAL HOSPITAL)"
+    r"Med(?:ical)?\sCtr|Behavioral\sHealth|Home\s(?:Health|Infusion|Care)|"
+    r"HOSPITAL|MEDICAL (?:CENTER|GROUP)|CLINIC|HEALTH (?:CENTER|SYSTEM)|HEALTHCARE|GENERAL HOSPITAL|MEMORIAL HOSPITAL|"
+    r"(?:CANCER|HEART) (?:CENTER|INSTITUTE)|BEHAVIORAL HEALTH|HOME HEALTH|FAMILY (?:MEDICINE|PRACTICE)|INFIRMARY|"
+    r"HOSPICE|NURSING HOME|REHABILITATION (?:CENTER|HOSPITAL)|SURGERY CENTER|URGENT CARE)"
 )
 _FIRM = (
     r"(?:Inc|LLC|Ltd|Corp(?:oration)?|Company|Co\.|University|College|High\sSchool|"

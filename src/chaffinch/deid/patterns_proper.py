@@ -28,7 +28,7 @@ def is_no_place(word: str) -> bool:
     plain = re.sub(r"['’]s$", "", word).rstrip(".,:")
     hi = "hi" in (lexicons.rate(plain, "city"), lexicons.rate(plain, "last"), lexicons.rate(plain, "first"))
     return (
-        (lexicons.is_common(plain) and not hi)
+        (lexicons.is_frequent(plain) and not hi)
         or lexicons.is_section(plain)
         or lexicons.is_drug(plain)
         or plain.lower() in SMALL

@@ -51,6 +51,7 @@ class Pack:
     suffixes: Mapping[str, tuple[str, ...]] = field(repr=False)  # class, endings; the first class that fits counts
     lexica: Mapping[str, Mapping[str, str]] = field(repr=False)  # in the order of LEXICA; word, "hi" or "lo"
     common: frozenset[str] = field(repr=False)
+    frequent: frozenset[str] = field(repr=False)  # those of the common words whose rate is above 0
 
 
 class _Settings(msgspec.Struct, forbid_unknown_fields=True):
@@ -169,6 +170,7 @@ def made(folder: Path, files: Mapping[str, str]) -> Pack:
         suffixes={name: tuple(map(fold, ends)) for name, ends in chosen.suffixes.items()},
         lexica={name: _lexicon(folder / f"lexicon-{name}.txt", files) for name in LEXICA},
         common=frozenset(word for _, word, _ in _rows(folder / COMMON, files[COMMON])),
+        frequent=frozenset(word for _, word, rate in _rows(folder / COMMON, files[COMMON]) if rate != "0"),
     )
 
 
