@@ -24,6 +24,7 @@ _LABEL = re.compile(
     r"(?:^[*_<\[ ]{0,3}|(?<=\s{2})|(?<=[|;,]\s)|(?<=\t))([A-Za-z][A-Za-z/#.'’ ]{0,31}?)[*_]{0,2}\s*"
     r"(?::[*_]{0,2}|#|>|\||\s-)(?=\s|\w|$)"
 )
+_MARK = re.compile(r"[:#>|]|\s-")  # every label ends in one
 _TITLE = re.compile(r"^[ \t#*]*([A-Z][A-Za-z/&' -]{2,40}?)(?::|\s-)?[ \t]*$|^[ \t]*([A-Z][A-Z/&' ]{2,40}):")
 
 # What a label announces, by words of it; the first that fits counts.
@@ -94,7 +95,8 @@ def fields(text: str) -> list[Span]:
     """
     out: list[Span] = []
     for start, line in _lines(text):
-        labels = [(match.start(1), match.end(), _kind(match.group(1), _FIELD_OF)) for match in _LABEL.finditer(line)]
+        matches = _LABEL.finditer(line) if _MARK.search(line) else ()
+        labels = [(match.start(1), match.end(), _kind(match.group(1), _FIELD_OF)) for match in matches]
         found = len(out)
         for place, (_, begin, kind) in enumerate(labels):
             end = labels[place + 1][0] if place + 1 < len(labels) else len(line)
@@ -107,6 +109,8 @@ def fields(text: str) -> list[Span]:
 
 def _is_row(line: str) -> bool:
     """Whether a line is a row of a table of numbers: five or more, and more than the other words."""
+    if len(line) < 2 * LEAST_NUMBERS - 1:
+        return False
     numbers = len(_NUMBERS.findall(line))
     return numbers >= LEAST_NUMBERS and numbers > len(line.split()) / 2
 

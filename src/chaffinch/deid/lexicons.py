@@ -21,7 +21,6 @@ from chaffinch.text import Document, Span, resolve
 
 LANGUAGE = "en"
 LAYER = "cue:protected"  # where votes are kept once they were asked for
-PROTECTED = ("units", "tests", "drugs", "sections", "eponyms")
 # Endings that international drug names share.
 _DRUG_ENDINGS = (
     "pril",

@@ -26,15 +26,14 @@ class Standing:
     """The lists of a language pack; names that are left out for now (`packs.without`) are in none of them."""
 
     language: str
-    _memory: dict[int, dict[str, int]] = field(default_factory=dict, init=False, repr=False)  # by pack
+    _memory: list[tuple[Pack, dict[str, int]]] = field(default_factory=list, init=False, repr=False)  # of one pack
 
     def marks(self, docs: Sequence[Document]) -> list[NDArray[np.int64]]:
         """(T,) of every document: a number for each way a word can stand and be written; 0 where it has no letter."""
         pack = packs.pack(self.language)
-        if id(pack) not in self._memory or len(self._memory[id(pack)]) > _REMEMBERED:
-            self._memory.clear()
-            self._memory[id(pack)] = {}
-        known = self._memory[id(pack)]
+        if not self._memory or self._memory[0][0] is not pack or len(self._memory[0][1]) > _REMEMBERED:
+            self._memory[:] = [(pack, {})]
+        known = self._memory[0][1]
         out = []
         for doc in docs:
             words = doc.words()
