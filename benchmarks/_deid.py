@@ -26,7 +26,7 @@ from chaffinch.deid.detect import LAYER, Detector
 from chaffinch.deid.detect_file import Model, load
 from chaffinch.deid.dial import RECALLS, Dial
 from chaffinch.deid.keys import Secret
-from chaffinch.deid.learn import ELSEWHERE, Lesson, learn, names_in
+from chaffinch.deid.learn import Lesson, learn, names_in
 from chaffinch.deid.policy import Policy
 
 Job: TypeAlias = Mapping[str, Any]
@@ -48,13 +48,14 @@ def found(model: Model, docs: Sequence[Document], recall: float | None = None) -
 
 
 def meddocan(job: Job) -> Answer:
-    """A detector for Spanish, learnt as `deid adapt --model none` does: both taggers or one, with a dial.
+    """A detector for Spanish, learnt as `deid adapt --model none --language es` does: both taggers or one, with a dial.
 
     It is private, or words of identifiers may be features.
     """
     train, held, test = notes.meddocan(Path(job["data"]), job["split"])
-    chosen = [own for own in ELSEWHERE if job["method"] in ("both", type(own).__name__)]
-    lesson = Lesson(tuple(replace(own, private=job["private"]) for own in chosen), english=False)
+    whole = Lesson.elsewhere("es")
+    chosen = [own for own in whole.configs if job["method"] in ("both", type(own).__name__)]
+    lesson = replace(whole, configs=tuple(replace(own, private=job["private"]) for own in chosen))
     learn(train[:12], held[:2], lesson=lesson)  # compiles
     model, seconds = spent(lambda: learn(train, held, lesson=lesson))
     decoded = [

@@ -15,8 +15,8 @@ from chaffinch.deid.adapt import adapt, voted
 from chaffinch.deid.detect import detector
 from chaffinch.deid.detect_file import Model, load
 from chaffinch.deid.learn import SOURCE, learn
-from chaffinch.errors import DataError
-from chaffinch.models import tagger
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.models import cascade, tagger
 from chaffinch.models.classhmm_config import ClassHMM
 from chaffinch.text import Document, Span
 from chaffinch.text.formats import read, write
@@ -109,6 +109,20 @@ def test_too_little_is_refused(
 ) -> None:
     with pytest.raises(DataError, match=said):
         adapt(notes, {"model": model, "rules": Model()}.get(old or ""), gold=gold)
+
+
+def test_the_lists_of_a_language_help_to_learn_without_a_model(model: Model, tmp_path: Path) -> None:
+    notes = [Document.make(f"Atendida por Dra. {name} hoy.\n", id=name) for name in NAMES]
+    marked = [doc.with_layer("gold", [Span(18, 18 + len(doc.id), "DOCTOR")]) for doc in notes]
+    learnt = adapt([], None, gold=marked, language="es")
+    learnt.save(tmp_path / "es.cfm")
+    lists = cascade.own(load(tmp_path / "es.cfm").taggers[0].model).resources.standing
+    assert lists is not None
+    assert lists.language == "es"
+    with pytest.raises(ConfigError, match="no word lists for 'xx'; name one of de, en, es"):
+        adapt([], None, gold=marked, language="xx")
+    with pytest.raises(ConfigError, match="without a model"):
+        adapt(known(4), model, language="es")
 
 
 def test_a_method_that_cannot_go_on_is_refused() -> None:

@@ -31,6 +31,9 @@ def adapt_command(
     model: Annotated[
         str, typer.Option(help="What to begin with: a file, a packaged model, or none (then give --gold).")
     ] = "deid-en",
+    language: Annotated[
+        str | None, typer.Option(help="With --model none: the language whose word lists help (en, es, de).")
+    ] = None,
     group_by: Annotated[
         str | None, typer.Option(help="The patient: a regular expression on the id, or a file of id and patient.")
     ] = None,
@@ -60,7 +63,7 @@ def adapt_command(
     if gold is not None and not any(doc.layer() for doc in reviewed):
         raise DataError("has no span in a layer gold, so nothing was reviewed; mark its identifiers", path=gold)
     with frame.live_line("joining votes", _words, quiet=quiet) as tell:
-        new = adapt(own, old, gold=reviewed or None, seed=seed, tell=tell)
+        new = adapt(own, old, gold=reviewed or None, language=language, seed=seed, tell=tell)
     saved = new.save(output, notes=f"Adapted from {model} to {len(own):,} notes, {len(reviewed):,} of them reviewed.")
     result = {
         "model": str(output),

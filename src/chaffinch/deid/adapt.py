@@ -22,8 +22,8 @@ from chaffinch.deid.detect import LAYER, Detector
 from chaffinch.deid.detect_file import Model, legible
 from chaffinch.deid.detect_soft import over
 from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.learn import ELSEWHERE, GOLD, LOWEST, Lesson, Tell, joined, learn, read
-from chaffinch.errors import DataError
+from chaffinch.deid.learn import GOLD, LOWEST, Lesson, Tell, joined, learn, read
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.models import tagger
 from chaffinch.models.cascade import Cascade
 from chaffinch.models.hmmdp_config import HMMDP
@@ -49,18 +49,21 @@ def adapt(
     *,
     gold: Sequence[Document] | None = None,
     replay: Sequence[Document] | None = None,
+    language: str | None = None,
     seed: int = 0,
     tell: Tell | None = None,
 ) -> Model:
     """The model of a site: learnt further on its notes, whose labels are not looked at, and on reviewed notes (`gold`).
 
-    Without a model it learns from reviewed notes alone, in any language. `replay` are notes with gold that keep it from
-    forgetting; generated ones unless given. The dial is set on reviewed notes where there are any, else on what votes
-    say of notes held out and on generated ones.
+    Without a model it learns from reviewed notes alone, in any language; `language` names word lists that help.
+    `replay` are notes with gold that keep it from forgetting; generated ones unless given. The dial is set on reviewed
+    notes where there are any, else on what votes say of notes held out and on generated ones.
     """
     reviewed = [_gold(doc) for doc in gold or ()]
     if model is None:
-        return learn(_checked(reviewed), seed=seed, tell=tell, lesson=Lesson(ELSEWHERE, english=False))
+        return learn(_checked(reviewed), seed=seed, tell=tell, lesson=Lesson.elsewhere(language))
+    if language is not None:
+        raise ConfigError("language names lists for learning without a model; leave it out, or begin with none")
     if not model.taggers:
         raise DataError("this model has no tagger to go on from; adapt deid-en, or give no model and reviewed notes")
     for old in model.taggers:

@@ -21,7 +21,7 @@ import numpy as np
 from chaffinch.deid import cues, detect, dial, lexicons
 from chaffinch.deid.detect_file import Model, legible
 from chaffinch.deid.kinds import kind_of
-from chaffinch.errors import DataError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.features import packs
 from chaffinch.features.standing import Standing
 from chaffinch.models import cascade, tagger
@@ -65,8 +65,7 @@ ENGLISH = (
         outside=4, inside=1, min_count=8, passes=6, epochs=4, dropout=0.2, calibrate=False, decode="posterior",
     ),
 )  # fmt: skip
-# Any other language; signatures of words are told by shape alone where the English lists have none of them.
-ELSEWHERE = (
+ELSEWHERE = (  # any other language
     Cascade(documents=False, objective="adagrad", rate=0.15, epochs=8, dropout=0.2, private=True),
     HMMDP(outside=4, inside=1, epochs=10, dropout=0.2, private=True, decode="posterior"),
 )
@@ -74,11 +73,23 @@ ELSEWHERE = (
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """How a model is learnt: the taggers' settings, whether our English rules, cues and lists serve, hidden or not."""
+    """How a model is learnt: the taggers' settings, whether our English rules, cues and lists serve, hidden or not.
+
+    `language` names the word lists that a cascade knows.
+    """
 
     configs: tuple[Cascade | HMMDP, ...] = ENGLISH
     english: bool = True
     hide: bool = True  # every third name from the lists while the taggers learn
+    language: str | None = lexicons.LANGUAGE
+
+    @classmethod
+    def elsewhere(cls, language: str | None = None) -> Lesson:
+        """For notes in other languages: the lists of a language pack, or none, and no rules."""
+        if language not in (None, *packs.shipped()):
+            raise ConfigError(f"no word lists for {language!r}; name one of {', '.join(packs.shipped())}, or none")
+        chain = replace(ELSEWHERE[1], language=language or lexicons.LANGUAGE)
+        return cls((ELSEWHERE[0], chain), english=False, language=language)
 
 
 def learn(
@@ -132,8 +143,8 @@ class _Course:
         return Model(tuple(self._tagger(docs, config) for config in self.lesson.configs), rules=self.lesson.english)
 
     def _tagger(self, docs: Sequence[Document], config: Cascade | HMMDP) -> Tagger:
-        listed = self.lesson.english and isinstance(config, Cascade)
-        lists = Resources(standing=Standing(lexicons.LANGUAGE)) if listed else None
+        language = self.lesson.language if isinstance(config, Cascade) else None
+        lists = Resources(standing=Standing(language)) if language else None
         with _hiding(self.lesson):
             learnt = tagger.train(docs, config, layer=GOLD, resources=lists, progress=self.tell)
         return replace(learnt, model=finished(learnt.model) if self.lesson.english else learnt.model)
