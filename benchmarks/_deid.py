@@ -114,8 +114,8 @@ def adapted(job: Job) -> Answer:
     from chaffinch.deid.adapt import adapt
 
     learnt_from, test = notes.halves(notes.other_sites(patients=2 * notes.PATIENTS))
-    model = load(Path(job["folder"]) / f"{notes.SITES}.cfm")
     with lexicons.without(names_in(test, "gold") | names_in(learnt_from, "gold")):
+        model = load(Path(job["folder"]) / f"{notes.SITES}.cfm")
         site, seconds = spent(lambda: adapt(bare(learnt_from), model))
         answer: Answer = {"adapt CPU s": seconds}
         for name, own in (("before", model), ("after", site)):

@@ -7,7 +7,8 @@ import pytest
 from recipes.deid_en import LEADS, TITLES, in_layout
 
 from chaffinch.deid import dial
-from chaffinch.deid.detect import detector
+from chaffinch.deid.cues import with_cues
+from chaffinch.deid.detect import _unshielded, detector
 from chaffinch.deid.detect_file import legible
 from chaffinch.deid.detect_soft import DOUBT, Sheet, doubted
 from chaffinch.deid.dial import Read
@@ -78,3 +79,11 @@ def test_abstracts_in_layout_hold_the_words_of_the_abstract_and_no_identifier() 
     assert made.meta["source"] == "s"
     added = " ".join([*TITLES, *LEADS]).lower().split()
     assert not set(made.text.lower().split()) - set(added) - set(plain.text.lower().split()) - {"-", "*", "•"}
+
+
+def test_short_numbers_in_a_row_of_numbers_are_never_flagged_by_models() -> None:
+    text = "PD 535 747 323 323 222 5551234 Penn\nRoom 535, Penn"
+    (doc,) = with_cues([Document.make(text)])
+    free = _unshielded(Sheet.of([doc]), np.ones(len(doc.tokens)))
+    kept = [word for word, own in zip(doc.words(), free.tolist(), strict=True) if own]
+    assert kept == ["PD", "5551234", "Penn", "Room", "535", ",", "Penn"]

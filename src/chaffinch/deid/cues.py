@@ -16,6 +16,7 @@ from chaffinch.models.streams import BATCH_TOKENS, batches
 from chaffinch.text import Document, Span
 
 FIELD, SECTION = "cue:field", "cue:section"
+ROW = "row"  # of a table of numbers, among the fields
 LAYERS = (FIELD, SECTION, lexicons.LAYER, patterns.LAYER)
 _LONGEST_LABEL = 32
 LEAST_NUMBERS = 5  # of a row of a table
@@ -103,7 +104,7 @@ def fields(text: str) -> list[Span]:
             if kind and line[begin:end].strip():
                 out.append(Span(start + begin, start + end, kind, 1.0, "cue"))
         if len(out) == found and _is_row(line):
-            out.append(Span(start, start + len(line), "row", 1.0, "cue"))
+            out.append(Span(start, start + len(line), ROW, 1.0, "cue"))
     return out
 
 

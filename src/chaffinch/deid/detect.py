@@ -203,13 +203,20 @@ class Detector:
 
 
 def _unshielded(sheet: Sheet, chances: Floats) -> Flags:
-    """(N,) where no protected term stands, or a bare eponym that is very likely a name."""
+    """(N,) where no protected term stands, nor a short number in a row of them, or a bare eponym very likely a name."""
     shields = [lexicons.protected(doc) for doc in sheet.docs]
     tokens, sizes = detect_soft.tokens_of(*sheet.runs(shields))
     bare = np.repeat(np.array([shield.score < 1.0 for own in shields for shield in own], np.bool_), sizes)
     out = np.ones(len(chances), np.bool_)
     out[tokens[~(bare & (chances[tokens] >= SHIELD))]] = False
+    rows = [[span for span in doc.layers[cues.FIELD] if span.label == cues.ROW] for doc in sheet.docs]
+    numbers = [row for row in np.flatnonzero(sheet.over(rows)).tolist() if _is_short_number(sheet.word(row)[0])]
+    out[numbers] = False
     return out
+
+
+def _is_short_number(word: str) -> bool:
+    return len(word) < SHORTEST + 1 and word.isdecimal()
 
 
 def _may_repeat(text: str, span: Span, shields: Sequence[Span]) -> bool:
