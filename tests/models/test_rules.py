@@ -178,7 +178,7 @@ def test_bias_under_rules_leans_on_o_alone(medicine: Tagger, bias: dict[str, flo
         list(medicine.annotate(TEST, bias=bias))
     less, usual, more = (
         sum(len(doc.layer("hmmdp")) for doc in medicine.annotate(TEST, bias=own))
-        for own in ({"O": 1000.0}, {}, {"O": -5.0})
+        for own in ({"O": 1000.0}, {}, {"O": -20.0})
     )
     assert 0 == less < usual < more
 
