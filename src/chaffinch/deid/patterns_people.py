@@ -233,39 +233,13 @@ def small_names(text: str) -> tuple[int, int] | None:
 
 def pair_of_initials(text: str) -> bool:
     """Initials of who dictated and who typed, and no two words."""
-    return not any(lexicons.is_common(part) or lexicons.is_term(part) for part in text.split("/"))
+    return not any(lexicons.is_frequent(part) or lexicons.is_term(part) for part in text.split("/"))
+
+
+_NO_INITIALS = frozenset("BY IN ON TO AT MD RN NP PA DO US CT MRI IV PO PT OT ED ER OR EMS GI ENT ICU".split())
 
 
 def initials(text: str) -> bool:
+    """Whether letters may be somebody's initials, and no degree, abbreviation or frequent word."""
     plain = text.replace(".", "")
-    return (
-        len(plain) >= 2
-        and (len(plain) < 3 or not lexicons.is_common(plain))
-        and plain
-        not in {
-            "BY",
-            "IN",
-            "ON",
-            "TO",
-            "AT",
-            "MD",
-            "RN",
-            "NP",
-            "PA",
-            "DO",
-            "US",
-            "CT",
-            "MRI",
-            "IV",
-            "PO",
-            "PT",
-            "OT",
-            "ED",
-            "ER",
-            "OR",
-            "EMS",
-            "GI",
-            "ENT",
-            "ICU",
-        }
-    )
+    return len(plain) >= 2 and plain not in _NO_INITIALS and (len(plain) < 3 or not lexicons.is_frequent(plain))
