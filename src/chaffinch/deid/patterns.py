@@ -69,22 +69,18 @@ def found_in(docs: Sequence[Document], sources: Iterable[Pattern] | None = None)
 
 
 def _without_protected(doc: Document, votes: list[Span]) -> list[Span]:
-    """The votes but for unsure ones over terms that identify nobody ("for Wilson disease"), or inside a longer one."""
-    named = [span for span in votes if kind_of(span.label).category in ("NAME", "LOCATION")]
-    if not named:
+    """The votes but for unsure ones over terms that identify nobody ("for Wilson disease")."""
+    unsure = [span for span in votes if span.score < UNSURE and kind_of(span.label).category in ("NAME", "LOCATION")]
+    if not unsure:
         return votes
     shields = [span for span in lexicons.protected(doc) if span.score == 1.0]
     starts = [shield.start for shield in shields]
 
     def shielded(span: Span) -> bool:
         near = shields[max(0, bisect_left(starts, span.start) - 2) : bisect_left(starts, span.end)]
-        inside = any(
-            own.start <= span.start and span.end <= own.end and span.end - span.start < own.end - own.start
-            for own in near
-        )
-        return inside or (span.score < UNSURE and any(map(span.overlaps, near)))
+        return any(span.overlaps(shield) for shield in near)
 
-    gone = {id(span) for span in named if shielded(span)}
+    gone = {id(span) for span in unsure if shielded(span)}
     return [span for span in votes if id(span) not in gone]
 
 
