@@ -37,6 +37,7 @@ LAYER = "deid"
 SHIELD = 0.9  # the chance of a name that a bare eponym needs to be flagged by models
 CERTAIN = 0.99  # the score of what a user or an admission file says
 SHORTEST = 3  # characters of a word whose repeats are looked for
+LONGEST_CELL = 3  # digits of a number in a row of numbers that identifies nobody
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,7 +217,7 @@ def _unshielded(sheet: Sheet, chances: Floats) -> Flags:
 
 
 def _is_short_number(word: str) -> bool:
-    return len(word) < SHORTEST + 1 and word.isdecimal()
+    return len(word) <= LONGEST_CELL and word.isdecimal()
 
 
 def _may_repeat(text: str, span: Span, shields: Sequence[Span]) -> bool:
