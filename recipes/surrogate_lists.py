@@ -2,6 +2,8 @@
 
     python -m recipes.surrogate_lists --data DIR
 
+`surnames.txt.gz` has all surnames of the census, the frequent ones first. `name-parts.toml` has the beginnings and
+ends of names, by how many names have them: names are put together of them where the census has too few with an initial.
 `given-more.txt` tells first names that the templates' lists of names do not tell, or tell otherwise: F and M borne by
 women or by men, B by both, S rather a surname. `surnames-more.txt` has surnames for the rare initials, and short ones,
 which are not to be taken for initials. `cities.txt` has cities of the United States. The other lists in the folder are
@@ -16,7 +18,9 @@ import argparse
 import gzip
 import os
 import re
-from collections.abc import Mapping
+import string
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import chaffinch
@@ -33,6 +37,8 @@ OWN_GIVEN = {
     "Uriah Uriel Usman Xabier Xander Xaver Xenos Xerxes Xiang Ximen Xoan Yannick Yardley Yasir Yehuda Yosef Yuri "
     "Yusuf Yves Zahir Zaid Zander Zebulon Zeke Zoltan",
 }
+HEADS, TAILS = 16, {"S": 5000, "F": 512, "M": 512}  # beginnings for each initial; ends for each sort of name
+VOWELS = "a e i o u ia ie ei ea au ou io ue oe ai oa".split()  # after an initial that few names have
 OWN_SURNAMES = "Xanthos Xavier Xenakis Xia Xiao Xidis Xie Ximenes Ximenez Xiong Xu Xue"
 
 
@@ -68,6 +74,43 @@ def surnames_more(last: Mapping[str, float]) -> list[str]:
     return sorted((wanted | set(OWN_SURNAMES.split())) - have)
 
 
+def name_parts(name: str) -> tuple[str, str] | None:
+    """Cut a name behind its first syllable's vowels; behind the second's if it begins with a vowel.
+
+    >>> name_parts("Sanders"), name_parts("Anderson"), name_parts("Xu")
+    (('Sa', 'nders'), ('Ande', 'rson'), None)
+    """
+    found = re.fullmatch("([AEIOU]?[aeiou]*[^aeiou]+[aeiou]+)([^aeiou].*)", name)
+    return (found[1], found[2]) if found else None
+
+
+def parts_of(names: Iterable[str], tails: int) -> tuple[dict[str, list[str]], list[str]]:
+    """Return the most frequent beginnings for each initial, and the most frequent ends, of names."""
+    found = [parts for name in names if (parts := name_parts(name))]
+    heads = Counter(head for head, _ in found)
+    by_letter: dict[str, list[str]] = {}
+    for letter in string.ascii_uppercase:
+        real = [head for head, _ in heads.most_common() if head[0] == letter and len(head) <= 5]
+        made = [letter + vowels for vowels in VOWELS]
+        if letter in "AEIOU":
+            made = [letter + consonant + vowel for consonant in "lrndmsb" for vowel in "aeio"]
+        elif letter == "Q":
+            made = ["Qu" + vowels for vowels in VOWELS if vowels[0] != "u"]
+        by_letter[letter] = list(dict.fromkeys([*real, *made]))[:HEADS]
+    ends = Counter(tail for _, tail in found)
+    return by_letter, [tail for tail, _ in ends.most_common() if len(tail) <= 7][:tails]
+
+
+def name_parts_toml(names: Mapping[str, Iterable[str]]) -> str:
+    """Return the content of name-parts.toml: by sort of name, beginnings by initial, and ends."""
+    lines = []
+    for sort, every in names.items():
+        heads, tails = parts_of(every, TAILS[sort])
+        lines += [f"[{sort}]", f'tails = "{" ".join(tails)}"', f"[{sort}.heads]"]
+        lines += [f'{letter} = "{" ".join(own)}"' for letter, own in heads.items()]
+    return "\n".join(lines) + "\n"
+
+
 def cities(path: Path) -> list[str]:
     """The larger cities with names of one or two plain words."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -92,6 +135,10 @@ def main() -> None:
         "cities": cities(folder / "us_cities_geonames5000.tsv.gz"),
     }
     out = Path(chaffinch.__file__).parent / "deid" / "lists"
+    with gzip.GzipFile(out / "surnames.txt.gz", "wb", mtime=0) as file:
+        file.write("".join(f"{name}\n" for name in last).encode())
+    sorts = {"S": last, "F": names["female.first"], "M": names["male.first"]}
+    (out / "name-parts.toml").write_text(name_parts_toml(sorts), encoding="utf-8", newline="")
     for name, entries in made.items():
         (out / f"{name}.txt").write_text("".join(f"{entry}\n" for entry in entries), encoding="utf-8", newline="")
 

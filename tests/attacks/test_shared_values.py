@@ -72,7 +72,7 @@ def _telling(text: str) -> str:
     """The form in which a surrogate and a value are compared; hosts and numbers by the part that is drawn."""
     if "@" in text:
         return text.partition("@")[2].partition(".")[0]
-    return text.split("-")[0] if text.endswith(("253-1234",)) or text[3:7] == "-555" else text
+    return text[:3] if text.endswith("253-1234") or text[3:7] == "-555" else text
 
 
 def _drawn(value: str, label: str, secret: Secret, patients: int) -> Counter[str]:

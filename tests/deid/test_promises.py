@@ -63,6 +63,7 @@ from tests.deid.releases import KEY, SECRET
 OTHER_SECRET = Secret(b"abcdef0123456789abcdef0123456789")
 SURROGATES = READY[2]
 TAGS = Release(Policy("tag"))
+_SMALL_LISTS = ("STATE", "COUNTRY", "DEPARTMENT", "STREET", "PROFESSION", "CITY", "HOSPITAL")
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -346,7 +347,7 @@ class Test4NoTextAnywhereElse:
         def fail(text: str, *_: object, **__: object) -> str:
             raise ValueError(f"cannot read {text!r}")
 
-        monkeypatch.setattr("chaffinch.deid.operators.surrogate._drawn", fail)
+        monkeypatch.setattr("chaffinch.deid.surrogate.surrogate", fail)
         monkeypatch.setattr("chaffinch.deid.dates.shift", fail)
         failed = 0
         for doc in documents(1000, 7, overlaps=False):
@@ -416,19 +417,21 @@ class Test6Keyed:
         assert len(drawn) > 300
         assert all(len(outs) == 1 for outs in drawn.values())
 
-    def test_no_surrogate_is_the_original_and_no_name_keeps_a_word(self) -> None:
-        seen = 0
+    def test_a_surrogate_is_the_original_by_chance_alone_and_no_name_keeps_a_word(self) -> None:
+        seen = same = 0
         for doc in documents(3000, 13):
             acted = act(doc, PLANTED, SURROGATES, SECRET)
             for one, out in zip(acted.replacements, _outs(acted), strict=True):
                 original = doc.text[one.start : one.end]
                 if one.operator == "surrogate" and bases(original):
                     seen += 1
-                    assert bases(out) != bases(original)
+                    same += bases(out) == bases(original)
+                    assert bases(out) != bases(original) or len(bases(original)) < 4 or one.label in _SMALL_LISTS
                     if kind_of(one.label).category == "NAME":
                         words = {bases(part) for part in re.findall(r"[^\W\d_]{5,}", original)} - {"doctor"}
                         assert not words & {bases(part) for part in re.findall(r"[^\W\d_]{5,}", out)}
         assert seen > 3000
+        assert same < 0.01 * seen
 
     def test_another_secret_tells_nothing_of_the_first(self) -> None:
         same, number = Counter[str](), Counter[str]()

@@ -1,4 +1,4 @@
-"""Surrogates of every kind: never the original, the same for the same, unlike under another secret."""
+"""Surrogates of every kind: all values as likely, the same for the same, unlike under another secret."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import doctest
 import re
 import time
 import unicodedata
+from collections import Counter
 
 import pytest
 from hypothesis import example, given, settings
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from chaffinch.deid import surrogate as module
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import KINDS, Kind, kind_of
+from chaffinch.deid.name_book import NameBook
 from chaffinch.deid.surrogate import surrogate
 from chaffinch.errors import ConfigError
 
@@ -54,17 +56,21 @@ def drawn(text: str, label: str, patient: str = "p1", secret: Secret = SECRET) -
     return surrogate(text, kind_of(label), patient, secret)
 
 
+def is_fixed(text: str, kind: Kind) -> bool:
+    """Whether the text stays itself in the notes of every patient, up to what a reader takes for the same."""
+    return all(plain(surrogate(text, kind, f"p{number}", SECRET)) == plain(text) for number in range(80))
+
+
 @given(st.text(min_size=1, max_size=24), st.sampled_from(DRAWN))
 @settings(max_examples=2000)
 @example("--", KINDS["PATIENT"])
 @example("[ID]", KINDS["ID"])
 @example("\u0301", KINDS["CITY"])
-def test_no_text_of_any_kind_stands_for_itself(text: str, kind: Kind) -> None:
+def test_no_text_of_any_kind_is_kept_whoever_the_patient(text: str, kind: Kind) -> None:
     out = surrogate(text, kind, "p1", SECRET)
     assert out.strip()
-    assert out.casefold() != text.casefold()
-    assert plain(out) != plain(text) or not plain(text)
     assert out == surrogate(text, kind, "p1", SECRET)
+    assert not is_fixed(text, kind) or not plain(text)
 
 
 POOL = (
@@ -77,9 +83,19 @@ POOL += (
 
 @given(st.lists(st.sampled_from(POOL.split()), min_size=1, max_size=6), st.sampled_from(DRAWN), st.sampled_from(" ,-"))
 @settings(max_examples=2000)
-def test_no_text_made_of_telling_words_stands_for_itself(parts: list[str], kind: Kind, mark: str) -> None:
+def test_no_text_made_of_telling_words_is_kept_whoever_the_patient(parts: list[str], kind: Kind, mark: str) -> None:
     text = mark.join(parts)
-    assert plain(surrogate(text, kind, "p1", SECRET)) != plain(text)
+    assert not is_fixed(text, kind) or not plain(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "values"),
+    [("7", "ID", 10), ("X", "LICENSE", 26), ("42", "ROOM", 90), ("J", "PATIENT", 26), ("WY", "STATE", 51)],
+)
+def test_a_value_stands_for_itself_as_often_as_any_other_does(text: str, label: str, values: int) -> None:
+    counts = Counter(drawn(text, label, patient=str(number)) for number in range(100 * values))
+    assert len(counts) == values
+    assert sum((count - 100) ** 2 / 100 for count in counts.values()) < values + 4 * (2 * values) ** 0.5
 
 
 @pytest.mark.parametrize("text", ["", "---", "…", " \n", "***", "🙂"])
@@ -91,9 +107,10 @@ def test_what_holds_no_letter_or_digit_becomes_a_tag(text: str) -> None:
 def test_hostile_texts_are_quick_and_longer_ones_become_a_tag(text: str) -> None:
     for kind in DRAWN:
         started = time.process_time()
-        assert surrogate(text, kind, "p1", SECRET) != text
+        surrogate(text, kind, "p1", SECRET)
         assert time.process_time() - started < 1
         assert surrogate(text * 100, kind, "p1", SECRET) == f"[{kind.name}]"
+        assert not is_fixed(text, kind)
 
 
 @pytest.mark.parametrize("label", ["AGE", "DATE"])
@@ -122,13 +139,6 @@ def test_what_is_drawn_does_not_depend_on_what_was_drawn_before() -> None:
     assert forwards == backwards
 
 
-def test_words_to_avoid_are_in_no_surrogate() -> None:
-    found = drawn("Smith", "PATIENT")
-    again = surrogate("Smith", kind_of("PATIENT"), "p1", SECRET, avoid=[found.upper()])
-    assert again != found
-    assert again[0] == found[0]
-
-
 def test_labels_of_one_family_agree() -> None:
     assert len({drawn("John Smith", label) for label in ("PATIENT", "DOCTOR", "FAMILY", "NAME")}) == 1
     assert len({drawn("1234567", label) for label in ("MEDICALRECORD", "ACCOUNT", "IDNUM", "ID")}) == 1
@@ -143,8 +153,11 @@ def test_contacts_of_untold_kind_are_told_by_their_form() -> None:
 def test_reprs_and_errors_hold_no_text() -> None:
     from chaffinch.deid.surrogate_letters import Keyed
 
-    shown = repr(Keyed(SECRET, "patient-17", frozenset({"canary"})))
-    assert "canary" not in shown
+    book = NameBook()
+    book.meet(["canary"])
+    book.settle("canary", lambda _: "Canary")
+    shown = repr(Keyed(SECRET, "patient-17", book)) + repr(book)
+    assert "canary" not in shown.lower()
     assert "17" not in shown
     with pytest.raises(ConfigError) as caught:
         drawn("canary", "AGE")
@@ -152,7 +165,7 @@ def test_reprs_and_errors_hold_no_text() -> None:
 
 
 def test_examples_in_docstrings_hold() -> None:
-    from chaffinch.deid import surrogate_letters
+    from chaffinch.deid import permute, surrogate_letters
 
-    for each in (module, surrogate_letters):
+    for each in (module, surrogate_letters, permute):
         assert doctest.testmod(each).failed == 0

@@ -19,6 +19,7 @@ from chaffinch.deid.surrogate_letters import base, bears
 SECRET = Secret(b"a secret of the tests, not of people")
 CODES = st.text(string.ascii_letters + string.digits + "-/. #", min_size=1, max_size=20)
 PATIENTS = st.text(string.ascii_lowercase, min_size=1, max_size=4)
+PS = [f"p{number}" for number in range(20)]
 
 
 def drawn(text: str, label: str = "MEDICALRECORD", patient: str = "p1", secret: Secret = SECRET) -> str:
@@ -41,11 +42,18 @@ def shape(text: str) -> str:
 
 @given(CODES, PATIENTS)
 @settings(max_examples=1000)
-def test_codes_keep_their_shape_and_no_character_stays(text: str, patient: str) -> None:
+def test_codes_keep_their_shape(text: str, patient: str) -> None:
     assume(any(c.isalnum() for c in text))
-    out = drawn(text, patient=patient)
-    assert shape(out) == shape(text)
-    assert all(a.lower() != b.lower() for a, b in zip(text, out, strict=True) if a.isalnum())
+    assert shape(drawn(text, patient=patient)) == shape(text)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("patient", ["p1", "p2"])
+def test_no_two_codes_of_one_form_become_the_same(size: int, patient: str) -> None:
+    codes = [f"{number:0{size}d}" for number in range(10**size)]
+    assert sorted(drawn(code, patient=patient) for code in codes) == codes
+    letters = [f"{a}{number}" for a in string.ascii_uppercase for number in range(10)]
+    assert sorted(drawn(code, patient=patient) for code in letters) == letters
 
 
 @given(CODES, st.sampled_from("-./ "), st.integers(0, 19), PATIENTS)
@@ -66,8 +74,7 @@ def test_codes_in_any_script_keep_their_length_and_separators(text: str) -> None
     out = drawn(text)
     assert len(out) == len(text)
     for a, b in zip(text, out, strict=True):
-        assert (a == b) != bears(a)
-        assert not bears(a) or base(a) != base(b)
+        assert a == b or bears(a)
         assert a.isalpha() == b.isalpha() or unusual(a)
 
 
@@ -76,10 +83,10 @@ def unusual(char: str) -> bool:
     return char.isnumeric() or len(base(char)) != 1
 
 
-def test_a_digit_becomes_every_other_digit_as_often() -> None:
-    counts = Counter(drawn("7", patient=str(number)) for number in range(3600))
-    assert sorted(counts) == list("012345689")
-    assert sum((count - 400) ** 2 / 400 for count in counts.values()) < 27  # chi-square, 8 degrees: 1 in 1000
+def test_a_digit_becomes_every_digit_as_often() -> None:
+    counts = Counter(drawn("7", patient=str(number)) for number in range(4000))
+    assert sorted(counts) == list("0123456789")
+    assert sum((count - 400) ** 2 / 400 for count in counts.values()) < 28  # chi-square, 9 degrees: 1 in 1000
 
 
 def test_codes_are_unlike_under_another_secret() -> None:
@@ -88,7 +95,7 @@ def test_codes_are_unlike_under_another_secret() -> None:
     same = sum(drawn(code) == drawn(code, secret=other) for code in codes)
     alike = sum(a == b for code in codes for a, b in zip(drawn(code), drawn(code, secret=other), strict=True))
     assert same == 0
-    assert 0.09 < alike / (7 * len(codes)) < 0.13  # one in nine, as by chance
+    assert 0.08 < alike / (7 * len(codes)) < 0.12  # one in ten, as by chance
     assert len({drawn(code) for code in codes}) == len(codes)
 
 
@@ -99,13 +106,12 @@ def test_social_security_numbers_are_never_issued_and_agree_in_their_last_four(p
     assert drawn("123456789", "SSN", patient) == whole.replace("-", "")
     assert drawn("xxx-xx-6789", "SSN", patient) == "xxx-xx-" + whole[-4:]
     assert drawn("6789", "SSN", patient) == whole[-4:]
-    assert all(a != b for a, b in zip(drawn("987-65-4321", "SSN", patient)[1:], "87-65-4321", strict=True) if a != "-")
 
 
 def test_zip_codes_agree_with_and_without_their_last_four() -> None:
     long = drawn("02139-4307", "ZIP")
     assert re.fullmatch(r"\d{5}-\d{4}", long)
-    assert long[:5] == drawn("02139", "ZIP") != "02139"
+    assert long[:5] == drawn("02139", "ZIP")
     assert drawn("021394307", "ZIP") == long.replace("-", "")
     assert shape(drawn("K1A 0B1", "ZIP")) == "A9A 9A9"
 
@@ -116,8 +122,7 @@ ROOMS = [("Room 312B", r"Room \d{3}[A-Z]"), ("Bed 4-17", r"Bed [1-9]-\d\d"), ("3
 @pytest.mark.parametrize(("text", "form"), ROOMS)
 def test_rooms_keep_their_words(text: str, form: str) -> None:
     assert re.fullmatch(form, drawn(text, "ROOM"))
-    assert drawn(text, "ROOM") != text
-    assert drawn("Floor", "ROOM") != "Floor"
+    assert any(drawn("Floor", "ROOM", patient) != "Floor" for patient in ("p1", "p2"))
 
 
 US_FORMS = [
@@ -140,8 +145,6 @@ def digits(pattern: str) -> st.SearchStrategy[str]:
 def test_telephone_numbers_are_fictitious_and_agree_in_all_forms(a: str, b: str, c: str) -> None:
     plain = drawn(a + b + c, "PHONE")
     assert re.fullmatch(r"[2-9][0-8]\d55501\d\d", plain)
-    assert plain[:3] != a
-    assert plain[3:] != b + c
     assert plain[1:3] != "11"
     parts = {"a": plain[:3], "b": plain[3:6], "c": plain[6:]}
     for form in US_FORMS:
@@ -150,20 +153,19 @@ def test_telephone_numbers_are_fictitious_and_agree_in_all_forms(a: str, b: str,
     assert drawn(f"{a}-{b}-{c} x12", "PHONE").startswith(f"{parts['a']}-{parts['b']}-{parts['c']} x")
 
 
-def test_no_fictitious_number_and_no_area_stands_for_itself() -> None:
-    for line in range(100):
-        assert re.fullmatch(r"555-01\d\d", drawn(f"555-01{line:02d}", "PHONE"))
-        assert drawn(f"555-01{line:02d}", "PHONE") != f"555-01{line:02d}"
-    for area in range(200, 1000):
-        assert all(drawn(f"{area}-253-1234", "PHONE", patient)[:3] != str(area) for patient in "abcde")
+def test_areas_and_fictitious_lines_stand_for_themselves_as_often_as_by_chance() -> None:
+    lines = [
+        drawn(f"555-01{line:02d}", "PHONE", patient) == f"555-01{line:02d}" for line in range(100) for patient in PS
+    ]
+    assert 0.005 < sum(lines) / len(lines) < 0.017  # one in 100
+    areas = [f"{area}" for area in range(200, 990) if str(area)[1] != "9" and str(area)[1:] != "11"]
+    assert sorted(drawn(f"{area}-253-1234", "PHONE")[:3] for area in areas) == areas
 
 
 @given(st.from_regex(r"\+?[0-9]{2,3}[ /-][0-9]{3,8}([ -][0-9]{2,4})?", fullmatch=True))
 @settings(max_examples=500)
 def test_other_telephone_numbers_keep_length_and_punctuation(text: str) -> None:
-    out = drawn(text, "PHONE")
-    assert shape(out) == shape(text)
-    assert out != text
+    assert shape(drawn(text, "PHONE")) == shape(text)
 
 
 def test_telephone_numbers_from_abroad_keep_the_country() -> None:
@@ -211,11 +213,9 @@ def test_internet_addresses_are_of_ranges_for_documentation(
         assert drawn(address.exploded.upper(), "IPADDR").lower() == str(out)
 
 
-def test_all_addresses_for_documentation_become_others() -> None:
+def test_all_addresses_for_documentation_become_such() -> None:
     ranges = ("192.0.2.", "198.51.100.", "203.0.113.")
     for address in (f"{start}{number}" for start in ranges for number in range(256)):
         for patient in ("p5", "p6", "p7", "p8"):
-            out = drawn(address, "IPADDR", patient)
-            assert out != address
-            assert out.startswith(ranges)
+            assert drawn(address, "IPADDR", patient).startswith(ranges)
     assert re.fullmatch(r"[\d.]+:\d{4}", drawn("10.1.2.3:8080", "IPADDR"))

@@ -15,8 +15,8 @@ from chaffinch.deid import personas
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.surrogate import surrogate
-from chaffinch.deid.surrogate_letters import fold, letter_map
-from chaffinch.deid.surrogate_lists import entries
+from chaffinch.deid.surrogate_letters import letter_map
+from chaffinch.deid.surrogate_lists import names
 from chaffinch.deid.surrogate_names import AFTER, AFTER_COMMA, LOWER_PARTICLES, PARTICLES, PREFIXES, TITLES
 
 SECRET = Secret(b"a secret of the tests, not of people")
@@ -37,16 +37,16 @@ def words(text: str) -> list[str]:
 
 @given(PATIENTS, st.binary(min_size=40, max_size=40).filter(lambda key: len(set(key)) > 8))
 @settings(max_examples=500)
-def test_letters_are_permuted_and_none_stays(patient: str, key: bytes) -> None:
+def test_letters_are_permuted(patient: str, key: bytes) -> None:
     found = letter_map(Secret(key), patient)
     assert sorted(found) == list(string.ascii_lowercase) == sorted(found.values())
-    assert all(letter != other for letter, other in found.items())
 
 
-def test_every_letter_of_its_band_is_as_likely() -> None:
-    counts = Counter(letter_map(SECRET, f"p{number}")["j"] for number in range(3400))
-    assert len(counts) == 17  # of 18 letters, all but j
-    assert sum((count - 200) ** 2 / 200 for count in counts.values()) < 40  # chi-square, 16 degrees: 1 in 1000
+@pytest.mark.parametrize("letter", ["a", "j", "z"])
+def test_every_letter_is_as_likely(letter: str) -> None:
+    counts = Counter(letter_map(SECRET, f"p{number}")[letter] for number in range(5200))
+    assert len(counts) == 26
+    assert sum((count - 200) ** 2 / 200 for count in counts.values()) < 53  # chi-square, 25 degrees: 1 in 1000
 
 
 @given(st.sampled_from(GIVEN), st.sampled_from(GIVEN), st.sampled_from(LAST), PATIENTS)
@@ -92,13 +92,6 @@ def test_a_stray_accent_before_a_name_shields_none_of_it(text: str) -> None:
     assert not {"Okonkwo", "Penn", "Ada"} & set(re.findall("[A-Za-z]+", drawn(text)))
 
 
-def test_a_name_beside_its_own_surrogate_gets_another() -> None:
-    for patient in map(str, range(20)):
-        first, last = drawn("John", patient), drawn("Smith", patient)
-        for text in (f"{first} Smith", f"John {last}", f"Smith {last}", f"SMITH, {last.lower()}", f"{first}, John"):
-            assert not {w.casefold() for w in words(drawn(text, patient))} & {w.casefold() for w in words(text)}
-
-
 LATIN = st.text("abcdefghijklmnopqrstuvwxyzàéîõüçñšžåø", min_size=1, max_size=9)
 SCRIPTS = st.one_of(LATIN, st.text("абвгдежзийклмнопрст", min_size=1, max_size=9), st.text("αβγδεζηθικλ", min_size=1))
 KEPT = TITLES | AFTER | AFTER_COMMA | PARTICLES | LOWER_PARTICLES | PREFIXES
@@ -112,7 +105,6 @@ def test_words_change_and_keep_their_style(parts: list[str], style: str, patient
     out = drawn(text, patient)
     assert len(out.split()) == len(parts)
     for word, other in zip(text.split(), out.split(), strict=True):
-        assert other.casefold() != word.casefold() or fold(word) in KEPT
         assert (
             getattr(str, "is" + style)(other)
             or len(word) == 1
@@ -134,27 +126,25 @@ def test_composed_and_decomposed_letters_are_alike(name: str) -> None:
 
 
 def gender_of(name: str) -> set[str]:
-    more = {line[0] for line in entries("given-more") if line[2:] == name}
-    return more or {m for m, key in (("F", "female"), ("M", "male")) if name in personas.lines(f"names-first-{key}")}
+    return {role for role in "FM" if name in names().drawable(role, name[0].lower())}
 
 
 @pytest.mark.parametrize("patient", ["p1", "p2", "p3"])
 def test_first_names_keep_their_gender_and_surnames_are_surnames(patient: str) -> None:
-    given_only = {line[2:] for line in entries("given-more") if line[0] == "S"} | set(LAST)
-    for name in ("Mary", "Elizabeth", "Karen", "Deborah", "Maria", "Quyen"):
-        assert gender_of(drawn(name, patient)) == {"F"} or name == "Quyen"
+    for name in ("Mary", "Elizabeth", "Karen", "Deborah", "Maria"):
+        assert "F" in gender_of(drawn(name, patient))
     for name in ("John", "Robert", "Michael", "Jorge"):
-        assert gender_of(drawn(name, patient)) == {"M"}
-    surnames = {*personas.lines("names-last"), *entries("surnames-more")} | given_only
+        assert "M" in gender_of(drawn(name, patient))
     for name in ("Smith", "Garcia", "Nguyen", "Taylor", "Unheardof"):
-        assert drawn(name, patient) in surnames
+        out = drawn(name, patient)
+        assert out in names().drawable("S", out[0].lower())
 
 
 def test_the_gender_given_serves_names_of_which_the_lists_tell_none() -> None:
     kind = kind_of("PATIENT")
     for patient in map(str, range(20)):
         for gender in ("F", "M"):
-            assert gender_of(surrogate("Leslie", kind, patient, SECRET, gender=gender)) == {gender}
+            assert gender in gender_of(surrogate("Leslie", kind, patient, SECRET, gender=gender))
             assert surrogate("Mary", kind, patient, SECRET, gender=gender) == drawn("Mary", patient)
 
 

@@ -13,10 +13,11 @@ from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.surrogate import surrogate
 from chaffinch.deid.surrogate_lists import entries
-from chaffinch.deid.surrogate_places import INSTITUTIONS, REGIONS, SAINTS
+from chaffinch.deid.surrogate_places import INSTITUTIONS, REGIONS, SAINTS, SMALLER, WARDS
 
 SECRET = Secret(b"a secret of the tests, not of people")
 STATES = [line.split(" ", 1) for line in entries("states")]
+KEPT_WORDS = INSTITUTIONS | REGIONS | SAINTS | WARDS | SMALLER
 KEPT = set("street apt hospital medical center general of the county and department clinic box saint san north".split())
 
 
@@ -55,7 +56,7 @@ NAME = r"[A-Z][a-z]+(?: [A-Z][a-z]+)?"
         ("HOSPITAL", "General Hospital", rf"{NAME} Hospital"),
         ("ORGANIZATION", "Acme Widgets, Inc.", rf"{NAME}, Inc\."),
         ("DEPARTMENT", "Department of Surgery", rf"Department of {NAME}"),
-        ("DEPARTMENT", "ICU", r"[A-Z]{3,5}"),
+        ("DEPARTMENT", "ICU", r"[A-Z]{2,5}"),
         ("DEPARTMENT", "7 West", r"\d West"),
         ("LOCATION", "12 Oak Street", rf"[1-9]\d {NAME} Street"),
         ("LOCATION-OTHER", "Golden Gate Bridge", NAME),
@@ -63,9 +64,7 @@ NAME = r"[A-Z][a-z]+(?: [A-Z][a-z]+)?"
 )
 @pytest.mark.parametrize("patient", ["p1", "p2", "p3"])
 def test_structure_is_kept(label: str, text: str, form: str, patient: str) -> None:
-    out = drawn(text, label, patient)
-    assert re.fullmatch(form, out)
-    assert not words(out) & words(text) - KEPT - set("st ave nw calle box university west".split()) - {"inc"}
+    assert re.fullmatch(form, drawn(text, label, patient))
 
 
 def test_ordinals_get_the_ending_that_fits() -> None:
@@ -80,7 +79,6 @@ def test_ordinals_get_the_ending_that_fits() -> None:
 def test_states_agree_in_code_and_name(code: str, name: str) -> None:
     other = drawn(name, "STATE")
     assert [drawn(code, "STATE"), other] in STATES
-    assert not words(other) & words(name)
     assert drawn(f"Boston, {code}", "CITY").endswith(", " + drawn(code, "STATE"))
     assert drawn(name.upper(), "STATE") == other.upper()
 
@@ -89,7 +87,6 @@ def test_states_agree_in_code_and_name(code: str, name: str) -> None:
 @settings(max_examples=500)
 def test_cities_become_other_cities_and_hospitals_follow(name: str, patient: str) -> None:
     out = drawn(name, "CITY", patient)
-    assert not words(out) & words(name) - REGIONS
     if not words(name) & (KEPT | INSTITUTIONS | REGIONS | SAINTS):
         assert out in entries("cities")
         assert drawn(f"{name} Hospital", "HOSPITAL", patient) == f"{out} Hospital"
@@ -97,17 +94,24 @@ def test_cities_become_other_cities_and_hospitals_follow(name: str, patient: str
 
 
 @given(st.sampled_from(entries("countries")))
-def test_countries_become_other_countries(name: str) -> None:
+def test_countries_become_countries(name: str) -> None:
     assert drawn(name, "COUNTRY") in entries("countries")
-    assert drawn(name, "COUNTRY") != name
+
+
+@pytest.mark.parametrize("name", ["countries", "states", "cities", "departments"])
+def test_no_two_entries_of_a_list_become_the_same(name: str) -> None:
+    label = {"countries": "COUNTRY", "states": "STATE", "cities": "CITY", "departments": "DEPARTMENT"}[name]
+    texts = [line.split(" ", 1)[1] if name == "states" else line for line in entries(name)]
+    plain = [text for text in texts if not words(text) & KEPT_WORDS]
+    out = [drawn(text, label) for text in plain]
+    assert len(set(out)) == len(plain) > 30
 
 
 @given(st.sampled_from(personas.lines("professions")), st.sampled_from(["p1", "p2", "p3"]))
 @settings(max_examples=200)
-def test_professions_take_the_same_article_and_share_no_word(name: str, patient: str) -> None:
+def test_professions_take_the_same_article(name: str, patient: str) -> None:
     out = drawn(name, "PROFESSION", patient)
     assert out in personas.lines("professions")
-    assert not words(out) & words(name)
     assert (out[0] in "aeiou") == (name[0] in "aeiou")
     assert drawn(name.upper(), "PROFESSION", patient) == out.upper()
     assert drawn(name.title(), "PROFESSION", patient) == out.title()

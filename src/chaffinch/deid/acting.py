@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import Kind, kind_of
+from chaffinch.deid.name_book import NameBook
+from chaffinch.deid.surrogate_letters import words
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.text import Document, Span
 
@@ -44,12 +46,15 @@ class Seen(NamedTuple):
 
 
 class Memory:
-    """What operators know beyond one identifier: the secret, and what the same document says elsewhere."""
+    """What operators know beyond one identifier: the secret, what the document says elsewhere, the patient's names."""
 
-    __slots__ = ("_known", "_numbers", "_secret", "dates")
+    __slots__ = ("_known", "_numbers", "_secret", "dates", "names")
 
-    def __init__(self, secret: Secret | None = None, dates: Iterable[str] = ()) -> None:
+    def __init__(
+        self, secret: Secret | None = None, dates: Iterable[str] = (), *, names: NameBook | None = None
+    ) -> None:
         self._secret = secret
+        self.names = NameBook() if names is None else names
         self.dates = tuple(dates)  # the texts of all dates of the document, in order of place
         self._known: dict[Hashable, Any] = {}
         self._numbers: dict[str, dict[str, int]] = {}
@@ -108,19 +113,23 @@ class Acted:
     replacements: tuple[Replacement, ...]
 
 
-def act(doc: Document, layer: str | None, policy: Policy, secret: Secret | None = None) -> Acted:
-    """The document with every span of a layer replaced as the policy says; outside the spans nothing changes.
+def act(
+    doc: Document, layer: str | None, policy: Policy, secret: Secret | None = None, *, names: NameBook | None = None
+) -> Acted:
+    """Replace every span of a layer as the policy says; outside the spans nothing changes.
 
     Where spans overlap the longest acts first, and others act on what it left of them: no character that any span
-    marks gets through. A span that the policy keeps acts last, so it shields no other. DataError, without any text
-    of the document, if an operator fails.
+    marks gets through. A span that the policy keeps acts last, so it shields no other. `names` is the book of the
+    patient's names so far, if the patient has other notes. DataError, without any text of the document, if an operator
+    fails.
     """
     spans = apart(doc.layer(layer), doc.text, policy)
     operators = {label: policy.operator(label) for label in dict.fromkeys(span.label for span in spans)}
     kinds = [kind_of(span.label) for span in spans]
     text, size = doc.text, len(doc.text)
     dates = [text[span.start : span.end] for span, kind in zip(spans, kinds, strict=True) if kind.name == "DATE"]
-    memory = Memory(secret, dates)
+    memory = Memory(secret, dates, names=names)
+    memory.names.meet(_name_words(text, spans, kinds))
     pieces: list[str] = []
     made: list[Replacement] = []
     at = out = 0
@@ -144,6 +153,12 @@ def act(doc: Document, layer: str | None, policy: Policy, secret: Secret | None 
         at = end
     pieces.append(text[at:])
     return Acted(doc.id, "".join(pieces), tuple(made))
+
+
+def _name_words(text: str, spans: Iterable[Span], kinds: Iterable[Kind]) -> set[str]:
+    """Return the folded words of all names of people in a document."""
+    names = (text[span.start : span.end] for span, kind in zip(spans, kinds, strict=True) if kind.category == "NAME")
+    return {word for name in names for word in words(name)}
 
 
 def originals(text: str, acted: Acted) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ with a document, its text is in no message: errors of ours have none, and of all
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -21,6 +22,7 @@ from chaffinch.deid.acting import Acted, act
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.leakage import Left, Risk, risk
+from chaffinch.deid.name_book import NameBook
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.vault import Kept, Seal
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
@@ -159,9 +161,17 @@ class Numbered:
 def release(
     given: Sequence[Numbered], how: Release, detector: Detector, *, seal: Seal | None = None
 ) -> list[Released | Withheld]:
-    """What becomes of each document, in order; with a seal, their originals come along, encrypted."""
+    """Release documents: what becomes of each, in order; with a seal, their originals come along, encrypted.
+
+    All documents of a patient have to be given at once: names are settled over them in the order of their numbers.
+    """
     found = detected([one.doc for one in given], detector)
-    return [_released(one, doc, how, detector.layer, seal) for one, doc in zip(given, found, strict=True)]
+    names: defaultdict[str, NameBook] = defaultdict(NameBook)
+    results: dict[int, Released | Withheld] = {}
+    for place in sorted(range(len(given)), key=lambda place: given[place].number):
+        one = given[place]
+        results[place] = _released(one, found[place], how, detector.layer, seal, names[one.doc.patient])
+    return [results[place] for place in range(len(given))]
 
 
 def withheld(original: str, number: int, error: BaseException, how: Release) -> Withheld:
@@ -217,13 +227,13 @@ def _check(docs: Sequence[Document], found: Sequence[Document], layer: str) -> N
 
 
 def _released(
-    one: Numbered, found: Document | Exception, how: Release, layer: str, seal: Seal | None
+    one: Numbered, found: Document | Exception, how: Release, layer: str, seal: Seal | None, names: NameBook
 ) -> Released | Withheld:
     original = one.doc.id
     if isinstance(found, Exception):
         return withheld(original, one.number, found, how)
     try:
-        acted = act(found, layer, how.policy, how.secret)
+        acted = act(found, layer, how.policy, how.secret, names=names)
         check_text(acted.text, max_chars=max(len(acted.text), 1))
         name = how.name(original, one.number)
         return Released(

@@ -65,16 +65,17 @@ def phone(text: str, keyed: Keyed) -> str:
 
 
 def _line(line: str, keyed: Keyed) -> str:
-    drawn = [f"55501{(keyed.number(100, 'line', line) + more) % 100:02d}" for more in (0, 1)]
-    return drawn[drawn[0] == line]
+    return f"55501{keyed.number(100, 'line', line):02d}"
+
+
+@cache
+def _areas() -> tuple[str, ...]:
+    """Return the area codes that may be drawn: not 911 and the like, and not x9x, which is kept for growth."""
+    return tuple(str(area) for area in range(200, 1000) if area % 100 != 11 and area // 10 % 10 != 9)
 
 
 def _area(area: str, keyed: Keyed) -> str:
-    for attempt in range(32):
-        drawn = str(200 + keyed.number(800, "area", area, str(attempt)))
-        if drawn != area and drawn[1:] != "11" and drawn[1] != "9":  # 911 and the like; x9x is kept for growth
-            return drawn
-    return "201" if area != "201" else "202"
+    return keyed.pick(_areas(), "area", text=area)
 
 
 def _words_too(text: str, digits: str, keyed: Keyed) -> str:
@@ -88,7 +89,7 @@ def email(text: str, keyed: Keyed) -> str:
     user, at, rest = text.rpartition("@")
     if not at or not words(rest):
         return username(text, keyed)
-    return username(user, keyed.avoiding(words(text))) + at + host(rest, keyed)
+    return username(user, keyed) + at + host(rest, keyed)
 
 
 def host(text: str, keyed: Keyed) -> str:
@@ -96,8 +97,7 @@ def host(text: str, keyed: Keyed) -> str:
     core = text.strip(" \t\r\n<>()[].,;")
     if not core:
         return text
-    drawn = keyed.avoiding(words(text)).pick(_host_names(), "host", bases(core))
-    return text.replace(core, f"{drawn or reshaped(core.replace('.', ''), keyed, 'host').lower()}.example", 1)
+    return text.replace(core, f"{keyed.pick(_host_names(), 'host', text=bases(core))}.example", 1)
 
 
 @cache
@@ -114,7 +114,7 @@ def url(text: str, keyed: Keyed) -> str:
     place = email(name, keyed) if "@" in name else host(name, keyed)
     if "." not in name and not scheme.strip():
         place = username(name, keyed)
-    return scheme + place + username(path, keyed.avoiding(words(text)))
+    return scheme + place + username(path, keyed)
 
 
 def ip_address(text: str, keyed: Keyed) -> str:
@@ -131,16 +131,11 @@ def ip_address(text: str, keyed: Keyed) -> str:
 def _address(text: str, keyed: Keyed) -> str:
     if "." in text:
         normal = ".".join(str(int(part)) for part in text.split("."))
-        for attempt in range(8):
-            block, number = divmod(keyed.number(3 * 254, "address", normal, str(attempt)), 254)
-            if f"{DOCUMENTATION[block]}{number + 1}" != normal:
-                return f"{DOCUMENTATION[block]}{number + 1}"
+        block, number = divmod(keyed.number(3 * 254, "address", normal), 254)
+        return f"{DOCUMENTATION[block]}{number + 1}"
     try:
         normal = ipaddress.IPv6Address(text).exploded
     except ValueError:
         return reshaped(text, keyed, "address")
-    value = keyed.number(1 << 96, "address", normal)
-    drawn = str(ipaddress.IPv6Address((0x20010DB8 << 96) | value))
-    if drawn == str(ipaddress.IPv6Address(text)):
-        drawn = str(ipaddress.IPv6Address((0x20010DB8 << 96) | (value ^ 1)))
+    drawn = str(ipaddress.IPv6Address((0x20010DB8 << 96) | keyed.number(1 << 96, "address", normal)))
     return drawn.upper() if text.isupper() else drawn

@@ -1,4 +1,4 @@
-"""Surrogates of numbers and codes: every digit becomes another digit, every letter another letter of its case.
+"""Surrogates of numbers and codes: every digit becomes a digit, every letter a letter of its case, each as likely.
 
 Separators are kept and do not count: "12-34-56" and "123456" go the same way. So do the last four digits of a social
 security number with and without the rest, and a zip code with and without its four last digits.

@@ -1,8 +1,10 @@
 """Letters under a key: what of a character counts, which characters may stand for it, and which letter stands for J.
 
 A character that bears something (a letter, a digit, a vowel sign) is drawn anew within its own sort; all others are
-kept. Case, accents and width do not count: "É", "e" and "ｅ" have the same base. No character stands for one of its own
-base, so nothing drawn is ever what it was drawn from.
+kept. Case, accents and width do not count: "É", "e" and "ｅ" have the same base.
+
+Whatever is drawn is drawn evenly from all values of the same form, the original among them. Were the original left out,
+the one value that never turns up over many patients would be the original of them all.
 """
 
 from __future__ import annotations
@@ -11,47 +13,63 @@ import math
 import re
 import string
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
 
 from chaffinch.deid.keys import Secret
-
-COMMON, RARE = "abcdefghjklmnprstw", "ioquvxyz"  # initials of many names, and of few; each stays in its band
+from chaffinch.deid.name_book import NameBook
+from chaffinch.deid.permute import LARGEST, permute
 
 _PLAIN = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "t", "æ": "a", "œ": "o", "ı": "i"})
 _DIACRITICS = range(0x300, 0x370)
 _WINDOW = 64  # characters of one script mostly stand this close together
-ATTEMPTS = 48
+_FEWEST = 8  # characters that may stand for a letter of a script; of a smaller one, letters a to z
 _RUNS = re.compile("[a-z]+|[0-9]+")
 _PIECES = re.compile("[a-zA-Z]+|[0-9]+|[^a-zA-Z0-9]+")
 _ASCII_WORD = re.compile("[a-zA-Z0-9]+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Keyed:
-    """A patient under a secret: whence every surrogate is drawn; `avoid` are folded words that none may hold."""
+    """A patient under a secret: whence every surrogate is drawn. `used` tells whether anything was drawn from it."""
 
     secret: Secret = field(repr=False)
     patient: str = field(repr=False)
-    avoid: frozenset[str] = field(default=frozenset(), repr=False)
+    names: NameBook = field(default_factory=NameBook, repr=False)
+    used: bool = False
 
     def number(self, bound: int, *parts: str) -> int:
-        """A number below the bound; the parts say what it is for."""
+        """Draw a number below the bound; the parts say what it is for."""
+        self.used = self.used or bound > 1
         return self.secret.number(bound, "surrogate", self.patient, *parts)
 
-    def pick(self, pool: Sequence[str], *parts: str) -> str | None:
-        """An entry of the pool that holds no word to avoid; None if many draws find none."""
-        for attempt in range(ATTEMPTS if pool else 0):
-            entry = pool[self.number(len(pool), *parts, str(attempt))]
-            if not self.avoid & words(entry):
-                return entry
-        return None
+    def exchange(self, index: int | None, size: int, *parts: str, text: str) -> int:
+        """Draw what stands for one of `size` values: for two of them never the same.
 
-    def avoiding(self, others: Collection[str]) -> Keyed:
-        """The same, with more words to avoid."""
-        return Keyed(self.secret, self.patient, self.avoid | frozenset(others))
+        `index` is the value's place among them; None for a text that is none of them, for which any of them may stand.
+        """
+        if index is None or size > LARGEST:
+            return self.number(size, *parts, text)
+        self.used = self.used or size > 1
+        return permute(index, size, _permutation_key(self.secret, self.patient, str(size), *parts))
+
+    def pick(self, entries: Sequence[str], *parts: str, text: str) -> str:
+        """Draw an entry of a list for a folded text."""
+        return entries[self.exchange(places_of(entries).get(text), len(entries), *parts, text=text)]
+
+
+@lru_cache(maxsize=4096)
+def _permutation_key(secret: Secret, *parts: str) -> bytes:
+    stream = secret.stream("permutation", *parts)
+    return b"".join(next(stream).to_bytes(8, "big") for _ in range(4))
+
+
+@lru_cache(maxsize=64)
+def places_of(entries: Sequence[str]) -> Mapping[str, int]:
+    """Return the place of every entry of a list by its folded text; blanks between words are single."""
+    return {fold_phrase(entry): place for place, entry in enumerate(entries)}
 
 
 @lru_cache(maxsize=65536)
@@ -97,6 +115,15 @@ def fold(word: str) -> str:
     return word.lower() if word.isascii() else bases(word)
 
 
+def fold_phrase(text: str) -> str:
+    """Return the folded words of a text between single blanks.
+
+    >>> fold_phrase("New  YORK-city")
+    'new york city'
+    """
+    return " ".join(fold(part) for part in pieces(text) if bears(part[0]))
+
+
 def words(text: str) -> frozenset[str]:
     """The folded words and numbers of a text, those of one character left out."""
     if text.isascii():
@@ -137,16 +164,18 @@ def is_word(piece: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _alphabet(letter: str) -> str:
-    """What may stand for a base: others of its sort, each its own base."""
+    """Return what may stand for a base: all of its sort, itself among them, each its own base."""
     if letter.isascii():
-        sort = string.digits if letter.isdigit() else string.ascii_lowercase
-        return sort.replace(letter, "")
+        return string.digits if letter.isdigit() else string.ascii_lowercase
     first = ord(letter) & ~(_WINDOW - 1)
     near = (chr(code) for code in range(first, first + _WINDOW))
     category = unicodedata.category(letter)
-    found = [char for char in near if unicodedata.category(char) == category and bears(char) and base(char) == char]
-    others = "".join(char for char in found if char != letter)
-    return others or (string.digits if letter.isnumeric() and not letter.isalpha() else string.ascii_lowercase)
+    found = "".join(
+        char for char in near if unicodedata.category(char) == category and bears(char) and base(char) == char
+    )
+    if len(found) >= _FEWEST:
+        return found
+    return string.digits if letter.isnumeric() and not letter.isalpha() else string.ascii_lowercase
 
 
 def reshaped(text: str, keyed: Keyed, *parts: str, leading: bool = True) -> str:
@@ -159,16 +188,29 @@ def reshaped(text: str, keyed: Keyed, *parts: str, leading: bool = True) -> str:
 
 
 def drawn_for(normal: str, keyed: Keyed, parts: Sequence[str], *, leading: bool = True) -> str:
-    """What stands for a string of bases, character by character."""
+    """Draw what stands for a string of bases: for two strings of one form never the same."""
     alphabets = [_alphabet(letter) for letter in normal]
     if not leading and normal[:1] in frozenset(string.digits):
-        alphabets[0] = alphabets[0].replace("0", "")
-    value = keyed.number(math.prod(map(len, alphabets)), *parts, normal)  # one number holds all the draws
+        alphabets[0] = string.digits[1:]
+    size = math.prod(map(len, alphabets))
+    form = "".join(alphabet[0] for alphabet in alphabets)
+    value = keyed.exchange(_place(normal, alphabets), size, *parts, form, text=normal)
     drawn = []
     for alphabet in alphabets:
         value, at = divmod(value, len(alphabet))
         drawn.append(alphabet[at])
     return "".join(drawn)
+
+
+def _place(normal: str, alphabets: Sequence[str]) -> int | None:
+    """Return the number of a string among all of its form, or None if it is not of that form."""
+    value = 0
+    for letter, alphabet in zip(reversed(normal), reversed(alphabets), strict=True):
+        at = alphabet.find(letter)
+        if at < 0:
+            return None
+        value = value * len(alphabet) + at
+    return value
 
 
 def spelled(text: str, drawn: str) -> str:
@@ -188,24 +230,21 @@ def as_like(char: str, drawn: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def letter_map(secret: Secret, patient: str) -> dict[str, str]:
-    """Which letter stands for which in this patient's names: a bijection that keeps no letter.
-
-    Each band is one cycle (Sattolo's shuffle), so no letter can stand for itself.
-    """
-    found: dict[str, str] = {}
-    for band in (COMMON, RARE):
-        order = list(band)
-        for last in range(len(order) - 1, 0, -1):
-            other = secret.number(last, "surrogate", patient, "letters", band, str(last))
-            order[last], order[other] = order[other], order[last]
-        found |= dict(zip(band, order, strict=True))
+def letter_map(secret: Secret, patient: str) -> Mapping[str, str]:
+    """Return which letter stands for which in this patient's names: one of all permutations, each as likely."""
+    left = list(string.ascii_lowercase)
+    value = secret.number(math.factorial(len(left)), "surrogate", patient, "letters")
+    found = {}
+    for letter in string.ascii_lowercase:
+        value, at = divmod(value, len(left))
+        found[letter] = left.pop(at)
     return found
 
 
 def initials(text: str, keyed: Keyed) -> str:
     """The text with every letter replaced by the one that stands for it in names."""
     table = letter_map(keyed.secret, keyed.patient)
+    keyed.used = True
     drawn = [table.get(letter) or drawn_for(letter, keyed, ["initial"]) for letter in bases(text)]
     return spelled(text, "".join(drawn))
 

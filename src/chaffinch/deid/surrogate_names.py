@@ -3,8 +3,9 @@
 Every word of a name is replaced by itself, whatever the label and the order: "Smith, John", "John Smith", "Smith" and
 "JS" agree within a patient, and a family keeps sharing a surname. Which letter a name begins with follows one keyed
 permutation of the alphabet per patient, so initials agree with names. Whether a word is a first name, and whose, is
-told by the lists alone; a word they do not know is taken for a surname. Titles, degrees, generations and particles are
-kept. O' and D' are kept too, so the initial of O'Brien does not agree with its name.
+told by the lists alone; a word they do not know is taken for a surname. Two words that the lists know never become the
+same; the rest is settled by the patient's `NameBook`. Titles, degrees, generations and particles are kept. O' and D'
+are kept too, so the initial of O'Brien does not agree with its name.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from chaffinch.deid.surrogate_letters import (
-    ATTEMPTS,
     Keyed,
     bears,
     fold,
@@ -25,9 +25,8 @@ from chaffinch.deid.surrogate_letters import (
     pieces,
     reshaped,
     styled,
-    words,
 )
-from chaffinch.deid.surrogate_lists import BOTH, FEMALE, MALE, SURNAME, UNTOLD, names
+from chaffinch.deid.surrogate_lists import BOTH, FEMALE, MALE, SIZES, SURNAME, UNTOLD, names
 
 Gender: TypeAlias = Literal["F", "M"]
 
@@ -45,13 +44,9 @@ MOST_INITIALS = 3
 
 
 def person(text: str, keyed: Keyed, *, gender: Gender | None = None) -> str:
-    """The name with every word replaced and its form kept; the gender serves first names of which the lists tell none.
-
-    No word of the name is in it, but for what is kept; initials may turn up in another place.
-    """
+    """Replace every word of a name and keep its form; the gender serves first names of which the lists tell none."""
     parts = pieces(text)
     kept = _kept(parts)
-    keyed = keyed.avoiding(words(text))
     drawn = {}
     for at, part in enumerate(parts):
         if at in kept or not bears(part[0]):
@@ -71,24 +66,29 @@ def name_word(word: str, keyed: Keyed, *, gender: Gender | None = None) -> str:
         return _other_script(word, keyed)
     if role in {BOTH, UNTOLD}:
         role = gender or (FEMALE, MALE)[keyed.number(2, "gender", folded)]
-    found = keyed.pick(names().pools[role or SURNAME, letter], "name", folded)
-    return _other_script(word, keyed) if found is None else styled(found, word)
+    return styled(_listed_name(folded, role or SURNAME, letter, keyed), word)
+
+
+def _listed_name(folded: str, role: str, letter: str, keyed: Keyed) -> str:
+    """Draw a name of a role with an initial; no two names that the lists know and that share an initial get one."""
+    place, pool = names().places(role, folded[0]).get(folded), names().drawable(role, letter)
+
+    def draw(attempt: int) -> str:
+        parts = ("name", role, folded[0], str(attempt))
+        return pool[keyed.exchange(place, SIZES[role], *parts, text=folded)]
+
+    keyed.used = True
+    return keyed.names.settle(folded, draw)
 
 
 def _other_script(word: str, keyed: Keyed) -> str:
     """Other letters of the same script and case, for names that no list is for; the first is the name's initial."""
-    found = ""
-    for attempt in range(ATTEMPTS):
-        found = initials(word[0], keyed) + reshaped(word[1:], keyed, "script", fold(word), str(attempt))
-        if fold(found) not in keyed.avoid:
-            break
-    return found
+    return initials(word[0], keyed) + reshaped(word[1:], keyed, "script")
 
 
 def username(text: str, keyed: Keyed) -> str:
     """The user name with known names in it replaced as in notes, and all other letters and digits drawn anew."""
     parts = pieces(text)
-    keyed = keyed.avoiding(words(text))
     drawn = {}
     for at, part in enumerate(parts):
         if is_word(part) and len(part) > MOST_INITIALS and fold(part) in names().roles:

@@ -19,13 +19,13 @@ from chaffinch.deid.surrogate_letters import (
     bases,
     bears,
     fold,
+    fold_phrase,
     initials,
     is_word,
     joined,
     pieces,
     reshaped,
     styled,
-    words,
 )
 from chaffinch.deid.surrogate_lists import entries, names, state_names, states
 from chaffinch.deid.surrogate_names import name_word
@@ -67,7 +67,7 @@ _VOWELS = frozenset("aeiouy")
 
 def _phrase(text: str, kept: frozenset[str], namer: Namer, keyed: Keyed) -> str:
     """The text with numbers reshaped and every run of words that are not kept replaced by one entry."""
-    parts, keyed = pieces(text), keyed.avoiding(words(text))
+    parts = pieces(text)
     plain = {at for at, part in enumerate(parts) if is_word(part) and fold(part) not in kept and len(fold(part)) > 1}
     plain -= {at for at in plain if _is_ordinal(parts, at)}
     numbers = {at for at, part in enumerate(parts) if bears(part[0]) and not is_word(part)}
@@ -120,8 +120,7 @@ def _from(name: str, entry: str) -> Namer:
         run = " ".join(fold(part) for part in pieces(text) if is_word(part))
         if len(run) <= 4 and not (_VOWELS & set(run) and (len(run) == 4 or _is_listed(run))):
             return initials(text, keyed)
-        found = keyed.pick(entries(name), entry, run)
-        return reshaped(text, keyed, entry) if found is None else styled(found, text)
+        return styled(keyed.pick(entries(name), entry, text=run), text)
 
     return namer
 
@@ -136,7 +135,6 @@ _city, _street_name, _field = _from("cities", "place"), _from("streets", "street
 def city(text: str, keyed: Keyed) -> str:
     """A place in the same form; states and zip codes after it are replaced as such."""
     parts = _PARTS.split(text)
-    keyed = keyed.avoiding(words(text))
     return "".join(_place_part(part, keyed, first=not at) for at, part in enumerate(parts))
 
 
@@ -174,12 +172,14 @@ def state(text: str, keyed: Keyed) -> str:
     code = codes.get(plain.replace(".", "").replace(" ", "")) or by_name.get(plain)
     if code is None:
         return city(text, keyed)
-    found = keyed.avoiding(words(state_names()[code])).pick(tuple(by_name), "state", code)
-    if found is None:
-        return reshaped(text, keyed, "state")
-    drawn = by_name[found]
+    drawn = keyed.pick(_state_codes(), "state", text=code.lower())
     entry = state_names()[drawn] if plain in by_name else ".".join(drawn) + "." if "." in core else drawn
     return text.replace(core, styled(entry, core), 1)
+
+
+@cache
+def _state_codes() -> tuple[str, ...]:
+    return tuple(state_names())
 
 
 def _core(text: str) -> str:
@@ -191,9 +191,9 @@ def _core(text: str) -> str:
 def country(text: str, keyed: Keyed) -> str:
     """Another country."""
     core = _core(text)
-    found = keyed.avoiding(words(core)).pick(entries("countries"), "country", bases(core))
-    if found is None or not core:
+    if not core:
         return reshaped(text, keyed, "country")
+    found = keyed.pick(entries("countries"), "country", text=fold_phrase(core))
     return text.replace(core, found if bases(core) in ALIASES else styled(found, core), 1)
 
 
@@ -201,7 +201,6 @@ def street(text: str, keyed: Keyed) -> str:
     """An address of the same structure, with other numbers and another name; lines after it are places."""
     head, mark, rest = text.partition(",")
     if mark and any(map(bears, rest)) and not STREETS & {fold(part) for part in pieces(rest) if is_word(part)}:
-        keyed = keyed.avoiding(words(text))
         return street(head, keyed) + mark + _place_part(rest, keyed, first=False)
     return _phrase(text, STREETS | SIDES | SMALLER, _way, keyed)
 
@@ -234,15 +233,13 @@ def _ward(text: str, keyed: Keyed) -> str:
     short = bases(text)
     if len(short) > 3 and short.upper() not in entries("wards"):
         return _field(text, keyed)
-    found = keyed.pick(entries("wards"), "ward", short)
-    return initials(text, keyed) if found is None else found.lower() if text.islower() else found
+    found = keyed.pick(entries("wards"), "ward", text=short)
+    return found.lower() if text.islower() else found
 
 
 def profession(text: str, keyed: Keyed) -> str:
     """Another profession, which takes the same article: "a" or "an"."""
-    found = keyed.avoiding(words(text)).pick(_professions(vowel=bases(text)[:1] in _VOWELS), "profession", bases(text))
-    if found is None:
-        return reshaped(text, keyed, "profession")
+    found = keyed.pick(_professions(vowel=bases(text)[:1] in _VOWELS), "profession", text=fold_phrase(text))
     letters = [part for part in pieces(text) if is_word(part)]
     if text.isupper():
         return found.upper()

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import ClassVar
 
 from chaffinch.deid import surrogate
 from chaffinch.deid.acting import Memory, Seen
-from chaffinch.deid.keys import Secret
-from chaffinch.deid.kinds import Kind
-from chaffinch.deid.operators.tag import named
 
 
 @dataclass(frozen=True, slots=True)
 class Surrogate:
-    """Draws a value by the secret, the patient, the kind and the text; were it the original itself, a tag.
+    """Draws a value by the secret, the patient, the kind and the text.
 
+    By chance it may be the original: were it replaced then, the value that never turns up would be the original.
     Ages and dates have operators of their own.
     """
 
@@ -25,11 +22,8 @@ class Surrogate:
     keyed: ClassVar[bool] = True
 
     def __call__(self, seen: Seen, memory: Memory) -> str:
-        return _drawn(seen.text, seen.kind, seen.patient, memory.secret) or f"[{named(seen)}]"
-
-
-@lru_cache(maxsize=4096)  # a patient's documents mostly follow one another
-def _drawn(text: str, kind: Kind, patient: str, secret: Secret) -> str:
-    """The surrogate; nothing if it were the original."""
-    drawn = surrogate.surrogate(text, kind, patient, secret)
-    return "" if drawn.casefold().split() == text.casefold().split() else drawn
+        drawn = memory.names.drawn
+        key = (seen.text, seen.kind.name)
+        if key not in drawn:
+            drawn[key] = surrogate.surrogate(seen.text, seen.kind, seen.patient, memory.secret, names=memory.names)
+        return drawn[key]
