@@ -6,7 +6,7 @@ EXTRAS := dev,neural,minilm
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench clean browser
+.PHONY: help demo test drill lint docs bench clean browser
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -26,6 +26,9 @@ demo: $(VENV)/ready ## de-identify invented notes, tag and score the example not
 
 test: lint browser ## all checks: lint, types, import contract, tests, examples of the documentation
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+drill: $(VENV)/ready ## attacks on releases at full size; about half an hour
+	CHAFFINCH_DRILL=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m drill
 
 lint: $(VENV)/ready ## ruff, mypy --strict and the import contract
 	$(BIN)/ruff check .

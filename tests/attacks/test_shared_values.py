@@ -21,9 +21,11 @@ from chaffinch.deid.surrogate import surrogate
 from chaffinch.deid.surrogate_lists import entries, names
 from tests.attacks.sizes import sized
 
+pytestmark = pytest.mark.drill
+
 PATIENTS = sized(3000, 5000)  # who share the value, at most
 EACH = sized(8, 5000)  # patients for each value that it may be: enough to miss the one that never comes
-TRIALS = sized(30, 2000)  # values attacked, each under a secret of its own
+TRIALS = sized(30, 300)  # values attacked, each under a secret of its own
 ADVANTAGE = 0.01  # over guessing: what is allowed by the promise
 
 _DIGITS = [str(digit) for digit in range(10)]

@@ -19,6 +19,8 @@ from chaffinch.deid.surrogate_lists import surnames
 from chaffinch.text import Document, Span
 from tests.attacks.sizes import sized
 
+pytestmark = pytest.mark.drill
+
 SECRET = Secret(np.random.default_rng(5).bytes(32))
 SURROGATES = Release(Policy.read("i2b2-surrogate"), SECRET)
 PATIENTS = sized(150, 3000)

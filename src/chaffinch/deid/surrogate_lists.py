@@ -25,8 +25,9 @@ from chaffinch.features import packs
 
 FEMALE, MALE, BOTH, UNTOLD, SURNAME = "F", "M", "B", "U", "S"
 # Names of each initial. First names are known words, which never meet: as many as the census has with its commonest
-# initial will do. A surname may be any word: 32,768 let two of a patient's 50 unknown ones meet in 1 of 400 patients.
-SIZES: Mapping[str, int] = {FEMALE: 1024, MALE: 1024, SURNAME: 1 << 15}
+# initial will do. A surname may be any word: of 32,768, two of a patient's 50 meet in 1 of 400 patients if no list has
+# any of them, and in 1 of 2,000 if the lists have nine of ten.
+SIZES: Mapping[str, int] = {FEMALE: 512, MALE: 128, SURNAME: 1 << 15}
 _LETTERS = range(5, 12)  # of a name that is put together
 
 

@@ -78,7 +78,7 @@ def _listed_name(folded: str, role: str, letter: str, keyed: Keyed) -> str:
         return pool[keyed.exchange(place, SIZES[role], *parts, text=folded)]
 
     keyed.used = True
-    return keyed.names.settle(folded, draw)
+    return keyed.names.settle(folded, draw, avoid_real=role == SURNAME)
 
 
 def _other_script(word: str, keyed: Keyed) -> str:
