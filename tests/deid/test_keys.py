@@ -22,9 +22,9 @@ from typer.testing import CliRunner
 from chaffinch.cli.deid_secret import new_command, rotate_command
 from chaffinch.deid.keys import VARIABLE, Secret, rotate
 from chaffinch.errors import ConfigError
+from tests.deid.releases import SECRET
 
-KEY = b"0123456789abcdef0123456789abcdef"
-SECRET = Secret(KEY)
+KEY = SECRET.key
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=6)  # lone surrogates included
 
 
