@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from chaffinch.cli import main
+from chaffinch.deid.guessing import guessing_bits
 from chaffinch.deid.keys import VARIABLE, Secret
 from chaffinch.errors import ConfigError
 
@@ -130,7 +131,7 @@ MACHINE: dict[str, Callable[[random.Random], bytes]] = {
 @pytest.mark.parametrize("choice", HUMAN)
 def test_what_a_person_thinks_of_is_refused(choice: str) -> None:
     assert len(choice.encode()) >= 32
-    with pytest.raises(ConfigError, match="easy to guess.*chaffinch deid secret new") as caught:
+    with pytest.raises(ConfigError, match=r"easy to guess.*chaffinch deid secret new") as caught:
         Secret(choice.encode())
     assert choice not in str(caught.value)
 
@@ -159,10 +160,7 @@ def test_a_check_takes_less_than_five_milliseconds() -> None:
         durations = []
         for _ in range(6):  # the first may read word lists
             began = time.perf_counter()
-            try:
-                Secret(key)
-            except ConfigError:
-                pass
+            guessing_bits(key)
             durations.append(time.perf_counter() - began)
         assert min(durations) < 0.005
 

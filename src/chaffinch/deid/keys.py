@@ -19,13 +19,14 @@ from functools import lru_cache
 from itertools import count
 from pathlib import Path
 
+from chaffinch.deid.guessing import guessing_bits
 from chaffinch.errors import ConfigError
 
 VARIABLE = "CHAFFINCH_SECRET"
 
 _LEAST_BYTES = 32
 _MOST_BYTES = 4096
-_LEAST_DISTINCT = 8  # a line of one repeated character is no secret
+_LEAST_BITS = 128  # that a guesser must lack; of ours he lacks 256
 _DOMAIN = b"chaffinch deid 1"
 _WORD = 64  # bits of one number of a stream
 _FOUR = struct.Struct(">4Q")
@@ -38,9 +39,7 @@ class Secret:
     key: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
-        fault = _fault(self.key)
-        if fault:
-            raise ConfigError(f"the secret {fault}; make one with: chaffinch deid secret new PATH")
+        _check(self.key, "the secret")
 
     @classmethod
     def new(cls) -> Secret:
@@ -51,7 +50,8 @@ class Secret:
     def read(cls, path: str | Path | None = None, *, variable: str = VARIABLE) -> Secret:
         """The secret of a file that only its owner may read; without a path, of an environment variable.
 
-        White space around it is not part of it. ConfigError if it is missing, too short, or open to others.
+        White space around it is not part of it. ConfigError if it is missing, too short, easy to guess, or open to
+        others.
         """
         if path is not None:
             return cls._checked(_owners_bytes(Path(path)), f"secret file {path}")
@@ -65,9 +65,7 @@ class Secret:
     @classmethod
     def _checked(cls, content: bytes, name: str) -> Secret:
         key = content.strip()
-        fault = _fault(key)
-        if fault:
-            raise ConfigError(f"{name} {fault}; make one with: chaffinch deid secret new PATH")
+        _check(key, name)
         return cls(key)
 
     def write(self, path: str | Path) -> None:
@@ -174,14 +172,23 @@ def _keep(old: Secret, place: Path) -> Path:
     raise AssertionError  # count() has no end
 
 
+@lru_cache(maxsize=64)
+def _check(key: bytes, name: str) -> None:
+    """Raise ConfigError if a key is no secret; the message calls it by the name."""
+    fault = _fault(key)
+    if fault:
+        raise ConfigError(f"{name} {fault}; let a machine make one: chaffinch deid secret new FILE")
+
+
 def _fault(key: bytes) -> str:
     """What is wrong with a secret, in words without it; empty if nothing is."""
     if len(key) < _LEAST_BYTES:
         return f"has {len(key)} bytes, at least {_LEAST_BYTES} are needed"
     if len(key) > _MOST_BYTES:
         return f"has over {_MOST_BYTES} bytes, so it is hardly a secret"
-    if len(set(key)) < _LEAST_DISTINCT:
-        return f"has only {len(set(key))} different characters"
+    bits = guessing_bits(key)
+    if bits < _LEAST_BITS:
+        return f"is easy to guess (about {bits:.0f} bits, at least {_LEAST_BITS} are needed)"
     return ""
 
 
