@@ -28,6 +28,8 @@ _LEAST_BYTES = 32
 _MOST_BYTES = 4096
 _LEAST_BITS = 128  # that a guesser must lack; of ours he lacks 256
 _DOMAIN = b"chaffinch deid 1"
+_FINGERPRINT = b"chaffinch fingerprint 2"  # a salt that is the same everywhere, so that fingerprints are
+COST = 15  # of scrypt: 2 to this many steps, 32 MB, a tenth of a second
 _WORD = 64  # bits of one number of a stream
 _FOUR = struct.Struct(">4Q")
 
@@ -124,8 +126,32 @@ class Secret:
                 return value % bound
 
     def fingerprint(self) -> str:
-        """Sixteen characters that tell one secret from another and give nothing of it away."""
-        return f"{next(self.stream('fingerprint')):016x}"
+        """Sixteen characters that tell one secret from another and give nothing of it away.
+
+        Manifests show it, so it is slow to compute (once per process): nobody checks guesses of the secret by it.
+        """
+        return _fingerprint(self.key)
+
+
+def check_apart(secret: Secret | None, key: Secret | None) -> None:
+    """Raise ConfigError if one key is both the secret and the key of a vault."""
+    if secret is not None and key is not None and hmac.compare_digest(secret.key, key.key):
+        raise ConfigError(
+            "the secret and the key of the vault are the same, so that who draws surrogates could open the vault; "
+            "make another key with: chaffinch deid secret new FILE"
+        )
+
+
+def stretch(key: bytes, salt: bytes, *, length: int, cost: int = COST) -> bytes:
+    """Return bytes made from a key by scrypt, at a cost of two to the power of `cost` steps."""
+    from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+    return Scrypt(salt=salt, length=length, n=1 << cost, r=8, p=1).derive(key)
+
+
+@lru_cache(maxsize=64)
+def _fingerprint(key: bytes) -> str:
+    return stretch(key, _FINGERPRINT, length=8).hex()
 
 
 def _message(parts: tuple[str, ...]) -> bytes:
