@@ -79,7 +79,7 @@ def test_the_closest_rule_wins() -> None:
         ('[rules]\nNOMBRE_SUJETO_ASISTENCIA = "tag"', "another guideline's name for PATIENT; write PATIENT"),
         ('[rules]\n"Medical record number" = "tag"', "another guideline's name for MEDICALRECORD"),
         ('[rules]\nNAME_TITLE = "keep"', "'NAME_TITLE' is another guideline's label that is no kind of ours; list it"),
-        ('[rules]\nNOMBRE_SUJETO = "tag"', "unknown type 'NOMBRE_SUJETO'; did you mean"),
+        ('[rules]\nNOMBRE_SUJETO = "tag"', "unknown type 'NOMBRE_SUJETO'; choose one of PATIENT, FAMILY"),
         ('types = ["TRIAL"]', "type 'TRIAL' is declared and has no rule"),
         ('types = ["TRIAL", "MRN"]\n[rules]\nTRIAL = "tag"', "type 'MRN' is declared and has no rule"),
         ('types = ["Trial arm"]\n[rules]\n"Trial arm" = "tag"\nTRIAL_ARM = "keep"', "type 'TRIAL_ARM' has two rules"),
