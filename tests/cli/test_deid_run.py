@@ -62,7 +62,7 @@ def test_one_command_releases_a_folder_and_leaves_no_name_anywhere_else(
 
 
 def test_the_whole_way_there_and_back(notes: Path, tmp_path: Path, capsys: Printed) -> None:
-    for name in ("secret", "key"):
+    for name in ("secret", "key", "other-key"):
         assert main(["deid", "secret", "new", str(tmp_path / name), "--quiet"]) == 0
     out, vault, key = tmp_path / "clean", tmp_path / "v", str(tmp_path / "key")
     arguments = ["deid", "run", str(notes), "-o", str(out), "--policy", "i2b2-surrogate", "--model", "rules"]
@@ -79,12 +79,12 @@ def test_the_whole_way_there_and_back(notes: Path, tmp_path: Path, capsys: Print
     assert json.loads(capsys.readouterr().out)["restored"] == 6
     assert {p.name: p.read_bytes() for p in Path(again).iterdir()} == {p.name: p.read_bytes() for p in notes.iterdir()}
     assert stat.S_IMODE(Path(again).stat().st_mode) == 0o700
-    secret = str(tmp_path / "secret")
+    other = str(tmp_path / "other-key")
     elsewhere = str(tmp_path / "elsewhere")
-    wrong = ["deid", "restore", str(out), "-o", elsewhere, "--vault", str(vault), "--key-file", secret]
+    wrong = ["deid", "restore", str(out), "-o", elsewhere, "--vault", str(vault), "--key-file", other]
     assert main(wrong) == 2
     assert "does not open" in capsys.readouterr().err
-    assert main(["deid", "rekey", str(vault), "--key-file", key, "--new-key-file", secret, "--quiet"]) == 0
+    assert main(["deid", "rekey", str(vault), "--key-file", key, "--new-key-file", other, "--quiet"]) == 0
     assert main([*wrong, "--quiet"]) == 0
 
 

@@ -9,9 +9,11 @@ from chaffinch.deid.keys import Secret
 from chaffinch.deid.release import LAYER, Detector
 from chaffinch.text import Document, Span
 
-SECRET = Secret(b"0123456789abcdef0123456789abcdef")
-KEY = Secret(b"fedcba9876543210fedcba9876543210")
-OTHER_KEY = Secret(b"fedcba9876543210fedcba9876543211")
+# Made by `chaffinch deid secret new`: nothing that a person thought of is accepted.
+SECRET = Secret(b"3cbca3244aadd588a943bf7421d9449e8e667f0d5a38d71ba1aa01fdc117ea9f")
+OTHER_SECRET = Secret(b"12bd4a7af751586d447e410c5dd1d2e58abcd1da9f9e2fd2fe8a59f7e82370bd")
+KEY = Secret(b"f58f112e0f28e924e8283ced030926f6f0e198f9f2d83dd4e8b196f8b10e13e0")
+OTHER_KEY = Secret(b"238ed9ea2d0599fc824c4deefb3b94fd69bec42e71919ea03400d0f97c63e458")
 CANARY = "Quillfeather"
 KNOWN = re.compile(r"(?P<DOCTOR>Quillfeather|Penn|Lowe)|(?P<DATE>\d\d/\d\d/\d{4})|(?P<PHONE>555-\d{4})")
 

@@ -16,9 +16,9 @@ from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.policy import Policy, Rule, action
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span
+from tests.deid.releases import SECRET
 from tests.deid.texts import LABELS, documents
 
-SECRET = Secret(b"0123456789abcdef0123456789abcdef")
 POLICIES = [
     *(Policy(name, Rule(name)) for name in ("tag", "number", "mask", "remove", "keep")),
     Policy.read("safe-harbor"),

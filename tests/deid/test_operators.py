@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from chaffinch.deid import dates
 from chaffinch.deid.acting import Memory, Seen
-from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.operators import OPERATORS, Generalise, Keep, Mask, Number, Remove, Shift, Surrogate, Tag
 from chaffinch.deid.operators.ages import capped_age
@@ -18,9 +17,8 @@ from chaffinch.deid.operators.generalise import SMALL_AREAS, area
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.surrogate import surrogate
 from chaffinch.errors import ConfigError
+from tests.deid.releases import SECRET
 from tests.deid.texts import texts
-
-SECRET = Secret(b"0123456789abcdef0123456789abcdef")
 
 
 def seen(text: str, label: str, before: str = "", patient: str = "p1") -> Seen:

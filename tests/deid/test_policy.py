@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chaffinch.deid.kinds import KINDS, kind_of
+from chaffinch.deid.kinds import KINDS, KNOWN_LABELS, kind_of
 from chaffinch.deid.operators import OPERATORS
 from chaffinch.deid.policy import Policy, Rule, ready
 from chaffinch.errors import ConfigError
@@ -15,13 +15,14 @@ from chaffinch.errors import ConfigError
 OURS = """
 name = "ours"
 default = { operator = "mask", length = 3 }
-types = ["Trial arm"]
+types = ["Trial arm", "NAME_TITLE", "HCW"]
 [rules]
 NAME = "number"
 DOCTOR = "keep"
 NAME_TITLE = "keep"
 AGE = { operator = "generalise", over = 79 }
 trial-arm = "remove"
+HCW = "tag"
 """
 
 
@@ -33,6 +34,8 @@ def test_the_closest_rule_wins() -> None:
         "DOCTOR": "keep",
         "NOMBRE_PERSONAL_SANITARIO": "keep",
         "NAME_TITLE": "keep",
+        "HCW": "tag",
+        "CLINICIAN": "keep",
         "SEXO_SUJETO_ASISTENCIA": "mask",
         "Trial arm": "remove",
         "TRIAL_ARM": "remove",
@@ -67,7 +70,19 @@ def test_the_closest_rule_wins() -> None:
         ('default = "shift"', "shift cannot act on type 'PATIENT'; it acts on DATE; give PATIENT a rule of its own"),
         ('default = "surrogate"', "surrogate cannot act on type 'AGE'; it acts on all but AGE, DATE"),
         ('[rules]\nLOCATION = "generalise"', "generalise cannot act on type 'LOCATION'"),
-        ('[rules]\nFECHAS = "surrogate"', "surrogate cannot act on type 'FECHAS'"),
+        ('types = ["FECHAS"]\n[rules]\nFECHAS = "surrogate"', "surrogate cannot act on type 'FECHAS'"),
+        (
+            'default = "keep"\n[rules]\nNAMES = "tag"',
+            "'NAMES' is another guideline's name for NAME; write NAME, or list",
+        ),
+        ('[rules]\nperson = "tag"', "'person' is another guideline's name for NAME; write NAME, or list"),
+        ('[rules]\nNOMBRE_SUJETO_ASISTENCIA = "tag"', "another guideline's name for PATIENT; write PATIENT"),
+        ('[rules]\n"Medical record number" = "tag"', "another guideline's name for MEDICALRECORD"),
+        ('[rules]\nNAME_TITLE = "keep"', "'NAME_TITLE' is another guideline's label that is no kind of ours; list it"),
+        ('[rules]\nNOMBRE_SUJETO = "tag"', "unknown type 'NOMBRE_SUJETO'; choose one of PATIENT, FAMILY"),
+        ('types = ["TRIAL"]', "type 'TRIAL' is declared and has no rule"),
+        ('types = ["TRIAL", "MRN"]\n[rules]\nTRIAL = "tag"', "type 'MRN' is declared and has no rule"),
+        ('types = ["Trial arm"]\n[rules]\n"Trial arm" = "tag"\nTRIAL_ARM = "keep"', "type 'TRIAL_ARM' has two rules"),
         ('[rules]\nDOCTOR = "tag"\ndoctor = "keep"', "type 'doctor' has two rules"),
         ("rules = 3", "rules must be a dict"),
         ("types = [3]", "types must be a list of labels"),
@@ -79,6 +94,19 @@ def test_a_mistake_is_named_with_its_remedy(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         Policy.parse(text)
     assert message in str(caught.value)
+
+
+def test_no_rule_is_ignored() -> None:
+    """A rule that is accepted decides what happens to the label it is written for, whatever the default."""
+    for label in KNOWN_LABELS:
+        try:
+            policy = Policy("one", Rule("keep"), {label: Rule("remove")})
+        except ConfigError:
+            assert label not in KINDS
+            policy = Policy("one", Rule("keep"), {label: Rule("remove")}, (label,))
+        assert policy.rule(label).operator == "remove"
+        same = [kind.name for kind in KINDS.values() if label in (kind.name, kind.category)]
+        assert all(policy.rule(name).operator == "remove" for name in same)
 
 
 def test_a_file_is_read_and_named_in_errors(tmp_path: Path) -> None:

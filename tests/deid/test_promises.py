@@ -58,9 +58,8 @@ from tests.deid.promises import (
     put_back,
     word,
 )  # fmt: skip
-from tests.deid.releases import KEY, SECRET
+from tests.deid.releases import KEY, OTHER_SECRET, SECRET
 
-OTHER_SECRET = Secret(b"abcdef0123456789abcdef0123456789")
 SURROGATES = READY[2]
 TAGS = Release(Policy("tag"))
 _SMALL_LISTS = ("STATE", "COUNTRY", "DEPARTMENT", "STREET", "PROFESSION", "CITY", "HOSPITAL")
@@ -575,12 +574,12 @@ class Test9Local:
     def test_no_command_opens_a_socket(self, tmp_path: Path) -> None:
         place = written(documents(200, 21), "jsonl", tmp_path)
         commands = [
-            "deid secret new secret", "deid secret new key",
+            "deid secret new secret", "deid secret new key", "deid secret new other-key",
             f"deid {place} -o out.jsonl --model rules --policy i2b2-surrogate --secret-file secret --vault v "
             "--key-file key",
             "deid sample out.jsonl.risks.jsonl -o sample.json --notes 20",
             "deid restore out.jsonl -o again.jsonl --vault v --key-file key",
-            "deid rekey v --key-file key --new-key-file secret", "deid secret rotate secret",
+            "deid rekey v --key-file key --new-key-file other-key", "deid secret rotate secret",
         ]  # fmt: skip
         done = subprocess.run(
             [sys.executable, "-c", _HOOKED], input="\n".join(line.replace(" ", "\t") for line in commands), text=True,

@@ -15,8 +15,8 @@ from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.surrogate import surrogate
 from chaffinch.deid.surrogate_letters import base, bears
+from tests.deid.releases import OTHER_SECRET, SECRET
 
-SECRET = Secret(b"a secret of the tests, not of people")
 CODES = st.text(string.ascii_letters + string.digits + "-/. #", min_size=1, max_size=20)
 PATIENTS = st.text(string.ascii_lowercase, min_size=1, max_size=4)
 PS = [f"p{number}" for number in range(20)]
@@ -90,10 +90,9 @@ def test_a_digit_becomes_every_digit_as_often() -> None:
 
 
 def test_codes_are_unlike_under_another_secret() -> None:
-    other = Secret(b"another secret of the tests, 0123456789")
     codes = [f"{number:07d}" for number in range(0, 9_000_000, 17_011)]
-    same = sum(drawn(code) == drawn(code, secret=other) for code in codes)
-    alike = sum(a == b for code in codes for a, b in zip(drawn(code), drawn(code, secret=other), strict=True))
+    same = sum(drawn(code) == drawn(code, secret=OTHER_SECRET) for code in codes)
+    alike = sum(a == b for code in codes for a, b in zip(drawn(code), drawn(code, secret=OTHER_SECRET), strict=True))
     assert same == 0
     assert 0.08 < alike / (7 * len(codes)) < 0.12  # one in ten, as by chance
     assert len({drawn(code) for code in codes}) == len(codes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import string
 import unicodedata
@@ -18,8 +19,8 @@ from chaffinch.deid.surrogate import surrogate
 from chaffinch.deid.surrogate_letters import letter_map
 from chaffinch.deid.surrogate_lists import names
 from chaffinch.deid.surrogate_names import AFTER, AFTER_COMMA, LOWER_PARTICLES, PARTICLES, PREFIXES, TITLES
+from tests.deid.releases import SECRET
 
-SECRET = Secret(b"a secret of the tests, not of people")
 FEMALE = [name for name in personas.lines("names-first-female")[:300] if len(name) > 1]
 MALE = list(personas.lines("names-first-male")[:200])
 LAST = [name for name in personas.lines("names-last")[:2000] if name.isalpha() and len(name) > 3]
@@ -35,10 +36,10 @@ def words(text: str) -> list[str]:
     return re.findall(r"[^\W\d_]+", text)
 
 
-@given(PATIENTS, st.binary(min_size=40, max_size=40).filter(lambda key: len(set(key)) > 8))
+@given(PATIENTS, st.binary(max_size=8))
 @settings(max_examples=500)
 def test_letters_are_permuted(patient: str, key: bytes) -> None:
-    found = letter_map(Secret(key), patient)
+    found = letter_map(Secret(hashlib.sha256(key).digest()), patient)
     assert sorted(found) == list(string.ascii_lowercase) == sorted(found.values())
 
 

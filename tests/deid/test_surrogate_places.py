@@ -9,13 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaffinch.deid import personas
-from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.surrogate import surrogate
 from chaffinch.deid.surrogate_lists import entries
 from chaffinch.deid.surrogate_places import INSTITUTIONS, REGIONS, SAINTS, SMALLER, WARDS
+from tests.deid.releases import SECRET
 
-SECRET = Secret(b"a secret of the tests, not of people")
 STATES = [line.split(" ", 1) for line in entries("states")]
 KEPT_WORDS = INSTITUTIONS | REGIONS | SAINTS | WARDS | SMALLER
 KEPT = set("street apt hospital medical center general of the county and department clinic box saint san north".split())

@@ -11,7 +11,7 @@ import typer
 
 from chaffinch.cli import frame
 from chaffinch.deid import vault as vaults
-from chaffinch.deid.keys import Secret
+from chaffinch.deid.keys import VARIABLE, Secret, check_apart
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.text import Document
 from chaffinch.text.formats import Reading, by_name, read, write
@@ -75,10 +75,13 @@ def rekey_command(
 ) -> None:
     """chaffinch deid rekey notes.vault --key-file old.key --new-key-file new.key
 
-    Puts a vault under a new key; the old one does not open it any more, but it opens every copy made before.
+    Puts a vault under a new key; the old one does not open it any more, but it opens every copy made before. A secret
+    of surrogates in CHAFFINCH_SECRET cannot be the new key.
     """
+    new = Secret.read(new_key_file)
+    check_apart(Secret.read() if os.environ.get(VARIABLE) else None, new)
     try:
-        documents = vaults.rekey(vault, key_of(key_file), Secret.read(new_key_file))
+        documents = vaults.rekey(vault, key_of(key_file), new)
     except OSError as error:
         raise ChaffinchError(f"{vault}: could not be written ({error.strerror}); it is as it was") from None
     result = {"vault": str(vault), "documents": documents}

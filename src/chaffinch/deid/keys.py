@@ -19,14 +19,17 @@ from functools import lru_cache
 from itertools import count
 from pathlib import Path
 
+from chaffinch.deid.guessing import guessing_bits
 from chaffinch.errors import ConfigError
 
 VARIABLE = "CHAFFINCH_SECRET"
 
 _LEAST_BYTES = 32
 _MOST_BYTES = 4096
-_LEAST_DISTINCT = 8  # a line of one repeated character is no secret
+_LEAST_BITS = 128  # that a guesser must lack; of ours he lacks 256
 _DOMAIN = b"chaffinch deid 1"
+_FINGERPRINT = b"chaffinch fingerprint 2"  # a salt that is the same everywhere, so that fingerprints are
+COST = 15  # of scrypt: 2 to this many steps, 32 MB, a tenth of a second
 _WORD = 64  # bits of one number of a stream
 _FOUR = struct.Struct(">4Q")
 
@@ -38,9 +41,7 @@ class Secret:
     key: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
-        fault = _fault(self.key)
-        if fault:
-            raise ConfigError(f"the secret {fault}; make one with: chaffinch deid secret new PATH")
+        _check(self.key, "the secret")
 
     @classmethod
     def new(cls) -> Secret:
@@ -51,7 +52,8 @@ class Secret:
     def read(cls, path: str | Path | None = None, *, variable: str = VARIABLE) -> Secret:
         """The secret of a file that only its owner may read; without a path, of an environment variable.
 
-        White space around it is not part of it. ConfigError if it is missing, too short, or open to others.
+        White space around it is not part of it. ConfigError if it is missing, too short, easy to guess, or open to
+        others.
         """
         if path is not None:
             return cls._checked(_owners_bytes(Path(path)), f"secret file {path}")
@@ -65,9 +67,7 @@ class Secret:
     @classmethod
     def _checked(cls, content: bytes, name: str) -> Secret:
         key = content.strip()
-        fault = _fault(key)
-        if fault:
-            raise ConfigError(f"{name} {fault}; make one with: chaffinch deid secret new PATH")
+        _check(key, name)
         return cls(key)
 
     def write(self, path: str | Path) -> None:
@@ -95,7 +95,7 @@ class Secret:
     def stream(self, *parts: str) -> Iterator[int]:
         """Numbers of 64 bits without end; each part is length-prefixed, so ("ab", "c") and ("a", "bc") differ.
 
-        >>> secret = Secret(b"0123456789abcdef0123456789abcdef")
+        >>> secret = Secret(b"3cbca3244aadd588a943bf7421d9449e8e667f0d5a38d71ba1aa01fdc117ea9f")
         >>> next(secret.stream("ab", "c")) == next(secret.stream("a", "bc"))
         False
         """
@@ -106,7 +106,7 @@ class Secret:
     def number(self, bound: int, *parts: str) -> int:
         """A number from 0 to bound - 1, all equally likely: draws beyond the last full multiple are drawn again.
 
-        >>> Secret(b"0123456789abcdef0123456789abcdef").number(1, "any")
+        >>> Secret(b"3cbca3244aadd588a943bf7421d9449e8e667f0d5a38d71ba1aa01fdc117ea9f").number(1, "any")
         0
         """
         if bound < 1:
@@ -126,8 +126,32 @@ class Secret:
                 return value % bound
 
     def fingerprint(self) -> str:
-        """Sixteen characters that tell one secret from another and give nothing of it away."""
-        return f"{next(self.stream('fingerprint')):016x}"
+        """Sixteen characters that tell one secret from another and give nothing of it away.
+
+        Manifests show it, so it is slow to compute (once per process): nobody checks guesses of the secret by it.
+        """
+        return _fingerprint(self.key)
+
+
+def check_apart(secret: Secret | None, key: Secret | None) -> None:
+    """Raise ConfigError if one key is both the secret and the key of a vault."""
+    if secret is not None and key is not None and hmac.compare_digest(secret.key, key.key):
+        raise ConfigError(
+            "the secret and the key of the vault are the same, so that who draws surrogates could open the vault; "
+            "make another key with: chaffinch deid secret new FILE"
+        )
+
+
+def stretch(key: bytes, salt: bytes, *, length: int, cost: int = COST) -> bytes:
+    """Return bytes made from a key by scrypt, at a cost of two to the power of `cost` steps."""
+    from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+    return Scrypt(salt=salt, length=length, n=1 << cost, r=8, p=1).derive(key)
+
+
+@lru_cache(maxsize=64)
+def _fingerprint(key: bytes) -> str:
+    return stretch(key, _FINGERPRINT, length=8).hex()
 
 
 def _message(parts: tuple[str, ...]) -> bytes:
@@ -174,14 +198,23 @@ def _keep(old: Secret, place: Path) -> Path:
     raise AssertionError  # count() has no end
 
 
+@lru_cache(maxsize=64)
+def _check(key: bytes, name: str) -> None:
+    """Raise ConfigError if a key is no secret; the message calls it by the name."""
+    fault = _fault(key)
+    if fault:
+        raise ConfigError(f"{name} {fault}; let a machine make one: chaffinch deid secret new FILE")
+
+
 def _fault(key: bytes) -> str:
     """What is wrong with a secret, in words without it; empty if nothing is."""
     if len(key) < _LEAST_BYTES:
         return f"has {len(key)} bytes, at least {_LEAST_BYTES} are needed"
     if len(key) > _MOST_BYTES:
         return f"has over {_MOST_BYTES} bytes, so it is hardly a secret"
-    if len(set(key)) < _LEAST_DISTINCT:
-        return f"has only {len(set(key))} different characters"
+    bits = guessing_bits(key)
+    if bits < _LEAST_BITS:
+        return f"is easy to guess (about {bits:.0f} bits, at least {_LEAST_BITS} are needed)"
     return ""
 
 

@@ -2,7 +2,7 @@
 
     name = "our-release"
     default = "tag"                     # for every kind without a rule
-    types = ["TRIAL-ARM"]               # labels of our own
+    types = ["TRIAL-ARM"]               # labels of our own, or another guideline's; each needs a rule
 
     [rules]
     NAME = "surrogate"                  # a category
@@ -28,7 +28,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from chaffinch.deid.acting import Operator
-from chaffinch.deid.kinds import KINDS, KNOWN_LABELS, folded, is_known, kind_of
+from chaffinch.deid.kinds import KINDS, folded, is_known, kind_of
 from chaffinch.deid.operators import OPERATORS, Action
 from chaffinch.errors import ConfigError
 
@@ -78,19 +78,22 @@ class Policy:
     about: str = ""
 
     def __post_init__(self) -> None:
-        own = {folded(label) for label in self.types}
+        declared = {folded(label) for label in self.types}
         ruled: dict[str, Rule] = {}
         for label, rule in self.rules.items():
-            if not is_known(label) and folded(label) not in own:
-                raise ConfigError(
-                    f"policy {self.name}: unknown type {label!r}; {_hint(label, [*KNOWN_LABELS, *self.types])}; "
-                    "list a type of your own under types"
-                )
+            if folded(label) not in declared and folded(label) not in KINDS:
+                raise ConfigError(f"policy {self.name}: {_why_unknown(label, self.types)}")
             if folded(label) in ruled:
                 raise ConfigError(f"policy {self.name}: type {label!r} has two rules; keep one")
             ruled[folded(label)] = rule
+        for label in self.types:
+            if folded(label) not in ruled:
+                raise ConfigError(
+                    f"policy {self.name}: type {label!r} is declared and has no rule; give it one under rules, or take "
+                    "it out of types, and it is treated as its kind, or by default"
+                )
         object.__setattr__(self, "rules", MappingProxyType(ruled))
-        for label in (*ruled, *KINDS, *self.types):
+        for label in (*ruled, *KINDS):
             _check_fit(self, label)
 
     def __reduce__(self) -> tuple[type[Policy], tuple[Any, ...]]:
@@ -174,6 +177,19 @@ def ready() -> tuple[str, ...]:
     """The names of the policies that come with the package."""
     files = (resources.files(__package__) / "policies").iterdir()
     return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
+
+
+def _why_unknown(label: str, types: Iterable[str]) -> str:
+    """Return why a label has no rule of its own, and what to write in its place."""
+    kind = kind_of(label).name
+    if kind in KINDS:
+        return (
+            f"{label!r} is another guideline's name for {kind}; write {kind}, or list it under types if your labels "
+            "are called so"
+        )
+    if is_known(label):
+        return f"{label!r} is another guideline's label that is no kind of ours; list it under types if you use it"
+    return f"unknown type {label!r}; {_hint(label, [*KINDS, *types])}; list a type of your own under types"
 
 
 def _settings(rule: Rule) -> list[Any]:

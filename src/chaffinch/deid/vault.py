@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from chaffinch.deid.acting import Acted, Replacement, originals, undo
-from chaffinch.deid.keys import Secret
+from chaffinch.deid.keys import COST, Secret, stretch
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document
 from chaffinch.text.formats import Reading, jsonl
@@ -37,7 +37,7 @@ VARIABLE = "CHAFFINCH_VAULT_KEY"
 
 _MAGIC = b"chaffinch vault\0"
 _VERSION = 1
-_COST = 15  # of scrypt: 2 to this many steps, 32 MB
+_COST = COST
 _COSTS = range(14, 21)  # that are believed of a file
 _HEADER = struct.Struct(">16sBB32s32s")  # magic, version, cost, salt, check of the key
 _LENGTH = struct.Struct(">I")
@@ -136,9 +136,7 @@ class Seal:
 
 
 def _derived(secret: Secret, salt: bytes, cost: int) -> tuple[bytes, bytes]:
-    from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
-
-    made = Scrypt(salt=salt, length=64, n=1 << cost, r=8, p=1).derive(b"chaffinch vault 1\0" + secret.key)
+    made = stretch(b"chaffinch vault 1\0" + secret.key, salt, length=64, cost=cost)
     return made[:32], made[32:]
 
 
@@ -266,6 +264,8 @@ def _sealed(stream: BinaryIO) -> bytes:
 
 def rekey(path: str | Path, old: Secret, new: Secret) -> int:
     """Puts a vault under a new key, and returns how many documents it holds; the file changes whole or not at all."""
+    if old == new:
+        raise ConfigError(f"{path}: the new key is the old one; make another with: chaffinch deid secret new FILE")
     vault = Vault.open(path, old)
     with writing(path, new, replace=True) as writer:
         for kept in vault:

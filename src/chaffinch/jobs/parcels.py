@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from chaffinch.deid.keys import Secret
+from chaffinch.deid.keys import Secret, check_apart
 from chaffinch.deid.release import Detector, Numbered, Release, Released, Withheld, release, settings_digest, withheld
 from chaffinch.deid.release_units import Source, Unit
 from chaffinch.deid.vault import Seal
@@ -36,6 +36,7 @@ class Job:
     def __post_init__(self) -> None:
         if (self.vault is None) != (self.key is None):
             raise ConfigError("a vault needs a key, and a key a vault; give --vault FILE with --key-file FILE")
+        check_apart(self.how.secret, self.key)
         if self.vault is not None and self.form.name not in EXACT:
             raise ConfigError(f"{self.form.name} does not keep texts exactly, so nothing could be restored from it")
 
