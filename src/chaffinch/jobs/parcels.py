@@ -50,6 +50,14 @@ class Job:
         """The folder of all that is not finished."""
         return self.output.with_name(self.output.name + ".part")
 
+    @property
+    def by_patient(self) -> bool:
+        """Whether a patient's notes must be worked on together.
+
+        The detector may read them together; and a keyed policy settles a patient's surrogates over all of them.
+        """
+        return self.detector.by_patient or self.how.policy.keyed
+
     def told(self) -> dict[str, Any]:
         """The settings for the manifest."""
         return {**self.how.settings(self.detector), "format": self.form.name}
@@ -65,17 +73,20 @@ class Job:
 
 
 def parcels(job: Job) -> Iterator[list[Item[Unit]]]:
-    """Units with their keys, a few at a time; whole patients, where the detector reads them together."""
-    if job.detector.by_patient:
-        yield from _patients(job)
-        return
+    """Return units with their keys, a few at a time; whole patients where a patient's notes depend on one another.
+
+    Then all units are read once here, to learn whose they are, before the first parcel is asked for.
+    """
+    return _parcels_of_patients(job, _group_units(job)) if job.by_patient else _parcels_of_notes(job)
+
+
+def _parcels_of_notes(job: Job) -> Iterator[list[Item[Unit]]]:
+    """Yield units in the order of the input; each has a key of its own."""
     held: list[Item[Unit]] = []
     size, settings = 0, job.digest()
-    for unit in job.source:
-        read = _read_once(unit)
-        content = _content(read)
-        held.append(Item(unit.number, key_of(settings, str(unit.number), content), read))
-        size += len(content)
+    for unit in map(_read_once, job.source):
+        held.append(Item(unit.number, key_of(settings, *_parts(unit)), unit))
+        size += len(_content(unit))
         if len(held) >= _PARCEL_DOCUMENTS or size >= _PARCEL_BYTES:
             yield held
             held, size = [], 0
@@ -83,25 +94,37 @@ def parcels(job: Job) -> Iterator[list[Item[Unit]]]:
         yield held
 
 
-def _patients(job: Job) -> Iterator[list[Item[Unit]]]:
-    """All units of each patient together; their results depend on one another, and so do their keys."""
-    settings = job.digest()
+def _group_units(job: Job) -> list[list[Unit]]:
+    """Return the units of each patient, in the order of the input; patients in the order of their first notes."""
     patients: dict[str, list[Unit]] = {}
     room = _HELD_BYTES
     for unit in job.source:
         patient, known, size = _known(unit, room)
         room -= size
         patients.setdefault(patient, []).append(known)
+    return list(patients.values())
+
+
+def _parcels_of_patients(job: Job, patients: Iterable[Sequence[Unit]]) -> Iterator[list[Item[Unit]]]:
+    """Yield whole patients; the results of a patient's units depend on one another, and so do their keys."""
+    settings = job.digest()
     held: list[Item[Unit]] = []
-    for units in patients.values():
-        contents = [_content(unit) for unit in units]
-        numbers = [str(unit.number) for unit in units]
-        held += [Item(unit.number, key_of(settings, str(unit.number), *numbers, *contents), unit) for unit in units]
-        if len(held) >= _PARCEL_DOCUMENTS:
+    size = 0
+    for units in patients:
+        read = [_read_once(unit) for unit in units]
+        patient = key_of(settings, *(part for unit in read for part in _parts(unit)))
+        held += [Item(unit.number, key_of(patient, str(unit.number)), unit) for unit in read]
+        size += sum(len(_content(unit)) for unit in read)
+        if len(held) >= _PARCEL_DOCUMENTS or size >= _PARCEL_BYTES:
             yield held
-            held = []
+            held, size = [], 0
     if held:
         yield held
+
+
+def _parts(unit: Unit) -> tuple[str | bytes, ...]:
+    """Return all of a unit that its result depends on: its place, what it is called, and its content."""
+    return str(unit.number), unit.id, unit.name, _content(unit)
 
 
 def _read_once(unit: Unit) -> Unit:
