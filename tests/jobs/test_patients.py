@@ -1,16 +1,20 @@
-"""A patient's notes are worked on together, in the order of the input, however the work is cut and however often stopped."""
+"""A patient's notes are worked on together, in the order of the input; and surrogates are not drawn without patients."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import chaffinch as cf
+from chaffinch.cli import main
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release import LAYER, Detector, Release
 from chaffinch.deid.release_units import grouping, source
+from chaffinch.errors import ConfigError
 from chaffinch.jobs.ledger import Ledger
 from chaffinch.jobs.parcels import Job
 from chaffinch.jobs.release import released
@@ -98,7 +102,12 @@ def test_a_run_killed_between_two_notes_of_a_patient_resumes_with_the_same_bytes
         with pytest.raises(Killed):
             released(job(notes, tmp_path / "part" / "out", found, SURROGATES))
     stored: list[str] = []
-    monkeypatch.setattr(Ledger, "put", lambda self, key, result: (stored.append(key), usual(self, key, result)))
+
+    def note_puts(self: Ledger, key: str, result: bytes) -> None:
+        stored.append(key)
+        usual(self, key, result)
+
+    monkeypatch.setattr(Ledger, "put", note_puts)
     released(job(notes, tmp_path / "part" / "out", found, SURROGATES), resume=True)
     assert len(stored) == 12 - puts, "what is there already is not stored again"
     assert content(tmp_path / "part") == content(tmp_path / "whole")
@@ -130,3 +139,67 @@ def test_a_note_of_another_name_is_another_note(
     released(job(notes, tmp_path / "part" / "out", found, TAGS), resume=True)
     released(job(notes, tmp_path / "whole" / "out", found, TAGS))
     assert content(tmp_path / "part") == content(tmp_path / "whole")
+
+
+def write_csv(path: Path, patients: Sequence[str]) -> Path:
+    rows = [f"n{number},{patient},Dr. Penn came." for number, patient in enumerate(patients)]
+    path.write_text("\n".join(["id,patient,text", *rows]) + "\n")
+    return path
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("dry", [False, True])
+@pytest.mark.parametrize("model", ["rules", "deid-en"])
+def test_surrogates_without_patients_are_refused_before_anything_is_written(
+    model: str, dry: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = write_csv(tmp_path / "n.csv", ["p1", "", "p2", ""])
+    SECRET.write(tmp_path / "secret")
+    before = names_in(tmp_path)
+    arguments = ["deid", str(place), "-o", str(tmp_path / "out.csv"), "--model", model, "--policy", "i2b2-surrogate"]
+    arguments += ["--secret-file", str(tmp_path / "secret"), *(["--dry-run"] if dry else [])]
+    assert main([*arguments, "--apart"]) == main(arguments) == 2
+    said = capsys.readouterr().err
+    assert "policy i2b2-surrogate" in said
+    assert "2 of 4 notes have no patient" in said
+    assert "--group-by" in said
+    assert "--each-note-a-patient" in said
+    assert names_in(tmp_path) == before
+
+
+def test_a_call_without_patients_is_refused_in_the_words_of_the_call(tmp_path: Path) -> None:
+    place = write_csv(tmp_path / "n.csv", ["", "", ""])
+    how: dict[str, Any] = {"policy": "i2b2-surrogate", "secret": SECRET}
+    with pytest.raises(ConfigError, match=r"3 of 3 notes have no patient: give group_by=.*each_note_a_patient=True"):
+        cf.deid.run(place, tmp_path / "out.csv", cf.deid.detector(), **how)
+    with pytest.raises(ConfigError, match=r"2 of 3 notes have no patient"):
+        cf.deid.run(place, tmp_path / "out.csv", cf.deid.detector(), **how, group_by={"n1": "p1"})
+    with pytest.raises(ConfigError, match=r"each_note_a_patient=True.*group_by="):
+        cf.deid.run(place, tmp_path / "out.csv", cf.deid.detector(), **how, group_by="n", each_note_a_patient=True)
+    assert names_in(tmp_path) == ["n.csv"]
+    told = cf.deid.run(place, tmp_path / "out.csv", cf.deid.detector(), **how, each_note_a_patient=True)
+    assert (told["patients"], told["without a patient"]) == (3, 3)
+
+
+def test_what_is_said_of_patients_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    SECRET.write(tmp_path / "secret")
+    arguments = ["deid", str(write_csv(tmp_path / "n.csv", ["", "p1", "p1"])), "-o", str(tmp_path / "out.csv")]
+    arguments += ["--model", "rules", "--secret-file", str(tmp_path / "secret"), "--quiet"]
+    before = names_in(tmp_path)
+    for policy in ("i2b2-surrogate", "safe-harbor"):
+        for more, words in (([], "2 of 3 notes name a patient"), (["--group-by", "n"], "--group-by")):
+            assert main([*arguments, "--policy", policy, "--each-note-a-patient", *more]) == 2
+            said = capsys.readouterr().err
+            assert words in said
+            assert "--each-note-a-patient" in said
+    assert names_in(tmp_path) == before
+    assert main(arguments) == 0, "tags need no patients"
+
+
+def test_notes_that_cannot_be_read_need_no_patient(notes: Path, tmp_path: Path) -> None:
+    (notes / "bad.txt").write_bytes(b"\xff")
+    manifest = released(job(notes, tmp_path / "out", detector(), SURROGATES))
+    assert manifest["documents"] == {"in": 13, "released": 12, "withheld": 1}
