@@ -102,7 +102,8 @@ def test_a_day_that_does_not_exist_is_never_passed(text: str, policy: str, tmp_p
     (tmp_path / "n" / "a.txt").write_text(f"Admitted on {text} with fever.\n")
     SECRET.write(tmp_path / "secret")
     out = tmp_path / "out"
-    assert deid(tmp_path / "n", "-o", out, "--policy", policy, "--secret-file", tmp_path / "secret", "-q") == 0
+    how: list[str | Path] = ["--policy", policy, "--secret-file", tmp_path / "secret", "--each-note-a-patient", "-q"]
+    assert deid(tmp_path / "n", "-o", out, *how) == 0
     (doc,) = read(out)
     assert doc.text.startswith("Admitted on ")
     assert doc.text.endswith(" with fever.\n")

@@ -56,6 +56,7 @@ from tests.deid.promises import (
     glue,
     planted,
     put_back,
+    with_patient,
     word,
 )  # fmt: skip
 from tests.deid.releases import KEY, SECRET
@@ -107,7 +108,14 @@ class Test1NoTextLostOrMoved:
             cleaned = (replace(doc, text=_NO_XML.sub("\u00b6", doc.text)) for doc in docs)
             docs = tuple(replace(doc, text=doc.text.replace("\r", "\n")) for doc in cleaned)
         place, output = written(docs, form, tmp_path), tmp_path / "out"
-        manifest = released(Job(source(place, form=form), output, Release(SURROGATES, SECRET, True), planted(docs)))
+        manifest = released(
+            Job(
+                source(place, form=form, grouping=with_patient),
+                output,
+                Release(SURROGATES, SECRET, True),
+                planted(docs),
+            )
+        )
         assert manifest["documents"] == {"in": len(docs), "released": len(docs), "withheld": 0}
         after = {doc.id: doc.text for doc in read(output, format=form)}
         before = {doc.id: doc.text for doc in docs}
@@ -239,7 +247,13 @@ class Test3FailsClosed:
         docs = documents(5, 6)
         place = written(docs, "txt", tmp_path)
         job = Job(
-            source(place), tmp_path / "w" / "out", Release(SURROGATES, SECRET), planted(docs), "", tmp_path / "v", KEY
+            source(place, grouping=with_patient),
+            tmp_path / "w" / "out",
+            Release(SURROGATES, SECRET),
+            planted(docs),
+            "",
+            tmp_path / "v",
+            KEY,
         )
         (tmp_path / "w").mkdir()
         released(job)
@@ -391,7 +405,7 @@ class Test5Deterministic:
         for seed in ("0", "1"):
             (tmp_path / seed).mkdir()
             arguments = ["deid", place, "-o", tmp_path / seed / "out.jsonl", "--model", "rules", "--quiet"]
-            arguments += ["--policy", "i2b2-surrogate", "--secret-file", tmp_path / "secret"]
+            arguments += ["--policy", "i2b2-surrogate", "--secret-file", tmp_path / "secret", "--group-by", r"^n\d{4}"]
             environment = {**os.environ, "PYTHONHASHSEED": seed}
             subprocess.run([sys.executable, "-m", "chaffinch", *map(str, arguments)], env=environment, check=True)
             found.append(_content(tmp_path / seed))
@@ -484,9 +498,9 @@ class Test7ReversibleOnlyWithTheKey:
         docs = documents(1500, 16)
         place, output, vault = written(docs, "jsonl", tmp_path), tmp_path / "out.jsonl", tmp_path / "vault"
         how = Release(SURROGATES, SECRET)
-        released(Job(source(place), output, how, planted(docs), "", vault, KEY))
+        released(Job(source(place, grouping=with_patient), output, how, planted(docs), "", vault, KEY))
         again = list(restore(read(output), Vault.open(vault, KEY)))
-        assert [(doc.id, doc.text, doc.group) for doc in again] == [(doc.id, doc.text, doc.group) for doc in docs]
+        assert [(doc.id, doc.text, doc.group) for doc in again] == [(doc.id, doc.text, doc.patient) for doc in docs]
         content, rng = vault.read_bytes(), np.random.default_rng(17)
         for _ in range(4):
             with pytest.raises(ConfigError, match="does not open"):
@@ -574,7 +588,7 @@ class Test9Local:
         commands = [
             "deid secret new secret", "deid secret new key",
             f"deid {place} -o out.jsonl --model rules --policy i2b2-surrogate --secret-file secret --vault v "
-            "--key-file key",
+            r"--key-file key --group-by ^n\d{4}",
             "deid sample out.jsonl.risks.jsonl -o sample.json --notes 20",
             "deid restore out.jsonl -o again.jsonl --vault v --key-file key",
             "deid rekey v --key-file key --new-key-file secret", "deid secret rotate secret",

@@ -1,4 +1,4 @@
-"""A patient's notes are worked on together, in the order of the input; and surrogates are not drawn without patients."""
+"""A patient's notes are worked on together, in the order of the input; no surrogate is drawn without one."""
 
 from __future__ import annotations
 

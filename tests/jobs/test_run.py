@@ -195,12 +195,15 @@ def test_a_run_stopped_when_all_is_placed_does_nothing_again(
     assert content(tmp_path) == before
 
 
-def test_kill_9_in_the_middle_then_resume_gives_the_same_bytes(notes: Path, tmp_path: Path) -> None:
+def test_kill_9_in_the_middle_then_resume_gives_the_same_bytes(
+    notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chaffinch.jobs.parcels._PARCEL_DOCUMENTS", 1)  # as in the job that is killed
     (tmp_path / "whole").mkdir()
     (tmp_path / "part").mkdir()
     for number in range(12, 60):
         (notes / f"p{number // 3:02d}-{number:02d}.txt").write_bytes(note(number).encode() + b"x" * 30_000)
-    given = source(notes, grouping=grouping(r"^(p\d)-"))
+    given = source(notes, grouping=grouping(r"^(p\d+)-"))
     released(Job(given, tmp_path / "whole" / "out", SURROGATES, detector()))
     output = tmp_path / "part" / "out"
     child = subprocess.Popen(
@@ -318,7 +321,7 @@ def test_a_dry_run_counts_the_same_and_writes_nothing(notes: Path, tmp_path: Pat
 def test_a_note_of_100_megabytes_is_withheld(notes: Path, tmp_path: Path) -> None:
     with (notes / "p9-01.txt").open("wb") as stream:
         stream.truncate(100_000_000)
-    manifest = released(Job(source(notes), tmp_path / "out", SURROGATES, detector()))
+    manifest = released(Job(source(notes, grouping=grouping(r"^(p\d)-")), tmp_path / "out", SURROGATES, detector()))
     assert manifest["documents"] == {"in": 13, "released": 12, "withheld": 1}
     assert "100,000,000 characters" in next(iter(manifest["withheld"]))
 
@@ -361,7 +364,8 @@ def test_every_format_goes_out_as_it_came_in_and_can_be_restored(form: str, name
     write([doc.with_layer("gold", []) for doc in docs], place, format=form)
     given = source(place)
     assert given.form.name == form
-    released(Job(given, tmp_path / name, SURROGATES, detector(), vault=tmp_path / "v", key=KEY))
+    alone = form == "brat"  # it names no patients
+    released(Job(given, tmp_path / name, SURROGATES, detector(), "", tmp_path / "v", KEY, each_note_a_patient=alone))
     out = read(tmp_path / name)
     assert out.format == form
     assert all(CANARY not in doc.text for doc in out)

@@ -52,11 +52,12 @@ def released(job: Job, *, resume: bool = False, tick: Tick = lambda _: None) -> 
     byte, as that of a run nobody stopped.
     """
     _check_places(job)
+    work = None if (job.work / "ledger").exists() else parcels(job)  # what cannot be is refused before all writing
     notes = {} if job.key is None else {"salt": secrets.token_hex(32)}
     with opened(job.work, job.digest(), notes=notes, resume=resume) as ledger:
         try:
             if not ledger.marked("placing"):
-                _made(job, ledger, tick)
+                _made(job, work or parcels(job), ledger, tick)
                 ledger.mark("placing")
             manifest: dict[str, Any] = msgspec.json.decode(_manifest_bytes(job))
             _place(job)
@@ -90,12 +91,12 @@ def _noted(parcels: Iterable[list[Item[Unit]]], names: dict[int, str]) -> Iterat
         yield parcel
 
 
-def _made(job: Job, ledger: Ledger, tick: Tick) -> None:
+def _made(job: Job, work: Iterable[list[Item[Unit]]], ledger: Ledger, tick: Tick) -> None:
     """Does the work that is not done, and makes all outputs in the folder of unfinished things."""
     seal = None if job.key is None else Seal.new(job.key, bytes.fromhex(ledger.notes["salt"]))
 
     names: dict[int, str] = {}  # by number, the file
-    results = run(_noted(parcels(job), names), lambda units: packed(units, job, seal), ledger, tick=tick)
+    results = run(_noted(work, names), lambda units: packed(units, job, seal), ledger, tick=tick)
     unpacked = (Released.unpack(one) if isinstance(one, bytes) else one for one in results)
     losses, account = Losses(), Account(job.told())
     staged = _staged(job)
