@@ -81,7 +81,7 @@ def written(docs: Sequence[Document], form: str, folder: Path) -> Path:
 
 def account_of(output: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The lines and the manifest beside an output."""
-    lines = Path(f"{output}.documents.jsonl").read_bytes().splitlines()
+    lines = Path(f"{output}.private", "documents.jsonl").read_bytes().splitlines()
     manifest = json.loads(Path(f"{output}.manifest.json").read_bytes())
     assert check_chain(lines, manifest) == len(lines)
     return [json.loads(line) for line in lines], manifest
@@ -234,7 +234,7 @@ class Test3FailsClosed:
         assert [doc.id for doc in read(job.output)] == good
         lines, _ = account_of(job.output)
         assert [line["id"] for line in lines if line["status"] == "released"] == good
-        withheld = [json.loads(line) for line in job.beside("withheld.jsonl").read_bytes().splitlines()]
+        withheld = [json.loads(line) for line in (job.private / "withheld.jsonl").read_bytes().splitlines()]
         assert len(withheld) == sum(manifest["withheld"].values()) == 250 - len(good)
         assert counted(job)["documents"] == manifest["documents"]
 
@@ -274,7 +274,7 @@ class Test3FailsClosed:
             finally:
                 _DISK.stop()
             if job.work.exists():
-                assert not job.output.exists() or job.beside("manifest.json").exists()
+                assert not job.output.exists() or job.manifest.exists()
                 released(job, resume=True)
             elif not job.output.exists():
                 released(job)
@@ -351,7 +351,7 @@ class Test4NoTextAnywhereElse:
         manifest = released(job)
         assert 0 < manifest["documents"]["withheld"] < 250
         for path, content in _content(tmp_path).items():
-            assert (canary.encode() in content) == (path == "out.jsonl.ids.jsonl"), path
+            assert (canary.encode() in content) == (path == "out.jsonl.private/ids.jsonl"), path
         results = release([Numbered(n, doc) for n, doc in enumerate(docs)], job.how, job.detector)
         told = [repr(results), repr(units), repr(job), caplog.text, *capfd.readouterr()]
         assert not any(canary in one for one in told)
@@ -517,10 +517,10 @@ class Test7ReversibleOnlyWithTheKey:
         place = written(docs, "jsonl", tmp_path / "in")
         released(Job(source(place), tmp_path / "out" / "n.jsonl", Release(SURROGATES, SECRET), planted(docs)))
         files = _content(tmp_path / "out")
-        del files["n.jsonl.ids.jsonl"]  # the steward's own, 0600
+        del files["n.jsonl.private/ids.jsonl"]  # the steward's own, 0600
         left = b"".join(files.values())
         assert not [name for name in names if name.encode() in left]
-        assert sorted(files) == ["n.jsonl", "n.jsonl.documents.jsonl", "n.jsonl.manifest.json"]
+        assert sorted(files) == ["n.jsonl", "n.jsonl.manifest.json", "n.jsonl.private/documents.jsonl"]
 
 
 @pytest.fixture(scope="module")
@@ -589,7 +589,7 @@ class Test9Local:
             "deid secret new secret", "deid secret new key",
             f"deid {place} -o out.jsonl --model rules --policy i2b2-surrogate --secret-file secret --vault v "
             r"--key-file key --group-by ^n\d{4}",
-            "deid sample out.jsonl.risks.jsonl -o sample.json --notes 20",
+            "deid sample out.jsonl -o sample.json --notes 20",
             "deid restore out.jsonl -o again.jsonl --vault v --key-file key",
             "deid rekey v --key-file key --new-key-file secret", "deid secret rotate secret",
         ]  # fmt: skip

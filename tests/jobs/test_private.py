@@ -105,7 +105,7 @@ def test_the_manifest_tells_no_place_no_name_and_no_digest_of_phrases(notes: Pat
             known=Known.of([{"patient": "p", "last": phrase}]),
             types=[Lexicon("own", [f"{phrase} three"], label="Own")],
         )
-        cf.deid.run(notes, tmp_path / name, find)
+        cf.deid.run(notes, tmp_path / name, find, secret=SECRET)
     first, second = ((tmp_path / f"{name}.manifest.json").read_bytes() for name in phrases)
     assert first == second, "whoever guesses a phrase cannot check the guess"
     manifest = json.loads(first)

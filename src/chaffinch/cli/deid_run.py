@@ -84,8 +84,9 @@ def run_command(
     """chaffinch deid notes/ -o clean/
 
     Finds identifiers and replaces them as the policy says. A document that cannot be read, is too long or fails is
-    withheld and listed (exit code 5). Beside OUT come its manifest, offsets and lists; OUT appears complete, or not at
-    all. Other labels, relations and fields of the input do not go out, but for fields named with --keep.
+    withheld and listed (exit code 5). Beside OUT come OUT.manifest.json, which may be published, and OUT.private/ with
+    offsets, risks and ids, which stay with you. OUT appears complete, or not at all. Other labels, relations and fields
+    of the input do not go out, but for fields named with --keep.
     """
     place = _place(notes, output, dry_run=dry_run)
     _check_page(page, notes, place, dry_run=dry_run)
@@ -114,7 +115,7 @@ def run_command(
         frame.note(f"wrote {page}", quiet=quiet)
     result = {"dry run": dry_run, "output": None if dry_run else str(place), **manifest, "notes per second": rate}
     frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
-    _tell_withheld(manifest, None if dry_run else job.beside("withheld.jsonl"))
+    _tell_withheld(manifest, None if dry_run else job.private / "withheld.jsonl")
 
 
 def _place(notes: Path, output: Path | None, *, dry_run: bool) -> Path:

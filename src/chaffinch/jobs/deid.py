@@ -63,7 +63,10 @@ def plan(
 
 def finder(found: Detector) -> Finder:
     """A detector as a release knows it."""
-    return Finder(found, found.name, found.digest, found.layer, found.by_patient)
+    allow, deny = (0 if own is None else sum(map(len, own.phrases)) for own in (found.allow, found.deny))
+    known = 0 if found.known is None else sum(map(len, found.known.patients.values()))
+    facts = {"recall": found.recall, "allow": allow, "deny": deny, "known": known, "types": len(found.types)}
+    return Finder(found, found.name, found.model.digest, found.layer, found.by_patient, facts, found.digest)
 
 
 def grouped_by(groups: Groups) -> tuple[Grouping, str]:

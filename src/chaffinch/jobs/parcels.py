@@ -9,6 +9,7 @@ from typing import Any
 
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.release import Detector, Numbered, Release, Released, Withheld, release, settings_digest, withheld
+from chaffinch.deid.release_account import private_folder
 from chaffinch.deid.release_units import Source, Unit
 from chaffinch.deid.vault import Seal
 from chaffinch.errors import ConfigError
@@ -82,11 +83,17 @@ class Job:
     def digest(self) -> str:
         """What a second run must have in common with the first to go on with it."""
         key = "" if self.key is None else self.key.fingerprint()
-        return key_of(settings_digest(self.told()), self.settings, key)
+        return key_of(settings_digest(self.told()), self.detector.inputs, self.settings, key)
 
-    def beside(self, name: str) -> Path:
-        """A file that accompanies the output."""
-        return self.output.with_name(f"{self.output.name}.{name}")
+    @property
+    def manifest(self) -> Path:
+        """Where the manifest goes."""
+        return self.output.with_name(f"{self.output.name}.manifest.json")
+
+    @property
+    def private(self) -> Path:
+        """The folder of what tells of originals."""
+        return private_folder(self.output)
 
 
 def parcels(job: Job) -> Iterator[list[Item[Unit]]]:
