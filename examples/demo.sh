@@ -11,9 +11,9 @@ step "Notes of invented patients" synth notes -o "$out/notes" --to txt --patient
 step "The same notes without identifiers, and a summary" \
   deid "$out/notes" -o "$out/clean" --group-by '^(p\d+)-' --html "$out/summary.html"
 step "How much could still leak? Draw notes to read" \
-  deid sample "$out/clean.risks.jsonl" -o "$out/sample.json" --notes 60
+  deid sample "$out/clean" -o "$out/sample.json" --notes 60
 chaffinch synth notes -o "$out/labelled.jsonl" --patients 20 --quiet
-python "$here/reader.py" "$out/labelled.jsonl" "$out/clean.documents.jsonl" "$out/sample.csv" > "$out/read.csv"
+python "$here/reader.py" "$out/labelled.jsonl" "$out/clean.private/documents.jsonl" "$out/sample.csv" > "$out/read.csv"
 step "What a reader found who knows the labels of the invented notes" \
   deid estimate "$out/sample.json" "$out/read.csv" --recall 1
 

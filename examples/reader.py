@@ -1,6 +1,6 @@
 """Plays the reader of a sample: what was left of the labelled identifiers of invented notes goes into the form.
 
-python reader.py GOLD.jsonl RELEASED.documents.jsonl SAMPLE.csv > READ.csv
+python reader.py GOLD.jsonl RELEASED.private/documents.jsonl SAMPLE.csv > READ.csv
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def leaks(gold: str, released: str) -> dict[str, int]:
     found = {}
     lines = [json.loads(line) for line in Path(released).read_text(encoding="utf-8").splitlines()]
     for doc, line in zip(cf.read(gold), lines, strict=True):
-        gone = {at for start, end, *_ in line.get("replacements", []) for at in range(start, end)}
+        gone = {at for start, end, *_ in line["replacements"] for at in range(start, end)}
         left = [
             span
             for span in doc.layer("gold")

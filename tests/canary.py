@@ -46,7 +46,11 @@ class Canary:
             fd = record.fileno()
             done = subprocess.run(
                 ["bash", "-c", f'exec "$@" 3>&{fd}', "run", sys.executable, "-m", "chaffinch", *map(str, arguments)],
-                env={**os.environ, **places, "PYTHONPATH": str(hook)},
+                env={
+                    **os.environ,
+                    **places,
+                    "PYTHONPATH": os.pathsep.join([str(hook), os.environ.get("PYTHONPATH", "")]),
+                },
                 capture_output=True,
                 text=True,
                 pass_fds=[fd],

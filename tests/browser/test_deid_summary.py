@@ -24,6 +24,6 @@ def test_the_summary_of_a_release_stands_alone(opened: Opened, tmp_path: Path) -
         row = page.get_by_role("row", name="DOCTOR")
         assert "tag 16" in row.first.inner_text()
         assert page.locator(".kinds svg.bar rect").first.bounding_box()
-        assert page.get_by_text("chaffinch deid sample clean.risks.jsonl").is_visible()
+        assert page.get_by_text("chaffinch deid sample clean -o").is_visible()
         page.set_viewport_size({"width": 400, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "at 400 pixels too"

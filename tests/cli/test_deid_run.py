@@ -52,10 +52,9 @@ def test_one_command_releases_a_folder_and_leaves_no_name_anywhere_else(
     assert done.returncode == 5, done.stderr
     assert "1 of 7 documents were withheld" in done.stderr
     assert "documents released  6" in done.stdout
-    ids = tmp_path / "out" / "clean.ids.jsonl"
-    assert stat.S_IMODE(ids.stat().st_mode) == 0o600
+    private = tmp_path / "out" / "clean.private"
     for path in (tmp_path / "out").rglob("*"):
-        if path.is_file() and path != ids:
+        if path.is_file() and path.parent != private:
             assert CANARY not in path.read_text(encoding="utf-8") + path.name
     texts = [path.read_bytes() for path in sorted((tmp_path / "out" / "clean").iterdir())]
     assert texts == [b"Seen by Dr. [DOCTOR] on 1998. She is well.\r\nDr. [DOCTOR] gave aspirin.\n"] * 6

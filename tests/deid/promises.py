@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import NamedTuple
 
@@ -145,6 +146,11 @@ def documents(number: int, seed: int, *, overlaps: bool = True) -> tuple[Documen
     """So many documents, the same for the same seed."""
     rng = np.random.default_rng(seed)
     return tuple(document(rng, n, overlaps=overlaps) for n in range(number))
+
+
+def with_patient(doc: Document) -> Document:
+    """The document; one without a patient is of a patient of its own."""
+    return replace(doc, group=doc.patient)
 
 
 def planted(docs: Sequence[Document]) -> Detector:

@@ -45,7 +45,9 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def withheld(output: Path) -> list[str]:
-    return [json.loads(line)["reason"] for line in Path(f"{output}.withheld.jsonl").read_bytes().splitlines()]
+    return [
+        json.loads(line)["reason"] for line in Path(f"{output}.private", "withheld.jsonl").read_bytes().splitlines()
+    ]
 
 
 def test_every_bad_file_is_withheld_for_its_reason_and_no_word_of_it_is_anywhere(
@@ -67,7 +69,7 @@ def test_every_bad_file_is_withheld_for_its_reason_and_no_word_of_it_is_anywhere
     done = canary.run("deid", notes, "-o", place, "--model", "rules", "--max-chars", "5000", outputs=[place])
     assert done.returncode == 5, done.stderr
     assert "10 of 14 documents were withheld; " in done.stderr
-    assert "clean.withheld.jsonl says which and why" in done.stderr
+    assert "clean.private/withheld.jsonl says which and why" in done.stderr
     reasons = withheld(place)
     for words, times in (
         ("cannot be read (No such file", 1), ("cannot be read (Too many levels", 1),
@@ -80,7 +82,7 @@ def test_every_bad_file_is_withheld_for_its_reason_and_no_word_of_it_is_anywhere
     manifest = json.loads(Path(f"{place}.manifest.json").read_bytes())
     assert manifest["documents"] == {"in": 14, "released": 4, "withheld": 10}
     for name, held in content(place.parent).items():
-        assert (word.encode() in held) == (name == "clean.ids.jsonl" and word in name), name
+        assert (word.encode() in held) == (name == "clean.private/ids.jsonl" and word in name), name
 
 
 def test_a_note_of_100_megabytes_is_refused_by_its_size_at_once(notes: Path, tmp_path: Path, capsys: Printed) -> None:
@@ -102,7 +104,8 @@ def test_a_day_that_does_not_exist_is_never_passed(text: str, policy: str, tmp_p
     (tmp_path / "n" / "a.txt").write_text(f"Admitted on {text} with fever.\n")
     SECRET.write(tmp_path / "secret")
     out = tmp_path / "out"
-    assert deid(tmp_path / "n", "-o", out, "--policy", policy, "--secret-file", tmp_path / "secret", "-q") == 0
+    how: list[str | Path] = ["--policy", policy, "--secret-file", tmp_path / "secret", "--each-note-a-patient", "-q"]
+    assert deid(tmp_path / "n", "-o", out, *how) == 0
     (doc,) = read(out)
     assert doc.text.startswith("Admitted on ")
     assert doc.text.endswith(" with fever.\n")

@@ -56,6 +56,7 @@ from tests.deid.promises import (
     glue,
     planted,
     put_back,
+    with_patient,
     word,
 )  # fmt: skip
 from tests.deid.releases import KEY, OTHER_SECRET, SECRET
@@ -80,7 +81,7 @@ def written(docs: Sequence[Document], form: str, folder: Path) -> Path:
 
 def account_of(output: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The lines and the manifest beside an output."""
-    lines = Path(f"{output}.documents.jsonl").read_bytes().splitlines()
+    lines = Path(f"{output}.private", "documents.jsonl").read_bytes().splitlines()
     manifest = json.loads(Path(f"{output}.manifest.json").read_bytes())
     assert check_chain(lines, manifest) == len(lines)
     return [json.loads(line) for line in lines], manifest
@@ -107,7 +108,14 @@ class Test1NoTextLostOrMoved:
             cleaned = (replace(doc, text=_NO_XML.sub("\u00b6", doc.text)) for doc in docs)
             docs = tuple(replace(doc, text=doc.text.replace("\r", "\n")) for doc in cleaned)
         place, output = written(docs, form, tmp_path), tmp_path / "out"
-        manifest = released(Job(source(place, form=form), output, Release(SURROGATES, SECRET, True), planted(docs)))
+        manifest = released(
+            Job(
+                source(place, form=form, grouping=with_patient),
+                output,
+                Release(SURROGATES, SECRET, True),
+                planted(docs),
+            )
+        )
         assert manifest["documents"] == {"in": len(docs), "released": len(docs), "withheld": 0}
         after = {doc.id: doc.text for doc in read(output, format=form)}
         before = {doc.id: doc.text for doc in docs}
@@ -226,7 +234,7 @@ class Test3FailsClosed:
         assert [doc.id for doc in read(job.output)] == good
         lines, _ = account_of(job.output)
         assert [line["id"] for line in lines if line["status"] == "released"] == good
-        withheld = [json.loads(line) for line in job.beside("withheld.jsonl").read_bytes().splitlines()]
+        withheld = [json.loads(line) for line in (job.private / "withheld.jsonl").read_bytes().splitlines()]
         assert len(withheld) == sum(manifest["withheld"].values()) == 250 - len(good)
         assert counted(job)["documents"] == manifest["documents"]
 
@@ -239,7 +247,13 @@ class Test3FailsClosed:
         docs = documents(5, 6)
         place = written(docs, "txt", tmp_path)
         job = Job(
-            source(place), tmp_path / "w" / "out", Release(SURROGATES, SECRET), planted(docs), "", tmp_path / "v", KEY
+            source(place, grouping=with_patient),
+            tmp_path / "w" / "out",
+            Release(SURROGATES, SECRET),
+            planted(docs),
+            "",
+            tmp_path / "v",
+            KEY,
         )
         (tmp_path / "w").mkdir()
         released(job)
@@ -260,7 +274,7 @@ class Test3FailsClosed:
             finally:
                 _DISK.stop()
             if job.work.exists():
-                assert not job.output.exists() or job.beside("manifest.json").exists()
+                assert not job.output.exists() or job.manifest.exists()
                 released(job, resume=True)
             elif not job.output.exists():
                 released(job)
@@ -337,7 +351,7 @@ class Test4NoTextAnywhereElse:
         manifest = released(job)
         assert 0 < manifest["documents"]["withheld"] < 250
         for path, content in _content(tmp_path).items():
-            assert (canary.encode() in content) == (path == "out.jsonl.ids.jsonl"), path
+            assert (canary.encode() in content) == (path == "out.jsonl.private/ids.jsonl"), path
         results = release([Numbered(n, doc) for n, doc in enumerate(docs)], job.how, job.detector)
         told = [repr(results), repr(units), repr(job), caplog.text, *capfd.readouterr()]
         assert not any(canary in one for one in told)
@@ -391,7 +405,7 @@ class Test5Deterministic:
         for seed in ("0", "1"):
             (tmp_path / seed).mkdir()
             arguments = ["deid", place, "-o", tmp_path / seed / "out.jsonl", "--model", "rules", "--quiet"]
-            arguments += ["--policy", "i2b2-surrogate", "--secret-file", tmp_path / "secret"]
+            arguments += ["--policy", "i2b2-surrogate", "--secret-file", tmp_path / "secret", "--group-by", r"^n\d{4}"]
             environment = {**os.environ, "PYTHONHASHSEED": seed}
             subprocess.run([sys.executable, "-m", "chaffinch", *map(str, arguments)], env=environment, check=True)
             found.append(_content(tmp_path / seed))
@@ -486,9 +500,9 @@ class Test7ReversibleOnlyWithTheKey:
         docs = documents(1500, 16)
         place, output, vault = written(docs, "jsonl", tmp_path), tmp_path / "out.jsonl", tmp_path / "vault"
         how = Release(SURROGATES, SECRET)
-        released(Job(source(place), output, how, planted(docs), "", vault, KEY))
+        released(Job(source(place, grouping=with_patient), output, how, planted(docs), "", vault, KEY))
         again = list(restore(read(output), Vault.open(vault, KEY)))
-        assert [(doc.id, doc.text, doc.group) for doc in again] == [(doc.id, doc.text, doc.group) for doc in docs]
+        assert [(doc.id, doc.text, doc.group) for doc in again] == [(doc.id, doc.text, doc.patient) for doc in docs]
         content, rng = vault.read_bytes(), np.random.default_rng(17)
         for _ in range(4):
             with pytest.raises(ConfigError, match="does not open"):
@@ -505,10 +519,10 @@ class Test7ReversibleOnlyWithTheKey:
         place = written(docs, "jsonl", tmp_path / "in")
         released(Job(source(place), tmp_path / "out" / "n.jsonl", Release(SURROGATES, SECRET), planted(docs)))
         files = _content(tmp_path / "out")
-        del files["n.jsonl.ids.jsonl"]  # the steward's own, 0600
+        del files["n.jsonl.private/ids.jsonl"]  # the steward's own, 0600
         left = b"".join(files.values())
         assert not [name for name in names if name.encode() in left]
-        assert sorted(files) == ["n.jsonl", "n.jsonl.documents.jsonl", "n.jsonl.manifest.json"]
+        assert sorted(files) == ["n.jsonl", "n.jsonl.manifest.json", "n.jsonl.private/documents.jsonl"]
 
 
 @pytest.fixture(scope="module")
@@ -576,8 +590,8 @@ class Test9Local:
         commands = [
             "deid secret new secret", "deid secret new key", "deid secret new other-key",
             f"deid {place} -o out.jsonl --model rules --policy i2b2-surrogate --secret-file secret --vault v "
-            "--key-file key",
-            "deid sample out.jsonl.risks.jsonl -o sample.json --notes 20",
+            r"--key-file key --group-by ^n\d{4}",
+            "deid sample out.jsonl -o sample.json --notes 20",
             "deid restore out.jsonl -o again.jsonl --vault v --key-file key",
             "deid rekey v --key-file key --new-key-file other-key", "deid secret rotate secret",
         ]  # fmt: skip

@@ -25,5 +25,5 @@ def slowly(docs: Sequence[Document]) -> Iterable[Document]:
 
 if __name__ == "__main__":
     parcels._PARCEL_DOCUMENTS = 1
-    given = source(sys.argv[1], grouping=grouping(r"^(p\d)-"))
+    given = source(sys.argv[1], grouping=grouping(r"^(p\d+)-"))
     released(Job(given, Path(sys.argv[2]), Release(Policy.read("i2b2-surrogate"), SECRET), detector(slowly)))

@@ -23,15 +23,13 @@ from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release import Detector as Finder
 from chaffinch.deid.release import Release
-from chaffinch.deid.release_units import source
 from chaffinch.deid.summary import html
 from chaffinch.errors import ConfigError, WithheldError
 from chaffinch.features.lexicon import read_phrases
-from chaffinch.jobs.deid import DEFAULT, POLICY, finder, grouped_by, placed
-from chaffinch.jobs.parcels import Job
+from chaffinch.jobs.deid import DEFAULT, POLICY, finder, placed, plan
+from chaffinch.jobs.parcels import COMMAND, Job
 from chaffinch.jobs.release import Tick, counted, released
 from chaffinch.jobs.run import Interrupted
-from chaffinch.jobs.run import key_of as digest_of
 from chaffinch.text.formats import Reading
 from chaffinch.text.formats.base import replacing, write_text
 from chaffinch.weak.sources import load_sources
@@ -51,6 +49,9 @@ def run_command(
     group_by: Annotated[
         str | None, typer.Option(help="The patient: a regular expression on the id, or a file of id and patient.")
     ] = None,
+    each_note_a_patient: Annotated[
+        bool, typer.Option("--each-note-a-patient", help="No two notes are of one patient; in place of --group-by.")
+    ] = False,
     known: Annotated[
         Path | None, typer.Option(help="Identifiers of each patient, from admission; kept in memory only.")
     ] = None,
@@ -60,7 +61,7 @@ def run_command(
         Path | None, typer.Option(help="Types of your own: a file of sources, as `weak apply --sources` takes.")
     ] = None,
     apart: Annotated[
-        bool, typer.Option("--apart", help="Look at each note alone, not at the patient's others; needs less memory.")
+        bool, typer.Option("--apart", help="Look at each note alone, not at the patient's others.")
     ] = False,
     vault: Annotated[Path | None, typer.Option(help="Keep the originals, encrypted, in this new file.")] = None,
     key_file: Annotated[Path | None, typer.Option(help="Key of the vault; else it is in CHAFFINCH_VAULT_KEY.")] = None,
@@ -83,22 +84,21 @@ def run_command(
     """chaffinch deid notes/ -o clean/
 
     Finds identifiers and replaces them as the policy says. A document that cannot be read, is too long or fails is
-    withheld and listed (exit code 5). Beside OUT come its manifest, offsets and lists; OUT appears complete, or not at
-    all. Other labels, relations and fields of the input do not go out, but for fields named with --keep.
+    withheld and listed (exit code 5). Beside OUT come OUT.manifest.json, which may be published, and OUT.private/ with
+    offsets, risks and ids, which stay with you. OUT appears complete, or not at all. Other labels, relations and fields
+    of the input do not go out, but for fields named with --keep.
     """
     place = _place(notes, output, dry_run=dry_run)
     _check_page(page, notes, place, dry_run=dry_run)
     how = Release(Policy.read(policy), _secret(secret_file), ids == "keep", tuple(keep), spans)
-    grouped, told = grouped_by(
-        frame.read_groups(Path(group_by)) if group_by is not None and Path(group_by).is_file() else group_by
-    )
-    given = source(notes, form=from_, how=Reading(max_chars=max_chars), grouping=grouped)
+    groups = frame.read_groups(Path(group_by)) if group_by is not None and Path(group_by).is_file() else group_by
     key = None if vault is None and key_file is None else key_of(key_file)
-    finder = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)
-    _tell_reached(finder, recall, quiet=quiet)
-    held = [path.read_bytes() if path is not None else "" for path in (known, types)]
-    read_as = digest_of(given.form.name, str(max_chars), told, *held)
-    job = Job(given, place, how, finder, read_as, vault, key)
+    found = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)
+    _tell_reached(found, recall, quiet=quiet)
+    job = plan(
+        notes, place, how, found, form=from_, reading=Reading(max_chars=max_chars), groups=groups,
+        each_note_a_patient=each_note_a_patient, vault=vault, key=key, words=COMMAND,
+    )  # fmt: skip
     began = time.monotonic()
     try:
         with _progress(quiet=quiet) as tick:
@@ -115,7 +115,7 @@ def run_command(
         frame.note(f"wrote {page}", quiet=quiet)
     result = {"dry run": dry_run, "output": None if dry_run else str(place), **manifest, "notes per second": rate}
     frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
-    _tell_withheld(manifest, None if dry_run else job.beside("withheld.jsonl"))
+    _tell_withheld(manifest, None if dry_run else job.private / "withheld.jsonl")
 
 
 def _place(notes: Path, output: Path | None, *, dry_run: bool) -> Path:
@@ -145,9 +145,9 @@ def _dial(job: Job, recall: float | None) -> dict[str, Any]:
     return {"asked": recall, "thresholds": model.dial.at(recall) if model is not None and model.taggers else {}}
 
 
-def _tell_reached(finder: Finder, recall: float | None, *, quiet: bool) -> None:
+def _tell_reached(found: Finder, recall: float | None, *, quiet: bool) -> None:
     """Says so if the dial does not go as far as was asked for."""
-    model = getattr(finder.find, "model", None)
+    model = getattr(found.find, "model", None)
     if recall is None or model is None:
         return
     reached = model.dial.reaches(recall)

@@ -15,7 +15,12 @@ from chaffinch.text.formats.base import replacing, write_text
 
 
 def sample_command(
-    risks: Annotated[Path, typer.Argument(metavar="RISKS", help="JSON lines: id, tokens, expected; all notes.")],
+    release: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RELEASE", help="What deid run wrote; or risks of all notes, JSON lines: id, tokens, expected."
+        ),
+    ],
     output: frame.Out,
     notes: Annotated[int, typer.Option("--notes", "-n", min=1, help="How many notes to read.")] = 300,
     form: Annotated[
@@ -36,7 +41,7 @@ def sample_command(
     quiet: frame.Quiet = False,
     config: frame.Config = None,
 ) -> None:
-    """chaffinch deid sample risks.jsonl -o sample.json --notes 300
+    """chaffinch deid sample clean -o sample.json --notes 300
 
     Draws notes at random within strata of risk, and writes the sample and a form. Read the de-identified notes named
     in the form, write into `leaks` how many identifiers are still there (0 counts!), then: chaffinch deid estimate.
@@ -46,6 +51,7 @@ def sample_command(
         raise ConfigError(f"--form {target} must be a file of its own and end in .csv or .jsonl")
     if target.exists():
         raise DataError("is there already, perhaps filled in; choose another with --form, or remove it", path=target)
+    risks = leakage_files.find_risks(release)
     try:
         rows = leakage_files.parse_risks(leakage_files.read_text(risks))
     except DataError as error:

@@ -18,6 +18,7 @@ import msgspec
 from chaffinch.deid.leakage_estimate import Reviewed
 from chaffinch.deid.leakage_risk import Risk
 from chaffinch.deid.leakage_sample import Sample
+from chaffinch.deid.release_account import private_folder
 from chaffinch.errors import DataError
 
 _FILL_IN = "write a whole number of leaks, 0 if there are none"
@@ -137,6 +138,18 @@ def _lines(content: str) -> Iterator[tuple[int, str]]:
     for number, text in enumerate(content.removeprefix("\ufeff").split("\n"), start=1):
         if text.strip():
             yield number, text
+
+
+def find_risks(path: Path) -> Path:
+    """Return the risks of a release, given its output; any other file is taken for the risks themselves."""
+    own = private_folder(path) / "risks.jsonl"
+    if own.is_file():
+        return own
+    if path.is_dir():
+        raise DataError(
+            f"is a folder, and there is no {own}; name the output of deid run, or a file of risks", path=path
+        )
+    return path
 
 
 def read_text(path: Path) -> str:

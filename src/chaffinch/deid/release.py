@@ -39,8 +39,9 @@ Place = tuple[int, int, str, str, int, int]  # start, end, label, operator, out_
 class Detector:
     """What finds identifiers: documents in, the same documents with one more layer out.
 
-    `by_patient`: it reads a patient's documents together, so they must come together. `digest` stands for all that
-    decides what it finds.
+    `by_patient`: it reads a patient's documents together, so they must come together. `digest` is that of its model,
+    and `facts` are told in the manifest with it. `inputs` stands for all that decides what it finds, phrases of the
+    user included, and is never published: whoever guesses a phrase could check the guess.
     """
 
     find: Callable[[Sequence[Document]], Iterable[Document]] = field(repr=False)
@@ -48,6 +49,8 @@ class Detector:
     digest: str
     layer: str = LAYER
     by_patient: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    inputs: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class Release:
         """All that decides what comes out, as plain values without any secret."""
         return {
             "chaffinch": version("chaffinch"),
-            "model": {"name": detector.name, "digest": detector.digest, "layer": detector.layer},
+            "model": {"name": detector.name, "digest": detector.digest, "layer": detector.layer, **detector.facts},
             "policy": {"name": self.policy.name, "digest": self.policy.digest()},
             "secret": None if self.secret is None else self.secret.fingerprint(),
             "ids": "kept" if self.keep_ids else "numbers" if self.secret is None else "pseudonyms",

@@ -1,16 +1,19 @@
 """The account of a release: one line for each document, chained by hashes, and a manifest of the whole. No text.
 
-A line of a document that went out: `{"id", "status": "released", "text": SHA-256 of the output, "replacements":
-[[start, end, label, operator, out_start, out_end], …], "hash"}`; of one that was withheld: `{"id", "status":
-"withheld", "reason", "hash"}`. Each hash covers the one before and the line itself; the first covers the settings.
+The lines are private: `OUT.private/documents.jsonl`. A line of a document that went out: `{"id", "status": "released",
+"text": SHA-256 of the output, "replacements": [[start, end, label, operator, out_start, out_end], …], "hash"}`; of one
+that was withheld: `{"id", "status": "withheld", "reason", "replacements": [], "hash"}`. Each hash covers the one before
+and the line itself; the first covers the settings. The manifest may be published: it has no offset, id or file name.
 """
 
 from __future__ import annotations
 
 import hashlib
 import platform
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -21,7 +24,27 @@ from chaffinch.deid.release import BANDS, Released, Withheld, settings_digest
 from chaffinch.deid.vault import digest
 from chaffinch.errors import DataError
 
-FORMAT = 1
+FORMAT = 2
+# Of a reason: what is quoted, and numbers, which may be places or lengths; but not the 8 of UTF-8.
+_DETAIL = re.compile(r"""(?<!\w)(["']).*\1|0x[0-9a-f]+|(?<![\w-])\d[\d,]*""", re.DOTALL)
+
+
+def private_folder(output: Path) -> Path:
+    """Return the folder of what tells of originals, beside the output.
+
+    >>> private_folder(Path("clean.jsonl")).name
+    'clean.jsonl.private'
+    """
+    return output.with_name(f"{output.name}.private")
+
+
+def public_reason(reason: str) -> str:
+    """Return a reason for withholding without its numbers and quotations.
+
+    >>> public_reason("byte 8 (0xff) is not valid UTF-8; convert it first")
+    'byte … (…) is not valid UTF-8; convert it first'
+    """
+    return _DETAIL.sub("…", reason)
 
 
 class Account:
@@ -42,8 +65,8 @@ class Account:
         """Counts a document, and gives its line."""
         if isinstance(one, Withheld):
             self.withheld += 1
-            self._reasons[one.reason] += 1
-            return self._line({"id": one.id, "status": "withheld", "reason": one.reason})
+            self._reasons[public_reason(one.reason)] += 1
+            return self._line({"id": one.id, "status": "withheld", "reason": one.reason, "replacements": []})
         self.released += 1
         self.tokens += one.tokens
         self.characters += one.characters

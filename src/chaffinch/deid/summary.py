@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from chaffinch.deid.kinds import HIPAA, kind_of
 from chaffinch.deid.leakage import sample_size
 from chaffinch.deid.policy import Policy, Rule
 from chaffinch.deid.release import BANDS
+from chaffinch.deid.release_account import private_folder
 from chaffinch.errors import ConfigError
 from chaffinch.evaluate import charts
 from chaffinch.evaluate.style import CSS
@@ -118,7 +120,7 @@ def _withheld(manifest: Mapping[str, Any], output: str) -> str:
     number = manifest["documents"]["withheld"]
     return (
         f'<h2>Withheld</h2><p class="warn">{number:,} of {manifest["documents"]["in"]:,} documents are <b>not</b> in '
-        f"the output. <code>{escape(output)}.withheld.jsonl</code> says which.</p>"
+        f"the output. <code>{escape(private_folder(Path(output)).name)}/withheld.jsonl</code> says which.</p>"
         + _tabled("plain", [("reason", ""), ("documents", "n")], rows)
     )
 
@@ -182,7 +184,7 @@ def _left(manifest: Mapping[str, Any], output: str) -> str:
         shown = f"{_facts(facts)}<p>{_RULES_ONLY if rules else _BELIEF}</p>{_categories(leaks)}"
     name, number = escape(output), manifest["documents"]["released"]
     commands = (
-        f"<pre>chaffinch deid sample {name}.risks.jsonl -o sample.json --notes {min(300, number)}\n"
+        f"<pre>chaffinch deid sample {name} -o sample.json --notes {min(300, number)}\n"
         "chaffinch deid estimate sample.json sample.csv --recall 0.95 --planted 200</pre>"
     )
     sampled = f"<p>{_READ}</p>{commands}{_sizes(number)}" if leaks is not None else ""

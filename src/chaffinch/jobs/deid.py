@@ -13,9 +13,10 @@ from chaffinch.deid.release import Detector as Finder
 from chaffinch.deid.release import Release
 from chaffinch.deid.release_units import Grouping, grouping, source
 from chaffinch.errors import ConfigError
-from chaffinch.jobs.parcels import Job
+from chaffinch.jobs.parcels import CALL, Job, Words
 from chaffinch.jobs.release import released
 from chaffinch.jobs.run import key_of
+from chaffinch.text.formats import Reading
 
 DEFAULT = "deid-en"  # the packaged model
 POLICY = "safe-harbor"
@@ -26,25 +27,46 @@ Groups = str | Mapping[str, str] | None
 def run(
     notes: str | Path, output: str | Path, find: Detector | None = None, *,
     policy: str | Path | Policy = POLICY, secret: Secret | None = None, group_by: Groups = None,
-    resume: bool = False,
+    each_note_a_patient: bool = False, resume: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Writes the notes without identifiers, and returns the manifest: counts, hashes and settings, no text.
+    """Write the notes without identifiers, and return the manifest: counts, hashes and settings, no text.
 
     `find` is what finds identifiers, `chaffinch.deid.detector(...)`; the packaged model unless given. `group_by` gives
-    each note its patient: a regular expression on the id, or a table by id. Documents that cannot be read are withheld:
-    `result["documents"]["withheld"]` says how many. With `resume`, a run that was stopped is finished.
+    each note its patient: a regular expression on the id, or a table by id. A policy that draws surrogates or shifts
+    dates needs the patients of all notes, or `each_note_a_patient`: no two notes are of one patient. Documents that
+    cannot be read are withheld: `result["documents"]["withheld"]` says how many. With `resume`, a run that was stopped
+    is finished.
     """
-    place = placed(Path(notes), Path(output))
     found = detector(DEFAULT, by_patient=True) if find is None else find
     how = Release(policy if isinstance(policy, Policy) else Policy.read(str(policy)), secret)
-    grouped, told = grouped_by(group_by)
-    given = source(notes, grouping=grouped)
-    return released(Job(given, place, how, finder(found), key_of(given.form.name, told)), resume=resume)
+    job = plan(Path(notes), Path(output), how, finder(found), groups=group_by, each_note_a_patient=each_note_a_patient)
+    return released(job, resume=resume)
+
+
+def plan(
+    notes: Path, output: Path, how: Release, found: Finder, *,
+    form: str | None = None, reading: Reading | None = None, groups: Groups = None, each_note_a_patient: bool = False,
+    vault: Path | None = None, key: Secret | None = None, words: Words = CALL,
+) -> Job:  # fmt: skip
+    """Return the job of releasing notes. The command line and `run` build theirs here, so that they agree."""
+    if each_note_a_patient and groups is not None:
+        raise ConfigError(
+            f"{words.each_note} says that no two notes are of one patient, and {words.group_by} which are; "
+            "leave one of them out"
+        )
+    place, reading = placed(notes, output), reading or Reading()
+    grouped, told = grouped_by(groups)
+    given = source(notes, form=form, how=reading, grouping=grouped)
+    settings = key_of(given.form.name, str(reading.max_chars), told)
+    return Job(given, place, how, found, settings, vault, key, each_note_a_patient, words)
 
 
 def finder(found: Detector) -> Finder:
     """A detector as a release knows it."""
-    return Finder(found, found.name, found.digest, found.layer, found.by_patient)
+    allow, deny = (0 if own is None else sum(map(len, own.phrases)) for own in (found.allow, found.deny))
+    known = 0 if found.known is None else sum(map(len, found.known.patients.values()))
+    facts = {"recall": found.recall, "allow": allow, "deny": deny, "known": known, "types": len(found.types)}
+    return Finder(found, found.name, found.model.digest, found.layer, found.by_patient, facts, found.digest)
 
 
 def grouped_by(groups: Groups) -> tuple[Grouping, str]:

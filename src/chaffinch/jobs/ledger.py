@@ -135,6 +135,7 @@ def opened(
         )
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
+        folder.chmod(0o700)
         if fresh:
             _begin(folder, _Head(_FORMAT, settings, notes or {}))
         with (folder / "ledger").open("r+b") as lines, (folder / "results").open("a+b") as results:

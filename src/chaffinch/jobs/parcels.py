@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from chaffinch.deid.keys import Secret, check_apart
 from chaffinch.deid.release import Detector, Numbered, Release, Released, Withheld, release, settings_digest, withheld
+from chaffinch.deid.release_account import private_folder
 from chaffinch.deid.release_units import Source, Unit
 from chaffinch.deid.vault import Seal
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.run import Item, key_of
+from chaffinch.text import Document
 from chaffinch.text.formats import Format, by_name
 
 _PARCEL_DOCUMENTS = 64
@@ -22,8 +24,20 @@ EXACT = ("txt", "brat", "i2b2", "meddocan", "jsonl", "csv", "tsv", "parquet", "d
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """What the caller calls the options that messages name."""
+
+    group_by: str
+    each_note: str
+
+
+CALL = Words("group_by=…", "each_note_a_patient=True")
+COMMAND = Words("--group-by …", "--each-note-a-patient")
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
-    """What to release, how, and where to."""
+    """What to release, how, and where to. `each_note_a_patient`: no two notes are of one patient."""
 
     source: Source
     output: Path
@@ -32,6 +46,8 @@ class Job:
     settings: str = ""  # what else decides the result: how the input is read
     vault: Path | None = None
     key: Secret | None = None
+    each_note_a_patient: bool = False
+    words: Words = CALL
 
     def __post_init__(self) -> None:
         if (self.vault is None) != (self.key is None):
@@ -51,32 +67,52 @@ class Job:
         """The folder of all that is not finished."""
         return self.output.with_name(self.output.name + ".part")
 
+    @property
+    def by_patient(self) -> bool:
+        """Whether it matters which notes are one patient's.
+
+        The detector may read them together; a keyed policy settles a patient's surrogates over all of them; and that
+        no two are is checked.
+        """
+        return self.detector.by_patient or self.how.policy.keyed or self.each_note_a_patient
+
     def told(self) -> dict[str, Any]:
         """The settings for the manifest."""
-        return {**self.how.settings(self.detector), "format": self.form.name}
+        told = {"format": self.form.name, "each note a patient": self.each_note_a_patient}
+        return {**self.how.settings(self.detector), **told}
 
     def digest(self) -> str:
         """What a second run must have in common with the first to go on with it."""
         key = "" if self.key is None else self.key.fingerprint()
-        return key_of(settings_digest(self.told()), self.settings, key)
+        return key_of(settings_digest(self.told()), self.detector.inputs, self.settings, key)
 
-    def beside(self, name: str) -> Path:
-        """A file that accompanies the output."""
-        return self.output.with_name(f"{self.output.name}.{name}")
+    @property
+    def manifest(self) -> Path:
+        """Where the manifest goes."""
+        return self.output.with_name(f"{self.output.name}.manifest.json")
+
+    @property
+    def private(self) -> Path:
+        """The folder of what tells of originals."""
+        return private_folder(self.output)
 
 
 def parcels(job: Job) -> Iterator[list[Item[Unit]]]:
-    """Units with their keys, a few at a time; whole patients, where the detector reads them together."""
-    if job.detector.by_patient:
-        yield from _patients(job)
-        return
+    """Return units with their keys, a few at a time; whole patients where a patient's notes depend on one another.
+
+    Then all units are read once here, to learn whose they are, before the first parcel is asked for. ConfigError if
+    the policy needs patients and notes have none, or if notes have one that are said to have none.
+    """
+    return _parcels_of_patients(job, _group_units(job)) if job.by_patient else _parcels_of_notes(job)
+
+
+def _parcels_of_notes(job: Job) -> Iterator[list[Item[Unit]]]:
+    """Yield units in the order of the input; each has a key of its own."""
     held: list[Item[Unit]] = []
     size, settings = 0, job.digest()
-    for unit in job.source:
-        read = _read_once(unit)
-        content = _content(read)
-        held.append(Item(unit.number, key_of(settings, str(unit.number), content), read))
-        size += len(content)
+    for unit in map(_read_once, job.source):
+        held.append(Item(unit.number, key_of(settings, *_parts(unit)), unit))
+        size += len(_content(unit))
         if len(held) >= _PARCEL_DOCUMENTS or size >= _PARCEL_BYTES:
             yield held
             held, size = [], 0
@@ -84,25 +120,61 @@ def parcels(job: Job) -> Iterator[list[Item[Unit]]]:
         yield held
 
 
-def _patients(job: Job) -> Iterator[list[Item[Unit]]]:
-    """All units of each patient together; their results depend on one another, and so do their keys."""
-    settings = job.digest()
+def _group_units(job: Job) -> list[list[Unit]]:
+    """Return the units of each patient, in the order of the input; patients in the order of their first notes."""
     patients: dict[str, list[Unit]] = {}
+    notes = grouped = 0
     room = _HELD_BYTES
     for unit in job.source:
-        patient, known, size = _known(unit, room)
-        room -= size
-        patients.setdefault(patient, []).append(known)
+        read = _read_once(unit)
+        doc = _document(read)
+        if doc is None:
+            patients.setdefault(unit.id, []).append(unit)
+            continue
+        notes += 1
+        grouped += doc.group is not None
+        held = len(_content(read)) <= room
+        room -= len(_content(read)) if held else 0
+        patients.setdefault(doc.patient, []).append(replace(read, parse=_constant(doc)) if held else unit)
+    _check_patients(job, notes, grouped)
+    return list(patients.values())
+
+
+def _check_patients(job: Job, notes: int, grouped: int) -> None:
+    """Refuse a keyed policy for notes without a patient, and notes with one that are said to have none."""
+    policy, words = job.how.policy, job.words
+    if job.each_note_a_patient and grouped:
+        raise ConfigError(
+            f"{words.each_note} says that no two notes are of one patient, but {grouped:,} of {notes:,} notes name a "
+            "patient; leave it out"
+        )
+    if policy.keyed and grouped < notes and not job.each_note_a_patient:
+        raise ConfigError(
+            f"policy {policy.name} draws surrogates or shifts dates by patient, and {notes - grouped:,} of {notes:,} "
+            f"notes have no patient: give {words.group_by}, or {words.each_note} if every note is of another patient"
+        )
+
+
+def _parcels_of_patients(job: Job, patients: Iterable[Sequence[Unit]]) -> Iterator[list[Item[Unit]]]:
+    """Yield whole patients; the results of a patient's units depend on one another, and so do their keys."""
+    settings = job.digest()
     held: list[Item[Unit]] = []
-    for units in patients.values():
-        contents = [_content(unit) for unit in units]
-        numbers = [str(unit.number) for unit in units]
-        held += [Item(unit.number, key_of(settings, str(unit.number), *numbers, *contents), unit) for unit in units]
-        if len(held) >= _PARCEL_DOCUMENTS:
+    size = 0
+    for units in patients:
+        read = [_read_once(unit) for unit in units]
+        patient = key_of(settings, *(part for unit in read for part in _parts(unit)))
+        held += [Item(unit.number, key_of(patient, str(unit.number)), unit) for unit in read]
+        size += sum(len(_content(unit)) for unit in read)
+        if len(held) >= _PARCEL_DOCUMENTS or size >= _PARCEL_BYTES:
             yield held
-            held = []
+            held, size = [], 0
     if held:
         yield held
+
+
+def _parts(unit: Unit) -> tuple[str | bytes, ...]:
+    """Return all of a unit that its result depends on: its place, what it is called, and its content."""
+    return str(unit.number), unit.id, unit.name, _content(unit)
 
 
 def _read_once(unit: Unit) -> Unit:
@@ -121,16 +193,15 @@ def _content(unit: Unit) -> bytes:
         return b""
 
 
-def _known(unit: Unit, room: int) -> tuple[str, Unit, int]:
-    """The patient, the unit, and its size if it is held in memory, read, because there is room for it."""
+def _document(unit: Unit) -> Document | None:
     try:
-        content = unit.content()
-        doc = unit.parse(content)
+        return unit.read()
     except Exception:  # as above
-        return unit.id, unit, 0
-    if len(content) > room:
-        return doc.patient, unit, 0
-    return doc.patient, replace(unit, content=lambda: content, parse=lambda _: doc), len(content)
+        return None
+
+
+def _constant(doc: Document) -> Callable[[bytes], Document]:
+    return lambda _: doc
 
 
 def worked(units: Sequence[Unit], job: Job, seal: Seal | None) -> list[Released | Withheld]:

@@ -56,9 +56,10 @@ def run(
 ) -> Iterator[bytes | R]:
     """The result of every item, in the order of their numbers, once all are there.
 
-    `work` gets the items of a parcel that have no result yet. A result of bytes goes to the ledger, and a second run
-    takes it from there; any other is tried again by a second run. `tick` hears how many items are through.
-    Interrupted on Ctrl-C, with all in the ledger that was done.
+    `work` gets all items of a parcel, or none if all have a result: results within a parcel may depend on one another.
+    A result of bytes goes to the ledger, and a second run takes it from there; any other is tried again by a second
+    run, with its whole parcel. `tick` hears how many items are through. Interrupted on Ctrl-C, with all in the ledger
+    that was done.
     """
     order: dict[int, str | R] = {}
     try:
@@ -77,14 +78,18 @@ def run(
 def _through(
     parcel: Sequence[Item[P]], work: Callable[[Sequence[P]], Sequence[bytes | R]], ledger: Ledger
 ) -> dict[int, str | R]:
-    """By the number of each item, the key of its result, or the result itself if it is not kept."""
-    missing = [item for item in parcel if ledger.get(item.key) is None]
+    """Return by the number of each item the key of its result, or the result itself if it is not kept."""
     order: dict[int, str | R] = {item.number: item.key for item in parcel}
-    for item, result in zip(missing, work([item.payload for item in missing]) if missing else (), strict=True):
-        if isinstance(result, bytes):
-            ledger.put(item.key, result)
-        else:
+    before = {item.key: ledger.get(item.key) for item in parcel}
+    if None not in before.values():
+        return order
+    results = zip(parcel, work([item.payload for item in parcel]), strict=True)
+    # What is missing is put last: a run that is killed before that does this parcel once more.
+    for item, result in sorted(results, key=lambda pair: before[pair[0].key] is None):
+        if not isinstance(result, bytes):
             order[item.number] = result
+        elif result != before[item.key]:
+            ledger.put(item.key, result)
     return order
 
 
