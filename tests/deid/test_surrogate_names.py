@@ -80,12 +80,13 @@ def test_initials_without_points_agree_with_names() -> None:
 
 @given(st.lists(st.sampled_from(GIVEN + LAST), min_size=1, max_size=5), st.sampled_from([" ", ", ", "-", "\n", "/"]))
 @settings(max_examples=1000)
-def test_no_word_of_a_name_is_in_its_surrogate(names: list[str], mark: str) -> None:
+def test_a_name_keeps_its_separators_and_a_word_of_it_by_chance_alone(names: list[str], mark: str) -> None:
     text = mark.join(names)
-    out = drawn(text)
+    outs = [drawn(text, patient) for patient in ("p1", "p2", "p3")]
+    assert all(re.sub(r"[^\W\d_]+", "x", out) == re.sub(r"[^\W\d_]+", "x", text) for out in outs)
     kept = {"van", "de", "la", "del", "der", "den", "von", "st"}
-    assert not {w.casefold() for w in words(out)} & {w.casefold() for w in words(text) if len(w) > 2} - kept
-    assert re.sub(r"[^\W\d_]+", "x", out) == re.sub(r"[^\W\d_]+", "x", text)  # separators stay
+    stay = set.intersection(*({word.casefold() for word in words(out)} for out in outs))
+    assert not stay & {word.casefold() for word in words(text) if len(word) > 2} - kept
 
 
 @pytest.mark.parametrize("text", ["\u0308Okonkwo", "Dr. \u0336\u036cOkonkwo", "Ada \u0301\u0301Okonkwo-\u0308Penn"])
