@@ -267,6 +267,35 @@ def test_shift_takes_the_usual_year_and_order_of_the_document() -> None:
         Policy.parse('[rules]\nDATE = { operator = "shift", order = "day" }')
 
 
+def test_a_policy_sets_the_least_and_the_most_days_of_a_shift() -> None:
+    policy = Policy.parse('[rules]\nDATE = { operator = "shift", least = 60, most = 100 }')
+    _, operator = policy.operator("DATE")
+    first = date(1998, 3, 4)
+    moved = [operator(seen("03/04/1998", "DATE", patient=f"p{i}"), Memory(SECRET, ["03/04/1998"])) for i in range(500)]
+    sizes = {abs((datetime.strptime(text, "%m/%d/%Y").date() - first).days) for text in moved}
+    assert sizes == set(range(60, 101))
+    assert policy.digest() != Policy.parse('[rules]\nDATE = "shift"').digest()
+
+
+def test_one_document_under_two_rules_of_shifting_moves_each_by_its_own_days() -> None:
+    memory = Memory(SECRET, ["03/04/1998"])
+    near, far = (Shift(least=least, most=most) for least, most in ((31, 60), (900, 1000)))
+    days = [
+        abs((datetime.strptime(one(seen("03/04/1998", "DATE"), memory), "%m/%d/%Y") - datetime(1998, 3, 4)).days)
+        for one in (near, far)
+    ]
+    assert 31 <= days[0] <= 60
+    assert 900 <= days[1] <= 1000
+
+
+@pytest.mark.parametrize(
+    "options", ["least = 0", "most = 40", "least = 2000", "most = 100000", "weeks = true, most = 90"]
+)
+def test_a_policy_whose_shifts_could_be_guessed_is_refused_when_it_is_read(options: str) -> None:
+    with pytest.raises(ConfigError, match="rule for 'DATE': a date shift"):
+        Policy.parse(f'[rules]\nDATE = {{ operator = "shift", {options} }}')
+
+
 def test_whole_weeks_keep_weekdays() -> None:
     memory = Memory(SECRET, [])
     assert Shift(weeks=True)(seen("Monday", "DATE"), memory) == "Monday"
