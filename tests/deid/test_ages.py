@@ -5,17 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from chaffinch.deid.acting import Acted, act
+from chaffinch.deid.dates_ages import AgeLimit, dated_texts, patient_timeline, tells_age_over
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release import Numbered, Release, Released, release
 from chaffinch.text import Document, Span
 from tests.deid.promises import PLANTED, planted
+from tests.deid.texts import texts
 
 SECRET = Secret(b"0123456789abcdef0123456789abcdef")
 KEPT = Policy.parse('name = "kept"\n[rules]\nAGE = "generalise"\nDATE = "keep"')
@@ -258,3 +263,69 @@ def test_a_limited_data_set_keeps_what_it_says_it_keeps() -> None:
     assert released(["DOB {03/04/1925}. Seen {06/07/2018}."], Policy.read("limited-dataset")) == [
         "DOB 03/04/1925. Seen 06/07/2018."
     ]
+
+
+# Safe harbor's years
+
+
+@pytest.mark.parametrize(
+    ("year", "before", "elsewhere", "expected"),
+    [
+        (1925, "born ", ["2015"], "[DATE]"),  # 90 years
+        (1925, "", ["2015"], "[DATE]"),  # an operation in 1925 tells of the age too
+        (1926, "DOB: ", ["2015"], "1926"),  # 89 at most
+        (1926, "DOB: ", [], "[DATE]"),  # nothing to compare it with
+        (1926, "fecha de nacimiento: ", [], "[DATE]"),
+        (1926, "Geburtsdatum, geb. ", [], "[DATE]"),
+        (2010, "seen on ", [], "2010"),
+    ],
+)
+def test_years_that_tell_of_an_age_over_89_go(year: int, before: str, elsewhere: list[str], expected: str) -> None:
+    text = f"March 3, {year}"
+    made = acted(" ".join([f"{before}{{{text}}}.", *(f"Seen {{{other}}}." for other in elsewhere)]), YEARS)
+    assert made.text.startswith(f"{before}{expected}.")
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "elsewhere", "expected"),
+    [
+        ("3/4/25", "DOB ", ["2015"], "[DATE]"),  # 1925 or 2025
+        ("3/4/25", "", ["2015"], "[DATE]"),
+        ("3/4/05", "DOB ", ["2015"], "[DATE]"),  # 10 years old, or 110
+        ("3/4/98", "DOB ", ["2015"], "1998"),  # 17 years old, not 117
+        ("3/4/98", "DOB ", [], "[DATE]"),
+        ("3/4/98", "seen ", ["2015"], "1998"),
+        ("5/6/1905", "", ["3/4/98"], "[DATE]"),  # the last year of the document may have two digits
+    ],
+)
+def test_years_of_two_digits(text: str, before: str, elsewhere: list[str], expected: str) -> None:
+    made = acted(" ".join([f"{before}{{{text}}}.", *(f"Seen {{{other}}}." for other in elsewhere)]), YEARS)
+    assert made.text.startswith(f"{before}{expected}.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DOB {03/04/1950}. Seen {5/6/15}, {6/6/15}, again {1/7/16}.",  # four digits for the birth only
+        "PENN, ADA {03/04/1950} F. Seen {5/6/15}.",  # 1915 would be before the birth
+        "Seen {12/20/2015}, returns {1/15/16}.",
+        "JOSE B. {04/08/2015}. Given b.i.d. {04/09/2015}. Hepatitis B {04/10/2015}.",
+        "Birthplace: Ohio. Birth weight 3 kg. {04/08/2015}.",
+        "Seen {04/08/2015} at {3601}.",  # no year
+        "Seen {3/4/71}, {03/05/2071}.",
+    ],
+)
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_ordinary_dates_are_not_taken_for_old_ones(text: str, policy: Policy) -> None:
+    assert "[DATE]" not in acted(text, policy).text
+
+
+@given(texts, st.lists(st.integers(0, 60), max_size=6))
+def test_any_text_can_be_judged(text: str, cuts: list[int]) -> None:
+    places = sorted({min(cut, len(text)) for cut in cuts})
+    spans = [Span(start, end, "DATE") for start, end in pairwise(places)]
+    found = dated_texts(text, spans)
+    told = patient_timeline(found)
+    assert not told.events or max(told.events).year <= 2199
+    assert all(isinstance(tells_age_over(one, AgeLimit(89), told), bool) for one in found)
+    assert not any(piece in repr((found, told)) for piece in text.split() if len(piece) > 6)

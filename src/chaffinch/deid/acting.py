@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from chaffinch.deid.dates_ages import Timeline, find_old_dates
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import Kind, kind_of
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
@@ -46,10 +47,13 @@ class Seen(NamedTuple):
 class Memory:
     """What operators know beyond one identifier: the secret, and what the same document says elsewhere."""
 
-    __slots__ = ("_known", "_numbers", "_secret", "dates")
+    __slots__ = ("_known", "_numbers", "_secret", "dates", "reference_year")
 
-    def __init__(self, secret: Secret | None = None, dates: Iterable[str] = ()) -> None:
+    def __init__(
+        self, secret: Secret | None = None, dates: Iterable[str] = (), reference_year: int | None = None
+    ) -> None:
         self._secret = secret
+        self.reference_year = reference_year  # around which years of two digits lie
         self.dates = tuple(dates)  # the texts of all dates of the document, in order of place
         self._known: dict[Hashable, Any] = {}
         self._numbers: dict[str, dict[str, int]] = {}
@@ -86,6 +90,8 @@ class Memory:
 
 Operator: TypeAlias = Callable[[Seen, Memory], str]
 
+_HIDDEN_AGE: tuple[str, Operator] = ("generalise", lambda seen, _: f"[{seen.kind.name}]")
+
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
@@ -108,19 +114,23 @@ class Acted:
     replacements: tuple[Replacement, ...]
 
 
-def act(doc: Document, layer: str | None, policy: Policy, secret: Secret | None = None) -> Acted:
+def act(
+    doc: Document, layer: str | None, policy: Policy, secret: Secret | None = None, *, timeline: Timeline | None = None
+) -> Acted:
     """The document with every span of a layer replaced as the policy says; outside the spans nothing changes.
 
     Where spans overlap the longest acts first, and others act on what it left of them: no character that any span
-    marks gets through. A span that the policy keeps acts last, so it shields no other. DataError, without any text
-    of the document, if an operator fails.
+    marks gets through. A span that the policy keeps acts last, so it shields no other. A date that tells of an age
+    which the policy hides becomes a tag, whatever its operator; `timeline` is that of all notes of the patient, of
+    the document alone unless given. DataError, without any text of the document, if an operator fails.
     """
     spans = apart(doc.layer(layer), doc.text, policy)
     operators = {label: policy.operator(label) for label in dict.fromkeys(span.label for span in spans)}
     kinds = [kind_of(span.label) for span in spans]
     text, size = doc.text, len(doc.text)
-    dates = [text[span.start : span.end] for span, kind in zip(spans, kinds, strict=True) if kind.name == "DATE"]
-    memory = Memory(secret, dates)
+    dated = [span for span, kind in zip(spans, kinds, strict=True) if kind.name == "DATE"]
+    old, times = find_old_dates(text, dated, policy.age_limit, timeline)
+    memory = Memory(secret, [text[span.start : span.end] for span in dated], times.reference_year)
     pieces: list[str] = []
     made: list[Replacement] = []
     at = out = 0
@@ -130,7 +140,7 @@ def act(doc: Document, layer: str | None, policy: Policy, secret: Secret | None 
             text[start:end], kind, label, doc.patient, doc.id,
             text[max(0, start - CONTEXT) : start], text[end : min(size, end + CONTEXT)],
         )  # fmt: skip
-        name, operator = operators[label]
+        name, operator = _HIDDEN_AGE if start in old else operators[label]
         try:
             new = operator(seen, memory)
         except ChaffinchError:

@@ -2,7 +2,8 @@
 
     unit  →  document  →  detect  →  act  →  Released | Withheld
 
-Nothing here depends on other documents, but where a detector reads a patient's documents together. Whatever goes wrong
+Nothing here depends on documents of other patients. What a patient's documents tell together decides which dates tell
+of an age that the policy hides, and a detector may read them together, so they must come together. Whatever goes wrong
 with a document, its text is in no message: errors of ours have none, and of all others only the type is told.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -18,6 +20,7 @@ import msgspec
 import numpy as np
 
 from chaffinch.deid.acting import Acted, act
+from chaffinch.deid.dates_ages import DatedText, Timeline, dated_texts, patient_timeline
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.leakage import Left, Risk, risk
@@ -159,9 +162,26 @@ class Numbered:
 def release(
     given: Sequence[Numbered], how: Release, detector: Detector, *, seal: Seal | None = None
 ) -> list[Released | Withheld]:
-    """What becomes of each document, in order; with a seal, their originals come along, encrypted."""
+    """What becomes of each document, in order; with a seal, their originals come along, encrypted.
+
+    The documents of a patient must come together where the detector or the policy reads them together.
+    """
     found = detected([one.doc for one in given], detector)
-    return [_released(one, doc, how, detector.layer, seal) for one, doc in zip(given, found, strict=True)]
+    together: dict[str, list[Document]] = {}
+    for doc in found:
+        if isinstance(doc, Document):
+            together.setdefault(doc.patient, []).append(doc)
+    times = cache(lambda patient: timeline(together[patient], detector.layer))
+    return [_released(one, doc, how, detector.layer, seal, times) for one, doc in zip(given, found, strict=True)]
+
+
+def timeline(docs: Iterable[Document], layer: str) -> Timeline:
+    """Return what the dates of a patient's documents tell of time."""
+    found: list[DatedText] = []
+    for doc in docs:
+        spans = [span for span in doc.layer(layer) if kind_of(span.label).name == "DATE"]
+        found += dated_texts(doc.text, spans)
+    return patient_timeline(found)
 
 
 def withheld(original: str, number: int, error: BaseException, how: Release) -> Withheld:
@@ -217,13 +237,18 @@ def _check(docs: Sequence[Document], found: Sequence[Document], layer: str) -> N
 
 
 def _released(
-    one: Numbered, found: Document | Exception, how: Release, layer: str, seal: Seal | None
+    one: Numbered,
+    found: Document | Exception,
+    how: Release,
+    layer: str,
+    seal: Seal | None,
+    times: Callable[[str], Timeline],
 ) -> Released | Withheld:
     original = one.doc.id
     if isinstance(found, Exception):
         return withheld(original, one.number, found, how)
     try:
-        acted = act(found, layer, how.policy, how.secret)
+        acted = act(found, layer, how.policy, how.secret, timeline=times(found.patient))
         check_text(acted.text, max_chars=max(len(acted.text), 1))
         name = how.name(original, one.number)
         return Released(

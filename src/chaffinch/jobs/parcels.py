@@ -65,8 +65,8 @@ class Job:
 
 
 def parcels(job: Job) -> Iterator[list[Item[Unit]]]:
-    """Units with their keys, a few at a time; whole patients, where the detector reads them together."""
-    if job.detector.by_patient:
+    """Units with their keys, a few at a time; whole patients, where the detector or the policy reads them together."""
+    if job.detector.by_patient or job.how.policy.reads_patients:
         yield from _patients(job)
         return
     held: list[Item[Unit]] = []
