@@ -56,7 +56,10 @@ def test_each_span_becomes_what_its_operator_says_and_neighbours_stay_apart(doc:
         before, after = doc.text[: span.start][-40:], doc.text[span.end :][:40]
         quote = doc.text[span.start : span.end]
         seen = Seen(quote, kind_of(span.label), span.label, doc.patient, doc.id, before, after)
-        assert acted.text[one.out_start : one.out_end] == action(rule)(seen, memory)
+        made = acted.text[one.out_start : one.out_end]
+        if span.label == "DATE" and policy.age_limit("DATE") and (made, one.operator) == ("[DATE]", "generalise"):
+            continue  # it may tell of an age
+        assert made == action(rule)(seen, memory)
         assert one.operator == rule.operator
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import calendar
 import hashlib
+import math
 import time
 from collections import Counter
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 
 from chaffinch.deid.dates import (
-    LEAST_DAYS,
-    MOST_DAYS,
     Order,
     Precision,
     days_for,
@@ -23,6 +23,7 @@ from chaffinch.deid.dates import (
 )
 from chaffinch.deid.dates_read import LONGEST
 from chaffinch.deid.dates_words import Language, easter, holiday_date
+from chaffinch.deid.keys import Secret
 from chaffinch.errors import ConfigError
 
 # text, days, what it says then. March has 31 days, April 30; 1998 and 2001 are plain years, 1996, 2000 and 2004 leap.
@@ -347,33 +348,80 @@ class Keyed:
         return int.from_bytes(hashlib.sha256("\0".join((self.key, *parts)).encode()).digest(), "big") % bound
 
 
+def allowed_sizes(least: int, most: int, *, weeks: bool = False) -> list[int]:
+    """The sizes of shifts that are allowed, listed by hand: not by the rule but by days counted in a calendar."""
+    day, held = date(1999, 3, 1), set[int]()
+    for start in range(4):  # a year of every place in the cycle of leap years
+        one = day.replace(year=day.year + start)
+        held |= {(one.replace(year=one.year + k) - one).days for k in range(1, 12)}
+    near = {held_days + off for held_days in held for off in range(-7, 8)}
+    return [days for days in range(least, most + 1) if days not in near and (not weeks or days % 7 == 0)]
+
+
 @pytest.mark.parametrize("weeks", [False, True])
-def test_days_depend_on_secret_and_patient_and_are_never_few(weeks: bool) -> None:
+def test_days_depend_on_secret_patient_and_options_and_come_near_no_year(weeks: bool) -> None:
     drawn = [days_for(Keyed("k"), f"p{i}", weeks=weeks) for i in range(4000)]
     assert drawn == [days_for(Keyed("k"), f"p{i}", weeks=weeks) for i in range(4000)]
     assert drawn != [days_for(Keyed("other"), f"p{i}", weeks=weeks) for i in range(4000)]
-    assert all(LEAST_DAYS <= abs(days) <= MOST_DAYS for days in drawn)
-    assert not weeks or all(days % 7 == 0 for days in drawn)
+    assert {abs(days) for days in drawn} <= set(allowed_sizes(31, 1095, weeks=weeks))
     assert 1800 < sum(days > 0 for days in drawn) < 2200
-    assert 1800 < sum(abs(days) > (LEAST_DAYS + MOST_DAYS) / 2 for days in drawn) < 2200
 
 
-def test_every_number_of_days_is_equally_likely() -> None:
+@pytest.mark.parametrize(
+    ("least", "most", "weeks"), [(31, 1095, False), (31, 1095, True), (60, 400, False), (300, 1500, True)]
+)
+def test_every_allowed_number_of_days_is_equally_likely(least: int, most: int, weeks: bool) -> None:
     class Fixed:
+        bound = 0
+
         def __init__(self, drawn: int) -> None:
             self.drawn = drawn
 
         def number(self, bound: int, *parts: str) -> int:
-            assert bound == 8
+            Fixed.bound = bound
             return self.drawn
 
-    seen = Counter(days_for(Fixed(i), "p", least=2, most=5) for i in range(8))
-    assert seen == Counter([-5, -4, -3, -2, 2, 3, 4, 5])
-    weeks = Counter(days_for(Fixed(i), "p", weeks=True, least=8, most=41) for i in range(8))
-    assert weeks == Counter([-35, -28, -21, -14, 14, 21, 28, 35])
+    sizes = allowed_sizes(least, most, weeks=weeks)
+    seen = Counter(days_for(Fixed(i), "p", weeks=weeks, least=least, most=most) for i in range(2 * len(sizes)))
+    assert Fixed.bound == 2 * len(sizes)
+    assert seen == Counter([*sizes, *(-size for size in sizes)])
 
 
-@pytest.mark.parametrize(("least", "most", "weeks"), [(0, 10, False), (5, 4, False), (8, 13, True), (-3, 3, False)])
+@pytest.mark.parametrize("weeks", [False, True])
+def test_drawn_sizes_turn_up_about_equally_often(weeks: bool) -> None:
+    secret, patients = Secret(b"0123456789abcdef0123456789abcdef"), 40_000
+    sizes = allowed_sizes(31, 1095, weeks=weeks)
+    counts = Counter(days_for(secret, f"p{i}", weeks=weeks) for i in range(patients))
+    expected = patients / (2 * len(sizes))
+    square = sum((counts[sign * size] - expected) ** 2 / expected for size in sizes for sign in (-1, 1))
+    freedom = 2 * len(sizes) - 1
+    assert abs(square - freedom) < 4 * math.sqrt(2 * freedom)  # mean and deviation of chi-square
+
+
+def test_no_moved_date_comes_near_an_anniversary() -> None:
+    secret = Secret(b"0123456789abcdef0123456789abcdef")
+    for number in range(20_000):
+        before = date(1920, 1, 1) + timedelta(number * 2)
+        moved = before + timedelta(days_for(secret, f"p{number}", weeks=number % 2 == 0))
+        for each in range(moved.year - 1, moved.year + 2):
+            # 29 February has no anniversary in most years: the days on both sides of it count as one.
+            last = (before.month, before.day) == (2, 29) and not calendar.isleap(each)
+            days = [date(each, 2, 28), date(each, 3, 1)] if last else [before.replace(year=each)]
+            assert all(abs((moved - day).days) > 7 for day in days), (before, moved)
+
+
+@pytest.mark.parametrize(("least", "most", "weeks"), [(0, 100, False), (5, 4, False), (8, 13, True), (-3, 300, False)])
 def test_a_range_without_days_is_refused(least: int, most: int, weeks: bool) -> None:
     with pytest.raises(ConfigError, match="date shift"):
+        days_for(Keyed("k"), "p", weeks=weeks, least=least, most=most)
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "weeks", "left"), [(40, 58, False, 19), (350, 380, False, 15), (31, 160, True, 18)]
+)
+def test_a_range_with_too_few_sizes_is_refused_with_the_number_left(
+    least: int, most: int, weeks: bool, left: int
+) -> None:
+    assert len(allowed_sizes(least, most, weeks=weeks)) == left
+    with pytest.raises(ConfigError, match=rf"leaves {left} sizes .* at least 20 .* be guessed"):
         days_for(Keyed("k"), "p", weeks=weeks, least=least, most=most)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from chaffinch.deid import dates
 from chaffinch.deid.acting import Memory, Seen
+from chaffinch.deid.ages import capped_age
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.operators import OPERATORS, Generalise, Keep, Mask, Number, Remove, Shift, Surrogate, Tag
-from chaffinch.deid.operators.ages import capped_age
 from chaffinch.deid.operators.generalise import SMALL_AREAS, area
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.surrogate import surrogate
@@ -199,37 +199,9 @@ def test_dates_become_years(text: str, expected: str) -> None:
     assert Generalise()(seen(text, "DATE"), Memory(None, [text])) == expected
 
 
-@pytest.mark.parametrize(
-    ("year", "before", "elsewhere", "expected"),
-    [
-        (1925, "born ", ["2015"], "[DATE]"),  # 90 years
-        (1925, "", ["2015"], "[DATE]"),  # an operation in 1925 tells of the age too
-        (1926, "DOB: ", ["2015"], "1926"),  # 89 at most
-        (1926, "DOB: ", [], "[DATE]"),  # nothing to compare it with
-        (1926, "fecha de nacimiento: ", [], "[DATE]"),
-        (1926, "Geburtsdatum, geb. ", [], "[DATE]"),
-        (2010, "seen on ", [], "2010"),
-    ],
-)
-def test_years_that_tell_of_an_age_over_89_go(year: int, before: str, elsewhere: list[str], expected: str) -> None:
-    text = f"March 3, {year}"
-    assert Generalise()(seen(text, "DATE", before), Memory(None, [text, *elsewhere])) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "before", "elsewhere", "expected"),
-    [
-        ("3/4/25", "DOB ", ["2015"], "[DATE]"),  # 1925 or 2025
-        ("3/4/25", "", ["2015"], "[DATE]"),
-        ("3/4/05", "DOB ", ["2015"], "[DATE]"),  # 10 years old, or 110
-        ("3/4/98", "DOB ", ["2015"], "1998"),  # 17 years old, not 117
-        ("3/4/98", "DOB ", [], "[DATE]"),
-        ("3/4/98", "seen ", ["2015"], "1998"),
-        ("5/6/1905", "", ["3/4/98"], "[DATE]"),  # the last year of the document may have two digits
-    ],
-)
-def test_years_of_two_digits(text: str, before: str, elsewhere: list[str], expected: str) -> None:
-    assert Generalise()(seen(text, "DATE", before), Memory(None, [text, *elsewhere])) == expected
+def test_years_of_two_digits_lie_around_the_reference_year() -> None:
+    assert Generalise()(seen("3/4/71", "DATE"), Memory(None, ["3/4/71"], 2075)) == "2071"
+    assert Generalise()(seen("3/4/71", "DATE"), Memory(None, ["3/4/71"])) == "1971"
 
 
 def test_what_cannot_be_rounded_becomes_a_tag() -> None:
@@ -263,6 +235,35 @@ def test_shift_takes_the_usual_year_and_order_of_the_document() -> None:
     assert Shift(order="dmy")(seen("03/04/1998", "DATE"), Memory(SECRET, ["03/04/1998"])) == f"{first:%d/%m/%Y}"
     with pytest.raises(ConfigError, match="order must be one of mdy, dmy, ymd, got 'day'"):
         Policy.parse('[rules]\nDATE = { operator = "shift", order = "day" }')
+
+
+def test_a_policy_sets_the_least_and_the_most_days_of_a_shift() -> None:
+    policy = Policy.parse('[rules]\nDATE = { operator = "shift", least = 60, most = 100 }')
+    _, operator = policy.operator("DATE")
+    first = date(1998, 3, 4)
+    moved = [operator(seen("03/04/1998", "DATE", patient=f"p{i}"), Memory(SECRET, ["03/04/1998"])) for i in range(500)]
+    sizes = {abs((datetime.strptime(text, "%m/%d/%Y").date() - first).days) for text in moved}
+    assert sizes == set(range(60, 101))
+    assert policy.digest() != Policy.parse('[rules]\nDATE = "shift"').digest()
+
+
+def test_one_document_under_two_rules_of_shifting_moves_each_by_its_own_days() -> None:
+    memory = Memory(SECRET, ["03/04/1998"])
+    near, far = (Shift(least=least, most=most) for least, most in ((31, 60), (900, 1000)))
+    days = [
+        abs((datetime.strptime(one(seen("03/04/1998", "DATE"), memory), "%m/%d/%Y") - datetime(1998, 3, 4)).days)
+        for one in (near, far)
+    ]
+    assert 31 <= days[0] <= 60
+    assert 900 <= days[1] <= 1000
+
+
+@pytest.mark.parametrize(
+    "options", ["least = 0", "most = 40", "least = 2000", "most = 100000", "weeks = true, most = 90"]
+)
+def test_a_policy_whose_shifts_could_be_guessed_is_refused_when_it_is_read(options: str) -> None:
+    with pytest.raises(ConfigError, match="rule for 'DATE': a date shift"):
+        Policy.parse(f'[rules]\nDATE = {{ operator = "shift", {options} }}')
 
 
 def test_whole_weeks_keep_weekdays() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -303,6 +304,22 @@ def test_the_size_of_parcels_changes_no_byte_and_no_socket_is_opened(
         found.append(content(tmp_path / str(size)))
     assert found[0] == found[1] == found[2]
     assert len(found[0]) == 2 * 15
+
+
+@pytest.mark.parametrize("size", [1, 64])
+def test_a_birth_date_and_the_year_of_another_note_do_not_tell_an_age_over_89(
+    size: int, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chaffinch.jobs.parcels._PARCEL_DOCUMENTS", size)
+    (notes / "p8-00.txt").write_text("DOB 03/04/1925.")
+    (notes / "p8-77.txt").write_text("Seen 06/07/2013.")  # 88 years
+    (notes / "p9-00.txt").write_text("DOB 03/04/1925.")
+    (notes / "p9-77.txt").write_text("Seen 06/07/2018.")  # 93 years
+    for number in range(70):
+        (notes / f"p7-{number:02d}.txt").write_text("Seen 06/07/2018.")
+    released(job(notes, tmp_path / "out", detector()))
+    births = [text for path in (tmp_path / "out").iterdir() if (text := path.read_text())[:3] == "DOB"]
+    assert sorted(re.sub(r"\d", "9", text) for text in births) == ["DOB 99/99/9999.", "DOB [DATE]."]
 
 
 def test_a_dry_run_counts_the_same_and_writes_nothing(notes: Path, tmp_path: Path) -> None:

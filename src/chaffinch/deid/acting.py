@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from chaffinch.deid.dates_ages import Timeline, find_old_dates
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import Kind, kind_of
 from chaffinch.deid.name_book import NameBook
@@ -48,13 +49,19 @@ class Seen(NamedTuple):
 class Memory:
     """What operators know beyond one identifier: the secret, what the document says elsewhere, the patient's names."""
 
-    __slots__ = ("_known", "_numbers", "_secret", "dates", "names")
+    __slots__ = ("_known", "_numbers", "_secret", "dates", "names", "reference_year")
 
     def __init__(
-        self, secret: Secret | None = None, dates: Iterable[str] = (), *, names: NameBook | None = None
+        self,
+        secret: Secret | None = None,
+        dates: Iterable[str] = (),
+        reference_year: int | None = None,
+        *,
+        names: NameBook | None = None,
     ) -> None:
         self._secret = secret
         self.names = NameBook() if names is None else names
+        self.reference_year = reference_year  # around which years of two digits lie
         self.dates = tuple(dates)  # the texts of all dates of the document, in order of place
         self._known: dict[Hashable, Any] = {}
         self._numbers: dict[str, dict[str, int]] = {}
@@ -91,6 +98,8 @@ class Memory:
 
 Operator: TypeAlias = Callable[[Seen, Memory], str]
 
+_HIDDEN_AGE: tuple[str, Operator] = ("generalise", lambda seen, _: f"[{seen.kind.name}]")
+
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
@@ -114,21 +123,31 @@ class Acted:
 
 
 def act(
-    doc: Document, layer: str | None, policy: Policy, secret: Secret | None = None, *, names: NameBook | None = None
+    doc: Document,
+    layer: str | None,
+    policy: Policy,
+    secret: Secret | None = None,
+    *,
+    names: NameBook | None = None,
+    timeline: Timeline | None = None,
 ) -> Acted:
     """Replace every span of a layer as the policy says; outside the spans nothing changes.
 
     Where spans overlap the longest acts first, and others act on what it left of them: no character that any span
-    marks gets through. A span that the policy keeps acts last, so it shields no other. `names` is the book of the
-    patient's names so far, if the patient has other notes. DataError, without any text of the document, if an operator
-    fails.
+    marks gets through. A span that the policy keeps acts last, so it shields no other. A date that tells of an age
+    which the policy hides becomes a tag, whatever its operator. DataError, without any text of the document, if an
+    operator fails.
+
+    `names` is the book of the patient's names, with those of earlier notes; `timeline` tells of the times of all notes
+    of the patient. Unless given, both are of the document alone.
     """
     spans = apart(doc.layer(layer), doc.text, policy)
     operators = {label: policy.operator(label) for label in dict.fromkeys(span.label for span in spans)}
     kinds = [kind_of(span.label) for span in spans]
     text, size = doc.text, len(doc.text)
-    dates = [text[span.start : span.end] for span, kind in zip(spans, kinds, strict=True) if kind.name == "DATE"]
-    memory = Memory(secret, dates, names=names)
+    dated = [span for span, kind in zip(spans, kinds, strict=True) if kind.name == "DATE"]
+    old, times = find_old_dates(text, dated, policy.age_limit, timeline)
+    memory = Memory(secret, [text[span.start : span.end] for span in dated], times.reference_year, names=names)
     memory.names.meet(_name_words(text, spans, kinds))
     pieces: list[str] = []
     made: list[Replacement] = []
@@ -139,7 +158,7 @@ def act(
             text[start:end], kind, label, doc.patient, doc.id,
             text[max(0, start - CONTEXT) : start], text[end : min(size, end + CONTEXT)],
         )  # fmt: skip
-        name, operator = operators[label]
+        name, operator = _HIDDEN_AGE if start in old else operators[label]
         try:
             new = operator(seen, memory)
         except ChaffinchError:

@@ -27,10 +27,12 @@ before to 10 after). What cannot be read, or does not exist (31/02/1998), or wou
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
+from functools import lru_cache
 from typing import Protocol
 
 from chaffinch.deid.dates_named import spoken
@@ -41,11 +43,18 @@ from chaffinch.deid.dates_words import Language
 from chaffinch.deid.dates_write import write_shifted
 from chaffinch.errors import ConfigError
 
-__all__ = ["Order", "Parsed", "Point", "Precision", "days_for", "order_of", "parse", "shift", "usual_year", "year"]
+__all__ = [
+    "Order", "Parsed", "Point", "Precision", "days_for", "order_of", "parse", "shift", "shift_sizes", "usual_year",
+    "year",
+]  # fmt: skip
 
 ORDERS: tuple[Order, ...] = ("mdy", "dmy", "ymd")
 LEAST_DAYS = 31  # from here on a month of a year never stays itself
-MOST_DAYS = 3 * 365
+MOST_DAYS = 3 * 365  # keeps treatments and ages plausible, and leaves 1,025 sizes to guess from
+_YEAR_DAYS = 365.2425  # of the calendar
+_NEAR_YEARS = 7  # days from a whole number of years within which a shift tells day and month, roughly
+_LEAST_SIZES = 20  # with a sign, forty shifts: one known weekday or season must not leave a few
+_LONGEST_SHIFT = 36_525  # a century; beyond it years of two digits lose their meaning
 
 
 class Numbers(Protocol):
@@ -161,15 +170,43 @@ def usual_year(texts: Iterable[str], *, order: Order = "mdy") -> int | None:
 def days_for(
     secret: Numbers, patient: str, *, weeks: bool = False, least: int = LEAST_DAYS, most: int = MOST_DAYS
 ) -> int:
-    """The days by which all dates of a patient move: `least` to `most`, earlier or later, each equally likely.
+    """Return the days by which all dates of a patient move: one of `shift_sizes`, earlier or later, all equally likely.
 
-    It depends on the secret and the patient alone, is never 0, and is a multiple of 7 with `weeks`. From 31 days on
-    no month of a year stays the same; three years keep treatments and ages plausible and leave 2,130 values to guess.
+    They depend on the secret, the patient and the options alone.
     """
-    step = 7 if weeks else 1
-    low, high = -(-least // step), most // step
-    if least < 1 or high < low:
-        raise ConfigError(f"a date shift needs 1 ≤ least ≤ most with room for a step of {step}, got {least} and {most}")
-    drawn = secret.number(2 * (high - low + 1), "date-shift", "weeks" if weeks else "days", patient)
-    size = step * (low + drawn // 2)
+    sizes = shift_sizes(least, most, weeks=weeks)
+    drawn = secret.number(2 * len(sizes), "date-shift", "weeks" if weeks else "days", patient)
+    size = sizes[drawn // 2]
     return size if drawn % 2 else -size
+
+
+@lru_cache(maxsize=64)
+def shift_sizes(least: int, most: int, *, weeks: bool = False) -> tuple[int, ...]:
+    """Return the days that a shift may have, from `least` to `most`; with `weeks`, multiples of 7 only.
+
+    None is within 7 days of a whole number of years, which would keep the day and month of a date, or nearly so.
+
+    >>> sizes = shift_sizes(31, 1095)
+    >>> len(sizes), sizes[0], sizes[-1], 357 in sizes, 358 in sizes, 373 in sizes, 374 in sizes
+    (1025, 31, 1087, True, False, False, True)
+    """
+    if not 1 <= least <= most <= _LONGEST_SHIFT:
+        raise ConfigError(
+            f"a date shift needs 1 ≤ least ≤ most ≤ {_LONGEST_SHIFT} days, got least = {least} and most = {most}"
+        )
+    step = 7 if weeks else 1
+    sizes = tuple(days for days in range(-(-least // step) * step, most + 1, step) if not _is_near_years(days))
+    if len(sizes) < _LEAST_SIZES:
+        raise ConfigError(
+            f"a date shift of {least} to {most} days{' by whole weeks' if weeks else ''} leaves {len(sizes)} sizes "
+            f"that are not within {_NEAR_YEARS} days of whole years; at least {_LEAST_SIZES} are needed, for fewer can "
+            "easily be guessed: lower least or raise most"
+        )
+    return sizes
+
+
+def _is_near_years(days: int) -> bool:
+    """Return whether days are about a whole number of years, one or more; a year has 365 days or 366."""
+    years = round(days / _YEAR_DAYS)
+    near = (math.floor(years * _YEAR_DAYS), math.ceil(years * _YEAR_DAYS))
+    return years > 0 and any(abs(days - each) <= _NEAR_YEARS for each in near)

@@ -28,8 +28,9 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from chaffinch.deid.acting import Operator
+from chaffinch.deid.dates_ages import OLDEST_TOLD, AgeLimit
 from chaffinch.deid.kinds import KINDS, folded, is_known, kind_of
-from chaffinch.deid.operators import OPERATORS, Action
+from chaffinch.deid.operators import OPERATORS, Action, Generalise, Keep, Shift
 from chaffinch.errors import ConfigError
 
 Option: TypeAlias = str | int | bool
@@ -160,6 +161,32 @@ class Policy:
         """The name of the operator for a label, and the operator."""
         rule = self.rule(label)
         return rule.operator, action(rule)
+
+    def age_limit(self, label: str) -> AgeLimit | None:
+        """Return the greatest age that dates under a label may tell; None if any, or if nothing of the dates goes out.
+
+        It is the least that a rule for ages lets through, or for dates, if they are generalised.
+
+        >>> Policy.read("i2b2-surrogate").age_limit("DATE"), Policy.read("limited-dataset").age_limit("DATE")
+        (AgeLimit(years=89, by_year=False), None)
+        """
+        date = action(self.rule(label))
+        if not isinstance(date, (Generalise, Keep, Shift)):
+            return None
+        rules = {self.rule(name) for name in ("AGE", *self.rules) if kind_of(name).name == "AGE"}
+        hiding = [one for one in map(action, rules) if not isinstance(one, Keep)]
+        limits = [one.over if isinstance(one, Generalise) else OLDEST_TOLD for one in hiding]
+        limits += [date.over] if isinstance(date, Generalise) else []
+        return AgeLimit(min(limits), by_year=isinstance(date, Generalise)) if limits else None
+
+    @property
+    def reads_patients(self) -> bool:
+        """Whether what becomes of a note depends on the patient's other notes, so that they must come together.
+
+        Surrogates of names are settled over all of them, and their dates may tell an age together.
+        """
+        names = [name for name in ("DATE", *self.rules) if kind_of(name).name == "DATE"]
+        return self.keyed or any(self.age_limit(name) is not None for name in names)
 
     @property
     def keyed(self) -> bool:

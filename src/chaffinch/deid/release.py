@@ -2,16 +2,17 @@
 
     unit  →  document  →  detect  →  act  →  Released | Withheld
 
-Nothing here depends on other documents, but where a detector reads a patient's documents together. Whatever goes wrong
+Nothing here depends on documents of other patients. What a patient's documents tell together decides which dates tell
+of an age that the policy hides, and a detector may read them together, so they must come together. Whatever goes wrong
 with a document, its text is in no message: errors of ours have none, and of all others only the type is told.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -19,6 +20,7 @@ import msgspec
 import numpy as np
 
 from chaffinch.deid.acting import Acted, act
+from chaffinch.deid.dates_ages import DatedText, Timeline, dated_texts, patient_timeline
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.leakage import Left, Risk, risk
@@ -166,15 +168,36 @@ def release(
 ) -> list[Released | Withheld]:
     """Release documents: what becomes of each, in order; with a seal, their originals come along, encrypted.
 
-    All documents of a patient have to be given at once: names are settled over them in the order of their numbers.
+    All documents of a patient must come together where the detector or the policy reads them together: names are
+    settled over them in the order of their numbers, and their dates tell ages together.
     """
     found = detected([one.doc for one in given], detector)
-    names: defaultdict[str, NameBook] = defaultdict(NameBook)
+    together: dict[str, list[Document]] = {}
+    for doc in found:
+        if isinstance(doc, Document):
+            together.setdefault(doc.patient, []).append(doc)
+    patients = cache(lambda patient: _Patient(NameBook(), timeline(together[patient], detector.layer)))
     results: dict[int, Released | Withheld] = {}
     for place in sorted(range(len(given)), key=lambda place: given[place].number):
-        one = given[place]
-        results[place] = _released(one, found[place], how, detector.layer, seal, names[one.doc.patient])
+        results[place] = _released(given[place], found[place], how, detector.layer, seal, patients)
     return [results[place] for place in range(len(given))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Patient:
+    """What a patient's notes have in common: names and what they became so far, and what their dates tell."""
+
+    names: NameBook
+    timeline: Timeline
+
+
+def timeline(docs: Iterable[Document], layer: str) -> Timeline:
+    """Return what the dates of a patient's documents tell of time."""
+    found: list[DatedText] = []
+    for doc in docs:
+        spans = [span for span in doc.layer(layer) if kind_of(span.label).name == "DATE"]
+        found += dated_texts(doc.text, spans)
+    return patient_timeline(found)
 
 
 def withheld(original: str, number: int, error: BaseException, how: Release) -> Withheld:
@@ -230,13 +253,19 @@ def _check(docs: Sequence[Document], found: Sequence[Document], layer: str) -> N
 
 
 def _released(
-    one: Numbered, found: Document | Exception, how: Release, layer: str, seal: Seal | None, names: NameBook
+    one: Numbered,
+    found: Document | Exception,
+    how: Release,
+    layer: str,
+    seal: Seal | None,
+    patients: Callable[[str], _Patient],
 ) -> Released | Withheld:
     original = one.doc.id
     if isinstance(found, Exception):
         return withheld(original, one.number, found, how)
     try:
-        acted = act(found, layer, how.policy, how.secret, names=names)
+        patient = patients(found.patient)
+        acted = act(found, layer, how.policy, how.secret, names=patient.names, timeline=patient.timeline)
         check_text(acted.text, max_chars=max(len(acted.text), 1))
         name = how.name(original, one.number)
         return Released(

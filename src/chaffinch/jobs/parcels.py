@@ -71,10 +71,9 @@ class Job:
     def by_patient(self) -> bool:
         """Whether it matters which notes are one patient's.
 
-        The detector may read them together; a keyed policy settles a patient's surrogates over all of them; and that
-        no two are is checked.
+        The detector or the policy may read them together, and that no two are is checked.
         """
-        return self.detector.by_patient or self.how.policy.keyed or self.each_note_a_patient
+        return self.detector.by_patient or self.how.policy.reads_patients or self.each_note_a_patient
 
     def told(self) -> dict[str, Any]:
         """The settings for the manifest."""

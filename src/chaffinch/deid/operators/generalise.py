@@ -11,7 +11,8 @@ from typing import ClassVar
 
 from chaffinch.deid import dates
 from chaffinch.deid.acting import Memory, Seen
-from chaffinch.deid.operators.ages import capped_age
+from chaffinch.deid.ages import capped_age
+from chaffinch.deid.dates_ages import FULL_YEAR, OLDEST_TOLD
 from chaffinch.deid.operators.tag import named
 from chaffinch.errors import ConfigError
 
@@ -19,22 +20,16 @@ from chaffinch.errors import ConfigError
 SMALL_AREAS = frozenset("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893".split())
 
 _ZIP = re.compile(r"\s*([0-9]{3})(?:[0-9]{2}(?:[-–\s]?[0-9]{4})?)?\s*")
-_YEAR = re.compile(r"(?<![0-9])(?:1[89]|2[01])[0-9]{2}(?![0-9])")
-_BIRTH = re.compile(r"\b(?:born|birth\w*|d\.?o\.?b\b|b\.|geb\b|geboren\w*|nacid[oa]|nacimiento)", re.IGNORECASE)
-_OLDEST = 115  # years; hardly anybody is older
-_NEAR = 25  # characters before a date in which a word for birth makes it one
 
 
 @dataclass(frozen=True, slots=True)
 class Generalise:
     """Rounds ages, ZIP codes and dates; `over` is the greatest age that may stay.
 
-    A year that tells of an age over it goes too (the rule says so): one that lies further before the last year of the
-    document; a year of birth when the document has no later year to compare it with; and one of two digits that may
-    be of the century before: a recent year of birth, or a year later than all that have four digits.
+    Dates that tell of an age over it never come here: `dates_ages` hides them, whatever the operator for dates.
     """
 
-    over: int = 89
+    over: int = OLDEST_TOLD
     only: ClassVar[tuple[str, ...]] = ("AGE", "ZIP", "DATE")
     never: ClassVar[tuple[str, ...]] = ()
     keyed: ClassVar[bool] = False
@@ -50,31 +45,23 @@ class Generalise:
             case "ZIP":
                 rounded = area(seen.text)
             case "DATE":
-                rounded = self._year(seen, memory)
+                rounded = rounded_date(seen.text, memory.reference_year)
             case _:
                 rounded = None
         return f"[{named(seen)}]" if rounded is None else rounded
 
-    def _year(self, seen: Seen, memory: Memory) -> str | None:
-        years = _years(seen.text)
-        if not years:
-            return None
-        every = memory.once("years", lambda: [year for text in memory.dates for year in _years(text)])
-        full = memory.once("full years", lambda: [int(year) for text in memory.dates for year in _YEAR.findall(text)])
-        last = max([*every, *years])
-        born = _BIRTH.search(seen.before[-_NEAR:]) is not None
-        short = not _YEAR.search(seen.text)
-        age = last - years[0]
-        old = age > self.over or (born and (age <= 0 or (short and age + 100 <= _OLDEST)))
-        if old or (short and years[-1] > max(full, default=years[-1])):
-            return None
-        return str(years[0]) if len(years) == 1 else f"{years[0]}-{years[-1]}"
 
+def rounded_date(text: str, reference_year: int | None = None) -> str | None:
+    """Return the years that the text of a date tells, of one that is no date its numbers that look like years, or None.
 
-def _years(text: str) -> list[int]:
-    """The years that the text of a date tells, sorted; of one that is no date, its numbers that look like years."""
-    parsed = dates.parse(text)
-    return sorted(parsed.years if parsed else {int(year) for year in _YEAR.findall(text)})
+    >>> rounded_date("March 3, 1999"), rounded_date("12/30-1/2/98"), rounded_date("31/02/1998"), rounded_date("May 3")
+    ('1999', '1997-1998', '1998', None)
+    """
+    parsed = dates.parse(text, reference_year=reference_year)
+    years = sorted(parsed.years if parsed else {int(year) for year in FULL_YEAR.findall(text)})
+    if not years:
+        return None
+    return str(years[0]) if len(years) == 1 else f"{years[0]}-{years[-1]}"
 
 
 def area(text: str) -> str | None:

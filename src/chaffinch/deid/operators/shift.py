@@ -14,25 +14,30 @@ from chaffinch.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """Moves dates; with `weeks`, by whole weeks, so that weekdays stay. A date that cannot be read becomes a tag.
+    """Moves dates by `least` to `most` days; with `weeks`, by whole weeks, so that weekdays stay.
 
+    A date that cannot be read becomes a tag. Shifts of about whole years are never drawn (`dates.shift_sizes`).
     `order` is that of numbers (03/04/1998) in documents none of whose dates tells it: mdy, dmy or ymd.
     """
 
     weeks: bool = False
     order: Order = "mdy"
+    least: int = dates.LEAST_DAYS
+    most: int = dates.MOST_DAYS
     only: ClassVar[tuple[str, ...]] = ("DATE",)
     never: ClassVar[tuple[str, ...]] = ()
     keyed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_order(self.order)
+        dates.shift_sizes(self.least, self.most, weeks=self.weeks)
 
     def __call__(self, seen: Seen, memory: Memory) -> str:
         order = order_in(memory, self.order)
         year = memory.once(("usual year", order), lambda: dates.usual_year(memory.dates, order=order))
         days = memory.once(
-            ("days", seen.patient, self.weeks), lambda: dates.days_for(memory.secret, seen.patient, weeks=self.weeks)
+            ("days", seen.patient, self),
+            lambda: dates.days_for(memory.secret, seen.patient, weeks=self.weeks, least=self.least, most=self.most),
         )
         moved = dates.shift(seen.text, days, reference_year=year, order=order)
         return f"[{named(seen)}]" if moved is None else moved
