@@ -23,8 +23,8 @@ from chaffinch.deid.dates import (
 )
 from chaffinch.deid.dates_read import LONGEST
 from chaffinch.deid.dates_words import Language, easter, holiday_date
-from chaffinch.deid.keys import Secret
 from chaffinch.errors import ConfigError
+from tests.deid.releases import SECRET
 
 # text, days, what it says then. March has 31 days, April 30; 1998 and 2001 are plain years, 1996, 2000 and 2004 leap.
 SHIFTED = [
@@ -389,7 +389,7 @@ def test_every_allowed_number_of_days_is_equally_likely(least: int, most: int, w
 
 @pytest.mark.parametrize("weeks", [False, True])
 def test_drawn_sizes_turn_up_about_equally_often(weeks: bool) -> None:
-    secret, patients = Secret(b"0123456789abcdef0123456789abcdef"), 40_000
+    secret, patients = SECRET, 40_000
     sizes = allowed_sizes(31, 1095, weeks=weeks)
     counts = Counter(days_for(secret, f"p{i}", weeks=weeks) for i in range(patients))
     expected = patients / (2 * len(sizes))
@@ -399,7 +399,7 @@ def test_drawn_sizes_turn_up_about_equally_often(weeks: bool) -> None:
 
 
 def test_no_moved_date_comes_near_an_anniversary() -> None:
-    secret = Secret(b"0123456789abcdef0123456789abcdef")
+    secret = SECRET
     for number in range(20_000):
         before = date(1920, 1, 1) + timedelta(number * 2)
         moved = before + timedelta(days_for(secret, f"p{number}", weeks=number % 2 == 0))
