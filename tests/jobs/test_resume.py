@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import chaffinch as cf
@@ -336,4 +335,4 @@ def test_the_digest_of_a_detector_is_the_same_in_every_process_and_before_and_af
     list(find([cf.Document.make("Zyx in Ward Nine")]))
     assert find.digest == before
     assert cf.deid.detector(deny=["Zyx"], types=[Lexicon("own", ["Ward Nine"], label="Own")]).digest == before
-    assert np.unique([own().digest for pair in PAIRS.values() for own in pair]).size > len(PAIRS)
+    assert all(first().digest != second().digest for first, second in PAIRS.values())
