@@ -7,7 +7,6 @@ T tokens, L labels, the first of which is O.
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
 from chaffinch.deid import cues, detect_soft, dial, lexicons, patterns, repeats
@@ -31,6 +29,7 @@ from chaffinch.kernels.lattice import Floats
 from chaffinch.models import alignment
 from chaffinch.models.streams import BATCH_TOKENS, batches
 from chaffinch.text import Document, Soft, Span
+from chaffinch.weak.fingerprint import fingerprint
 from chaffinch.weak.source_base import Source, settle
 
 LAYER = "deid"
@@ -60,10 +59,10 @@ class Detector:
 
     @property
     def digest(self) -> str:
-        """Stands for all that decides what it finds, but for the known identifiers."""
-        lists = [own.phrases if own is not None else () for own in (self.allow, self.deny)]
-        told = [self.model.digest, self.recall, lists, [repr(own) for own in self.types], self.by_patient]
-        return hashlib.sha256(msgspec.json.encode(told)).hexdigest()
+        """Return what stands for all that decides what it finds. Never publish it: guessed phrases could be checked."""
+        model = [self.model.taggers, self.model.dial.told(), self.model.rules]
+        lists = [self.allow, self.deny, self.known, self.types]
+        return fingerprint([model, self.recall, lists, self.by_patient, self.layer])
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
         """The documents in their order, each with the layer; any that it had is replaced."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,12 @@ from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release import Detector as Finder
 from chaffinch.deid.release import Release
-from chaffinch.deid.release_units import Grouping, grouping, source
+from chaffinch.deid.release_units import grouping, source
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.parcels import CALL, Job, Words
 from chaffinch.jobs.release import released
-from chaffinch.jobs.run import key_of
-from chaffinch.text.formats import Reading
+from chaffinch.text.formats import Losses, Reading
+from chaffinch.weak.fingerprint import fingerprint
 
 DEFAULT = "deid-en"  # the packaged model
 POLICY = "safe-harbor"
@@ -55,9 +56,9 @@ def plan(
             "leave one of them out"
         )
     place, reading = placed(notes, output), reading or Reading()
-    grouped, told = grouped_by(groups)
+    grouped = grouping(groups=groups) if isinstance(groups, Mapping) else grouping(groups)
     given = source(notes, form=form, how=reading, grouping=grouped)
-    settings = key_of(given.form.name, str(reading.max_chars), told)
+    settings = fingerprint([given.form.name, replace(reading, losses=Losses()), groups])
     return Job(given, place, how, found, settings, vault, key, each_note_a_patient, words)
 
 
@@ -67,13 +68,6 @@ def finder(found: Detector) -> Finder:
     known = 0 if found.known is None else sum(map(len, found.known.patients.values()))
     facts = {"recall": found.recall, "allow": allow, "deny": deny, "known": known, "types": len(found.types)}
     return Finder(found, found.name, found.model.digest, found.layer, found.by_patient, facts, found.digest)
-
-
-def grouped_by(groups: Groups) -> tuple[Grouping, str]:
-    """What gives documents their patients, and a word for it that changes when it does."""
-    if isinstance(groups, Mapping):
-        return grouping(groups=groups), key_of(*(part for pair in sorted(groups.items()) for part in pair))
-    return grouping(groups), groups or ""
 
 
 def placed(notes: Path, output: Path) -> Path:

@@ -176,8 +176,8 @@ def _taken_up(folder: Path, settings: str, lines: BinaryIO, results: BinaryIO) -
         raise DataError("is damaged; remove the folder and run again", path=folder) from None
     if head.format != _FORMAT or head.settings != settings:
         raise ConfigError(
-            f"{folder} is of a run with other settings, another model, policy, secret or version; "
-            "run with the same ones, or remove that folder and start again"
+            f"{folder} is of a run with other settings: another model, policy, secret, list, type, table of patients, "
+            "option or version; run with the same ones, or remove that folder and start again"
         )
     if rest and not rest[-1].endswith(b"\n"):
         lines.truncate(lines.seek(-len(rest[-1]), os.SEEK_END))

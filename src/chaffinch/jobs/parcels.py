@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +46,7 @@ class Job:
     output: Path
     how: Release
     detector: Detector
-    settings: str = ""  # what else decides the result: how the input is read
+    settings: str = ""  # a digest of how the input is read, and of whose notes are whose
     vault: Path | None = None
     key: Secret | None = None
     each_note_a_patient: bool = False
@@ -81,9 +84,14 @@ class Job:
         return {**self.how.settings(self.detector), **told}
 
     def digest(self) -> str:
-        """What a second run must have in common with the first to go on with it."""
+        """Return what a second run must have in common with the first to go on with it: all that changes the output.
+
+        Each note is in the key of its item. The digest is kept in the ledger only, as phrases could be guessed from it.
+        """
+        vault = "" if self.vault is None else os.path.relpath(self.vault, self.output.parent)
         key = "" if self.key is None else self.key.fingerprint()
-        return key_of(settings_digest(self.told()), self.detector.inputs, self.settings, key)
+        told = settings_digest({**self.told(), "versions": versions()})
+        return key_of(told, self.detector.inputs, str(self.detector.by_patient), self.settings, vault, key)
 
     @property
     def manifest(self) -> Path:
@@ -94,6 +102,12 @@ class Job:
     def private(self) -> Path:
         """The folder of what tells of originals."""
         return private_folder(self.output)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of all that computes results."""
+    packages = {name: version(name) for name in ("chaffinch", "numpy", "scipy", "numba")}
+    return {**packages, "python": ".".join(platform.python_version_tuple()[:2])}
 
 
 def parcels(job: Job) -> Iterator[list[Item[Unit]]]:
