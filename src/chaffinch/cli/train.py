@@ -194,7 +194,7 @@ def train_command(
         tagger = train(
             lesson.documents, chosen, dev=lesson.held, layer=layer, soft=soft, untagged=others, resources=known,
             before=helper,
-            start=earlier, align=alignment, workers=workers, progress=tell, corpus=source.resolve().name, notes=notes,
+            start=earlier, align=alignment, workers=workers, progress=tell, notes=notes,
             name=None if earlier is None else earlier.layer,
         )  # fmt: skip
     settings.with_split(tagger, split).save(output)

@@ -11,7 +11,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,6 +30,7 @@ from chaffinch.text.formats import Losses, Writing
 
 _MANY = 1000  # files that are not synced one by one
 _LISTS = ("documents", "withheld", "risks", "ids")
+_PRIVATE = ("withheld", "ids")  # they name what was there before
 
 Tick = Callable[[int], None]
 
@@ -102,7 +103,7 @@ def _made(job: Job, ledger: Ledger, tick: Tick) -> None:
     for path in (*staged, *filter(None, [_vault_part(job)])):
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     with ExitStack() as stack:
-        files = {name: stack.enter_context(_private(job.work / name)) for name in _LISTS}
+        files = {name: stack.enter_context(_new_list(job.work, name)) for name in _LISTS}
         lists = _Lists(files, None if job.how.keep_ids else names)
         part = _vault_part(job)
         vault = stack.enter_context(writing(part, job.key)) if part is not None and job.key is not None else None
@@ -146,9 +147,10 @@ class _Lists:
         self._files[name].write(msgspec.json.encode(row) + b"\n")
 
 
-def _private(path: Path) -> BinaryIO:
-    """A new file that only its owner may read."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+def _new_list(folder: Path, name: str) -> BinaryIO:
+    """Open a new list; a private one is for its owner alone, the others are as open as the umask says."""
+    mode = 0o600 if name in _PRIVATE else 0o666
+    return os.fdopen(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb")
 
 
 def _staged(job: Job) -> list[Path]:
@@ -184,9 +186,6 @@ def _place(job: Job) -> None:
         if staged.exists() and not staged.stat().st_size:
             staged.unlink()
             job.beside(f"{name}.jsonl").unlink(missing_ok=True)  # of an earlier release of the same name
-        if name not in ("ids", "withheld"):
-            with suppress(FileNotFoundError):
-                staged.chmod(0o644)
         moves.append((staged, job.beside(f"{name}.jsonl")))
     moves += [(job.work / "manifest.json", job.beside("manifest.json")), (job.work / "output", job.output)]
     for staged, place in moves:
