@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from chaffinch import bundle
@@ -68,8 +69,13 @@ def note(label: str, number: int = 0, *, soft: bool = False) -> Document:
     doc = Document.make(text, id=str(number))
     if soft:
         rows = [[0.1, 0.9] if word == "Zyxgov" else [1.0, 0.0] for word in doc.words()]
-        return doc.with_soft("votes", Soft(("O", label), rows))  # type: ignore[arg-type]  # rows become an array
+        return doc.with_soft("votes", Soft(("O", label), np.array(rows)))
     return doc.with_layer("gold", [Span(m.start(), m.end(), label) for m in re.finditer("Zyxgov", text)])
+
+
+def told(config: Any, private: bool | None) -> Config:
+    made: Config = replace(config, private=private)
+    return made
 
 
 @pytest.mark.parametrize("method", QUICK)
@@ -79,7 +85,7 @@ def test_labels_decide_unless_the_user_does(method: str, soft: bool, label: str,
     docs = [note(label, number, soft=soft) for number in range(6)]
     way: dict[str, Any] = {"soft": "votes"} if soft else {}
     for said in (None, True, False):
-        tagger = train(docs, replace(QUICK[method], private=said), **way)  # type: ignore[call-arg]  # all three have it
+        tagger = train(docs, told(QUICK[method], said), **way)
         expected = private if said is None else said
         assert tagger.model.config.private is expected  # type: ignore[union-attr]
         assert tagger.manifest.config["private"] is expected
@@ -116,7 +122,7 @@ def test_published_settings_are_those_of_the_publications() -> None:
 @pytest.mark.parametrize("private", [True, False])
 def test_a_model_goes_on_as_it_was(method: str, private: bool, tmp_path: Path) -> None:
     docs = [note("PATIENT", number) for number in range(6)]
-    train(docs, replace(QUICK[method], private=private)).save(tmp_path / "m.cfm")  # type: ignore[call-arg]
+    train(docs, told(QUICK[method], private)).save(tmp_path / "m.cfm")
     old = load(tmp_path / "m.cfm")
     assert old.model.config.private is private  # type: ignore[union-attr]
     old.save(tmp_path / "again.cfm")
