@@ -74,7 +74,7 @@ def english(job: Job) -> Answer:
     train, test = notes.english(data, job["fold"], job["split"])
     prose = notes.prose(data)
     with lexicons.without(names_in(test, "gold")):
-        model, seconds = spent(lambda: learn(train))
+        model, seconds = spent(lambda: learn(train, lesson=Lesson.invented()))
         model.save(Path(job["folder"]) / f"{job['fold']}.cfm")
         answer: Answer = {"train CPU s": seconds}
         for name, recall in (("balanced", None), ("safe", SAFE)):
@@ -88,7 +88,7 @@ def default(job: Job) -> Answer:
     from recipes import deid_en
 
     docs = [doc for own in deid_en.corpora(Path(job["data"])).values() for doc in own]
-    model, seconds = spent(lambda: learn(docs))
+    model, seconds = spent(lambda: learn(docs, lesson=Lesson.invented()))
     path = Path(job["folder"]) / "default.cfm"
     model.save(path)
     return {"train CPU s": seconds, "MB": path.stat().st_size / 1e6}

@@ -23,7 +23,7 @@ import numpy as np
 import chaffinch
 from chaffinch.deid import lexicons, patterns, synth
 from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.learn import DIAL, SOURCE, learn
+from chaffinch.deid.learn import DIAL, SOURCE, Lesson, learn
 from chaffinch.deid.personas import Half
 from chaffinch.text import Document, Span
 from recipes.corpora import READERS
@@ -164,7 +164,7 @@ def main() -> None:
     if not chosen.data:
         arguments.error("name the folder of the corpora with --data or CHAFFINCH_DATA")
     documents = [doc for own in corpora(Path(chosen.data)).values() for doc in own]
-    learn(documents).save(
+    learn(documents, lesson=Lesson.invented()).save(
         chosen.output, corpus="aci-phi, asq-phi, presidio-synth, generated notes, abstracts", notes=NOTES
     )
 

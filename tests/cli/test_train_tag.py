@@ -138,7 +138,7 @@ def test_the_summary_of_training_as_json(labelled: Path, unseen: Path, tmp_path:
     shown = result_of(["show", path], capsys)
     assert sum(shown["features"].values()) == told["features"] > 0
     assert set(shown["calibration"]) == {"scale", "slope", "intercept"}
-    assert (shown["notes"], shown["corpus"]) == ("CC0, by nobody", "notes.jsonl")
+    assert (shown["notes"], shown["corpus"]) == ("CC0, by nobody", "")
 
 
 def test_a_share_of_the_patients_is_held_out(labelled: Path, tmp_path: Path, capsys: Printed) -> None:

@@ -63,13 +63,13 @@ def test_a_saved_model_does_the_same(
     assert f"--fit is a model of {method}" in capsys.readouterr().err
 
 
-def test_a_model_says_which_documents_it_learnt_from(votes: Path, tmp_path: Path) -> None:
+def test_a_model_says_how_many_documents_it_learnt_from(votes: Path, tmp_path: Path) -> None:
     other, model = tmp_path / "other.jsonl", tmp_path / "m.cfm"
     write(notes(20, 25), other)
     arguments = ["weak", "aggregate", str(votes), "-o", str(tmp_path / "o.jsonl"), "--fit", str(other)]
     assert main([*arguments, "--save", str(model), "-q"]) == 0
     manifest = bundle.load(model).manifest
-    assert (manifest.corpus, manifest.documents) == ("other.jsonl", 5)
+    assert (manifest.corpus, manifest.documents) == ("", 5)
 
 
 def test_without_the_encoder_a_model_says_what_to_install(

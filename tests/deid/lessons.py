@@ -6,4 +6,7 @@ from dataclasses import replace
 
 from chaffinch.deid.learn import ENGLISH, Lesson
 
-QUICK = Lesson((replace(ENGLISH[0], dropout=0.1, cutoff=1), replace(ENGLISH[1], min_count=1, min_patients=1, floor=1)))
+QUICK = Lesson((
+    replace(ENGLISH[0], dropout=0.1, cutoff=1, private=False),
+    replace(ENGLISH[1], min_count=1, min_patients=1, floor=1, private=False),
+))  # fmt: skip

@@ -22,7 +22,8 @@ class Manifest:
     """Where a model comes from and what it needs; everything but the arrays.
 
     `kind` names the method whose module reads the arrays, `config` holds what was chosen, `vocabulary_floor` the
-    number of patients that must have used a word before it entered, `notes` the licence and attribution.
+    number of patients that must have used a word before it entered, `notes` the licence and attribution. `corpus` is a
+    name that a caller chose to give; the command line gives none, since a file may be called SMITH_JOHN.
     """
 
     kind: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -130,13 +130,12 @@ def _write(path: Path, content: bytes) -> None:
         raise ConfigError(f"the folder {path.parent} of the model file does not exist; make it first")
     if path.exists() and not path.is_file():
         raise ConfigError(f"{path} is not an ordinary file, and a model would take its place; choose another")
-    handle, beside = tempfile.mkstemp(prefix=".chaffinch-", dir=path.parent)
+    beside = path.with_name(f".chaffinch-{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with beside.open("xb") as stream:  # as open to others as the umask says
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        Path(beside).chmod(0o644)
-        Path(beside).replace(path)
+        beside.replace(path)
     finally:
-        Path(beside).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)

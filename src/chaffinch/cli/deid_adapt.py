@@ -64,7 +64,8 @@ def adapt_command(
         raise DataError("has no span in a layer gold, so nothing was reviewed; mark its identifiers", path=gold)
     with frame.live_line("joining votes", _words, quiet=quiet) as tell:
         new = adapt(own, old, gold=reviewed or None, language=language, seed=seed, tell=tell)
-    saved = new.save(output, notes=f"Adapted from {model} to {len(own):,} notes, {len(reviewed):,} of them reviewed.")
+    origin = "a model file" if Path(model).exists() else model  # names of files may name people
+    saved = new.save(output, notes=f"Adapted from {origin} to {len(own):,} notes, {len(reviewed):,} of them reviewed.")
     result = {
         "model": str(output),
         "from": model,

@@ -16,6 +16,7 @@ from rich.table import Table
 from chaffinch.cli import frame
 from chaffinch.evaluate import Pair, Pairs, score
 from chaffinch.models import cascade
+from chaffinch.models.encoder_config import Encoder
 from chaffinch.models.methods import Model
 from chaffinch.models.parts import Progress
 from chaffinch.models.tagger import Tagger
@@ -100,6 +101,7 @@ def facts_of(tagger: Tagger, documents: Sequence[Document], spans: int, output: 
         **_learnt(tagger.model),
         "megabytes": round(output.stat().st_size / 1e6, 3),
         "vocabulary floor": tagger.manifest.vocabulary_floor,
+        **({"private": own.private} if not isinstance(own := tagger.model.config, Encoder) else {}),
         "interrupted": bool(tagger.manifest.metrics.get("interrupted")),
     }
 
@@ -147,6 +149,8 @@ def summary(facts: Mapping[str, Any]) -> Iterator[Table | str]:
         said["patients"] = f"{facts['patients']:,} (each document counts as one; see --group)"
     said["labels"] = ", ".join(facts["labels"])
     said["vocabulary floor"] = _counted(facts["vocabulary floor"], "patient")
+    if "private" in facts:
+        said["private"] = said_of_privacy(facts["private"])
     if "symbols" in facts:
         symbols, own = facts["symbols"], facts["sub-tags"]
         said["symbols"] = f"{_counted(symbols['words'], 'word')}, {_counted(symbols['signatures'], 'signature')}"
@@ -169,6 +173,11 @@ def summary(facts: Mapping[str, Any]) -> Iterator[Table | str]:
     if facts["lost"]:
         yield ""
         yield frame.table_of([{"not kept": what, "times": number} for what, number in sorted(facts["lost"].items())])
+
+
+def said_of_privacy(private: bool) -> str:
+    """Return what a table says of a model that is private, or is not."""
+    return "yes: no words from inside spans" if private else "no"
 
 
 def _counted(number: int, thing: str) -> str:

@@ -28,7 +28,8 @@ Mode: TypeAlias = Literal["recall", "balanced"]
 _OWNERS = {
     **dict.fromkeys(("--scheme", "--stages", "--no-documents", "--features", "--before", "--start"), ("cascade",)),
     **dict.fromkeys(
-        ("--published", "--floor", "--private", "--lexicon", "--clusters"), ("cascade", "hmmdp", "classhmm")
+        ("--published", "--floor", "--private", "--no-private", "--lexicon", "--clusters"),
+        ("cascade", "hmmdp", "classhmm"),
     ),
     "--objective": ("cascade", "classhmm"),
     "--epochs": ("cascade", "hmmdp", "encoder"),
@@ -131,7 +132,7 @@ class Asked:
                     chosen["language"] = _language(value)
                 case "--features":
                     chosen["layers"] = tuple(value)
-                case "--no-documents" | "--no-discriminative":
+                case "--no-documents" | "--no-discriminative" | "--no-private":
                     chosen[option.removeprefix("--no-")] = False
                 case "--floor" if self.method == "hmmdp":  # it holds words besides features
                     chosen["floor"] = chosen["min_patients"] = value

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from chaffinch.bundle import Bundle, find, load
 from chaffinch.cli import frame
+from chaffinch.cli.learning import said_of_privacy
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.text.formats.base import replacing, write_text
 
@@ -60,9 +61,11 @@ def show_command(
     """
     bundle = load(model)
     manifest: dict[str, Any] = msgspec.to_builtins(bundle.manifest)
-    learnt, arrays = _learnt(bundle) | {"bytes": find(model).stat().st_size}, _arrays(bundle)
+    learnt, arrays = _privacy(bundle) | _learnt(bundle) | {"bytes": find(model).stat().st_size}, _arrays(bundle)
     view = _view(bundle, model, subtags, klass)
     facts = {key.replace("_", " "): plain(value) for key, value in {**manifest, **learnt}.items()}
+    if "private" in learnt:
+        facts["private"] = said_of_privacy(learnt["private"])
     facts = {key: value for key, value in {**facts, **view.facts}.items() if value is not None}
     if page is not None:
         from chaffinch.cli.show_html import html
@@ -136,6 +139,15 @@ def _by_part(arrays: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         part["arrays"] += 1
         part["bytes"] += own["bytes"]
     return list(parts.values())
+
+
+def _privacy(bundle: Bundle) -> dict[str, bool]:
+    """Return whether the model, or each of the taggers it is made of, is private; nothing where that means nothing."""
+    told = bundle.manifest.config
+    steps = [*(tagger["steps"][-1] for tagger in told.get("taggers", ())), *told.get("students", ())]
+    configs = [told, *(step["config"] for step in steps)]
+    said = [bool(config["private"]) for config in configs if "private" in config]
+    return {"private": all(said)} if said else {}
 
 
 def _learnt(bundle: Bundle) -> dict[str, Any]:

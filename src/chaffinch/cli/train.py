@@ -29,12 +29,14 @@ from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Corpus, Document
 from chaffinch.text.document import Splitter
 from chaffinch.text.formats import Losses, Reading, read
+from chaffinch.text.identifiers import names_identifier
 
 _MANY = "may be given several times."
 _CASCADE, _HMMDP, _CLASSHMM = "cascade:", "hmmdp:", "classhmm:"  # whose option it is
 _BOTH = "hmmdp, classhmm:"
 _EMPTY = "The model has no feature and will find nothing: give more documents, or lower --floor."
 _WARNING = "The model holds words that one patient alone used; before you share it, see --floor and --private."
+_IDENTIFIERS = "The model holds words of identifiers; share it only as you would the notes, or train it with --private."
 _MEMORY = "An encoder may remember its training text, whatever words it holds; share it only as you would the text."
 _NOT_ALIGNED = "The alignment that the earlier model learnt is not kept; to learn it, train anew with --align."
 
@@ -76,7 +78,12 @@ def train_command(
     floor: Annotated[
         int | None, typer.Option(help="Patients who must show a feature; default 2, under 20 patients 1.")
     ] = None,
-    private: Annotated[bool, typer.Option("--private", help="Learn no words from inside spans.")] = False,
+    private: Annotated[
+        bool | None,
+        typer.Option(
+            "--private/--no-private", help="Learn no words from inside spans; default where labels name identifiers."
+        ),
+    ] = None,
     features: Annotated[
         list[str] | None, typer.Option(metavar="LAYER", help=f"{_CASCADE} a layer to use as a feature; {_MANY}")
     ] = None,
@@ -172,6 +179,7 @@ def train_command(
     began = time.perf_counter()
     asked = Asked.of(method, {
         "--published": published, "--scheme": scheme, "--epochs": epochs, "--floor": floor, "--private": private,
+        "--no-private": private is False,
         "--seed": seed, "--lexicon": lexicon, "--clusters": clusters, "--features": features, "--before": before,
         "--objective": objective, "--stages": stages, "--no-documents": no_documents, "--start": start,
         "--language": language, "--subtags": subtags, "--emissions": emissions,
@@ -194,13 +202,13 @@ def train_command(
         tagger = train(
             lesson.documents, chosen, dev=lesson.held, layer=layer, soft=soft, untagged=others, resources=known,
             before=helper,
-            start=earlier, align=alignment, workers=workers, progress=tell, corpus=source.resolve().name, notes=notes,
+            start=earlier, align=alignment, workers=workers, progress=tell, notes=notes,
             name=None if earlier is None else earlier.layer,
         )  # fmt: skip
     settings.with_split(tagger, split).save(output)
     facts = lesson.facts(tagger, split, output)
     facts |= {"seconds": round(time.perf_counter() - began, 1), "lost": dict(inputs.how.losses.counts)}
-    _report(facts, _remarks(facts, chosen, earlier, helper), output, as_json=json, quiet=quiet)
+    _report(facts, _remarks(facts, earlier, helper), output, as_json=json, quiet=quiet)
 
 
 def _report(facts: Mapping[str, Any], remarks: Iterable[str], output: Path, *, as_json: bool, quiet: bool) -> None:
@@ -212,14 +220,16 @@ def _report(facts: Mapping[str, Any], remarks: Iterable[str], output: Path, *, a
         raise StoppedEarly(f"stopped early; the best model so far is saved in {output}")
 
 
-def _remarks(facts: Mapping[str, Any], chosen: Config, earlier: Tagger | None, helper: Tagger | None) -> Iterator[str]:
+def _remarks(facts: Mapping[str, Any], earlier: Tagger | None, helper: Tagger | None) -> Iterator[str]:
     """What a user should know besides the facts."""
     words = facts.get("symbols", {}).get("words", 0)
     if "weights" in facts:
         yield _MEMORY
     elif not facts["features"] and "symbols" not in facts:
         yield _EMPTY
-    elif facts["vocabulary floor"] < 2 and (facts["features"] or words) and not getattr(chosen, "private", False):
+    elif not facts["private"] and any(map(names_identifier, facts["labels"])):
+        yield _IDENTIFIERS
+    elif facts["vocabulary floor"] < 2 and (facts["features"] or words) and not facts["private"]:
         yield _WARNING
     if earlier is not None and earlier.aligner is not None:
         yield _NOT_ALIGNED

@@ -74,7 +74,7 @@ def aggregate_command(
             )
             out, method = apply(docs, learnt, layer=layer), kind_of(learnt)
             if model is not None:
-                save(learnt, model, docs=docs if other is None else other, corpus=(fit_on or votes).name)
+                save(learnt, model, docs=docs if other is None else other)
     losses = _written(out, output, form, layer, reading.losses)
     result = {"method": method, "to": form, **_facts(out, layer, names), "lost": dict(losses.counts)}
     frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))

@@ -84,6 +84,11 @@ class Lesson:
     language: str | None = lexicons.LANGUAGE
 
     @classmethod
+    def invented(cls) -> Lesson:
+        """For English notes about people who never lived: words of their names may be features."""
+        return cls(tuple(replace(config, private=False) for config in ENGLISH))
+
+    @classmethod
     def elsewhere(cls, language: str | None = None) -> Lesson:
         """For notes in other languages: the lists of a language pack, or none, and no rules."""
         if language not in (None, *packs.shipped()):

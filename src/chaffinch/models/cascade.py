@@ -27,6 +27,7 @@ from chaffinch.models.confidence import Calibration
 from chaffinch.models.labels import Labels
 from chaffinch.models.linear import Linear
 from chaffinch.models.parts import Each, Lesson, Scorer, Watcher, held_out, jackknife, learn
+from chaffinch.models.privacy import decide_privacy
 from chaffinch.models.resources import Resources, columns_of
 from chaffinch.models.tasks import Task, hard_target, runs_of
 from chaffinch.text import Document
@@ -62,6 +63,7 @@ def fit(
     was learnt till then is kept.
     """
     task = Task.of(documents, layer=layer, soft=soft, names=() if start is None else start.names)
+    config = decide_privacy(config, task.names)
     if config.stages == 2 and (task.soft is not None or start is not None):
         raise ConfigError("two stages learn from spans, from the beginning; use stages=1 for soft labels or to go on")
     kept = start.resources if start is not None and resources is None else resources or Resources()

@@ -19,7 +19,7 @@ class Cascade:
     `edge_features` lets features speak for pairs of tags (None: where there are two stages); `documents` lets the
     tagger read each document twice; `layers` names span layers (parts of speech, say) that serve as features; `cutoff`
     is how often a feature must be seen, `floor` by how many patients (None: 2 where there are 20 patients or more);
-    with `private`, words inside spans do not count for it.
+    with `private`, words inside spans do not count for it (None: where a label names identifiers).
     """
 
     stages: Literal[1, 2] = 1
@@ -35,7 +35,7 @@ class Cascade:
     dropout: float = 0.1
     cutoff: int = 1
     floor: int | None = None
-    private: bool = False
+    private: bool | None = None
     folds: int = 5
     calibrate: bool = True
     seed: int = 0

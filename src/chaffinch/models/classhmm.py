@@ -26,6 +26,7 @@ from chaffinch.models.evidence import Evidence
 from chaffinch.models.labels import Labels
 from chaffinch.models.latent_spans import calibrate
 from chaffinch.models.parts import Progress, Watcher
+from chaffinch.models.privacy import decide_privacy
 from chaffinch.models.resources import Resources
 from chaffinch.models.tasks import Task, runs_of
 from chaffinch.text import Document
@@ -58,6 +59,7 @@ def fit(
         raise ConfigError("lexicons and clusters are features of the objective crf alone; leave them out")
     task, watcher = Task.of(documents, layer=layer, soft=soft), watcher or Watcher()
     watcher.scores |= task.fitted.told()
+    config = decide_privacy(config, task.names)
     evidence = Evidence.of(task, Labels(task.names, scheme_of(config)))
     return _Run(task, evidence, config, resources, watcher, tuple(dev), layer).model()
 

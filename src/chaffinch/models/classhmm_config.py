@@ -33,6 +33,7 @@ class ClassHMM:
     0.25. With `shared`, states borrow from their class and from all. Of words seen once, the share `replicas` is read
     as unknown in learning. `restarts` short climbs choose where the long one of so many `evaluations` begins.
     All sentences of which nothing is known count together as much as the share `untagged` of the others.
+    With `private`, words inside spans are no features (None: where a label names identifiers).
     `trainer="em"` holds expected counts fixed for a few steps at a time, for the joint objective alone.
     """
 
@@ -54,7 +55,7 @@ class ClassHMM:
     untagged: float = 0.15
     decode: Literal["kl+rerank", "kl", "joint", "posterior"] = "kl+rerank"
     cutoff: int = 2
-    private: bool = False
+    private: bool | None = None
     floor: int | None = None
     calibrate: bool = True
     seed: int = 0
@@ -87,7 +88,7 @@ class ClassHMM:
         """The published system: joint likelihood, as many states for O as for every type, weights of states alone."""
         return cls(
             states_per_class, objective="joint", features=features, kappa=0.25, shared=False, evaluations=300,
-            cutoff=1, floor=1, calibrate=False,
+            cutoff=1, private=False, floor=1, calibrate=False,
         )  # fmt: skip
 
     @property

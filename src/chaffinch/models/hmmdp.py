@@ -33,6 +33,7 @@ from chaffinch.models.labels import Labels, Scheme
 from chaffinch.models.latent_spans import calibrate
 from chaffinch.models.linear import Linear
 from chaffinch.models.parts import Lesson, Plan, Progress, Scorer, Watcher, held_out, learn
+from chaffinch.models.privacy import decide_privacy
 from chaffinch.models.resources import Resources, columns_of
 from chaffinch.models.tasks import Task, runs_of
 from chaffinch.models.variational import Globals, Priors, Shape, Tables
@@ -72,6 +73,7 @@ def fit(
         new = ", ".join(task.names[len(known) :])
         what = f"the labels it has, and {new} is new" if new else "the discriminative stage"
         raise ConfigError(f"an HMM-DP goes on with {what}; leave out the model to go on from")
+    config = decide_privacy(config, task.names if config.rules is None else (*task.names, *config.rules.names))
     watcher.scores |= task.fitted.told()
     evidence = Evidence.of(task, Labels(task.names, SCHEME))
     lists = start.resources if start is not None and resources is None else resources or Resources()

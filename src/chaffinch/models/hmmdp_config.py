@@ -28,13 +28,13 @@ class HMMDP:
 
     `outside` and `inside` are how many sub-tags O and every other tag have. `language` is a pack of word lists, or a
     folder with one. A word becomes a symbol if it was seen `min_count` times by `min_patients` patients, and with
-    `private` not mostly inside spans. `alpha_emission` None is 0.5, or 0.2 below 100 documents. With
-    `learn_priors` it is learnt for each kind of symbol, and so is `alpha_tags`, every fifth pass; off by default, since
-    the emission prior that makes the documents likeliest is too weak for the best F1. `batches` above 1 keep
-    their counts apart (memoised learning); with `stochastic` they are forgotten little by little. `cost_ratio` is what
-    a missed span costs against a needless one, for `decode="posterior"`. With `discriminative`, the chain learnt goes
-    on as a conditional random field over its states, with the features of a cascade; it begins with `offset` times the
-    log-parameters. `rules` name the sub-categories of categories.
+    `private` (None: where a label names identifiers) not mostly inside spans. `alpha_emission` None is 0.5, or 0.2
+    below 100 documents. With `learn_priors` it is learnt for each kind of symbol, and so is `alpha_tags`, every fifth
+    pass; off by default, since the emission prior that makes the documents likeliest is too weak for the best F1.
+    `batches` above 1 keep their counts apart (memoised learning); with `stochastic` they are forgotten little by
+    little. `cost_ratio` is what a missed span costs against a needless one, for `decode="posterior"`. With
+    `discriminative`, the chain learnt goes on as a conditional random field over its states, with the features of a
+    cascade; it begins with `offset` times the log-parameters. `rules` name the sub-categories of categories.
     """
 
     outside: int = 8
@@ -43,7 +43,7 @@ class HMMDP:
     language: str = "en"
     min_count: int = 5
     min_patients: int = 2
-    private: bool = False
+    private: bool | None = None
     alpha_emission: float | None = None
     alpha_tags: float = 0.1
     alpha_subtags: float = 5.0
@@ -104,14 +104,18 @@ class HMMDP:
     @classmethod
     def published(cls) -> HMMDP:
         """The updated system: 100 sub-tags of O and 8 of every other tag, words or signatures, projected decoding."""
-        return cls(100, 8, "categorical", alpha_emission=0.2, discriminative=False, decode="kl", start="context")
+        return cls(
+            100, 8, "categorical", private=False, alpha_emission=0.2, discriminative=False, decode="kl",
+            start="context",
+        )  # fmt: skip
 
     @classmethod
     def submitted(cls, rules: Rules | None = None) -> HMMDP:
         """The submitted system: 20 sub-tags of O, categories whose sub-categories rules name, brute force."""
         return cls(
-            20, 8, "categorical", alpha_emission=0.2, discriminative=False, decode="brute", start="context", rules=rules
-        )
+            20, 8, "categorical", private=False, alpha_emission=0.2, discriminative=False, decode="brute",
+            start="context", rules=rules,
+        )  # fmt: skip
 
 
 def _check_above_zero(name: str, value: object) -> None:

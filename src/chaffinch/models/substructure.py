@@ -52,7 +52,7 @@ def describe(model: Model, evidence: Evidence, seen: Observed | None = None) -> 
     """
     found = _Found.of(model, evidence, seen)
     mass = np.bincount(found.states[found.seen.places], minlength=len(model.labels.tag_of)).astype(float)
-    told = Substructure(tuple(found.classes()), found.need, model.config.private)
+    told = Substructure(tuple(found.classes()), found.need, bool(model.config.private))
     return replace(model, portrait=replace(model.portrait, mass=mass), substructure=told)
 
 
@@ -120,7 +120,7 @@ class _Found:
         known = model.words.vocabulary if model.words is not None else model.crf.vocabulary  # type: ignore[union-attr]
         shown = Shown.of(
             self.seen, known, (model.config.features, model.pack), self.evidence.task.patients,
-            inside[self.seen.places], self.need, private=model.config.private,
+            inside[self.seen.places], self.need, private=bool(model.config.private),
         )  # fmt: skip
         around, within = self.moves(), self.moves_in_spans()
         owners = np.array([-1 if tag == 0 else model.names.index(model.labels.tags[tag][2:]) for tag in tag_of])

@@ -259,6 +259,7 @@ def train(
             docs, config, layer=layer, soft=soft, dev=held, resources=resources,
             start=None if start is None else start.model, each=each, watcher=watcher,
         )  # fmt: skip
+    config = model.config  # what was left open is decided now
     aligner = None
     if align is not None and not watcher.interrupted:
         options = {"layer": layer, "resources": resources, "workers": workers, "name": name}
