@@ -70,16 +70,20 @@ def _name_parts() -> Mapping[str, Any]:
 def _drawable(role: str, letter: str) -> tuple[str, ...]:
     real = names().real[role, letter][: SIZES[role]]
     known = packs.pack("en").common | {name.lower() for name in real}
-    made = (name for name in _put_together(role, letter) if name.lower() not in known and len(name) in _LETTERS)
-    return (*real, *islice(dict.fromkeys(made), SIZES[role] - len(real)))
+    return (*real, *islice(_put_together(role, letter, known), SIZES[role] - len(real)))
 
 
-def _put_together(role: str, letter: str) -> Iterator[str]:
-    """Give names of beginnings and ends of others, the likeliest first."""
+def _put_together(role: str, letter: str, known: frozenset[str]) -> Iterator[str]:
+    """Give names of beginnings and ends of others that are no known words, the likeliest first, each once."""
     parts = _name_parts()[role]
+    heads = [(head, head.lower()) for head in parts["heads"][letter.upper()].split()]
+    given: set[str] = set()
     for tail in parts["tails"].split():
-        for head in parts["heads"][letter.upper()].split():
-            yield head + tail
+        for head, folded in heads:
+            word = folded + tail
+            if len(word) in _LETTERS and word not in known and word not in given:
+                given.add(word)
+                yield head + tail
 
 
 @cache
