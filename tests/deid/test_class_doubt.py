@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -22,8 +23,8 @@ from chaffinch.deid.keys import Secret
 from chaffinch.deid.known import Known
 from chaffinch.deid.operators import OPERATORS
 from chaffinch.deid.policy import Policy, Rule
-from chaffinch.deid.release import Numbered, Release, Released, release
 from chaffinch.deid.release import Detector as Finder
+from chaffinch.deid.release import Numbered, Release, Released, release
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document, Soft, Span
 from chaffinch.weak import Regex
@@ -105,7 +106,7 @@ DATE_LIKE = {"DATE": 0.95, "IDNUM": 0.03}
         ("The MRN: 19980304 is old.", "19980304", "MEDICALRECORD"),
         ("Driver License 1998-03-0412 lost.", "1998-03-0412", "LICENSE"),
         ("Her plate: 1998-AB-3 was seen.", "1998-AB-3", "VEHICLE"),
-        ("Write to (617) 555-1998 soon.", "(617) 555-1998", "PHONE"),
+        ("Write to 617-555-1998 soon.", "617-555-1998", "PHONE"),
         ("Fax: 617-555-1998 soon.", "617-555-1998", "FAX"),
     ],
 )
@@ -122,10 +123,10 @@ def test_an_exact_pattern_keeps_its_type_against_a_model_that_is_sure_of_a_date(
 
 
 def test_what_a_model_marks_around_an_exact_pattern_stays_marked() -> None:
-    text = "Tag SN: 2019-03-04-11 Friday (617) 555-1998."
-    find = finder(dict.fromkeys(["SN", ":", "2019-03-04-11", "Friday", "(", "617", ")", "555-1998"], {"DATE": 0.99}))
+    text = "Tag SN: 2019-03-04-11 Friday 617-555-1998."
+    find = finder({word: {"DATE": 0.99} for word in ("SN", ":", "2019-03-04-11", "Friday", "617-555-1998")})
     (doc,) = find([Document.make(text)])
-    assert words(doc) == [("DATE", "SN"), ("DEVICE", "2019-03-04-11"), ("DATE", "Friday"), ("PHONE", "(617) 555-1998")]
+    assert words(doc) == [("DATE", "SN"), ("DEVICE", "2019-03-04-11"), ("DATE", "Friday"), ("PHONE", "617-555-1998")]
 
 
 def test_an_exact_span_takes_what_is_glued_to_it() -> None:
@@ -134,6 +135,9 @@ def test_an_exact_span_takes_what_is_glued_to_it() -> None:
     assert [(s.start, s.end, s.label) for s in widen(text, [exact], [wide])] == [(3, 17, "DEVICE")]
     pair = [Span(3, 7, "DEVICE"), Span(8, 10, "IDNUM")]
     assert [(s.start, s.end) for s in widen(text, pair, [wide])] == [(3, 8), (8, 17)]
+    account = [Span(0, 4, "ACCOUNT")]
+    assert [(s.start, s.end) for s in widen("4424 6575 on", account, [Span(0, 9, "IDNUM")])] == [(0, 9)]
+    assert [(s.start, s.end) for s in widen("4424 6575 on", account, [Span(0, 9, "DATE")])] == [(0, 4)]
 
 
 @settings(max_examples=300, deadline=None)
@@ -157,7 +161,7 @@ def test_widening_covers_what_was_covered_and_stays_inside_the_others(
     others = spans(second, "DATE")
     out = widen(text, exact, others)
     assert len(out) == len(exact)
-    assert all(a.end <= b.start for a, b in zip(out, out[1:], strict=False))
+    assert all(a.end <= b.start for a, b in pairwise(out))
     allowed = {place for span in (*exact, *others) for place in range(span.start, span.end)}
     for old, new in zip(exact, out, strict=True):
         assert new.start <= old.start < old.end <= new.end
@@ -290,23 +294,30 @@ def test_a_class_that_rules_alone_tell_is_as_sure_as_the_pattern() -> None:
     find = detector()
     assert released(find, "He lives in Boston, MA 02139.") == "He lives in Boston, MA 02139."
     assert released(find, "Seen 3/4/1998, a Monday in March, aged 45.") == "Seen 3/4/1998, a Monday in March, aged 45."
-    assert released(find, "A cousin outside Tarrington drove.") == "A cousin outside [LOCATION] drove."
-    assert released(finder({"drove": {"DATE": 0.01}}), "A cousin outside Tarrington drove.") == (
+    assert released(find, "A cousin outside Springfield drove.") == "A cousin outside [LOCATION] drove."
+    assert released(finder({"drove": {"DATE": 0.01}}), "A cousin outside Springfield drove.") == (
         "A cousin outside [LOCATION] drove."
     )
 
 
+def test_what_people_are_at_is_no_town() -> None:
+    find = finder({"Willow": {"CITY": 0.98}, "Creek": {"CITY": 0.98}})
+    assert released(find, "Lives at Willow Creek since May.") == "Lives at [LOCATION] since May."
+    assert released(find, "Lives in Willow Creek since May.") == "Lives in Willow Creek since May."
+    assert released(finder({}, deny={"CITY": ["Willow Creek"]}), "Lives at Willow Creek.") == "Lives at Willow Creek."
+
+
 def test_lists_and_types_of_the_user_are_sure_of_their_class() -> None:
     policy = Policy("p", Rule("tag"), {"CITY": Rule("keep"), "Arm": Rule("keep")}, ("Arm",))
-    told = dict.fromkeys(["Wren", "Blue"], {"HOSPITAL": 0.9})
+    told = {word: {"HOSPITAL": 0.9} for word in ("Wren", "Blue")}
     find = finder(told, deny={"CITY": ["Wren"]}, types=[Regex("arm", "Blue", label="Arm")])
     assert released(find, "At Wren on Blue today", policy) == "At Wren on Blue today"
 
 
 def test_known_identifiers_do_not_make_a_class_sure() -> None:
     known = Known.of([{"patient": "p", "city": "Salem"}])
-    for chances, out in (({"HOSPITAL": 0.9}, "Seen at [HOSPITAL] today"), ({"CITY": 0.95}, "Seen at Salem today")):
-        (doc,) = finder({"Salem": chances}, known=known)([Document.make("Seen at Salem today", group="p")])
+    for chances, out in (({"HOSPITAL": 0.9}, "Seen in [HOSPITAL] today"), ({"CITY": 0.95}, "Seen in Salem today")):
+        (doc,) = finder({"Salem": chances}, known=known)([Document.make("Seen in Salem today", group="p")])
         assert act(doc, LAYER, LIMITED).text == out
 
 
@@ -357,7 +368,7 @@ HOMES = [
     "He returned to Brookside in the evening after dialysis.",
     "She was placed at Elmwood after her last discharge.",
     "Resides at Kirksey House, room 308.",
-    "Brought in by EMS from Heritage Pointe, where staff found him confused.",
+    "She stays at Pine Ridge, an assisted living facility.",
     "The nurse at Laurel Glen called about his wound.",
 ]  # fmt: skip
 
@@ -377,7 +388,7 @@ def test_no_serial_number_of_a_pump_is_released(packaged: Detector, text: str) -
 @pytest.mark.parametrize("text", HOMES)
 def test_no_care_home_is_released(packaged: Detector, text: str) -> None:
     out = released(packaged, text)
-    names = "Maple Court,Sunrise,Hollow,Golden,Brookside,Elmwood,Kirksey,Heritage,Laurel".split(",")
+    names = "Maple Court,Sunrise,Hollow,Golden,Brookside,Elmwood,Kirksey,Pine,Laurel".split(",")
     assert not any(name in out for name in names)
 
 

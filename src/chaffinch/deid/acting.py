@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from chaffinch.deid.class_doubt import settle_classes
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import Kind, kind_of
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
@@ -112,10 +113,10 @@ def act(doc: Document, layer: str | None, policy: Policy, secret: Secret | None 
     """The document with every span of a layer replaced as the policy says; outside the spans nothing changes.
 
     Where spans overlap the longest acts first, and others act on what it left of them: no character that any span
-    marks gets through. A span that the policy keeps acts last, so it shields no other. DataError, without any text
-    of the document, if an operator fails.
+    marks gets through. A span that the policy keeps acts last, so it shields no other. What the policy leaves readable
+    must surely be of its class (see `class_doubt`). DataError, without any text of the document, if an operator fails.
     """
-    spans = apart(doc.layer(layer), doc.text, policy)
+    spans = apart(settle_classes(doc, layer, policy), doc.text, policy)
     operators = {label: policy.operator(label) for label in dict.fromkeys(span.label for span in spans)}
     kinds = [kind_of(span.label) for span in spans]
     text, size = doc.text, len(doc.text)

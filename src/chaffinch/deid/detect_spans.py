@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
+from chaffinch.deid.kinds import kind_of
 from chaffinch.text import Span, resolve
 
 _place, _label = attrgetter("start", "end"), attrgetter("label")
@@ -27,6 +28,41 @@ def joined(ranks: Iterable[Iterable[Span]]) -> list[Span]:
         if not rank:
             continue
         out = [own for some in _clusters(rank) for own in _covering(some, [])] if not out else _covering(rank, out)
+    return out
+
+
+def is_code(label: str) -> bool:
+    """Return whether a label is of numbers and addresses that stand for one person or thing."""
+    return kind_of(label).category in ("ID", "CONTACT")
+
+
+def widen(text: str, exact: Sequence[Span], others: Sequence[Span]) -> list[Span]:
+    """Return the exact spans, which are codes, each with what spans that overlap it mark around it of the same code.
+
+    That is all of another code, and of other spans what has no blank between. The exact spans must be sorted and must
+    not overlap; nor do the new ones.
+
+    >>> widen("SN 2019-03-04/A7 x", [Span(3, 13, "DEVICE")], [Span(0, 18, "DATE")])[0].end
+    16
+    """
+    if not exact or not others:
+        return list(exact)
+    out: list[Span] = []
+    for number, span in enumerate(exact):
+        start, end = span.start, span.end
+        least = out[-1].end if out else 0
+        most = exact[number + 1].start if number + 1 < len(exact) else len(text)
+        for other in others:
+            if not other.overlaps(span):
+                continue
+            first, last = max(least, other.start), min(most, other.end)
+            if is_code(other.label):
+                start, end = min(start, first), max(end, last)
+            while start > first and not text[start - 1].isspace():
+                start -= 1
+            while end < last and not text[end].isspace():
+                end += 1
+        out.append(replace(span, start=start, end=end) if (start, end) != (span.start, span.end) else span)
     return out
 
 

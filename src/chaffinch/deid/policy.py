@@ -158,6 +158,14 @@ class Policy:
         rule = self.rule(label)
         return rule.operator, action(rule)
 
+    def hides(self, label: str) -> int:
+        """Return how much of an identifier with a label is hidden, as its operator says: 0 nothing, 3 all.
+
+        >>> Policy.read("safe-harbor").hides("STATE"), Policy.read("safe-harbor").hides("DOCTOR")
+        (0, 3)
+        """
+        return OPERATORS[self.rule(label).operator].hides
+
     @property
     def keyed(self) -> bool:
         """Whether an operator draws surrogates or shifts, so that a secret is needed."""

@@ -23,6 +23,7 @@ class Surrogate:
     only: ClassVar[tuple[str, ...]] = ()
     never: ClassVar[tuple[str, ...]] = ("AGE", "DATE")
     keyed: ClassVar[bool] = True
+    hides: ClassVar[int] = 2
 
     def __call__(self, seen: Seen, memory: Memory) -> str:
         return _drawn(seen.text, seen.kind, seen.patient, memory.secret) or f"[{named(seen)}]"
