@@ -18,7 +18,7 @@ from chaffinch.deid.acting import Acted, act
 from chaffinch.deid.class_doubt import LIMIT, class_layer, settle_classes
 from chaffinch.deid.detect import LAYER, Detector, detector
 from chaffinch.deid.detect_file import Model
-from chaffinch.deid.detect_spans import widen
+from chaffinch.deid.detect_spans import joined, widen
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.known import Known
 from chaffinch.deid.operators import OPERATORS
@@ -166,6 +166,11 @@ def test_widening_covers_what_was_covered_and_stays_inside_the_others(
     for old, new in zip(exact, out, strict=True):
         assert new.start <= old.start < old.end <= new.end
         assert set(range(new.start, new.end)) <= allowed
+
+
+def test_of_spans_over_one_place_the_surest_stays() -> None:
+    assert [s.label for s in joined([[Span(0, 5, "CITY", 0.65), Span(0, 5, "HOSPITAL", 0.97)]])] == ["HOSPITAL"]
+    assert [s.label for s in joined([[Span(0, 5, "HOSPITAL", 0.9), Span(0, 5, "CITY", 0.9)]])] == ["CITY"]
 
 
 # A span is kept only where its class is sure

@@ -10,14 +10,15 @@ from operator import attrgetter
 from chaffinch.deid.kinds import kind_of
 from chaffinch.text import Span, resolve
 
-_place, _label = attrgetter("start", "end"), attrgetter("label")
+_place = attrgetter("start", "end")
 
 
 def joined(ranks: Iterable[Iterable[Span]]) -> list[Span]:
     """One sorted list without overlaps that covers every letter and digit of all spans; earlier ranks go first.
 
-    Inside a rank the longest of the spans that overlap stays whole. A span that sticks out of others is cut: its rest
-    is a span of its own. Texts are needed only for the cuts, which `trimmed` then tidies.
+    Inside a rank the longest of the spans that overlap stays whole, and of those over one place the surest. A span
+    that sticks out of others is cut: its rest is a span of its own. Texts are needed only for the cuts, which `trimmed`
+    then tidies.
 
     >>> joined([[Span(5, 9, "DATE")], [Span(0, 12, "NAME")]])[0]
     Span(start=0, end=5, label='NAME', score=1.0, source='', concept='')
@@ -82,7 +83,7 @@ def _clusters(spans: Iterable[Span]) -> Iterator[list[Span]]:
 def _covering(rank: Sequence[Span], before: Sequence[Span]) -> list[Span]:
     """The spans there were and the rest of the rank, sorted, without overlaps."""
     if not before and all(own.start == rank[0].start and own.end == rank[0].end for own in rank):
-        return [min(rank, key=_label)]
+        return [min(rank, key=lambda span: (-span.score, span.label))]
     whole = [span for span in rank if not _touched(span, before)]
     kept = sorted([*before, *resolve(whole, "longest")])
     if len(kept) == len(before) + len(rank):
