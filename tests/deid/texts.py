@@ -38,11 +38,11 @@ texts = st.lists(
 
 
 @st.composite
-def documents(draw: st.DrawFn, *, overlaps: bool = False) -> Document:
-    """A document with a layer "found"; its spans often touch, and overlap only if they may."""
+def documents(draw: st.DrawFn, *, overlaps: bool = False, sure: bool = False) -> Document:
+    """A document with a layer "found"; its spans often touch, and overlap only if they may; their scores may be 1."""
     text = draw(texts)
     cuts = sorted(draw(st.sets(st.integers(0, len(text)), max_size=10)))
-    named = st.tuples(st.sampled_from(LABELS), st.sampled_from([0.25, 0.5, 1.0]))
+    named = st.tuples(st.sampled_from(LABELS), st.sampled_from([1.0] if sure else [0.25, 0.5, 1.0]))
     if overlaps and len(cuts) > 1:
         ends = st.lists(st.sampled_from(cuts), min_size=2, max_size=2, unique=True).map(sorted)
         places = [(a, b) for a, b in draw(st.lists(ends, max_size=8))]

@@ -112,8 +112,11 @@ class _Identifiers:
         self.layer = self.detector.layer
 
     def annotate(self, documents: Iterable[Document], *, layer: str, posteriors: bool) -> Iterator[Document]:
+        from chaffinch.deid.class_doubt import class_layer
+
         for doc in replace(self.detector, layer=layer)(documents):
-            yield doc if posteriors else replace(doc, soft={key: own for key, own in doc.soft.items() if key != layer})
+            others = {name: soft for name, soft in doc.soft.items() if name not in (layer, class_layer(layer))}
+            yield doc if posteriors else replace(doc, soft=others)
 
 
 def _loaded(

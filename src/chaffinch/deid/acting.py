@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from chaffinch.deid.class_doubt import settle_classes
 from chaffinch.deid.dates_ages import Timeline, find_old_dates
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import Kind, kind_of
@@ -134,14 +135,14 @@ def act(
     """Replace every span of a layer as the policy says; outside the spans nothing changes.
 
     Where spans overlap the longest acts first, and others act on what it left of them: no character that any span
-    marks gets through. A span that the policy keeps acts last, so it shields no other. A date that tells of an age
-    which the policy hides becomes a tag, whatever its operator. DataError, without any text of the document, if an
-    operator fails.
+    marks gets through. A span that the policy keeps acts last, so it shields no other. What the policy leaves readable
+    must surely be of its class (see `class_doubt`), and a date that tells of an age which the policy hides becomes a
+    tag, whatever its operator. DataError, without any text of the document, if an operator fails.
 
     `names` is the book of the patient's names, with those of earlier notes; `timeline` tells of the times of all notes
     of the patient. Unless given, both are of the document alone.
     """
-    spans = apart(doc.layer(layer), doc.text, policy)
+    spans = apart(settle_classes(doc, layer, policy), doc.text, policy)
     operators = {label: policy.operator(label) for label in dict.fromkeys(span.label for span in spans)}
     kinds = [kind_of(span.label) for span in spans]
     text, size = doc.text, len(doc.text)

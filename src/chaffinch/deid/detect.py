@@ -16,10 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from chaffinch.deid import cues, detect_soft, dial, lexicons, patterns, repeats
+from chaffinch.deid import cues, detect_soft, dial, lexicons, patterns, patterns_places, repeats
+from chaffinch.deid.class_doubt import class_layer, wider_class
 from chaffinch.deid.detect_file import Model, legible, load
-from chaffinch.deid.detect_soft import Flags, Sheet
-from chaffinch.deid.detect_spans import agreed, joined, trimmed
+from chaffinch.deid.detect_soft import Claim, Flags, Sheet
+from chaffinch.deid.detect_spans import agreed, is_code, joined, trimmed, widen
 from chaffinch.deid.dial import Read
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.known import Known
@@ -36,12 +37,13 @@ LAYER = "deid"
 SHIELD = 0.9  # the chance of a name that a bare eponym needs to be flagged by models
 CERTAIN = 0.99  # the score of what a user or an admission file says
 SHORTEST = 3  # characters of a word whose repeats are looked for
+_TOWNS = frozenset({"CITY", "STATE", "COUNTRY"})
 LONGEST_CELL = 3  # digits of a number in a row of numbers that identifies nobody
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Detector:
-    """Adds the layer "deid", and soft labels of that name, to documents. Made by `detector`.
+    """Adds the layer "deid", soft labels of that name, and chances of classes (`class_doubt`). Made by `detector`.
 
     `deny` and `known` always count; `allow` takes away what patterns, models and repeats find inside its phrases. With
     `by_patient`, names found in one document are found in all of the patient's, and all documents are held at once.
@@ -105,14 +107,43 @@ class Detector:
         sheet, soft, decoded = self._read(docs)
         flagged = self._flagged(sheet, soft, decoded) if self.model.taggers else decoded
         found = [
-            trimmed(doc.text, joined([self._sure(doc), self._allowed(doc, [*self._ruled(read), *own])]))
+            trimmed(doc.text, joined([self._sure(doc), *self._ranked(doc, self._ruled(read), own)]))
             for doc, read, own in zip(docs, sheet.docs, flagged, strict=True)
         ]
         softs = detect_soft.with_spans(sheet, soft, found)
+        said = soft if self.model.taggers else Soft(("O",), np.ones((len(soft.values), 1)))
+        classes = detect_soft.with_claims(sheet, said, list(map(self._claims, docs, found)))
         return [
-            replace(doc, layers={**doc.layers, self.layer: tuple(spans)}, soft={**doc.soft, self.layer: own})
-            for doc, spans, own in zip(sheet.docs, found, softs, strict=True)
+            replace(
+                doc,
+                layers={**doc.layers, self.layer: tuple(spans)},
+                soft={**doc.soft, self.layer: own, class_layer(self.layer): chances},
+            )
+            for doc, spans, own, chances in zip(sheet.docs, found, softs, classes, strict=True)
         ]
+
+    def _ranked(self, doc: Document, ruled: Sequence[Span], modelled: Sequence[Span]) -> list[list[Span]]:
+        """Return what patterns find that keep their type, and what other patterns and the models find."""
+        exact = self._allowed(doc, [span for span in ruled if _keeps_type(span)])
+        others = self._allowed(doc, [*(span for span in ruled if not _keeps_type(span)), *modelled])
+        return [widen(doc.text, exact, others), others]
+
+    def _claims(self, doc: Document, spans: Iterable[Span]) -> list[Claim]:
+        """Return what spans that no model found say of their class; the user's word and exact patterns are final.
+
+        Where a town stands "at" or "on", it is claimed not to be one, even if a model found it.
+        """
+        types = {own.name for own in self.types}
+        exact = patterns.exact()
+        out = []
+        for span in spans:
+            final = span.source == "deny" or span.source in types or _keeps_type(span)
+            denied = not final and span.label in _TOWNS and patterns_places.is_no_town(doc.text, span.start)
+            if denied or span.source not in detect_soft.MODELLED:
+                modelled = span.source in detect_soft.MODELLED
+                chance = 0.0 if modelled else 1.0 if span.source in exact else span.score
+                out.append(Claim(span, chance, wider_class(span.label), final, denied))
+        return out
 
     def _ruled(self, doc: Document) -> Sequence[Span]:
         """What patterns find, if the model wants to know."""
@@ -198,8 +229,20 @@ class Detector:
         if not new:
             return before
         joint = trimmed(text, joined([spans, self._allowed(before, new)]))
-        soft = detect_soft.with_spans(Sheet.of([before]), before.soft[self.layer], [joint])[0]
-        return before.with_layer(self.layer, joint).with_soft(self.layer, soft)
+        sheet, name, old = Sheet.of([before]), class_layer(self.layer), set(spans)
+        (soft,) = detect_soft.with_spans(sheet, before.soft[self.layer], [joint])
+        (classes,) = detect_soft.with_claims(
+            sheet, before.soft[name], [self._claims(before, [own for own in joint if own not in old])]
+        )
+        return before.with_layer(self.layer, joint).with_soft(self.layer, soft).with_soft(name, classes)
+
+
+def _keeps_type(span: Span) -> bool:
+    """Whether a pattern that is exact found a direct identifier: a longer span of a model does not change its type.
+
+    A date or a town may be a part of a longer code or name; what is exactly a number of a device is no part of a date.
+    """
+    return span.source in patterns.exact() and is_code(span.label)
 
 
 def _unshielded(sheet: Sheet, chances: Floats) -> Flags:

@@ -6,7 +6,7 @@ T tokens of one document, N of all on a sheet, L labels, the first of which is O
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TypeVar
@@ -26,6 +26,7 @@ TINY = 1e-12
 DOUBT, DOUBTED = 8.0, 0.004  # by how much a common word's odds are lowered; chances below that do not matter
 _BEFORE = frozenset(["", *".!?:;•*-#\n\r)"])  # what a line or a sentence comes after
 SURE = 0.97  # at most this much of a token's chance goes to what rules found
+MODELLED = ("model", "dial")  # the sources of spans of models: decoded ones, and runs of tokens that reach the dial
 # Without models: the chance that a capitalised word which may be a name is one of each of these, and that others are.
 NAMES, NAMELIKE, OTHERWISE = ("DOCTOR", "FAMILY", "PATIENT"), 0.08, 0.003
 
@@ -142,31 +143,86 @@ class Sheet:
         return [rows[first:end] for first, end in pairwise(self.bounds)]
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What others than models say of the class of a span."""
+
+    span: Span
+    chance: float  # of the label, where models call a token no identifier
+    wider: str  # the class it is of if not of the label's
+    final: bool = False
+    denied: bool = False  # it is not of the label, whatever models say
+
+
 def tokens_of(firsts: Ints, ends: Ints) -> tuple[Ints, Ints]:
     """The tokens of runs, one run after another, and how many each has."""
     sizes = ends - firsts
     return np.arange(sizes.sum()) + np.repeat(firsts - np.cumsum(sizes) + sizes, sizes), sizes
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Table:
+    """Chances of all tokens on a sheet, with columns for labels of spans that the soft labels do not know."""
+
+    labels: tuple[str, ...]
+    number: Mapping[str, int]  # the column of every label
+    more: Sequence[Sequence[str]]  # by document, the labels that only its spans have
+    values: Floats  # (N, all labels)
+
+    @classmethod
+    def of(cls, soft: Soft, more: Sequence[Collection[str]]) -> _Table:
+        own_more = [sorted(set(own) - set(soft.labels)) for own in more]
+        added = sorted(set().union(*own_more))
+        number = {name: place for place, name in enumerate((*soft.labels, *added))}
+        values = np.concatenate([soft.values, np.zeros((len(soft.values), len(added)))], axis=1)
+        return cls(soft.labels, number, own_more, values)
+
+    def cut(self, sheet: Sheet) -> list[Soft]:
+        """By document, its rows, with the columns it needs."""
+        plain, out = len(self.labels), []
+        for (begin, end), names in zip(pairwise(sheet.bounds), self.more, strict=True):
+            chosen = [*range(plain), *(self.number[name] for name in names)] if names else slice(plain)
+            out.append(Soft((*self.labels, *names), self.values[begin:end, chosen].copy()))
+        return out
+
+
 def with_spans(sheet: Sheet, soft: Soft, spans: Sequence[Sequence[Span]]) -> list[Soft]:
     """By document, soft labels that are as sure of the spans as these are, where they were less sure before."""
-    known = set(soft.labels)
-    own_more = [sorted({span.label for span in own} - known) for own in spans]
-    more = sorted(set().union(*own_more))
-    number = {name: place for place, name in enumerate((*soft.labels, *more))}
-    values = np.concatenate([soft.values, np.zeros((len(soft.values), len(more)))], axis=1)
+    table = _Table.of(soft, [{span.label for span in own} for own in spans])
     tokens, sizes = tokens_of(*sheet.runs(spans))
-    columns = np.repeat(np.array([number[span.label] for own in spans for span in own], np.int64), sizes)
+    columns = np.repeat(np.array([table.number[span.label] for own in spans for span in own], np.int64), sizes)
     wanted = np.repeat([min(SURE, span.score) for own in spans for span in own], sizes)
     while len(tokens):
         first = np.append(True, tokens[1:] != tokens[:-1])  # a token that two spans touch has its turn for each
-        _raise(values, tokens[first], columns[first], wanted[first])
+        _raise(table.values, tokens[first], columns[first], wanted[first])
         tokens, columns, wanted = tokens[~first], columns[~first], wanted[~first]
-    plain, out = len(soft.labels), []
-    for (begin, end), names in zip(pairwise(sheet.bounds), own_more, strict=True):
-        chosen = [*range(plain), *(number[name] for name in names)] if names else slice(plain)
-        out.append(Soft((*soft.labels, *names), values[begin:end, chosen].copy()))
-    return out
+    return table.cut(sheet)
+
+
+def with_claims(sheet: Sheet, soft: Soft, claims: Sequence[Sequence[Claim]]) -> list[Soft]:
+    """By document, chances of classes: of what models call no identifier, claims say how much is of their labels.
+
+    A claim that is final says it of all of its tokens. What a claim is not sure of, or denies, goes to the wider class
+    of its label, so that the doubt remains. Of claims that share a token the first counts; they come in order of place.
+    """
+    table = _Table.of(soft, [{name for own in some for name in (own.span.label, own.wider)} for some in claims])
+    values, every = table.values, [own for some in claims for own in some]
+    tokens, sizes = tokens_of(*sheet.runs([[own.span for own in some] for some in claims]))
+    columns = np.repeat(np.array([table.number[own.span.label] for own in every], np.int64), sizes)
+    widers = np.repeat(np.array([table.number[own.wider] for own in every], np.int64), sizes)
+    chosen = np.repeat(np.array([own.chance for own in every], np.float64), sizes)
+    final = np.repeat(np.array([own.final for own in every], np.bool_), sizes)
+    denied = np.repeat(np.array([own.denied for own in every], np.bool_), sizes)
+    values[tokens[final]] = 0.0
+    values[tokens[final], 0] = 1.0
+    again = np.append(False, tokens[1:] == tokens[:-1])[: len(tokens)]  # tokens that a claim before touches as well
+    free = np.where(again, 0.0, values[tokens, 0])
+    values[tokens, 0] = 0.0
+    values[tokens, columns] += free * chosen
+    values[tokens, widers] += free * (1.0 - chosen)
+    values[tokens[denied], widers[denied]] += values[tokens[denied], columns[denied]]
+    values[tokens[denied], columns[denied]] = 0.0
+    return table.cut(sheet)
 
 
 def _raise(values: Floats, rows: Ints, columns: Ints, wanted: Floats) -> None:
@@ -204,7 +260,7 @@ def spans_of(sheet: Sheet, soft: Soft, flags: Flags, decoded: Sequence[Sequence[
     edges = zip(hit.tolist(), firsts.tolist(), ends.tolist(), strict=True)
     out = [
         [
-            Span(span.start, span.end, span.label, _mean(likely[first:end]), "model", span.concept)
+            Span(span.start, span.end, span.label, _mean(likely[first:end]), MODELLED[0], span.concept)
             for span, (kept, first, end) in zip(spans, edges, strict=False)
             if kept
         ]
@@ -214,7 +270,7 @@ def spans_of(sheet: Sheet, soft: Soft, flags: Flags, decoded: Sequence[Sequence[
         doc, shift = sheet.docs[number], sheet.shifts[number]
         start, stop = int(sheet.starts[first]) - shift, int(sheet.ends[end - 1]) - shift
         if any(map(str.isalnum, doc.text[start:stop])):
-            out[number].append(Span(start, stop, soft.labels[1 + kinds[first]], _mean(likely[first:end]), "dial"))
+            out[number].append(Span(start, stop, soft.labels[1 + kinds[first]], _mean(likely[first:end]), MODELLED[1]))
     return [sorted(own) for own in out]
 
 

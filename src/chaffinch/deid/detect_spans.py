@@ -7,16 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
+from chaffinch.deid.kinds import kind_of
 from chaffinch.text import Span, resolve
 
-_place, _label = attrgetter("start", "end"), attrgetter("label")
+_place = attrgetter("start", "end")
 
 
 def joined(ranks: Iterable[Iterable[Span]]) -> list[Span]:
     """One sorted list without overlaps that covers every letter and digit of all spans; earlier ranks go first.
 
-    Inside a rank the longest of the spans that overlap stays whole. A span that sticks out of others is cut: its rest
-    is a span of its own. Texts are needed only for the cuts, which `trimmed` then tidies.
+    Inside a rank the longest of the spans that overlap stays whole, and of those over one place the surest. A span
+    that sticks out of others is cut: its rest is a span of its own. Texts are needed only for the cuts, which `trimmed`
+    then tidies.
 
     >>> joined([[Span(5, 9, "DATE")], [Span(0, 12, "NAME")]])[0]
     Span(start=0, end=5, label='NAME', score=1.0, source='', concept='')
@@ -27,6 +29,41 @@ def joined(ranks: Iterable[Iterable[Span]]) -> list[Span]:
         if not rank:
             continue
         out = [own for some in _clusters(rank) for own in _covering(some, [])] if not out else _covering(rank, out)
+    return out
+
+
+def is_code(label: str) -> bool:
+    """Return whether a label is of numbers and addresses that stand for one person or thing."""
+    return kind_of(label).category in ("ID", "CONTACT")
+
+
+def widen(text: str, exact: Sequence[Span], others: Sequence[Span]) -> list[Span]:
+    """Return the exact spans, which are codes, each with what spans that overlap it mark around it of the same code.
+
+    That is all of another code, and of other spans what has no blank between. The exact spans must be sorted and must
+    not overlap; nor do the new ones.
+
+    >>> widen("SN 2019-03-04/A7 x", [Span(3, 13, "DEVICE")], [Span(0, 18, "DATE")])[0].end
+    16
+    """
+    if not exact or not others:
+        return list(exact)
+    out: list[Span] = []
+    for number, span in enumerate(exact):
+        start, end = span.start, span.end
+        least = out[-1].end if out else 0
+        most = exact[number + 1].start if number + 1 < len(exact) else len(text)
+        for other in others:
+            if not other.overlaps(span):
+                continue
+            first, last = max(least, other.start), min(most, other.end)
+            if is_code(other.label):
+                start, end = min(start, first), max(end, last)
+            while start > first and not text[start - 1].isspace():
+                start -= 1
+            while end < last and not text[end].isspace():
+                end += 1
+        out.append(replace(span, start=start, end=end) if (start, end) != (span.start, span.end) else span)
     return out
 
 
@@ -46,7 +83,7 @@ def _clusters(spans: Iterable[Span]) -> Iterator[list[Span]]:
 def _covering(rank: Sequence[Span], before: Sequence[Span]) -> list[Span]:
     """The spans there were and the rest of the rank, sorted, without overlaps."""
     if not before and all(own.start == rank[0].start and own.end == rank[0].end for own in rank):
-        return [min(rank, key=_label)]
+        return [min(rank, key=lambda span: (-span.score, span.label))]
     whole = [span for span in rank if not _touched(span, before)]
     kept = sorted([*before, *resolve(whole, "longest")])
     if len(kept) == len(before) + len(rank):

@@ -90,7 +90,8 @@ class Pattern:
     """A named source of spans with one label. The group called "span", else the first, is the span.
 
     A match must not begin or end inside a word, nor right after `before` or right before `after`; its span must pass
-    `fits` and is shortened by `cut`.
+    `fits` and is shortened by `cut`. The score is the chance that it is an identifier of the label; `exact` says that
+    the form or the words before it leave no other label, if it is an identifier at all.
 
     >>> dose = Pattern("zip", r"\\b(\\d{5})\\b", label="ZIP", after=r" ?mg")
     >>> [(span.start, span.end) for span in dose(Document.make("20000 mg in 02139"))]
@@ -102,6 +103,7 @@ class Pattern:
     _: KW_ONLY
     label: str
     score: float = 0.9
+    exact: bool = False
     ignore_case: bool = False
     before: str = ""
     after: str = ""

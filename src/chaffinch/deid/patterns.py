@@ -28,6 +28,7 @@ from chaffinch.deid.pattern import Page, Pattern
 from chaffinch.text import Document, Span, resolve
 
 LAYER = "patterns"
+PIECE = "piece"  # the source of what sticks out of a longer span: no pattern knows it in this form
 UNSURE = 0.8  # votes for names and places below this give way to protected terms
 
 
@@ -48,8 +49,14 @@ def patterns() -> tuple[Pattern, ...]:
     return tuple(pattern for idea in ideas for pattern in idea)
 
 
+@cache
+def exact() -> frozenset[str]:
+    """Return the names of the patterns that leave no doubt about the label; see `Pattern`."""
+    return frozenset(pattern.name for pattern in patterns() if pattern.exact)
+
+
 def found(doc: Document, sources: Iterable[Pattern] | None = None) -> list[Span]:
-    """The identifiers that patterns find, sorted, never overlapping; `source` is the name of the pattern.
+    """The identifiers that patterns find, sorted, never overlapping; `source` is the name of the pattern, or "piece".
 
     >>> note = Document.make("Seen 3/4/1998, BP 120/80, call 555-123-4567.")
     >>> [(span.label, note.text[span.start : span.end]) for span in found(note)]
@@ -99,5 +106,5 @@ def _in_two(votes: Iterable[Span], kept: tuple[Span, ...]) -> list[Span]:
     """The kept spans, and the ends of others that stick out of them: what a pattern found stays found."""
     from chaffinch.deid.detect_spans import uncovered
 
-    rest = [replace(piece, score=piece.score * 0.9) for piece in uncovered(votes, kept)]
+    rest = [replace(piece, score=piece.score * 0.9, source=PIECE) for piece in uncovered(votes, kept)]
     return sorted([*kept, *resolve(rest, "longest")])

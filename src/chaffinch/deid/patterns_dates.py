@@ -182,12 +182,14 @@ def _partial() -> tuple[Pattern, ...]:
             r"APRIL|JULY|SEPTEMBER|OCTOBER|NOVEMBER|DECEMBER)\b",
             label="DATE",
             score=0.7,
+            exact=True,
         ),
         Pattern(
             "date-ordinal",
             rf"{_CUE}(?P<span>{_DAY}(?:st|nd|rd|th))\b",
             label="DATE",
             score=0.7,
+            exact=True,
             after=ordinal_noun + r"|[ -][a-z]*(?:metat|metac|intercost)",
         ),
     )
@@ -211,6 +213,7 @@ def _years() -> tuple[Pattern, ...]:
             rf"\b(?i:{cues})\s(?:the\syear\s)?(?P<span>(?:19|20)\d\d)\b",
             label="DATE",
             score=0.7,
+            exact=True,
             after=unit,
         ),
         Pattern(
@@ -218,6 +221,7 @@ def _years() -> tuple[Pattern, ...]:
             r"\b((?:19|20)\d\d\s?[-–/]\s?(?:(?:19|20)\d\d|\d\d))\b",
             label="DATE",
             score=0.7,
+            exact=True,
             before=r"[\d.,$]",
             after=unit,
             fits=_rising_years,
@@ -250,6 +254,7 @@ def _years() -> tuple[Pattern, ...]:
             r"(?i:\b(?:the|early|mid|late|in)[ -])(?P<span>['’]\d0['’]?s)\b",
             label="DATE",
             score=0.7,
+            exact=True,
         ),
     )
 
@@ -276,6 +281,7 @@ def _days() -> tuple[Pattern, ...]:
             r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b",
             label="DATE",
             score=0.7,
+            exact=True,
         ),
         Pattern(
             "date-weekday-short",
@@ -283,6 +289,7 @@ def _days() -> tuple[Pattern, ...]:
             r"Thu|Fri|Sat|Sun)\b",
             label="DATE",
             score=0.7,
+            exact=True,
         ),
         Pattern(
             "date-holiday", rf"\b({holidays})", label="DATE", score=0.8, after=r"\s(?:disease|factor|seal|hospital)"

@@ -90,15 +90,30 @@ def _cued(label: str, name: str, words: str) -> tuple[Pattern, ...]:
         r"number|id|#|:|№)[.:# ]{0,4})"
     )
     return (
-        Pattern(f"id-{name}", rf"{cue}(?P<span>{_CODE})\b", label=label, score=0.97, after=_UNIT, fits=need),
         Pattern(
-            f"id-{name}-marked", rf"{marked}(?P<span>{_CODE})\b", label=label, score=0.975, after=_UNIT, fits=has_digits
+            f"id-{name}",
+            rf"{cue}(?P<span>{_CODE})\b",
+            label=label,
+            score=0.97,
+            exact=name != "number",  # without a sign, its words are of events too: "admission 12-0410", "film 09-71"
+            after=_UNIT,
+            fits=need,
+        ),
+        Pattern(
+            f"id-{name}-marked",
+            rf"{marked}(?P<span>{_CODE})\b",
+            label=label,
+            score=0.975,
+            exact=True,
+            after=_UNIT,
+            fits=has_digits,
         ),
         Pattern(
             f"id-{name}-spaced",
             rf"{marked}(?P<span>{_SPACED})\b",
             label=label,
             score=0.96,
+            exact=True,
             after=_UNIT,
             fits=_six_digits,
         ),
@@ -108,7 +123,15 @@ def _cued(label: str, name: str, words: str) -> tuple[Pattern, ...]:
 def _social() -> tuple[Pattern, ...]:
     words = r"(?:ssn|ss\s?#|social\s?security(?:\s?(?:no|number|num|#))?|soc\.?\s?sec\.?)"
     return (
-        Pattern("ssn", r"\b(\d{3}[-–]\d{2}[-–]\d{4})\b", label="SSN", score=0.95, before=r"[\d.,$-]", after=r"[-.]?\d"),
+        Pattern(
+            "ssn",
+            r"\b(\d{3}[-–]\d{2}[-–]\d{4})\b",
+            label="SSN",
+            score=0.95,
+            exact=True,
+            before=r"[\d.,$-]",
+            after=r"[-.]?\d",
+        ),
         Pattern(
             "ssn-spaced",
             r"\b(\d{3} \d{2} \d{4})\b",
@@ -124,6 +147,7 @@ def _social() -> tuple[Pattern, ...]:
             r"(?:\d{3}|[xX*]{3})[- ]?(?:\d{2}|[xX*]{2})[- ]?\d{4}|\d{4})\b",
             label="SSN",
             score=0.99,
+            exact=True,
         ),
         Pattern(
             "national-britain", r"\b([A-CEGHJ-PR-TW-Z]{2} ?\d{2} ?\d{2} ?\d{2} ?[A-D])\b", label="IDNUM", score=0.85
@@ -136,6 +160,7 @@ def _social() -> tuple[Pattern, ...]:
             r".-]?[0-9A-Z]{1,5}){1,5})\b",
             label="IDNUM",
             score=0.95,
+            exact=True,
             after=_UNIT,
             fits=_six_digits,
         ),
@@ -144,13 +169,22 @@ def _social() -> tuple[Pattern, ...]:
 
 def _shapes() -> tuple[Pattern, ...]:
     return (
+        Pattern(  # what is called a serial number is one, even if it looks like a date
+            "id-serial",
+            rf"(?i:\b(?:serial\s?(?:no|nos|num|nr|number|#|№)|s/n)[.:# ]{{1,4}})(?P<span>{_CODE})\b",
+            label="DEVICE",
+            score=0.98,
+            exact=True,
+            fits=_three_digits,
+        ),
         Pattern("dea", r"\b([ABFGMPR][A-Z9]\d{7})\b", label="LICENSE", score=0.9),
-        Pattern("vin", r"\b([A-HJ-NPR-Z0-9]{17})\b", label="VEHICLE", score=0.85, fits=_mixed),
+        Pattern("vin", r"\b([A-HJ-NPR-Z0-9]{17})\b", label="VEHICLE", score=0.85, exact=True, fits=_mixed),
         Pattern(
             "iban",
             r"\b([A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?)\b",
             label="ACCOUNT",
             score=0.98,
+            exact=True,
             fits=is_iban,
         ),
         Pattern(
@@ -158,6 +192,7 @@ def _shapes() -> tuple[Pattern, ...]:
             r"\b(\d{4}[ -]?\d{4}[ -]?\d{4}[ -]?\d{1,7}|\d{4}[ -]?\d{6}[ -]?\d{4,5})\b",
             label="ACCOUNT",
             score=0.95,
+            exact=True,
             before=r"[\d.,-]",
             after=r"[.-]?\d",
             fits=is_card,
@@ -169,6 +204,7 @@ def _shapes() -> tuple[Pattern, ...]:
             r"(?P<span>\d[\d -]{10,22}\d)\b",
             label="ACCOUNT",
             score=0.96,
+            exact=True,
         ),
         Pattern(
             "record-parts",
@@ -191,6 +227,7 @@ def _shapes() -> tuple[Pattern, ...]:
             r"(\(01\)\d{14}(?:\(1[017]\)[0-9A-Za-z]{1,20})*(?:\(21\)[0-9A-Za-z]{1,20})?)",
             label="DEVICE",
             score=0.95,
+            exact=True,
         ),
     )
 
@@ -265,7 +302,11 @@ def _codes() -> tuple[Pattern, ...]:
 
 def has_digits(text: str) -> bool:
     """At least three digits, and no date or time."""
-    return sum(map(str.isdigit, text)) >= 3 and not _plain(text)
+    return _three_digits(text) and not _plain(text)
+
+
+def _three_digits(text: str) -> bool:
+    return sum(map(str.isdigit, text)) >= 3
 
 
 def _long_code(text: str) -> bool:
@@ -287,7 +328,8 @@ def _plain(text: str) -> bool:
         re.fullmatch(
             r"\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|\d{1,2}-\d{1,2}-\d{4}|(?:19|20)\d\d[-/.]\d{1,2}[-/.]\d{1,2}|(?:19|"
             r"20)\d\d|\d{1,2}:\d\d(?::\d\d)?|"
-            r"\d+\.\d+|\d{1,3}/\d{1,3}|\d{1,3}[-/]\d{1,3}",
+            r"\d+\.\d+|\d{1,3}/\d{1,3}|\d{1,3}[-/]\d{1,3}|"
+            r"\d{1,2}([-/])(?i:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)\1(?:\d\d)?\d\d",
             text,
         )
         is not None

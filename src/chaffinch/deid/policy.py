@@ -162,6 +162,14 @@ class Policy:
         rule = self.rule(label)
         return rule.operator, action(rule)
 
+    def hides(self, label: str) -> int:
+        """Return how much of an identifier with a label is hidden, as its operator says: 0 nothing, 3 all.
+
+        >>> Policy.read("safe-harbor").hides("STATE"), Policy.read("safe-harbor").hides("DOCTOR")
+        (0, 3)
+        """
+        return OPERATORS[self.rule(label).operator].hides
+
     def age_limit(self, label: str) -> AgeLimit | None:
         """Return the greatest age that dates under a label may tell; None if any, or if nothing of the dates goes out.
 

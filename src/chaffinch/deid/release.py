@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from chaffinch.deid.acting import Acted, act
+from chaffinch.deid.class_doubt import settle_classes
 from chaffinch.deid.dates_ages import DatedText, Timeline, dated_texts, patient_timeline
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
@@ -265,14 +266,16 @@ def _released(
         return withheld(original, one.number, found, how)
     try:
         patient = patients(found.patient)
-        acted = act(found, layer, how.policy, how.secret, names=patient.names, timeline=patient.timeline)
+        spans = settle_classes(found, layer, how.policy)
+        settled = found.with_layer(layer, spans)
+        acted = act(settled, layer, how.policy, how.secret, names=patient.names, timeline=patient.timeline)
         check_text(acted.text, max_chars=max(len(acted.text), 1))
         name = how.name(original, one.number)
         return Released(
             name, original, acted.text, how.patient(one.doc.group),
             {key: value for key, value in one.doc.meta.items() if key in how.fields},
             tuple((r.start, r.end, r.label, r.operator, r.out_start, r.out_end) for r in acted.replacements),
-            bands(found.layer(layer)), len(found.tokens), len(found.text),
+            bands(spans), len(found.tokens), len(found.text),
             "" if one.doc.group is None else settings_digest({"patient": one.doc.group})[:32],
             left_risk(found, layer, acted, name),
             None if seal is None else sealed(Kept.of(one.doc, acted, name), seal),

@@ -20,11 +20,14 @@ class Action(Protocol):
     """An operator with its options.
 
     `only` names the kinds it acts on (if none, it acts on all), `never` those it does not; `keyed`: it needs a secret.
+    `hides` is how much of the identifier it hides: nothing (0), a part (1), all but that something stood there and what
+    that looked like (2), all (3).
     """
 
     only: ClassVar[tuple[str, ...]]
     never: ClassVar[tuple[str, ...]]
     keyed: ClassVar[bool]
+    hides: ClassVar[int]
 
     def __call__(self, seen: Seen, memory: Memory) -> str: ...
 

@@ -33,6 +33,7 @@ class Generalise:
     only: ClassVar[tuple[str, ...]] = ("AGE", "ZIP", "DATE")
     never: ClassVar[tuple[str, ...]] = ()
     keyed: ClassVar[bool] = False
+    hides: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         if self.over < 1:

@@ -15,6 +15,7 @@ class Keep:
     only: ClassVar[tuple[str, ...]] = ()
     never: ClassVar[tuple[str, ...]] = ()
     keyed: ClassVar[bool] = False
+    hides: ClassVar[int] = 0
 
     def __call__(self, seen: Seen, memory: Memory) -> str:
         return seen.text

@@ -18,6 +18,7 @@ class Mask:
     only: ClassVar[tuple[str, ...]] = ()
     never: ClassVar[tuple[str, ...]] = ()
     keyed: ClassVar[bool] = False
+    hides: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         if len(self.character) != 1 or not self.character.isprintable():

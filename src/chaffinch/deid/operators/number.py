@@ -20,6 +20,7 @@ class Number:
     only: ClassVar[tuple[str, ...]] = ()
     never: ClassVar[tuple[str, ...]] = ()
     keyed: ClassVar[bool] = False
+    hides: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         check_naming(self.by)

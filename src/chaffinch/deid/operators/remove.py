@@ -15,6 +15,7 @@ class Remove:
     only: ClassVar[tuple[str, ...]] = ()
     never: ClassVar[tuple[str, ...]] = ()
     keyed: ClassVar[bool] = False
+    hides: ClassVar[int] = 3
 
     def __call__(self, seen: Seen, memory: Memory) -> str:
         return ""

@@ -27,6 +27,7 @@ class Shift:
     only: ClassVar[tuple[str, ...]] = ("DATE",)
     never: ClassVar[tuple[str, ...]] = ()
     keyed: ClassVar[bool] = True
+    hides: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_order(self.order)

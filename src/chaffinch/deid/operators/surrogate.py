@@ -20,6 +20,7 @@ class Surrogate:
     only: ClassVar[tuple[str, ...]] = ()
     never: ClassVar[tuple[str, ...]] = ("AGE", "DATE")
     keyed: ClassVar[bool] = True
+    hides: ClassVar[int] = 2
 
     def __call__(self, seen: Seen, memory: Memory) -> str:
         drawn = memory.names.drawn

@@ -19,6 +19,7 @@ class Tag:
     only: ClassVar[tuple[str, ...]] = ()
     never: ClassVar[tuple[str, ...]] = ()
     keyed: ClassVar[bool] = False
+    hides: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         check_naming(self.by)
