@@ -111,9 +111,8 @@ def test_releases_respect_the_umask_but_for_private_lists(mask: int, tmp_path: P
     assert main([*words, "-q"]) == 0
     os.umask(0o022)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
-    ordinary = {name for name in modes if name not in {"notes.jsonl", "secret", "key", "v", "out.jsonl.ids.jsonl"}}
-    assert ordinary == {
-        "out.jsonl", "out.jsonl.manifest.json", "out.jsonl.documents.jsonl", "out.jsonl.risks.jsonl", "p.html"
-    }  # fmt: skip
+    ordinary = {name for name in modes if name not in {"notes.jsonl", "secret", "key", "v", "out.jsonl.private"}}
+    assert ordinary == {"out.jsonl", "out.jsonl.manifest.json", "p.html"}
     assert {name: modes[name] for name in ordinary} == dict.fromkeys(ordinary, 0o666 & ~mask)
-    assert {modes[name] for name in ("secret", "key", "v", "out.jsonl.ids.jsonl")} == {0o600}
+    assert {modes[name] for name in ("secret", "key", "v")} == {0o600}
+    assert modes["out.jsonl.private"] == 0o700

@@ -19,7 +19,6 @@ from chaffinch.deid.class_doubt import LIMIT, class_layer, settle_classes
 from chaffinch.deid.detect import LAYER, Detector, detector
 from chaffinch.deid.detect_file import Model
 from chaffinch.deid.detect_spans import joined, widen
-from chaffinch.deid.keys import Secret
 from chaffinch.deid.known import Known
 from chaffinch.deid.operators import OPERATORS
 from chaffinch.deid.policy import Policy, Rule
@@ -28,11 +27,11 @@ from chaffinch.deid.release import Numbered, Release, Released, release
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document, Soft, Span
 from chaffinch.weak import Regex
+from tests.deid.releases import SECRET
 
 LIMITED = Policy.read("limited-dataset")
 SAFE = Policy.read("safe-harbor")
 SURROGATE = Policy.read("i2b2-surrogate")
-SECRET = Secret(b"0123456789abcdef0123456789abcdef")
 Chances = dict[str, float]
 
 

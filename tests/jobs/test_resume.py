@@ -13,14 +13,12 @@ import pytest
 import chaffinch as cf
 from chaffinch.cli import main
 from chaffinch.deid.detect_file import load
-from chaffinch.deid.keys import Secret
 from chaffinch.deid.known import Known
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.ledger import Ledger
 from chaffinch.weak.sources import Lexicon, Regex, source
-from tests.deid.releases import KEY, SECRET
+from tests.deid.releases import KEY, OTHER_SECRET, SECRET
 
-OTHER = Secret(b"abcdef0123456789abcdef0123456789")
 FILES = {
     "policy.toml": 'name = "ours"\ndefault = "tag"\n[rules]\nNAME = "surrogate"\n',
     "known.csv": "patient,last\np1,Zyx\n",
@@ -114,7 +112,7 @@ def give(**changed: str) -> Callable[[dict[str, str]], dict[str, str]]:
 
 def another_secret(options: dict[str, str]) -> dict[str, str]:
     Path("secret").unlink()
-    OTHER.write("secret")
+    OTHER_SECRET.write("secret")
     return options
 
 
@@ -190,7 +188,7 @@ def test_another_model_file_or_recall_does_not_go_on(change: str, place: Path, m
 def test_another_key_or_place_of_the_vault_does_not_go_on(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = {**BASE, "--vault": "v", "--key-file": "key"}
     assert stop_after(3, monkeypatch, lambda: main(arguments("out", options))) == 130
-    OTHER.write("other")
+    OTHER_SECRET.write("other")
     assert main([*arguments("out", {**options, "--key-file": "other"}), "--resume"]) == 2
     assert main([*arguments("out", {**options, "--vault": "w"}), "--resume"]) == 2
     assert main([*arguments("out", options), "--resume"]) == 0
