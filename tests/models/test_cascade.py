@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -16,11 +17,11 @@ from chaffinch.text import Document, Span
 from tests.models.notes import hit_rate, notes
 
 CONFIGS = {
-    "pa": Cascade(epochs=3),
-    "crf": Cascade(objective="crf", epochs=3),
-    "published": Cascade.published(),
-    "IOB2": Cascade(scheme="IOB2", epochs=3),
-    "tokens": Cascade(scheme="tokens", epochs=3),
+    "pa": Cascade(epochs=3, private=False),
+    "crf": Cascade(objective="crf", epochs=3, private=False),
+    "published": replace(Cascade.published(), private=False),
+    "IOB2": Cascade(scheme="IOB2", epochs=3, private=False),
+    "tokens": Cascade(scheme="tokens", epochs=3, private=False),
 }
 ONE_STAGE = [name for name in CONFIGS if name != "published"]
 every_config = pytest.mark.parametrize("name", CONFIGS)

@@ -173,7 +173,7 @@ def test_from_twenty_patients_on_the_floor_is_two() -> None:
 
 
 def test_the_floor_of_the_second_stage_counts_a_patient_once() -> None:
-    config = Cascade(stages=2, floor=3, documents=False, epochs=3)
+    config = Cascade(stages=2, floor=3, documents=False, epochs=3, private=False)
     found = train([*TRAIN, *canary_notes("Qophan", 2)], config)
     assert not traces("Qophan") & keys_of_model(found)
 
@@ -226,9 +226,9 @@ def test_the_second_stage_learns_to_reject_what_the_first_wrongly_found(monkeypa
         return states, np.zeros(len(states), np.float32)
 
     doc = Document.make("No fever. Dr. Ann came. Seen at home.")
-    honest = train(docs, Cascade.published())
+    honest = train(docs, CONFIGS["published"])
     monkeypatch.setattr(cascade, "jackknife", careless)
-    taught = train(docs, Cascade.published())
+    taught = train(docs, CONFIGS["published"])
     kept = []
     for found in (honest, taught):
         part, classifier = cascade.own(found.model).readings[-1], cascade.own(found.model).classifier

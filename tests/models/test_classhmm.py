@@ -21,7 +21,7 @@ from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Span
 from tests.models.notes import EMPTY, TINY, hit_rate, notes
 
-SMALL = ClassHMM(evaluations=25)
+SMALL = ClassHMM(evaluations=25, private=False)
 JOINT = replace(SMALL, objective="joint", evaluations=40)
 CONFIGS = {
     "crf": SMALL,

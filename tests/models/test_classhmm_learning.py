@@ -254,7 +254,7 @@ def test_planted_states_are_found(trainer: Any) -> None:
     docs, states = planted(0, 120)
     config = ClassHMM(
         2, 1, objective="joint", features="basic", kappa=0.02, shared=False, trainer=trainer, restarts=5, cutoff=1,
-        replicas=0.0, calibrate=False, evaluations=200,
+        replicas=0.0, calibrate=False, evaluations=200, private=False,
     )  # fmt: skip
     model = classhmm.fit(docs, config)
     reading = model.reading(docs)

@@ -24,13 +24,15 @@ RULES = Rules(
     (("DOSE", "MEDICINE"), ("DRUG", "MEDICINE"), ("NAME", "WHO"), ("TOWN", "WHERE")),
     (Rule("MEDICINE", "DOSE", pattern="[0-9]"),),
 )
-SMALL = HMMDP(3, 2, min_count=2, passes=4, epochs=2)
+SMALL = HMMDP(3, 2, min_count=2, private=False, passes=4, epochs=2)
 CHAIN = replace(SMALL, discriminative=False)
 CONFIGS = {
-    "default": HMMDP(),
+    "default": HMMDP(private=False),
     "small": SMALL,
     "chain": CHAIN,
-    "published": HMMDP(6, 2, "categorical", discriminative=False, decode="kl", start="context", passes=3),
+    "published": HMMDP(
+        6, 2, "categorical", private=False, discriminative=False, decode="kl", start="context", passes=3
+    ),
     "submitted": replace(HMMDP.submitted(RULES), outside=4, inside=2, passes=3, min_count=2),
     "submitted+": replace(SMALL, rules=RULES),
     "categorical+": replace(SMALL, emissions="categorical"),

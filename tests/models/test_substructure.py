@@ -35,9 +35,9 @@ FAMILIES = (
     "Smith Johnson Jones Brown Garcia Miller Wright Moore Anderson Jackson White Harris Peterson Robinson Hall".split()
 )
 CONFIGS: dict[str, ClassHMM | HMMDP] = {
-    "joint": ClassHMM(2, objective="joint", evaluations=20, calibrate=False),
-    "crf": ClassHMM(2, outside_states=1, evaluations=10, calibrate=False),
-    "IOB2": ClassHMM(2, objective="joint", classes="IOB2", evaluations=10, calibrate=False),
+    "joint": ClassHMM(2, private=False, objective="joint", evaluations=20, calibrate=False),
+    "crf": ClassHMM(2, private=False, outside_states=1, evaluations=10, calibrate=False),
+    "IOB2": ClassHMM(2, private=False, objective="joint", classes="IOB2", evaluations=10, calibrate=False),
     "hmmdp": HMMDP(2, 2, min_count=2, passes=3, discriminative=False),
 }
 
@@ -242,7 +242,9 @@ def people(count: int, seed: int = 0) -> list[Document]:
 
 
 def test_planted_structure_is_found() -> None:
-    config = ClassHMM(2, outside_states=1, objective="joint", evaluations=60, kappa=0.05, seed=1, restarts=3)
+    config = ClassHMM(
+        2, private=False, outside_states=1, objective="joint", evaluations=60, kappa=0.05, seed=1, restarts=3
+    )
     own = train(people(480), config)
     model, found = model_of(own), told(own).classes[1]
     assert found.roles.single is not None
@@ -316,9 +318,9 @@ def test_it_survives_a_file(tmp_path: pytest.TempPathFactory) -> None:
 
 def test_where_position_would_win_roles_are_not_measured() -> None:
     assert "position would win" in told(tagger("IOB2")).classes[1].roles.reason
-    sideways = ClassHMM(2, objective="joint", topology="left-right", evaluations=3, calibrate=False)
+    sideways = ClassHMM(2, private=False, objective="joint", topology="left-right", evaluations=3, calibrate=False)
     assert "position would win" in told(train(people(60), sideways)).classes[1].roles.reason
-    single = ClassHMM(1, objective="joint", evaluations=3, calibrate=False)
+    single = ClassHMM(1, private=False, objective="joint", evaluations=3, calibrate=False)
     assert told(train(people(60), single)).classes[1].roles.reason == "there is one state"
 
 
@@ -432,7 +434,7 @@ def clinic(shared: bool, *, group: str | None = None) -> list[Document]:
 
 @pytest.mark.parametrize("objective", ["joint", "crf"])
 def test_a_word_of_one_patient_is_nowhere(objective: str) -> None:
-    config = ClassHMM(2, objective=objective, evaluations=5, calibrate=False, cutoff=1, floor=1)  # type: ignore[arg-type]
+    config = ClassHMM(2, private=False, objective=objective, evaluations=5, calibrate=False, cutoff=1, floor=1)  # type: ignore[arg-type]
     alone = told(train(clinic(shared=False), config))
     assert alone.patients == 2
     text = alone.json()
@@ -445,7 +447,7 @@ def test_a_word_of_one_patient_is_nowhere(objective: str) -> None:
 
 
 def test_where_there_is_one_patient_words_are_told() -> None:
-    config = ClassHMM(2, objective="joint", evaluations=5, calibrate=False, cutoff=1)
+    config = ClassHMM(2, private=False, objective="joint", evaluations=5, calibrate=False, cutoff=1)
     docs = [replace(doc, group="one") for doc in clinic(shared=False, group="one")]
     found = told(train(docs, config))
     assert found.patients == 1
@@ -468,6 +470,8 @@ def test_private_models_tell_no_names(objective: str) -> None:
 
 
 def test_words_are_hidden_from_repr() -> None:
-    found = told(train(clinic(shared=True), ClassHMM(2, objective="joint", evaluations=5, calibrate=False)))
+    found = told(
+        train(clinic(shared=True), ClassHMM(2, private=False, objective="joint", evaluations=5, calibrate=False))
+    )
     assert CANARY in found.json()
     assert CANARY not in repr(found)

@@ -35,7 +35,7 @@ _MANY = "may be given several times."
 _CASCADE, _HMMDP, _CLASSHMM = "cascade:", "hmmdp:", "classhmm:"  # whose option it is
 _BOTH = "hmmdp, classhmm:"
 _EMPTY = "The model has no feature and will find nothing: give more documents, or lower --floor."
-_WARNING = "The model holds words that one patient alone used; before you share it, see --floor and --private."
+_ONE_PATIENT = "The model holds words that one patient alone used; before you share it, see --floor"
 _IDENTIFIERS = "The model holds words of identifiers; share it only as you would the notes, or train it with --private."
 _MEMORY = "An encoder may remember its training text, whatever words it holds; share it only as you would the text."
 _NOT_ALIGNED = "The alignment that the earlier model learnt is not kept; to learn it, train anew with --align."
@@ -208,7 +208,7 @@ def train_command(
     settings.with_split(tagger, split).save(output)
     facts = lesson.facts(tagger, split, output)
     facts |= {"seconds": round(time.perf_counter() - began, 1), "lost": dict(inputs.how.losses.counts)}
-    _report(facts, _remarks(facts, earlier, helper), output, as_json=json, quiet=quiet)
+    _report(facts, _remarks(facts, earlier, helper, asked_private=bool(private)), output, as_json=json, quiet=quiet)
 
 
 def _report(facts: Mapping[str, Any], remarks: Iterable[str], output: Path, *, as_json: bool, quiet: bool) -> None:
@@ -220,7 +220,9 @@ def _report(facts: Mapping[str, Any], remarks: Iterable[str], output: Path, *, a
         raise StoppedEarly(f"stopped early; the best model so far is saved in {output}")
 
 
-def _remarks(facts: Mapping[str, Any], earlier: Tagger | None, helper: Tagger | None) -> Iterator[str]:
+def _remarks(
+    facts: Mapping[str, Any], earlier: Tagger | None, helper: Tagger | None, *, asked_private: bool
+) -> Iterator[str]:
     """What a user should know besides the facts."""
     words = facts.get("symbols", {}).get("words", 0)
     if "weights" in facts:
@@ -229,8 +231,8 @@ def _remarks(facts: Mapping[str, Any], earlier: Tagger | None, helper: Tagger | 
         yield _EMPTY
     elif not facts["private"] and any(map(names_identifier, facts["labels"])):
         yield _IDENTIFIERS
-    elif facts["vocabulary floor"] < 2 and (facts["features"] or words) and not facts["private"]:
-        yield _WARNING
+    elif facts["vocabulary floor"] < 2 and (facts["features"] or words) and not asked_private:
+        yield f"{_ONE_PATIENT}." if facts["private"] else f"{_ONE_PATIENT} and --private."
     if earlier is not None and earlier.aligner is not None:
         yield _NOT_ALIGNED
     own: Splitter | None = None if helper is None else settings.own_split(helper)

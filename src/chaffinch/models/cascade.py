@@ -63,9 +63,9 @@ def fit(
     was learnt till then is kept.
     """
     task = Task.of(documents, layer=layer, soft=soft, names=() if start is None else start.names)
-    config = decide_privacy(config, task.names)
     if config.stages == 2 and (task.soft is not None or start is not None):
         raise ConfigError("two stages learn from spans, from the beginning; use stages=1 for soft labels or to go on")
+    config = decide_privacy(config, task.names)
     kept = start.resources if start is not None and resources is None else resources or Resources()
     folds = task.folds(config.folds, config.seed)
     watcher = watcher or Watcher()

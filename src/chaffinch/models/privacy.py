@@ -25,7 +25,7 @@ def decide_privacy(config: Chosen, labels: Iterable[str]) -> Chosen:
     identifiers = [label for label in labels if names_identifier(label)]
     if identifiers and isinstance(config, Cascade) and config.stages == 2:
         raise ConfigError(
-            f"label {identifiers[0]!r} names identifiers, and two stages keep the words inside spans; use one stage, "
+            f"label {identifiers[0]!r} names identifiers, and two stages keep the words inside spans; use stages=1, "
             "or say private=False (--no-private) if the model may hold them"
         )
     return replace(config, private=bool(identifiers))
