@@ -142,8 +142,10 @@ def test_the_summary_in_words(place: Path, tmp_path: Path, capsys: Printed) -> N
     assert "F1 0." in facts["dev"]
     assert err == ""  # it has no features, but is not empty; and two patients used each of its words
     _, err = printed_by([*run, "--no-discriminative", "--floor", "1"], capsys)
+    assert err == "The model holds words that one patient alone used; before you share it, see --floor.\n"
+    _, err = printed_by([*run, "--no-discriminative", "--floor", "1", "--no-private"], capsys)
     assert err == (
-        "The model holds words that one patient alone used; before you share it, see --floor and --private.\n"
+        "The model holds words of identifiers; share it only as you would the notes, or train it with --private.\n"
     )
     _, err = printed_by([*run, "--no-discriminative", "--floor", "1", "--private"], capsys)
     assert err == ""

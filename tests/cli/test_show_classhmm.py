@@ -28,7 +28,9 @@ GOOD = Measure(80, 0.4, 0.01, 0.03)
 @pytest.fixture(scope="module")
 def tagger() -> Tagger:
     """A tagger whose states of NAME follow roles, as if that had been measured."""
-    own = train(notes(40), ClassHMM(3, outside_states=2, objective="joint", evaluations=12, calibrate=False))
+    own = train(
+        notes(40), ClassHMM(3, outside_states=2, objective="joint", evaluations=12, calibrate=False, private=False)
+    )
     assert isinstance(own.model, Model)
     found = own.model.substructure
     assert found is not None

@@ -107,7 +107,8 @@ def test_the_example_notes(tmp_path: Path, capsys: Printed) -> None:
     printed = capsys.readouterr()
     assert "AGE, CITY, DATE, DOCTOR" in printed.out
     assert "vocabulary floor  1 patient\n" in printed.out
-    assert "see --floor and --private" in printed.err
+    assert "private           yes: no words from inside spans\n" in printed.out
+    assert "one patient alone used; before you share it, see --floor." in printed.err
     assert main(["tag", str(path), str(EXAMPLES / "notes"), "-o", str(out)]) == 0
     printed = capsys.readouterr()
     assert "layers other than the new one      6" in printed.out
@@ -128,6 +129,7 @@ def test_the_summary_of_training_as_json(labelled: Path, unseen: Path, tmp_path:
         "tokens": sum(len(doc.tokens) for doc in notes_of(NAMES)),
         "vocabulary floor": 1,
         "sentences": "prose",
+        "private": True,
         "interrupted": False,
         "lost": {},
         "dev": {"documents": 3, "precision": 1.0, "recall": 1.0, "f1": 1.0},
@@ -211,7 +213,7 @@ def test_every_option_of_training_reaches_the_model(labelled: Path, tmp_path: Pa
     assert kept.lexicon.labels == ("NAME", "OTHER")
     assert kept.clusters is not None
     refused(["tag", path, labelled, "-o", tmp_path / "x.jsonl"], 3, "no layer 'pos', which serves as a feature", capsys)
-    two = result_of(["train", labelled, "-o", path, "--published", "--epochs", "2"], capsys)
+    two = result_of(["train", labelled, "-o", path, "--published", "--epochs", "2", "--no-private"], capsys)
     config = result_of(["show", path], capsys)["config"]
     assert (config["stages"], config["epochs"], config["cutoff"]) == (2, 2, 5)
     assert two["features"] == sum(result_of(["show", path], capsys)["features"].values())
@@ -276,7 +278,10 @@ def test_a_layer_that_is_replaced_is_reported(model: Path, unseen: Path, tmp_pat
     assert told["lost"] == {"layers with the name of the new one": 3}
 
 
-def test_bias_finds_more_or_less(model: Path, unseen: Path, tmp_path: Path, capsys: Printed) -> None:
+def test_bias_finds_more_or_less(labelled: Path, unseen: Path, tmp_path: Path, capsys: Printed) -> None:
+    model = tmp_path / "open.cfm"
+    result_of(["train", labelled, "-o", model, "--no-private"], capsys)
+
     def spans(*bias: str) -> int:
         options = [part for one in bias for part in ("--bias", one)]
         found: int = result_of(["tag", model, unseen, "-o", tmp_path / "o.jsonl", *options], capsys)["spans"]
@@ -297,7 +302,7 @@ def test_what_is_small_but_sound_works(tmp_path: Path, labelled: Path, capsys: P
     write(notes_of(UNSEEN, drug=True), dev)  # a label that training never saw
     told = result_of(["train", labelled, "-o", path, "--dev", dev], capsys)
     assert (told["dev"]["precision"], told["dev"]["recall"]) == (1.0, 0.75)
-    assert main(["train", str(one), "-o", str(path), "--published"]) == 0
+    assert main(["train", str(one), "-o", str(path), "--published", "--no-private"]) == 0
     printed = capsys.readouterr()
     assert "1 (each document counts as one; see --group)" in printed.out
     assert "no feature" in printed.err
