@@ -110,7 +110,7 @@ def climb(tagger: Tagger) -> dict[str, float]:
 
 def learn(texts: Texts, config: ClassHMM | Cascade) -> Tagger:
     """The tagger of tagged documents, and of those without tags, if there are any."""
-    return cf.train(texts.train, config, layer="gold", untagged=texts.untagged)
+    return cf.train(texts.train, replace(config, private=False), layer="gold", untagged=texts.untagged)  # public news
 
 
 def peer(job: Job, sample: Sample) -> None:

@@ -45,7 +45,7 @@ class System:
         method = getattr(cf, self.method)
         made = getattr(method, self.start)() if self.start else method()
         language = {"language": LANGUAGES[corpus]} if any(one.name == "language" for one in fields(made)) else {}
-        return replace(made, **{**language, **self.fields})
+        return replace(made, private=False, **{**language, **self.fields})  # public notes; `bench deid` has its price
 
     def but(self, **changed: Any) -> System:
         """The same with other settings."""

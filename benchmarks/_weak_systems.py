@@ -146,7 +146,7 @@ def gold(work: Work) -> Found:
 
 def supervised(work: Work) -> Found:
     """A tagger trained on gold: the encoder on all of it, the linear student on the sample's gold documents."""
-    config: Encoder | Cascade = LINEAR
+    config: Encoder | Cascade = replace(LINEAR, private=False)  # public news
     if work.system.fields["config"] == "Encoder":
         config = Encoder(seed=work.system.seed, **work.system.fields.get("with", {}))
     docs = work.texts.known or work.texts.train
@@ -222,7 +222,7 @@ def _labelled(texts: Texts, learn: Callable[[], Alternated]) -> Found:
 
 
 def _linear(system: System) -> Cascade:
-    return replace(LINEAR, seed=system.seed, **system.fields.get("student", {}))
+    return replace(LINEAR, seed=system.seed, private=False, **system.fields.get("student", {}))
 
 
 def _chmm(system: System) -> CHMM:

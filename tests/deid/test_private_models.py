@@ -156,3 +156,18 @@ def test_the_command_line_says_whether_a_model_is_private(
     assert json.loads(capsys.readouterr().out)["private"] is private
     assert main(["show", model]) == 0
     assert re.search(rf"^\W*private +{'yes' if private else 'no'}\b", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_words_of_one_patient_are_told_of_whatever_the_labels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for label, advice in (("Disease", "see --floor and --private."), ("PATIENT", "see --floor.")):
+        path = tmp_path / f"{label}.jsonl"
+        write([note(label, number) for number in range(6)], path)
+        assert main(["train", str(path), "-o", str(tmp_path / "m.cfm"), "--epochs", "1"]) == 0
+        assert f"one patient alone used; before you share it, {advice}" in capsys.readouterr().err
+
+
+def test_show_tells_of_models_made_of_several_taggers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "deid-en", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["private"] is False  # its names were invented
