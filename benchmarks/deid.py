@@ -1,4 +1,4 @@
-"""De-identification: Spanish notes, the English default by folds, peers, adaptation, speed, privacy and dates.
+"""De-identification: Spanish notes, the English default by folds, peers, adaptation, speed, privacy, dates, doubt.
 
 Every model is learnt in a process of its own; costs are CPU seconds of that process with compiled kernels warm. Scores
 are of words (tokens with a letter or a digit) in any identifier or in none, and of strict spans on MEDDOCAN, whose own
@@ -18,15 +18,17 @@ import numpy as np
 from benchmarks import _deid_peers as peers
 from benchmarks._deid import told
 from benchmarks._deid_data import FOLDS, SITES, WRITTEN
+from benchmarks._deid_keep import count_by_limit
 from benchmarks._deid_scores import Tally, summed
 from benchmarks._folder import Folder, launch
 from benchmarks.tagger import Options
+from chaffinch.deid.class_doubt import LIMIT
 from chaffinch.errors import ConfigError
 
 COLUMNS = (
     "part", "system", "notes", "strict F1", "interval", "P", "R", "F1", "HIPAA R", "leaking notes", "category", "of",
     "false per 1,000", "train CPU s", "adapt CPU s", "chars per CPU s", "MB", "pairs", "unequal", "partial",
-    "incompatible", "tagged", "dates", "absent",
+    "incompatible", "tagged", "dates", "limit", "direct released", "hidden", "absent",
 )  # fmt: skip
 HIGHER: dict[str, Any] = {"low": None, "high": None, "better": "higher"}
 
@@ -184,8 +186,16 @@ class Bench:
         self.bar("unequal_intervals", own["unequal"], 0, 0, unit="pairs", better="lower")
         self.bar("incompatible_partial_dates", own["incompatible"], 0, 0, unit="dates", better="lower")
 
+    def keep(self) -> None:
+        """What a limit on the doubt about classes saves and costs under limited-dataset; a limit of 2 is none."""
+        for row in count_by_limit():
+            self.add("deid-en under limited-dataset", **row)
+            if row["limit"] == LIMIT:
+                self.bar("keep_direct_released", row["direct released"], None, 0, unit="identifiers", better="lower")
+                self.bar("keep_hidden", row["hidden"], None, 0, unit="identifiers", better="lower")
 
-PARTS = ("meddocan", "english", "written", "peers", "adapt", "speed", "private", "dates")
+
+PARTS = ("meddocan", "english", "written", "peers", "adapt", "speed", "private", "dates", "keep")
 # Floor and goal of recall, precision, recall of HIPAA's types, and words wrongly flagged in 1,000 of plain prose.
 LEVELS: Mapping[str, tuple[tuple[float, float], ...]] = {
     "balanced": ((0.965, 0.985), (0.95, 0.97), (0.985, 0.996), (25, 8)),

@@ -23,9 +23,9 @@ from tests.attacks.sizes import sized
 
 pytestmark = pytest.mark.drill
 
-PATIENTS = sized(3000, 5000)  # who share the value, at most
-EACH = sized(8, 5000)  # patients for each value that it may be: enough to miss the one that never comes
-TRIALS = sized(30, 300)  # values attacked, each under a secret of its own
+PATIENTS = sized(1500, 5000)  # who share the value, at most
+EACH = sized(5, 5000)  # patients for each value that it may be: enough to miss the one that never comes
+TRIALS = sized(15, 300)  # values attacked, each under a secret of its own
 ADVANTAGE = 0.01  # over guessing: what is allowed by the promise
 
 _DIGITS = [str(digit) for digit in range(10)]
@@ -160,7 +160,7 @@ PARTS: tuple[Callable[[str], str], ...] = (
 )
 def test_two_values_of_one_form_have_surrogates_of_one_distribution(label: str, first: str, second: str) -> None:
     """Whichever value it was: each part of what is drawn comes as often."""
-    number, kind, secret = sized(3000, 30_000), kind_of(label), Secret(np.random.default_rng(11).bytes(32))
+    number, kind, secret = sized(1500, 30_000), kind_of(label), Secret(np.random.default_rng(11).bytes(32))
     drawn = [[surrogate(value, kind, f"{value} {n}", secret) for n in range(number)] for value in (first, second)]
     for part in PARTS:
         counts = [Counter(map(part, texts)) for texts in drawn]

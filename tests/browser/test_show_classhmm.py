@@ -13,7 +13,7 @@ from tests.models.notes import notes
 
 def test_the_page_of_a_class_hmm_stands_alone(opened: Opened, tmp_path: Path) -> None:
     model, page_file = tmp_path / "names.cfm", tmp_path / "names.html"
-    train(notes(40), ClassHMM(3, objective="joint", evaluations=8, calibrate=False)).save(model)
+    train(notes(40), ClassHMM(3, objective="joint", evaluations=8, calibrate=False, private=False)).save(model)
     assert main(["show", str(model), "--html", str(page_file)]) == 0
     with opened(page_file) as page:
         assert page.get_by_role("heading", name="NAME", exact=True).is_visible()

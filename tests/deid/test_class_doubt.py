@@ -207,7 +207,7 @@ def test_of_plausible_classes_the_one_whose_operator_hides_most_decides() -> Non
     row: Chances = {"DATE": 0.4, "ZIP": 0.25, "DOCTOR": 0.2, "IDNUM": 0.15}
     doc = with_chances("x 02139 y", [Span(2, 7, "DATE")], [{}, row, {}])
     assert [(r.label, r.operator) for r in act(doc, "found", policy, SECRET).replacements] == [("IDNUM", "tag")]
-    row = {"DATE": 0.4, "ZIP": 0.35, "DOCTOR": 0.2, "IDNUM": 0.05}  # a number is not plausible
+    row = {"DATE": 0.4, "ZIP": 0.36, "DOCTOR": 0.2, "IDNUM": 0.04}  # a number is not plausible
     doc = with_chances("x 02139 y", [Span(2, 7, "DATE")], [{}, row, {}])
     assert [(r.label, r.operator) for r in act(doc, "found", policy, SECRET).replacements] == [("DOCTOR", "surrogate")]
 
@@ -297,7 +297,8 @@ def test_the_doubt_of_models_reaches_the_policy() -> None:
 def test_a_class_that_rules_alone_tell_is_as_sure_as_the_pattern() -> None:
     find = detector()
     assert released(find, "He lives in Boston, MA 02139.") == "He lives in Boston, MA 02139."
-    assert released(find, "Seen 3/4/1998, a Monday in March, aged 45.") == "Seen 3/4/1998, a Monday in March, aged 45."
+    sentence = "Seen 3/4/1998, then on March 9, 1998, aged 45."
+    assert released(find, sentence) == sentence
     assert released(find, "A cousin outside Springfield drove.") == "A cousin outside [LOCATION] drove."
     assert released(finder({"drove": {"DATE": 0.01}}), "A cousin outside Springfield drove.") == (
         "A cousin outside [LOCATION] drove."
@@ -306,8 +307,8 @@ def test_a_class_that_rules_alone_tell_is_as_sure_as_the_pattern() -> None:
 
 def test_what_people_are_at_is_no_town() -> None:
     find = finder({"Willow": {"CITY": 0.98}, "Creek": {"CITY": 0.98}})
-    assert released(find, "Lives at Willow Creek since May.") == "Lives at [LOCATION] since May."
-    assert released(find, "Lives in Willow Creek since May.") == "Lives in Willow Creek since May."
+    assert released(find, "Lives at Willow Creek since 3 May 2019.") == "Lives at [LOCATION] since 3 May 2019."
+    assert released(find, "Lives in Willow Creek since 3 May 2019.") == "Lives in Willow Creek since 3 May 2019."
     assert released(finder({}, deny={"CITY": ["Willow Creek"]}), "Lives at Willow Creek.") == "Lives at Willow Creek."
 
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from benchmarks._deid_data import written
-from benchmarks.tagger import Options
 from chaffinch import Document, Span
-from chaffinch.deid import class_doubt, synth
+from chaffinch.deid import synth
 from chaffinch.deid.class_doubt import settle_classes
 from chaffinch.deid.detect import LAYER, detector
 from chaffinch.deid.kinds import kind_of
@@ -26,8 +24,8 @@ DIRECT_CATEGORIES, DIRECT_KINDS = ("NAME", "CONTACT", "ID"), ("STREET", "HOSPITA
 POLICY = "limited-dataset"
 
 
-def run(_: Options) -> dict[str, Any]:
-    """Count at every limit; no test notes are read, whatever split is asked for."""
+def count_by_limit() -> list[dict[str, float]]:
+    """Return the counts at every limit; no test notes are read."""
     policy = Policy.read(POLICY)
     gold = [
         *synth.notes(200, 3, seed=4711, style="varied", names="held-out"),
@@ -35,15 +33,7 @@ def run(_: Options) -> dict[str, Any]:
         *written("dev"),
     ]
     found = list(detector("deid-en")(replace(doc, layers={}) for doc in gold))
-    rows = [{"notes": len(gold), "limit": limit, **_counts(gold, found, policy, limit)} for limit in LIMITS]
-    chosen = next(row for row in rows if row["limit"] == class_doubt.LIMIT)
-    return {
-        "bars": [
-            _bar("direct_identifiers_released", chosen["direct released"], "identifiers"),
-            _bar("kept_classes_hidden", chosen["hidden"], "identifiers"),
-        ],
-        "rows": rows,
-    }
+    return [{"notes": len(gold), "limit": limit, **_counts(gold, found, policy, limit)} for limit in LIMITS]
 
 
 def _counts(gold: Sequence[Document], found: Sequence[Document], policy: Policy, limit: float) -> dict[str, int]:
@@ -68,8 +58,3 @@ def _is_direct(span: Span) -> bool:
 
 def _touched(span: Span, others: Sequence[Span]) -> bool:
     return any(map(span.overlaps, others))
-
-
-def _bar(name: str, value: float, unit: str) -> dict[str, Any]:
-    levels: dict[str, None] = {"low": None, "high": None, "floor": None, "goal": None}
-    return {"id": name, "value": value, "unit": unit, "better": "lower", **levels}
