@@ -158,6 +158,7 @@ def _with_states() -> tuple[Pattern, ...]:
             rf"\b(?P<span>{_STATES})\b",
             label="STATE",
             score=0.8,
+            exact=True,
             fits=lambda text: text not in _UNCERTAIN_STATES,
             after=r"\s(?:heart|hospital|university|avenue|street|cardiac|criteria|medical|presbyterian|general|"
             r"blot|city|state univ)|['’]s\ssyndrome",
