@@ -25,8 +25,8 @@ from chaffinch.features import packs
 
 FEMALE, MALE, BOTH, UNTOLD, SURNAME = "F", "M", "B", "U", "S"
 # Names of each initial. First names are known words, which never meet: as many as the census has with its commonest
-# initial will do. A surname may be any word: of 32,768, two of a patient's 50 met in 10 of 6,000 patients if no list has
-# any of them, in 4 of 6,000 if the lists have nine of ten, never if they have all; a run settles the rest.
+# initial will do. A surname may be any word: of 32,768, two of a patient's 50 met in 10 of 6,000 patients if no list
+# has any of them, in 4 of 6,000 if the lists have nine of ten, never if they have all; a run settles the rest.
 SIZES: Mapping[str, int] = {FEMALE: 512, MALE: 128, SURNAME: 1 << 15}
 _LETTERS = range(5, 12)  # of a name that is put together
 
