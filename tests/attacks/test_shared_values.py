@@ -26,7 +26,7 @@ pytestmark = pytest.mark.drill
 PATIENTS = sized(1500, 5000)  # who share the value, at most
 EACH = sized(5, 5000)  # patients for each value that it may be: enough to miss the one that never comes
 TRIALS = sized(15, 300)  # values attacked, each under a secret of its own
-ADVANTAGE = 0.01  # over guessing: what the promise allows; with four deviations, fewer than TRIALS can show
+ADVANTAGE = 0.01  # over guessing: what the promise allows; so few TRIALS see only more (docs/security.md)
 
 _DIGITS = [str(digit) for digit in range(10)]
 
