@@ -37,7 +37,7 @@ OWN_GIVEN = {
     "Uriah Uriel Usman Xabier Xander Xaver Xenos Xerxes Xiang Ximen Xoan Yannick Yardley Yasir Yehuda Yosef Yuri "
     "Yusuf Yves Zahir Zaid Zander Zebulon Zeke Zoltan",
 }
-HEADS, TAILS = 16, {"S": 5000, "F": 512, "M": 512}  # beginnings for each initial; ends for each sort of name
+HEADS, TAILS = 24, {"S": 9000, "F": 512, "M": 512}  # beginnings for each initial; ends for each sort of name
 VOWELS = "a e i o u ia ie ei ea au ou io ue oe ai oa".split()  # after an initial that few names have
 OWN_SURNAMES = "Xanthos Xavier Xenakis Xia Xiao Xidis Xie Ximenes Ximenez Xiong Xu Xue"
 
@@ -80,7 +80,7 @@ def name_parts(name: str) -> tuple[str, str] | None:
     >>> name_parts("Sanders"), name_parts("Anderson"), name_parts("Xu")
     (('Sa', 'nders'), ('Ande', 'rson'), None)
     """
-    found = re.fullmatch("([AEIOU]?[aeiou]*[^aeiou]+[aeiou]+)([^aeiou].*)", name)
+    found = re.fullmatch("([AEIOU]?[aeiou]*[^AEIOUaeiou]+[aeiou]+)([^aeiou].*)", name)
     return (found[1], found[2]) if found else None
 
 

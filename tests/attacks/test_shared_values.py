@@ -36,12 +36,19 @@ def _numbers(size: int) -> list[str]:
 
 
 def _surnames() -> list[str]:
-    return [name for name in personas.lines("names-last") if name.isascii() and name.isalpha() and len(name) > 3]
+    plain = (name for name in personas.lines("names-last") if name.isascii() and name.isalpha() and len(name) > 3)
+    return [name for name in plain if names().roles.get(name.lower(), "S") == "S"]  # no first names
 
 
 def _first_names() -> list[str]:
     lines = personas.lines("names-first-female")
     return [name for name in lines if name.isascii() and names().roles.get(name.lower()) == "F"]
+
+
+def _initials() -> list[str]:
+    """Return pairs of letters that are no short name, such as Xu."""
+    pairs = [first + last for first in "ABJKQXZ" for last in "CDEMSUW"]
+    return [pair for pair in pairs if pair.lower() not in names().roles]
 
 
 # By name: the label, and all that the value may be.
@@ -51,7 +58,7 @@ VALUES: dict[str, tuple[str, Callable[[], Sequence[str]]]] = {
     "three digits": ("ACCOUNT", lambda: _numbers(3)),
     "a letter": ("DEVICE", lambda: list(string.ascii_uppercase)),
     "an initial": ("DOCTOR", lambda: list(string.ascii_uppercase)),
-    "initials": ("DOCTOR", lambda: [a + b for a in "ABJKQXZ" for b in "CDEMSUW"]),
+    "initials": ("DOCTOR", _initials),
     "a state": ("STATE", lambda: [line[:2] for line in entries("states")]),
     "a country": ("COUNTRY", lambda: entries("countries")),
     "a department": ("DEPARTMENT", lambda: entries("departments")),

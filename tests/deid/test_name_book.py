@@ -99,16 +99,6 @@ def test_names_nobody_knows_meet_in_few_patients_before_they_are_settled() -> No
     assert met <= max(1, number // 1000)
 
 
-@pytest.mark.parametrize("role", ["S", "F", "M"])
-@pytest.mark.parametrize("letter", ["a", "q", "s", "x"])
-def test_a_range_has_every_name_once_and_equally_many_for_every_initial(role: str, letter: str) -> None:
-    pool = names().drawable(role, letter)
-    every = [pool[place] for place in range(len(pool))]
-    assert len({name.lower() for name in every}) == len(every) == SIZES[role]
-    assert {name[0].lower() for name in every} == {letter}
-    assert all(name.isascii() and name.isalpha() for name in every)
-
-
 def test_ranges_of_surnames_are_wide_enough_for_fifty_unknown_names() -> None:
     """The chance that two of 50 meet, worked out: pairs of one initial over the size of its range."""
     _, counts = np.unique([name[0] for name in surnames()], return_counts=True)

@@ -4,7 +4,7 @@ Surrogates are drawn from ranges so wide that two names of a patient hardly ever
 where a surname's surrogate is another real name of the patient, the name that comes later is drawn again. What was
 given stays: the notes that follow change nothing in those before.
 
-A name that is avoided in all patients of a clinician is missing among their surrogates. Among 850,000 surnames that
+A name that is avoided in all patients of a clinician is missing among their surrogates. Among 3.4 million surnames that
 shows only over millions of names; first names are too few to be avoided, and tell too little of anybody to need it.
 """
 

@@ -66,9 +66,9 @@ def surrogate(
     >>> from chaffinch.deid.kinds import kind_of
     >>> secret = Secret(b"7f1c0a94d3e85b62c4097ad1f6be3358e2d049b7618caf5390fd72ae14c65b08")
     >>> surrogate("Smith, John A.", kind_of("PATIENT"), "p2", secret)
-    'Relino, Ziart S.'
+    'Rhizama, Ziart S.'
     >>> surrogate("J. SMITH", kind_of("DOCTOR"), "p2", secret)
-    'Z. RELINO'
+    'Z. RHIZAMA'
     """
     if kind.category in _ELSEWHERE:
         raise ConfigError(f"{kind.category} has no surrogates; use the operator {_ELSEWHERE[kind.category]}")

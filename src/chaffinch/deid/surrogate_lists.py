@@ -4,7 +4,7 @@ First names and surnames are those of the generated notes and of the census, wit
 first names is also read off the language packs. `recipes/surrogate_lists.py` makes the larger lists.
 
 Every initial has equally many names of a sort, so that the initial of a surrogate says nothing: where the census has
-fewer, names are put together of the beginnings and ends of others.
+fewer, names are put together of the beginnings and ends of others, each when it is drawn.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from __future__ import annotations
 import gzip
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias, overload
+
+import numpy as np
+import numpy.typing as npt
 
 from chaffinch.deid import personas
 from chaffinch.deid.surrogate_letters import fold
@@ -25,10 +27,12 @@ from chaffinch.features import packs
 
 FEMALE, MALE, BOTH, UNTOLD, SURNAME = "F", "M", "B", "U", "S"
 # Names of each initial. First names are known words, which never meet: as many as the census has with its commonest
-# initial will do. A surname may be any word: of 32,768, two of a patient's 50 met in 10 of 6,000 patients if no list
-# has any of them, in 4 of 6,000 if the lists have nine of ten, never if they have all; a run settles the rest.
-SIZES: Mapping[str, int] = {FEMALE: 512, MALE: 128, SURNAME: 1 << 15}
-_LETTERS = range(5, 12)  # of a name that is put together
+# initial will do. A surname may be any word: with 2¹⁷, two of a patient's 50 that no list knows meet in 1 of 1,800
+# patients (initials as in the census; in 1 of 1,000 if every third name of the patient's begins with the same letter).
+SIZES: Mapping[str, int] = {FEMALE: 512, MALE: 128, SURNAME: 1 << 17}
+_SHORTEST, _LONGEST = 5, 11  # letters of a name that is put together
+
+Ints: TypeAlias = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class Names:
         """Return the place of each folded name of a role and initial among those that are drawn for one another."""
         return _places(role, letter)
 
-    def drawable(self, role: str, letter: str) -> tuple[str, ...]:
+    def drawable(self, role: str, letter: str) -> Sequence[str]:
         """Return all names of a role and initial that may be drawn: equally many for every initial."""
         return _drawable(role, letter)
 
@@ -66,24 +70,53 @@ def _name_parts() -> Mapping[str, Any]:
     return tomllib.loads((files("chaffinch.deid") / "lists" / "name-parts.toml").read_text(encoding="utf-8"))
 
 
+class _NamePool(Sequence[str]):
+    """The names of a role and initial that may be drawn, by place: real ones, then names put together of parts.
+
+    A beginning ends with a vowel and an end begins with a consonant, so no name can be put together in two ways.
+    """
+
+    def __init__(self, role: str, letter: str) -> None:
+        parts = _name_parts()[role]
+        self._real = names().real[role, letter][: SIZES[role]]
+        self._heads: Sequence[str] = parts["heads"][letter.upper()].split()
+        self._tails: Sequence[str] = parts["tails"].split()
+        known = {word for word in packs.pack("en").common if word[:1] == letter} | set(map(str.lower, self._real))
+        self._made = self._unknown_words(known)[: SIZES[role] - len(self._real)]
+
+    def _unknown_words(self, known: Collection[str]) -> Ints:
+        """Return the numbers of pairs of a beginning and an end that make no known word, the likeliest first."""
+        lengths = np.add.outer([len(tail) for tail in self._tails], [len(head) for head in self._heads])
+        free = (lengths >= _SHORTEST) & (lengths <= _LONGEST)
+        heads = {head.lower(): place for place, head in enumerate(self._heads)}
+        tails = {tail: place for place, tail in enumerate(self._tails)}
+        for word in known:
+            for cut in range(2, len(word)):
+                if (head := heads.get(word[:cut])) is not None and (tail := tails.get(word[cut:])) is not None:
+                    free[tail, head] = False
+        return np.flatnonzero(free).astype(np.int32)
+
+    def __len__(self) -> int:
+        return len(self._real) + len(self._made)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        if isinstance(place, slice):
+            return [self[at] for at in range(*place.indices(len(self)))]
+        if place < len(self._real):
+            return self._real[place]
+        tail, head = divmod(int(self._made[place - len(self._real)]), len(self._heads))
+        return self._heads[head] + self._tails[tail]
+
+
 @cache
-def _drawable(role: str, letter: str) -> tuple[str, ...]:
-    real = names().real[role, letter][: SIZES[role]]
-    known = packs.pack("en").common | {name.lower() for name in real}
-    return (*real, *islice(_put_together(role, letter, known), SIZES[role] - len(real)))
-
-
-def _put_together(role: str, letter: str, known: frozenset[str]) -> Iterator[str]:
-    """Give names of beginnings and ends of others that are no known words, the likeliest first, each once."""
-    parts = _name_parts()[role]
-    heads = [(head, head.lower()) for head in parts["heads"][letter.upper()].split()]
-    given: set[str] = set()
-    for tail in parts["tails"].split():
-        for head, folded in heads:
-            word = folded + tail
-            if len(word) in _LETTERS and word not in known and word not in given:
-                given.add(word)
-                yield head + tail
+def _drawable(role: str, letter: str) -> _NamePool:
+    return _NamePool(role, letter)
 
 
 @cache
