@@ -455,7 +455,7 @@ def test_ctrl_c_saves_what_was_learnt(
 @pytest.fixture
 def compiled(canary: Canary) -> None:
     """The kernels that the tests above compiled, where a canary's command looks for them."""
-    from chaffinch.kernels._compiled import FOLDER
+    from chaffinch.kernels._compile import FOLDER
 
     if FOLDER is not None:
         shutil.copytree(FOLDER, canary.folder / "private" / "chaffinch_cache" / "kernels" / FOLDER.name)

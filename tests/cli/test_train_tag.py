@@ -479,7 +479,7 @@ def test_help_begins_with_an_example(capsys: Printed) -> None:
 @pytest.fixture
 def compiled(canary: Canary) -> None:
     """The kernels that the tests above compiled, where a canary's command looks for them."""
-    from chaffinch.kernels._compiled import FOLDER
+    from chaffinch.kernels._compile import FOLDER
 
     if FOLDER is not None:
         shutil.copytree(FOLDER, canary.folder / "private" / "chaffinch_cache" / "kernels" / FOLDER.name)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from chaffinch.kernels._gradient import CALM, SMALL, TINY
+from chaffinch.kernels._linear._crf_sgd import CALM, SMALL, TINY
 from chaffinch.kernels.lattice import Floats
 from chaffinch.kernels.linear import Seen, States, Target, Weights
 from tests.kernels import linear_oracle as oracle

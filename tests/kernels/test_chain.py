@@ -20,7 +20,7 @@ from chaffinch.kernels import (
     project,
     viterbi,
 )
-from chaffinch.kernels import _plan as plan
+from chaffinch.kernels._chain import _layout as plan
 from tests.kernels import oracle
 
 close = np.testing.assert_allclose

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.features._keys import SEED, Codes, Keys, Places, U, add_code, mix
-from chaffinch.kernels._compiled import kernel
+from chaffinch.kernels._compile import kernel
 
 Flags = NDArray[np.bool_]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.kernels._compiled import helper, kernel
+from chaffinch.kernels._compile import helper, kernel
 
 Keys = NDArray[np.uint64]
 Places = NDArray[np.int32]

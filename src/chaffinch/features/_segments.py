@@ -10,7 +10,7 @@ import numpy as np
 from chaffinch.features._keys import SEED, Keys, Places, U, mix
 from chaffinch.features._words import Bytes
 from chaffinch.features.window import FOLDED, SUFFIX
-from chaffinch.kernels._compiled import helper, kernel
+from chaffinch.kernels._compile import helper, kernel
 
 HEAD, BAG, EDGE, WHOLE, LENGTH, MARGIN, LEFT, RIGHT, TAIL, BEFORE, AFTER = range(1, 12)
 FIXED = 8 + 16  # features of a segment besides those of its words

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from chaffinch.features._keys import SEED, Codes, Keys, Places, U, add_code, mix
 from chaffinch.features.window import BRIEF, CLASS, FOLDED, GRAM, LENGTH, PATTERN, PREFIX, SUFFIX, WORD
-from chaffinch.kernels._compiled import helper, kernel
+from chaffinch.kernels._compile import helper, kernel
 
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]

@@ -18,7 +18,7 @@ def add_rows(active: Active, rows: Ints, table: Floats, out: Floats) -> None:
     >>> out.tolist()
     [3.0, 5.0, 1.0]
     """
-    from chaffinch.kernels import _cells
+    from chaffinch.kernels._chain import _gather as _cells
 
     _cells.add_rows(active.states, active.bounds, active.which, _row_of(rows), np.ascontiguousarray(table), out)
 
@@ -31,7 +31,7 @@ def sum_rows(active: Active, rows: Ints, weights: Floats, out: Floats) -> None:
     >>> out.tolist()
     [[0.0, 1.0, 0.0], [0.5, 0.0, 0.25]]
     """
-    from chaffinch.kernels import _cells
+    from chaffinch.kernels._chain import _gather as _cells
 
     _cells.sum_rows(active.states, active.bounds, active.which, _row_of(rows), weights, out)
 

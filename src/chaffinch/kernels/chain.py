@@ -12,7 +12,7 @@ from typing import overload
 import numpy as np
 
 from chaffinch.errors import DataError
-from chaffinch.kernels._plan import as_batch
+from chaffinch.kernels._chain._layout import as_batch
 from chaffinch.kernels.lattice import Batch, Floats, Ints, Lattice, Posterior, TagPosterior
 
 
@@ -32,7 +32,7 @@ def forward_backward(lattice: Lattice | Batch, *, pairs: bool = True) -> Posteri
     >>> float(np.exp(post.log_z).round(5)), post.states[0].round(3).tolist()
     (0.07912, [0.944, 0.056])
     """
-    from chaffinch.kernels._solve import solve
+    from chaffinch.kernels._chain._dispatch import solve
 
     batch, many = as_batch(lattice), isinstance(lattice, Batch)
     states, log_z = np.zeros(batch.emit.size), np.zeros(len(batch))
@@ -56,7 +56,7 @@ def log_partition(lattice: Lattice | Batch) -> float | Floats:
     >>> round(log_partition(Lattice(np.zeros(2), np.zeros((2, 2)), np.zeros((3, 2)), np.zeros(2))), 9)
     2.079441542
     """
-    from chaffinch.kernels._solve import solve
+    from chaffinch.kernels._chain._dispatch import solve
 
     batch = as_batch(lattice)
     log_z = np.zeros(len(batch))
@@ -71,7 +71,7 @@ def pair_marginals(lattice: Lattice | Batch) -> Floats:
     >>> pair_marginals(Lattice(np.zeros(2), np.zeros((2, 2)), np.zeros((2, 2)), np.zeros(2))).tolist()
     [[[0.25, 0.25], [0.25, 0.25]]]
     """
-    from chaffinch.kernels._solve import solve
+    from chaffinch.kernels._chain._dispatch import solve
 
     batch, K, many = as_batch(lattice), len(lattice.start), isinstance(lattice, Batch)
     out = np.zeros((batch.bounds[-1], K, K))
@@ -94,7 +94,7 @@ def group(lattice: Lattice | Batch, tags: Ints, *, pairs: bool = True) -> TagPos
     >>> group(lattice, np.array([0, 0, 1])).pairs.round(4).tolist()
     [[[0.4444, 0.2222], [0.2222, 0.1111]]]
     """
-    from chaffinch.kernels._solve import solve
+    from chaffinch.kernels._chain._dispatch import solve
 
     batch, many, K = as_batch(lattice), isinstance(lattice, Batch), len(lattice.start)
     tags = np.ascontiguousarray(tags, dtype=np.int64)

@@ -139,7 +139,9 @@ class Learner:
 
     def walk(self, seen: Seen, target: Target, order: NDArray[np.int64]) -> float:
         """One pass over the sentences in that order; returns the mean loss of a sentence."""
-        from chaffinch.kernels import _gradient, _linear, _passive
+        from chaffinch.kernels._linear import _crf_sgd as _gradient
+        from chaffinch.kernels._linear import _decode as _linear
+        from chaffinch.kernels._linear import _passive_aggressive as _passive
 
         room = _linear.room(seen.longest, self.states)
         args = seen, target, order.astype(np.int32)
@@ -173,7 +175,7 @@ class Learner:
 
 def decode(seen: Seen, weights: Weights, states: States) -> Places:
     """(N,) the best state of every token; 0 at pads."""
-    from chaffinch.kernels import _linear
+    from chaffinch.kernels._linear import _decode as _linear
 
     out = np.zeros(len(seen.types), np.int32)
     blocks = _linear.summed(seen, weights, states)
@@ -183,7 +185,7 @@ def decode(seen: Seen, weights: Weights, states: States) -> Places:
 
 def scores(seen: Seen, weights: Weights, states: States) -> Singles:
     """(M, W) the score of every state at every token, moves apart; sentences one after another without pads."""
-    from chaffinch.kernels import _linear
+    from chaffinch.kernels._linear import _decode as _linear
 
     out = np.empty(int((seen.ends - seen.begins).sum()) * states.W, np.float32)
     blocks = _linear.summed(seen, weights, states)
@@ -196,7 +198,7 @@ def slopes(seen: Seen, of_scores: Singles, states: States, out: Singles) -> None
 
     States must have columns of their own.
     """
-    from chaffinch.kernels import _linear
+    from chaffinch.kernels._linear import _decode as _linear
 
     blocks = np.zeros((len(seen.lists) - 1) * (2 * _linear.REACH + 1) * states.W, np.float32)
     _linear.add_slopes(seen, np.ascontiguousarray(of_scores).reshape(-1), states, blocks, out)

@@ -10,7 +10,7 @@ from typing import overload
 import numpy as np
 
 from chaffinch.errors import ConfigError
-from chaffinch.kernels._plan import Part, as_batch, fail, parts, writable
+from chaffinch.kernels._chain._layout import Part, as_batch, fail, parts, writable
 from chaffinch.kernels.lattice import Batch, Floats, Ints, Lattice, Path
 
 
@@ -26,7 +26,7 @@ def viterbi(lattice: Lattice | Batch) -> Path[float] | Path[Floats]:
     >>> path.score, path.states.tolist()
     (1.0, [1, 1])
     """
-    from chaffinch.kernels import _best
+    from chaffinch.kernels._chain import _viterbi as _best
 
     batch, many = as_batch(lattice), isinstance(lattice, Batch)
     states, score = np.zeros(batch.bounds[-1], np.int64), np.zeros(len(batch))
@@ -45,7 +45,7 @@ def best_paths(lattice: Lattice, n: int) -> list[Path[float]]:
     >>> [(path.score, path.states.tolist()) for path in best_paths(lattice, 2)]
     [(1.5, [1, 0]), (1.0, [1, 1])]
     """
-    from chaffinch.kernels import _logs
+    from chaffinch.kernels._chain import _log_space as _logs
 
     if n < 1:
         raise ConfigError(f"n must be at least 1, got {n}")
@@ -69,7 +69,7 @@ def sample(lattice: Lattice, rng: np.random.Generator, n: int) -> Ints:
     >>> sample(lattice, np.random.default_rng(0), 5)[:, 0].tolist()
     [0, 0, 0, 0, 0]
     """
-    from chaffinch.kernels import _logs
+    from chaffinch.kernels._chain import _log_space as _logs
 
     if n < 0:
         raise ConfigError(f"n must be at least 0, got {n}")
@@ -107,7 +107,7 @@ def _alone(lattice: Lattice) -> tuple[Part, Floats, Floats]:
 
 def _check(batch: Batch, part: Part, scores: Floats, *, many: bool) -> None:
     """Raises for the first sequence without a path, naming where it died."""
-    from chaffinch.kernels import _logs
+    from chaffinch.kernels._chain import _log_space as _logs
 
     for b in np.flatnonzero(scores == -np.inf):
         sequence = part.sequence(int(b))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.kernels._compiled import helper, kernel
+from chaffinch.kernels._compile import helper, kernel
 from chaffinch.relations.pieces import (
     AFTER,
     BASE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chaffinch.kernels._compiled import helper
+from chaffinch.kernels._compile import helper
 from chaffinch.relations._names import bucket, join, number
 from chaffinch.relations.pieces import (
     ACTING,

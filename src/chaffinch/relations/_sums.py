@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.kernels._compiled import helper, kernel
+from chaffinch.kernels._compile import helper, kernel
 from chaffinch.relations._names import statistic_names, word_names
 from chaffinch.relations._path_names import path_names
 from chaffinch.relations.pieces import STATISTICS, WORDS, Flat, Keys, Known, Pieces, Places, Scratch

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chaffinch.kernels._compiled import helper, kernel
-from chaffinch.kernels._vector import add_row, largest_row
+from chaffinch.kernels._compile import helper, kernel
+from chaffinch.kernels._linear._simd import add_row, largest_row
 from chaffinch.kernels.linear import Places, Scalar, Seen, Singles, States, Target, Weights
 
 REACH = 2  # the farthest offset

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from chaffinch.kernels._compiled import REORDER, helper, kernel
-from chaffinch.kernels._each import push
-from chaffinch.kernels._plan import Layout
-from chaffinch.kernels._scaled import Messages
+from chaffinch.kernels._chain._layout import Layout
+from chaffinch.kernels._chain._scaled import Messages
+from chaffinch.kernels._chain._sparse_states import push
+from chaffinch.kernels._compile import REORDER, helper, kernel
 from chaffinch.kernels.lattice import Floats, Ints
 
 

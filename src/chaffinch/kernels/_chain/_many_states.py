@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chaffinch.kernels._compiled import helper, kernel
-from chaffinch.kernels._micro import HIGH, WIDE, block_product
-from chaffinch.kernels._plan import ROWS, Layout
-from chaffinch.kernels._scaled import (
+from chaffinch.kernels._chain._layout import ROWS, Layout
+from chaffinch.kernels._chain._matmul import HIGH, WIDE, block_product
+from chaffinch.kernels._chain._scaled import (
     DONE,
     PENDING,
     Messages,
@@ -30,6 +29,7 @@ from chaffinch.kernels._scaled import (
     multiply,
     rescale,
 )
+from chaffinch.kernels._compile import helper, kernel
 from chaffinch.kernels.lattice import Floats, Ints
 
 

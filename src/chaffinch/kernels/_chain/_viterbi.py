@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chaffinch.kernels._abreast import still_live
-from chaffinch.kernels._compiled import helper, kernel
-from chaffinch.kernels._lanes import LANES
-from chaffinch.kernels._micro import HIGH, WIDE, block_largest, in_panels
-from chaffinch.kernels._plan import LANES_LONGEST, LANES_TO, ROWS, Form, Layout, Part, writable
+from chaffinch.kernels._chain._few_states import LANES
+from chaffinch.kernels._chain._layout import LANES_LONGEST, LANES_TO, ROWS, Form, Layout, Part, writable
+from chaffinch.kernels._chain._many_states import still_live
+from chaffinch.kernels._chain._matmul import HIGH, WIDE, block_largest, in_panels
+from chaffinch.kernels._compile import helper, kernel
 from chaffinch.kernels.lattice import Batch, Floats, Ints
 
 

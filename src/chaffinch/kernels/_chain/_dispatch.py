@@ -11,10 +11,15 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from chaffinch.kernels import _abreast, _each, _lanes, _logs, _scaled, _tags
-from chaffinch.kernels._micro import in_panels
-from chaffinch.kernels._plan import LANES_LONGEST, LANES_TO, ROWS, Form, Layout, Part, fail, parts, writable
-from chaffinch.kernels._scaled import DONE, REDO, Messages, Scaled, Source
+from chaffinch.kernels._chain import _few_states as _lanes
+from chaffinch.kernels._chain import _log_space as _logs
+from chaffinch.kernels._chain import _many_states as _abreast
+from chaffinch.kernels._chain import _scaled
+from chaffinch.kernels._chain import _sparse_states as _each
+from chaffinch.kernels._chain import _tag_pairs as _tags
+from chaffinch.kernels._chain._layout import LANES_LONGEST, LANES_TO, ROWS, Form, Layout, Part, fail, parts, writable
+from chaffinch.kernels._chain._matmul import in_panels
+from chaffinch.kernels._chain._scaled import DONE, REDO, Messages, Scaled, Source
 from chaffinch.kernels.lattice import Batch, Floats, Ints
 
 Pairs: TypeAlias = Literal["none", "sum", "each"]

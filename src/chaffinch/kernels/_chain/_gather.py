@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaffinch.kernels._compiled import kernel
+from chaffinch.kernels._compile import kernel
 from chaffinch.kernels.lattice import Floats, Ints
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 
-from chaffinch.kernels._compiled import REORDER, helper, kernel
-from chaffinch.kernels._plan import Layout
-from chaffinch.kernels._scaled import (
+from chaffinch.kernels._chain._layout import Layout
+from chaffinch.kernels._chain._scaled import (
     DONE,
     PENDING,
     Messages,
@@ -25,6 +24,7 @@ from chaffinch.kernels._scaled import (
     multiply,
     rescale,
 )
+from chaffinch.kernels._compile import REORDER, helper, kernel
 from chaffinch.kernels.lattice import Floats, Ints
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from chaffinch.kernels._compiled import helper, kernel
-from chaffinch.kernels._linear import Room, is_hard, path_score, score, score_target
-from chaffinch.kernels._vector import add_row
+from chaffinch.kernels._compile import helper, kernel
+from chaffinch.kernels._linear._decode import Room, is_hard, path_score, score, score_target
+from chaffinch.kernels._linear._simd import add_row
 from chaffinch.kernels.linear import Pace, Places, Scalar, Seen, Singles, States, Sums, Target, Weights
 
 SMALL = 0.003  # a token whose gradient is below this in every state is left alone

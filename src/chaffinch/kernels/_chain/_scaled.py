@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chaffinch.kernels._compiled import REORDER, helper, kernel
-from chaffinch.kernels._plan import Layout
+from chaffinch.kernels._chain._layout import Layout
+from chaffinch.kernels._compile import REORDER, helper, kernel
 from chaffinch.kernels.lattice import Floats, Ints
 
 TINY = 1e-55  # the floor of emissions and messages

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.kernels._compiled import helper, kernel
-from chaffinch.kernels._linear import REACH, Room, is_hard, path_score, score, score_target, viterbi
+from chaffinch.kernels._compile import helper, kernel
+from chaffinch.kernels._linear._decode import REACH, Room, is_hard, path_score, score, score_target, viterbi
 from chaffinch.kernels.linear import Places, Scalar, Seen, States, Target, Weights
 
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chaffinch.kernels._compiled import helper, kernel
-from chaffinch.kernels._plan import Layout
-from chaffinch.kernels._scaled import DONE, LOG_TINY, TINY, Messages, Scaled, Source, accept, exp_of, exp_row
+from chaffinch.kernels._chain._layout import Layout
+from chaffinch.kernels._chain._scaled import DONE, LOG_TINY, TINY, Messages, Scaled, Source, accept, exp_of, exp_row
+from chaffinch.kernels._compile import helper, kernel
 from chaffinch.kernels.lattice import Floats, Ints
 
 LANES = 32

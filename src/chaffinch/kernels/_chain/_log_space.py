@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from chaffinch.kernels._compiled import helper, kernel
-from chaffinch.kernels._plan import Layout
+from chaffinch.kernels._chain._layout import Layout
+from chaffinch.kernels._compile import helper, kernel
 from chaffinch.kernels.lattice import Floats, Ints
 
 

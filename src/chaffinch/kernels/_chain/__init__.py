@@ -1,0 +1,1 @@
+"""Compiled loops of inference on chains: forward–backward, Viterbi, grouping of states into tags."""

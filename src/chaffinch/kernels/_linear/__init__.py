@@ -1,0 +1,1 @@
+"""Compiled loops of linear chains: decoding, passive-aggressive and gradient steps."""
