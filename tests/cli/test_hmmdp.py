@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chaffinch import bundle
+from chaffinch import bundle, languages
 from chaffinch.cli import main
 from chaffinch.deid import notes
-from chaffinch.features import packs
 from chaffinch.models import hmmdp_model, tagger
 from chaffinch.text import Document, Soft, Span
 from chaffinch.text.document import Splitter
@@ -181,7 +180,7 @@ def test_every_option_reaches_the_model(place: Path, tmp_path: Path, capsys: Pri
 
 
 def test_a_folder_of_word_lists(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed) -> None:
-    shutil.copytree(Path(packs.__file__).parent / "es", tmp_path / "mine")
+    shutil.copytree(Path(languages.__file__).parent / "es", tmp_path / "mine")
     source = place / "notes.jsonl"
     monkeypatch.chdir(tmp_path)
     run = ["train", source, "-o", "m.cfm", "--method", "hmmdp", "--no-discriminative", "--subtags", "2,1"]

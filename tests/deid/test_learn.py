@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from chaffinch import languages
 from chaffinch.deid import lexicons, synth, synth_names
 from chaffinch.deid.detect import detector
 from chaffinch.deid.detect_file import Model, load
 from chaffinch.deid.learn import SOURCE, by_source, learn, names_in
 from chaffinch.errors import DataError
-from chaffinch.features import packs
-from chaffinch.features.standing import standing
+from chaffinch.features.word_lists import standing
 from chaffinch.models import cascade, hmmdp_model
 from chaffinch.text import Document, Span
 from tests.deid.lessons import QUICK
@@ -77,7 +77,7 @@ def test_names_are_hidden_while_it_learns_and_back_in_the_finished_lists(learnt:
     assert lists.marks([doc])[0][0] == whole
     chain = learnt.taggers[1].model
     assert isinstance(chain, hmmdp_model.Model)
-    assert chain.symbols.pack.lexica == packs.pack("en").lexica
+    assert chain.symbols.pack.lexica == languages.pack("en").lexica
 
 
 def test_lists_and_generated_notes_lack_the_names_left_out() -> None:
@@ -87,7 +87,7 @@ def test_lists_and_generated_notes_lack_the_names_left_out() -> None:
         assert lexicons.rate("Miller", "last") == "hi"
         assert "Smith" not in synth_names.own("all").last
         assert "Miller" in synth_names.own("all").last
-        assert standing("Smith", packs.pack("en")) == "Title new"
+        assert standing("Smith", languages.pack("en")) == "Title new"
     assert lexicons.rate("Smith", "last") == "hi"
     assert "Smith" in synth_names.own("all").last
 

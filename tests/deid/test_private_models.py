@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chaffinch import bundle
+from chaffinch import bundle, languages
 from chaffinch.cli import main
 from chaffinch.deid import synth
 from chaffinch.deid.kinds import KINDS, kind_of
 from chaffinch.errors import ConfigError
-from chaffinch.features import packs
 from chaffinch.models.cascade_config import Cascade
 from chaffinch.models.classhmm_config import ClassHMM
 from chaffinch.models.hmmdp_config import HMMDP
@@ -41,7 +40,7 @@ def notes() -> list[Document]:
 
 def names_of(docs: list[Document]) -> set[str]:
     """The names of patients and clinicians that are no words of the language."""
-    common = packs.pack("en").common
+    common = languages.pack("en").common
     texts = (doc.text[s.start : s.end] for doc in docs for s in doc.layer() if kind_of(s.label).category == "NAME")
     words = {word.lower() for text in texts for word in re.findall(r"[^\W\d_]{4,}", text)}
     return {word for word in words if word not in common}

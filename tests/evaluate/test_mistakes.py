@@ -6,7 +6,7 @@ from hypothesis import given
 
 from chaffinch.evaluate import Pair
 from chaffinch.evaluate.mistakes import cases, confusion, kind_counts
-from chaffinch.evaluate.spans import strict
+from chaffinch.evaluate.schemes.spans import strict
 from chaffinch.text import Document, Span
 from tests.evaluate.strategies import pairs
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaffinch.evaluate import Pair, evaluate, score
-from chaffinch.evaluate.official import (
+from chaffinch.evaluate.pairing import pair
+from chaffinch.evaluate.schemes.official import (
     I2B2_HIPAA,
     I2B2_TAGS,
     i2b2_relaxed,
@@ -19,7 +20,6 @@ from chaffinch.evaluate.official import (
     meddocan_ner,
     meddocan_spans,
 )
-from chaffinch.evaluate.pairing import pair
 from chaffinch.text import Document, Span
 from tests.evaluate.strategies import at, note
 

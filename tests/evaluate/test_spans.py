@@ -15,7 +15,7 @@ from seqeval.metrics.v1 import precision_recall_fscore_support as strict_seqeval
 from seqeval.scheme import IOB2
 
 from chaffinch.evaluate import Pair, Pairs, Table, score
-from chaffinch.evaluate.spans import exact, overlapping, relaxed, strict
+from chaffinch.evaluate.schemes.spans import exact, overlapping, relaxed, strict
 from chaffinch.text import Document, Span
 from chaffinch.text.tags import Run, runs, valid_runs
 from tests.evaluate.strategies import pairs

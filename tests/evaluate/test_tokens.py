@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from chaffinch.evaluate import Pair, evaluate, leakage
-from chaffinch.evaluate.tokens import binary, binomial_interval, labelled, poisson_interval, token
+from chaffinch.evaluate.schemes.tokens import binary, binomial_interval, labelled, poisson_interval, token
 from chaffinch.text import Document, Span
 from tests.evaluate.strategies import at, note, pairs
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from chaffinch.errors import ConfigError, MissingExtraError, ModelError
 from chaffinch.features import embed
 from chaffinch.features.embed import Embedder
-from chaffinch.features.embed_windows import by_length, by_sentences, overlapping
+from chaffinch.features.embed.windows import by_length, by_sentences, overlapping
 from chaffinch.text import Document
 from tests.features import tiny_encoder
 

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chaffinch import languages
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.features import oov, packs
-from chaffinch.features.oov import CATEGORIES, FLAGS, MARK, ORDER, back_off, category, flagged, pack, signature
+from chaffinch.features import signatures as oov
+from chaffinch.features.signatures import CATEGORIES, FLAGS, MARK, ORDER, back_off, category, flagged, pack, signature
 from chaffinch.text.tokens import token_offsets
 
 EN, ES, DE = pack("en"), pack("es"), pack("de")
@@ -286,11 +287,11 @@ def test_a_missing_file_or_pack_is_named(tmp_path: Path) -> None:
         pack("klingon")
 
 
-@pytest.mark.parametrize("name", packs.shipped())
+@pytest.mark.parametrize("name", languages.shipped())
 def test_shipped_packs_are_sorted_small_and_cross_processes(name: str) -> None:
-    folder = Path(packs.__file__).parent / name
+    folder = Path(languages.__file__).parent / name
     files = sorted(folder.glob("*.txt"))
-    assert len(files) == 1 + len(packs.LEXICA)
+    assert len(files) == 1 + len(languages.LEXICA)
     for file in files:
         rows = file.read_text(encoding="utf-8").splitlines()
         assert rows == sorted(rows)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chaffinch.features import packs
-from chaffinch.features.standing import Standing, standing
+from chaffinch import languages
+from chaffinch.features.word_lists import Standing, standing
 from chaffinch.models.resources import Resources
 from chaffinch.text import Document
 
@@ -23,7 +23,7 @@ from chaffinch.text import Document
     ],
 )
 def test_a_word_is_told_by_how_it_is_written_and_by_its_lists(word: str, told: str) -> None:
-    assert standing(word, packs.pack("en")) == told
+    assert standing(word, languages.pack("en")) == told
 
 
 def test_marks_are_numbers_of_words_with_letters_and_follow_the_lists_as_they_are_now() -> None:
@@ -31,7 +31,7 @@ def test_marks_are_numbers_of_words_with_letters_and_follow_the_lists_as_they_ar
     (marks,) = lists.marks([doc])
     assert marks[0] == marks[2] != marks[1]
     assert [bool(mark) for mark in marks] == [any(map(str.isalpha, word)) for word in doc.words()]
-    with packs.without(["Smith"]):
+    with languages.without(["Smith"]):
         (fewer,) = lists.marks([doc])
     assert fewer[0] != marks[0]
     assert fewer[1] == marks[1]

@@ -12,9 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.features import oov, packs, symbols, window
+from chaffinch import languages
+from chaffinch.features import observe as window
+from chaffinch.features import signatures as oov
+from chaffinch.features import symbols
+from chaffinch.features.observe import Keys
 from chaffinch.features.symbols import KINDS, SIGNATURE, TIMES, WORD, Symbols
-from chaffinch.features.window import Keys
 from chaffinch.text import Document
 
 EN = oov.pack("en")
@@ -189,7 +192,7 @@ def test_symbols_of_a_file_are_saved_again_as_they_were() -> None:
 
 def test_word_lists_that_do_not_come_with_chaffinch_travel_with_the_model(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
-    shutil.copytree(Path(packs.__file__).parent / "es", folder)
+    shutil.copytree(Path(languages.__file__).parent / "es", folder)
     with (folder / "lexicon-city.txt").open("a", encoding="utf-8") as file:
         file.write("zyxgov\thi\n")
     texts = ["Zyxgov está lejos", "Zyxgov y Qoph", "Zyxgov en enero de 1998"]

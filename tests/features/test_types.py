@@ -12,10 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaffinch.features import packs, types, window
-from chaffinch.features.oov import pack
-from chaffinch.features.types import WORD_SETS, WordSet, capitalisation, muc, shape, signature_parts, with_features
-from chaffinch.features.window import FOLDED, GRAM, NAMED, PREFIX, SUFFIX, UNKNOWN, WORD, Observed
+from chaffinch import languages
+from chaffinch.features import observe as window
+from chaffinch.features import word_types as types
+from chaffinch.features.observe import FOLDED, GRAM, NAMED, PREFIX, SUFFIX, UNKNOWN, WORD, Observed
+from chaffinch.features.signatures import pack
+from chaffinch.features.word_types import WORD_SETS, WordSet, capitalisation, muc, shape, signature_parts, with_features
 from chaffinch.text import Document
 from tests.features.test_window import given_document
 
@@ -210,23 +212,23 @@ def test_the_language_decides_what_lists_say() -> None:
 def copied(folder: Path) -> Path:
     """The English pack as a folder of one's own, with a first name of its own."""
     folder.mkdir()
-    for name, text in packs.texts(Path(packs.__file__).parent / "en").items():
+    for name, text in languages.texts(Path(languages.__file__).parent / "en").items():
         more = "zyxgov\thi\n" if name == "lexicon-first.txt" else ""
         (folder / name).write_bytes((more + text).encode())
     return folder
 
 
 def test_a_pack_that_does_not_come_with_us_is_taken_along(tmp_path: Path) -> None:
-    assert packs.luggage("en") == {}
-    assert packs.unpacked("en", {}) is pack("en")
+    assert languages.luggage("en") == {}
+    assert languages.unpacked("en", {}) is pack("en")
     folder = copied(tmp_path / "mine")
-    luggage = packs.luggage(str(folder))
+    luggage = languages.luggage(str(folder))
     assert sorted(luggage) == ["pack.names", "pack.texts"]
-    wanted = packs.pack(str(folder))
+    wanted = languages.pack(str(folder))
     for path in folder.iterdir():
         path.unlink()
     folder.rmdir()
-    found = packs.unpacked(str(folder), luggage)
+    found = languages.unpacked(str(folder), luggage)
     assert found.name == wanted.name == "mine"
     assert found.lexica["first"]["zyxgov"] == "hi"
     for name in ("months", "decades", "ages", "suffixes", "lexica", "common", "phones", "decimal", "extension"):

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from chaffinch.features import vocabulary, window
-from chaffinch.features.types import words_of
+from chaffinch.features import observe as window
+from chaffinch.features import vocabulary
+from chaffinch.features.observe import Column, Observed
 from chaffinch.features.vocabulary import COUNT, FIRST, LEXICAL, RARE, RARE_TIMES, Vocabulary
-from chaffinch.features.window import Column, Observed
+from chaffinch.features.word_types import words_of
 from chaffinch.kernels import linear
 from chaffinch.kernels.linear import States, Weights
 from chaffinch.text import Document

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaffinch.errors import DataError
-from chaffinch.features import window
-from chaffinch.features.window import Column, Keys, Observed
+from chaffinch.features import observe as window
+from chaffinch.features.observe import Column, Keys, Observed
 from chaffinch.text import Document, Span
 from tests.text.strategies import TEXTS
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.features import vocabulary, window
+from chaffinch.features import observe as window
+from chaffinch.features import vocabulary
 from chaffinch.kernels import linear
 from chaffinch.kernels.linear import Seen, Singles, States, Weights
 from tests.kernels import linear_oracle as oracle

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.features import names, window
+from chaffinch.features import describe as names
+from chaffinch.features import observe as window
 from chaffinch.kernels.linear import Learner
 from chaffinch.models import cascade, segments
 from chaffinch.models.cascade import Cascade

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import DataError
-from chaffinch.features import types, vocabulary, window
+from chaffinch.features import observe as window
+from chaffinch.features import vocabulary
+from chaffinch.features import word_types as types
 from chaffinch.kernels import Ints
 from chaffinch.models import classhmm, substructure
 from chaffinch.models.classhmm_chain import Expected, Likelihood

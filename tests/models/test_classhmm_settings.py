@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from chaffinch import languages
 from chaffinch.errors import ConfigError
-from chaffinch.features import packs, types, window
+from chaffinch.features import observe as window
+from chaffinch.features import word_types as types
 from chaffinch.features.clusters import WordClusters
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.models import classhmm
@@ -155,7 +157,7 @@ def test_left_right_begins_with_going_on_to_the_next_state_and_entering_at_the_f
 def test_unknown_words_join_the_denominator_of_a_learnt_model() -> None:
     words = model_of(tagger("joint")).words
     assert isinstance(words, Words)
-    seen = types.with_features(window.observe([Document.make("to zyxgov")]), "rich", packs.pack("en"))
+    seen = types.with_features(window.observe([Document.make("to zyxgov")]), "rich", languages.pack("en"))
     found, tables = words.log_emissions(seen), words.tables
     for kind, new in ((1, False), (2, True)):
         own = slice(seen.lists[kind], seen.lists[kind + 1])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaffinch.features import window
+from chaffinch.features import observe as window
 from chaffinch.models.cascade_model import _by_document
 from chaffinch.models.evidence import Evidence
 from chaffinch.models.labels import Labels, Piece

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import DataError
-from chaffinch.features import symbols, window
+from chaffinch.features import observe as window
+from chaffinch.features import symbols
 from chaffinch.features.symbols import Symbols
 from chaffinch.kernels import Batch, Floats, Lattice
 from chaffinch.models import hmmdp_model, portrait

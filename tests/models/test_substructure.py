@@ -17,7 +17,10 @@ from hypothesis import strategies as st
 
 from chaffinch import bundle
 from chaffinch.errors import DataError
-from chaffinch.features import oov, types, vocabulary, window
+from chaffinch.features import observe as window
+from chaffinch.features import signatures as oov
+from chaffinch.features import vocabulary
+from chaffinch.features import word_types as types
 from chaffinch.models import substructure, substructure_features
 from chaffinch.models.classhmm_config import ClassHMM
 from chaffinch.models.classhmm_model import Model

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from html import escape
 
-from chaffinch.evaluate import charts
-from chaffinch.evaluate.style import CSS
 from chaffinch.relations.schema import Schema
 from chaffinch.relations.scoring import Outcome
+from chaffinch.report import charts
+from chaffinch.report.style import CSS
 
 
 def page(found: Outcome, schema: Schema, *, title: str) -> str:

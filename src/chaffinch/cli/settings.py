@@ -260,7 +260,7 @@ def _subtags(given: str) -> tuple[int, int]:
 
 def _language(given: str) -> str:
     """The name of a pack of word lists, or the whole path of its folder, which is found again from anywhere."""
-    from chaffinch.features.packs import pack, shipped
+    from chaffinch.languages import pack, shipped
 
     pack(given)  # refuses what is none, before documents are read
     return given if given in shipped() else str(Path(given).resolve())

@@ -8,9 +8,9 @@ from typing import Any
 
 from chaffinch.cli.show_classhmm import YES_OR_NO, floor, no_examples
 from chaffinch.cli.show_html import climb, table
-from chaffinch.evaluate import charts
 from chaffinch.models.portrait_words import two
 from chaffinch.models.substructure_words import POSITIONS, three
+from chaffinch.report import charts
 
 COLOURS = 8
 WIDTH, GAP, TALL, FOOT = 26, 6, 36, 14  # pixels of the bars of positions

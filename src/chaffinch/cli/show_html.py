@@ -9,9 +9,9 @@ from typing import Any
 
 from chaffinch.bundle import Manifest
 from chaffinch.cli.show import left_out
-from chaffinch.evaluate import charts
-from chaffinch.evaluate.style import CSS
 from chaffinch.models.portrait_words import brief, two
+from chaffinch.report import charts
+from chaffinch.report.style import CSS
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 480, 200, 76, 36, 10  # pixels of the plot of the bound and its margins
 BAR, GAP, TALL = 7, 2, 22  # pixels of a sub-tag's bar

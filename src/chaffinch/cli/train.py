@@ -16,7 +16,7 @@ from chaffinch.cli.settings import METHODS, Asked
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.clusters import Clusters, learn
 from chaffinch.features.lexicon import Lexicon
-from chaffinch.features.types import WORD_SETS
+from chaffinch.features.word_types import WORD_SETS
 from chaffinch.models.alignment import Alignment
 from chaffinch.models.cascade_config import Cascade
 from chaffinch.models.classhmm_config import CHOICES as CLASS_CHOICES

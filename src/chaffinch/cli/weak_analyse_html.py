@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from chaffinch.evaluate import charts
-from chaffinch.evaluate.style import CSS
+from chaffinch.report import charts
+from chaffinch.report.style import CSS
 from chaffinch.weak.analysis import ALL, Analysis, Level, Measure, Row, SourceFacts, cell, percent, scored
 
 _MORE = """

@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.features import packs
+from chaffinch import languages
 
 STRETCH_BITS = 8.0  # of one stretch of any length that follows a pattern
 
@@ -206,7 +206,7 @@ def _is_prose(letters: str, chance: float) -> bool:
 def _listed() -> frozenset[str]:
     """Return the words, names and places of all language packs, without accents."""
     words: set[str] = set()
-    for pack in map(packs.pack, packs.shipped()):
+    for pack in map(languages.pack, languages.shipped()):
         words.update(pack.common, *pack.lexica.values())
     plain = ("".join(map(_fold, word)) for word in words)
     return frozenset(word for word in plain if _VOWEL.search(word))  # abbreviations are no words

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from chaffinch import languages
 from chaffinch.deid import cues, detect, dial, lexicons
 from chaffinch.deid.detect_file import Model, legible
 from chaffinch.deid.kinds import kind_of
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.features import packs
-from chaffinch.features.standing import Standing
+from chaffinch.features.word_lists import Standing
 from chaffinch.models import cascade, tagger
 from chaffinch.models.cascade import Cascade
 from chaffinch.models.hmmdp_config import HMMDP
@@ -91,8 +91,8 @@ class Lesson:
     @classmethod
     def elsewhere(cls, language: str | None = None) -> Lesson:
         """For notes in other languages: the lists of a language pack, or none, and no rules."""
-        if language not in (None, *packs.shipped()):
-            raise ConfigError(f"no word lists for {language!r}; name one of {', '.join(packs.shipped())}, or none")
+        if language not in (None, *languages.shipped()):
+            raise ConfigError(f"no word lists for {language!r}; name one of {', '.join(languages.shipped())}, or none")
         chain = replace(ELSEWHERE[1], language=language or lexicons.LANGUAGE)
         return cls((ELSEWHERE[0], chain), english=False, language=language)
 
@@ -159,7 +159,7 @@ def finished(model: Any) -> Any:
     """The model of a tagger with whole lists in the place of those it was learnt with, and without light weights."""
     if isinstance(model, cascade.Model):  # it asks for the lists when it reads
         return replace(model, readings=tuple(map(_lighter, model.readings)))
-    symbols = replace(model.symbols, pack=packs.pack(model.config.language))
+    symbols = replace(model.symbols, pack=languages.pack(model.config.language))
     return replace(model, symbols=symbols, latent=model.latent and _lighter(model.latent))
 
 

@@ -14,8 +14,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import accumulate
 
+from chaffinch import languages
 from chaffinch.deid.pattern import Page, either, matcher_of, matches
-from chaffinch.features import packs
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.text import Document, Span, resolve
 
@@ -79,9 +79,9 @@ _ENDING_LENGTH = 7  # letters that a word with such an ending has at least
 
 
 @cache
-def _pack() -> packs.Pack:
+def _pack() -> languages.Pack:
     """The pack, but for the words left out for now (`without`)."""
-    return packs.pack(LANGUAGE)
+    return languages.pack(LANGUAGE)
 
 
 @cache
@@ -98,7 +98,7 @@ def rate(word: str, name: str) -> str:
     >>> rate("Smith", "last"), rate("penicillin", "last")
     ('hi', '')
     """
-    return _pack().lexica[name].get(packs.fold(word), "")
+    return _pack().lexica[name].get(languages.fold(word), "")
 
 
 @contextmanager
@@ -112,7 +112,7 @@ def without(words: Iterable[str]) -> Iterator[None]:
     ''
     """
     try:
-        with packs.without(words):
+        with languages.without(words):
             _forget()
             yield
     finally:
@@ -121,12 +121,12 @@ def without(words: Iterable[str]) -> Iterator[None]:
 
 def listed() -> list[str]:
     """The words of all lists, left out or not, and the common words, sorted."""
-    return sorted(_pack().common.union(*_pack().lexica.values(), packs.left_out()))
+    return sorted(_pack().common.union(*_pack().lexica.values(), languages.left_out()))
 
 
 def is_left_out(word: str) -> bool:
     """Whether the lists lack a word for now."""
-    return packs.fold(word) in packs.left_out()
+    return languages.fold(word) in languages.left_out()
 
 
 def _forget() -> None:
@@ -137,13 +137,13 @@ def _forget() -> None:
 @lru_cache(maxsize=REMEMBERED)
 def is_common(word: str) -> bool:
     """Whether a word is frequent in ordinary and clinical text."""
-    return packs.fold(word) in _pack().common
+    return languages.fold(word) in _pack().common
 
 
 @lru_cache(maxsize=REMEMBERED)
 def is_frequent(word: str) -> bool:
     """Whether a word is among the most frequent of the common ones; the others may well be part of a place's name."""
-    return packs.fold(word) in _pack().frequent
+    return languages.fold(word) in _pack().frequent
 
 
 def common_words() -> frozenset[str]:
@@ -153,18 +153,18 @@ def common_words() -> frozenset[str]:
 
 @cache
 def _single(name: str) -> frozenset[str]:
-    return frozenset(packs.fold(word) for word in words_of(name) if " " not in word)
+    return frozenset(languages.fold(word) for word in words_of(name) if " " not in word)
 
 
 def is_section(word: str) -> bool:
     """Whether a word stands in headers, or is a service of a hospital."""
-    return packs.fold(word) in _single("sections")
+    return languages.fold(word) in _single("sections")
 
 
 @lru_cache(maxsize=REMEMBERED)
 def is_drug(word: str) -> bool:
     """Whether a word is a brand or drug of the list, or ends as drugs do."""
-    small = packs.fold(word)
+    small = languages.fold(word)
     if small in _single("drugs"):
         return True
     return len(small) >= _ENDING_LENGTH and small.endswith(_DRUG_ENDINGS) and rate(word, "last") != "hi"
@@ -173,7 +173,7 @@ def is_drug(word: str) -> bool:
 @lru_cache(maxsize=REMEMBERED)
 def is_term(word: str) -> bool:
     """Whether a word is a unit, a test, a drug or a word of headers."""
-    small = packs.fold(word)
+    small = languages.fold(word)
     return small in _single("units") or small in _single("tests") or is_section(word) or is_drug(word)
 
 
@@ -254,7 +254,7 @@ def _single_as_written(name: str) -> frozenset[str]:
 
 def _heads(after: Sequence[str]) -> bool:
     """Whether the words after an eponym begin with a head noun."""
-    return next((packs.fold(word) for word in after if word not in _LINKS), "") in _single("heads")
+    return next((languages.fold(word) for word in after if word not in _LINKS), "") in _single("heads")
 
 
 @cache

@@ -13,8 +13,8 @@ from chaffinch.deid.policy import Policy, Rule
 from chaffinch.deid.release import BANDS
 from chaffinch.deid.release_account import private_folder
 from chaffinch.errors import ConfigError
-from chaffinch.evaluate import charts
-from chaffinch.evaluate.style import CSS
+from chaffinch.report import charts
+from chaffinch.report.style import CSS
 
 _MORE = """
 dd { overflow-wrap: anywhere; }

@@ -21,9 +21,9 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 import numpy.typing as npt
 
+from chaffinch import languages
 from chaffinch.deid import personas
 from chaffinch.deid.surrogate_letters import fold
-from chaffinch.features import packs
 
 FEMALE, MALE, BOTH, UNTOLD, SURNAME = "F", "M", "B", "U", "S"
 # Names of each initial. First names are known words, which never meet: as many as the census has with its commonest
@@ -81,7 +81,7 @@ class _NamePool(Sequence[str]):
         self._real = names().real[role, letter][: SIZES[role]]
         self._heads: Sequence[str] = parts["heads"][letter.upper()].split()
         self._tails: Sequence[str] = parts["tails"].split()
-        known = {word for word in packs.pack("en").common if word[:1] == letter} | set(map(str.lower, self._real))
+        known = {word for word in languages.pack("en").common if word[:1] == letter} | set(map(str.lower, self._real))
         self._made = self._unknown_words(known)[: SIZES[role] - len(self._real)]
 
     def _unknown_words(self, known: Collection[str]) -> Ints:
@@ -146,7 +146,7 @@ def names() -> Names:
 
 def _untold() -> dict[str, str]:
     """Words that some language pack has as a first name and none as a surname."""
-    known = [packs.pack(name).lexica for name in packs.shipped()]
+    known = [languages.pack(name).lexica for name in languages.shipped()]
     last = {word for lexica in known for word in lexica.get("last", {})}
     first = {word for lexica in known for word in lexica.get("first", {})}
     return {fold(word): UNTOLD for word in sorted(first - last) if word.isalpha() and len(word) > 2}

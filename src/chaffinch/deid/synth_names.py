@@ -12,10 +12,10 @@ from functools import cache
 
 import numpy as np
 
+from chaffinch import languages
 from chaffinch.deid import lexicons, personas
 from chaffinch.deid.personas import Half, Person, pick
 from chaffinch.deid.surrogate_lists import entries
-from chaffinch.features import packs
 from chaffinch.text.tokens import ABBREVIATIONS
 
 _SOUND = re.compile(r"[^aeiouy]*[aeiouy]+[^\Waeiouy]")
@@ -35,7 +35,7 @@ class Own:
 
 def own(half: Half) -> Own:
     """What a half draws its names from, but for words left out of the lists (`lexicons.without`); "all" is both."""
-    return _own(half, packs.left_out())
+    return _own(half, languages.left_out())
 
 
 @cache

@@ -3,8 +3,8 @@
 from chaffinch.evaluate.pairing import Pair, Pairs, pair
 from chaffinch.evaluate.report import html
 from chaffinch.evaluate.results import Comparison, Report, Score, Table
+from chaffinch.evaluate.schemes.tokens import Leakage, leakage
 from chaffinch.evaluate.scoring import SCHEMES, TABLES, compare, evaluate, score
-from chaffinch.evaluate.tokens import Leakage, leakage
 
 __all__ = [
     "SCHEMES",

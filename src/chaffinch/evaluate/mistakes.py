@@ -14,7 +14,7 @@ import numpy as np
 
 from chaffinch.evaluate.counts import Ints
 from chaffinch.evaluate.pairing import Pair
-from chaffinch.evaluate.spans import overlapping
+from chaffinch.evaluate.schemes.spans import overlapping
 from chaffinch.text import Span
 
 Kind: TypeAlias = Literal["right", "wrong label", "wrong boundary", "wrong label and boundary", "missed", "spurious"]

@@ -9,15 +9,15 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import pairwise
 
-from chaffinch.evaluate import charts
 from chaffinch.evaluate.bootstrap import Interval
 from chaffinch.evaluate.mistakes import OUTSIDE, Case, Confusion, cases, confusion, kind_counts
 from chaffinch.evaluate.pairing import Pairs
 from chaffinch.evaluate.ranking import Ranked, calibration, curve, ranked
 from chaffinch.evaluate.results import Report, Table
+from chaffinch.evaluate.schemes.tokens import Leakage, leakage
 from chaffinch.evaluate.scoring import TABLES
-from chaffinch.evaluate.style import CSS
-from chaffinch.evaluate.tokens import Leakage, leakage
+from chaffinch.report import charts
+from chaffinch.report.style import CSS
 from chaffinch.text import Document, Span
 
 LISTED = 500  # mistakes listed one by one; the rest is only counted

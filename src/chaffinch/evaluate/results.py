@@ -10,7 +10,7 @@ import numpy as np
 
 from chaffinch.evaluate.bootstrap import Difference, Interval, Intervals, Ranges
 from chaffinch.evaluate.counts import Counts, Floats, Ints, harmonic, rates
-from chaffinch.evaluate.tokens import Leakage
+from chaffinch.evaluate.schemes.tokens import Leakage
 
 _MAIN = {"i2b2": "i2b2_strict", "meddocan": "meddocan_ner"}  # the table that stands for a scheme of several
 

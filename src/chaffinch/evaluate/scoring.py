@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.evaluate import official, spans, tokens
 from chaffinch.evaluate.bootstrap import DRAWS, LEVEL, paired
 from chaffinch.evaluate.bootstrap import intervals as drawn_intervals
 from chaffinch.evaluate.counts import Counts
 from chaffinch.evaluate.pairing import Pair, Pairs, pair
 from chaffinch.evaluate.results import Comparison, Report, Table, tabulate
+from chaffinch.evaluate.schemes import official, spans, tokens
 from chaffinch.text import Document
 
 

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.features import oov, packs, window
-from chaffinch.features.oov import Pack
-from chaffinch.features.window import CLASS, PREFIX, Keys, Observed
+from chaffinch import languages
+from chaffinch.features import observe as window
+from chaffinch.features import signatures as oov
+from chaffinch.features.observe import CLASS, PREFIX, Keys, Observed
+from chaffinch.features.signatures import Pack
 from chaffinch.text.document import Document
 
 Ints = NDArray[np.int64]
@@ -87,7 +89,7 @@ class Symbols:
         keys = tuple(arrays[f"symbols{kind}"] for kind in range(len(KINDS)))
         words, signatures, order = (strings[f"symbols.{name}"] for name in ("words", "signatures", "order"))
         luggage = {name: own for name, own in strings.items() if name.startswith("pack.")}
-        return cls(packs.unpacked(pack, strings), words, signatures, keys, order, luggage)
+        return cls(languages.unpacked(pack, strings), words, signatures, keys, order, luggage)
 
 
 def learn(
@@ -115,7 +117,7 @@ def learn(
         keys.append(_frequent(own, owners, min_count, min_groups))
     first = _first_places(by_type[:, WORD], keys[WORD])
     words = tuple(_words(seen, first))
-    return Symbols(pack, words, _signatures(seen, pack), tuple(keys), luggage=packs.luggage(language))
+    return Symbols(pack, words, _signatures(seen, pack), tuple(keys), luggage=languages.luggage(language))
 
 
 def _signatures(seen: Observed, pack: Pack) -> tuple[str, ...]:

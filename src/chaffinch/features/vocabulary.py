@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.features import window
-from chaffinch.features.window import Bytes, Column, Keys, Observed, Places
+from chaffinch.features import observe as window
+from chaffinch.features.observe import Bytes, Column, Keys, Observed, Places
 from chaffinch.kernels.linear import Seen
 
 KINDS = 128
@@ -59,7 +59,7 @@ class Vocabulary:
     values: Places = field(init=False)
 
     def __post_init__(self) -> None:
-        from chaffinch.features import _keys
+        from chaffinch.features._compiled import _keys
 
         size = window._table_size(len(self.keys))  # more than twice as many
         table, values, out = np.zeros(size, np.uint64), np.empty(size, np.int32), np.empty(len(self.keys), np.int32)
@@ -83,7 +83,7 @@ class Vocabulary:
 
     def find(self, keys: Keys) -> Places:
         """The number of each feature, or -1."""
-        from chaffinch.features import _keys
+        from chaffinch.features._compiled import _keys
 
         out = np.empty(len(keys), np.int32)
         _keys.look_up(keys, self.table, self.values, out)
@@ -172,7 +172,7 @@ def _covers(seen: Observed, column: Column, hidden: NDArray[np.bool_]) -> NDArra
 
 def _counted(F: int, features: Places, lists: Places, types: Places, owner: Places) -> NDArray[np.int32]:
     """(F, 2) how often each feature was seen, and by how many patients."""
-    from chaffinch.features import _keys
+    from chaffinch.features._compiled import _keys
 
     out = np.zeros((F, 2), np.int32)
     if (np.diff(owner) < 0).any():  # a patient's tokens must come together

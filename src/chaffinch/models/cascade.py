@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
-from chaffinch.features import vocabulary, window
-from chaffinch.features.window import Column
+from chaffinch.features import observe as window
+from chaffinch.features import vocabulary
+from chaffinch.features.observe import Column
 from chaffinch.kernels.linear import Target, Weights
 from chaffinch.models import segments
 from chaffinch.models.cascade_config import Cascade

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from chaffinch.bundle import Bundle
 from chaffinch.errors import ModelError
-from chaffinch.features import window
-from chaffinch.features.window import Column, Observed
+from chaffinch.features import observe as window
+from chaffinch.features.observe import Column, Observed
 from chaffinch.kernels import best_paths, group
 from chaffinch.kernels.lattice import Floats
 from chaffinch.kernels.linear import Places

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from chaffinch.errors import ConfigError
-from chaffinch.features.types import WORD_SETS, WordSet
+from chaffinch.features.word_types import WORD_SETS, WordSet
 
 CHOICES = {
     "objective": ("crf", "krogh", "joint", "mix"),

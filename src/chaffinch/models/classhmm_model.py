@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from chaffinch import languages
 from chaffinch.bundle import Bundle
 from chaffinch.errors import ModelError
-from chaffinch.features import packs, types, window
-from chaffinch.features.oov import Pack
+from chaffinch.features import observe as window
+from chaffinch.features import word_types as types
+from chaffinch.features.observe import UNKNOWN, WORD, Observed
+from chaffinch.features.signatures import Pack
 from chaffinch.features.vocabulary import Vocabulary
-from chaffinch.features.window import UNKNOWN, WORD, Observed
 from chaffinch.kernels import Batch, Floats, Ints
 from chaffinch.models import classhmm_chain as chain
 from chaffinch.models import decoding
@@ -166,7 +168,7 @@ class Model:
                 if len(words.vocabulary) != F or not fits:
                     raise ModelError("its tables do not fit its labels; copy the file again, or train the model anew")
             return cls(
-                config, names, labels, packs.unpacked(config.language, found.strings), portrait, words, crf,
+                config, names, labels, languages.unpacked(config.language, found.strings), portrait, words, crf,
                 arrays.get("stops"), Resources.of(arrays, found.strings),  # type: ignore[arg-type]
                 Calibration(*arrays["calibration"].tolist()), found.manifest.vocabulary_floor,
                 {name: own for name, own in found.strings.items() if name.startswith("pack.")},

@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from chaffinch.features import packs, vocabulary, window
-from chaffinch.features.types import IDENTITY, with_features
+from chaffinch import languages
+from chaffinch.features import observe as window
+from chaffinch.features import vocabulary
+from chaffinch.features.observe import Column, Observed
 from chaffinch.features.vocabulary import COUNT, LEXICAL, Vocabulary
-from chaffinch.features.window import Column, Observed
+from chaffinch.features.word_types import IDENTITY, with_features
 from chaffinch.kernels import Active, Floats, Ints
 from chaffinch.kernels.lattice import Bools
 from chaffinch.models.ascent import Function
@@ -67,7 +69,7 @@ class Ground:
         plain, spc = evidence.plain, config.states_per_class
         subs = (config.outside_states or spc, *[spc] * (len(plain.tags) - 1))
         labels = Labels(plain.names, plain.scheme, subs=subs)
-        seen = with_features(evidence.task.seen, config.features, packs.pack(config.language))
+        seen = with_features(evidence.task.seen, config.features, languages.pack(config.language))
         return cls(config, evidence, seen, labels, *evidence.active(labels))
 
     def vocabulary(self, columns: Sequence[Column] = ()) -> Vocabulary:
@@ -127,8 +129,8 @@ class Ground:
         """A model without weights."""
         names, language = self.evidence.plain.names, self.config.language
         portrait = Portrait(np.zeros(self.labels.states.K), np.array(trace), np.zeros(0))
-        model = Model(self.config, names, self.labels, packs.pack(language), portrait, floor=self.floor)
-        return replace(model, luggage=packs.luggage(language))
+        model = Model(self.config, names, self.labels, languages.pack(language), portrait, floor=self.floor)
+        return replace(model, luggage=languages.luggage(language))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

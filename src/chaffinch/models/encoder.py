@@ -20,7 +20,7 @@ from chaffinch.bundle import Bundle
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.features import embed
 from chaffinch.features.embed import BATCH, Pretrained, padded
-from chaffinch.features.embed_windows import by_length
+from chaffinch.features.embed.windows import by_length
 from chaffinch.kernels import Floats
 from chaffinch.models import latent_spans
 from chaffinch.models.confidence import Calibration

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.features.embed import SPECIALS, Pretrained
-from chaffinch.features.embed_windows import Ints, by_sentences
+from chaffinch.features.embed.windows import Ints, by_sentences
 from chaffinch.models.labels import Labels
 from chaffinch.models.tasks import Task
 from chaffinch.text import Document

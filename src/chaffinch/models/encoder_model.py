@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.features import window
-from chaffinch.features.window import Observed
+from chaffinch.features import observe as window
+from chaffinch.features.observe import Observed
 from chaffinch.kernels import Batch, Floats, Ints, viterbi
 from chaffinch.models.cascade_model import Bias, Run
 from chaffinch.models.confidence import Calibration

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from chaffinch.errors import DataError
-from chaffinch.features.names import Namer
+from chaffinch.features.describe import Namer
+from chaffinch.features.observe import Column, Observed
 from chaffinch.features.vocabulary import COUNT, FIRST, salted
-from chaffinch.features.window import Column, Observed
 from chaffinch.kernels import viterbi
 from chaffinch.kernels.lattice import Bools, Ints, Lattice
 from chaffinch.models.cascade_model import Model

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chaffinch.errors import ConfigError
+from chaffinch.features import observe as window
 from chaffinch.features import symbols as symbol
-from chaffinch.features import vocabulary, window
+from chaffinch.features import vocabulary
 from chaffinch.features.vocabulary import Vocabulary, salted
 from chaffinch.kernels import Batch, Floats, Ints
 from chaffinch.kernels.linear import Weights

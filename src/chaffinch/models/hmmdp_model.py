@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from chaffinch.bundle import Bundle
 from chaffinch.errors import ConfigError, ModelError
-from chaffinch.features import window
+from chaffinch.features import observe as window
+from chaffinch.features.observe import Column, Observed
 from chaffinch.features.symbols import SIGNATURE, WORD, Symbols
-from chaffinch.features.window import Column, Observed
 from chaffinch.kernels import Batch, Floats, Ints
 from chaffinch.models import decoding, decoding_parts
 from chaffinch.models.cascade_model import Bias, Run, _prefixed

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from chaffinch.features.window import Observed
+from chaffinch.features.observe import Observed
 from chaffinch.kernels import Active, Batch, Floats, Ints, best_paths, project, viterbi
 from chaffinch.models import decoding
 from chaffinch.models.cascade_model import Run, _by_document

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ModelError
+from chaffinch.features.observe import Column, Observed
 from chaffinch.features.vocabulary import COUNT, Vocabulary
-from chaffinch.features.window import Column, Observed
 from chaffinch.kernels import linear
 from chaffinch.kernels.lattice import Batch
 from chaffinch.kernels.linear import Learner, Objective, Places, Seen, States, Steps, Target, Weights

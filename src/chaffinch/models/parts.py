@@ -12,8 +12,8 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.features.observe import Column, Observed
 from chaffinch.features.vocabulary import Vocabulary
-from chaffinch.features.window import Column, Observed
 from chaffinch.kernels import Batch, linear
 from chaffinch.kernels.linear import Learner, Places, Seen, Target, Weights
 from chaffinch.models.confidence import SENTENCES, Calibration, calibrate

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from chaffinch.errors import DataError
+from chaffinch.features.observe import Observed
 from chaffinch.features.symbols import SIGNATURE, WORD
-from chaffinch.features.window import Observed
 from chaffinch.kernels import Batch, Floats, Ints, Lattice, log_partition
 from chaffinch.kernels.lattice import Bools
 from chaffinch.models.emissions import BackOff

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from chaffinch.features.oov import MARK
+from chaffinch.features.signatures import MARK
 from chaffinch.text import Span
 
 _COUNTS = ("fields=", "digits=", "run=")  # fields of signatures whose 1 is a number; that of others is a yes

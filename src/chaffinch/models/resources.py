@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.features import window
+from chaffinch.features import observe as window
 from chaffinch.features.clusters import WordClusters
 from chaffinch.features.lexicon import Lexicon
-from chaffinch.features.standing import Standing
-from chaffinch.features.window import Column, Observed
+from chaffinch.features.observe import Column, Observed
+from chaffinch.features.word_lists import Standing
 from chaffinch.text import Document
 
 MOST_SIZES, MOST_LAYERS = 8, 64  # of clusters; of layers

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.features import window
-from chaffinch.features.window import Observed
+from chaffinch.features import observe as window
+from chaffinch.features.observe import Observed
 from chaffinch.kernels.linear import Places
 from chaffinch.models.labels import Labels
 from chaffinch.models.linear import Linear
@@ -37,7 +37,7 @@ def margins(segments: NDArray[np.int64], certain: NDArray[np.float32]) -> Places
 
 def observe(seen: Observed, segments: NDArray[np.int64], levels: Places) -> Observed:
     """The segments as observations: one type each, sentences as before (those without a segment are gone)."""
-    from chaffinch.features import _segments, _words
+    from chaffinch.features._compiled import _segments, _words
 
     M = len(segments)
     sizes = segments[:, 1] - segments[:, 0]

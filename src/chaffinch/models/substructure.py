@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from chaffinch.errors import DataError
-from chaffinch.features import types
-from chaffinch.features.window import Observed
+from chaffinch.features import word_types as types
+from chaffinch.features.observe import Observed
 from chaffinch.kernels import Batch, Floats, Ints, viterbi
 from chaffinch.models import substructure_roles as roles
 from chaffinch.models.classhmm_model import Model

@@ -12,14 +12,15 @@ from itertools import pairwise
 import numpy as np
 from scipy.sparse import csr_array
 
-from chaffinch.features import types, window
-from chaffinch.features._words import PATTERNS
-from chaffinch.features.names import PATTERN_NAMES, _mix
-from chaffinch.features.oov import MARK, Pack
+from chaffinch.features import observe as window
+from chaffinch.features import word_types as types
+from chaffinch.features._compiled._words import PATTERNS
+from chaffinch.features.describe import PATTERN_NAMES, _mix
+from chaffinch.features.observe import Observed
+from chaffinch.features.signatures import MARK, Pack
 from chaffinch.features.symbols import MOSTLY
-from chaffinch.features.types import IDENTITY, WordSet
 from chaffinch.features.vocabulary import LEXICAL, Vocabulary
-from chaffinch.features.window import Observed
+from chaffinch.features.word_types import IDENTITY, WordSet
 from chaffinch.kernels import Floats, Ints
 from chaffinch.kernels.lattice import Bools
 from chaffinch.models.substructure_words import Told

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from chaffinch.features import oov, packs
-from chaffinch.features.oov import Pack
+from chaffinch import languages
+from chaffinch.features import signatures as oov
+from chaffinch.features.signatures import Pack
 from chaffinch.kernels import Floats, Ints
 from chaffinch.models.substructure_words import Measure, Roles
 
@@ -37,7 +38,7 @@ def role(word: str, pack: Pack) -> str:
     if word[:1].isupper() and word[1:] in ("", "."):
         return INITIAL
     fields = dict(part.partition("=")[::2] for part in oov.signature(word, pack).split("|"))
-    first, last, *others = (_RANKS.get(fields.get(name, ""), 0) for name in packs.LEXICA)
+    first, last, *others = (_RANKS.get(fields.get(name, ""), 0) for name in languages.LEXICA)
     if first == last or max(others) > max(first, last):
         return ""
     return GIVEN if first > last else FAMILY

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
-from chaffinch.features import window
-from chaffinch.features.window import Observed
+from chaffinch.features import observe as window
+from chaffinch.features.observe import Observed
 from chaffinch.kernels.linear import Places, Target
 from chaffinch.models.labels import Fitted, Labels, Piece, pieces_of
 from chaffinch.text import Document, Soft

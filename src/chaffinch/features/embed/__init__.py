@@ -23,9 +23,9 @@ from typing import Any, Literal
 import numpy as np
 
 from chaffinch.errors import ConfigError, MissingExtraError, ModelError
-from chaffinch.features import embed_cache
-from chaffinch.features.embed_cache import Singles
-from chaffinch.features.embed_windows import Ints, Window, by_length, overlapping
+from chaffinch.features.embed import cache as embed_cache
+from chaffinch.features.embed.cache import Singles
+from chaffinch.features.embed.windows import Ints, Window, by_length, overlapping
 from chaffinch.text.document import Document
 
 EXTRA = "neural,minilm"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.features._keys import SEED, Codes, Keys, Places, U, add_code, mix
+from chaffinch.features._compiled._keys import SEED, Codes, Keys, Places, U, add_code, mix
 from chaffinch.kernels._compile import kernel
 
 Flags = NDArray[np.bool_]

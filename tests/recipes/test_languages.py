@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recipes.packs import MIN_DOCUMENTS, Language
+from recipes.languages import MIN_DOCUMENTS, Language
 
 from chaffinch import Document, Span
 

@@ -5,7 +5,7 @@
     en/common.txt          the common words, one per line; what follows a tab is for people (their rate per million)
 
 A word of a lexicon is `hi` if it is more than half a power of ten likelier there than in the language at large, else
-`lo`: "Smith" is hi and "Reading" lo among last names. `recipes/packs.py` makes the packs en, es and de. Another
+`lo`: "Smith" is hi and "Reading" lo among last names. `recipes/languages.py` makes the packs en, es and de. Another
 language is another folder with the same files, and no code.
 """
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from chaffinch.features._keys import SEED, Keys, Places, U, mix
-from chaffinch.features._words import Bytes
-from chaffinch.features.window import FOLDED, SUFFIX
+from chaffinch.features._compiled._keys import SEED, Keys, Places, U, mix
+from chaffinch.features._compiled._words import Bytes
+from chaffinch.features.observe import FOLDED, SUFFIX
 from chaffinch.kernels._compile import helper, kernel
 
 HEAD, BAG, EDGE, WHOLE, LENGTH, MARGIN, LEFT, RIGHT, TAIL, BEFORE, AFTER = range(1, 12)

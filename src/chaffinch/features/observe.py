@@ -83,7 +83,7 @@ def observe(docs: Sequence[Document]) -> Observed:
     >>> len(seen.begins), len(seen.types), len(seen.lists) - 1
     (2, 10, 6)
     """
-    from chaffinch.features import _keys, _words
+    from chaffinch.features._compiled import _keys, _words
 
     texts = "\n".join(doc.text for doc in docs)
     codes = np.frombuffer(texts.encode("utf-32-le"), np.uint32)
@@ -127,7 +127,7 @@ _NO_TOKENS = np.zeros((0, 2), np.int64)
 
 def number(keys: Keys) -> tuple[int, Places]:
     """How many different keys there are, and each one's number in order of first appearance."""
-    from chaffinch.features import _keys
+    from chaffinch.features._compiled import _keys
 
     size, out = _table_size(len(keys) // 16), np.empty(len(keys), np.int32)
     while True:  # the fewer keys differ, the smaller the table
@@ -143,7 +143,7 @@ def contexts(seen: Observed, stops: Keys) -> list[Column]:
     `stops` (sorted) are the folded words at which a run ends; so do tokens without letter or digit. Without stops
     there are no runs.
     """
-    from chaffinch.features import _context
+    from chaffinch.features._compiled import _context
 
     N = len(seen.types)
     two, three, heads, headers = (np.zeros(N, np.uint64) for _ in range(4))
@@ -190,7 +190,7 @@ def elsewhere(seen: Observed, states: Places, K: int) -> list[Column]:
 
     `states` (N,) are below K, 0 is outside.
     """
-    from chaffinch.features import _context
+    from chaffinch.features._compiled import _context
 
     owner = seen.owners.astype(np.uint64) + np.uint64(1)
     word = _joined(seen.folded[seen.types], owner)
@@ -245,7 +245,7 @@ def _stretches(first: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.i
 
 
 def _joined(one: Keys, other: Keys) -> Keys:
-    from chaffinch.features import _context
+    from chaffinch.features._compiled import _context
 
     out = np.zeros(len(one), np.uint64)
     _context.combine(one, other, out)
@@ -259,7 +259,7 @@ def _table_size(entries: int) -> int:
 @cache
 def _characters() -> tuple[Bytes, Codes]:
     """The kind and the lower case of every character below `CHARACTERS`; all above count as other letters."""
-    from chaffinch.features import _words
+    from chaffinch.features._compiled import _words
 
     kinds, small = np.full(CHARACTERS, _words.OTHER, np.uint8), np.arange(CHARACTERS, dtype=np.uint32)
     for code in range(CHARACTERS):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
-from chaffinch.features.packs import Pack, fold
+from chaffinch.languages import Pack, fold
 
 LONGEST_NUMBER = 40  # characters of a date, a telephone number or a number; what is longer is an identifier
 LONGEST_HOST = 255

@@ -1,6 +1,6 @@
 """Makes the word lists of the language packs en, es and de.
 
-    python -m recipes.packs --data DIR --faker FAKER.whl --words american-english
+    python -m recipes.languages --data DIR --faker FAKER.whl --words american-english
 
 A word's bucket in a lexicon is hi if log10(rate there) - log10(rate in the language) > 0.5. Rates
 in a lexicon come from the list where it has any (census, inhabitants), else every entry is taken to be of middling
@@ -31,7 +31,7 @@ from typing import Any
 
 import chaffinch
 from chaffinch.deid import lexicons, personas
-from chaffinch.features.packs import COMMON, fold
+from chaffinch.languages import COMMON, fold
 from chaffinch.text import Document
 from recipes.corpora import READERS
 
@@ -357,7 +357,7 @@ def main() -> None:
     if not chosen.data:
         arguments.error("name the folder of the corpora with --data or CHAFFINCH_DATA")
     sys.path.insert(0, chosen.faker)
-    place = Path(chaffinch.__file__).parent / "features" / "packs"
+    place = Path(chaffinch.__file__).parent / "languages"
     for name, (count, lists) in MADE.items():
         if chosen.only in (None, name):
             more = plain(chosen.words) if name == "en" else ()

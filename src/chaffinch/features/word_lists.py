@@ -13,8 +13,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.features import packs
-from chaffinch.features.packs import LEXICA, Pack, fold
+from chaffinch import languages
+from chaffinch.languages import LEXICA, Pack, fold
 from chaffinch.text.document import Document
 
 _PARTS = re.compile(r"[-'’.]+")
@@ -23,14 +23,14 @@ _REMEMBERED = 1 << 17  # words
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Standing:
-    """The lists of a language pack; names that are left out for now (`packs.without`) are in none of them."""
+    """The lists of a language pack; names that are left out for now (`languages.without`) are in none of them."""
 
     language: str
     _memory: list[tuple[Pack, dict[str, int]]] = field(default_factory=list, init=False, repr=False)  # of one pack
 
     def marks(self, docs: Sequence[Document]) -> list[NDArray[np.int64]]:
         """(T,) of every document: a number for each way a word can stand and be written; 0 where it has no letter."""
-        pack = packs.pack(self.language)
+        pack = languages.pack(self.language)
         if not self._memory or self._memory[0][0] is not pack or len(self._memory[0][1]) > _REMEMBERED:
             self._memory[:] = [(pack, {})]
         known = self._memory[0][1]
@@ -48,7 +48,7 @@ def standing(word: str, pack: Pack) -> str:
 
     Of a compound that is in none, what its parts are.
 
-    >>> standing("Smith", packs.pack("en")), standing("walk", packs.pack("en"))
+    >>> standing("Smith", languages.pack("en")), standing("walk", languages.pack("en"))
     ('Title last-hi city-hi', 'small common')
     """
     how = "small" if word.islower() else "CAPITALS" if word.isupper() else "Title" if word[:1].isupper() else "mixed"

@@ -14,9 +14,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from chaffinch.features import oov, window
-from chaffinch.features.oov import Pack
-from chaffinch.features.window import FOLDED, GRAM, WORD, Observed
+from chaffinch.features import observe as window
+from chaffinch.features import signatures as oov
+from chaffinch.features.observe import FOLDED, GRAM, WORD, Observed
+from chaffinch.features.signatures import Pack
 
 WordSet: TypeAlias = Literal["basic", "capitalisation", "shape", "muc", "spelling", "rich"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from chaffinch.features import window
-from chaffinch.features.window import Column, Observed
+from chaffinch.features import observe as window
+from chaffinch.features.observe import Column, Observed
 from chaffinch.text.document import Document
 
 PATTERN_NAMES = (
@@ -41,7 +41,7 @@ class Namer:
 
     def word(self, n: int, number: int, offset: int) -> str:
         """The name of a token's own feature by its number in the list of its type."""
-        from chaffinch.features import _words
+        from chaffinch.features._compiled import _words
 
         seen, text = self._seen, self._word(n)
         q = int(seen.lists[seen.types[n]]) + number

@@ -16,7 +16,7 @@ import numpy as np
 
 from chaffinch.evaluate.counts import Counts, Item, Tally, of_sets, of_tallies, rates
 from chaffinch.evaluate.pairing import Pair
-from chaffinch.evaluate.spans import items, places
+from chaffinch.evaluate.schemes.spans import items, places
 from chaffinch.text import Document, Span
 
 # A span's label is the TYPE of the XML; the element it stands in follows from it.

@@ -17,8 +17,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from chaffinch.errors import DataError
-from chaffinch.features import oov_classes as classes
-from chaffinch.features.packs import LEXICA, Pack, fold, pack
+from chaffinch.features.signatures import word_classes as classes
+from chaffinch.languages import LEXICA, Pack, fold, pack
 
 __all__ = ["CATEGORIES", "FLAGS", "MARK", "ORDER", "Pack", "back_off", "category", "flagged", "is_symbol", "pack",
            "signature"]  # fmt: skip

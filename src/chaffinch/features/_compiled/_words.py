@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.features._keys import SEED, Codes, Keys, Places, U, add_code, mix
-from chaffinch.features.window import BRIEF, CLASS, FOLDED, GRAM, LENGTH, PATTERN, PREFIX, SUFFIX, WORD
+from chaffinch.features._compiled._keys import SEED, Codes, Keys, Places, U, add_code, mix
+from chaffinch.features.observe import BRIEF, CLASS, FOLDED, GRAM, LENGTH, PATTERN, PREFIX, SUFFIX, WORD
 from chaffinch.kernels._compile import helper, kernel
 
 Bytes = NDArray[np.uint8]

@@ -1,0 +1,1 @@
+"""Scoring schemes: spans, tokens, and those of official scorers."""

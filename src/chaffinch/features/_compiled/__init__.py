@@ -1,0 +1,1 @@
+"""Compiled loops that turn tokens into keys of features."""

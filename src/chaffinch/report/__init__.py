@@ -1,0 +1,1 @@
+"""HTML pages, tables and plots as strings."""
