@@ -10,7 +10,7 @@ from benchmarks._hmmdp import FOUND
 from benchmarks._hmmdp_scores import Change
 from chaffinch import Document
 from chaffinch.evaluate.results import Score
-from chaffinch.models.substructure_words import Roles
+from chaffinch.models.classhmm.describe.report import Roles
 
 Row: TypeAlias = dict[str, Any]
 

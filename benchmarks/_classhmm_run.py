@@ -15,7 +15,7 @@ from benchmarks._classhmm_data import Sample, documents, files
 from benchmarks._hmmdp import FOUND, Result
 from benchmarks._hmmdp_peers import PIP
 from chaffinch import Document, Span
-from chaffinch.models.substructure_words import Roles
+from chaffinch.models.classhmm.describe.report import Roles
 
 
 def launch(job: Job) -> None:

@@ -8,7 +8,7 @@ from functools import cache, partial
 
 from benchmarks import _crf as crf
 from chaffinch import Document
-from chaffinch.models.labels import Fitted, pieces_of
+from chaffinch.models.core.labels import Fitted, pieces_of
 from chaffinch.text.tags import tags_of_runs
 
 PIP = "pip install 'chaffinch[bench]'"

@@ -9,7 +9,7 @@ import numpy as np
 from recipes.corpora import READERS
 
 from chaffinch import Document, read
-from chaffinch.models.phrase_segments import parsed
+from chaffinch.models.phrasehmm.segments import parsed
 from chaffinch.relations import Schema
 from chaffinch.relations.fitting import folds
 

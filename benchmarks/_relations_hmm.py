@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks._relations_data import Sample, split
 from chaffinch import Cascade, Document, Relation, Span
 from chaffinch import train as train_tagger
-from chaffinch.models.phrasehmm_choice import crossed
-from chaffinch.models.phrasehmm_config import PhraseHMM
+from chaffinch.models.phrasehmm.choice import crossed
+from chaffinch.models.phrasehmm.config import PhraseHMM
 from chaffinch.relations import Extraction, train, train_joint
 from chaffinch.relations.candidates import candidates
 from chaffinch.relations.joint import assembled

@@ -22,11 +22,12 @@ from benchmarks._tagger_peers import PEERS
 from chaffinch import Cascade, Document, Tagger
 from chaffinch.features.clusters import learn as learn_clusters
 from chaffinch.features.lexicon import Lexicon
-from chaffinch.models import chunker, segments
-from chaffinch.models.cascade import own
-from chaffinch.models.parts import decoded
-from chaffinch.models.resources import Resources
-from chaffinch.models.tasks import Task
+from chaffinch.models.cascade import segments
+from chaffinch.models.cascade.fit import own
+from chaffinch.models.core.resources import Resources
+from chaffinch.models.core.tasks import Task
+from chaffinch.models.core.training import decoded
+from chaffinch.models.phrasehmm import chunker
 
 JNLPBA = "jnlpba/Genia4ERtask2.iob2.gz", "jnlpba/Genia4EReval2.iob2.gz"
 CONLL = "conll2003/eng.train.gz", "conll2003/eng.testb.gz", "conll2003/eng.testa.gz"

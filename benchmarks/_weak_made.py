@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from chaffinch import CHMM
 from chaffinch.kernels import Floats, Ints
-from chaffinch.models import chmm, multihmm
-from chaffinch.models.ballots import Ballots
-from chaffinch.models.chmm_tables import span_f1
+from chaffinch.models.votes.chmm import fit as chmm
+from chaffinch.models.votes.chmm.tables import span_f1
+from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.weak.vote_rules import LongestSpan, SpanVote, spans_by
 
 NAMES = ("X",)

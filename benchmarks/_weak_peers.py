@@ -23,7 +23,7 @@ from benchmarks._hmmdp import FOUND, spent
 from benchmarks._hmmdp_peers import PIP
 from chaffinch import Document, Span
 from chaffinch.kernels import Ints
-from chaffinch.models.ballots import Ballots
+from chaffinch.models.votes.matrix import Ballots
 from chaffinch.weak.votes import SOURCE, ballots, sources_of, with_labels
 
 Costs: TypeAlias = dict[str, float]

@@ -20,9 +20,10 @@ from benchmarks import _weak_peers as peers
 from benchmarks._hmmdp import FOUND, ROUNDS, spent
 from benchmarks._weak_data import Texts, bare, with_gold_source
 from chaffinch import CHMM, Cascade, Document, Encoder
-from chaffinch.models import chmm, multihmm
-from chaffinch.models.chmm_net import Rows
-from chaffinch.models.multihmm import MultiHMM
+from chaffinch.models.votes.chmm import fit as chmm
+from chaffinch.models.votes.chmm.layer import Rows
+from chaffinch.models.votes.multihmm import fit as multihmm
+from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.weak import text_sources, vote_rules
 from chaffinch.weak.aggregate import aggregate, apply
 from chaffinch.weak.alternate import Alternated, Published, Recipe, alternate

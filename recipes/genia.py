@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 import chaffinch
-from chaffinch.models import chunker
+from chaffinch.models.phrasehmm import chunker
 from recipes.genia_chunks import corpus, held_out
 
 NOTES = (

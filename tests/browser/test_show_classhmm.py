@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaffinch.cli import main
-from chaffinch.models.classhmm_config import ClassHMM
+from chaffinch.models.classhmm.config import ClassHMM
 from chaffinch.models.tagger import train
 from tests.browser.conftest import Opened
 from tests.models.notes import notes

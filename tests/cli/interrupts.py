@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chaffinch.kernels.linear import Learner
-from chaffinch.models.hmmdp_learning import Course
+from chaffinch.models.hmmdp.schedule import Course
 
 
 def interrupt_at_pass(number: int, monkeypatch: pytest.MonkeyPatch) -> None:

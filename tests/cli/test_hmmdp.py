@@ -15,7 +15,8 @@ import pytest
 from chaffinch import bundle, languages
 from chaffinch.cli import main
 from chaffinch.deid import notes
-from chaffinch.models import hmmdp_model, tagger
+from chaffinch.models import tagger
+from chaffinch.models.hmmdp import model as hmmdp_model
 from chaffinch.text import Document, Soft, Span
 from chaffinch.text.document import Splitter
 from chaffinch.text.formats import read, write

@@ -13,7 +13,7 @@ import pytest
 from chaffinch import bundle
 from chaffinch.cli import main, weak_votes
 from chaffinch.features import embed
-from chaffinch.models.chmm_config import CHMM
+from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.text import Document, Span
 from chaffinch.text.formats import write
 from tests.relations.made import documents as related

@@ -13,10 +13,10 @@ import pytest
 from chaffinch import bundle
 from chaffinch.cli import main
 from chaffinch.cli.show import sparkline
-from chaffinch.models.cascade_config import Cascade
-from chaffinch.models.classhmm_config import ClassHMM
-from chaffinch.models.classhmm_model import Model
-from chaffinch.models.substructure_words import Measure, Piece, Roles, Substructure, Told, verdict
+from chaffinch.models.cascade.config import Cascade
+from chaffinch.models.classhmm.config import ClassHMM
+from chaffinch.models.classhmm.describe.report import Measure, Piece, Roles, Substructure, Told, verdict
+from chaffinch.models.classhmm.model import Model
 from chaffinch.models.tagger import Tagger, train
 from tests.cli.test_show_subtags import lines_of, read_page, shown
 from tests.models.notes import notes

@@ -15,10 +15,10 @@ import pytest
 from chaffinch import bundle
 from chaffinch.cli import main
 from chaffinch.cli.show import sparkline
-from chaffinch.models import portrait
-from chaffinch.models.cascade_config import Cascade
-from chaffinch.models.hmmdp_config import HMMDP
-from chaffinch.models.hmmdp_model import Model
+from chaffinch.models.cascade.config import Cascade
+from chaffinch.models.hmmdp import describe as portrait
+from chaffinch.models.hmmdp.config import HMMDP
+from chaffinch.models.hmmdp.model import Model
 from chaffinch.models.tagger import Tagger, train
 from tests.models.notes import notes
 

@@ -12,12 +12,12 @@ import pytest
 from chaffinch import bundle
 from chaffinch.bundle import Manifest
 from chaffinch.cli import main
-from chaffinch.models.cascade import Cascade
-from chaffinch.models.cascade import Model as CascadeModel
-from chaffinch.models.chmm import CHMM
-from chaffinch.models.encoder_config import Encoder
-from chaffinch.models.multihmm import Model
+from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.cascade.fit import Model as CascadeModel
+from chaffinch.models.encoder.config import Encoder
 from chaffinch.models.tagger import Tagger, train
+from chaffinch.models.votes.chmm.fit import CHMM
+from chaffinch.models.votes.multihmm.fit import Model
 from chaffinch.text import Document, Span
 from chaffinch.weak import keeping
 from chaffinch.weak.aggregate import aggregate, fit

@@ -18,8 +18,9 @@ from chaffinch import bundle
 from chaffinch.cli import main
 from chaffinch.cli import train as train_module
 from chaffinch.cli.learning import progress_line
-from chaffinch.models import cascade, tagger
-from chaffinch.models.parts import Progress
+from chaffinch.models import tagger
+from chaffinch.models.cascade import fit as cascade
+from chaffinch.models.core.training import Progress
 from chaffinch.text import Document, Soft, Span
 from chaffinch.text.formats import read, write
 from tests.canary import Canary

@@ -10,7 +10,7 @@ import pytest
 from chaffinch import bundle
 from chaffinch.cli import main, weak_votes
 from chaffinch.features import embed
-from chaffinch.models.chmm_config import CHMM
+from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.text.formats import read, write
 from tests.weak.alternate_notes import notes
 from tests.weak.test_aggregate import embedder

@@ -15,10 +15,10 @@ import pytest
 from rich.console import Console
 
 from chaffinch.cli import frame, main, weak_alternate
-from chaffinch.models.cascade import Cascade
-from chaffinch.models.chmm_config import CHMM
-from chaffinch.models.encoder_config import Encoder
+from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.encoder.config import Encoder
 from chaffinch.models.tagger import train
+from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.text.formats import read, write
 from chaffinch.weak import alternate_loops, students
 from chaffinch.weak.alternate import alternate

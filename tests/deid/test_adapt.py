@@ -16,8 +16,9 @@ from chaffinch.deid.detect import detector
 from chaffinch.deid.detect_file import Model, load
 from chaffinch.deid.learn import SOURCE, learn
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.models import cascade, tagger
-from chaffinch.models.classhmm_config import ClassHMM
+from chaffinch.models import tagger
+from chaffinch.models.cascade import fit as cascade
+from chaffinch.models.classhmm.config import ClassHMM
 from chaffinch.text import Document, Span
 from chaffinch.text.formats import read, write
 from tests.deid.lessons import QUICK

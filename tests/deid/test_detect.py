@@ -19,7 +19,7 @@ from chaffinch.deid.detect_spans import joined, trimmed
 from chaffinch.deid.dial import Dial, Read
 from chaffinch.deid.known import Known
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.models.cascade import Cascade
+from chaffinch.models.cascade.fit import Cascade
 from chaffinch.models.tagger import train
 from chaffinch.text import Document, Soft, Span
 from chaffinch.weak import Regex

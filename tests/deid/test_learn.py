@@ -16,7 +16,8 @@ from chaffinch.deid.detect_file import Model, load
 from chaffinch.deid.learn import SOURCE, by_source, learn, names_in
 from chaffinch.errors import DataError
 from chaffinch.features.word_lists import standing
-from chaffinch.models import cascade, hmmdp_model
+from chaffinch.models.cascade import fit as cascade
+from chaffinch.models.hmmdp import model as hmmdp_model
 from chaffinch.text import Document, Span
 from tests.deid.lessons import QUICK
 

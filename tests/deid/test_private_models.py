@@ -16,10 +16,10 @@ from chaffinch.cli import main
 from chaffinch.deid import synth
 from chaffinch.deid.kinds import KINDS, kind_of
 from chaffinch.errors import ConfigError
-from chaffinch.models.cascade_config import Cascade
-from chaffinch.models.classhmm_config import ClassHMM
-from chaffinch.models.hmmdp_config import HMMDP
-from chaffinch.models.methods import Config
+from chaffinch.models.cascade.config import Cascade
+from chaffinch.models.classhmm.config import ClassHMM
+from chaffinch.models.hmmdp.config import HMMDP
+from chaffinch.models.registry import Config
 from chaffinch.models.tagger import load, train
 from chaffinch.text import Document, Soft, Span
 from chaffinch.text.formats import write

@@ -6,7 +6,7 @@ import pytest
 
 from chaffinch import languages
 from chaffinch.features.word_lists import Standing, standing
-from chaffinch.models.resources import Resources
+from chaffinch.models.core.resources import Resources
 from chaffinch.text import Document
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from chaffinch.models.phrasehmm import Model, Sentence
+from chaffinch.models.phrasehmm.fit import Model, Sentence
 
 
 class Path(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chaffinch.models.phrasehmm import Sentence
+from chaffinch.models.phrasehmm.fit import Sentence
 
 DOMAINS = ("protein", "place")
 PROTEINS, PLACES = [f"p{n}" for n in range(9)], ["nucleus", "membrane", "cytosol", "vacuole"]

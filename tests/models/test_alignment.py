@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from chaffinch import bundle
 from chaffinch.errors import ChaffinchError, ConfigError, DataError, ModelError
 from chaffinch.kernels import Floats, Ints, best_labels
-from chaffinch.models import alignment, alignment_graph, alignment_learning
-from chaffinch.models.alignment import Alignment, Model, align, cross_fitted, fit
-from chaffinch.models.alignment_graph import ALIKE, Flags, Graphs, Words
-from chaffinch.models.alignment_learning import B, Nodes, Weights
-from chaffinch.models.cascade import Cascade
+from chaffinch.models import alignment
+from chaffinch.models.alignment import Alignment, Model, align, cross_fitted, fit, objective
+from chaffinch.models.alignment import graph as alignment_graph
+from chaffinch.models.alignment.graph import ALIKE, Flags, Graphs, Words
+from chaffinch.models.alignment.objective import B, Nodes, Weights
+from chaffinch.models.cascade.fit import Cascade
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Soft, Span
 from tests.models.notes import notes
@@ -77,7 +78,7 @@ def score_by_hand(own: Weights, words: Words, nodes: Sequence[int], labels: Sequ
     total = 0.0
     for n, y in zip(nodes, labels, strict=True):
         row, chance = own.unary[min(y, 1)], float(np.clip(words.chances[n, y], 1e-6, 1 - 1e-6))
-        bucket = int(np.searchsorted(alignment_learning.EDGES, np.log(chance / (1 - chance)), side="right"))
+        bucket = int(np.searchsorted(objective.EDGES, np.log(chance / (1 - chance)), side="right"))
         total += row[0] + row[1] * (words.tags[n] == y) + row[2 + bucket]
     for (n, y), (p, z) in itertools.combinations(zip(nodes, labels, strict=True), 2):
         left = words.folded[words.word_at(words.beside(np.array([n, p]), -1))]
@@ -200,9 +201,9 @@ def test_the_gradient_is_that_of_finite_differences(seed: int) -> None:
     prior = weights(np.random.default_rng(9), 7, 3)
 
     def value(flat: Floats) -> float:
-        return alignment_learning.objective(own.like(flat), nodes, candidates, gold, penalty=0.3, prior=prior)[0]
+        return objective.objective(own.like(flat), nodes, candidates, gold, penalty=0.3, prior=prior)[0]
 
-    slope = alignment_learning.objective(own, nodes, candidates, gold, penalty=0.3, prior=prior)[1].flat()
+    slope = objective.objective(own, nodes, candidates, gold, penalty=0.3, prior=prior)[1].flat()
     flat, step = own.flat(), 1e-5
     expected = [(value(flat + step * e) - value(flat - step * e)) / (2 * step) for e in np.eye(len(flat))]
     np.testing.assert_allclose(slope, expected, rtol=0, atol=1e-6)
@@ -214,7 +215,7 @@ def test_the_objective_is_the_chance_of_each_label_given_the_others() -> None:
     words, graphs = graphs_of(docs)
     gold = np.array([rng.choice(np.flatnonzero(row)) for row in graphs.candidates])
     nodes = Nodes.of(words, graphs, graphs.shares(gold, np.ones(len(gold), np.bool_)), np.zeros((len(gold), 0), int))
-    value, _ = alignment_learning.objective(own, nodes, graphs.candidates, gold, penalty=0.0, prior=own)
+    value, _ = objective.objective(own, nodes, graphs.candidates, gold, penalty=0.0, prior=own)
     expected = 0.0
     for k, row in zip(range(len(gold)), graphs.candidates, strict=True):
         mates = np.flatnonzero(graphs.graph == graphs.graph[k])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from chaffinch.kernels import Floats
-from chaffinch.models.ascent import Function, Steps, _direction, maximise
+from chaffinch.models.core.lbfgs import Function, Steps, _direction, maximise
 
 
 def quadratic(n: int, seed: int, spread: float = 2.0) -> tuple[Function, Floats]:

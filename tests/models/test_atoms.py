@@ -14,12 +14,13 @@ from scipy.special import digamma
 from scipy.stats import dirichlet
 
 from chaffinch.kernels import Floats
-from chaffinch.models import atoms, subtags
-from chaffinch.models import variational as vb
-from chaffinch.models.alone import factored_step
-from chaffinch.models.emissions import Emissions
-from chaffinch.models.sticks import Sticks
-from chaffinch.models.variational import Counts, Priors, Sentences, Shape, Tables
+from chaffinch.models.hmmdp import split_merge as subtags
+from chaffinch.models.hmmdp import variational as vb
+from chaffinch.models.hmmdp.emissions import Emissions
+from chaffinch.models.hmmdp.published import atoms
+from chaffinch.models.hmmdp.published.mean_field import factored_step
+from chaffinch.models.hmmdp.sticks import Sticks
+from chaffinch.models.hmmdp.variational import Counts, Priors, Sentences, Shape, Tables
 from tests.models.test_variational import (
     EMISSIONS,
     PRIORS,

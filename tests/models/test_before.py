@@ -10,9 +10,9 @@ import pytest
 
 from chaffinch.errors import DataError
 from chaffinch.kernels.linear import States, Target
-from chaffinch.models import chunker
-from chaffinch.models.cascade import Cascade, own
-from chaffinch.models.linear import LONGEST, _in_pieces
+from chaffinch.models.cascade.fit import Cascade, own
+from chaffinch.models.core.linear import LONGEST, _in_pieces
+from chaffinch.models.phrasehmm import chunker
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Span
 from tests.kernels.linear_oracle import build

@@ -11,9 +11,10 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.features import describe as names
 from chaffinch.features import observe as window
 from chaffinch.kernels.linear import Learner
-from chaffinch.models import cascade, segments
-from chaffinch.models.cascade import Cascade
-from chaffinch.models.parts import Lesson, Progress, Reading
+from chaffinch.models.cascade import fit as cascade
+from chaffinch.models.cascade import segments
+from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.core.training import Lesson, Progress, Reading
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
 from tests.features.test_vocabulary import key_of

@@ -14,13 +14,17 @@ from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels import Floats, Ints
-from chaffinch.models import chmm, chmm_chain, chmm_net, chmm_tables, multihmm
-from chaffinch.models.ballots import Ballots
-from chaffinch.models.chmm import CHMM
-from chaffinch.models.chmm_chain import Chain
-from chaffinch.models.chmm_tables import Seen, Tables
-from chaffinch.models.multihmm_config import MultiHMM
-from chaffinch.models.parts import Watcher
+from chaffinch.models.core.training import Watcher
+from chaffinch.models.votes.chmm import chain as chmm_chain
+from chaffinch.models.votes.chmm import fit as chmm
+from chaffinch.models.votes.chmm import layer as chmm_net
+from chaffinch.models.votes.chmm import tables as chmm_tables
+from chaffinch.models.votes.chmm.chain import Chain
+from chaffinch.models.votes.chmm.fit import CHMM
+from chaffinch.models.votes.chmm.tables import Seen, Tables
+from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.multihmm import fit as multihmm
+from chaffinch.models.votes.multihmm.config import MultiHMM
 
 OWN = CHMM(constant=None)
 PLAIN = CHMM(constant=None, weight=0.0, silence="abstain", voted_is_entity=False, valid=False, prior=0.0, passes=1)

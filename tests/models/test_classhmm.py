@@ -14,9 +14,9 @@ import pytest
 from chaffinch import bundle
 from chaffinch.bundle import Bundle
 from chaffinch.errors import ModelError
-from chaffinch.models import methods
-from chaffinch.models.classhmm_config import ClassHMM
-from chaffinch.models.classhmm_model import Model
+from chaffinch.models import registry as methods
+from chaffinch.models.classhmm.config import ClassHMM
+from chaffinch.models.classhmm.model import Model
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Span
 from tests.models.notes import EMPTY, TINY, hit_rate, notes

@@ -11,8 +11,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from chaffinch.kernels import Active, Floats, Ints
-from chaffinch.models import ascent
-from chaffinch.models.classhmm_chain import Expected, Layout, Likelihood, Tables, Text, log_emissions
+from chaffinch.models.classhmm.generative import Expected, Layout, Likelihood, Tables, Text, log_emissions
+from chaffinch.models.core import lbfgs as ascent
 
 CLASS_OF = np.array([0, 0, 1, 2, 2])
 FOLLOWS = np.array([[1, 1, 1, 1], [1, 1, 0, 1], [1, 0, 1, 1], [1, 1, 0, 0]], bool)  # classes; the last are the edges

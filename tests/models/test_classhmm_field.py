@@ -14,8 +14,8 @@ import pytest
 
 from chaffinch.kernels import Active, Floats, Ints, linear
 from chaffinch.kernels.linear import States
-from chaffinch.models import ascent
-from chaffinch.models.classhmm_field import Conditional
+from chaffinch.models.classhmm.conditional import Conditional
+from chaffinch.models.core import lbfgs as ascent
 from tests.kernels import linear_oracle as oracle
 from tests.kernels.linear_oracle import Case, build
 

@@ -16,18 +16,19 @@ from chaffinch.features import observe as window
 from chaffinch.features import vocabulary
 from chaffinch.features import word_types as types
 from chaffinch.kernels import Ints
-from chaffinch.models import classhmm, substructure
-from chaffinch.models.classhmm_chain import Expected, Likelihood
-from chaffinch.models.classhmm_config import ClassHMM
-from chaffinch.models.classhmm_field import Conditional
-from chaffinch.models.classhmm_model import Model
-from chaffinch.models.classhmm_tasks import Ground
-from chaffinch.models.evidence import Evidence
-from chaffinch.models.labels import Labels
-from chaffinch.models.parts import Progress, Watcher
-from chaffinch.models.resources import Resources
+from chaffinch.models.classhmm import describe as substructure
+from chaffinch.models.classhmm import fit as classhmm
+from chaffinch.models.classhmm.conditional import Conditional
+from chaffinch.models.classhmm.config import ClassHMM
+from chaffinch.models.classhmm.generative import Expected, Likelihood
+from chaffinch.models.classhmm.model import Model
+from chaffinch.models.classhmm.objectives import Ground
+from chaffinch.models.core.evidence import Evidence
+from chaffinch.models.core.labels import Labels
+from chaffinch.models.core.resources import Resources
+from chaffinch.models.core.tasks import Task
+from chaffinch.models.core.training import Progress, Watcher
 from chaffinch.models.tagger import load, train
-from chaffinch.models.tasks import Task
 from chaffinch.text import Document, Soft, Span
 from tests.models.notes import hit_rate, notes
 from tests.models.test_classhmm import LABELS, SMALL, TEST, TRAIN

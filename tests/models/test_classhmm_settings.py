@@ -21,15 +21,15 @@ from chaffinch.features import observe as window
 from chaffinch.features import word_types as types
 from chaffinch.features.clusters import WordClusters
 from chaffinch.features.lexicon import Lexicon
-from chaffinch.models import classhmm
-from chaffinch.models.classhmm_config import CHOICES, ClassHMM
-from chaffinch.models.classhmm_model import Words
-from chaffinch.models.classhmm_tasks import Generated, Ground
-from chaffinch.models.evidence import Evidence
-from chaffinch.models.labels import Labels
-from chaffinch.models.resources import Resources
+from chaffinch.models.classhmm import fit as classhmm
+from chaffinch.models.classhmm.config import CHOICES, ClassHMM
+from chaffinch.models.classhmm.model import Words
+from chaffinch.models.classhmm.objectives import Generated, Ground
+from chaffinch.models.core.evidence import Evidence
+from chaffinch.models.core.labels import Labels
+from chaffinch.models.core.resources import Resources
+from chaffinch.models.core.tasks import Task
 from chaffinch.models.tagger import load, train
-from chaffinch.models.tasks import Task
 from chaffinch.text import Document
 from tests.features.test_types import copied
 from tests.models.notes import hit_rate

@@ -15,16 +15,16 @@ from scipy.special import gammaln
 from chaffinch.cli.settings import Asked
 from chaffinch.errors import ConfigError
 from chaffinch.kernels import Floats
-from chaffinch.models import concentrations
-from chaffinch.models import variational as vb
-from chaffinch.models.concentrations import LEAST, MOST, fixed_point
-from chaffinch.models.emissions import BackOff, Emissions
-from chaffinch.models.hmmdp_config import HMMDP
-from chaffinch.models.hmmdp_learning import Course
-from chaffinch.models.hmmdp_model import Model
-from chaffinch.models.parts import Watcher
+from chaffinch.models.core.training import Watcher
+from chaffinch.models.hmmdp import concentrations
+from chaffinch.models.hmmdp import variational as vb
+from chaffinch.models.hmmdp.concentrations import LEAST, MOST, fixed_point
+from chaffinch.models.hmmdp.config import HMMDP
+from chaffinch.models.hmmdp.emissions import BackOff, Emissions
+from chaffinch.models.hmmdp.model import Model
+from chaffinch.models.hmmdp.schedule import Course
+from chaffinch.models.hmmdp.variational import Globals
 from chaffinch.models.tagger import load, train
-from chaffinch.models.variational import Globals
 from tests.models.notes import notes
 from tests.models.test_variational import PRIORS, begun, sentences, shaped
 

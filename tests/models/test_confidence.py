@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaffinch.kernels import Batch, sample, viterbi
-from chaffinch.models import latent_spans
-from chaffinch.models.confidence import CHUNK, Calibration, calibrate, span_chances
-from chaffinch.models.labels import Labels, Scheme
-from chaffinch.models.latent_spans import run_chances
+from chaffinch.models.core.confidence import CHUNK, Calibration, calibrate, span_chances
+from chaffinch.models.core.labels import Labels, Scheme
+from chaffinch.models.latent import span_probabilities as latent_spans
+from chaffinch.models.latent.span_probabilities import run_chances
 from tests.kernels import oracle
 
 Run = tuple[int, int, str]

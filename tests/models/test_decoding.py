@@ -12,8 +12,9 @@ import pytest
 from chaffinch.errors import ConfigError, DataError, InfeasibleError
 from chaffinch.kernels import Batch, best_paths, project
 from chaffinch.kernels.lattice import Bools, Floats, Ints, Lattice
-from chaffinch.models import decoding, decoding_parts
-from chaffinch.models.decoding import DECODERS, Decoded, Decoder, decode, tag_chances
+from chaffinch.models.latent import decode as decoding
+from chaffinch.models.latent import layout as decoding_parts
+from chaffinch.models.latent.decode import DECODERS, Decoded, Decoder, decode, tag_chances
 from tests.kernels import oracle
 
 MODELS, SEED = 600, 11

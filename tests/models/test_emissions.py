@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.special import digamma
 
 from chaffinch.kernels import Active, Floats
-from chaffinch.models.emissions import SWITCH, BackOff, Emissions, Tables
+from chaffinch.models.hmmdp.emissions import SWITCH, BackOff, Emissions, Tables
 
 Z = 3
 

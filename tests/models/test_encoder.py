@@ -14,13 +14,16 @@ import pytest
 
 import chaffinch as cf
 from chaffinch.errors import ConfigError, DataError, MissingExtraError, ModelError
-from chaffinch.models import encoder, encoder_input, encoder_model, methods
-from chaffinch.models.confidence import Calibration
-from chaffinch.models.encoder_config import Encoder
-from chaffinch.models.labels import Labels
-from chaffinch.models.parts import Progress
+from chaffinch.models import registry as methods
+from chaffinch.models.core.confidence import Calibration
+from chaffinch.models.core.labels import Labels
+from chaffinch.models.core.tasks import Task
+from chaffinch.models.core.training import Progress
+from chaffinch.models.encoder import inputs as encoder_input
+from chaffinch.models.encoder import model as encoder_model
+from chaffinch.models.encoder import network as encoder
+from chaffinch.models.encoder.config import Encoder
 from chaffinch.models.tagger import Tagger, load, train
-from chaffinch.models.tasks import Task
 from chaffinch.text import Document, Soft, Span
 from tests.features import tiny_encoder
 from tests.models.notes import hit_rate, notes
@@ -249,7 +252,7 @@ def test_a_damaged_model_is_refused(tagger: Tagger) -> None:
 
 def test_torch_is_loaded_when_it_is_used() -> None:
     code = (
-        "import sys, chaffinch, chaffinch.models.methods; print('torch' in sys.modules, 'transformers' in sys.modules)"
+        "import sys, chaffinch, chaffinch.models.registry; print('torch' in sys.modules, 'transformers' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]

@@ -10,8 +10,8 @@ import pytest
 
 from chaffinch.errors import DataError
 from chaffinch.kernels.lattice import Lattice
-from chaffinch.models.cascade import Cascade, own
-from chaffinch.models.explanation import Explanation
+from chaffinch.models.cascade.fit import Cascade, own
+from chaffinch.models.core.explain import Explanation
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
 from tests.kernels import oracle

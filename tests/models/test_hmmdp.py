@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chaffinch.models.decoding import DECODERS
-from chaffinch.models.hmmdp_config import HMMDP
-from chaffinch.models.hmmdp_model import Model
-from chaffinch.models.rules import Rule, Rules
+from chaffinch.models.hmmdp.config import HMMDP
+from chaffinch.models.hmmdp.model import Model
+from chaffinch.models.hmmdp.rules import Rule, Rules
+from chaffinch.models.latent.decode import DECODERS
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Span
 from tests.models.notes import EMPTY, TINY, hit_rate, notes
@@ -170,7 +170,7 @@ def test_a_document_does_not_depend_on_its_neighbours(name: str, monkeypatch: py
     for doc, rows in zip(TEST, tagger(name).model.posteriors(TEST), strict=True):
         assert np.array_equal(rows, tagger(name).model.posteriors([doc])[0])
     monkeypatch.setattr("chaffinch.models.tagger.BATCH_TOKENS", 40)
-    monkeypatch.setattr("chaffinch.models.hmmdp_model.TILE", 30)
+    monkeypatch.setattr("chaffinch.models.hmmdp.model.TILE", 30)
     assert scored(list(tagger(name).annotate(TEST, confidence=True, workers=2))) == scored(whole)
 
 

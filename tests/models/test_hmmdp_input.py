@@ -10,7 +10,7 @@ import pytest
 
 from chaffinch.errors import DataError
 from chaffinch.kernels.lattice import Floats
-from chaffinch.models.hmmdp_config import HMMDP
+from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Soft, Span
 from tests.models.notes import hit_rate, note, notes

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaffinch.errors import DataError
-from chaffinch.models.labels import SCHEMES, Fitted, Labels, Piece, Scheme, pieces_of
+from chaffinch.models.core.labels import SCHEMES, Fitted, Labels, Piece, Scheme, pieces_of
 from chaffinch.text import Document, Span
 
 NAMES = ("DNA", "RNA")

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaffinch.features import observe as window
-from chaffinch.models.cascade_model import _by_document
-from chaffinch.models.evidence import Evidence
-from chaffinch.models.labels import Labels, Piece
-from chaffinch.models.latent_spans import runs_inside
-from chaffinch.models.tasks import Task
+from chaffinch.models.cascade.model import _by_document
+from chaffinch.models.core.evidence import Evidence
+from chaffinch.models.core.labels import Labels, Piece
+from chaffinch.models.core.tasks import Task
+from chaffinch.models.latent.span_probabilities import runs_inside
 from chaffinch.text import Document, Soft, Span
 from tests.models.test_labels import readings, round_trip
 

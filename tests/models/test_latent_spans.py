@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaffinch.kernels import Batch
-from chaffinch.models.labels import Labels, Scheme
-from chaffinch.models.latent_spans import calibrate, run_chances, runs_inside
+from chaffinch.models.core.labels import Labels, Scheme
+from chaffinch.models.latent.span_probabilities import calibrate, run_chances, runs_inside
 from tests.models.test_confidence import chances_by_listing, likeliest_scale, random_batch
 
 NAMES = ("X", "Y")

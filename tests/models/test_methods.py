@@ -16,12 +16,16 @@ from chaffinch.bundle import Bundle, Manifest
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.features.symbols import KINDS
 from chaffinch.kernels.linear import Learner
-from chaffinch.models import cascade, hmmdp_model, methods, parts, variational
+from chaffinch.models import registry as methods
 from chaffinch.models.alignment import Alignment
-from chaffinch.models.cascade import Cascade
-from chaffinch.models.hmmdp_config import CHOICES, HMMDP
-from chaffinch.models.methods import kind_of
-from chaffinch.models.parts import Progress
+from chaffinch.models.cascade import fit as cascade
+from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.core import training as parts
+from chaffinch.models.core.training import Progress
+from chaffinch.models.hmmdp import model as hmmdp_model
+from chaffinch.models.hmmdp import variational
+from chaffinch.models.hmmdp.config import CHOICES, HMMDP
+from chaffinch.models.registry import kind_of
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Span
 from tests.models.notes import hit_rate, notes

@@ -14,13 +14,13 @@ import pytest
 from chaffinch.bundle import Manifest, load, save
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels import forward_backward, log_partition
-from chaffinch.models import multihmm
-from chaffinch.models.ballots import Ballots
-from chaffinch.models.multihmm import Model, MultiHMM, estimates, fit
-from chaffinch.models.multihmm_chains import REACH, Chains, may_be_inside, whole
-from chaffinch.models.multihmm_tables import Belief, Tables, Weights, log_prior
-from chaffinch.models.multihmm_votes import observe, states
-from chaffinch.models.multihmm_weights import voted_is_entity
+from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.multihmm import fit as multihmm
+from chaffinch.models.votes.multihmm.chains import REACH, Chains, may_be_inside, whole
+from chaffinch.models.votes.multihmm.fit import Model, MultiHMM, estimates, fit
+from chaffinch.models.votes.multihmm.patterns import observe, states
+from chaffinch.models.votes.multihmm.tables import Belief, Tables, Weights, log_prior
+from chaffinch.models.votes.multihmm.weights import voted_is_entity
 from tests.models.votes import by_hand, drawn
 
 STATES = ("O", "B-A", "I-A", "E-A", "S-A", "B-B", "I-B", "E-B", "S-B")

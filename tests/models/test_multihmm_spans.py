@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from chaffinch.kernels import forward_backward
-from chaffinch.models.multihmm import MultiHMM, estimates, fit
-from chaffinch.models.multihmm_spans import Spans, candidates, most, proposed, settle
-from chaffinch.models.multihmm_votes import fine, observe
+from chaffinch.models.votes.multihmm.fit import MultiHMM, estimates, fit
+from chaffinch.models.votes.multihmm.patterns import fine, observe
+from chaffinch.models.votes.multihmm.spans import Spans, candidates, most, proposed, settle
 from tests.models.test_multihmm import STATES, log_score, random_model, said
 from tests.models.votes import by_hand, drawn
 

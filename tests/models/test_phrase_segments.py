@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.models.phrase_segments import REPRESENTATIONS, Representation, Segment, normal, parsed, segments
-from chaffinch.models.phrase_stems import stem
+from chaffinch.models.phrasehmm.segments import REPRESENTATIONS, Representation, Segment, normal, parsed, segments
+from chaffinch.models.phrasehmm.stems import stem
 from chaffinch.text import Document, Span
 
 # The examples that Porter's article prints beside its rules, carried through all steps by the program he published.

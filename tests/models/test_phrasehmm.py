@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import ConfigError, DataError, ModelError
-from chaffinch.models.phrasehmm import Model, PhraseHMM, Sentence, fit, split
-from chaffinch.models.phrasehmm_states import AFTER, BEFORE, BETWEEN, LABELLED, NONE, NULL, POSITIVE
+from chaffinch.models.phrasehmm.fit import Model, PhraseHMM, Sentence, fit, split
+from chaffinch.models.phrasehmm.states import AFTER, BEFORE, BETWEEN, LABELLED, NONE, NULL, POSITIVE
 from tests.models import phrase_oracle as oracle
 from tests.models.phrases import DOMAINS, grammar
 

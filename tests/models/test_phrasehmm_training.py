@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import DataError
-from chaffinch.models import phrasehmm_estimates as estimates
-from chaffinch.models.phrase_segments import Representation
-from chaffinch.models.phrasehmm import FACTORS, TUNING_SPLITS, Model, PhraseHMM, Reading, Sentence, fit, split
-from chaffinch.models.phrasehmm_chain import Tables, normalised
-from chaffinch.models.phrasehmm_choice import argument_f1, choose, crossed, folds
-from chaffinch.models.phrasehmm_confidence import Calibration, calibrate
-from chaffinch.models.phrasehmm_states import NULL, POSITIVE
-from chaffinch.models.phrasehmm_text import text_of
-from chaffinch.models.phrasehmm_training import Pairs, krogh, lbfgs, slope, step
+from chaffinch.models.phrasehmm import estimate as estimates
+from chaffinch.models.phrasehmm.chain import Tables, normalised
+from chaffinch.models.phrasehmm.choice import argument_f1, choose, crossed, folds
+from chaffinch.models.phrasehmm.discriminative import Pairs, krogh, lbfgs, slope, step
+from chaffinch.models.phrasehmm.encoding import text_of
+from chaffinch.models.phrasehmm.fit import FACTORS, TUNING_SPLITS, Model, PhraseHMM, Reading, Sentence, fit, split
+from chaffinch.models.phrasehmm.segments import Representation
+from chaffinch.models.phrasehmm.selection import Calibration, calibrate
+from chaffinch.models.phrasehmm.states import NULL, POSITIVE
 from tests.models import phrase_oracle as oracle
 from tests.models.phrases import DOMAINS, grammar
 

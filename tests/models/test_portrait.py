@@ -15,16 +15,17 @@ from chaffinch.features import observe as window
 from chaffinch.features import symbols
 from chaffinch.features.symbols import Symbols
 from chaffinch.kernels import Batch, Floats, Lattice
-from chaffinch.models import hmmdp_model, portrait
-from chaffinch.models.hmmdp_config import HMMDP
-from chaffinch.models.hmmdp_model import Model, Portrait, emissions_for
-from chaffinch.models.labels import Labels
-from chaffinch.models.latent_spans import run_chances
-from chaffinch.models.portrait import Subtag, SubtagPath
-from chaffinch.models.portrait_words import Lead, PathStep, brief
-from chaffinch.models.rules import Rule, Rules
+from chaffinch.models.core.labels import Labels
+from chaffinch.models.hmmdp import describe as portrait
+from chaffinch.models.hmmdp import model as hmmdp_model
+from chaffinch.models.hmmdp.config import HMMDP
+from chaffinch.models.hmmdp.describe import Subtag, SubtagPath
+from chaffinch.models.hmmdp.describe_words import Lead, PathStep, brief
+from chaffinch.models.hmmdp.model import Model, Portrait, emissions_for
+from chaffinch.models.hmmdp.rules import Rule, Rules
+from chaffinch.models.hmmdp.variational import Tables
+from chaffinch.models.latent.span_probabilities import run_chances
 from chaffinch.models.tagger import Tagger, train
-from chaffinch.models.variational import Tables
 from chaffinch.text import Document, Span
 from tests.kernels import oracle
 from tests.models.notes import notes

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import ConfigError
-from chaffinch.models.hmmdp_config import HMMDP
-from chaffinch.models.rules import REACH, Rule, Rules
+from chaffinch.models.hmmdp.config import HMMDP
+from chaffinch.models.hmmdp.rules import REACH, Rule, Rules
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
 from tests.models.notes import hit_rate, notes

@@ -9,10 +9,10 @@ import pytest
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels.linear import Target
-from chaffinch.models.cascade import Cascade
-from chaffinch.models.labels import Labels
+from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.core.labels import Labels
+from chaffinch.models.core.tasks import Task, runs_of
 from chaffinch.models.tagger import train
-from chaffinch.models.tasks import Task, runs_of
 from chaffinch.text import Document, Soft, Span
 from tests.models.notes import hit_rate, notes
 

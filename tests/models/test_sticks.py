@@ -9,8 +9,8 @@ from scipy.integrate import quad
 from scipy.special import gammaln
 
 from chaffinch.kernels import Floats
-from chaffinch.models import sticks as stick
-from chaffinch.models.sticks import Sticks
+from chaffinch.models.hmmdp import sticks as stick
+from chaffinch.models.hmmdp.sticks import Sticks
 
 A, B = np.array([2.0, 0.7, 5.0]), np.array([3.0, 1.5, 0.9])
 

@@ -21,14 +21,15 @@ from chaffinch.features import observe as window
 from chaffinch.features import signatures as oov
 from chaffinch.features import vocabulary
 from chaffinch.features import word_types as types
-from chaffinch.models import substructure, substructure_features
-from chaffinch.models.classhmm_config import ClassHMM
-from chaffinch.models.classhmm_model import Model
-from chaffinch.models.hmmdp_config import HMMDP
-from chaffinch.models.substructure import Class, state_names
-from chaffinch.models.substructure_features import Shown, in_words
-from chaffinch.models.substructure_roles import FAMILY, GIVEN, INITIAL, compare, measure, nmi, role
-from chaffinch.models.substructure_words import Measure, Roles, Substructure, has_parts, verdict
+from chaffinch.models.classhmm import describe as substructure
+from chaffinch.models.classhmm.config import ClassHMM
+from chaffinch.models.classhmm.describe import Class, state_names
+from chaffinch.models.classhmm.describe import features as substructure_features
+from chaffinch.models.classhmm.describe.features import Shown, in_words
+from chaffinch.models.classhmm.describe.report import Measure, Roles, Substructure, has_parts, verdict
+from chaffinch.models.classhmm.describe.roles import FAMILY, GIVEN, INITIAL, compare, measure, nmi, role
+from chaffinch.models.classhmm.model import Model
+from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Soft, Span
 from tests.models.notes import notes

@@ -11,11 +11,11 @@ import pytest
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels import Lattice
-from chaffinch.models import hmmdp_model
-from chaffinch.models.cascade_config import Cascade
-from chaffinch.models.classhmm_model import Model
-from chaffinch.models.portrait_words import SubtagPath
-from chaffinch.models.substructure import state_names
+from chaffinch.models.cascade.config import Cascade
+from chaffinch.models.classhmm.describe import state_names
+from chaffinch.models.classhmm.model import Model
+from chaffinch.models.hmmdp import model as hmmdp_model
+from chaffinch.models.hmmdp.describe_words import SubtagPath
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
 from tests.kernels import oracle

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from chaffinch.kernels import Active
-from chaffinch.models import subtags
-from chaffinch.models import variational as vb
-from chaffinch.models.emissions import Emissions
-from chaffinch.models.hmmdp_config import HMMDP
-from chaffinch.models.hmmdp_learning import Course
-from chaffinch.models.parts import Watcher
-from chaffinch.models.subtags import Passes
+from chaffinch.models.core.training import Watcher
+from chaffinch.models.hmmdp import split_merge as subtags
+from chaffinch.models.hmmdp import variational as vb
+from chaffinch.models.hmmdp.config import HMMDP
+from chaffinch.models.hmmdp.emissions import Emissions
+from chaffinch.models.hmmdp.schedule import Course
+from chaffinch.models.hmmdp.split_merge import Passes
+from chaffinch.models.hmmdp.variational import Counts, Globals, Priors, Sentences, Shape
 from chaffinch.models.tagger import train
-from chaffinch.models.variational import Counts, Globals, Priors, Sentences, Shape
 from tests.models.notes import notes
 from tests.models.test_variational import (
     EMISSIONS,

@@ -13,11 +13,11 @@ import pytest
 
 from chaffinch.kernels import Active, Floats, Ints, forward_backward
 from chaffinch.kernels.lattice import Batch
-from chaffinch.models import subtags
-from chaffinch.models import variational as vb
-from chaffinch.models.emissions import BackOff, Emissions
-from chaffinch.models.sticks import Sticks, Update
-from chaffinch.models.variational import Counts, Globals, Priors, Sentences, Shape, Tables
+from chaffinch.models.hmmdp import split_merge as subtags
+from chaffinch.models.hmmdp import variational as vb
+from chaffinch.models.hmmdp.emissions import BackOff, Emissions
+from chaffinch.models.hmmdp.sticks import Sticks, Update
+from chaffinch.models.hmmdp.variational import Counts, Globals, Priors, Sentences, Shape, Tables
 
 WORDS = 4
 PRIORS = Priors(alpha=1.5, alpha_t=2.0, alpha_T=0.5)

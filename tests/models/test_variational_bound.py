@@ -13,9 +13,9 @@ from scipy.special import digamma, gammaln
 from scipy.stats import beta, dirichlet
 
 from chaffinch.kernels import Floats
-from chaffinch.models import variational as vb
-from chaffinch.models.sticks import Update
-from chaffinch.models.variational import Shape
+from chaffinch.models.hmmdp import variational as vb
+from chaffinch.models.hmmdp.sticks import Update
+from chaffinch.models.hmmdp.variational import Shape
 from tests.models.test_variational import (
     EMISSIONS,
     PRIORS,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from chaffinch.kernels import Ints
-from chaffinch.models.ballots import Ballots
+from chaffinch.models.votes.matrix import Ballots
 
 Piece = tuple[int, int, str]
 

@@ -281,7 +281,7 @@ def test_abstracts_and_speed_and_substructure_run(data: Path, here: list[Job]) -
 
 
 def test_the_bar_on_roles_has_chance_as_its_floor() -> None:
-    from chaffinch.models.substructure_words import Measure, Roles
+    from chaffinch.models.classhmm.describe.report import Measure, Roles
 
     one = Measure(90, 0.41234, 0.02, 0.05)
     found = list(_classhmm_rows.measured("joint", "PER", Roles(100, {}, one, one)))

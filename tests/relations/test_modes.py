@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chaffinch.errors import ConfigError
-from chaffinch.models.phrasehmm import PhraseHMM
+from chaffinch.models.phrasehmm.fit import PhraseHMM
 from chaffinch.relations import (
     DocumentExtractor,
     Extraction,

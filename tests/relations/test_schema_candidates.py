@@ -6,7 +6,7 @@ import pytest
 
 from chaffinch import Document, Relation, Span
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.models.phrase_segments import parse, parsed
+from chaffinch.models.phrasehmm.segments import parse, parsed
 from chaffinch.relations import Schema, words
 from chaffinch.relations import statistics as stats
 from chaffinch.relations.assemble import tuples

@@ -17,10 +17,11 @@ from chaffinch import bundle
 from chaffinch.bundle import Manifest
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.features import embed
-from chaffinch.models import multihmm, tagger
-from chaffinch.models.cascade import Cascade
-from chaffinch.models.chmm import CHMM
-from chaffinch.models.multihmm import MultiHMM
+from chaffinch.models import tagger
+from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.votes.chmm.fit import CHMM
+from chaffinch.models.votes.multihmm import fit as multihmm
+from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.text import Document, Span
 from chaffinch.weak import keeping, weak_tagger
 from chaffinch.weak.aggregate import Learnt, aggregate, apply, fit

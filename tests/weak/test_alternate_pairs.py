@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import ConfigError
-from chaffinch.models.chmm_config import CHMM
-from chaffinch.models.encoder_config import Encoder
+from chaffinch.models.encoder.config import Encoder
 from chaffinch.models.tagger import Tagger, train
+from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.text import Document, Soft
 from chaffinch.weak import alternate_loops, weak_tagger
 from chaffinch.weak.alternate import Alternated, Published, Recipe, Watch, alternate, f1

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import ConfigError
-from chaffinch.models.multihmm import MultiHMM
 from chaffinch.models.tagger import Tagger, train
+from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.text import Document, Soft, Span
 from chaffinch.weak import students, students_network
 from chaffinch.weak.alternate import Alternated, Published, Recipe, Watch, alternate

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import ConfigError
-from chaffinch.models.ballots import Ballots
+from chaffinch.models.votes.matrix import Ballots
 from chaffinch.weak.vote_rules import LongestSpan, Rule, SpanVote, TokenVote, Union, shares, spans_by
 from tests.models.votes import by_hand
 

@@ -14,7 +14,7 @@ from chaffinch.cli import frame, settings
 from chaffinch.deid.detect import LAYER, Detector
 from chaffinch.deid.detect_file import Model, load
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.models.parts import Progress as Learning
+from chaffinch.models.core.training import Progress as Learning
 from chaffinch.text import Document
 from chaffinch.text.formats import Reading, read
 

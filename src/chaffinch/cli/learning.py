@@ -15,15 +15,15 @@ from rich.table import Table
 
 from chaffinch.cli import frame
 from chaffinch.evaluate import Pair, Pairs, score
-from chaffinch.models import cascade
-from chaffinch.models.encoder_config import Encoder
-from chaffinch.models.methods import Model
-from chaffinch.models.parts import Progress
+from chaffinch.models.cascade import fit as cascade
+from chaffinch.models.core.training import Progress
+from chaffinch.models.encoder.config import Encoder
+from chaffinch.models.registry import Model
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document
 
 if TYPE_CHECKING:  # it needs scipy, which is loaded when it is used
-    from chaffinch.models import classhmm_model
+    from chaffinch.models.classhmm import model as classhmm_model
 
 _NOT_SAID = ("documents with a patient", "interrupted", "lost")  # in the table; they are in the JSON
 _BY_FOLDS = ("first readings", "jack-knife", "calibration", "held out")  # parts that count folds and have no loss
@@ -111,7 +111,9 @@ def _learnt(model: Model) -> dict[str, Any]:
     if isinstance(model, cascade.Model):
         parts = [*model.readings, *([] if model.classifier is None else [model.classifier])]
         return {"features": sum(len(part.vocabulary) for part in parts)}
-    from chaffinch.models import classhmm_model, hmmdp_model, portrait
+    from chaffinch.models.classhmm import model as classhmm_model
+    from chaffinch.models.hmmdp import describe as portrait
+    from chaffinch.models.hmmdp import model as hmmdp_model
 
     if isinstance(model, classhmm_model.Model):
         return _states(model)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from chaffinch.errors import ConfigError
-from chaffinch.models.phrasehmm import PhraseHMM
+from chaffinch.models.phrasehmm.fit import PhraseHMM
 from chaffinch.relations import AnyExtractor, Extraction, Schema, train, train_documents, train_joint
 from chaffinch.text import Document
 

@@ -12,11 +12,11 @@ from typing import Any, Literal, TypeAlias
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import read_phrases
 from chaffinch.models.alignment import Alignment
-from chaffinch.models.cascade_config import Cascade
-from chaffinch.models.classhmm_config import ClassHMM
-from chaffinch.models.encoder_config import Encoder
-from chaffinch.models.hmmdp_config import HMMDP
-from chaffinch.models.methods import KINDS, Config
+from chaffinch.models.cascade.config import Cascade
+from chaffinch.models.classhmm.config import ClassHMM
+from chaffinch.models.encoder.config import Encoder
+from chaffinch.models.hmmdp.config import HMMDP
+from chaffinch.models.registry import KINDS, Config
 from chaffinch.models.tagger import Tagger, load
 from chaffinch.text.document import Splitter
 

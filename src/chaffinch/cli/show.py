@@ -17,7 +17,7 @@ from chaffinch.errors import ConfigError, ModelError
 from chaffinch.text.formats.base import replacing, write_text
 
 if TYPE_CHECKING:  # it loads compiled kernels, which other methods need not wait for
-    from chaffinch.models.portrait_words import Subtag
+    from chaffinch.models.hmmdp.describe_words import Subtag
 
 LISTED = 40  # sub-tags, unless told otherwise
 NAMED = 3  # tags of a hint, which counts the others
@@ -172,7 +172,8 @@ def _part(name: str) -> str:
 
 def _states(bundle: Bundle, name: str) -> dict[str, Any]:
     """Of an HMM with sub-tags: their use by tag, all of them by tokens, the bound after each pass, and a hint."""
-    from chaffinch.models import hmmdp_model, portrait
+    from chaffinch.models.hmmdp import describe as portrait
+    from chaffinch.models.hmmdp import model as hmmdp_model
 
     try:
         model = hmmdp_model.Model.of(bundle)
@@ -240,7 +241,7 @@ def _tables(states: Mapping[str, Any], listed: int) -> Iterator[Table | str]:
 
 
 def _row(own: Mapping[str, Any]) -> dict[str, Any]:
-    from chaffinch.models.portrait_words import brief, two
+    from chaffinch.models.hmmdp.describe_words import brief, two
 
     near = {key: ", ".join(f"{name} {two(value)}" for name, value in own[key]) for key in ("before", "after")}
     return {

@@ -8,8 +8,8 @@ from typing import Any
 
 from chaffinch.cli.show_classhmm import YES_OR_NO, floor, no_examples
 from chaffinch.cli.show_html import climb, table
-from chaffinch.models.portrait_words import two
-from chaffinch.models.substructure_words import POSITIONS, three
+from chaffinch.models.classhmm.describe.report import POSITIONS, three
+from chaffinch.models.hmmdp.describe_words import two
 from chaffinch.report import charts
 
 COLOURS = 8

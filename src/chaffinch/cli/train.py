@@ -18,13 +18,13 @@ from chaffinch.features.clusters import Clusters, learn
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.features.word_types import WORD_SETS
 from chaffinch.models.alignment import Alignment
-from chaffinch.models.cascade_config import Cascade
-from chaffinch.models.classhmm_config import CHOICES as CLASS_CHOICES
-from chaffinch.models.classhmm_config import KAPPA, ClassHMM
-from chaffinch.models.hmmdp_config import CHOICES, HMMDP
-from chaffinch.models.labels import SCHEMES
-from chaffinch.models.methods import Config
-from chaffinch.models.resources import Resources
+from chaffinch.models.cascade.config import Cascade
+from chaffinch.models.classhmm.config import CHOICES as CLASS_CHOICES
+from chaffinch.models.classhmm.config import KAPPA, ClassHMM
+from chaffinch.models.core.labels import SCHEMES
+from chaffinch.models.core.resources import Resources
+from chaffinch.models.hmmdp.config import CHOICES, HMMDP
+from chaffinch.models.registry import Config
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Corpus, Document
 from chaffinch.text.document import Splitter

@@ -13,7 +13,7 @@ from chaffinch.cli import frame, settings
 from chaffinch.cli.learning import live_line
 from chaffinch.cli.weak_votes import METHODS, Some, Votes, chosen, method_of, read_votes, stop_at_once, told_of_silence
 from chaffinch.errors import ChaffinchError, ConfigError
-from chaffinch.models.parts import Watcher
+from chaffinch.models.core.training import Watcher
 from chaffinch.text import Document
 from chaffinch.text.formats import Losses, Reading, output_format, write
 from chaffinch.weak.aggregate import LAYER, Learnt, aggregate, apply, fit

@@ -18,8 +18,8 @@ from chaffinch.cli.train import StoppedEarly
 from chaffinch.cli.weak_votes import METHODS, Stopped, method_of, stop_at_once
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.evaluate import Pair, Pairs, score
-from chaffinch.models.chmm_config import CHMM
-from chaffinch.models.methods import KINDS, Config
+from chaffinch.models.registry import KINDS, Config
+from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.text import Document
 from chaffinch.text.formats import Reading, read
 from chaffinch.weak.alternate import LAYER, Alternated, Published, Recipe, Watch, alternate

@@ -14,8 +14,8 @@ import typer
 
 from chaffinch.cli import frame
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.models.chmm_config import CHMM
-from chaffinch.models.multihmm_config import MultiHMM
+from chaffinch.models.votes.chmm.config import CHMM
+from chaffinch.models.votes.multihmm.config import MultiHMM
 from chaffinch.text import Document
 from chaffinch.text.formats import Reading, read
 from chaffinch.weak.analyse import choose_sources

@@ -25,11 +25,11 @@ from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.learn import GOLD, LOWEST, Lesson, Tell, joined, learn, read
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models import tagger
-from chaffinch.models.cascade import Cascade
-from chaffinch.models.hmmdp_config import HMMDP
-from chaffinch.models.labels import Fitted, Labels, pieces_of
-from chaffinch.models.multihmm import MultiHMM
+from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.core.labels import Fitted, Labels, pieces_of
+from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.models.tagger import Tagger
+from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.text import Document, Soft, Span, resolve
 from chaffinch.weak import aggregate
 from chaffinch.weak.votes import SOURCE

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from chaffinch.deid import lexicons, patterns
-from chaffinch.models.streams import BATCH_TOKENS, batches
+from chaffinch.models.core.batching import BATCH_TOKENS, batches
 from chaffinch.text import Document, Span
 
 FIELD, SECTION = "cue:field", "cue:section"

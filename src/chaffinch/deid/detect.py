@@ -28,7 +28,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.kernels.lattice import Floats
 from chaffinch.models import alignment
-from chaffinch.models.streams import BATCH_TOKENS, batches
+from chaffinch.models.core.batching import BATCH_TOKENS, batches
 from chaffinch.text import Document, Soft, Span
 from chaffinch.weak.fingerprint import fingerprint
 from chaffinch.weak.source_base import Source, settle

@@ -14,7 +14,8 @@ from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest
 from chaffinch.deid.dial import Dial
 from chaffinch.errors import ModelError
-from chaffinch.models import alignment, methods
+from chaffinch.models import alignment
+from chaffinch.models import registry as methods
 from chaffinch.models.alignment import Alignment
 from chaffinch.models.tagger import Step, Tagger
 from chaffinch.models.tagger import load as load_tagger

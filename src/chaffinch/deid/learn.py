@@ -24,12 +24,13 @@ from chaffinch.deid.detect_file import Model, legible
 from chaffinch.deid.kinds import kind_of
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.word_lists import Standing
-from chaffinch.models import cascade, tagger
-from chaffinch.models.cascade import Cascade
-from chaffinch.models.hmmdp_config import HMMDP
-from chaffinch.models.linear import Linear, rounded
-from chaffinch.models.parts import Progress
-from chaffinch.models.resources import Resources
+from chaffinch.models import tagger
+from chaffinch.models.cascade import fit as cascade
+from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.core.linear import Linear, rounded
+from chaffinch.models.core.resources import Resources
+from chaffinch.models.core.training import Progress
+from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document, Span
 

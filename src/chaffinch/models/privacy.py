@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from chaffinch.errors import ConfigError
-from chaffinch.models.cascade_config import Cascade
-from chaffinch.models.classhmm_config import ClassHMM
-from chaffinch.models.hmmdp_config import HMMDP
+from chaffinch.models.cascade.config import Cascade
+from chaffinch.models.classhmm.config import ClassHMM
+from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.text.identifiers import names_identifier
 
 Chosen = TypeVar("Chosen", Cascade, HMMDP, ClassHMM)

@@ -13,19 +13,20 @@ from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels.lattice import Floats
-from chaffinch.models import alignment, methods
+from chaffinch.models import alignment
+from chaffinch.models import registry as methods
 from chaffinch.models.alignment import Alignment
-from chaffinch.models.cascade import Bias, Cascade
-from chaffinch.models.explanation import Explanation
-from chaffinch.models.methods import Config, Model, kind_of
-from chaffinch.models.parts import Progress, Watcher
-from chaffinch.models.resources import Resources
-from chaffinch.models.streams import BATCH_TOKENS, batches, mapper, to_spans
-from chaffinch.models.tasks import with_untagged
+from chaffinch.models.cascade.fit import Bias, Cascade
+from chaffinch.models.core.batching import BATCH_TOKENS, batches, mapper, to_spans
+from chaffinch.models.core.explain import Explanation
+from chaffinch.models.core.resources import Resources
+from chaffinch.models.core.tasks import with_untagged
+from chaffinch.models.core.training import Progress, Watcher
+from chaffinch.models.registry import Config, Model, kind_of
 from chaffinch.text import Corpus, Document, Soft, Span
 
 if TYPE_CHECKING:  # it needs scipy, which is loaded when it is used
-    from chaffinch.models.portrait import SubtagPath
+    from chaffinch.models.hmmdp.describe import SubtagPath
 
 
 UNTAGGED = "tagged or open"  # soft labels of documents that stand beside untagged ones

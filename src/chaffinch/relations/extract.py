@@ -14,7 +14,7 @@ import numpy as np
 from chaffinch.bundle import Manifest
 from chaffinch.errors import DataError
 from chaffinch.kernels.lattice import Bools, Floats
-from chaffinch.models.phrase_segments import Representation
+from chaffinch.models.phrasehmm.segments import Representation
 from chaffinch.relations import ranking, vectors
 from chaffinch.relations.candidates import Candidate
 from chaffinch.relations.fitting import Calibration, Weights

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from chaffinch.models.phrase_segments import Parse, Representation, cut, normal
+from chaffinch.models.phrasehmm.segments import Parse, Representation, cut, normal
 from chaffinch.relations.candidates import Candidate, Mention, Scene
 from chaffinch.relations.schema import Schema
 from chaffinch.text import Document

@@ -14,9 +14,9 @@ import numpy as np
 
 from chaffinch.bundle import Manifest
 from chaffinch.errors import DataError
-from chaffinch.models.phrase_segments import parsed
-from chaffinch.models.phrasehmm import Model, Reading
-from chaffinch.models.phrasehmm_confidence import Calibration
+from chaffinch.models.phrasehmm.fit import Model, Reading
+from chaffinch.models.phrasehmm.segments import parsed
+from chaffinch.models.phrasehmm.selection import Calibration
 from chaffinch.relations import ranking
 from chaffinch.relations.assemble import tuples
 from chaffinch.relations.extract import Reason, Scored

@@ -10,12 +10,12 @@ import numpy as np
 
 from chaffinch.bundle import Manifest
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.models import phrasehmm
-from chaffinch.models.phrase_segments import REPRESENTATIONS, Representation, parsed
-from chaffinch.models.phrasehmm import Model, Reading, Sentence
-from chaffinch.models.phrasehmm_choice import choose, crossed
-from chaffinch.models.phrasehmm_confidence import calibrate
-from chaffinch.models.phrasehmm_text import UNKNOWN
+from chaffinch.models.phrasehmm import fit as phrasehmm
+from chaffinch.models.phrasehmm.choice import choose, crossed
+from chaffinch.models.phrasehmm.encoding import UNKNOWN
+from chaffinch.models.phrasehmm.fit import Model, Reading, Sentence
+from chaffinch.models.phrasehmm.segments import REPRESENTATIONS, Representation, parsed
+from chaffinch.models.phrasehmm.selection import calibrate
 from chaffinch.relations.candidates import candidates
 from chaffinch.relations.extract import Scored
 from chaffinch.relations.joint import JointExtractor, Rule, assembled, right_ones, scored_by

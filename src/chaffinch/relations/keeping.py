@@ -11,8 +11,8 @@ import numpy as np
 
 from chaffinch import bundle
 from chaffinch.errors import ModelError
-from chaffinch.models.phrasehmm import Model, PhraseHMM
-from chaffinch.models.phrasehmm_confidence import Calibration as Confidence
+from chaffinch.models.phrasehmm.fit import Model, PhraseHMM
+from chaffinch.models.phrasehmm.selection import Calibration as Confidence
 from chaffinch.relations.documents import DocumentExtractor
 from chaffinch.relations.extract import Extractor, Scored
 from chaffinch.relations.fitting import Calibration, Weights

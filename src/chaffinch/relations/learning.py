@@ -14,8 +14,8 @@ import numpy as np
 from chaffinch.bundle import Manifest
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels.lattice import Bools, Floats, Ints
-from chaffinch.models.phrase_segments import REPRESENTATIONS, Representation
-from chaffinch.models.phrasehmm_config import PhraseHMM
+from chaffinch.models.phrasehmm.config import PhraseHMM
+from chaffinch.models.phrasehmm.segments import REPRESENTATIONS, Representation
 from chaffinch.relations import fitting, ranking, vectors
 from chaffinch.relations.extract import BATCH, Extractor, Scored
 from chaffinch.relations.fitting import Weights

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from chaffinch.errors import ConfigError
-from chaffinch.models.phrase_segments import Representation, normal, segments
-from chaffinch.models.phrasehmm import Sentence
+from chaffinch.models.phrasehmm.fit import Sentence
+from chaffinch.models.phrasehmm.segments import Representation, normal, segments
 from chaffinch.relations.candidates import Mention, located
 from chaffinch.relations.schema import Schema
 from chaffinch.relations.settings import Extraction

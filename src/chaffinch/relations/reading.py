@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chaffinch.models.chunker import CHUNKS, POS
-from chaffinch.models.phrase_segments import Representation, parses
+from chaffinch.models.phrasehmm.chunker import CHUNKS, POS
+from chaffinch.models.phrasehmm.segments import Representation, parses
 from chaffinch.relations.candidates import Candidate, Scene, scenes
 from chaffinch.relations.frames import Frame, frames
 from chaffinch.relations.schema import Schema

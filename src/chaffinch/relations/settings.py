@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from chaffinch.errors import ConfigError
-from chaffinch.models.phrase_segments import REPRESENTATIONS, Representation
-from chaffinch.models.phrasehmm_config import PhraseHMM
+from chaffinch.models.phrasehmm.config import PhraseHMM
+from chaffinch.models.phrasehmm.segments import REPRESENTATIONS, Representation
 from chaffinch.relations.assemble import PAIRINGS, Pairing
 from chaffinch.relations.vectors import VIEWS
 

@@ -8,12 +8,12 @@ from typing import TypeAlias
 import numpy as np
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.models import multihmm
-from chaffinch.models.ballots import Ballots
-from chaffinch.models.chmm_config import CHMM
-from chaffinch.models.multihmm import MultiHMM
-from chaffinch.models.multihmm_spans import Spans
-from chaffinch.models.parts import Watcher
+from chaffinch.models.core.training import Watcher
+from chaffinch.models.votes.chmm.config import CHMM
+from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.multihmm import fit as multihmm
+from chaffinch.models.votes.multihmm.fit import MultiHMM
+from chaffinch.models.votes.multihmm.spans import Spans
 from chaffinch.text import Document, Span
 from chaffinch.weak import conditional
 from chaffinch.weak.conditional import Conditional

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.models.chmm_config import CHMM
-from chaffinch.models.multihmm import MultiHMM
+from chaffinch.models.votes.chmm.config import CHMM
+from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.text import Document, Span
 from chaffinch.weak import keeping, students, text_sources
 from chaffinch.weak.alternate_votes import Aggregator, Settle, Settled, fit_votes

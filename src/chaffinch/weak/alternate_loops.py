@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.models.cascade import Cascade
-from chaffinch.models.encoder_config import Encoder
-from chaffinch.models.methods import Config
+from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.encoder.config import Encoder
+from chaffinch.models.registry import Config
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document
 from chaffinch.weak.alternate import LAYER, Alternated, Published, Turn, f1, joined

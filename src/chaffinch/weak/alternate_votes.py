@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from chaffinch.bundle import Bundle
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels.lattice import Floats
-from chaffinch.models import multihmm
-from chaffinch.models.chmm_config import CHMM
-from chaffinch.models.labels import Labels
-from chaffinch.models.multihmm import MultiHMM
-from chaffinch.models.parts import Watcher
+from chaffinch.models.core.labels import Labels
+from chaffinch.models.core.training import Watcher
+from chaffinch.models.votes.chmm.config import CHMM
+from chaffinch.models.votes.multihmm import fit as multihmm
+from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.text import Document, Soft, Span
 from chaffinch.weak.aggregate import Learnt, aggregate, apply, fit
 from chaffinch.weak.conditional import Conditional

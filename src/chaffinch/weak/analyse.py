@@ -12,8 +12,8 @@ import numpy as np
 
 from chaffinch.errors import DataError
 from chaffinch.kernels import Floats, Ints
-from chaffinch.models.multihmm import Estimate, MultiHMM
-from chaffinch.models.multihmm_spans import Bools
+from chaffinch.models.votes.multihmm.fit import Estimate, MultiHMM
+from chaffinch.models.votes.multihmm.spans import Bools
 from chaffinch.text import Document
 from chaffinch.weak.analyse_views import Belief, Truth, Votes, by_document, keys_of, ratio, share
 from chaffinch.weak.analysis import ALL, Analysis, Disagreement, Measure, Row, SourceFacts

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from chaffinch.errors import DataError
 from chaffinch.evaluate import Pair, Pairs, score
 from chaffinch.kernels import Floats, Ints, forward_backward
-from chaffinch.models import multihmm, multihmm_weights
-from chaffinch.models.ballots import Ballots
-from chaffinch.models.multihmm import Estimate, MultiHMM
-from chaffinch.models.multihmm_spans import Bools, Spans, candidates, edges, proposed, settle
-from chaffinch.models.multihmm_votes import observe
+from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.multihmm import fit as multihmm
+from chaffinch.models.votes.multihmm import weights as multihmm_weights
+from chaffinch.models.votes.multihmm.fit import Estimate, MultiHMM
+from chaffinch.models.votes.multihmm.patterns import observe
+from chaffinch.models.votes.multihmm.spans import Bools, Spans, candidates, edges, proposed, settle
 from chaffinch.text import Document
 from chaffinch.weak.analysis import Checked, Outlook
 from chaffinch.weak.votes import SOURCE, ballots, with_labels

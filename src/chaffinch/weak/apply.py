@@ -20,7 +20,7 @@ from multiprocessing import get_context
 from typing import Any, TypeAlias
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.models.streams import AHEAD, batches, mapper
+from chaffinch.models.core.batching import AHEAD, batches, mapper
 from chaffinch.text import Document, Span
 from chaffinch.weak.source_base import meant, plain_name, settle
 from chaffinch.weak.sources import PLAIN, Source, about, in_order, layer_of, needs

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from chaffinch.bundle import Bundle
 from chaffinch.errors import MissingExtraError, ModelError
-from chaffinch.models import chmm
-from chaffinch.models.ballots import Ballots
-from chaffinch.models.chmm_config import CHMM
-from chaffinch.models.multihmm_model import Result
-from chaffinch.models.parts import Watcher
+from chaffinch.models.core.training import Watcher
+from chaffinch.models.votes.chmm import fit as chmm
+from chaffinch.models.votes.chmm.config import CHMM
+from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.multihmm.model import Result
 from chaffinch.text import Document
 from chaffinch.weak.students import Embedder
 

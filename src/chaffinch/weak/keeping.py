@@ -9,7 +9,7 @@ from pathlib import Path
 from chaffinch import bundle
 from chaffinch.bundle import Manifest
 from chaffinch.errors import ModelError
-from chaffinch.models import multihmm
+from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.text import Document
 from chaffinch.weak.aggregate import Learnt
 from chaffinch.weak.conditional import Conditional

@@ -24,9 +24,9 @@ from chaffinch.bundle import Manifest
 from chaffinch.errors import ConfigError
 from chaffinch.features import clusters
 from chaffinch.kernels.lattice import Floats
-from chaffinch.models.cascade import Cascade
-from chaffinch.models.methods import Config
-from chaffinch.models.resources import Resources
+from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.core.resources import Resources
+from chaffinch.models.registry import Config
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Soft, Span
 from chaffinch.weak import students_network

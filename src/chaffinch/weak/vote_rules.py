@@ -15,8 +15,8 @@ import numpy as np
 
 from chaffinch.errors import ConfigError
 from chaffinch.kernels import Floats, Ints
-from chaffinch.models.ballots import Ballots
-from chaffinch.models.multihmm_spans import Spans, candidates, edges, settle
+from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.multihmm.spans import Spans, candidates, edges, settle
 
 
 @dataclass(frozen=True, slots=True)

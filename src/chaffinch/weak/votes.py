@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.kernels.lattice import Bools, Floats, Ints
-from chaffinch.models.ballots import APART, SILENT, TOGETHER, Ballots
-from chaffinch.models.labels import Labels
+from chaffinch.models.core.labels import Labels
+from chaffinch.models.votes.matrix import APART, SILENT, TOGETHER, Ballots
 from chaffinch.text import Document, Soft, Span
 
 SOURCE, LINK = "source:", "link:"

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest
 from chaffinch.errors import ConfigError, DataError, MissingExtraError, ModelError
-from chaffinch.models import methods
-from chaffinch.models.chmm_config import CHMM
-from chaffinch.models.methods import kind_of
-from chaffinch.models.streams import BATCH_TOKENS, batches
+from chaffinch.models import registry as methods
+from chaffinch.models.core.batching import BATCH_TOKENS, batches
+from chaffinch.models.registry import kind_of
 from chaffinch.models.tagger import Tagger
+from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.text import Corpus, Document, Span
 from chaffinch.weak.alternate_votes import Settle, Settled, as_tags
 from chaffinch.weak.apply import apply

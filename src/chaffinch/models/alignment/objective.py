@@ -1,0 +1,193 @@
+"""What a labelling of repeated words is worth, and how those weights are learnt by pseudo-likelihood.
+
+Score of a labelling y of one word's m occurrences (o, p), a clique:
+
+    sum_o f(y_o, o) . unary + sum_{o<p} g(y_o, y_p, o, p) . pair / (m - 1)
+
+M nodes of all graphs, L labels, of which number 0 is "O", A kinds of likeness, B buckets of log-odds, F lexical
+features, K lexical observations of a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.kernels import Floats, Ints
+from chaffinch.models.alignment.graph import ALIKE, Flags, Graphs, Keys, Words
+
+EDGES = np.array([-9.0, -7.0, -5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 9.0])  # of log-odds
+B = len(EDGES) + 1
+SMALLEST = 1e-6  # chances are kept this far from 0 and 1
+ROUNDS = 200  # of L-BFGS at most
+AGREE, KEPT = (2.0, 4.0), 6.0  # hand-set: two occurrences agree on O, on an identifier; the tagger's identifier stays
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Weights:
+    """What was learnt. Row 0 of `unary` and `same` is for O, row 1 for any identifier."""
+
+    unary: Floats  # (2, 2 + B) always; where the tagger says so too; by the tagger's log-odds for the label
+    same: Floats  # (2, A) two occurrences have this label and are alike
+    differ: Floats  # (1,) two occurrences have different identifiers
+    lexical: Floats  # (F, L) by what surrounds the occurrence
+
+    def pairs(self, labels: Ints) -> Floats:
+        """(A, C, C) what a pair of these labels is worth by likeness."""
+        found = labels > 0
+        out = self.same.T[:, found.astype(np.int64), None] * np.eye(len(labels))
+        out[0] += self.differ * (found[:, None] & found & ~np.eye(len(labels), dtype=np.bool_))
+        return np.asarray(out)
+
+    def flat(self) -> Floats:
+        """All weights in one row."""
+        return np.concatenate([self.unary.ravel(), self.same.ravel(), self.differ, self.lexical.ravel()])
+
+    def like(self, flat: Floats) -> Weights:
+        """Weights of the same shapes, from one row."""
+        sizes = [self.unary.size, self.same.size, self.differ.size]
+        unary, same, differ, lexical = np.split(flat, np.cumsum(sizes))
+        return Weights(
+            unary.reshape(self.unary.shape), same.reshape(self.same.shape), differ, lexical.reshape(self.lexical.shape)
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Nodes:
+    """Occurrences as the score sees them."""
+
+    tags: Ints  # (M,) what the tagger found
+    buckets: Ints  # (M, L) of the log-odds
+    shares: Floats  # (A, M, L) of the other occurrences
+    features: Ints  # (M, K) rows of the lexical weights; F where there is none
+
+    @classmethod
+    def of(cls, words: Words, graphs: Graphs, shares: Floats, features: Ints) -> Nodes:
+        """The nodes of a patient's graphs."""
+        chances = np.clip(words.chances[graphs.nodes], SMALLEST, 1.0 - SMALLEST)
+        buckets = np.searchsorted(EDGES, np.log(chances) - np.log1p(-chances), side="right")
+        return cls(words.tags[graphs.nodes], buckets, shares, features)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Nodes]) -> Nodes:
+        """The nodes of several patients."""
+        return cls(
+            np.concatenate([part.tags for part in parts]),
+            np.concatenate([part.buckets for part in parts]),
+            np.concatenate([part.shares for part in parts], axis=1),
+            np.concatenate([part.features for part in parts]),
+        )
+
+    def chosen(self, where: Flags) -> Nodes:
+        """Some of the nodes."""
+        return Nodes(self.tags[where], self.buckets[where], self.shares[:, where], self.features[where])
+
+    def scores(self, weights: Weights) -> Floats:
+        """(M, L) the score of every label at every node, given the labels of the others."""
+        out = np.where(np.arange(self.buckets.shape[1]) > 0, weights.unary[1, 0], weights.unary[0, 0])
+        out = out + np.concatenate(
+            [weights.unary[0, 2 + self.buckets[:, :1]], weights.unary[1, 2 + self.buckets[:, 1:]]], axis=1
+        )
+        own = np.arange(len(self.tags))
+        out[own, self.tags] += weights.unary[np.minimum(self.tags, 1), 1]
+        out += np.tensordot(weights.same[1], self.shares, 1)
+        out[:, 0] += (weights.same[0] - weights.same[1]) @ self.shares[:, :, 0]
+        out[:, 1:] += weights.differ * self.others()
+        if len(weights.lexical):
+            padded = np.concatenate([weights.lexical, np.zeros((1, weights.lexical.shape[1]))])
+            for column in self.features.T:
+                out += padded[column]
+        return np.asarray(out)
+
+    def others(self) -> Floats:
+        """(M, L - 1) the share of the other occurrences that have another identifier than this label."""
+        found = self.shares[0, :, 1:]
+        return np.asarray(found.sum(axis=1, keepdims=True) - found)
+
+    def gradient(self, weights: Weights, pull: Floats) -> Weights:
+        """The sum of `pull` (M, L) times the gradient of the scores."""
+        unary = np.zeros_like(weights.unary)
+        own = pull[np.arange(len(self.tags)), self.tags]
+        for row, columns in ((0, slice(0, 1)), (1, slice(1, None))):
+            part, bucket = pull[:, columns], self.buckets[:, columns]
+            unary[row, 0] = part.sum()
+            unary[row, 1] = own[(self.tags > 0) == bool(row)].sum()
+            unary[row, 2:] = np.bincount(bucket.ravel(), weights=part.ravel(), minlength=B)
+        outside = self.shares[:, :, 0] @ pull[:, 0]
+        same = np.stack([outside, self.shares.reshape(len(ALIKE), -1) @ pull.ravel() - outside])
+        differ = np.array([(self.others() * pull[:, 1:]).sum()])
+        return Weights(unary, same, differ, self._lexical_gradient(weights, pull))
+
+    def _lexical_gradient(self, weights: Weights, pull: Floats) -> Floats:
+        from scipy.sparse import csr_matrix
+
+        F = len(weights.lexical)
+        M, K = self.features.shape
+        if not F:
+            return np.zeros_like(weights.lexical)
+        shown = (np.ones(M * K), self.features.ravel(), np.arange(0, M * K + 1, K))
+        return np.asarray((csr_matrix(shown, shape=(M, F + 1)).T @ pull)[:F])
+
+
+def objective(
+    weights: Weights, nodes: Nodes, candidates: Flags, gold: Ints, *, penalty: float, prior: Weights
+) -> tuple[float, Weights]:
+    """Minus the log pseudo-likelihood of the gold labels (M,), with its penalty, and the gradient.
+
+    A gold label must be among the candidates (M, L). The penalty is on the square of the distance to the prior.
+    """
+    scores = np.where(candidates, nodes.scores(weights), -np.inf)
+    top = scores.max(axis=1, keepdims=True)
+    chances = np.exp(scores - top)
+    totals = chances.sum(axis=1, keepdims=True)
+    rows = np.arange(len(gold))
+    value = (np.log(totals) + top)[:, 0].sum() - scores[rows, gold].sum()
+    pull = chances / totals
+    pull[rows, gold] -= 1.0
+    away = weights.flat() - prior.flat()
+    slope = nodes.gradient(weights, pull).flat() + penalty * away
+    return float(value + penalty / 2 * (away @ away)), weights.like(slope)
+
+
+def learn(nodes: Nodes, candidates: Flags, gold: Ints, *, penalty: float, prior: Weights) -> Weights:
+    """The weights that make the gold labels likeliest, each given its graph's other gold labels; from the prior on."""
+    from scipy.optimize import minimize
+
+    def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        value, slope = objective(prior.like(flat), nodes, candidates, gold, penalty=penalty, prior=prior)
+        return value, slope.flat()
+
+    found = minimize(loss, prior.flat(), jac=True, method="L-BFGS-B", options={"maxiter": ROUNDS})
+    return prior.like(np.asarray(found.x))
+
+
+def vocabulary(keys: Keys, hidden: Flags, patients: Ints, floor: int) -> Keys:
+    """The keys (M, K), sorted, that enough patients (M,) showed where they were not `hidden` (M, K)."""
+    owner = np.broadcast_to(patients[:, None], keys.shape)[~hidden]
+    pairs = np.unique(np.stack([keys[~hidden], owner.astype(np.uint64)], axis=1), axis=0)
+    known, users = np.unique(pairs[:, 0], return_counts=True)
+    return np.asarray(known[users >= floor])
+
+
+def look_up(vocabulary: Keys, keys: Keys) -> Ints:
+    """The number of each key in a sorted vocabulary, whose length stands for none."""
+    place = np.searchsorted(vocabulary, keys)
+    if not len(vocabulary):
+        return np.zeros(keys.shape, np.int64)
+    found = vocabulary[np.minimum(place, len(vocabulary) - 1)] == keys
+    return np.where(found, place, len(vocabulary))
+
+
+def hand_set() -> Weights:
+    """Weights without any training: the tagger's log-odds, a strong pull to the identifiers it found, and agreement.
+
+    Chosen on cross-fitted notes of MEDDOCAN. Likenesses weigh nothing, so that the count over labels is exact.
+    """
+    middle = np.concatenate([[EDGES[0] - 1], (EDGES[:-1] + EDGES[1:]) / 2, [EDGES[-1] + 1]])
+    unary = np.stack([np.concatenate([[0.0, kept], middle / 2]) for kept in (0.0, KEPT)])
+    same = np.zeros((2, len(ALIKE)))
+    same[:, 0] = AGREE
+    return Weights(unary, same, np.zeros(1), np.zeros((0, 1)))

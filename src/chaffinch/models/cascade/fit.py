@@ -1,0 +1,204 @@
+"""The online cascade: a linear chain learnt by passive-aggressive steps (or by likelihood), in one stage or two.
+
+One stage (the default) tags types at once (IOBES) and then reads each document again, knowing what the first reading
+took its words for elsewhere in the document. Two stages, as published: find segments, then classify them, where "none
+of these" is a class. Second readings and second stages learn from first ones made by jack-knife, never from a model's
+own training text.
+
+N tokens with pads between sentences, K states, D documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ConfigError
+from chaffinch.features import observe as window
+from chaffinch.features import vocabulary
+from chaffinch.features.observe import Column
+from chaffinch.kernels.linear import Target, Weights
+from chaffinch.models.cascade import segments
+from chaffinch.models.cascade.config import Cascade
+from chaffinch.models.cascade.model import Bias, Model, Run
+from chaffinch.models.core.confidence import Calibration
+from chaffinch.models.core.labels import Labels
+from chaffinch.models.core.linear import Linear
+from chaffinch.models.core.resources import Resources, columns_of
+from chaffinch.models.core.tasks import Task, hard_target, runs_of
+from chaffinch.models.core.training import Each, Lesson, Scorer, Watcher, held_out, jackknife, learn
+from chaffinch.models.privacy import decide_privacy
+from chaffinch.text import Document
+
+__all__ = ["Bias", "Cascade", "Model", "Run", "fit", "own"]
+
+MANY_PATIENTS = 20  # from here on a feature must be shown by two patients
+
+
+def own(model: object) -> Model:
+    """The model of a tagger that is a cascade; ConfigError if it is another method's."""
+    if not isinstance(model, Model):
+        raise ConfigError("this asks for a cascade; the tagger was trained with another method")
+    return model
+
+
+def fit(
+    documents: Sequence[Document],
+    config: Cascade,
+    *,
+    layer: str | None = None,
+    soft: str | None = None,
+    dev: Sequence[Document] = (),
+    resources: Resources | None = None,
+    start: Model | None = None,
+    each: Each = map,
+    watcher: Watcher | None = None,
+) -> Model:
+    """The model of documents whose `layer` holds the spans, or whose soft labels of that name say what is known.
+
+    With `dev` documents each part stops when their F1 no longer rises and its best weights are kept. With `start` the
+    model of an earlier fit goes on learning, new labels included. An interrupt ends the part that is being learnt; what
+    was learnt till then is kept.
+    """
+    task = Task.of(documents, layer=layer, soft=soft, names=() if start is None else start.names)
+    if config.stages == 2 and (task.soft is not None or start is not None):
+        raise ConfigError("two stages learn from spans, from the beginning; use stages=1 for soft labels or to go on")
+    config = decide_privacy(config, task.names)
+    kept = start.resources if start is not None and resources is None else resources or Resources()
+    folds = task.folds(config.folds, config.seed)
+    watcher = watcher or Watcher()
+    watcher.scores |= task.fitted.told()
+    run = _Run(task, config, kept, start, each, watcher, tuple(dev), layer, folds)
+    return run.two_stages() if config.stages == 2 else run.one_stage()
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Run:
+    """One run of `fit`."""
+
+    task: Task
+    config: Cascade
+    resources: Resources
+    start: Model | None
+    each: Each
+    watcher: Watcher
+    dev: tuple[Document, ...]
+    layer: str | None
+    folds: NDArray[np.int64] | None  # (S,) of each sentence
+
+    def one_stage(self) -> Model:
+        labels = Labels(self.task.names, self.config.scheme, self.config.pairs)
+        model, lesson = self.readings(self.task, labels)
+        return replace(model, calibration=self.calibration(lesson, self.folds, model, self.config))
+
+    def two_stages(self) -> Model:
+        task, config, whole = self.task, self.config, self.task.segments()
+        labels = Labels(whole.names, config.scheme, config.pairs)
+        model, lesson = self.readings(whole, labels)
+        states, certain = lesson.target.gold, np.zeros(len(lesson.target.gold), np.float32)
+        if self.folds is not None and not self.watcher.stopped():
+            states, certain = jackknife("jack-knife", lesson, config, self.watcher, self.folds, self.each)
+        gold = segments.gold_segments(task.seen, task.pieces)
+        seen, tags, halves = segments.examples(task.seen, segments.found(labels, states), gold, certain)
+        classes = Labels(task.names, "tokens")
+        known = vocabulary.learn(seen, [], patients=task.patients, cutoff=config.cutoff, floor=self.floor)
+        lesson = Lesson.of(classes, known, seen, [], hard_target(seen, tags, classes))
+        gentle = replace(config, aggressiveness=config.aggressiveness / 2)  # few segments make a sentence
+        model = replace(model, names=task.names, classifier=learn("classes", lesson, gentle, self.watcher))
+        fold = None if self.folds is None else task.fold_of(self.folds, seen.owners[seen.begins])
+        if fold is not None:  # right segments of the fold held out are neither learnt from nor judged
+            fold[(np.arange(len(fold)) >= halves) & (fold == 0)] = -1
+        return replace(model, calibration=self.calibration(lesson, fold, model, gentle))
+
+    def readings(self, task: Task, labels: Labels) -> tuple[Model, Lesson]:
+        """A model of one reading or, where documents repeat their words, of two; and the last one's lesson."""
+        config, target = self.config, task.target(labels)
+        stops = self.stops(target, labels)
+        columns = columns_of(task.seen, task.docs, stops, config.layers, self.resources)
+        lesson = self.lesson(labels, columns, target, 0)
+        model = Model(config, task.names, stops, (), resources=self.resources, floor=self.floor)
+        first = learn("reading", lesson, config, self.watcher, start=self.earlier(lesson, 0), score=self.scorer(model))
+        model = replace(model, readings=(first,))
+        if self.folds is None or not (config.documents and task.repeats) or self.watcher.stopped():
+            return model, lesson
+        if self.start is not None and len(self.start.readings) == 2:  # it never saw these documents
+            states = self.start.readings[0].decode(task.seen, columns)
+        else:
+            states = jackknife("first readings", lesson, config, self.watcher, self.folds, self.each)[0]
+        if self.watcher.stopped():
+            return model, lesson
+        columns = columns + window.elsewhere(task.seen, states, labels.states.K)
+        lesson = self.lesson(labels, columns, target, 1)
+        del columns  # the lesson holds what it needs
+        again = learn(
+            "second reading", lesson, config, self.watcher, start=self.earlier(lesson, 1), score=self.scorer(model)
+        )
+        return replace(model, readings=(first, again)), lesson
+
+    def calibration(
+        self, lesson: Lesson, folds: NDArray[np.int64] | None, model: Model, schedule: Cascade
+    ) -> Calibration:
+        """How sure the last part may be, found on a fold it did not learn from; none where that cannot be."""
+        if folds is None or self.watcher.stopped() or not self.config.calibrate or len(lesson.target.weights):
+            return model.calibration if self.start is None else self.start.calibration
+        return held_out("calibration", lesson, schedule, self.watcher, folds)
+
+    @property
+    def floor(self) -> int:
+        """How many patients must have shown a feature."""
+        if self.config.floor is not None:
+            return self.config.floor
+        return 2 if int(self.task.patients.max()) + 1 >= MANY_PATIENTS else 1
+
+    def stops(self, target: Target, labels: Labels) -> NDArray[np.uint64]:
+        """The words at which runs end; those of the earlier model when there is one."""
+        if self.start is not None:
+            return self.start.stops
+        if labels.scheme == "tokens":
+            return np.zeros(0, np.uint64)
+        inside = _inside(target, labels)
+        return window.stop_words(self.task.seen, inside, patients=self.task.patients, floor=self.floor)
+
+    def lesson(self, labels: Labels, columns: Sequence[Column], target: Target, reading: int) -> Lesson:
+        """What a reading learns from, with the vocabulary of the earlier model before its own."""
+        hidden = _inside(target, labels) if self.config.private else None
+        known = vocabulary.learn(
+            self.task.seen, columns, patients=self.task.patients, hidden=hidden,
+            cutoff=self.config.cutoff, floor=self.floor,
+        )  # fmt: skip
+        if self.start is not None and reading < len(self.start.readings):
+            known = self.start.readings[reading].vocabulary.joined(known)
+        return Lesson.of(labels, known, self.task.seen, columns, target)
+
+    def earlier(self, lesson: Lesson, reading: int) -> Weights | None:
+        """The weights of the earlier model, at their places in this lesson."""
+        if self.start is None or reading >= len(self.start.readings):
+            return None
+        return self.start.readings[reading].placed(lesson.labels, lesson.vocabulary)
+
+    def scorer(self, model: Model) -> Scorer | None:
+        """The F1 on the dev documents of a model with one more reading."""
+        if not self.dev:
+            return None
+        gold = [set(runs_of(doc, self.layer, whole=self.config.stages == 2)) for doc in self.dev]
+        seen, columns = model.observe(self.dev, reread=bool(model.readings))
+
+        def score(part: Linear) -> float:
+            found = [set(part.labels.runs(own)) for own in seen.gather(part.decode(seen, columns))]
+            right = sum(len(a & b) for a, b in zip(gold, found, strict=True))
+            total = sum(map(len, gold)) + sum(map(len, found))
+            return 2 * right / total if total else 1.0
+
+        return score
+
+
+def _inside(target: Target, labels: Labels) -> NDArray[np.bool_]:
+    """(N,) which tokens are, or most likely are, in a span."""
+    inside = np.asarray(labels.tag_of[np.maximum(target.gold, 0)] > 0)
+    if len(target.weights):
+        likely = labels.tag_of[target.weights[:, : labels.states.K].argmax(axis=1)] > 0
+        inside = np.where(target.gold < 0, (likely & ~target.free)[target.which], inside)
+    return inside

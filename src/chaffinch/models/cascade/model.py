@@ -1,0 +1,195 @@
+"""A learnt cascade: one reading or two of a document, and perhaps a classifier of the segments they found.
+
+N tokens with pads between sentences, T tokens of one document, L labels, n spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.bundle import Bundle
+from chaffinch.errors import ModelError
+from chaffinch.features import observe as window
+from chaffinch.features.observe import Column, Observed
+from chaffinch.kernels import best_paths, group
+from chaffinch.kernels.lattice import Floats
+from chaffinch.kernels.linear import Places
+from chaffinch.models.cascade import segments
+from chaffinch.models.cascade.config import Cascade
+from chaffinch.models.core.confidence import Calibration, span_chances
+from chaffinch.models.core.labels import Labels
+from chaffinch.models.core.linear import Linear
+from chaffinch.models.core.resources import Resources, columns_of
+from chaffinch.models.core.training import certainty, decoded
+from chaffinch.text import Document
+
+Bias: TypeAlias = Mapping[str, float] | None  # added to the score of a label at each of its tokens; "O" is outside
+Run: TypeAlias = tuple[int, int, str]  # first token, one past the last, label
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Model:
+    """What was learnt. The last part, a reading or the classifier, is the one that names spans."""
+
+    config: Cascade
+    names: tuple[str, ...]
+    stops: NDArray[np.uint64]  # sorted keys of words at which runs of words end
+    readings: tuple[Linear, ...]
+    classifier: Linear | None = None
+    resources: Resources = Resources()  # noqa: RUF009  (frozen)
+    calibration: Calibration = Calibration()  # noqa: RUF009  (frozen)
+    floor: int = 1  # patients who showed each feature
+
+    def observe(self, docs: Sequence[Document], *, reread: bool = False) -> tuple[Observed, list[Column]]:
+        """The documents and their columns as the last reading sees them, or as one more reading would."""
+        seen = window.observe(docs)
+        columns = columns_of(seen, docs, self.stops, self.config.layers, self.resources)
+        for reading in self.readings if reread else self.readings[:-1]:
+            columns += window.elsewhere(seen, reading.decode(seen, columns), reading.labels.states.K)
+        return seen, columns
+
+    def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
+        """The labelled runs of tokens of every document."""
+        return self._read(*self.observe(docs), bias)
+
+    def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]:
+        """The runs of every document, and the calibrated probability that each is right (n,)."""
+        return self._read_with_confidence(*self.observe(docs), bias)
+
+    def posteriors(self, docs: Sequence[Document]) -> list[Floats]:
+        """(T, 1 + L) per document: at every token the probability of O and of each label; O in no sentence.
+
+        With a classifier, a segment's tokens share what it says; where no segment was found, what the segmenter sees
+        inside goes to all labels alike.
+        """
+        return self._posteriors(*self.observe(docs))
+
+    def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]:
+        """What `read` and `posteriors` give, of documents that are looked at once for both."""
+        seen, columns = self.observe(docs)
+        return list(zip(self._read(seen, columns, None), self._posteriors(seen, columns), strict=True))
+
+    def _read(self, seen: Observed, columns: Sequence[Column], bias: Bias) -> list[list[Run]]:
+        last = self.readings[-1]
+        if self.classifier is None:
+            return _by_document(seen, last.labels, last.decode(seen, columns, bias))
+        found = segments.observe_reading(seen, last.labels, *decoded(last, seen, columns))
+        return found.named(self.classifier, self.classifier.decode(found.seen, [], bias))
+
+    def _read_with_confidence(
+        self, seen: Observed, columns: Sequence[Column], bias: Bias
+    ) -> list[tuple[list[Run], Floats]]:
+        last, inner, own = self.readings[-1], seen, columns
+        if self.classifier is not None:
+            found = segments.observe_reading(seen, last.labels, *decoded(last, seen, columns))
+            last, inner, own = self.classifier, found.seen, []
+        states = last.decode(inner, own, bias)
+        packed = states[inner.places]
+        runs = last.labels.runs(packed)  # of all documents, one after another
+        batch = last.batch(inner, own, bias, scale=self.calibration.scale)
+        tags = last.labels.tag_of[packed]
+        chances = self.calibration(span_chances(batch, last.labels, tags, [(a, b) for a, b, _ in runs]))
+        named = _by_document(seen, last.labels, states) if self.classifier is None else found.named(last, states)
+        cuts = np.cumsum([len(part) for part in named])[:-1]
+        return list(zip(named, np.split(chances, cuts), strict=True))
+
+    def _posteriors(self, seen: Observed, columns: Sequence[Column]) -> list[Floats]:
+        last, scale = self.readings[-1], self.calibration.scale
+        rows = _by_name(last, seen, columns, scale if self.classifier is None else 1.0)
+        if self.classifier is not None:
+            found = segments.observe_reading(seen, last.labels, *decoded(last, seen, columns))
+            classes = _by_name(self.classifier, found.seen, [], scale)
+            share = np.full((len(rows), len(self.names)), 1.0 / len(self.names))
+            reject = np.zeros(len(rows))
+            for (first, end), own in zip(np.searchsorted(seen.places, found.segments).tolist(), classes, strict=True):
+                share[first:end], reject[first:end] = own[1:] / max(own[1:].sum(), 1e-300), own[0]
+            inside = rows[:, 1] * (1.0 - reject)
+            rows = np.concatenate([1.0 - inside[:, None], share * inside[:, None]], axis=1)
+        out = np.zeros((int(seen.sizes.sum()), 1 + len(self.names)))
+        out[:, 0] = 1.0
+        out[seen.sources] = rows
+        return np.split(out, np.cumsum(seen.sizes)[:-1])
+
+    def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
+        """The n best readings; a sentence with fewer repeats its last. With a classifier, of the segments."""
+        seen, columns = self.observe([doc])
+        last = self.readings[-1]
+        batch = last.batch(seen, columns)
+        paths = [best_paths(batch[sentence], n) for sentence in range(len(batch))]
+        out = []
+        for rank in range(min(n, max(map(len, paths), default=1))):
+            states = np.zeros(len(seen.types), np.int32)
+            chosen = [found[min(rank, len(found) - 1)].states for found in paths]
+            states[seen.places] = np.concatenate([np.zeros(0, np.int64), *chosen])
+            if self.classifier is None:
+                out.append(last.labels.runs(seen.gather(states)[0]))
+            else:
+                certain = certainty(last.vocabulary.view(seen, columns), last.weights, last.labels, states)
+                found = segments.observe_reading(seen, last.labels, states, certain)
+                out.append(found.named(self.classifier, self.classifier.decode(found.seen, []))[0])
+        return out
+
+    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
+        """Everything but the config, for a model file."""
+        parts = {f"reading{number}": reading for number, reading in enumerate(self.readings)}
+        if self.classifier is not None:
+            parts["classifier"] = self.classifier
+        calibration = np.array([*asdict(self.calibration).values()])
+        out: dict[str, NDArray[Any]] = {"stops": self.stops, "calibration": calibration}
+        for name, part in parts.items():
+            out |= {f"{name}.{key}": array for key, array in part.arrays().items()}
+        arrays, strings = self.resources.arrays()
+        return out | arrays, strings
+
+    @classmethod
+    def of(cls, found: Bundle) -> Model:
+        """The model of a file; ModelError if its pieces do not fit together."""
+        try:
+            config = msgspec.convert(found.manifest.config, Cascade)
+            calibration = Calibration(*found.arrays["calibration"].tolist())
+            stops, resources = found.arrays["stops"], Resources.of(found.arrays, found.strings)
+        except (KeyError, TypeError, msgspec.ValidationError):
+            raise ModelError("its settings cannot be read; it was made by another version, train it anew") from None
+        names = found.manifest.labels
+        own = ("segment",) if config.stages == 2 else names
+        labels = Labels(own, config.scheme, config.pairs)
+        count = 1 + ("reading1.keys" in found.arrays)
+        readings = tuple(Linear.of(labels, _prefixed(found.arrays, f"reading{number}.")) for number in range(count))
+        classifier = None
+        if config.stages == 2:
+            classifier = Linear.of(Labels(names, "tokens"), _prefixed(found.arrays, "classifier."))
+        floor = found.manifest.vocabulary_floor
+        return cls(config, names, stops, readings, classifier, resources, calibration, floor)
+
+
+def _by_document(seen: Observed, labels: Labels, states: Places) -> list[list[Run]]:
+    """The labelled runs of every document, counted from its first token."""
+    flat = np.zeros(len(states), np.int64)
+    flat[seen.places] = seen.sources
+    starts, ends, label = labels.run_arrays(states)  # no run crosses a pad
+    starts, ends = flat[starts], flat[ends - 1] + 1
+    bounds = np.cumsum([0, *seen.sizes])
+    cuts = np.searchsorted(starts, bounds)
+    shift = np.repeat(bounds[:-1], np.diff(cuts))
+    names = [labels.names[number] for number in label.tolist()]
+    runs = list(zip((starts - shift).tolist(), (ends - shift).tolist(), names, strict=True))
+    return [runs[first:end] for first, end in pairwise(cuts.tolist())]
+
+
+def _prefixed(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _by_name(part: Linear, seen: Observed, columns: Sequence[Column], scale: float) -> Floats:
+    """(tokens without pads, 1 + L) the probability of O and of each label."""
+    labels = part.labels
+    number = np.array([0] + [1 + labels.names.index(tag[2:]) for tag in labels.tags[1:]])
+    batch = part.batch(seen, columns, scale=scale)
+    return np.asarray(group(batch, number[labels.tag_of], pairs=False).states)

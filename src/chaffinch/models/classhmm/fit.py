@@ -1,0 +1,217 @@
+"""The class HMM: several hidden states per class, emissions by features of words, learnt by direct gradient.
+
+Classes are known in training and states are not: the gradient sums over all paths of states that agree with the
+classes. The chain is generative (joint), conditional but locally normalised (krogh), between both (mix), or a
+conditional random field over its states (crf).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from chaffinch.errors import ConfigError
+from chaffinch.kernels import Batch, Floats
+from chaffinch.kernels.lattice import Bools
+from chaffinch.models.classhmm import describe as substructure
+from chaffinch.models.classhmm.config import KAPPA, KAPPAS, ClassHMM
+from chaffinch.models.classhmm.generative import Expected, Likelihood
+from chaffinch.models.classhmm.model import Model, scheme_of
+from chaffinch.models.classhmm.objectives import Ground, Problem
+from chaffinch.models.core import lbfgs as ascent
+from chaffinch.models.core.confidence import SENTENCES, Calibration
+from chaffinch.models.core.evidence import Evidence
+from chaffinch.models.core.labels import Labels
+from chaffinch.models.core.resources import Resources
+from chaffinch.models.core.tasks import Task, runs_of
+from chaffinch.models.core.training import Progress, Watcher
+from chaffinch.models.latent.layout import tokens_of
+from chaffinch.models.latent.span_probabilities import calibrate
+from chaffinch.models.privacy import decide_privacy
+from chaffinch.text import Document
+
+__all__ = ["ClassHMM", "Model", "fit"]
+
+SHORT, INNER = 20, 10  # evaluations of a short climb; of one M-step
+JUDGED = 60  # evaluations of climbs on the text that is not held out
+FOLDS = 5
+TOLERANCE = 1e-6  # of the value, for EM
+
+
+def fit(
+    documents: Sequence[Document],
+    config: ClassHMM,
+    *,
+    layer: str | None = None,
+    soft: str | None = None,
+    dev: Sequence[Document] = (),
+    resources: Resources | None = None,
+    watcher: Watcher | None = None,
+) -> Model:
+    """The model of documents whose `layer` holds the spans, or whose soft labels of that name say what is known.
+
+    Rows of soft labels with zeros alone leave a token open: all paths are valid there. `dev` documents choose kappa.
+    An interrupt ends what is being learnt.
+    """
+    resources = resources or Resources()
+    if config.objective != "crf" and (resources.clusters is not None or resources.lexicon is not None):
+        raise ConfigError("lexicons and clusters are features of the objective crf alone; leave them out")
+    task, watcher = Task.of(documents, layer=layer, soft=soft), watcher or Watcher()
+    watcher.scores |= task.fitted.told()
+    config = decide_privacy(config, task.names)
+    evidence = Evidence.of(task, Labels(task.names, scheme_of(config)))
+    return _Run(task, evidence, config, resources, watcher, tuple(dev), layer).model()
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Run:
+    """One run of `fit`."""
+
+    task: Task
+    evidence: Evidence
+    config: ClassHMM
+    resources: Resources
+    watcher: Watcher
+    dev: tuple[Document, ...]
+    layer: str | None
+
+    def model(self) -> Model:
+        """The model: climbed to, and judged on text held out."""
+        ground = Ground.of(self.config, self.evidence)
+        problem = ground.problem(self.resources)
+        model, kappa = self.chosen(problem)
+        try:
+            if self.config.calibrate and not self.watcher.stopped():
+                model = self.judged(model, problem, kappa)
+            return substructure.describe(model, self.evidence, ground.seen)
+        except KeyboardInterrupt:
+            self.watcher.interrupted = True
+            return model
+
+    def chosen(self, problem: Problem) -> tuple[Model, float]:
+        """The model with the kappa that was asked for, or with the one that is best on the dev documents."""
+        kappas = [self.config.kappa] if self.config.kappa is not None else [KAPPA]
+        if self.config.kappa is None and self.dev:
+            kappas = sorted(KAPPAS, reverse=True)
+        tried: list[tuple[float, Model, float]] = []
+        found = self.begun(problem, kappas[0])
+        learnt = len(found.trace) > 1
+        for kappa in kappas:  # each goes on from the one before
+            if not self.watcher.stopped():
+                found = self.climbed(problem, kappa, found.x, f"kappa {kappa:g}")
+                learnt |= len(found.trace) > 1
+            if self.watcher.stopped() and not learnt:
+                raise KeyboardInterrupt  # first weights are no model
+            model = problem.model(found.x, found.trace)
+            tried.append((self.score(model) if self.dev else 0.0, model, kappa))
+            if self.watcher.stopped():
+                break
+        score, model, kappa = max(tried, key=lambda own: own[0])
+        if self.dev:
+            self.watcher.scores |= {"F1 on dev": score, "kappa": kappa}
+        return model, kappa
+
+    def begun(self, problem: Problem, kappa: float) -> ascent.Found:
+        """Where to begin: the best of several short climbs, the last of which an interrupt may end."""
+        rng, untagged = np.random.default_rng(self.config.seed), self.evidence.untagged
+        starts = [problem.start(rng) for _ in range(self.config.restarts)]
+        best = ascent.Found(starts[0], -np.inf, (), 0)
+        for x in starts if len(starts) > 1 else ():
+            found = ascent.maximise(problem.objective(kappa), x, evaluations=SHORT)
+            best = max(best, found, key=lambda own: own.value)
+            if found.interrupted:
+                self.watcher.interrupted = True
+                break
+        if untagged.any() and not untagged.all() and not self.watcher.stopped():  # first what is known by itself
+            best = ascent.maximise(problem.objective(kappa, ~untagged), best.x, evaluations=self.config.evaluations)
+            self.watcher.interrupted |= best.interrupted
+        return best
+
+    def climbed(self, problem: Problem, kappa: float, x: Floats, part: str) -> ascent.Found:
+        """The end of the long climb from x."""
+        objective, most, tokens = problem.objective(kappa), self.config.evaluations, len(self.evidence.allowed)
+
+        def watch(asked: int, value: float) -> None:
+            if self.watcher.tell is not None:
+                self.watcher.tell(Progress(part, asked, most, -value / max(tokens, 1)))
+
+        if self.config.trainer == "em" and isinstance(objective, Likelihood):
+            found = _expected(objective, x, most, watch)
+        else:
+            found = ascent.maximise(objective, x, evaluations=most, watch=watch)
+        self.watcher.interrupted |= found.interrupted
+        return found
+
+    def score(self, model: Model) -> float:
+        """The F1 on the dev documents."""
+        gold = [set(runs_of(doc, self.layer)) for doc in self.dev]
+        try:
+            found = [set(own) for own in model.read(self.dev)]
+        except KeyboardInterrupt:
+            self.watcher.interrupted = True
+            return 0.0
+        right = sum(len(a & b) for a, b in zip(gold, found, strict=True))
+        total = sum(map(len, gold)) + sum(map(len, found))
+        return 2 * right / total if total else 1.0
+
+    def judged(self, model: Model, problem: Problem, kappa: float) -> Model:
+        """The model with a calibration, and with what held-out text says of its states.
+
+        A fifth of the patients is held out; two shorter climbs on the others, one with a single state per class, show
+        how likely the held-out text becomes.
+        """
+        folds = self.task.folds(FOLDS, self.config.seed)
+        if folds is None:
+            return model
+        open_before = np.append(0, np.cumsum(self.evidence.allowed.sum(axis=1) > 1))[self.evidence.bounds]
+        out = (folds == 0) & (np.diff(open_before) == 0)
+        if not out.any() or not (folds > 0).any():
+            return model
+        single = replace(self.config, states_per_class=1, outside_states=None)
+        problems = [problem]
+        if max(model.labels.subs) > 1:
+            problems.append(Ground.of(single, self.evidence).problem(self.resources))
+        likely = []
+        for own in problems:
+            x = own.start(np.random.default_rng(self.config.seed))
+            found = ascent.maximise(own.objective(kappa, folds > 0), x, evaluations=JUDGED)
+            self.watcher.interrupted |= found.interrupted
+            if found.interrupted:
+                return model
+            likely.append(own.objective(0.0, out)(found.x)[0])
+            if own is problem:
+                model = replace(model, calibration=self.calibration(own.model(found.x, ()), out))
+            if self.watcher.tell is not None:
+                self.watcher.tell(Progress("held out", len(likely), len(problems), 0.0))
+        tokens = np.diff(self.evidence.bounds)[out].sum()
+        portrait = replace(model.portrait, held_out=np.array(likely) / max(tokens, 1))
+        return replace(model, portrait=portrait)
+
+    def calibration(self, model: Model, sentences: Bools) -> Calibration:
+        """The calibration of a model on sentences it did not learn from."""
+        _, batch = model.batch(self.task.docs)
+        some = np.flatnonzero(sentences)[:SENTENCES]
+        tokens, bounds = tokens_of(batch.bounds, some)
+        part = Batch(batch.start, batch.trans, batch.emit[tokens], batch.end, bounds)
+        gold = self.evidence.allowed[tokens].argmax(axis=1)
+        return calibrate(part, model.labels, gold, model.decoded(part))
+
+
+def _expected(objective: Likelihood, x: Floats, most: int, watch: Callable[[int, float], None]) -> ascent.Found:
+    """The end of expectation-maximisation from x: counts are held for a few steps at a time."""
+    asked, trace, interrupted = 0, list[float](), False
+    try:
+        while asked < most and not interrupted:
+            value, _ = objective(x)
+            gained = value - trace[-1] if trace else np.inf
+            trace.append(value)
+            watch(asked, value)
+            if gained < TOLERANCE * max(abs(value), 1.0):
+                break
+            found = ascent.maximise(Expected.at(objective, x), x, evaluations=min(INNER, most - asked))
+            x, asked, interrupted = found.x, asked + found.evaluations + 1, found.interrupted
+    except KeyboardInterrupt:
+        interrupted = True
+    return ascent.Found(x, trace[-1] if trace else -np.inf, tuple(trace), asked, interrupted)

@@ -1,0 +1,1 @@
+"""What all methods share: labels, training data, batches, linear parts, confidence, explanations."""

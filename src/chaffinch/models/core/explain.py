@@ -1,0 +1,168 @@
+"""Why a span: the features that spoke for it and against it, with their weights, and the runner-up.
+
+N tokens with pads between sentences, K states. The best labelling with the span is set against the best one without
+it; the weights listed, and those of the moves between tags, add up to the difference of their scores.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from chaffinch.errors import DataError
+from chaffinch.features.describe import Namer
+from chaffinch.features.observe import Column, Observed
+from chaffinch.features.vocabulary import COUNT, FIRST, salted
+from chaffinch.kernels import viterbi
+from chaffinch.kernels.lattice import Bools, Ints, Lattice
+from chaffinch.models.cascade.model import Model
+from chaffinch.models.core.labels import Labels
+from chaffinch.models.core.linear import Linear
+from chaffinch.text import Document, Span
+
+REACH = 2
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Feature:
+    """A feature by name (it quotes the document), and by how much it speaks for the span."""
+
+    name: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation:
+    """Printed, it is a table: the margin, the runner-up, then features by the size of their weight.
+
+    `runner_up` are the spans of the best labelling without the span, around it; a margin below 0 says that the tagger
+    prefers that one.
+    """
+
+    span: Span
+    margin: float
+    moves: float  # how much of the margin the order of tags gives
+    features: tuple[Feature, ...]
+    runner_up: tuple[Span, ...]
+
+    def __str__(self) -> str:
+        others = ", ".join(f"[{span.start}, {span.end}) {span.label}" for span in self.runner_up) or "no span"
+        lines = [
+            f"[{self.span.start}, {self.span.end}) {self.span.label}: margin {self.margin:+.3f} over {others}",
+            f"{self.moves:+8.3f}  order of tags",
+        ]
+        return "\n".join(lines + [f"{feature.weight:+8.3f}  {feature.name}" for feature in self.features[:20]])
+
+
+def explain(model: Model, doc: Document, span: Span) -> Explanation:
+    """Why a document's span is read, or not read, as it is; by the reading that finds spans."""
+    seen, columns = model.observe([doc])
+    part = model.readings[-1]
+    label = span.label if model.classifier is None else part.labels.names[0]
+    if span.label not in model.names:
+        raise DataError(f"the model has no label {span.label!r}; it has {', '.join(model.names)}")
+    first = int(np.searchsorted(doc.tokens[:, 0], span.start))
+    end = int(np.searchsorted(doc.tokens[:, 1], span.end, side="right"))
+    fits = first < end and doc.tokens[first, 0] == span.start and doc.tokens[end - 1, 1] == span.end
+    place = int(np.searchsorted(seen.sources, first))
+    fits = fits and place < len(seen.sources) and seen.sources[place] == first
+    sentence = int(np.searchsorted(seen.begins, seen.places[place], side="right")) - 1 if fits else -1
+    begin = int(seen.begins[sentence]) if fits else 0
+    at = int(seen.places[place]) - begin if fits else 0
+    if not fits or at + end - first > seen.ends[sentence] - begin:
+        raise DataError(f"span [{span.start}, {span.end}) {span.label} is not a run of whole tokens in one sentence")
+    lattice = part.batch(seen, columns)[sentence]
+    tags = part.labels.encode([(at, at + end - first, part.labels.names.index(label))], len(lattice))
+    chosen, other = _both(lattice, part.labels, tags, at, at + end - first)
+    totals, moves = _difference(
+        part,
+        seen,
+        columns,
+        begin,
+        chosen,
+        other,
+        Namer(doc, seen, columns, [part.labels.tags[tag] for tag in part.labels.tag_of]),
+    )
+    features = tuple(sorted((Feature(*item) for item in totals.items()), key=lambda one: (-abs(one.weight), one.name)))
+    margin = moves + sum(feature.weight for feature in features)
+    source = first - at
+    runs = [(a + source, b + source, name) for a, b, name in part.labels.runs(other.astype(np.int32))]
+    near = [
+        Span(int(doc.tokens[a, 0]), int(doc.tokens[b - 1, 1]), name) for a, b, name in runs if a < end and b > first
+    ]
+    return Explanation(span, margin, moves, features, tuple(near))
+
+
+def _both(lattice: Lattice, labels: Labels, tags: Ints, first: int, end: int) -> tuple[Ints, Ints]:
+    """The best states with the span, and the best without it: some token, or the one after, has another tag."""
+    T = len(lattice)
+    same = labels.tag_of[None, :] == tags[:, None]
+    with_span = np.ones((T, labels.states.K), np.bool_)
+    with_span[first:end] = same[first:end]
+    goes_on = np.zeros(labels.states.K, np.bool_)
+    if labels.scheme == "IOB2" and end < T:
+        inner = np.array([tag == "I" + labels.tags[tags[end - 1]][1:] for tag in labels.tags])
+        goes_on = inner[labels.tag_of]
+        with_span[end] &= ~goes_on
+    choices = []
+    for t in range(first, end + bool(goes_on.any())):
+        allowed = np.ones((T, labels.states.K), np.bool_)
+        allowed[t] = ~same[t] if t < end else goes_on
+        choices.append(allowed)
+    paths = [path for allowed in choices if (path := _best(lattice, allowed)) is not None]
+    chosen = _best(lattice, with_span)
+    if chosen is None or not paths:
+        raise DataError("the span cannot be set against another reading: no other tag is possible there")
+    return chosen[1], max(paths, key=lambda path: path[0])[1]
+
+
+def _best(lattice: Lattice, allowed: Bools) -> tuple[float, Ints] | None:
+    from chaffinch.errors import InfeasibleError
+
+    try:
+        path = viterbi(lattice.clamp(allowed))
+    except InfeasibleError:
+        return None
+    return path.score, path.states
+
+
+def _difference(
+    part: Linear, seen: Observed, columns: Sequence[Column], begin: int, chosen: Ints, other: Ints, namer: Namer
+) -> tuple[dict[str, float], float]:
+    """By how much each feature, and the moves, prefer the chosen states to the others."""
+    states = part.labels.states
+    rows = part.weights.rows.reshape(-1, states.W).astype(np.float64)
+    if part.labels.pairs:
+        rows[:, : states.K] += rows[:, states.shared]
+    totals: dict[str, float] = defaultdict(float)
+    for t in np.flatnonzero(chosen != other):
+        for key, kind, offset, name in _features(seen, columns, begin, len(chosen), int(t), namer):
+            feature, k = int(part.vocabulary.find(np.array([key]))[0]), offset - FIRST[kind]
+            if feature >= 0 and 0 <= k < COUNT[kind]:
+                row = rows[part.vocabulary.rows[feature] + k]
+                totals[name] += float(row[chosen[t]] - row[other[t]])
+    moves = part.weights.moves.reshape(states.K + 2, states.W).astype(np.float64)
+    order = _moves(moves, states.K, chosen) - _moves(moves, states.K, other)
+    return {name: weight for name, weight in totals.items() if weight}, order
+
+
+def _moves(moves: np.ndarray[tuple[int, int], np.dtype[np.float64]], K: int, path: Ints) -> float:
+    return float(moves[K, path[0]] + moves[K + 1, path[-1]] + moves[path[:-1], path[1:]].sum())
+
+
+def _features(
+    seen: Observed, columns: Sequence[Column], begin: int, T: int, t: int, namer: Namer
+) -> Iterator[tuple[np.uint64, int, int, str]]:
+    """Key, kind, offset and name of all that is to be seen from a token."""
+    for j in range(max(t - REACH, -1), min(t + REACH, T) + 1):
+        n = begin + j
+        v = seen.types[n]
+        for q in range(seen.lists[v], seen.lists[v + 1]):
+            yield seen.keys[q], int(seen.kinds[q]), j - t, namer.word(n, q - int(seen.lists[v]), j - t)
+        for column in columns if j < T else ():
+            if column.keys[n]:
+                key = salted(column.keys[n : n + 1], column.kind)[0]
+                yield key, column.kind, j - t, namer.column(n, column, j - t)

@@ -1,0 +1,219 @@
+"""A linear chain over sparse features: learning its weights, rounding them, and reading with them.
+
+N tokens with pads between sentences, K states, R weight rows of W columns, F features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ModelError
+from chaffinch.features.observe import Column, Observed
+from chaffinch.features.vocabulary import COUNT, Vocabulary
+from chaffinch.kernels import linear
+from chaffinch.kernels.lattice import Batch
+from chaffinch.kernels.linear import Learner, Objective, Places, Seen, States, Steps, Target, Weights
+from chaffinch.models.core.labels import Labels
+
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+
+WORD_KINDS = (1, 2)  # features that name the word: what drop-out hides
+LONGEST = 1_000  # tokens of a sentence that is learnt from in one step
+BLOCK = 20_000  # weight rows rounded at once
+NGRAM_COLUMNS = 2  # the first columns are bigrams and trigrams, hidden with any of their words
+
+
+class Schedule(Protocol):
+    """What a learner must be told."""
+
+    @property
+    def objective(self) -> Objective: ...
+    @property
+    def epochs(self) -> int: ...
+    @property
+    def aggressiveness(self) -> float: ...
+    @property
+    def rate(self) -> float: ...
+    @property
+    def violator(self) -> str: ...
+    @property
+    def dropout(self) -> float: ...
+    @property
+    def seed(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Linear:
+    """Labels, features and their weights."""
+
+    labels: Labels
+    vocabulary: Vocabulary
+    weights: Weights
+
+    def decode(self, seen: Observed, columns: Sequence[Column], bias: Mapping[str, float] | None = None) -> Places:
+        """(N,) the best state of every token; 0 at pads."""
+        return linear.decode(self.vocabulary.view(seen, columns), self._biased(bias), self.labels.states)
+
+    def batch(
+        self, seen: Observed, columns: Sequence[Column], bias: Mapping[str, float] | None = None, *, scale: float = 1.0
+    ) -> Batch:
+        """The sentences as lattices."""
+        view = self.vocabulary.view(seen, columns)
+        return linear.batch(view, self._biased(bias), self.labels.states, scale=scale)
+
+    def _biased(self, bias: Mapping[str, float] | None) -> Weights:
+        """The weights with a constant added to every state of a label ("O" for outside): once for each token."""
+        if not bias:
+            return self.weights
+        tags = np.array([bias.get(tag[2:] or "O", 0.0) for tag in self.labels.tags], np.float32)
+        states = self.labels.states
+        moves = self.weights.moves.reshape(states.K + 2, states.W).copy()
+        moves[: states.K + 1, : states.K] += tags[self.labels.tag_of]
+        return Weights(self.weights.rows, moves.ravel())
+
+    def placed(self, labels: Labels, vocabulary: Vocabulary) -> Weights:
+        """The same weights under labels and a vocabulary that hold these and more."""
+        old, new = self.labels, labels
+        where = np.array([new.tags.index(tag) for tag in old.tags])
+        state = np.arange(old.states.K)
+        if old is not new and (old.tags, old.subs) != (new.tags, new.subs):
+            state = np.array([new.state_of[where[a], where[b]] for a, b in _pairs(old)])
+        columns = state if not old.pairs else np.concatenate([state, new.states.K + where])
+        size = old.states.K + len(old.tags) * old.pairs
+        rows = np.zeros((vocabulary.height, new.states.W), np.float32)
+        found = vocabulary.find(self.vocabulary.keys)
+        count = COUNT[self.vocabulary.kinds].astype(np.int64)
+        first = np.repeat(vocabulary.rows[found] - self.vocabulary.rows[:-1], count)
+        places = first + np.arange(self.vocabulary.height)
+        rows[places[:, None], columns] = self.weights.rows.reshape(-1, old.states.W)[:, :size]
+        moves = new.states.moves.reshape(new.states.K + 2, -1).copy()
+        edges = np.append(state, [new.states.K, new.states.K + 1])
+        moves[edges[:, None], state] = self.weights.moves.reshape(old.states.K + 2, -1)[:, : old.states.K]
+        return Weights(rows.ravel(), moves.ravel())
+
+    def arrays(self) -> Arrays:
+        """The weights that are not 0, row by row, and the features' keys."""
+        W = self.labels.states.W
+        table = self.weights.rows.reshape(-1, W)
+        row, column = np.nonzero(table)
+        return {
+            "keys": self.vocabulary.keys,
+            "kinds": self.vocabulary.kinds,
+            "sizes": np.bincount(row, minlength=len(table)).astype(np.uint16 if W > 255 else np.uint8),
+            "columns": column.astype(np.uint16 if W > 255 else np.uint8),
+            "values": table[row, column].astype(np.float16),
+            "moves": self.weights.moves,
+        }
+
+    @classmethod
+    def of(cls, labels: Labels, arrays: Mapping[str, NDArray[Any]]) -> Linear:
+        """The model of those arrays; ModelError if they do not fit together."""
+        W, moves = labels.states.W, len(labels.states.moves)
+        try:
+            vocabulary = Vocabulary(arrays["keys"], arrays["kinds"])
+            sizes, columns = arrays["sizes"].astype(np.int64), arrays["columns"].astype(np.int64)
+            fits = len(sizes) == vocabulary.height and sizes.sum() == len(columns) == len(arrays["values"])
+            fits = fits and len(arrays["moves"]) == moves and (len(columns) == 0 or columns.max() < W)
+        except (KeyError, IndexError):
+            fits = False
+        if not fits:
+            raise ModelError("its weights do not fit its labels; copy the file again, or train the model anew")
+        rows = np.zeros(vocabulary.height * W, np.float32)
+        rows[np.repeat(np.arange(len(sizes)), sizes) * W + columns] = arrays["values"]
+        return cls(labels, vocabulary, Weights(rows, arrays["moves"]))
+
+
+def _pairs(labels: Labels) -> list[tuple[int, int]]:
+    """The tag before and the tag of every state; without pairs any tag that may stand before."""
+    before = [int(np.flatnonzero((labels.state_of == state).any(axis=1))[0]) for state in range(labels.states.K)]
+    return list(zip(before, labels.tag_of.tolist(), strict=True))
+
+
+Watch: TypeAlias = Callable[[int, float, Learner], bool]  # epoch, loss, learner; True to stop
+
+
+def train(
+    view: Seen,
+    kinds: NDArray[np.uint8],
+    target: Target,
+    learner: Learner,
+    schedule: Schedule,
+    watch: Watch | None = None,
+) -> Weights:
+    """The averaged weights after all epochs, or when `watch` says stop.
+
+    `kinds` are those of the listed features. With drop-out, in every epoch some tokens are read as if their words were
+    unknown: without the features that name them, and without the n-grams they are part of.
+    """
+    rng = np.random.default_rng(schedule.seed)
+    view = _in_pieces(view, target, learner.states)
+    both = _with_twins(view, np.isin(kinds, WORD_KINDS)) if schedule.dropout else view
+    for epoch in range(schedule.epochs):
+        seen = _hide(both, rng.random(len(view.types)) < schedule.dropout) if schedule.dropout else view
+        loss = learner.walk(seen, target, rng.permutation(len(view.begins)))
+        if watch is not None and watch(epoch, loss, learner):
+            break
+    return learner.finish()
+
+
+def _in_pieces(view: Seen, target: Target, states: States) -> Seen:
+    """Sentences over `LONGEST` tokens in pieces, cut where one span is over and none goes on: steps stay small."""
+    if view.longest <= LONGEST:
+        return view
+    moves = np.isfinite(states.moves.reshape(states.K + 2, states.W))
+    known = np.maximum(target.gold, 0)
+    free = target.gold < 0
+    ends, starts = free | moves[states.K + 1, known], free | moves[states.K, known]
+    pieces: list[tuple[int, int]] = []
+    for first, end in zip(view.begins.tolist(), view.ends.tolist(), strict=True):
+        cuts = [first]
+        for n in (first + 1 + np.flatnonzero(ends[first : end - 1] & starts[first + 1 : end])).tolist():
+            if n - cuts[-1] >= LONGEST // 2 and end - cuts[-1] > LONGEST:
+                cuts.append(n)
+        pieces += pairwise([*cuts, end])
+    begins, stops = np.array(pieces, np.int32).T
+    return view._replace(begins=np.ascontiguousarray(begins), ends=np.ascontiguousarray(stops))
+
+
+def learner_for(height: int, labels: Labels, schedule: Schedule) -> Learner:
+    """A learner with room for that many weight rows."""
+    steps = Steps(schedule.aggressiveness, schedule.rate, schedule.violator == "cost")
+    return Learner(height, labels.states, objective=schedule.objective, steps=steps)
+
+
+def _with_twins(view: Seen, named: NDArray[np.bool_]) -> Seen:
+    """Every type once more, without the features that name it: type v + V is the twin of v."""
+    kept = np.concatenate([[0], np.cumsum(~named)])
+    twins = view.lists[-1] + kept[view.lists[1:]]
+    joined = [np.concatenate([array, array[~named]]) for array in (view.rows, view.first, view.width)]
+    lists = np.concatenate([view.lists, twins]).astype(np.int32)
+    return view._replace(lists=lists, rows=joined[0], first=joined[1], width=joined[2])
+
+
+def _hide(view: Seen, hidden: NDArray[np.bool_]) -> Seen:
+    V = (len(view.lists) - 1) // 2
+    columns = view.columns.copy()
+    columns[hidden, :NGRAM_COLUMNS] = -1
+    columns[:-1][hidden[1:], :NGRAM_COLUMNS] = -1
+    columns[:-2][hidden[2:], 1:NGRAM_COLUMNS] = -1
+    return view._replace(types=np.where(hidden, view.types + V, view.types).astype(np.int32), columns=columns)
+
+
+def rounded(labels: Labels, vocabulary: Vocabulary, weights: Weights, *, least: float) -> Linear:
+    """The model as it will be saved: weights below `least` gone, float16, features without weights dropped."""
+    W = labels.states.W
+    table = weights.rows.reshape(-1, W)
+    for first in range(0, len(table), BLOCK):  # little by little, to need no second table
+        rows = table[first : first + BLOCK]
+        rows[np.abs(rows) < least] = 0.0
+        rows[:] = rows.astype(np.float16)
+    used = np.add.reduceat(table.any(axis=1), vocabulary.rows[:-1]) > 0 if len(vocabulary) else np.zeros(0, bool)
+    kept = np.repeat(used, COUNT[vocabulary.kinds])
+    smaller = Vocabulary(vocabulary.keys[used], vocabulary.kinds[used])
+    return Linear(labels, smaller, Weights(np.ascontiguousarray(table[kept]).ravel(), weights.moves))

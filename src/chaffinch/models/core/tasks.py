@@ -1,0 +1,214 @@
+"""Training documents made ready: observations, what is known of each token, and folds that no patient crosses.
+
+N tokens with pads between sentences, K states, W columns, L tags, D documents, T tokens of one document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import DataError
+from chaffinch.features import observe as window
+from chaffinch.features.observe import Observed
+from chaffinch.kernels.linear import Places, Target
+from chaffinch.models.core.labels import Fitted, Labels, Piece, pieces_of
+from chaffinch.text import Document, Soft
+
+SLACK = 1e-3  # a row of soft labels may sum to so much more than 1 and be a distribution
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Task:
+    """Documents to learn from, those of one patient side by side."""
+
+    docs: tuple[Document, ...]
+    seen: Observed
+    names: tuple[str, ...]
+    pieces: tuple[list[Piece], ...]  # the spans of each document as runs of tokens
+    soft: tuple[Soft, ...] | None  # or soft labels instead
+    patients: NDArray[np.int64]  # (D,) the patient of each document, from 0
+    fitted: Fitted
+    numbers: tuple[int, ...] = ()  # (D,) of each document in the order given, from 1
+
+    def number(self, document: int) -> int:
+        """The number of a document, in the order they were given, from 1."""
+        return self.numbers[document] if self.numbers else document + 1
+
+    @classmethod
+    def of(
+        cls, documents: Sequence[Document], *, layer: str | None, soft: str | None, names: Sequence[str] = ()
+    ) -> Task:
+        """The task of those documents' layer of spans, or of their soft labels of that name; `names` come first."""
+        if not documents:
+            raise DataError("there are no documents to learn from; check the input")
+        numbers: dict[str, int] = {}
+        for doc in documents:
+            numbers.setdefault(doc.patient, len(numbers))
+        order = sorted(range(len(documents)), key=lambda place: numbers[documents[place].patient])
+        docs = tuple(documents[place] for place in order)
+        rows = None if soft is None else tuple(_soft(documents[place], soft, place + 1) for place in order)
+        spans = [() if rows else doc.layer(layer) for doc in docs]
+        found = {span.label for own in spans for span in own}
+        found |= {tag[2:] if tag[1:2] == "-" else tag for own in rows or () for tag in own.labels if tag != "O"}
+        names = (*names, *sorted(found - set(names)))
+        if "O" in names:
+            raise DataError("a label is called O, which means outside of all spans; rename it")
+        if not names:
+            what = f"soft layer {soft!r}" if soft else f"layer {layer or 'gold'!r}"
+            raise DataError(f"{what} holds no span in any of {len(docs)} documents; there is nothing to learn")
+        seen = window.observe(docs)
+        if len(seen.begins) == 0:
+            raise DataError(f"there is no sentence in any of {len(docs)} documents; there is nothing to learn from")
+        index, fitted, pieces = {name: number for number, name in enumerate(names)}, Fitted(), []
+        for place, doc, own in zip(order, docs, spans, strict=True):
+            try:
+                pieces.append(pieces_of(doc, own, index, fitted))
+            except DataError as error:
+                raise DataError(f"document {place + 1} of {len(docs)}: {error}") from None
+        patients = np.array([numbers[doc.patient] for doc in docs], np.int64)
+        given = tuple(place + 1 for place in order)
+        return cls(docs, seen, names, tuple(pieces), rows, patients, fitted, given)
+
+    def folds(self, count: int, seed: int) -> NDArray[np.int64] | None:
+        """(S,) the fold of each sentence, or None if there are too few patients for two folds."""
+        P = int(self.patients.max()) + 1
+        if P < 2:
+            return None
+        fold = np.random.default_rng(seed).permutation(P) % min(count, P)
+        return np.asarray(fold[self.patients[self.seen.owners[self.seen.begins]]])
+
+    def fold_of(self, folds: NDArray[np.int64], owners: Places) -> NDArray[np.int64]:
+        """The folds of some documents, given those of all sentences."""
+        of_document = np.zeros(len(self.docs), np.int64)
+        of_document[self.seen.owners[self.seen.begins]] = folds
+        return np.asarray(of_document[owners])
+
+    @property
+    def repeats(self) -> bool:
+        """Some document has several sentences, so that words can stand elsewhere in it."""
+        return len(self.seen.begins) > len(np.unique(self.seen.owners[self.seen.begins]))
+
+    def target(self, labels: Labels) -> Target:
+        """What is known of each token, in states."""
+        if self.soft is not None:
+            return _soft_target(self, self.soft, labels)
+        tags = [labels.encode(own, len(doc.tokens)) for own, doc in zip(self.pieces, self.docs, strict=True)]
+        return hard_target(self.seen, self.seen.spread(tags), labels)
+
+    def segments(self) -> Task:
+        """The same task with one label for all spans."""
+        pieces = tuple([(first, end, 0) for first, end, _ in own] for own in self.pieces)
+        return Task(self.docs, self.seen, ("segment",), pieces, None, self.patients, self.fitted)
+
+
+def runs_of(doc: Document, layer: str | None, *, whole: bool = False) -> list[tuple[int, int, str]]:
+    """The spans of a layer as labelled runs of tokens; with `whole` all are called segment."""
+    spans = doc.layer(layer)
+    names = sorted({span.label for span in spans})
+    pieces = pieces_of(doc, spans, {name: number for number, name in enumerate(names)}, Fitted())
+    return [(first, end, "segment" if whole else names[label]) for first, end, label in pieces]
+
+
+def with_untagged(
+    tagged: Sequence[Document], untagged: Sequence[Document], *, layer: str | None, name: str
+) -> list[Document]:
+    """All documents with soft labels of that name: the tags of the layer, and rows of zeros where there are none."""
+    labels = sorted({span.label for doc in tagged for span in doc.layer(layer)})
+    spelt, fitted = Labels(tuple(labels), "IOB2"), Fitted()
+    index, known = {label: number for number, label in enumerate(labels)}, np.eye(len(spelt.tags))
+    out = []
+    for number, doc in enumerate(tagged, start=1):
+        try:
+            pieces = pieces_of(doc, doc.layer(layer), index, fitted)
+        except DataError as error:
+            raise DataError(f"document {number} of {len(tagged)}: {error}") from None
+        out.append(doc.with_soft(name, Soft(spelt.tags, known[spelt.encode(pieces, len(doc.tokens))])))
+    for doc in untagged:
+        out.append(doc.with_soft(name, Soft(spelt.tags, np.zeros((len(doc.tokens), len(spelt.tags))))))
+    return out
+
+
+def hard_target(seen: Observed, tags: Places, labels: Labels) -> Target:
+    """The target of known tags (N,)."""
+    first = np.zeros(len(tags), np.bool_)
+    first[seen.begins] = True
+    first[seen.ends] = True
+    gold = labels.to_states(tags.astype(np.int64), first)
+    gold[seen.types == 0] = 0
+    empty = np.zeros((0, labels.states.W), np.float32)
+    return Target(gold.astype(np.int32), np.zeros(len(tags), np.int32), empty, np.zeros(0, np.bool_))
+
+
+def _soft(doc: Document, name: str, number: int) -> Soft:
+    if name not in doc.soft:
+        there = ", ".join(doc.soft) or "none"
+        raise DataError(
+            f"document {number} has no soft layer {name!r} (found: {there}); all training documents need it"
+        )
+    return doc.soft[name]
+
+
+def _soft_target(task: Task, soft: Sequence[Soft], labels: Labels) -> Target:
+    """Targets of soft labels, given as tags of any scheme or as bare labels.
+
+    A row of zeros says nothing; a row whose sum is above 1 lists what is possible, and the model chooses; any other row
+    is a distribution.
+    """
+    K, W = labels.states.K, labels.states.W
+    seen = task.seen
+    rows = np.zeros((int(seen.sizes.sum()), len(labels.tags)), np.float32)
+    at = 0
+    for doc, own in zip(task.docs, soft, strict=True):
+        spelt = own.values @ _spelling(own.labels, labels)
+        totals = own.values.sum(axis=1)
+        if not any(tag[1:2] == "-" for tag in own.labels):
+            spelt *= _in_runs(doc, own, totals, labels)
+        spelt[totals == 0] = 1.0
+        rows[at : at + len(spelt)] = spelt
+        at += len(spelt)
+    total = np.concatenate([own.values.sum(axis=1) for own in soft])[seen.sources]
+    weights = np.zeros((len(seen.places) + 1, W), np.float32)
+    weights[1:, :K] = np.minimum(rows[seen.sources], 1.0)[:, labels.tag_of]
+    free = np.concatenate([[False], (total == 0) | (total > 1 + SLACK)])
+    which = np.zeros(len(seen.types), np.int32)
+    which[seen.places] = np.arange(1, len(seen.places) + 1)
+    return Target(np.where(which > 0, -1, 0).astype(np.int32), which, weights, free)
+
+
+def _in_runs(doc: Document, soft: Soft, totals: NDArray[np.float64], labels: Labels) -> NDArray[np.float64]:
+    """(T, L) how a bare label is spelt, given its neighbours: tokens with one label side by side are one span.
+
+    Where a neighbour is unknown, or the row only lists what is possible, every spelling stays open.
+    """
+    out = np.ones((len(soft.values), len(labels.tags)))
+    starts, ends = doc.sentence_tokens().T
+    open_row = (totals == 0) | (totals > 1 + SLACK)
+    for number, tag in enumerate(labels.tags):
+        if tag != "O" and tag[2:] in soft.labels and labels.scheme not in ("tokens", "runs"):
+            chance = np.where(open_row, 0.5, soft.values[:, soft.labels.index(tag[2:])])
+            before, after = np.zeros_like(chance), np.zeros_like(chance)
+            before[1:], after[:-1] = chance[:-1], chance[1:]
+            before[starts[starts < len(chance)]] = 0.0
+            after[ends[ends > 0] - 1] = 0.0
+            out[:, number] = (1.0 - before) if tag[0] in "BS" else before
+            if labels.scheme == "IOBES":
+                out[:, number] *= (1.0 - after) if tag[0] in "ES" else after
+    out[open_row] = 1.0
+    return out
+
+
+def _spelling(given: Sequence[str], labels: Labels) -> NDArray[np.float32]:
+    """(given, L) which of our tags a given tag or bare label may be written as."""
+    out = np.zeros((len(given), len(labels.tags)), np.float32)
+    finer = {"B": "BS", "I": "IE", "E": "E", "S": "S"} if labels.scheme == "IOBES" else {"B": "B", "I": "I"}
+    finer |= dict.fromkeys("BIES", "I") if labels.scheme == "runs" else {}
+    for g, tag in enumerate(given):
+        letter, name = (tag[0], tag[2:]) if tag[1:2] == "-" else ("", tag)
+        for k, own in enumerate(labels.tags):
+            same = own == tag == "O" or (own != "O" and own[2:] == name)
+            out[g, k] = float(same and (own == "O" or not letter or own[0] in finer.get(letter, letter)))
+    return out

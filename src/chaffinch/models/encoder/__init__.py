@@ -1,0 +1,1 @@
+"""A local transformer, fine-tuned as a token classifier."""

@@ -1,0 +1,1 @@
+"""HMM-DP: a hidden Markov model with Dirichlet-process sub-tags."""

@@ -1,0 +1,123 @@
+"""What may be chosen for an HMM with Dirichlet-process sub-tags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from chaffinch.errors import ConfigError
+from chaffinch.models.hmmdp.rules import Rules
+
+Decoder: TypeAlias = Literal["kl+rerank", "kl", "kl-pooled", "joint", "tag-viterbi", "posterior", "brute"]
+
+CHOICES = {
+    "emissions": ("factored", "categorical", "backoff"),
+    "form": ("direct", "atoms"),
+    "states": ("chain", "factored"),
+    "sticks": ("W1", "W2", "W3"),
+    "start": ("split", "context", "random"),
+    "parameters": ("geometric", "mean"),
+    "decode": ("kl+rerank", "kl", "kl-pooled", "joint", "tag-viterbi", "posterior", "brute"),
+}
+MANY_NOTES = 100  # from here on the emission prior is stronger
+
+
+@dataclass(frozen=True, slots=True)
+class HMMDP:
+    """What to learn and how; `published()` and `submitted()` are the systems of the publication.
+
+    `outside` and `inside` are how many sub-tags O and every other tag have. `language` is a pack of word lists, or a
+    folder with one. A word becomes a symbol if it was seen `min_count` times by `min_patients` patients, and with
+    `private` (None: where a label names identifiers) not mostly inside spans. `alpha_emission` None is 0.5, or 0.2
+    below 100 documents. With `learn_priors` it is learnt for each kind of symbol, and so is `alpha_tags`, every fifth
+    pass; off by default, since the emission prior that makes the documents likeliest is too weak for the best F1.
+    `batches` above 1 keep their counts apart (memoised learning); with `stochastic` they are forgotten little by
+    little. `cost_ratio` is what a missed span costs against a needless one, for `decode="posterior"`. With
+    `discriminative`, the chain learnt goes on as a conditional random field over its states, with the features of a
+    cascade; it begins with `offset` times the log-parameters. `rules` name the sub-categories of categories.
+    """
+
+    outside: int = 8
+    inside: int = 2
+    emissions: Literal["factored", "categorical", "backoff"] = "factored"
+    language: str = "en"
+    min_count: int = 5
+    min_patients: int = 2
+    private: bool | None = None
+    alpha_emission: float | None = None
+    alpha_tags: float = 0.1
+    alpha_subtags: float = 5.0
+    alpha_sticks: float | None = None  # None: learnt
+    learn_priors: bool = False
+    temper: float = 0.3  # of each kind of symbol, where emissions are factored
+    form: Literal["direct", "atoms"] = "direct"
+    states: Literal["chain", "factored"] = "chain"
+    sticks: Literal["W1", "W2", "W3"] = "W1"
+    start: Literal["split", "context", "random"] = "split"
+    passes: int = 20
+    batches: int = 1
+    stochastic: bool = False
+    parameters: Literal["geometric", "mean"] = "geometric"
+    decode: Decoder = "kl+rerank"
+    cost_ratio: float = 1.0
+    discriminative: bool = True
+    offset: float = 0.1
+    epochs: int = 7
+    rate: float = 0.15
+    dropout: float = 0.1
+    floor: int | None = None
+    calibrate: bool = True
+    rules: Rules | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ConfigError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}")
+        for name, least in (
+            ("outside", 1), ("inside", 1), ("min_count", 1), ("min_patients", 1), ("passes", 1), ("batches", 1),
+            ("epochs", 1), ("seed", 0),
+        ):  # fmt: skip
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise ConfigError(f"{name} must be a whole number, at least {least}, got {value!r}")
+        for name in ("alpha_tags", "alpha_subtags", "temper", "offset", "rate", "cost_ratio"):
+            _check_above_zero(name, getattr(self, name))
+        for name in ("alpha_emission", "alpha_sticks"):
+            if getattr(self, name) is not None:
+                _check_above_zero(name, getattr(self, name))
+        if not isinstance(self.language, str) or not isinstance(self.rules, Rules | None):
+            raise ConfigError("language must be the name of a pack or a folder's, and rules must be Rules")
+        if self.floor is not None and not (isinstance(self.floor, int) and self.floor >= 1):
+            raise ConfigError(f"floor must be a whole number, at least 1, got {self.floor!r}")
+        if not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
+            raise ConfigError(f"dropout must be at least 0 and below 1, got {self.dropout!r}")
+        if self.discriminative and self.emissions == "backoff":
+            raise ConfigError(
+                "the discriminative stage starts from factored or categorical emissions, not from backoff"
+            )
+        if self.form == "atoms" and (self.batches > 1 or self.start == "split" or self.learn_priors):
+            raise ConfigError(
+                "sticks and atoms are learnt in one batch, from a context or random start, without learn_priors"
+            )
+
+    @classmethod
+    def published(cls) -> HMMDP:
+        """The updated system: 100 sub-tags of O and 8 of every other tag, words or signatures, projected decoding."""
+        return cls(
+            100, 8, "categorical", private=False, alpha_emission=0.2, discriminative=False, decode="kl",
+            start="context",
+        )  # fmt: skip
+
+    @classmethod
+    def submitted(cls, rules: Rules | None = None) -> HMMDP:
+        """The submitted system: 20 sub-tags of O, categories whose sub-categories rules name, brute force."""
+        return cls(
+            20, 8, "categorical", private=False, alpha_emission=0.2, discriminative=False, decode="brute",
+            start="context", rules=rules,
+        )  # fmt: skip
+
+
+def _check_above_zero(name: str, value: object) -> None:
+    if not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise ConfigError(f"{name} must be a number above 0, got {value!r}")

@@ -1,0 +1,222 @@
+"""What the sub-tags of a model learnt to stand for, and the way through them that makes a span.
+
+Sub-tags are described by the generative chain: what they show, follow and lead to. Paths and probabilities are those of
+the whole model, with its discriminative stage if it has one.
+
+S tags, Z states, V symbols, T tokens of one sentence.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from chaffinch.errors import DataError
+from chaffinch.features.observe import Observed
+from chaffinch.features.symbols import SIGNATURE, WORD
+from chaffinch.kernels import Batch, Floats, Ints, Lattice, log_partition
+from chaffinch.kernels.lattice import Bools
+from chaffinch.models.core.explain import _best
+from chaffinch.models.core.labels import Labels
+from chaffinch.models.hmmdp.describe_words import Lead, PathStep, Subtag, SubtagPath, Use, name_of
+from chaffinch.models.hmmdp.emissions import BackOff
+from chaffinch.models.hmmdp.model import Model
+from chaffinch.text import Document, Span
+
+__all__ = ["Subtag", "SubtagPath", "Use", "explain", "subtags", "use"]
+
+WORDS, SIGNATURES, NEIGHBOURS = 8, 4, 4  # listed of each sub-tag at the most
+LEAST = 0.5  # tokens of a sub-tag that must have shown a symbol, and the mass above which it is more than its prior
+SELDOM = 0.01  # neighbours with a smaller share are not listed
+IN_USE = 1.0  # tokens above which a sub-tag counts as used
+BEFORE, AFTER = 3, 2  # tokens of a path on either side of its span
+BEGIN, END = "begin", "end"
+TINY = sys.float_info.min  # what a sum of 0 is divided by
+
+
+def subtags(model: Model) -> tuple[Subtag, ...]:
+    """All sub-tags, tag by tag."""
+    chain = _Chain.of(model)
+    return tuple(chain.subtag(state) for state in range(len(chain.names)))
+
+
+def use(model: Model) -> tuple[Use, ...]:
+    """The use of every tag's sub-tags."""
+    found = []
+    for tag, name in enumerate(model.labels.tags):
+        mass = model.portrait.mass[model.labels.tag_of == tag]
+        total = float(mass.sum())
+        shares = mass[mass > 0] / total if total > 0 else np.ones(0)
+        perplexity = float(np.exp(-(shares * np.log(shares)).sum())) if len(shares) else 0.0
+        found.append(Use(name, len(mass), int((mass > IN_USE).sum()), perplexity, total))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Chain:
+    """The generative chain as probabilities."""
+
+    model: Model
+    names: tuple[str, ...]  # Z
+    moves: Floats  # (Z+1, Z+1) row Z: the beginning; column Z: the end. Rows sum to 1
+    uses: Floats  # (Z+1,) how often each row was left: tokens, and sentences
+
+    @classmethod
+    def of(cls, model: Model) -> _Chain:
+        """The rows scaled to probabilities: geometric means add up to less than 1."""
+        tables, tag_of = model.tables, model.labels.tag_of
+        rows = np.vstack([tables.trans, tables.start]), np.append(tables.end, -np.inf)[:, None]
+        moves = np.exp(np.hstack(rows))
+        moves /= np.maximum(moves.sum(axis=1, keepdims=True), TINY)
+        numbers = np.arange(len(tag_of)) - np.searchsorted(tag_of, tag_of) + 1
+        names = [name_of(model.labels.tags[tag], number) for tag, number in zip(tag_of, numbers.tolist(), strict=True)]
+        sentences = float(model.portrait.mass @ moves[:-1, -1])
+        return cls(model, tuple(names), moves, np.append(model.portrait.mass, sentences))
+
+    def subtag(self, state: int) -> Subtag:
+        """What is known of a state."""
+        model, mass, tag_of = self.model, self.model.portrait.mass, self.model.labels.tag_of
+        tag = tag_of[state]
+        words, signatures = self._shown(state)
+        flow = self.uses * self.moves[:, state]
+        before = zip((*self.names, BEGIN), flow / max(flow.sum(), TINY), strict=True)
+        total = max(float(mass[tag_of == tag].sum()), TINY)
+        return Subtag(
+            model.labels.tags[tag], state - int(np.searchsorted(tag_of, tag)) + 1, float(mass[state]),
+            float(mass[state]) / total, _listed(words, WORDS, LEAST / max(mass[state], LEAST)),
+            _listed(signatures, SIGNATURES, LEAST / max(mass[state], LEAST)),
+            _listed(before, NEIGHBOURS, SELDOM) if mass[state] >= LEAST else (),
+            _listed(self.leads(state), NEIGHBOURS, SELDOM) if mass[state] >= LEAST else (),
+        )  # fmt: skip
+
+    def leads(self, state: int) -> Iterator[tuple[str, float]]:
+        """Every tag that may follow a state, and the end, with its probability."""
+        sums = np.bincount(np.append(self.model.labels.tag_of, len(self.model.labels.tags)), self.moves[state])
+        return zip((*self.model.labels.tags, END), sums.tolist(), strict=True)
+
+    def _shown(self, state: int) -> tuple[Iterator[tuple[str, float]], Iterator[tuple[str, float]]]:
+        """The words and the signatures of a state with their probabilities; symbol 0 is any other."""
+        model, symbols = self.model, self.model.symbols
+        tables = [_probabilities(own[:, state] / model.emissions.temper) for own in model.tables.emit]
+        words, signatures = tables[0], tables[min(SIGNATURE, len(tables) - 1)]
+        if isinstance(model.emissions, BackOff):
+            words, signatures = words * tables[-1][0], signatures * tables[-1][1]
+        elif len(tables) == 1:  # signatures come after the words of one table
+            signatures = words[symbols.sizes[WORD] :]
+        count = 1 + len(symbols.words)
+        return zip(symbols.words, words[1:count], strict=True), zip(symbols.signatures, signatures[1:], strict=True)
+
+
+def _probabilities(logs: Floats) -> Floats:
+    """The logs as probabilities that add up to 1."""
+    values = np.exp(logs - logs.max())
+    return np.asarray(values / values.sum())
+
+
+def _listed(items: Iterable[tuple[str, float]], most: int, least: float) -> tuple[tuple[str, float], ...]:
+    """The items with the largest shares, none below `least`; of equals the first."""
+    found = [(name, float(value)) for name, value in items if value >= least]
+    return tuple(sorted(found, key=lambda item: -item[1])[:most])
+
+
+def explain(model: Model, doc: Document, span: Span) -> SubtagPath:
+    """The best path through sub-tags that reads a document's span, whether or not it is the reading that wins."""
+    if span.label not in model.names:
+        raise DataError(f"the model has no label {span.label!r}; it has {', '.join(model.names)}")
+    category = span.label if model.config.rules is None else model.config.rules.category(span.label)
+    seen, parts = model.batches([doc])
+    sentence, at, first, end = _place(doc, span, seen)
+    lattice, labels = _sentence((batch for batch, _ in parts), sentence), model.labels
+    size = end - first
+    with_span, without = _masks(labels, labels.names.index(category), at, at + size, len(lattice))
+    path, other, chance, ratio = compared(lattice, labels, with_span, without)
+    runs = [(a + first - at, b + first - at, name) for a, b, name in labels.runs(other.astype(np.int32))]
+    near = [run for run in model._named([doc], [runs])[0] if run[0] < end and run[1] > first]
+    runner_up = tuple(Span(int(doc.tokens[a, 0]), int(doc.tokens[b - 1, 1]), name) for a, b, name in near)
+    shown = range(max(at - BEFORE, 0), min(at + size + AFTER, len(path)))
+    steps, leads = _told(model, doc, path, shown, first - at)
+    return SubtagPath(span, steps, leads, chance, runner_up, ratio, model.latent is not None)
+
+
+def compared(
+    lattice: Lattice, labels: Labels, with_span: Bools, without: Sequence[Bools]
+) -> tuple[Ints, Ints, float, float]:
+    """The best path with a span and the best without it, the span's probability, and how much likelier its tags are."""
+    chosen = _best(lattice, with_span)
+    others = [found for allowed in without if (found := _best(lattice, allowed)) is not None]
+    if chosen is None or not others:
+        raise DataError("the span cannot be set against another reading: no other tag is possible there")
+    path, other = chosen[1], max(others, key=lambda one: one[0])[1]
+    chance = float(np.exp(min(log_partition(lattice.clamp(with_span)) - log_partition(lattice), 0.0)))
+    ratio = float(np.exp(np.clip(_log_chance(lattice, labels, path) - _log_chance(lattice, labels, other), -700, 700)))
+    return path, other, chance, ratio
+
+
+def _place(doc: Document, span: Span, seen: Observed) -> tuple[int, int, int, int]:
+    """The number of the span's sentence, its first token there, and its first token and end in the document."""
+    first = int(np.searchsorted(doc.tokens[:, 0], span.start))
+    end = int(np.searchsorted(doc.tokens[:, 1], span.end, side="right"))
+    place = int(np.searchsorted(seen.sources, first))
+    fits = first < end and doc.tokens[first, 0] == span.start and doc.tokens[end - 1, 1] == span.end
+    if fits and place < len(seen.sources) and seen.sources[place] == first:
+        sentence = int(np.searchsorted(seen.begins, seen.places[place], side="right")) - 1
+        at = int(seen.places[place] - seen.begins[sentence])
+        if at + end - first <= seen.ends[sentence] - seen.begins[sentence]:
+            return sentence, at, first, end
+    raise DataError(f"span [{span.start}, {span.end}) {span.label} is not a run of whole tokens in one sentence")
+
+
+def _sentence(batches: Iterable[Batch], number: int) -> Lattice:
+    """The lattice of a sentence."""
+    for batch in batches:
+        if number < len(batch):
+            return batch[number]
+        number -= len(batch)
+    raise IndexError(number)
+
+
+def _masks(labels: Labels, label: int, first: int, end: int, T: int) -> tuple[Bools, list[Bools]]:
+    """(T, Z) the states of readings with the span, and lists of states whose union is the readings without it.
+
+    A span is there if its tokens have its tags and it goes no further.
+    """
+    tags, Z = labels.encode([(first, end, label)], T), len(labels.tag_of)
+    same = labels.tag_of[None, :] == tags[:, None]
+    inner = f"I-{labels.names[label]}"  # what a span goes on with
+    goes_on = labels.tag_of == labels.tags.index(inner)
+    with_span, without = np.ones((T, Z), np.bool_), []
+    conditions = [(t, same[t]) for t in range(first, end)]
+    conditions += [(end, ~goes_on)] if end < T else []
+    for t, holds in conditions:
+        with_span[t] &= holds
+        fails = np.ones((T, Z), np.bool_)
+        fails[t] = ~holds
+        without.append(fails)
+    return with_span, without
+
+
+def _log_chance(lattice: Lattice, labels: Labels, path: Ints) -> float:
+    """The log weight of the tags of a path, their sub-tags summed out."""
+    return log_partition(lattice.clamp(labels.tag_of[None, :] == labels.tag_of[path][:, None]))
+
+
+def _told(
+    model: Model, doc: Document, path: Ints, shown: range, shift: int
+) -> tuple[tuple[PathStep, ...], tuple[Lead, ...]]:
+    """The steps shown, and what their sub-tags stand for; token t of the sentence is t + shift of the document."""
+    chain, labels = _Chain.of(model), model.labels
+    steps, onward = [], dict[int, dict[str, float]]()
+    for t in shown:
+        state = int(path[t])
+        tag = int(labels.tag_of[state])
+        begin, stop = doc.tokens[t + shift].tolist()
+        number = state - int(np.searchsorted(labels.tag_of, tag)) + 1
+        steps.append(PathStep(" ".join(doc.text[begin:stop].split()), labels.tags[tag], number))
+        if labels.subs[tag] > 1:
+            following = labels.tags[labels.tag_of[path[t + 1]]] if t + 1 < len(path) else END
+            onward.setdefault(state, {})[following] = dict(chain.leads(state))[following]
+    leads = [Lead(chain.subtag(state), tuple(found.items())) for state, found in onward.items()]
+    return tuple(steps), tuple(leads)

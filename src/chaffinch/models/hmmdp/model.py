@@ -1,0 +1,267 @@
+"""A learnt HMM with sub-tags: its tables, perhaps the weights of its discriminative stage, and reading with them.
+
+S tags, Z states, T tokens of one document, L labels, n spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.bundle import Bundle
+from chaffinch.errors import ConfigError, ModelError
+from chaffinch.features import observe as window
+from chaffinch.features.observe import Column, Observed
+from chaffinch.features.symbols import SIGNATURE, WORD, Symbols
+from chaffinch.kernels import Batch, Floats, Ints
+from chaffinch.models.cascade.model import Bias, Run, _prefixed
+from chaffinch.models.core.confidence import Calibration
+from chaffinch.models.core.labels import Labels
+from chaffinch.models.core.linear import Linear
+from chaffinch.models.core.resources import Resources, columns_of
+from chaffinch.models.hmmdp.config import HMMDP
+from chaffinch.models.hmmdp.emissions import BackOff, Emissions, Known
+from chaffinch.models.hmmdp.rules import REACH
+from chaffinch.models.hmmdp.variational import Tables
+from chaffinch.models.latent import decode as decoding
+from chaffinch.models.latent import layout as decoding_parts
+from chaffinch.models.latent.reading import Reading
+from chaffinch.text import Document
+
+TILE = 8_000  # tokens whose potentials are held at once
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Portrait:
+    """What is known of the states besides the tables: tokens of each in training, and the bound after each pass."""
+
+    mass: Floats  # (Z,)
+    trace: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Model:
+    """What was learnt: the tables of the generative chain, and the weights that went on from them."""
+
+    config: HMMDP
+    names: tuple[str, ...]
+    labels: Labels  # with sub-tags
+    symbols: Symbols
+    emissions: Emissions
+    tables: Tables
+    portrait: Portrait
+    latent: Linear | None = None
+    stops: NDArray[np.uint64] = None  # type: ignore[assignment]  # sorted keys of words at which runs of words end
+    resources: Resources = Resources()  # noqa: RUF009  (frozen)
+    calibration: Calibration = Calibration()  # noqa: RUF009  (frozen)
+    floor: int = 1
+
+    def observe(self, docs: Sequence[Document]) -> tuple[Observed, Known, list[Column]]:
+        """The documents, their symbols, and the columns of the discriminative stage."""
+        seen = window.observe(docs)
+        known = chosen(self.symbols, self.symbols(seen), self.config.emissions)
+        if self.latent is None:
+            return seen, known, []
+        columns = columns_of(seen, docs, self.stops, (), self.resources)
+        return seen, known, columns + symbol_columns(seen, known)
+
+    def batches(self, docs: Sequence[Document], bias: Bias = None) -> tuple[Observed, Iterator[tuple[Batch, Known]]]:
+        """The documents, and their sentences as batches of lattices over states, with symbols."""
+        if bias and self.config.rules is not None and set(bias) != {"O"}:
+            raise ConfigError("with rules, bias can lean on O alone: the chain knows categories, not their labels")
+        seen, known, columns = self.observe(docs)
+        bounds = np.concatenate([[0], np.cumsum((seen.ends - seen.begins).astype(np.int64))])
+        if self.latent is not None:
+            whole = self.latent.batch(seen, columns, bias)
+            return seen, iter([(whole, known)])
+        leaning = np.zeros(len(self.tables.start))
+        if bias:
+            leaning += np.array([bias.get(tag[2:] or "O", 0.0) for tag in self.labels.tags])[self.labels.tag_of]
+
+        def tiles() -> Iterator[tuple[Batch, Known]]:
+            cuts = np.unique(np.searchsorted(bounds, np.arange(0, bounds[-1] + TILE, TILE)))
+            for first, end in pairwise(np.minimum(cuts, len(bounds) - 1).tolist()):
+                own = known[bounds[first] : bounds[end]]
+                emit = self.emissions.dense(self.tables.emit, own) + leaning
+                start, trans, ends = self.tables[:3]
+                yield Batch(start, trans, emit, ends, bounds[first : end + 1] - bounds[first]), own
+
+        return seen, tiles()
+
+    def reading(self, docs: Sequence[Document], bias: Bias = None) -> Reading:
+        """The documents, ready to be read."""
+        seen, parts = self.batches(docs, bias)
+        pooled: list[Ints] = []  # the words of the batch that is being read
+
+        def batches() -> Iterator[Batch]:
+            for batch, known in parts:
+                pooled[:] = [known[:, WORD]]
+                yield batch
+
+        def decode(batch: Batch, known: decoding_parts.Known | None = None) -> Ints:
+            config, words = self.config, pooled[0] if self.config.decode == "kl-pooled" else None
+            found = decoding.decode(
+                batch, self.labels.tag_of, config.decode, follows=self.labels.follows, cost_ratio=config.cost_ratio,
+                words=words, known=known,
+            )  # fmt: skip
+            return found.tags
+
+        return Reading(seen, batches(), self.labels, decode, self.calibration)
+
+    def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
+        """The labelled runs of tokens of every document."""
+        return self._named(docs, self.categories(docs, bias))
+
+    def categories(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
+        """The same, before rules name sub-categories."""
+        return self.reading(docs, bias).runs()
+
+    def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]:
+        """The runs of every document, and the calibrated probability that each is right (n,)."""
+        runs, chances = self.reading(docs, bias).runs_with_chances()
+        return list(zip(self._named(docs, runs), chances, strict=True))
+
+    def posteriors(self, docs: Sequence[Document]) -> list[Floats]:
+        """(T, 1 + L) per document: at every token the probability of O and of each label; O in no sentence."""
+        return [rows for _, rows in self.read_with_posteriors(docs)]
+
+    def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]:
+        """What `read` and `posteriors` give, of documents that are looked at once for both."""
+        columns = np.array([0] + [1 + self._column(tag[2:]) for tag in self.labels.tags[1:]])
+        found, rows = self.reading(docs).runs_with_posteriors(columns, 1 + len(self.names))
+        named = self._named(docs, found)
+        if self.config.rules is not None:  # a span's own label, not the usual one of its category
+            for own, runs in zip(rows, named, strict=True):
+                for first, end, label in runs:
+                    usual = self._column(self.config.rules.category(label)) + 1
+                    column = self.names.index(label) + 1
+                    if column != usual:
+                        own[first:end, column] += own[first:end, usual]
+                        own[first:end, usual] = 0.0
+        return list(zip(named, rows, strict=True))
+
+    def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
+        """The n best readings of the projected chain; a sentence with fewer repeats its last."""
+        return [own for found in self.reading([doc]).alternatives(n) for own in self._named([doc], found)]
+
+    def _named(self, docs: Sequence[Document], found: list[list[Run]]) -> list[list[Run]]:
+        """With rules: the sub-categories of the categories found."""
+        rules = self.config.rules
+        if rules is None:
+            return found
+        out = []
+        for doc, runs in zip(docs, found, strict=True):
+            words = [word.lower() for word in doc.words()] if runs else []
+            own = []
+            for first, end, category in runs:
+                text = doc.text[doc.tokens[first, 0] : doc.tokens[end - 1, 1]]
+                around = words[max(first - REACH, 0) : first] + words[end : end + REACH]
+                own.append((first, end, rules.label(category, text, words[first:end], around)))
+            out.append(own)
+        return out
+
+    def _column(self, name: str) -> int:
+        return self.names.index(name if self.config.rules is None else self.config.rules.default(name))
+
+    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
+        """Everything but the config, for a model file."""
+        out: dict[str, NDArray[Any]] = {
+            "tables.start": self.tables.start.astype(np.float32),
+            "tables.trans": self.tables.trans.astype(np.float32),
+            "tables.end": self.tables.end.astype(np.float32),
+            "subs": np.array(self.labels.subs, np.int64),
+            "mass": self.portrait.mass,
+            "trace": self.portrait.trace,
+            "calibration": np.array([*asdict(self.calibration).values()]),
+        }
+        out |= {f"tables.emit{kind}": own.astype(_precision(self)) for kind, own in enumerate(self.tables.emit)}
+        if isinstance(self.emissions, BackOff):
+            out["types"] = self.emissions.types
+        if self.latent is not None:
+            out |= {f"latent.{name}": own for name, own in self.latent.arrays().items()} | {"stops": self.stops}
+        arrays, strings = self.symbols.arrays()
+        more, words = self.resources.arrays()
+        names = {"categories": self.labels.names}
+        return out | arrays | more, strings | words | names
+
+    @classmethod
+    def of(cls, found: Bundle) -> Model:
+        """The model of a file; ModelError if its pieces do not fit together."""
+        arrays = found.arrays
+        try:
+            config = msgspec.convert(found.manifest.config, HMMDP)
+            labels = Labels(found.strings["categories"], "IOB2", subs=tuple(arrays["subs"].tolist()))
+            emit = [arrays[f"tables.emit{kind}"].astype(float) for kind in range(_kinds(arrays))]
+            start, trans, end = (arrays[f"tables.{name}"].astype(float) for name in ("start", "trans", "end"))
+            tables = Tables(start, trans, end, tuple(emit))
+            sizes, Z = tuple(len(own) for own in emit), labels.states.K
+            symbols = Symbols.of(config.language, arrays, found.strings)
+            fits = tables.trans.shape == (Z, Z) and sizes == table_sizes(symbols, config.emissions)
+            if not fits or any(own.shape[1] != Z for own in emit):
+                raise ModelError("its tables do not fit its labels; copy the file again, or train the model anew")
+            emissions = emissions_for(config, sizes, arrays.get("types"))
+            weights = _prefixed(arrays, "latent.")  # none where learning was interrupted before
+            latent = Linear.of(labels, weights) if weights else None
+            return cls(
+                config, found.manifest.labels, labels, symbols, emissions, tables,
+                Portrait(arrays["mass"], arrays["trace"]), latent, arrays.get("stops"),  # type: ignore[arg-type]
+                Resources.of(arrays, found.strings), Calibration(*arrays["calibration"].tolist()),
+                found.manifest.vocabulary_floor,
+            )  # fmt: skip
+        except (KeyError, TypeError, IndexError, msgspec.ValidationError):
+            raise ModelError("its settings cannot be read; it was made by another version, train it anew") from None
+
+
+def _kinds(arrays: Any) -> int:
+    return sum(name.startswith("tables.emit") for name in arrays)
+
+
+def emissions_for(config: HMMDP, sizes: tuple[int, ...], types: Ints | None, alpha: float = 1.0) -> Emissions:
+    """The emissions of those settings; `alpha` counts in learning alone."""
+    if config.emissions == "backoff":
+        return BackOff(sizes, alpha, types=types)  # type: ignore[arg-type]
+    return Emissions(sizes, alpha, config.temper if config.emissions == "factored" else 1.0)
+
+
+def table_sizes(symbols: Symbols, emissions: str) -> tuple[int, ...]:
+    """How many symbols each table has; the third of back-off tells words from signatures."""
+    words, signatures = symbols.sizes[WORD], symbols.sizes[SIGNATURE]
+    if emissions == "categorical":
+        return (words + signatures,)
+    return symbols.sizes if emissions == "factored" else (words, signatures, 2)
+
+
+def chosen(symbols: Symbols, known: Ints, emissions: str) -> Known:
+    """The kinds of symbols that emissions look at: all; word or else signature; word and signature."""
+    if emissions == "categorical":
+        word, signature = known[:, WORD], known[:, SIGNATURE]
+        return np.where(word > 0, word, symbols.sizes[WORD] + signature)[:, None]
+    return known if emissions == "factored" else known[:, : SIGNATURE + 1]
+
+
+def symbol_columns(seen: Observed, known: Known) -> list[Column]:
+    """One column of features per kind of symbol."""
+    columns = []
+    for kind in range(known.shape[1]):
+        keys = np.zeros(len(seen.types), np.uint64)
+        keys[seen.places] = known[:, kind] + 1
+        columns.append(Column(window.SYMBOLS + kind, keys))
+    return columns
+
+
+def single(model: Model) -> Model:
+    """The model with its numbers as a file holds them, so that saving changes nothing."""
+    start, trans, end = (own.astype(np.float32).astype(float) for own in model.tables[:3])
+    emit = tuple(own.astype(_precision(model)).astype(float) for own in model.tables.emit)
+    return replace(model, tables=Tables(start, trans, end, emit))
+
+
+def _precision(model: Model) -> type[np.floating[Any]]:
+    """Half is enough for tables that weights have taken the place of: they are only shown."""
+    return np.float32 if model.latent is None else np.float16

@@ -1,0 +1,1 @@
+"""The published forms of HMM-DP beside ours: mean field, and sticks with atoms."""

@@ -1,0 +1,140 @@
+"""Shared weights of sub-tags: sticks, what is expected of them, and their three updates.
+
+K sub-tags of one tag, in the order of its sticks; R rows that lead into the tag.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import betaln, digamma, gammaln, polygamma
+
+from chaffinch.kernels.lattice import Floats
+from chaffinch.models.hmmdp.emissions import by_number
+
+Update: TypeAlias = Literal["W1", "W2", "W3"]
+
+UPDATES: tuple[Update, ...] = ("W1", "W2", "W3")
+STEPS = 20  # of L-BFGS
+NOTHING = 1e-8  # a smaller count seats nobody
+EDGE = 30.0  # logarithms of a and b, and the log-odds of v, stay within
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sticks:
+    """q(v) of one tag: Beta(a, b) for all sub-tags but the last, which takes the rest; or a point if `point`."""
+
+    a: Floats  # (K-1,) with `point`: v itself
+    b: Floats  # (K-1,)
+    point: bool = False
+
+    @classmethod
+    def start(cls, count: int, alpha: float) -> Sticks:
+        """The prior."""
+        return cls(np.ones(count - 1), np.full(count - 1, alpha))
+
+    @property
+    def log_parts(self) -> tuple[Floats, Floats]:
+        """(K-1,) E log v and E log (1 - v)."""
+        if self.point:
+            return np.log(self.a), np.log1p(-self.a)
+        both = digamma(self.a + self.b)
+        return digamma(self.a) - both, digamma(self.b) - both
+
+    @property
+    def log_pi(self) -> Floats:
+        """(K,) E log pi."""
+        own, rest = self.log_parts
+        return np.asarray(np.append(own, 0.0) + np.append(0.0, np.cumsum(rest)))
+
+    @property
+    def mean_pi(self) -> Floats:
+        """(K,) E pi; sums to 1."""
+        own = self.a if self.point else self.a / (self.a + self.b)
+        return np.asarray(np.append(own, 1.0) * np.append(1.0, np.cumprod(1.0 - own)))
+
+    def divergence(self, alpha: float) -> float:
+        """KL(q(v) || Beta(1, alpha)) over all sticks; for a point, minus the log density."""
+        if self.point:
+            return -float(np.sum(np.log(alpha) + (alpha - 1.0) * np.log1p(-self.a)))
+        a, b = self.a, self.b
+        own, rest = self.log_parts
+        return float(np.sum(betaln(1.0, alpha) - betaln(a, b) + (a - 1.0) * own + (b - alpha) * rest))
+
+
+def normaliser(sticks: Sticks, alpha_t: float) -> float:
+    """A bound from below on E log of the normaliser of Dir(alpha_t pi), exact for a point."""
+    K = len(sticks.a) + 1
+    if sticks.point:
+        return float(gammaln(alpha_t) - gammaln(alpha_t * sticks.mean_pi).sum())
+    return float((K - 1) * np.log(alpha_t) + sticks.log_pi.sum())
+
+
+def by_tables(counts: Floats, sticks: Sticks, alpha: float, alpha_t: float) -> Sticks:
+    """W1: expected tables of a Chinese restaurant; counts (R, K). Closed form, of the collapsed bound."""
+    g = alpha_t * np.exp(sticks.log_pi)
+    row, column = np.nonzero(counts >= NOTHING)
+    seated = g[column] * (digamma(g[column] + counts[row, column]) - digamma(g[column]))
+    tables = by_number(column, seated, len(g))
+    after = np.cumsum(tables[::-1])[::-1]
+    return Sticks(1.0 + tables[:-1], alpha + after[1:])
+
+
+def by_bound(log_rows: Floats, sticks: Sticks, alpha: float, alpha_t: float) -> Sticks:
+    """W2: the optimum of the surrogate bound; log_rows (R, K) are E log of the rows that lead into the tag."""
+    R, u = len(log_rows), log_rows.sum(axis=0)
+
+    def loss(x: Floats) -> tuple[float, Floats]:
+        a, b = np.exp(np.clip(np.split(x, 2), -EDGE, EDGE))
+        now = Sticks(a, b)
+        value = R * now.log_pi.sum() + alpha_t * float(u @ now.mean_pi) - now.divergence(alpha)
+        return -value, -_slope(now, R, u, alpha, alpha_t) * np.concatenate([a, b])
+
+    start = np.log(np.concatenate([sticks.a, sticks.b]))
+    if not len(start):
+        return sticks
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    a, b = np.exp(np.clip(np.split(found.x, 2), -EDGE, EDGE))
+    return Sticks(a, b) if found.fun <= loss(start)[0] else sticks
+
+
+def _slope(sticks: Sticks, R: int, u: Floats, alpha: float, alpha_t: float) -> Floats:
+    """(2(K-1),) the gradient of the surrogate in a, then b."""
+    a, b = sticks.a, sticks.b
+    K = len(a) + 1
+    left = np.arange(K - 1, 0, -1)  # how many sub-tags come after each stick
+    both, pi = polygamma(1, a + b), sticks.mean_pi
+    own, rest = R + 1.0 - a, R * left + alpha - b  # what E log v and E log (1 - v) are worth
+    worth = alpha_t * u * pi
+    after = np.cumsum(worth[::-1])[::-1][1:]  # of all sub-tags after each stick
+    by_mean = worth[:-1] * b / (a * (a + b)), -after / (a + b)  # d log E v / da = b / (a (a + b)), and of 1 - v
+    slope_a = own * (polygamma(1, a) - both) - rest * both + by_mean[0] + by_mean[1]
+    mean_b = -worth[:-1] / (a + b), after * a / (b * (a + b))
+    slope_b = -own * both + rest * (polygamma(1, b) - both) + mean_b[0] + mean_b[1]
+    return np.concatenate([slope_a, slope_b])
+
+
+def by_point(log_rows: Floats, sticks: Sticks, alpha: float, alpha_t: float) -> Sticks:
+    """W3: the best point for v, exact coordinate ascent; log_rows (R, K) as for `by_bound`."""
+    R, u = len(log_rows), log_rows.sum(axis=0)
+
+    def loss(x: Floats) -> tuple[float, Floats]:
+        v = 1.0 / (1.0 + np.exp(-np.clip(x, -EDGE, EDGE)))
+        now = Sticks(v, v, point=True)
+        pi = now.mean_pi
+        value = -R * gammaln(alpha_t * pi).sum() + alpha_t * float(u @ pi) - now.divergence(alpha)
+        worth = alpha_t * pi * (u - R * digamma(alpha_t * pi))  # d value / d log pi
+        after = np.cumsum(worth[::-1])[::-1][1:]
+        return -value, -(worth[:-1] * (1.0 - v) - v * after - (alpha - 1.0) * v)
+
+    v = sticks.a if sticks.point else sticks.a / (sticks.a + sticks.b)
+    start = np.log(v) - np.log1p(-v)
+    if not len(start):
+        return Sticks(v, v, point=True)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    best = found.x if found.fun <= loss(start)[0] else start
+    v = 1.0 / (1.0 + np.exp(-np.clip(best, -EDGE, EDGE)))
+    return Sticks(v, v, point=True)

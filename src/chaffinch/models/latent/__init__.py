@@ -1,0 +1,1 @@
+"""Decoding of models whose labels have hidden states."""

@@ -1,0 +1,227 @@
+"""Decoding tags when each tag has several latent sub-tags: the states are summed out, tags are maximised over.
+
+N tokens in B sentences, Z states, S tags, tag 0 standing for "outside"; W tags alive at a token at the
+most; C candidates. Finding the best tags is NP-hard in general; here a chain over tags alone stands in for the
+posterior, and its best sequences are scored exactly. Most sentences need none of that: where the likeliest tags have
+more than half of the posterior between them, nothing can beat them.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Literal, get_args
+
+import numpy as np
+
+from chaffinch.errors import ConfigError
+from chaffinch.kernels import best_paths, group, viterbi
+from chaffinch.kernels.lattice import Active, Batch, Bools, Floats, Ints
+from chaffinch.models.latent.decode_baselines import pooled, posterior, tag_viterbi, unsummed
+from chaffinch.models.latent.layout import Decoded, Known, Layout, at_once, by_sentence, chunks, scores_of, tokens_of
+
+__all__ = ["DECODERS", "Decoded", "Decoder", "decode", "known_of", "tag_chances"]
+
+Decoder = Literal["kl+rerank", "kl", "kl-pooled", "joint", "tag-viterbi", "posterior", "brute"]
+DECODERS: tuple[Decoder, ...] = get_args(Decoder)
+
+SURE = 0.5  # a sentence whose tokens miss less than this between them has found its tags
+SLACK = 1e-6  # marginals are exact to 1e-9 each
+MARGIN = 1e-3  # share of a bound that is not relied on
+PRUNE = 1e-6  # tags less likely than this at a token are dropped there
+LISTED = 5_000  # sequences listed by brute force at the most
+
+
+def decode(
+    batch: Batch,
+    tags: Ints,
+    how: Decoder = "kl+rerank",
+    *,
+    follows: Bools | None = None,
+    cost_ratio: float = 1.0,
+    best: int = 10,
+    exact_chance: bool = False,
+    words: Ints | None = None,
+    known: Known | None = None,
+) -> Decoded:
+    """The tags of a batch whose states (Z,) have these tags, sorted; tag 0 is "outside".
+
+    `follows` (S+2, S) and `cost_ratio` are for "posterior": which tag may follow which (row S: which may begin a
+    sentence, row S+1: which may end one), and how much dearer a missed tag is than a false one. `best` is how many
+    sequences "kl+rerank" scores; `words` (N,) numbers the words for "kl-pooled". `known` is what `known_of` says of the
+    batch, if it was asked before.
+
+    >>> chain = np.log([[.8, .1, .1], [.3, .6, .1], [.3, .1, .6]])
+    >>> batch = Batch(np.zeros(3), chain, np.log([[.8, .1, .1], [.2, .5, .4]]), np.zeros(3), np.array([0, 2]))
+    >>> decode(batch, np.array([0, 1, 1]), exact_chance=True).chance.round(3).tolist()
+    [0.465]
+    """
+    layout = Layout.of(batch, tags)
+    if how not in DECODERS:
+        raise ConfigError(f"decoder must be one of {', '.join(DECODERS)}, got {how!r}")
+    if best < 1 or not 0 < cost_ratio < np.inf:
+        raise ConfigError(f"best must be at least 1 and cost_ratio above 0, got {best} and {cost_ratio}")
+    if how in ("joint", "tag-viterbi"):
+        found = _unscored(unsummed(batch, layout, how), batch.bounds)
+        return Known.of(batch, layout).scored(found) if exact_chance else found
+    known = known or Known.of(batch, layout)
+    if how == "posterior":
+        found = _unscored(posterior(known, follows, cost_ratio), batch.bounds)
+    elif how == "kl-pooled":
+        found = _unscored(pooled(known, words), batch.bounds)
+    else:
+        found = _searched(known, how, best)
+    return known.scored(found) if exact_chance else found
+
+
+def known_of(batch: Batch, tags: Ints) -> Known:
+    """What one forward-backward says of a batch whose states (Z,) have these tags; its `chances` are `tag_chances`."""
+    return Known.of(batch, Layout.of(batch, tags))
+
+
+def tag_chances(batch: Batch, tags: Ints) -> Floats:
+    """(N, S) the probability of each tag at each token: p1.
+
+    >>> batch = Batch(np.zeros(3), np.zeros((3, 3)), np.zeros((1, 3)), np.zeros(3), np.array([0, 1]))
+    >>> tag_chances(batch, np.array([0, 0, 1])).round(3).tolist()
+    [[0.667, 0.333]]
+    """
+    return known_of(batch, tags).chances
+
+
+def _searched(known: Known, how: Decoder, best: int) -> Decoded:
+    """The best tags by "kl", "kl+rerank" or "brute".
+
+    By the union bound a sentence's likeliest tags have at least 1 - sum of (1 - p1) of the posterior; above one half
+    they are the best of all, and the best of the projected chain, which has the same p1. Where the bound does not
+    tell, their exact chance may. Only sentences of which neither is sure are searched.
+    """
+    bounds = known.batch.bounds
+    found = _unscored(known.chances.argmax(axis=1), bounds)
+    missed = 1.0 - np.take_along_axis(known.chances, found.tags[:, None], axis=1)[:, 0]
+    doubtful = np.flatnonzero((by_sentence(missed, bounds) >= SURE - SLACK) & (np.diff(bounds) > 0))
+    if how != "kl":
+        found.chance[doubtful] = known.chance(doubtful, found.tags[tokens_of(bounds, doubtful)[0]])
+        _revive(known, found, doubtful[found.chance[doubtful] == 0])
+        doubtful = doubtful[found.chance[doubtful] <= 1.0 - SURE + SLACK]
+    for some in chunks(doubtful, bounds, 1 if how == "brute" else at_once(known.layout.S)):
+        tokens = tokens_of(bounds, some)[0]
+        likely = Decoded(found.tags[tokens], found.chance[some])
+        if how == "kl":
+            chain, kept = _project(known, some, likely)
+            found.tags[tokens] = kept[np.arange(len(kept)), viterbi(chain).states]
+        else:
+            found.tags[tokens], found.chance[some] = _search(known, some, likely, how, best)
+    return found
+
+
+def _revive(known: Known, found: Decoded, dead: Ints) -> None:
+    """Gives sentences whose likeliest tags are impossible together the tags of their best path of states."""
+    batch = known.batch
+    tokens, bounds = tokens_of(batch.bounds, dead)
+    if len(dead):
+        path = viterbi(Batch(batch.start, batch.trans, batch.emit[tokens], batch.end, bounds)).states
+        found.tags[tokens] = known.layout.tags[path]
+        found.chance[dead] = known.chance(dead, found.tags[tokens])
+
+
+def _search(known: Known, some: Ints, likely: Decoded, how: Decoder, best: int) -> tuple[Ints, Floats]:
+    """The best tags of some sentences and their chance, given likely ones and theirs.
+
+    No sequence is likelier than any of its tags. So tags less likely than one whole sequence are out, and few
+    sequences are left, often few enough to score them all. Else the projected chain ranks them ("kl+rerank"), or one
+    prefix is kept per tag ("brute", as in the published system).
+    """
+    tokens, bounds = tokens_of(known.batch.bounds, some)
+    lengths = np.diff(bounds)
+    floor = np.maximum(likely.chance * (1.0 - MARGIN), _negligible(lengths, known.layout.S))
+    alive = known.chances[tokens] > np.repeat(floor, lengths)[:, None]
+    ways = by_sentence(np.log(np.count_nonzero(alive, axis=1)), bounds)
+    few = ways < np.log((LISTED if how == "brute" else best) + 0.5)
+    tags, chance = np.empty_like(likely.tags), np.empty_like(likely.chance)
+    for which in (np.flatnonzero(few), np.flatnonzero(~few)):
+        inner, ends = tokens_of(bounds, which)
+        if not len(which):
+            continue
+        if few[which[0]]:
+            owner, listed = _all(alive[inner], ends)
+        elif how == "brute":
+            rest = [tag_viterbi(known.batch[int(b)], known.layout) for b in some[which]]
+            owner, listed = np.arange(len(which)), np.concatenate(rest)
+        else:
+            owner, listed = _ranked(known, some[which], Decoded(likely.tags[inner], likely.chance[which]), best)
+        tags[inner], chance[which] = _best_of(known, some[which], owner, listed)
+    return tags, chance
+
+
+def _all(alive: Bools, bounds: Ints) -> tuple[Ints, Ints]:
+    """Every sequence of tags that are alive: the sentence of each, and their tags end to end."""
+    widths = np.count_nonzero(alive, axis=1)
+    logs = np.concatenate([[0.0], np.cumsum(np.log(widths))])
+    ways = np.rint(np.exp(logs[bounds[1:]] - logs[bounds[:-1]])).astype(np.int64)
+    later = np.rint(np.exp(np.repeat(logs[bounds[1:]], np.diff(bounds)) - logs[1:])).astype(np.int64)  # ways after n
+    owner = np.repeat(np.arange(len(ways)), ways)
+    tokens, ends = tokens_of(bounds, owner)
+    rank = np.repeat(np.arange(len(owner)) - np.repeat(np.cumsum(ways) - ways, ways), np.diff(ends))
+    places = np.cumsum(widths)[tokens] - widths[tokens] + rank // later[tokens] % widths[tokens]
+    return owner, np.nonzero(alive)[1][places]
+
+
+def _ranked(known: Known, some: Ints, likely: Decoded, best: int) -> tuple[Ints, Ints]:
+    """The best sequences of the projected chain, and the likely one: the sentence of each, and their tags."""
+    (chain, kept), listed, owner = _project(known, some, likely), [], []
+    for i, (lo, hi) in enumerate(pairwise(chain.bounds.tolist())):
+        found = [kept[np.arange(lo, hi), path.states] for path in best_paths(chain[i], best)]
+        listed += [*found, likely.tags[lo:hi]]
+        owner += [i] * (len(found) + 1)
+    return np.array(owner), np.concatenate(listed)
+
+
+def _best_of(known: Known, some: Ints, owner: Ints, tags: Ints) -> tuple[Ints, Floats]:
+    """The best tags of each sentence and their chance, among candidates that `owner` gives to sentences, in order."""
+    tokens, bounds = tokens_of(known.batch.bounds, some[owner])
+    scores = scores_of(known.batch, known.layout, tokens, tags, bounds)
+    chosen = np.lexsort((-scores, owner))[np.searchsorted(owner, np.arange(len(some)))]
+    return tags[tokens_of(bounds, chosen)[0]], np.minimum(np.exp(scores[chosen] - known.log_z[some]), 1.0)
+
+
+def _project(known: Known, some: Ints, likely: Decoded) -> tuple[Batch, Ints]:
+    """The projection of some sentences, without tags that cannot be part of the best sequence.
+
+    As in `_search`, those are the tags less likely than one whole sequence, by the posterior if its chance is known,
+    else by the chain itself. But for them it equals `kernels.project`. The tags kept (n, W) come second: they are the
+    chain's states, numbered from 0 at each token.
+    """
+    batch, layout, tags = known.batch, known.layout, likely.tags
+    tokens, bounds = tokens_of(batch.bounds, some)
+    lengths, first = np.diff(bounds), bounds[:-1]
+    mask = (known.chances[tokens] > np.repeat(_negligible(lengths, layout.S), lengths)[:, None])[:, layout.tags]
+    part = Batch(batch.start, batch.trans, batch.emit[tokens][mask], batch.end, bounds, Active.from_mask(mask))
+    by_tag = group(part, layout.tags)
+    here, before = np.arange(len(tokens)), np.maximum(np.arange(len(tokens)) - 1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        step = by_tag.pairs[here, tags[before], tags] / by_tag.states[before, tags[before]]
+        step[first] = by_tag.states[first, tags[first]]
+        reached = np.where(np.isnan(likely.chance), np.exp(by_sentence(np.log(step), bounds)), likely.chance)
+        alive = by_tag.states > np.repeat(reached * (1.0 - MARGIN), lengths)[:, None]
+        widths = np.count_nonzero(alive, axis=1)
+        inside = np.arange(widths.max()) < widths[:, None]
+        kept = np.zeros(inside.shape, np.int64)
+        kept[inside] = np.nonzero(alive)[1]
+        chance = np.take_along_axis(by_tag.states, kept, axis=1)
+        pairs = by_tag.pairs[here[:, None, None], kept[before][:, :, None], kept[:, None, :]]
+        real = inside[before][:, :, None] & inside[:, None, :] & (pairs > 0)
+        trans = np.where(real, np.log(pairs / chance[before][:, :, None]), -np.inf)
+        emit = np.where(inside, 0.0, -np.inf)
+        emit[first] += np.log(chance[first])
+    none = np.zeros(kept.shape[1])
+    return Batch(none, trans, emit, none, bounds), kept
+
+
+def _unscored(tags: Ints, bounds: Ints) -> Decoded:
+    """The tags with chances unknown, but for empty sentences."""
+    return Decoded(np.asarray(tags), np.where(np.diff(bounds) > 0, np.nan, 1.0))
+
+
+def _negligible(lengths: Ints, S: int) -> Floats:
+    """(B,) the chance below which a tag is dropped; all that a sentence drops cannot add up to everything."""
+    return np.minimum(PRUNE, 0.01 / (lengths * S))

@@ -1,0 +1,1 @@
+"""The phrase HMM: relations from sentences of phrases."""

@@ -1,0 +1,36 @@
+"""A shallow parser made of two taggers: parts of speech, then base phrases that see them.
+
+The packaged model `genia` is one; `recipes/genia.py` makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.tagger import Tagger, train
+from chaffinch.text import Document
+
+POS, CHUNKS = "pos", "chunks"
+# Parts of speech need no second reading, and few features that only one or two abstracts show.
+POS_CONFIG = Cascade(
+    scheme="tokens", documents=False, calibrate=False, epochs=12, aggressiveness=0.03, dropout=0.05, floor=2, cutoff=2
+)
+CHUNK_CONFIG = Cascade(documents=False, layers=(POS,), epochs=6, floor=3, cutoff=3)
+PARTS = 3  # the chunker learns from parts of speech found by taggers that did not see them
+
+
+def fit(documents: Sequence[Document], *, corpus: str = "", notes: str = "") -> Tagger:
+    """A tagger that adds the layers "pos" and "chunks", learnt from documents that have both.
+
+    The chunks are learnt beside parts of speech as a tagger finds them in text it has not seen: the documents are read
+    in `PARTS` parts, each by a tagger trained on the others.
+    """
+    speech = train(documents, POS_CONFIG, layer=POS, name=POS)
+    read: list[Document] = []
+    for part in range(PARTS):
+        others = [doc for number, doc in enumerate(documents) if number % PARTS != part]
+        own = [doc for number, doc in enumerate(documents) if number % PARTS == part]
+        tagger = train(others, POS_CONFIG, layer=POS, name=POS) if others else speech
+        read += tagger.annotate(own, layer=POS)
+    return train(read, CHUNK_CONFIG, layer=CHUNKS, name=CHUNKS, before=speech, corpus=corpus, notes=notes)

@@ -1,0 +1,1 @@
+"""CHMM: a conditional hidden Markov model over votes and contextual embeddings."""

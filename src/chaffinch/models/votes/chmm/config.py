@@ -1,0 +1,82 @@
+"""What may be chosen for a conditional HMM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from chaffinch.errors import ConfigError
+from chaffinch.models.votes.multihmm.config import MultiHMM
+
+Silence = Literal["abstain", "weighed", "published"]
+
+
+@dataclass(frozen=True, slots=True)
+class CHMM:
+    """What to learn and how; `published()` is the system of the publication.
+
+    Transitions and confusions are (1 - weight) times a table for all tokens, plus `weight` times a softmax of a linear
+    layer on each token's embedding; with `offset` the layer adds to the logs of the table, so that weights of 0, to
+    which `ridge` draws them, leave the table as it is. Weight 0 is the multi-source HMM. The layer learns by `epochs`
+    of generalised EM in batches of sentences, after `warm` epochs that make it reproduce the tables. Learning ends
+    after `patience` epochs that do no better, by dev tags or by the likelihood of the share `held_out` of documents;
+    the best epoch counts, and before the first as well. `iid` drops transitions. `rank` numbers stand between
+    embeddings and confusions; None leaves them out where confusions are few.
+
+    `constant` is the HMM whose tables serve, and whose silence, weights and choice of spans are kept as they are. With
+    None the tables learn here, by `passes` of EM with Dirichlet priors of size `prior`, and what follows counts. A
+    source that says nothing where another speaks is left out ("abstain"), or its silence is a symbol that counts
+    `silence_weight` ("weighed"), or it says almost any entity if another finds one ("published"), and so do sources
+    that say "not an entity" but for those named in `reliable`; where all are silent they say "not an entity". With
+    `voted_is_entity` a token that some source calls an entity is one. With `valid` an I tag follows its own kind alone.
+    """
+
+    weight: float = 1.0
+    offset: bool = True
+    constant: MultiHMM | None = MultiHMM()  # noqa: RUF009  (frozen)
+    silence: Silence = "abstain"
+    silence_weight: float = 0.1
+    reliable: tuple[str, ...] = ()
+    voted_is_entity: bool = True
+    valid: bool = True
+    iid: bool = False
+    prior: float = 1.0
+    ridge: float = 0.3
+    rate: float = 5e-4
+    passes: int = 8
+    warm: int = 0
+    epochs: int = 10
+    batch: int = 32
+    patience: int = 3
+    held_out: float = 0.1
+    rank: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reliable", tuple(self.reliable))
+        if self.silence not in get_args(Silence):
+            raise ConfigError(f"silence must be one of {', '.join(get_args(Silence))}, got {self.silence!r}")
+        for name, least in (("passes", 0), ("warm", 0), ("epochs", 0), ("batch", 1), ("patience", 1), ("seed", 0)):
+            _check_whole(name, getattr(self, name), least)
+        if self.constant is not None and not self.offset:
+            raise ConfigError("layers add to the tables of another HMM; choose offset, or constant=None")
+        if self.rank is not None:
+            _check_whole("rank", self.rank, 1)
+        ranges = {"weight": 1.0, "silence_weight": 1.0, "held_out": 0.5, "prior": 1e6, "ridge": 1e6, "rate": 1.0}
+        for name, most in ranges.items():
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= most:
+                raise ConfigError(f"{name} must be a number from 0 to {most:g}, got {value!r}")
+
+    @classmethod
+    def published(cls, *, rate: float = 5e-4, batch: int = 64, iid: bool = False, seed: int = 0) -> CHMM:
+        """The published system: no table, every tag may follow every tag, and its rule for silent sources."""
+        return cls(
+            offset=False, constant=None, silence="published", voted_is_entity=False, valid=False, iid=iid, ridge=0.0,
+            rate=rate, passes=0, warm=5, epochs=20, batch=batch, patience=20, seed=seed,
+        )  # fmt: skip
+
+
+def _check_whole(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ConfigError(f"{name} must be a whole number, at least {least}, got {value!r}")

@@ -1,0 +1,169 @@
+"""A learnt conditional HMM, what it makes of votes, and its arrays for a file.
+
+T tokens, D numbers of an embedding, S sources, L tags, J symbols of a source, R rows of transitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.bundle import Bundle
+from chaffinch.errors import DataError, ModelError
+from chaffinch.kernels import forward_backward, viterbi
+from chaffinch.models.latent.layout import chunks, tokens_of
+from chaffinch.models.votes.chmm import constant as bridge
+from chaffinch.models.votes.chmm.chain import Chain, lay, read_batch
+from chaffinch.models.votes.chmm.config import CHMM
+from chaffinch.models.votes.chmm.layer import Rows, Weights
+from chaffinch.models.votes.chmm.tables import Seen, Tables, mended, observe
+from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.multihmm.model import Result
+
+_CONSTANT, _LAYERS = "constant.", "layers."  # how names of arrays begin
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Model:
+    """What was learnt: the chain, and how embeddings are scaled for it."""
+
+    config: CHMM
+    names: tuple[str, ...]
+    sources: tuple[str, ...]  # of which it knows something
+    constant: bridge.Model | None  # whose tables the chain has
+    chain: Chain
+    mean: Rows  # (D,)
+    scale: Rows  # (D,)
+
+    def fitting(self, ballots: Ballots) -> Ballots:
+        """The votes of the model's sources; DataError if labels or sources are others."""
+        if self.constant is not None:
+            return self.constant.fitting(ballots)
+        if (ballots.sources, ballots.names) != (self.sources, self.names):
+            raise DataError(
+                f"votes are of {len(ballots.sources)} sources on {len(ballots.names)} labels; the model knows "
+                f"{len(self.sources)} on {len(self.names)}, or others: choose and order them alike"
+            )
+        return ballots
+
+    def observe(self, ballots: Ballots) -> Seen:
+        """Votes that fit, as the chain reads them."""
+        return observe(ballots, self.config) if self.constant is None else bridge.observe(self.constant, ballots)
+
+    def posterior(self, ballots: Ballots, embeddings: Rows) -> Result:
+        """The tags, the chances of all tags, and the log-likelihood of the votes on every document."""
+        ballots = self.fitting(ballots)
+        check(ballots, embeddings, len(self.mean))
+        tags, chances = np.zeros(len(ballots), np.int64), np.zeros((len(ballots), 1 + 2 * len(self.names)))
+        likely = np.zeros(len(ballots.bounds) - 1)
+        seen, rows = self.observe(ballots), self.scaled(embeddings)
+        for some in chunks(np.arange(len(likely)), ballots.bounds, self.chain.tile):
+            tokens, bounds = tokens_of(ballots.bounds, some)
+            batch = read_batch(self.chain, lay(self.chain, rows[tokens], seen.part(tokens)), bounds)
+            found = forward_backward(batch, pairs=False)
+            likely[some] = found.log_z
+            if self.constant is None:
+                chances[tokens], tags[tokens] = found.states, mended(viterbi(batch).states, bounds)
+            else:
+                own = replace(ballots, codes=ballots.codes[tokens], bounds=bounds, documents=bounds, soft={}, rules=())
+                chances[tokens] = bridge.chances(self.constant, found.states)
+                tags[tokens] = bridge.decoded(self.constant, own, batch, found.states)
+        before = np.append(0.0, np.cumsum(likely))
+        return Result(tags, chances, np.diff(before[np.searchsorted(ballots.bounds, ballots.documents)]))
+
+    def scaled(self, embeddings: Rows) -> Rows:
+        """Embeddings with mean 0 and deviation 1 where it learnt."""
+        return (embeddings - self.mean) / self.scale
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The linking rules it listens to."""
+        return () if self.constant is None else self.constant.rules
+
+    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
+        """Everything but the config, for a model file."""
+        chain = self.chain
+        out: dict[str, NDArray[Any]] = {"mean": self.mean, "scale": self.scale, "end": chain.end}
+        out |= {"tables.moves": chain.tables.moves, "tables.votes": chain.tables.votes}
+        out |= {"base.moves": chain.base.moves, "base.votes": chain.base.votes}
+        out |= {_LAYERS + name: own for name, own in (chain.weights or {}).items()}
+        strings = {"names": self.names, "sources": self.sources}
+        if self.constant is not None:
+            more, words = self.constant.arrays()
+            out |= {_CONSTANT + name: own for name, own in more.items()}
+            strings |= {_CONSTANT + name: own for name, own in words.items()}
+        return out, strings
+
+    @classmethod
+    def of(cls, found: Bundle) -> Model:
+        """The model of a file; ModelError if its pieces do not fit together."""
+        try:
+            config = msgspec.convert(found.manifest.config, CHMM)
+            names, sources = (tuple(found.strings[name]) for name in ("names", "sources"))
+            tables, base = (
+                Tables(found.arrays[f"{part}.moves"], found.arrays[f"{part}.votes"]) for part in ("tables", "base")
+            )
+            strict = config.voted_is_entity and config.constant is None
+            weights = _within(found.arrays, _LAYERS) or None
+            chain = Chain(tables, weights, config.weight, base, strict, found.arrays["end"])
+            mean, scale = found.arrays["mean"], found.arrays["scale"]
+            constant = None if config.constant is None else _constant(found)
+        except (KeyError, TypeError, msgspec.ValidationError):
+            raise ModelError("its settings cannot be read; it was made by another version, fit it anew") from None
+        model = cls(config, names, sources, constant, chain, mean, scale)
+        if not _fits(model):
+            raise ModelError("its tables do not fit its labels and sources; copy the file again, or fit it anew")
+        return model
+
+
+def check(ballots: Ballots, embeddings: Rows, D: int) -> None:
+    """DataError unless there is a row of D finite numbers for every token; -1 is any D."""
+    if embeddings.shape != (len(ballots), D):
+        wanted = f"({len(ballots)}, {'D' if D < 0 else D})"
+        raise DataError(f"embeddings have shape {embeddings.shape}; votes and model need {wanted}")
+    if not np.isfinite(embeddings).all():
+        raise DataError("embeddings hold NaN or infinite numbers; make them anew")
+
+
+def _constant(found: Bundle) -> bridge.Model:
+    """The HMM whose tables the chain of a file has."""
+    manifest = replace(found.manifest, config=found.manifest.config["constant"])
+    return bridge.Model.of(Bundle(manifest, _within(found.arrays, _CONSTANT), _within(found.strings, _CONSTANT)))
+
+
+def _fits(model: Model) -> bool:
+    """Whether all arrays have the shapes that settings, labels and sources ask for."""
+    chain, config, E, S = model.chain, model.config, len(model.names), len(model.sources)
+    if model.constant is None:
+        L = 1 + 2 * E
+        J = L + (config.silence == "weighed")
+    else:
+        if (model.constant.names, model.constant.sources) != (model.names, model.sources):
+            return False
+        L = len(model.constant.tables.trans)
+        J = L + 1
+    moves, votes = (1 if config.iid else L, L), (S, L, J)
+    base = votes if config.offset else (1, 1, 1)
+    shapes = (*(own.shape for own in (*chain.tables, *chain.base)), chain.end.shape, model.scale.shape)
+    if shapes != (moves, votes, moves, base, (L,), model.mean.shape) or model.mean.ndim != 1:
+        return False
+    return chain.weights is None or _layers_fit(chain.weights, len(model.mean), moves[0] * L, S * L * J)
+
+
+def _layers_fit(weights: Weights, D: int, A: int, B: int) -> bool:
+    """Whether layers lead from D numbers to A logits of transitions and B of confusions."""
+    shapes = {name: own.shape for name, own in weights.items()}
+    wide = {"moves": (D, A), "moves bias": (A,), "votes bias": (B,)}
+    if "narrow" not in weights:
+        return shapes == wide | {"votes": (D, B)}
+    rank = shapes["narrow"][-1]
+    return shapes == wide | {"narrow": (D, rank), "votes": (rank, B)}
+
+
+def _within(items: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    return {name.removeprefix(prefix): own for name, own in items.items() if name.startswith(prefix)}

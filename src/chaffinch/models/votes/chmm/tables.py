@@ -1,0 +1,146 @@
+"""Votes as observations of a conditional HMM, and its constant tables: from a vote to begin with, then by counts.
+
+T tokens, S sources, L tags, J symbols of a source: the tags, and silence where that is one; R rows of transitions: L,
+or one where tokens are independent.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from chaffinch.errors import DataError
+from chaffinch.kernels import Floats, Ints
+from chaffinch.kernels.lattice import Bools
+from chaffinch.models.core.labels import Labels
+from chaffinch.models.latent.span_probabilities import runs_inside
+from chaffinch.models.votes.chmm.config import CHMM
+from chaffinch.models.votes.matrix import SILENT, Ballots
+
+EPSILON = 0.01  # what the published rule leaves of "not an entity"
+DIAGONAL = 9.0  # by how much the prior of a confusion favours the truth over all symbols together
+
+
+class Seen(NamedTuple):
+    """What sources said of some tokens."""
+
+    symbols: Floats  # (T, S, J) the weight of each symbol
+    powers: Floats  # (T, S) how much each vote counts; 0 leaves it out
+    voted: Bools  # (T,) some source calls the token an entity
+    fixed: Floats | None = None  # (T, L) what an HMM that was learnt elsewhere makes of it all; layers add to it
+
+    def part(self, tokens: Ints) -> Seen:
+        """What they said of some of these."""
+        fixed = None if self.fixed is None else self.fixed[tokens]
+        return Seen(self.symbols[tokens], self.powers[tokens], self.voted[tokens], fixed)
+
+
+class Tables(NamedTuple):
+    """Probabilities for all tokens; as counts, not yet normalised."""
+
+    moves: Floats  # (R, L)
+    votes: Floats  # (S, L, J)
+
+
+def observe(ballots: Ballots, config: CHMM) -> Seen:
+    """The votes as the settings read them.
+
+    >>> said = np.array([[1, -1], [-1, -1]], np.int16)
+    >>> ballots = Ballots(("a", "b"), ("X",), said, np.array([0, 2]), np.array([0, 2]))
+    >>> observe(ballots, CHMM.published()).symbols.round(2).tolist()
+    [[[0.0, 1.0, 0.0], [0.01, 0.33, 0.33]], [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]]
+    """
+    codes, L = ballots.codes.astype(np.int64), 1 + 2 * len(ballots.names)
+    for name in config.reliable:
+        if name not in ballots.sources:
+            raise DataError(f"reliable names source {name!r}; there is {', '.join(ballots.sources) or 'none'}")
+    J = L + (config.silence == "weighed")
+    silent = codes == SILENT
+    symbols = np.eye(L, J)[np.where(silent, 0, codes)]
+    for name, rows in ballots.soft.items():
+        column = ballots.sources.index(name)
+        said = rows.sum(axis=1) > 0
+        symbols[said, column, :L] = rows[said] / rows[said].sum(axis=1, keepdims=True)
+    voted = np.asarray((codes > 0).any(axis=1))
+    powers = np.ones(codes.shape)
+    if config.silence == "published":
+        keeps = np.array([name in config.reliable for name in ballots.sources], np.bool_)
+        symbols[(codes <= 0) & voted[:, None] & ~keeps] = np.append(EPSILON, np.full(L - 1, (1 - EPSILON) / L))
+    else:  # where all are silent, silence counts in full: else any token might as well be an entity
+        tempered = silent & ~silent.all(axis=1, keepdims=True)
+        if config.silence == "weighed":
+            symbols[silent] = np.eye(J)[L]
+        powers[tempered] = config.silence_weight if config.silence == "weighed" else 0.0
+    return Seen(symbols, powers, voted)
+
+
+def vote(ballots: Ballots) -> Ints:
+    """(T,) the tag most sources give a token, the first of several; O only where none calls it an entity."""
+    counts = np.stack([(ballots.codes == tag).sum(axis=1) for tag in range(1 + 2 * len(ballots.names))], axis=1)
+    counts[:, 0] = 0
+    return np.asarray(counts.argmax(axis=1))
+
+
+def first_tables(ballots: Ballots, seen: Seen, config: CHMM) -> Tables:
+    """The tables of the majority's tags."""
+    tags = vote(ballots)
+    chances = np.eye(1 + 2 * len(ballots.names))[tags]
+    before = np.roll(tags, 1)
+    before[ballots.bounds[:-1][np.diff(ballots.bounds) > 0]] = 0  # z_0 is O
+    moves = np.zeros((chances.shape[1], chances.shape[1]))
+    np.add.at(moves, (before, tags), 1.0)
+    said = seen.symbols * (seen.powers > 0)[:, :, None]
+    said = said / np.maximum(said.sum(axis=2, keepdims=True), 1e-30)
+    votes = np.einsum("ti,tsj->sij", chances, said)
+    return renewed(Tables(moves.sum(axis=0, keepdims=True) if config.iid else moves, votes), allowed(ballots, config),
+                   max(config.prior, 0.1), None)  # fmt: skip
+
+
+def allowed(ballots: Ballots, config: CHMM) -> Bools:
+    """(R, L) which transitions may be."""
+    L = 1 + 2 * len(ballots.names)
+    if config.iid:
+        return np.ones((1, L), np.bool_)
+    return np.array(ballots.labels.follows[:L]) if config.valid else np.ones((L, L), np.bool_)
+
+
+def renewed(counts: Tables, may: Bools, prior: float, before: Tables | None) -> Tables:
+    """The tables that make expected counts likeliest, with Dirichlet priors; rows without any count stay as before."""
+    L, J = counts.votes.shape[1:]
+    own = np.full((L, J), 1.0 / J) + DIAGONAL * np.eye(L, J)
+    found = Tables(
+        _shares(np.where(may, counts.moves + prior / L, 0.0)), _shares(counts.votes + prior * own)
+    )  # fmt: skip
+    if before is None:
+        return found
+    return Tables(*(np.where(np.isnan(new), old, new) for new, old in zip(found, before, strict=True)))
+
+
+def _shares(counts: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(counts / counts.sum(axis=-1, keepdims=True))
+
+
+def mended(tags: Ints, bounds: Ints) -> Ints:
+    """The tags with an I that follows nothing of its kind made a B.
+
+    >>> mended(np.array([2, 2, 0, 4]), np.array([0, 2, 4])).tolist()
+    [1, 2, 0, 3]
+    """
+    out, inside = tags.copy(), (tags > 0) & (tags % 2 == 0)
+    before = np.roll(tags, 1)
+    before[bounds[:-1][np.diff(bounds) > 0]] = 0
+    out[inside & (before != tags) & (before != tags - 1)] -= 1
+    return out
+
+
+def span_f1(names: tuple[str, ...], bounds: Ints, gold: Ints, found: Ints) -> float:
+    """The F1 of the spans of tags (T,), none of which crosses a sentence's edge."""
+    labels = Labels(names, "IOB2")
+    spans = []
+    for tags in (gold, found):
+        starts, ends = runs_inside(labels, tags, bounds)
+        spans.append(set(zip(starts.tolist(), ends.tolist(), tags[starts].tolist(), strict=True)))
+    total = sum(map(len, spans))
+    return 2 * len(spans[0] & spans[1]) / total if total else 1.0

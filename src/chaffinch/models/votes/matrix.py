@@ -1,0 +1,77 @@
+"""What many sources said of every token, as arrays: a tag, "not an entity", or nothing.
+
+T tokens in B sentences, S sources, R linking rules, E entity labels, L = 1 + 2 E tags (O, then B and I of each label).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import DataError
+from chaffinch.kernels.lattice import Floats, Ints
+from chaffinch.models.core.labels import Labels
+
+SILENT = -1  # a source says nothing; 0 is a vote for "not an entity", 1 and above are tags
+TOGETHER, APART = 1, -1  # a linking rule's word on a token and the one before it; 0 is none
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ballots:
+    """The votes of all sources on the tokens of some sentences, and the words of linking rules.
+
+    A source that gives distributions has `soft` rows instead, in the order of tags; a row of zeros is silence, and
+    its codes are the likeliest tags.
+    """
+
+    sources: tuple[str, ...]
+    names: tuple[str, ...]  # E
+    codes: NDArray[np.int16]  # (T, S)
+    bounds: Ints  # (B+1,) sentence b is tokens bounds[b] to bounds[b+1]
+    documents: Ints  # (D+1,) document d is tokens documents[d] to documents[d+1]
+    soft: Mapping[str, Floats] = field(default_factory=dict)  # source, (T, L)
+    rules: tuple[str, ...] = ()
+    links: NDArray[np.int8] = field(default_factory=lambda: np.zeros((0, 0), np.int8))  # (T, R)
+
+    def __post_init__(self) -> None:
+        T, S = self.codes.shape
+        if len(self.sources) != S:
+            raise DataError(f"votes have {S} columns for {len(self.sources)} sources")
+        if self.bounds[-1] != T or self.documents[-1] != T:
+            raise DataError(
+                f"votes on {T} tokens; sentences end at {self.bounds[-1]}, documents at {self.documents[-1]}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def labels(self) -> Labels:
+        """The tags that codes are numbers of."""
+        return Labels(self.names, "IOB2")
+
+    def choose(self, sources: Sequence[str]) -> Ballots:
+        """The votes of some sources, in that order."""
+        missing = [name for name in sources if name not in self.sources]
+        if missing:
+            raise DataError(f"there is no source {missing[0]!r}; there is {', '.join(self.sources) or 'none'}")
+        columns = [self.sources.index(name) for name in sources]
+        soft = {name: own for name, own in self.soft.items() if name in sources}
+        return replace(self, sources=tuple(sources), codes=np.ascontiguousarray(self.codes[:, columns]), soft=soft)
+
+    def part(self, documents: Ints) -> Ballots:
+        """The votes on some documents, in that order."""
+        spans = [(int(self.documents[d]), int(self.documents[d + 1])) for d in documents]
+        tokens = np.concatenate([np.arange(0), *(np.arange(a, b) for a, b in spans)]).astype(np.int64)
+        ends = [self.bounds[(self.bounds > a) & (self.bounds <= b)] - a for a, b in spans]
+        shifts = np.cumsum([0, *(b - a for a, b in spans)])
+        bounds = np.concatenate([[0], *(own + shift for own, shift in zip(ends, shifts, strict=False))])
+        links = self.links[tokens] if self.rules else self.links
+        soft = {name: own[tokens] for name, own in self.soft.items()}
+        return replace(
+            self, codes=self.codes[tokens], bounds=bounds.astype(np.int64), documents=shifts.astype(np.int64),
+            soft=soft, links=links,
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""MultiHMM: a hidden Markov model over the votes of many sources."""

@@ -1,0 +1,127 @@
+"""Votes as few distinct rows: most tokens share theirs, and the many on which all are silent share one.
+
+Votes and states are finer than tags: a span of one token, S, and a span's last token, E, are told from its first, B,
+and others, I. So a source that knows only names of several words says so, and a span's end is as good a vote as its
+beginning. Whether a token goes on with the entity of the one before it is then in its state: a linking rule's word is
+one more observation of that state, which equals a factor on the transition.
+
+T tokens, S sources, R linking rules, E labels, P distinct rows, K = 1 + 4 E states (O; B, I, E, S of each label).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.kernels import Floats, Ints
+from chaffinch.models.core.labels import Labels
+from chaffinch.models.votes.matrix import APART, SILENT, TOGETHER, Ballots
+from chaffinch.models.votes.multihmm.spans import Bools, edges
+
+LETTERS = 4  # B, I, E, S
+_COARSE = np.array([0, 1, 1, 0])  # B and S begin, I and E go on
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Soft:
+    """The distributions of one source where it speaks."""
+
+    tokens: Ints  # (n,)
+    chances: Floats  # (n, 1 + 2 E) over tags in IOB2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """Votes by distinct rows."""
+
+    votes: NDArray[np.int16]  # (P, S) -1 silent, else a state; row 0 is silent and has no word of a rule
+    links: NDArray[np.int8]  # (P, R)
+    voted: Bools  # (P,) some source says entity
+    rows: Ints  # (T,) the row of each token
+    counts: Ints  # (P,) tokens of each row
+    soft: Mapping[int, Soft]  # source
+
+    @property
+    def spoken(self) -> Bools:
+        """(P,) where some source speaks."""
+        return np.asarray((self.votes >= 0).any(axis=1))
+
+    def by_row(self, chances: Floats, tokens: Ints) -> Floats:
+        """(P, K) the sums over some tokens of their chances (M, K)."""
+        from scipy.sparse import csr_array
+
+        M = len(tokens)
+        mine = csr_array((np.ones(M), (self.rows[tokens], np.arange(M))), shape=(len(self.votes), M))
+        return np.asarray(mine @ chances)
+
+
+def observe(ballots: Ballots) -> Seen:
+    """The votes of all sources as distinct rows."""
+    S, R = len(ballots.sources), len(ballots.rules)
+    links = ballots.links if R else np.zeros((len(ballots), 0), np.int8)
+    told = (ballots.codes != SILENT).any(axis=1) | (links != 0).any(axis=1)
+    near = np.flatnonzero(told | np.append(told[1:], False) | np.append(False, told[:-1]))
+    codes, own = ballots.codes[near], links[near].copy()
+    gaps = np.flatnonzero(np.diff(near) > 1) + 1
+    cuts = np.unique(np.concatenate([[0], gaps, np.searchsorted(near, ballots.bounds[:-1])]))
+    begins, lasts = edges(codes, np.append(cuts, len(near)).astype(np.int64))
+    own[cuts[cuts < len(near)]] = 0  # no token before it in its sentence
+    letter = np.where(begins, np.where(lasts, 3, 0), np.where(lasts, 2, 1))
+    votes = np.where(codes > 0, 1 + LETTERS * ((codes - 1) // 2) + letter, codes).astype(np.int16)
+    entity = (codes > 0).any(axis=1, keepdims=True)
+    table = np.concatenate([votes, own.astype(np.int16), entity.astype(np.int16)], axis=1)
+    told = (votes != SILENT).any(axis=1) | (own != 0).any(axis=1)
+    found, which = _distinct(table[told])
+    silent = np.concatenate([np.full(S, SILENT), np.zeros(R + 1)]).astype(np.int16)
+    found = np.concatenate([silent[None], found])
+    rows = np.zeros(len(ballots), np.int64)
+    rows[near[told]] = 1 + which
+    soft = {}
+    for source, name in enumerate(ballots.sources):
+        if name in ballots.soft:
+            tokens = np.flatnonzero(ballots.codes[:, source] != SILENT)
+            chances = ballots.soft[name][tokens]
+            soft[source] = Soft(tokens, chances / chances.sum(axis=1, keepdims=True))
+    return Seen(
+        found[:, :S], found[:, S : S + R].astype(np.int8), found[:, -1] > 0, rows,
+        np.bincount(rows, minlength=len(found)), soft,
+    )  # fmt: skip
+
+
+def _distinct(table: NDArray[np.int16]) -> tuple[NDArray[np.int16], Ints]:
+    """The distinct rows, sorted by their bytes, and the number of each row among them."""
+    table = np.ascontiguousarray(table)
+    whole = table.view([("", np.void, table.shape[1] * table.itemsize)]).ravel() if len(table) else table[:, 0]
+    _, firsts, which = np.unique(whole, return_index=True, return_inverse=True)
+    return table[firsts], which.reshape(-1).astype(np.int64)
+
+
+def states(names: tuple[str, ...]) -> Labels:
+    """The states of the chain."""
+    return Labels(names, "IOBES")
+
+
+def coarse(E: int) -> Ints:
+    """(K,) the tag in IOB2 of each state."""
+    return np.concatenate([[0], (1 + 2 * np.arange(E)[:, None] + _COARSE).reshape(-1)]).astype(np.int64)
+
+
+def fine(tags: Ints, bounds: Ints) -> Ints:
+    """(T,) the states of tags in IOB2."""
+    begins, lasts = edges(tags[:, None], bounds)
+    letter = np.where(begins[:, 0], np.where(lasts[:, 0], 3, 0), np.where(lasts[:, 0], 2, 1))
+    return np.where(tags > 0, 1 + LETTERS * ((tags - 1) // 2) + letter, 0).astype(np.int64)
+
+
+def joined(tags: Ints, ballots: Ballots) -> Ints:
+    """(T,) tags in IOB2 where neighbouring spans of one label are one if a linking rule says so and none says no."""
+    if not ballots.rules or not len(tags):
+        return tags
+    together = (ballots.links == TOGETHER).any(axis=1) & ~(ballots.links == APART).any(axis=1)
+    together[ballots.bounds[:-1][ballots.bounds[:-1] < len(tags)]] = False
+    before = np.append(0, tags[:-1])
+    same = (tags % 2 == 1) & (before > 0) & ((before - 1) // 2 == (tags - 1) // 2)
+    return np.asarray(tags + (together & same))
