@@ -19,7 +19,7 @@ from benchmarks._hmmdp import FOUND, keep, readings, rss, spent, unlabelled
 from benchmarks._hmmdp_data import digest
 from benchmarks._tagger_peers import PEERS
 from chaffinch import Cascade, ClassHMM, Tagger
-from chaffinch.models.classhmm import describe as substructure
+from chaffinch.models.classhmm.describe import states as substructure
 
 WARMING = 12, 60  # documents, or sentences, to compile on
 

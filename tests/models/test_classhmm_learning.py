@@ -16,10 +16,10 @@ from chaffinch.features import observe as window
 from chaffinch.features import vocabulary
 from chaffinch.features import word_types as types
 from chaffinch.kernels import Ints
-from chaffinch.models.classhmm import describe as substructure
 from chaffinch.models.classhmm import fit as classhmm
 from chaffinch.models.classhmm.conditional import Conditional
 from chaffinch.models.classhmm.config import ClassHMM
+from chaffinch.models.classhmm.describe import states as substructure
 from chaffinch.models.classhmm.generative import Expected, Likelihood
 from chaffinch.models.classhmm.model import Model
 from chaffinch.models.classhmm.objectives import Ground

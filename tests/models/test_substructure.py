@@ -21,13 +21,13 @@ from chaffinch.features import observe as window
 from chaffinch.features import signatures as oov
 from chaffinch.features import vocabulary
 from chaffinch.features import word_types as types
-from chaffinch.models.classhmm import describe as substructure
 from chaffinch.models.classhmm.config import ClassHMM
-from chaffinch.models.classhmm.describe import Class, state_names
 from chaffinch.models.classhmm.describe import features as substructure_features
+from chaffinch.models.classhmm.describe import states as substructure
 from chaffinch.models.classhmm.describe.features import Shown, in_words
 from chaffinch.models.classhmm.describe.report import Measure, Roles, Substructure, has_parts, verdict
 from chaffinch.models.classhmm.describe.roles import FAMILY, GIVEN, INITIAL, compare, measure, nmi, role
+from chaffinch.models.classhmm.describe.states import Class, state_names
 from chaffinch.models.classhmm.model import Model
 from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.models.tagger import Tagger, load, train

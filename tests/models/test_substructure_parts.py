@@ -12,7 +12,7 @@ import pytest
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels import Lattice
 from chaffinch.models.cascade.config import Cascade
-from chaffinch.models.classhmm.describe import state_names
+from chaffinch.models.classhmm.describe.states import state_names
 from chaffinch.models.classhmm.model import Model
 from chaffinch.models.hmmdp import model as hmmdp_model
 from chaffinch.models.hmmdp.describe_words import SubtagPath

@@ -15,8 +15,8 @@ import numpy as np
 from chaffinch.errors import ConfigError
 from chaffinch.kernels import Batch, Floats
 from chaffinch.kernels.lattice import Bools
-from chaffinch.models.classhmm import describe as substructure
 from chaffinch.models.classhmm.config import KAPPA, KAPPAS, ClassHMM
+from chaffinch.models.classhmm.describe import states as substructure
 from chaffinch.models.classhmm.generative import Expected, Likelihood
 from chaffinch.models.classhmm.model import Model, scheme_of
 from chaffinch.models.classhmm.objectives import Ground, Problem

@@ -14,8 +14,8 @@ from chaffinch.errors import DataError
 from chaffinch.kernels import Ints
 from chaffinch.kernels.lattice import Bools
 from chaffinch.models.classhmm import model as classhmm_model
-from chaffinch.models.classhmm.describe import state_names, tag_name
 from chaffinch.models.classhmm.describe.report import END, State
+from chaffinch.models.classhmm.describe.states import state_names, tag_name
 from chaffinch.models.core.labels import Fitted, Labels, pieces_of
 from chaffinch.models.hmmdp import model as hmmdp_model
 from chaffinch.models.hmmdp.describe import AFTER, BEFORE, _masks, _place, compared
