@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks._relations_data import Sample, split
 from chaffinch.kernels.lattice import Bools, Floats
 from chaffinch.relations import Extraction, train
-from chaffinch.relations.ranking import auc, points, precision_at
-from chaffinch.relations.report import gap
+from chaffinch.relations.evaluate.ranking import auc, points, precision_at
+from chaffinch.relations.evaluate.report import gap
 
 DRAWS = 500
 

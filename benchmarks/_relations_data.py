@@ -11,7 +11,7 @@ from recipes.corpora import READERS
 from chaffinch import Document, read
 from chaffinch.models.phrasehmm.segments import parsed
 from chaffinch.relations import Schema
-from chaffinch.relations.fitting import folds
+from chaffinch.relations.entities.logistic import folds
 
 PROTEINS = Schema("PPI", ("e1", "e2"), ("protein", "protein"), symmetric=True)
 LOCATIONS = Schema("protein-location", ("protein", "location"))

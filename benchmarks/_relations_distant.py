@@ -11,7 +11,7 @@ from chaffinch.relations import Extraction, train
 from chaffinch.relations.candidates import candidates
 from chaffinch.relations.distant import audit, label, names
 from chaffinch.relations.distant import sample as drawn
-from chaffinch.relations.ranking import auc
+from chaffinch.relations.evaluate.ranking import auc
 
 AUDITED = 100
 

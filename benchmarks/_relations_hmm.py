@@ -14,8 +14,8 @@ from chaffinch.models.phrasehmm.choice import crossed
 from chaffinch.models.phrasehmm.config import PhraseHMM
 from chaffinch.relations import Extraction, train, train_joint
 from chaffinch.relations.candidates import candidates
-from chaffinch.relations.joint import assembled
-from chaffinch.relations.lines import lines
+from chaffinch.relations.joint.extractor import assembled
+from chaffinch.relations.joint.segments import lines
 
 FOLDS = 5
 POINTS = 60  # of a curve

@@ -20,7 +20,7 @@ from benchmarks._hmmdp_data import digest
 from benchmarks._weak_data import GOLD, SOURCE, Sample, Texts, documents
 from benchmarks._weak_systems import METHODS, System, Work
 from chaffinch import Document
-from chaffinch.weak.alternate_votes import hardened
+from chaffinch.weak.training.aggregator import hardened
 
 WARMING = 24, 12, 4  # documents to learn from, to stop with and to label, for compiling
 COLD = ("rule", "peer", "embed", "supervised")  # methods that need no compiling, or whose cost hides it

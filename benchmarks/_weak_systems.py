@@ -24,11 +24,12 @@ from chaffinch.models.votes.chmm import fit as chmm
 from chaffinch.models.votes.chmm.layer import Rows
 from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm.fit import MultiHMM
-from chaffinch.weak import text_sources, vote_rules
+from chaffinch.weak import propagate as text_sources
+from chaffinch.weak import vote_rules
 from chaffinch.weak.aggregate import aggregate, apply
-from chaffinch.weak.alternate import Alternated, Published, Recipe, alternate
-from chaffinch.weak.alternate_votes import Fit, Settle
-from chaffinch.weak.students import LINEAR
+from chaffinch.weak.training.aggregator import Fit, Settle
+from chaffinch.weak.training.alternate import Alternated, Published, Recipe, alternate
+from chaffinch.weak.training.students import LINEAR
 from chaffinch.weak.votes import ballots, sources_of, with_labels
 
 NEURAL = "pip install 'chaffinch[neural,minilm]'"

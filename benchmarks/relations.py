@@ -23,7 +23,7 @@ from chaffinch import Document
 from chaffinch.errors import ConfigError
 from chaffinch.relations import Extraction, train, train_documents
 from chaffinch.relations.concepts import stated_concepts
-from chaffinch.relations.fitting import folds
+from chaffinch.relations.entities.logistic import folds
 
 PLOT = ROOT / "docs/relations-curves.svg"
 BASELINE = Extraction(views=("words",))

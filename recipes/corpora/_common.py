@@ -10,8 +10,8 @@ import msgspec
 
 from chaffinch.errors import DataError
 from chaffinch.text import Document, Relation, Span
+from chaffinch.text.formats._shared.xml import Element
 from chaffinch.text.formats.base import Entry, entries
-from chaffinch.text.formats.xml import Element
 from chaffinch.text.tokens import token_offsets
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from chaffinch.errors import DataError
 from chaffinch.text import Argument, Relation, Span
-from chaffinch.text.formats.xml import Element
+from chaffinch.text.formats._shared.xml import Element
 from recipes.corpora._common import attribute
 
 Piece = tuple[int, int]

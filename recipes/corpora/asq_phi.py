@@ -9,8 +9,8 @@ from typing import Any
 
 from chaffinch.errors import DataError
 from chaffinch.text import Document, Span
+from chaffinch.text.formats._shared.json_records import parse_object
 from chaffinch.text.formats.base import Entry
-from chaffinch.text.formats.record import parse_object
 from recipes.corpora._common import files
 
 _QUERY, _TAGS = "===QUERY===", "===PHI_TAGS==="

@@ -14,8 +14,8 @@ from typing import Any
 
 from chaffinch.errors import DataError
 from chaffinch.text import Argument, Document, Relation, Span
+from chaffinch.text.formats._shared.json_records import records
 from chaffinch.text.formats.base import Entry
-from chaffinch.text.formats.record import records
 from recipes.corpora._common import files, one_sentence
 
 GENE, DISEASE = "@GENE$", "@DISEASE$"

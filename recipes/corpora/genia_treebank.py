@@ -9,8 +9,8 @@ from typing import Any
 
 from chaffinch.errors import DataError
 from chaffinch.text import Document, Span
+from chaffinch.text.formats._shared.xml import Element, parse
 from chaffinch.text.formats.base import Entry
-from chaffinch.text.formats.xml import Element, parse
 from recipes.corpora._common import attribute, files
 
 

@@ -10,8 +10,8 @@ from lxml import etree
 
 from chaffinch.errors import DataError
 from chaffinch.text import Argument, Document, Relation, Span
+from chaffinch.text.formats._shared.xml import parse, text_of
 from chaffinch.text.formats.base import Entry
-from chaffinch.text.formats.xml import parse, text_of
 from recipes.corpora._common import files, parse_json
 
 ENTITIES = {"e_1": "protein", "e_2": "location", "e_3": "organism"}  # e_4 (five words) is unexplained and stays e_4

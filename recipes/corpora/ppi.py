@@ -9,7 +9,7 @@ from typing import Any
 
 from chaffinch.errors import DataError
 from chaffinch.text import Document
-from chaffinch.text.formats.xml import Element, parse
+from chaffinch.text.formats._shared.xml import Element, parse
 from recipes.corpora._common import attribute, files, with_sentences
 from recipes.corpora._mentions import Mention, Notation, fragments, mention, relation
 

@@ -19,16 +19,16 @@ from chaffinch.models.tagger import Tagger, train
 from chaffinch.models.votes.chmm.fit import CHMM
 from chaffinch.models.votes.multihmm.fit import Model
 from chaffinch.text import Document, Span
-from chaffinch.weak import keeping
+from chaffinch.weak import storage as keeping
 from chaffinch.weak.aggregate import aggregate, fit
-from chaffinch.weak.alternate_votes import Aggregator, Settled, fit_votes
 from chaffinch.weak.apply import apply
-from chaffinch.weak.source_base import Source
+from chaffinch.weak.propagate import TextSources
 from chaffinch.weak.sources import FromFunction, Lexicon, Regex
-from chaffinch.weak.students import Students, whole
-from chaffinch.weak.text_sources import TextSources
+from chaffinch.weak.sources.base import Source
+from chaffinch.weak.tagger import WeakTagger
+from chaffinch.weak.training.aggregator import Aggregator, Settled, fit_votes
+from chaffinch.weak.training.students import Students, whole
 from chaffinch.weak.vote_rules import LongestSpan
-from chaffinch.weak.weak_tagger import WeakTagger
 from tests.cli.test_show_subtags import lines_of, shown
 from tests.features import tiny_encoder
 from tests.models.notes import notes as tagged_notes

@@ -20,9 +20,10 @@ from chaffinch.models.encoder.config import Encoder
 from chaffinch.models.tagger import train
 from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.text.formats import read, write
-from chaffinch.weak import alternate_loops, students
-from chaffinch.weak.alternate import alternate
-from chaffinch.weak.checkpoints import Step
+from chaffinch.weak.training import published as alternate_loops
+from chaffinch.weak.training import students
+from chaffinch.weak.training.alternate import alternate
+from chaffinch.weak.training.checkpoints import Step
 from tests.weak.alternate_notes import QUICK, notes
 
 TOML = """

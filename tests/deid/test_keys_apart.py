@@ -17,7 +17,7 @@ from chaffinch.deid.policy import Policy
 from chaffinch.deid.release import Release
 from chaffinch.deid.release_units import source
 from chaffinch.errors import ConfigError
-from chaffinch.jobs.parcels import Job
+from chaffinch.jobs.batches import Job
 from tests.deid.releases import KEY, OTHER_KEY, SECRET, detector
 
 SAME = "the secret and the key of the vault are the same"

@@ -39,7 +39,7 @@ from chaffinch.deid.release_units import Source, Unit, source
 from chaffinch.deid.surrogate_letters import bases
 from chaffinch.deid.vault import Vault, restore
 from chaffinch.errors import ChaffinchError, ConfigError, DataError, ModelError
-from chaffinch.jobs.parcels import EXACT, Job
+from chaffinch.jobs.batches import EXACT, Job
 from chaffinch.jobs.release import counted, released
 from chaffinch.models.cascade.fit import Cascade
 from chaffinch.models.tagger import train

@@ -10,8 +10,8 @@ from pathlib import Path
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release import Release
 from chaffinch.deid.release_units import grouping, source
-from chaffinch.jobs import parcels
-from chaffinch.jobs.parcels import Job
+from chaffinch.jobs import batches as parcels
+from chaffinch.jobs.batches import Job
 from chaffinch.jobs.release import released
 from chaffinch.text import Document
 from tests.deid.releases import SECRET, detector, find

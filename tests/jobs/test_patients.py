@@ -15,8 +15,8 @@ from chaffinch.deid.policy import Policy
 from chaffinch.deid.release import LAYER, Detector, Release
 from chaffinch.deid.release_units import grouping, source
 from chaffinch.errors import ConfigError
+from chaffinch.jobs.batches import Job
 from chaffinch.jobs.ledger import Ledger
-from chaffinch.jobs.parcels import Job
 from chaffinch.jobs.release import released
 from chaffinch.text import Document, Span
 from tests.deid.releases import SECRET, detector
@@ -63,7 +63,7 @@ class Killed(BaseException):
 def test_whole_patients_are_worked_on_together_in_the_order_of_the_input(
     how: Release, by_patient: bool, size: int, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.parcels._PARCEL_DOCUMENTS", size)
+    monkeypatch.setattr("chaffinch.jobs.batches._PARCEL_DOCUMENTS", size)
     calls: list[list[str]] = []
 
     def note_calls(docs: Sequence[Document]) -> Iterator[Document]:
@@ -82,7 +82,7 @@ def test_whole_patients_are_worked_on_together_in_the_order_of_the_input(
 def test_a_run_killed_between_two_notes_of_a_patient_resumes_with_the_same_bytes(
     puts: int, size: int, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.parcels._PARCEL_DOCUMENTS", size)
+    monkeypatch.setattr("chaffinch.jobs.batches._PARCEL_DOCUMENTS", size)
     found = replace(detector(find_by_patient), by_patient=True)
     for name in ("whole", "part"):
         (tmp_path / name).mkdir()
@@ -119,7 +119,7 @@ def test_a_run_killed_between_two_notes_of_a_patient_resumes_with_the_same_bytes
 def test_a_note_of_another_name_is_another_note(
     by_patient: bool, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.parcels._PARCEL_DOCUMENTS", 1)
+    monkeypatch.setattr("chaffinch.jobs.batches._PARCEL_DOCUMENTS", 1)
     for name in ("whole", "part"):
         (tmp_path / name).mkdir()
     calls = 0

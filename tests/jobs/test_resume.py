@@ -204,7 +204,7 @@ def test_each_note_a_patient_does_not_go_on_without_it(place: Path, monkeypatch:
 @pytest.mark.parametrize("package", ["chaffinch", "numpy", "scipy", "numba", "python"])
 def test_another_version_does_not_go_on(package: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert stop_after(3, monkeypatch, lambda: main(arguments("out", BASE))) == 130
-    from chaffinch.jobs import parcels
+    from chaffinch.jobs import batches as parcels
 
     found = parcels.versions()
     assert package in found
@@ -304,7 +304,7 @@ def test_a_call_finishes_what_the_command_began(place: Path, monkeypatch: pytest
 def test_notes_that_changed_meanwhile_come_out_as_in_a_fresh_run(
     change: str, apart: bool, keyed: bool, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.parcels._PARCEL_DOCUMENTS", 2)
+    monkeypatch.setattr("chaffinch.jobs.batches._PARCEL_DOCUMENTS", 2)
     options = {"--model": "rules", "--group-by": r"^(p\d)-", "--secret-file": "secret"}
     options |= {"--policy": "i2b2-surrogate"} if keyed else {}
     options |= {"--apart": ""} if apart else {}

@@ -12,7 +12,7 @@ from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.relations import Extraction, Extractor, Schema, load, save, train, train_documents, train_joint
 from chaffinch.relations.concepts import stated_concepts
 from chaffinch.relations.distant import audit, label, sample
-from chaffinch.relations.scoring import score
+from chaffinch.relations.evaluate.scoring import score
 from tests.relations.made import SCHEMA, document, documents
 
 

@@ -11,7 +11,8 @@ from scipy.sparse import csr_matrix
 
 from chaffinch.errors import ConfigError
 from chaffinch.kernels.lattice import Bools, Floats
-from chaffinch.relations import fitting, ranking
+from chaffinch.relations.entities import logistic as fitting
+from chaffinch.relations.evaluate import ranking
 
 N, F = 40, 6
 

@@ -19,8 +19,8 @@ from chaffinch.relations import (
     train_documents,
     train_joint,
 )
-from chaffinch.relations.joint import right_ones
-from chaffinch.relations.scoring import score
+from chaffinch.relations.evaluate.scoring import score
+from chaffinch.relations.joint.extractor import right_ones
 from tests.relations.made import SCHEMA, document, documents, with_concepts
 
 TOKENS = Extraction(mode="joint", hmm=PhraseHMM(representation="token"), folds=2)

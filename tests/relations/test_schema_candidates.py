@@ -7,11 +7,12 @@ import pytest
 from chaffinch import Document, Relation, Span
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.phrasehmm.segments import parse, parsed
-from chaffinch.relations import Schema, words
-from chaffinch.relations import statistics as stats
-from chaffinch.relations.assemble import tuples
+from chaffinch.relations import Schema
 from chaffinch.relations.candidates import candidates, scenes
-from chaffinch.relations.frames import Frame, Part, frames
+from chaffinch.relations.features import statistics as stats
+from chaffinch.relations.features import words
+from chaffinch.relations.features.frames import Frame, Part, frames
+from chaffinch.relations.joint.pairing import tuples
 from chaffinch.text import Argument
 
 PAIR = Schema("binds", ("a", "b"), ("P", "P"), symmetric=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chaffinch.relations import Extraction, train, vectors
-from chaffinch.relations.frames import Frame, Part
-from chaffinch.relations.pieces import LITERALS, SIGNS, Numbered
-from chaffinch.relations.reading import read
-from chaffinch.relations.vectors import VIEWS, Columns
+from chaffinch.relations import Extraction, train
+from chaffinch.relations.entities.frames_of import read
+from chaffinch.relations.features import vectors
+from chaffinch.relations.features._compiled._pieces import LITERALS, SIGNS, Numbered
+from chaffinch.relations.features.frames import Frame, Part
+from chaffinch.relations.features.vectors import VIEWS, Columns
 from tests.relations.made import SCHEMA, documents
 
 STEMS = (*"the of in a not no nor , , ( ) / - & | e w + < > : <ent> <ent> <num> bind local é 𝛼 and or 1 12 -3".split(),)

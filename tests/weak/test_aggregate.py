@@ -23,11 +23,12 @@ from chaffinch.models.votes.chmm.fit import CHMM
 from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.text import Document, Span
-from chaffinch.weak import keeping, weak_tagger
+from chaffinch.weak import storage as keeping
+from chaffinch.weak import tagger as weak_tagger
 from chaffinch.weak.aggregate import Learnt, aggregate, apply, fit
-from chaffinch.weak.alternate_votes import Settled, fit_votes
-from chaffinch.weak.conditional import Conditional
-from chaffinch.weak.students import Students, whole
+from chaffinch.weak.embedded import Conditional
+from chaffinch.weak.training.aggregator import Settled, fit_votes
+from chaffinch.weak.training.students import Students, whole
 from chaffinch.weak.vote_rules import LongestSpan, SpanVote, TokenVote, Union
 from chaffinch.weak.votes import ballots
 

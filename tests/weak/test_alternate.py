@@ -15,14 +15,16 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError, MissingExtraError, ModelError
 from chaffinch.text import Document, Span
-from chaffinch.weak import students, students_network, weak_tagger
-from chaffinch.weak.alternate import Alternated, Recipe, _best_threshold, alternate, f1
-from chaffinch.weak.alternate_votes import as_tags
+from chaffinch.weak import tagger as weak_tagger
 from chaffinch.weak.apply import apply
 from chaffinch.weak.sources import Lexicon
-from chaffinch.weak.students import Answer, Plan, cross_fitted, with_columns
+from chaffinch.weak.tagger import THRESHOLD, WeakTagger, load, with_added
+from chaffinch.weak.training import network as students_network
+from chaffinch.weak.training import students
+from chaffinch.weak.training.aggregator import as_tags
+from chaffinch.weak.training.alternate import Alternated, Recipe, _best_threshold, alternate, f1
+from chaffinch.weak.training.students import Answer, Plan, cross_fitted, with_columns
 from chaffinch.weak.vote_rules import LongestSpan
-from chaffinch.weak.weak_tagger import THRESHOLD, WeakTagger, load, with_added
 from tests.weak.alternate_notes import DISEASES, QUICK, note, notes
 
 
@@ -121,7 +123,7 @@ def test_dev_documents_without_votes_are_shown_to_the_sources(monkeypatch: pytes
         seen.extend(tagger.voted(docs))
         return _best_threshold(tagger, docs)
 
-    monkeypatch.setattr(import_module("chaffinch.weak.alternate"), "_best_threshold", chosen)
+    monkeypatch.setattr(import_module("chaffinch.weak.training.alternate"), "_best_threshold", chosen)
     alternate(voted, LongestSpan(), QUICK, sources=sources, dev=dev, how=Recipe(folds=2, stacked=False))
     assert any(doc.layer("source:list") for doc in seen)
     with pytest.raises(DataError, match="source:list"):

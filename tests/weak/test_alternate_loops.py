@@ -9,12 +9,12 @@ import pytest
 
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document, Span
-from chaffinch.weak import alternate_loops
-from chaffinch.weak.alternate import Alternated, Published, Turn, Watch, alternate
-from chaffinch.weak.alternate_loops import _best, _patient_no_more
-from chaffinch.weak.checkpoints import Step
+from chaffinch.weak.tagger import load
+from chaffinch.weak.training import published as alternate_loops
+from chaffinch.weak.training.alternate import Alternated, Published, Turn, Watch, alternate
+from chaffinch.weak.training.checkpoints import Step
+from chaffinch.weak.training.published import _best, _patient_no_more
 from chaffinch.weak.vote_rules import LongestSpan
-from chaffinch.weak.weak_tagger import load
 from tests.weak.alternate_notes import QUICK, notes
 
 FOUR = replace(QUICK, epochs=4)

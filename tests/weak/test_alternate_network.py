@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from chaffinch.weak import students_network
-from chaffinch.weak.students_network import _chosen, _slopes
+from chaffinch.weak.training import network as students_network
+from chaffinch.weak.training.network import _chosen, _slopes
 
 
 def loss(weights: list[np.ndarray], x: np.ndarray, y: np.ndarray, kept: np.ndarray) -> float:

@@ -14,10 +14,11 @@ from chaffinch.models.encoder.config import Encoder
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.text import Document, Soft
-from chaffinch.weak import alternate_loops, weak_tagger
-from chaffinch.weak.alternate import Alternated, Published, Recipe, Watch, alternate, f1
-from chaffinch.weak.students import LINEAR, Plan, configs_of, read
-from chaffinch.weak.weak_tagger import load
+from chaffinch.weak import tagger as weak_tagger
+from chaffinch.weak.tagger import load
+from chaffinch.weak.training import published as alternate_loops
+from chaffinch.weak.training.alternate import Alternated, Published, Recipe, Watch, alternate, f1
+from chaffinch.weak.training.students import LINEAR, Plan, configs_of, read
 from tests.features import tiny_encoder
 from tests.weak.alternate_notes import QUICK, notes
 from tests.weak.test_alternate import embedder, spans_of

@@ -15,9 +15,10 @@ from chaffinch.errors import ConfigError
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.text import Document, Soft, Span
-from chaffinch.weak import students, students_network
-from chaffinch.weak.alternate import Alternated, Published, Recipe, Watch, alternate
-from chaffinch.weak.checkpoints import Checkpoints, Step, fingerprint, in_words
+from chaffinch.weak.training import network as students_network
+from chaffinch.weak.training import students
+from chaffinch.weak.training.alternate import Alternated, Published, Recipe, Watch, alternate
+from chaffinch.weak.training.checkpoints import Checkpoints, Step, fingerprint, in_words
 from tests.weak.alternate_notes import QUICK, note, notes
 from tests.weak.test_alternate import embedder
 
@@ -116,7 +117,10 @@ def test_half_a_student_is_never_kept(tmp_path: Path, monkeypatch: pytest.Monkey
         made = train(*args, **options)
         return replace(made, manifest=replace(made.manifest, metrics={"interrupted": 1.0}))
 
-    for place, run in (("chaffinch.weak.alternate_loops.train", loops), ("chaffinch.weak.students.train", recipe)):
+    for place, run in (
+        ("chaffinch.weak.training.published.train", loops),
+        ("chaffinch.weak.training.students.train", recipe),
+    ):
         monkeypatch.setattr(place, interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(Watch(folder=tmp_path / run.__name__))

@@ -8,8 +8,8 @@ import pytest
 
 from chaffinch.errors import DataError
 from chaffinch.text import Document, Span
-from chaffinch.weak.analyse import analyse
-from chaffinch.weak.analysis import Measure
+from chaffinch.weak.analysis import analyse
+from chaffinch.weak.analysis.results import Measure
 
 # Tokens:  0 severe  1 copper  2 toxicosis  3 in  4 dogs     (a: 1-2 D; b: 2 D, 4 D; c: 1 C, 3 O)
 TEXT = "severe copper toxicosis in dogs"

@@ -13,8 +13,8 @@ import pytest
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span
 from chaffinch.weak.apply import UNREAD, apply
-from chaffinch.weak.source_files import Place
 from chaffinch.weak.sources import Annotations, History, Lexicon, Link, Regex, Source, source
+from chaffinch.weak.sources.files import Place
 from chaffinch.weak.votes import ballots
 
 NOTES = [

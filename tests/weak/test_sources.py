@@ -11,7 +11,6 @@ import pytest
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span
-from chaffinch.weak.source_base import settle
 from chaffinch.weak.sources import (
     Abbreviations,
     Annotations,
@@ -33,6 +32,7 @@ from chaffinch.weak.sources import (
     source,
     to_data,
 )
+from chaffinch.weak.sources.base import settle
 
 PLAIN: list[Any] = [
     Regex("dose", r"(\d+) ?mg", label="Dose", ignore_case=True),

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaffinch.text import Document, Span
-from chaffinch.weak import text_sources
-from chaffinch.weak.heads import Heads, learn_heads
-from chaffinch.weak.text_sources import TextSources, enrich
-from chaffinch.weak.text_sources_pages import Page, plain
+from chaffinch.weak import propagate as text_sources
+from chaffinch.weak.propagate import TextSources, enrich
+from chaffinch.weak.propagate.heads import Heads, learn_heads
+from chaffinch.weak.propagate.labelled_text import Page, plain
 
 
 def marked(text: str, *entities: str | tuple[str, str], id: str = "d") -> Document:  # noqa: A002  (as in Document)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chaffinch.text import Document, Span
-from chaffinch.weak.abbreviations import is_short_form, long_form_start, pairs, singular
+from chaffinch.weak.propagate.abbreviations import is_short_form, long_form_start, pairs, singular
 
 
 def found(text: str) -> list[tuple[str, str]]:

@@ -26,8 +26,8 @@ from chaffinch.deid.release import Release
 from chaffinch.deid.summary import html
 from chaffinch.errors import ConfigError, WithheldError
 from chaffinch.features.lexicon import read_phrases
+from chaffinch.jobs.batches import COMMAND, Job
 from chaffinch.jobs.deid import DEFAULT, POLICY, finder, placed, plan
-from chaffinch.jobs.parcels import COMMAND, Job
 from chaffinch.jobs.release import Tick, counted, released
 from chaffinch.jobs.run import Interrupted
 from chaffinch.text.formats import Reading

@@ -15,11 +15,11 @@ from chaffinch.cli.relate_modes import Given, learnt, settings_of
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.relations import AnyExtractor, Schema, load, save
 from chaffinch.relations.candidates import candidates
+from chaffinch.relations.config import Mode
 from chaffinch.relations.distant import label as label_known
 from chaffinch.relations.distant import sample
-from chaffinch.relations.scoring import Outcome, score
-from chaffinch.relations.settings import Mode
-from chaffinch.relations.vectors import VIEWS
+from chaffinch.relations.evaluate.scoring import Outcome, score
+from chaffinch.relations.features.vectors import VIEWS
 from chaffinch.text import Document
 from chaffinch.text.formats import Losses, Reading, output_format, read, write
 from chaffinch.text.formats.base import write_text

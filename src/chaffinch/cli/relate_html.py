@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
+from chaffinch.relations.evaluate.scoring import Outcome
 from chaffinch.relations.schema import Schema
-from chaffinch.relations.scoring import Outcome
 from chaffinch.report import charts
 from chaffinch.report.style import CSS
 

@@ -17,7 +17,7 @@ from chaffinch.models.core.training import Watcher
 from chaffinch.text import Document
 from chaffinch.text.formats import Losses, Reading, output_format, write
 from chaffinch.weak.aggregate import LAYER, Learnt, aggregate, apply, fit
-from chaffinch.weak.keeping import CHMM, MULTIHMM, kind_of, load, save
+from chaffinch.weak.storage import CHMM, MULTIHMM, kind_of, load, save
 from chaffinch.weak.vote_rules import RULES
 
 SEVERAL_LAYERS = ("jsonl", "parquet")  # formats that keep votes, labels and soft labels side by side

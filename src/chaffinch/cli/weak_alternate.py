@@ -22,14 +22,14 @@ from chaffinch.models.registry import KINDS, Config
 from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.text import Document
 from chaffinch.text.formats import Reading, read
-from chaffinch.weak.alternate import LAYER, Alternated, Published, Recipe, Watch, alternate
-from chaffinch.weak.analysis import Outlook
+from chaffinch.weak.analysis.results import Outlook
 from chaffinch.weak.apply import apply
-from chaffinch.weak.checkpoints import MODEL, RUN, Step
-from chaffinch.weak.conditional import packaged
-from chaffinch.weak.source_base import meant
+from chaffinch.weak.embedded import packaged
 from chaffinch.weak.sources import PLAIN, Source, layer_of, load_sources
-from chaffinch.weak.students import LINEAR, Student
+from chaffinch.weak.sources.base import meant
+from chaffinch.weak.training.alternate import LAYER, Alternated, Published, Recipe, Watch, alternate
+from chaffinch.weak.training.checkpoints import MODEL, RUN, Step
+from chaffinch.weak.training.students import LINEAR, Student
 from chaffinch.weak.votes import sources_of
 
 _BARE = "The model does not bring its sources (give --sources), so tag needs documents with votes, or --text-alone."

@@ -12,7 +12,7 @@ from chaffinch.cli.weak_analyse_html import html
 from chaffinch.cli.weak_votes import Some, Votes, chosen, read_votes
 from chaffinch.text.formats import Reading
 from chaffinch.text.formats.base import replacing, write_text
-from chaffinch.weak.analyse import analyse
+from chaffinch.weak.analysis import analyse
 
 
 def analyse_command(

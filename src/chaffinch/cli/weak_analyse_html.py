@@ -7,7 +7,7 @@ from html import escape
 
 from chaffinch.report import charts
 from chaffinch.report.style import CSS
-from chaffinch.weak.analysis import ALL, Analysis, Level, Measure, Row, SourceFacts, cell, percent, scored
+from chaffinch.weak.analysis.results import ALL, Analysis, Level, Measure, Row, SourceFacts, cell, percent, scored
 
 _MORE = """
 .sources th, .sources td:nth-child(2) { text-align: left; }

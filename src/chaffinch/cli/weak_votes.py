@@ -18,8 +18,8 @@ from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.models.votes.multihmm.config import MultiHMM
 from chaffinch.text import Document
 from chaffinch.text.formats import Reading, read
-from chaffinch.weak.analyse import choose_sources
-from chaffinch.weak.source_base import meant
+from chaffinch.weak.analysis import choose_sources
+from chaffinch.weak.sources.base import meant
 from chaffinch.weak.vote_rules import LongestSpan, Rule, SpanVote, TokenVote, Union
 
 METHODS: dict[str, MultiHMM | CHMM | Rule] = {

@@ -31,7 +31,7 @@ from chaffinch.models import alignment
 from chaffinch.models.core.batching import BATCH_TOKENS, batches
 from chaffinch.text import Document, Soft, Span
 from chaffinch.weak.fingerprint import fingerprint
-from chaffinch.weak.source_base import Source, settle
+from chaffinch.weak.sources.base import Source, settle
 
 LAYER = "deid"
 SHIELD = 0.9  # the chance of a name that a bare eponym needs to be flagged by models

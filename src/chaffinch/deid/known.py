@@ -22,7 +22,7 @@ from chaffinch.deid.kinds import KINDS, folded, is_known, kind_of
 from chaffinch.deid.pattern import matcher_of
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span, resolve
-from chaffinch.weak.source_base import meant
+from chaffinch.weak.sources.base import meant
 
 PATIENT_COLUMNS = ("patient", "group", "patient_id", "subject", "subject_id")
 SCORE, PART_SCORE = 1.0, 0.95

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from chaffinch.text import Document, Span
-from chaffinch.weak.source_patterns import compiled
+from chaffinch.text.regex import compiled
 
 Edges: TypeAlias = tuple[int, int, int, int]  # of a match: its start and end, and those of its span
 Check: TypeAlias = Callable[[str], bool]

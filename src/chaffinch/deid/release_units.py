@@ -20,9 +20,9 @@ import msgspec
 from chaffinch.errors import ConfigError, DataError, LimitError
 from chaffinch.text import Document
 from chaffinch.text.formats import Format, Reading, by_name, find_format, jsonl
+from chaffinch.text.formats._shared.json_records import numbered
 from chaffinch.text.formats.base import UNREADABLE, Entry, entries, unreadable
 from chaffinch.text.formats.csv_table import TEXT_NAMES
-from chaffinch.text.formats.record import numbered
 
 _BY_FILE = ("txt", "i2b2", "meddocan")
 _BY_LINE = ("jsonl", "doccano", "hf")

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from chaffinch.deid import lexicons
 from chaffinch.deid.kinds import kind_of
 from chaffinch.text import Document, Span
-from chaffinch.weak.source_base import token_run
+from chaffinch.weak.sources.base import token_run
 
 SOURCE = "repeat"
 SURE = 0.9  # the least score of a name that is looked for elsewhere, and the score of what is found there

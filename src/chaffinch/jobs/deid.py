@@ -14,7 +14,7 @@ from chaffinch.deid.release import Detector as Finder
 from chaffinch.deid.release import Release
 from chaffinch.deid.release_units import grouping, source
 from chaffinch.errors import ConfigError
-from chaffinch.jobs.parcels import CALL, Job, Words
+from chaffinch.jobs.batches import CALL, Job, Words
 from chaffinch.jobs.release import released
 from chaffinch.text.formats import Losses, Reading
 from chaffinch.weak.fingerprint import fingerprint

@@ -22,8 +22,8 @@ from chaffinch.deid.release_account import Account
 from chaffinch.deid.release_units import Unit
 from chaffinch.deid.vault import Seal, writing
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.jobs.batches import EXACT, Job, apart, packed, parcels, worked
 from chaffinch.jobs.ledger import Ledger, opened
-from chaffinch.jobs.parcels import EXACT, Job, apart, packed, parcels, worked
 from chaffinch.jobs.run import Interrupted, Item, run
 from chaffinch.text import Document
 from chaffinch.text.formats import Losses, Writing

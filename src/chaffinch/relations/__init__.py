@@ -1,15 +1,15 @@
 """Relations between entities: which tuples of mentions stand in a relation, and in which sentence that is said."""
 
 from chaffinch.relations.candidates import Candidate
+from chaffinch.relations.config import Extraction
 from chaffinch.relations.documents import DocumentExtractor, Finding, train_documents
-from chaffinch.relations.extract import Extractor, Reason
-from chaffinch.relations.joint import JointExtractor
-from chaffinch.relations.joint_learning import train_joint
-from chaffinch.relations.keeping import AnyExtractor, load, save
-from chaffinch.relations.learning import train
-from chaffinch.relations.report import Report, Summary
+from chaffinch.relations.entities.extractor import Extractor, Reason
+from chaffinch.relations.entities.train import train
+from chaffinch.relations.evaluate.report import Report, Summary
+from chaffinch.relations.joint.extractor import JointExtractor
+from chaffinch.relations.joint.train import train_joint
 from chaffinch.relations.schema import Schema
-from chaffinch.relations.settings import Extraction
+from chaffinch.relations.storage import AnyExtractor, load, save
 
 __all__ = [
     "AnyExtractor",

@@ -17,15 +17,16 @@ import numpy as np
 from chaffinch.bundle import Manifest
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels.lattice import Bools, Floats
-from chaffinch.relations import fitting, ranking
 from chaffinch.relations.candidates import Candidate
 from chaffinch.relations.concepts import Concepts, concept_key, concepts_of, stated_concepts
-from chaffinch.relations.extract import SOURCE, Extractor, Reason, Scored
-from chaffinch.relations.fitting import Calibration, Weights
-from chaffinch.relations.learning import train
-from chaffinch.relations.report import Judged, Rates, Summary
+from chaffinch.relations.config import Extraction
+from chaffinch.relations.entities import logistic as fitting
+from chaffinch.relations.entities.extractor import SOURCE, Extractor, Reason, Scored
+from chaffinch.relations.entities.logistic import Calibration, Weights
+from chaffinch.relations.entities.train import train
+from chaffinch.relations.evaluate import ranking
+from chaffinch.relations.evaluate.report import Judged, Rates, Summary
 from chaffinch.relations.schema import Schema
-from chaffinch.relations.settings import Extraction
 from chaffinch.text import Argument, Document, Relation, Span
 
 STRENGTH = 0.1

@@ -10,9 +10,8 @@
 from __future__ import annotations
 
 from chaffinch.weak.aggregate import aggregate
-from chaffinch.weak.alternate import Alternated, Published, Recipe, Watch, alternate
-from chaffinch.weak.analyse import analyse
-from chaffinch.weak.analysis import Analysis
+from chaffinch.weak.analysis import analyse
+from chaffinch.weak.analysis.results import Analysis
 from chaffinch.weak.apply import Applied, apply
 from chaffinch.weak.sources import (
     Abbreviations,
@@ -33,8 +32,9 @@ from chaffinch.weak.sources import (
     read_annotations,
     source,
 )
+from chaffinch.weak.tagger import WeakTagger, load
+from chaffinch.weak.training.alternate import Alternated, Published, Recipe, Watch, alternate
 from chaffinch.weak.vote_rules import LongestSpan, SpanVote, TokenVote, Union
-from chaffinch.weak.weak_tagger import WeakTagger, load
 
 __all__ = [
     "Abbreviations",

@@ -15,9 +15,9 @@ from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.models.votes.multihmm.spans import Spans
 from chaffinch.text import Document, Span
-from chaffinch.weak import conditional
-from chaffinch.weak.conditional import Conditional
-from chaffinch.weak.students import Embedder
+from chaffinch.weak import embedded as conditional
+from chaffinch.weak.embedded import Conditional
+from chaffinch.weak.training.students import Embedder
 from chaffinch.weak.vote_rules import RULES, Rule, TokenVote, Union, shares, spans_by
 from chaffinch.weak.votes import ballots, sources_of, with_labels
 

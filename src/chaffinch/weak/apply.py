@@ -22,8 +22,8 @@ from typing import Any, TypeAlias
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.core.batching import AHEAD, batches, mapper
 from chaffinch.text import Document, Span
-from chaffinch.weak.source_base import meant, plain_name, settle
 from chaffinch.weak.sources import PLAIN, Source, about, in_order, layer_of, needs
+from chaffinch.weak.sources.base import meant, plain_name, settle
 from chaffinch.weak.votes import SOURCE
 
 BATCH_TOKENS = 20_000  # documents go to a worker together up to this many tokens

@@ -19,9 +19,9 @@ import msgspec
 from chaffinch import bundle
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document, Span
-from chaffinch.weak.checkpoints import in_words, print_of
-from chaffinch.weak.source_base import Found, Source, settle
 from chaffinch.weak.sources import about
+from chaffinch.weak.sources.base import Found, Source, settle
+from chaffinch.weak.training.checkpoints import in_words, print_of
 
 SLOW = ("tagger", "spacy", "chunks", "python")  # kinds of sources
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from chaffinch.errors import LimitError
 from chaffinch.text import Document, Span
 from chaffinch.text.formats import Losses, Reading, read, write
-from chaffinch.text.formats.tagged import settled
+from chaffinch.text.formats._shared.token_tags import settled
 from tests.text.formats.refusal import CANARY, assert_refused
 from tests.text.formats.roundtrip import assert_kept, assert_kept_or_reported, through
 from tests.text.formats.tokenised import enriched_documents, token_documents

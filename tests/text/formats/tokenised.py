@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from chaffinch.text import Argument, Document, Relation, Soft, Span
-from chaffinch.text.formats.tagged import lay_out
+from chaffinch.text.formats._shared.token_tags import lay_out
 from tests.text.strategies import LABELS
 
 # A token may hold anything but what rows are made of, odd blanks and control characters included.

@@ -23,7 +23,7 @@ from chaffinch.text.formats.labelstudio import LABELSTUDIO
 from chaffinch.text.formats.parquet import PARQUET
 from chaffinch.text.formats.pubtator import PUBTATOR
 from chaffinch.text.formats.txt import TXT
-from chaffinch.text.formats.weak_json import WEAK
+from chaffinch.text.formats.weak_votes import WEAK
 
 # In the order in which they are asked whether they know a file: the particular before the general.
 FORMATS: tuple[Format, ...] = (

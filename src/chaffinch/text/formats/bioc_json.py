@@ -11,8 +11,8 @@ import msgspec
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
+from chaffinch.text.formats._shared.bioc import to_document, to_record
 from chaffinch.text.formats.base import Entry, Reading, Writing
-from chaffinch.text.formats.bioc import to_document, to_record
 
 _HEADER = b'{"bioctype":"BioCCollection","source":"","date":"","key":"","version":"1.0","infons":{},"documents":['
 

@@ -11,9 +11,9 @@ from lxml import etree
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
+from chaffinch.text.formats._shared.bioc import to_document, to_record
+from chaffinch.text.formats._shared.xml import Element, elements, legal, line_of, root_name, text_of
 from chaffinch.text.formats.base import Entry, Losses, Reading, Writing
-from chaffinch.text.formats.bioc import to_document, to_record
-from chaffinch.text.formats.xml import Element, elements, legal, line_of, root_name, text_of
 
 _NOT_XML = "characters XML cannot hold (written as U+FFFD)"
 

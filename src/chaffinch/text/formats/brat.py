@@ -18,8 +18,8 @@ from typing import TypeAlias
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
+from chaffinch.text.formats._shared.standoff import check_place, check_quote, note_relation, whole
 from chaffinch.text.formats.base import Entry, Losses, Reading, Writing, file_of, write_text
-from chaffinch.text.formats.standoff import check_place, check_quote, note_relation, whole
 from chaffinch.text.span import Argument, Relation, Span
 
 Roles: TypeAlias = list[tuple[str, str]]  # role and id of each argument

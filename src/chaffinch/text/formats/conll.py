@@ -19,8 +19,16 @@ from urllib.parse import quote, unquote
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
+from chaffinch.text.formats._shared.token_tags import (
+    TAG,
+    lay_out,
+    note_fields,
+    note_layout,
+    sentence_sizes,
+    spans_of_tags,
+    tags_of,
+)
 from chaffinch.text.formats.base import Entry, Losses, Reading, Writing
-from chaffinch.text.formats.tagged import TAG, lay_out, note_fields, note_layout, sentence_sizes, spans_of_tags, tags_of
 from chaffinch.text.tags import Scheme
 
 _DOCSTART = "-DOCSTART-"

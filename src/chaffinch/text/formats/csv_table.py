@@ -19,8 +19,8 @@ import msgspec
 
 from chaffinch.errors import DataError, LimitError
 from chaffinch.text.document import Document
+from chaffinch.text.formats._shared.json_records import SpanItem, numbered, span_record, spans_of, spool, typed
 from chaffinch.text.formats.base import UNREADABLE, Entry, Losses, Reading, Writing, decode, group_of_meta, unreadable
-from chaffinch.text.formats.record import SpanItem, numbered, span_record, spans_of, spool, typed
 
 TEXT_NAMES = ("text", "note", "note_text", "report", "content")
 ID_NAMES = ("id", "note_id", "doc_id", "row_id")

@@ -16,8 +16,7 @@ import msgspec
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
-from chaffinch.text.formats.base import Entry, Losses, Reading, Writing
-from chaffinch.text.formats.record import (
+from chaffinch.text.formats._shared.json_records import (
     first_object,
     flat_fields,
     group_of,
@@ -27,6 +26,7 @@ from chaffinch.text.formats.record import (
     typed,
     write_lines,
 )
+from chaffinch.text.formats.base import Entry, Losses, Reading, Writing
 from chaffinch.text.span import Argument, Relation, Span
 
 _OWN = ("id", "text", "data", "label", "labels", "entities", "relations")

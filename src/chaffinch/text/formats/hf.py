@@ -14,8 +14,7 @@ from typing import Any
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
-from chaffinch.text.formats.base import Entry, Reading, Writing
-from chaffinch.text.formats.record import (
+from chaffinch.text.formats._shared.json_records import (
     first_object,
     flat_fields,
     group_of,
@@ -25,7 +24,7 @@ from chaffinch.text.formats.record import (
     typed,
     write_lines,
 )
-from chaffinch.text.formats.tagged import (
+from chaffinch.text.formats._shared.token_tags import (
     TAG,
     lay_out,
     note_fields,
@@ -34,6 +33,7 @@ from chaffinch.text.formats.tagged import (
     spans_of_tags,
     tags_of,
 )
+from chaffinch.text.formats.base import Entry, Reading, Writing
 
 _TAGS = ("ner_tags", "tags", "labels")
 _OWN = ("id", "tokens", "sentences")

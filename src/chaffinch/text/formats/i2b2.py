@@ -15,9 +15,9 @@ from pathlib import Path, PurePosixPath
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
+from chaffinch.text.formats._shared.standoff import check_place, check_quote, whole
+from chaffinch.text.formats._shared.xml import Element, attribute, cdata, legal, line_of, parse, root_name, text_of
 from chaffinch.text.formats.base import Entry, Losses, Reading, Writing, file_of, write_text
-from chaffinch.text.formats.standoff import check_place, check_quote, whole
-from chaffinch.text.formats.xml import Element, attribute, cdata, legal, line_of, parse, root_name, text_of
 from chaffinch.text.span import Span
 
 _I2B2 = {

@@ -17,8 +17,7 @@ import numpy as np
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document, Soft
-from chaffinch.text.formats.base import Entry, Reading, Writing
-from chaffinch.text.formats.record import (
+from chaffinch.text.formats._shared.json_records import (
     SpanItem,
     first_object,
     group_of,
@@ -30,6 +29,7 @@ from chaffinch.text.formats.record import (
     typed,
     write_lines,
 )
+from chaffinch.text.formats.base import Entry, Reading, Writing
 from chaffinch.text.span import Argument, Relation
 
 _SHORT = ("spans", "entities", "labels", "label")

@@ -21,9 +21,9 @@ import numpy as np
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
+from chaffinch.text.formats._shared.json_records import flat_fields, group_of, id_of, meta_of, numbered, typed
 from chaffinch.text.formats.base import Entry, Losses, Reading, Writing
 from chaffinch.text.formats.doccano import ROLES, binary_relations
-from chaffinch.text.formats.record import flat_fields, group_of, id_of, meta_of, numbered, typed
 from chaffinch.text.span import Argument, Relation, Span
 
 _OWN = ("id", "text")

@@ -18,9 +18,9 @@ import msgspec
 from chaffinch.errors import DataError, MissingExtraError
 from chaffinch.text.document import Document
 from chaffinch.text.formats import hf, jsonl
+from chaffinch.text.formats._shared.json_records import numbered
 from chaffinch.text.formats.base import UNREADABLE, Entry, Reading, Writing, group_of_meta
 from chaffinch.text.formats.csv_table import ID_NAMES, TEXT_NAMES
-from chaffinch.text.formats.record import numbered
 
 _JSON = ("meta", "relations", "soft")
 _SPANS = ("spans", "entities")

@@ -20,8 +20,15 @@ from typing import Any
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
+from chaffinch.text.formats._shared.standoff import (
+    by_concept,
+    check_place,
+    check_quote,
+    note_no_layer,
+    note_relation,
+    whole,
+)
 from chaffinch.text.formats.base import Entry, Reading, Writing
-from chaffinch.text.formats.standoff import by_concept, check_place, check_quote, note_no_layer, note_relation, whole
 from chaffinch.text.span import Argument, Relation, Span
 
 _HEADER = re.compile(r"([^|\t]+)\|([a-z]+)\|(.*)", re.DOTALL)

@@ -1,0 +1,1 @@
+"""Relations between entities that are given: read, train, extract."""

@@ -1,0 +1,1 @@
+"""Scores, curves and reports of relations."""

@@ -1,0 +1,1 @@
+"""Features of candidates: words, paths, statistics of the phrase HMM."""

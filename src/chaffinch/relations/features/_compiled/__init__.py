@@ -1,0 +1,1 @@
+"""Compiled loops that make the features of candidates."""

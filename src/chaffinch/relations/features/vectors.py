@@ -1,0 +1,150 @@
+"""Candidates as rows of numbers: one block of columns for each view, each block of a fixed length.
+
+N candidates, F features.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from math import log2, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from chaffinch.kernels.lattice import Floats
+from chaffinch.relations.features import contexts, paths, statistics, words
+from chaffinch.relations.features._compiled._pieces import PATHS, STATISTICS, WORDS, Known, Numbered, flat, scratch
+from chaffinch.relations.features.frames import Frame
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+VIEWS: dict[str, Callable[[Frame], Iterable[str]]] = {
+    "words": words.features,
+    "statistics": statistics.features,
+    "paths": paths.features,
+    "contexts": contexts.features,
+}
+COMPILED = {"words": WORDS, "statistics": STATISTICS, "paths": PATHS}  # views that extraction need not spell out
+# The length of each view's block: what says more per feature weighs more.
+LENGTHS = {"words": 0.5, "statistics": 0.5, "paths": 1.0, "contexts": 0.5}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """The features that a model knows, view by view; `number` has the column of "view feature"."""
+
+    views: tuple[str, ...]
+    names: tuple[tuple[str, ...], ...]  # of each view, sorted
+    number: tuple[dict[str, int], ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, views: Sequence[str], names: Sequence[Sequence[str]]) -> Columns:
+        """The columns of named features."""
+        number, at = [], 0
+        for own in names:
+            number.append({name: at + n for n, name in enumerate(own)})
+            at += len(own)
+        return cls(tuple(views), tuple(map(tuple, names)), tuple(number))
+
+    def __len__(self) -> int:
+        return sum(map(len, self.names))
+
+
+def learn(rows: Iterable[tuple[Frame, str]], views: Sequence[str], *, floor: int) -> Columns:
+    """The features that candidates of at least `floor` groups show; each row is a frame and its group."""
+    counts: list[Counter[str]] = [Counter() for _ in views]
+    last: list[dict[str, str]] = [{} for _ in views]
+    for frame, group in rows:
+        for v, view in enumerate(views):
+            own = last[v]
+            for name in set(VIEWS[view](frame)):
+                if own.get(name) != group:  # rows of a group stand together
+                    own[name] = group
+                    counts[v][name] += 1
+    return Columns.of(views, [sorted(name for name, n in own.items() if n >= floor) for own in counts])
+
+
+def matrix(frames: Iterable[Frame], columns: Columns) -> csr_matrix:
+    """(N, F) what each candidate shows: the binary logarithm of 1 + the count, each view's block made of one length."""
+    from scipy.sparse import csr_matrix
+
+    numbers: list[int] = []
+    values: list[float] = []
+    ends = [0]
+    for frame in frames:
+        for column, value in row(frame, columns):
+            numbers.append(column)
+            values.append(value)
+        ends.append(len(numbers))
+    arrays: tuple[Any, ...] = (np.array(values, np.float64), np.array(numbers, np.int32), np.array(ends, np.int64))
+    return csr_matrix(arrays, shape=(len(ends) - 1, len(columns)))
+
+
+def row(frame: Frame, columns: Columns) -> list[tuple[int, float]]:
+    """The columns of a candidate and their values, rising."""
+    several = len(columns.views) > 1
+    return [
+        own
+        for view, known in zip(columns.views, columns.number, strict=True)
+        for own in _block(frame, view, known, LENGTHS[view] if several else 1.0)
+    ]
+
+
+def _block(frame: Frame, view: str, known: dict[str, int], length: float) -> list[tuple[int, float]]:
+    counts: dict[int, int] = {}
+    for name in VIEWS[view](frame):
+        column = known.get(name)
+        if column is not None:
+            counts[column] = counts.get(column, 0) + 1
+    valued = [(column, 1.0 if n == 1 else log2(1 + n)) for column, n in sorted(counts.items())]
+    size = (sqrt(sum(value * value for _, value in valued)) or 1.0) / length
+    return [(column, value / size) for column, value in valued]
+
+
+class Scorer:
+    """Log-odds of candidates, without rows in between: what extraction uses."""
+
+    __slots__ = ("_bias", "_columns", "_known", "_values")
+
+    def __init__(self, columns: Columns, values: Floats, bias: float) -> None:
+        self._columns, self._values, self._bias = columns, values, bias
+        self._known: Known | None = None
+
+    def __call__(self, frames: Sequence[Frame], number: Numbered) -> Floats:
+        """(N,) the log-odds of candidates; `number` may serve again."""
+        out = np.full(len(frames), self._bias)
+        if not frames:
+            return out
+        from chaffinch.relations.features._compiled import _sums
+
+        several = len(self._columns.views) > 1
+        known = self._known = self._table() if self._known is None else self._known
+        arrays = flat(frames, number)
+        room = scratch(max(len(frame.stems) for frame in frames), arrays.order.shape[1], len(known.weights))
+        for view, names in zip(self._columns.views, self._columns.number, strict=True):
+            length = LENGTHS[view] if several else 1.0
+            if view in COMPILED:
+                _sums.add_view(arrays, number.pieces, known, COMPILED[view], length, room, out)
+                continue
+            for n, frame in enumerate(frames):
+                out[n] += sum(value * self._values[column] for column, value in _block(frame, view, names, length))
+        return out
+
+    def _table(self) -> Known:
+        """The names of compiled views as keys, at most half of the table full."""
+        from chaffinch.relations.features._compiled import _names, _sums
+
+        size = 1 << max(10, (2 * len(self._columns)).bit_length())
+        known, at = Known(np.zeros(size, np.uint64), np.zeros(size, np.int32), self._values), 0
+        for view, names in zip(self._columns.views, self._columns.names, strict=True):
+            if view in COMPILED:
+                codes = np.frombuffer("".join(names).encode("utf-32-le"), np.uint32)
+                ends = np.cumsum([0, *map(len, names)])
+                keys = np.zeros(len(names), np.uint64)
+                _names.name_keys(codes, ends, COMPILED[view], keys)
+                _sums.enter(keys, at, known.table, known.columns)
+            at += len(names)
+        return known

@@ -1,0 +1,1 @@
+"""Relations and their entities at once, by the phrase HMM alone."""

@@ -1,0 +1,1 @@
+"""What several formats have in common: BioC, records, stand-off, token tags, XML."""

@@ -1,0 +1,192 @@
+"""Own sources: more labels from the text itself and the labels so far, each only where nothing is labelled yet.
+
+In this order: abbreviations (a labelled long form labels its short form in the whole document), compounds (a labelled
+word with a suffix, "x-induced"), history (a string labelled once in a document is labelled everywhere in it), head
+nouns, the first three again, and a lexicon of strings that are mostly labelled in other documents. One setting serves
+all corpora. What was left out because it did not pay: long forms of labelled short forms, and short forms after a
+labelled phrase whose letters they do not have.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from chaffinch.text import Document, Span
+from chaffinch.weak.propagate.abbreviations import brackets, pairs
+from chaffinch.weak.propagate.heads import FLOOR, Heads, learn_heads
+from chaffinch.weak.propagate.labelled_text import Key, Page
+
+ABBREVIATION, COMPOUND, HISTORY, HEAD, LEXICON = "abbreviation", "compound", "history", "head", "lexicon"
+LEAST_SUFFIX = 0.3  # of compounds with a suffix are labelled; what all suffixes do counts as two compounds
+LEAST_LISTED = 0.5  # of a string's occurrences are labelled
+MOST_PARTS = 8  # of a string in the lexicon
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TextSources:
+    """What own sources learnt from many documents; it labels more in those, and in others."""
+
+    heads: Heads = Heads()  # noqa: RUF009  (frozen)
+    suffixes: Mapping[str, bool] = field(default_factory=dict)  # whether compounds that end so are labelled
+    other_suffixes: bool = False
+    lexicon: Mapping[Key, str] = field(default_factory=dict)
+
+    def __call__(self, doc: Document, spans: Iterable[Span]) -> tuple[Span, ...]:
+        """The spans and what own sources add to them; `Span.source` of those says which one did."""
+        spans = tuple(spans)
+        page = Page.of(doc, spans)
+        self._within(page)
+        self.heads.add(page, HEAD)
+        self._within(page)
+        page.add_known(self.lexicon, LEXICON)
+        return tuple(sorted((*spans, *page.added)))
+
+    def _within(self, page: Page) -> None:
+        """The sources that look at one document alone."""
+        page.add_known(short_forms(page), ABBREVIATION)
+        for t, label, suffix in compounds(page):
+            if self.suffixes.get(suffix, self.other_suffixes):
+                page.add(t, t + 1, label, COMPOUND)
+        page.add_known(history(page), HISTORY)
+
+    def strings(self) -> dict[str, tuple[str, ...]]:
+        """All of it, for a model file."""
+        return {
+            "heads": tuple(self.heads.labels), "heads.labels": tuple(self.heads.labels.values()),
+            "heads.alone": tuple(sorted(self.heads.alone)), "heads.refused": tuple(sorted(self.heads.refused)),
+            "suffixes": tuple(f"{'+' if good else '-'}{suffix}" for suffix, good in sorted(self.suffixes.items())),
+            "suffixes.others": ("+" if self.other_suffixes else "-",),
+            "lexicon": tuple(" ".join(key) for key in self.lexicon), "lexicon.labels": tuple(self.lexicon.values()),
+        }  # fmt: skip
+
+    @classmethod
+    def of(cls, strings: Mapping[str, tuple[str, ...]]) -> TextSources:
+        """What a model file holds."""
+        heads = Heads(
+            dict(zip(strings["heads"], strings["heads.labels"], strict=True)),
+            frozenset(strings["heads.alone"]), frozenset(strings["heads.refused"]),
+        )  # fmt: skip
+        suffixes = {own[1:]: own[0] == "+" for own in strings["suffixes"]}
+        lexicon = {
+            tuple(key.split(" ")): label
+            for key, label in zip(strings["lexicon"], strings["lexicon.labels"], strict=True)
+        }
+        return cls(heads, suffixes, strings["suffixes.others"] == ("+",), lexicon)
+
+
+def enrich(docs: Sequence[Document], layer: str, *, into: str = "own") -> list[Document]:
+    """The documents with one more layer: the spans of a layer, and those that own sources add to them."""
+    return apply(learn(docs, layer), docs, layer, into=into)
+
+
+def apply(sources: TextSources, docs: Iterable[Document], layer: str, *, into: str = "own") -> list[Document]:
+    """The documents with one more layer: the spans of a layer, and those that the sources add to them."""
+    return [doc.with_layer(into, sources(doc, doc.layer(layer))) for doc in docs]
+
+
+def learn(docs: Sequence[Document], layer: str) -> TextSources:
+    """What own sources can learn from documents with labels, right ones or not."""
+    pages = [Page.of(doc, doc.layer(layer)) for doc in docs]
+    for page in pages:
+        page.add_known(short_forms(page), ABBREVIATION)
+    suffixes, others = _learn_suffixes(pages)
+    sources = TextSources(Heads(), suffixes, others)
+    for page in pages:
+        sources._within(page)
+    heads = learn_heads(pages)
+    for page in pages:
+        heads.add(page, HEAD)
+        sources._within(page)
+    return TextSources(heads, suffixes, others, _learn_lexicon(pages))
+
+
+def short_forms(page: Page) -> dict[Key, str]:
+    """The short forms of a page's labelled long forms, with the labels of these.
+
+    The label must cover the long form and end with it. A single letter counts if it begins the one word before it.
+    """
+    doc, words, out = page.doc, page.words, {}
+    starts = {start: t for t, start in enumerate(doc.tokens[:, 0].tolist())}
+    ends = {end: t + 1 for t, end in enumerate(doc.tokens[:, 1].tolist())}
+    for long, short in pairs(doc):
+        run = page.run_at(ends[long.end] - 1)
+        if run is not None and run[1] == ends[long.end] and run[0] <= starts[long.start]:
+            out[page.key(starts[short.start], ends[short.end])] = run[2]
+    for first, opened, closed in brackets(doc, words):
+        run = page.run_at(opened - 1) if opened > first else None
+        letter = words[opened + 1]
+        if (
+            closed == opened + 2 and len(letter) == 1 and letter.isupper()
+            and run is not None and run[1] == opened == run[0] + 1 and words[run[0]][0].upper() == letter
+        ):  # fmt: skip
+            out[page.keys[opened + 1]] = run[2]
+    return {key: label for key, label in out.items() if key}
+
+
+def compounds(page: Page, *, labelled: bool = False) -> list[tuple[int, str, str]]:
+    """Free tokens, or those that are spans, made of a labelled word and a suffix; the word's label; the suffix."""
+    known = {page.words[first].lower(): label for first, end, label in page.runs if end - first == 1}
+    out = []
+    for t, word in enumerate(page.words):
+        stem, dash, suffix = word.lower().rpartition("-")
+        run = page.run_at(t)
+        wanted = run is None if not labelled else run is not None and run[1] - run[0] == 1
+        if dash and suffix and stem in known and wanted:
+            out.append((t, known[stem], suffix))
+    return out
+
+
+def history(page: Page) -> dict[Key, str]:
+    """The labels of a document's strings in plain spelling, where these have two signs or more."""
+    found: dict[Key, Counter[str]] = defaultdict(Counter)
+    for first, end, label in page.runs:
+        found[page.key(first, end)][label] += 1
+    return {key: _most(own) for key, own in found.items() if len("".join(key)) > 1}
+
+
+def _learn_suffixes(pages: Sequence[Page]) -> tuple[dict[str, bool], bool]:
+    """Whether compounds with a suffix are labelled as a rule, for those seen with enough patients, and for others."""
+    labelled: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    patients: dict[str, set[str]] = defaultdict(set)
+    for page in pages:
+        for kind in (False, True):
+            for _, _, suffix in compounds(page, labelled=kind):
+                total[suffix] += 1
+                labelled[suffix] += kind
+                patients[suffix].add(page.doc.patient)
+    share = sum(labelled.values()) / max(1, sum(total.values()))
+    good = {
+        suffix: (labelled[suffix] + 2 * share) / (count + 2) >= LEAST_SUFFIX
+        for suffix, count in total.items()
+        if len(patients[suffix]) >= FLOOR
+    }
+    return good, share >= LEAST_SUFFIX
+
+
+def _learn_lexicon(pages: Sequence[Page]) -> dict[Key, str]:
+    """The strings that several patients' documents label, in most of their occurrences."""
+    found: dict[Key, Counter[str]] = defaultdict(Counter)
+    patients: dict[Key, set[str]] = defaultdict(set)
+    for page in pages:
+        for first, end, label in page.runs:
+            key = page.key(first, end)
+            if len("".join(key)) > 1 and len(key) <= MOST_PARTS:
+                found[key][label] += 1
+                patients[key].add(page.doc.patient)
+    firsts, free = {key[0] for key in found}, Counter[Key]()
+    for page in pages:
+        for t, key in enumerate(page.keys):
+            if key and key[0] in firsts and page.owner[t] < 0:
+                free.update(own for _, own in page.free_runs(t, MOST_PARTS) if own in found)
+    return {
+        key: _most(own)
+        for key, own in sorted(found.items())
+        if len(patients[key]) >= FLOOR and own.total() >= LEAST_LISTED * (own.total() + free[key])
+    }
+
+
+def _most(counts: Counter[str]) -> str:
+    return max(counts.items(), key=lambda item: (item[1], item[0]))[0]

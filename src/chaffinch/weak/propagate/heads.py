@@ -1,0 +1,130 @@
+"""Head nouns: the last words of labelled phrases, which make phrases of the words before them ("… deficiency")."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from chaffinch.weak.propagate.labelled_text import POSSESSIVE, Page
+
+LEAST_BEFORE = 4  # different words before a head in labelled spans
+LEAST_SHARE = 0.3  # of its occurrences are labelled
+CLEAR = 0.8  # of its labels are the same
+BARE = 0.5  # of its occurrences are spans of this one word, for it to be labelled alone
+MOST_LEFT = 4  # words that a head takes along
+RARE = 3  # times a word with no other evidence may be seen outside of spans
+FLOOR = 2  # patients who must have used a word that a model keeps
+
+# English words that end a phrase; in other languages what is seen outside of spans must do.
+CLOSED = frozenset(
+    "a all also an and any are as at be been both by can each for from had has have her his in is its may no not of on "
+    "or other our same such than that the their then these this those to was were which with without".split()
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Heads:
+    """Head nouns with their labels, those that stand alone, and the words that do not belong to a phrase."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    alone: frozenset[str] = frozenset()
+    refused: frozenset[str] = frozenset()
+
+    def add(self, page: Page, source: str) -> None:
+        """Labels the free heads of a page, with the words before that belong to them."""
+        starts = {int(first) for first, _ in page.doc.sentence_tokens()}
+        for t, key in enumerate(page.keys):
+            if not key or page.owner[t] >= 0 or key[-1] not in self.labels:
+                continue
+            first = t
+            while t - first < MOST_LEFT and first not in starts and self._belongs(page, first - 1):
+                first -= 1
+            if first < t or len(key) > 1 or key[0] in self.alone:
+                page.add(first, t + 1, self.labels[key[-1]], source)
+
+    def _belongs(self, page: Page, t: int) -> bool:
+        """Whether the phrase after a token takes it along; possessives and dashes go with the word before them."""
+        if page.owner[t] >= 0:
+            return False
+        word = page.words[t].replace("-", "")
+        if page.keys[t]:
+            wordlike = word.isalpha() or (word.isalnum() and word[0].isupper())
+            return wordlike and word.lower() not in CLOSED and page.keys[t][-1] not in self.refused
+        tied = page.words[t - 1][0].isupper() if page.words[t] in POSSESSIVE else page.together(t)
+        return t > 0 and page.keys[t - 1] != () and tied and self._belongs(page, t - 1)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What is counted of every word."""
+
+    total: Counter[str] = field(default_factory=Counter)
+    labels: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))  # as the last word of spans
+    alone: Counter[str] = field(default_factory=Counter)  # as a span of one word
+    before: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # words before it in spans
+    modifying: Counter[str] = field(default_factory=Counter)  # in a span, not its last word
+    adjacent: Counter[str] = field(default_factory=Counter)  # outside, right before a span
+    patients: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    def count(self, page: Page) -> None:
+        """Counts one page."""
+        for key in page.keys:
+            if key:
+                self.total[key[-1]] += 1
+                self.patients[key[-1]].add(page.doc.patient)
+        for first, end, label in page.runs:
+            last = page.keys[end - 1]
+            if last:
+                self.labels[last[-1]][label] += 1
+                self.alone[last[-1]] += end - first == 1 and len(last) == 1
+                if end - first > 1:
+                    self.before[last[-1]].add(page.words[end - 2].lower())
+            self.modifying.update(key[-1] for key in page.keys[first : end - 1] if key)
+            if first > 0 and page.owner[first - 1] < 0 and page.keys[first - 1]:
+                self.adjacent[page.keys[first - 1][-1]] += 1
+
+
+def learn_heads(pages: Sequence[Page]) -> Heads:
+    """The head nouns of labelled pages.
+
+    A head is the last word of labelled spans with at least 4 different words before it, is labelled in at least 30 % of
+    its occurrences, and mostly with one label. A word belongs to a phrase if it stands inside of spans at least as
+    often as right before them; without such evidence, if it is rare outside, where a place before a free head does not
+    count.
+    """
+    tally = _Tally()
+    for page in pages:
+        tally.count(page)
+    labels = {}
+    for word, own in tally.labels.items():
+        label, count = max(own.items(), key=lambda item: (item[1], item[0]))
+        seen = sum(own.values())
+        if (
+            word.isalpha() and len(tally.before[word]) >= LEAST_BEFORE and len(tally.patients[word]) >= FLOOR
+            and seen >= LEAST_SHARE * tally.total[word] and count >= CLEAR * seen
+        ):  # fmt: skip
+            labels[word] = label
+    alone = frozenset(word for word in labels if tally.alone[word] >= BARE * tally.total[word])
+    refused = frozenset(
+        word
+        for word, count in _outside(pages, labels).items()
+        if len(tally.patients[word]) >= FLOOR
+        and (
+            tally.modifying[word] < tally.adjacent[word]
+            if tally.modifying[word] + tally.adjacent[word]
+            else count > RARE
+        )
+    )
+    return Heads(dict(sorted(labels.items())), alone, refused)
+
+
+def _outside(pages: Sequence[Page], heads: Mapping[str, str]) -> Counter[str]:
+    """How often words stand outside of spans, and not right before a free head."""
+    out: Counter[str] = Counter()
+    for page in pages:
+        free_head = [own < 0 and bool(key) and key[-1] in heads for own, key in zip(page.owner, page.keys, strict=True)]
+        for key, own, next_is_head in zip(page.keys, page.owner, [*free_head[1:], False], strict=False):
+            if own < 0 and key:
+                out[key[-1]] += not next_is_head
+    return out

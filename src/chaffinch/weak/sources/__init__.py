@@ -1,0 +1,236 @@
+"""All kinds of sources, and the project file that lists them: `sources.toml`, or a Python file.
+
+    [[source]]
+    kind = "lexicon"
+    name = "drugs"
+    phrases = "drugs.txt"      # beside this file
+    label = "Chemical"
+
+The keys are the parameters of the kind's class; paths count from the folder of the file. The kinds: regex, lexicon,
+tokens (TokenPattern), suffix, context, link and chunks (linking rules), abbreviations, history, tagger (FromTagger),
+spacy (FromSpacy), spans (a file of a crowd or a language model, see `source_files`).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from chaffinch.errors import ConfigError, DataError, MissingExtraError
+from chaffinch.weak.sources.base import Found, Source, in_order, layer_of, meant, needs, negative_reliable
+from chaffinch.weak.sources.documents import Abbreviations, History
+from chaffinch.weak.sources.files import Annotations, read_annotations
+from chaffinch.weak.sources.links import ChunkLink, Link
+from chaffinch.weak.sources.models import FromFunction, FromSpacy, FromTagger, source
+from chaffinch.weak.sources.rules import Context, Lexicon, Regex, Suffix
+from chaffinch.weak.sources.token_patterns import Token, TokenPattern
+
+__all__ = [
+    "Abbreviations",
+    "Annotations",
+    "ChunkLink",
+    "Context",
+    "Found",
+    "FromFunction",
+    "FromSpacy",
+    "FromTagger",
+    "History",
+    "Lexicon",
+    "Link",
+    "Regex",
+    "Source",
+    "Suffix",
+    "Token",
+    "TokenPattern",
+    "about",
+    "in_order",
+    "layer_of",
+    "load_sources",
+    "needs",
+    "negative_reliable",
+    "of_data",
+    "read_annotations",
+    "source",
+    "to_data",
+]
+
+# Kinds that are plain data and can travel in a model file.
+PLAIN: Mapping[str, type] = {
+    "regex": Regex, "lexicon": Lexicon, "tokens": TokenPattern, "suffix": Suffix, "context": Context, "link": Link,
+    "abbreviations": Abbreviations, "history": History,
+}  # fmt: skip
+# Kinds that need something beside the file: a model, a package, documents with those ids.
+OTHERS: Mapping[str, Callable[..., Any]] = {
+    "chunks": ChunkLink, "tagger": FromTagger, "spacy": FromSpacy, "spans": read_annotations,
+}  # fmt: skip
+KINDS: Mapping[str, Callable[..., Any]] = {**PLAIN, **OTHERS}
+_FILES = ("phrases", "triggers", "in_list", "path")  # keys whose text is always a file's name
+_PLACES = ("model", "parser", "pipeline")  # keys whose text is a file's name if there is such a file
+
+
+def load_sources(path: str | Path) -> list[Source]:
+    """The sources of a project file, in its order: a TOML file, or a Python file whose top level has sources."""
+    path = Path(path)
+    if path.suffix not in (".toml", ".py"):
+        raise ConfigError(f"{path.name}: sources are kept in a .toml or a .py file; rename it")
+    if not path.is_file():
+        raise ConfigError(f"{path}: there is no such file; check the path")
+    found = _of_module(path) if path.suffix == ".py" else _of_toml(path)
+    if not found:
+        raise ConfigError(f"{path}: has no sources; add [[source]] tables, or functions decorated with @source")
+    try:
+        in_order(found)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    return found
+
+
+def to_data(given: Source) -> dict[str, Any]:
+    """A source as plain JSON data, which `of_data` turns back; ConfigError for those that are not plain data.
+
+    >>> to_data(Suffix("itis", ["itis"], label="Disease"))["endings"]
+    ['itis']
+    """
+    kind = next((name for name, made in PLAIN.items() if type(given) is made), None)
+    if kind is None:
+        what = {FromFunction: "Python code", FromSpacy: "a spaCy pipeline", Annotations: "spans of certain documents"}
+        said = what.get(type(given), "a model of its own" if type(given) in OTHERS.values() else "Python code")
+        raise ConfigError(
+            f"the source {given.name!r} is {said} and cannot be kept in a file; give it again where the file is used"
+        )
+    names = [own.name for own in fields(given) if own.init]  # type: ignore[arg-type]  # all plain kinds are dataclasses
+    return {"kind": kind, **{name: _plain(getattr(given, name)) for name in names}}
+
+
+def of_data(data: Mapping[str, Any]) -> Source:
+    """The source of plain data that `to_data` made; ConfigError if it is something else."""
+    kind = data.get("kind")
+    if kind not in PLAIN:
+        raise ConfigError(f"a source of the kind {kind!r} is not plain data; {meant(str(kind), PLAIN)}")
+    return _made(data)[0]
+
+
+def about(given: Source) -> dict[str, Any]:
+    """What a source says of itself: name, kind, layer, label, what it builds on, and what its silence means."""
+    kinds = {made: kind for kind, made in KINDS.items()} | {FromFunction: "python", Annotations: "spans"}
+    return {
+        "name": given.name,
+        "kind": kinds.get(type(given), "python"),
+        "layer": layer_of(given),
+        "label": str(getattr(given, "label", "")),
+        "on": list(needs(given)),
+        "negative_reliable": bool(getattr(given, "negative_reliable", False)),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A field as JSON data."""
+    if isinstance(value, Token):
+        named = {name: own for name, own in asdict(value).items() if not name.startswith("_")}
+        return {name: _plain(own) for name, own in named.items() if own not in ((), "", False) or name == "mark"}
+    return [_plain(own) for own in value] if isinstance(value, tuple) else value
+
+
+def _of_toml(path: Path) -> list[Source]:
+    try:
+        content = tomllib.loads(path.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: is not UTF-8; save it as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: is not valid TOML: {error}") from None
+    for key in content:
+        if key != "source":
+            raise ConfigError(f"{path}: unknown key {key!r}; every source is a table [[source]]")
+    tables = content.get("source", [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise ConfigError(f"{path}: every source is a table of its own; write [[source]] with two brackets")
+    found: list[Source] = []
+    for number, table in enumerate(tables, start=1):
+        try:
+            found += _made(_placed(table, path.parent))
+        except (ConfigError, DataError, MissingExtraError) as error:
+            raise _at(path, number, table.get("name"), error) from None
+    return found
+
+
+def _at(path: Path, number: int, name: object, error: Exception) -> Exception:
+    """The same error with the place of the source it is about."""
+    where = f"{path}: source {number}" + (f" ({name!r})" if isinstance(name, str) else "")
+    if isinstance(error, MissingExtraError):
+        return error
+    return DataError(f"{where}: {error}") if isinstance(error, DataError) else ConfigError(f"{where}: {error}")
+
+
+def _placed(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """A table whose paths count from a folder."""
+    out = dict(table)
+    for key, value in table.items():
+        if isinstance(value, str) and (key in _FILES or (key in _PLACES and (folder / value).exists())):
+            out[key] = folder / value
+        elif key == "pattern" and isinstance(value, list):
+            out[key] = [_placed(part, folder) if isinstance(part, dict) else part for part in value]
+    return out
+
+
+def _made(table: Mapping[str, Any]) -> list[Source]:
+    """The sources of one table: one, or as many as a file of spans has annotators."""
+    kind = table.get("kind")
+    if kind is None:
+        raise ConfigError(f"has no kind; choose one of {', '.join(KINDS)}")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ConfigError(f"unknown kind {kind!r}; {meant(str(kind), KINDS)}")
+    known = inspect.signature(KINDS[kind]).parameters
+    for key in table:
+        if key != "kind" and key not in known:
+            raise ConfigError(f"unknown key {key!r} for the kind {kind}; {meant(key, known)}")
+    for key, parameter in known.items():
+        if parameter.default is parameter.empty and key not in table:
+            raise ConfigError(f"a source of the kind {kind} needs {key}")
+    made = KINDS[kind](**{key: value for key, value in table.items() if key != "kind"})
+    return made if isinstance(made, list) else [made]
+
+
+def _of_module(path: Path) -> list[Source]:
+    """The sources at the top level of a Python file, which is run for them, in the order of their definition."""
+    spec = importlib.util.spec_from_file_location(f"chaffinch_sources_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"{path}: cannot be read as Python")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except (ConfigError, DataError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+    except MissingExtraError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{path}: cannot be run ({type(error).__name__}{_line(error, path)}); correct it") from None
+    return list(_sources_of(module))
+
+
+def _line(error: Exception, path: Path) -> str:
+    """The last line of a file that an error came through."""
+    line = error.lineno if isinstance(error, SyntaxError) else None
+    trace = error.__traceback__
+    while trace is not None:
+        line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == str(path) else line
+        trace = trace.tb_next
+    return f" at line {line}" if line else ""
+
+
+def _sources_of(module: ModuleType) -> Iterable[Source]:
+    """The sources among a module's names, those in lists too, each once."""
+    seen: set[int] = set()
+    for value in list(vars(module).values()):
+        for own in value if isinstance(value, Sequence) and not isinstance(value, str) else [value]:
+            named = isinstance(getattr(own, "name", None), str) and not isinstance(own, type)
+            if named and callable(own) and id(own) not in seen:
+                seen.add(id(own))
+                yield own

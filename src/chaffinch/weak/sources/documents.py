@@ -1,0 +1,161 @@
+"""Sources that read a whole document and what others said of it: abbreviations, and strings labelled elsewhere."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+
+from chaffinch.errors import ConfigError
+from chaffinch.text import Document, Span
+from chaffinch.weak.propagate.abbreviations import Pair, pairs, singular
+from chaffinch.weak.propagate.labelled_text import Key, plain
+from chaffinch.weak.sources.base import (
+    check_flags,
+    check_name,
+    check_number,
+    over_tokens,
+    runs_in_sentences,
+    spans_on,
+    token_run,
+    words_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Abbreviations:
+    """All places of an abbreviation that brackets explain: "long form (LF)", or "LF (long form)".
+
+    With `on`, names of sources or layers: where a span of theirs ends with the long form, the abbreviation has its
+    label; the longest such span decides, then the order of the names. With a `label`: long forms, and with them their
+    abbreviations, have that label; if there are `heads`, only those that end with one of these words.
+
+    >>> source = Abbreviations("short", label="Disease", heads=["dystrophy"])
+    >>> doc = Document.make("Duchenne muscular dystrophy (DMD), a CT scan (CTS). Boys with DMD.")
+    >>> [doc.text[span.start : span.end] for span in source(doc)]
+    ['Duchenne muscular dystrophy', 'DMD', 'DMD']
+    """
+
+    name: str
+    on: Sequence[str] = ()
+    _: KW_ONLY
+    label: str = ""
+    heads: Sequence[str] = ()
+    negative_reliable: bool = False
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "name")
+        check_flags(self, "negative_reliable")
+        object.__setattr__(self, "on", words_of(self.on, "on", least=0))
+        object.__setattr__(self, "heads", words_of(self.heads, "heads", least=0))
+        if bool(self.on) == bool(self.label):
+            raise ConfigError("abbreviations build on other sources or have a label; give one of `on` and `label`")
+        if self.label:
+            check_name(self.label, "label")
+        if self.heads and not self.label:
+            raise ConfigError("heads go with a label; add one, or leave heads out")
+
+    def __call__(self, doc: Document) -> list[Span]:
+        """The places of the abbreviations, and of the long forms that the rule itself has labelled."""
+        labelled = list(self._labelled(doc, pairs(doc)))
+        if not labelled:
+            return []
+        keys = [(singular(word),) for word in doc.words()]
+        shorts = [(_joined(keys[slice(*token_run(doc, s.start, s.end))]), label) for _, s, label in labelled]
+        found = _places(doc, keys, dict(reversed(shorts)))  # the first explanation counts
+        return sorted({*found, *(Span(long.start, long.end, label) for long, _, label in labelled if self.label)})
+
+    def _labelled(self, doc: Document, found: Iterable[Pair]) -> Iterator[tuple[Span, Span, str]]:
+        """The long forms, short forms and labels of the pairs that have one."""
+        if self.label:
+            heads = {plain(head) for head in self.heads}
+            for long, short in found:
+                first, end = token_run(doc, long.start, long.end)
+                head = over_tokens(doc, max(first, end - 1), end, "")
+                if not heads or plain(doc.text[head.start : head.end]) in heads:
+                    yield long, short, self.label
+            return
+        ending: dict[int, Span] = {}
+        for span in spans_on(doc, self.on):
+            if span.label != "O" and len(span) > len(ending.get(span.end, ())):
+                ending[span.end] = span
+        for long, short in found:
+            if long.end in ending:
+                yield long, short, ending[long.end].label
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Other places of the strings that sources or layers label in the same document, under the label they have most.
+
+    Strings are compared without case, plural, hyphens and possessives; abbreviations keep their case. A string of one
+    word needs `min_length` characters. Only places where those sources say nothing count, unless `everywhere`.
+
+    >>> doc = Document.make("Atrial tumour. Tumours grow.", layers={"source:list": [Span(7, 13, "Disease")]})
+    >>> [(span.start, span.end) for span in History("again", ["list"])(doc)]
+    [(15, 22)]
+    """
+
+    name: str
+    on: Sequence[str]
+    _: KW_ONLY
+    min_length: int = 3
+    everywhere: bool = False
+    negative_reliable: bool = False
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "name")
+        check_flags(self, "everywhere", "negative_reliable")
+        check_number(self.min_length, "min_length", 1)
+        object.__setattr__(self, "on", words_of(self.on, "on"))
+
+    def __call__(self, doc: Document) -> list[Span]:
+        """The other places; of those that overlap the leftmost, then the longest."""
+        keys = [plain(word) for word in doc.words()]
+        labels, taken = self._strings(doc, keys)
+        if not labels:
+            return []
+        found = _places(doc, keys, labels)
+        runs = (token_run(doc, span.start, span.end) for span in found)
+        return [span for span, run in zip(found, runs, strict=True) if self.everywhere or not any(taken[slice(*run)])]
+
+    def _strings(self, doc: Document, keys: Sequence[Key]) -> tuple[dict[Key, str], list[bool]]:
+        """The label of every string that has one, and (T,) the tokens that sources say something of."""
+        votes: defaultdict[Key, Counter[str]] = defaultdict(Counter)
+        taken = [False] * len(keys)
+        for span in spans_on(doc, self.on):
+            first, end = token_run(doc, span.start, span.end)
+            taken[first:end] = [True] * (end - first)
+            key = _joined(keys[first:end])
+            if span.label != "O" and (len(key) > 1 or (key and len(key[0]) >= self.min_length)):
+                votes[key][span.label] += 1
+        # The most votes win, then the first in the alphabet, so that the order of sources decides nothing.
+        return {key: min(own, key=lambda label: (-own[label], label)) for key, own in votes.items()}, taken
+
+
+def _joined(keys: Sequence[Key]) -> Key:
+    return tuple(part for key in keys for part in key)
+
+
+def _places(doc: Document, keys: Sequence[Key], known: Mapping[Key, str]) -> list[Span]:
+    """The places of known strings in the sentences of a document: leftmost, then longest, never overlapping."""
+    longest, begins, found = max(map(len, known)), {key[:1] for key in known}, []
+    for first, end in runs_in_sentences(doc):
+        place = first
+        while place < end:
+            best = _longest(keys[place : min(end, place + 2 * longest)], known) if keys[place][:1] in begins else 0
+            if best:
+                label = known[_joined(keys[place : place + best])]
+                found.append(over_tokens(doc, place, place + best, label))
+            place += max(best, 1)
+    return found
+
+
+def _longest(keys: Sequence[Key], known: Mapping[Key, str]) -> int:
+    """How many tokens the longest known string has that begins at the first token; 0 if none does."""
+    best, key = 0, Key()
+    for size, own in enumerate(keys, start=1):
+        key += own
+        if own and key in known:
+            best = size
+    return best

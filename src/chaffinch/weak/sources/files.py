@@ -1,0 +1,101 @@
+"""Spans in a file, from a crowd or a language model: one source for every annotator.
+
+One JSON object per line: {"document": id, "start": 3, "end": 8, "label": "Drug", "annotator": "ann", "text": "…"}.
+Offsets count code points and the end is exclusive; "annotator" and "text" may be left out. Where "text" is there, it
+must be what stands at that place. A span that does not fit is counted, never moved.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from chaffinch.errors import DataError
+from chaffinch.text import Document, Span
+from chaffinch.text.formats._shared.json_records import records, typed
+from chaffinch.text.formats.base import entries
+from chaffinch.weak.sources.base import UNFIT, check_flags, check_name
+
+OTHER_TEXT = "span whose text differs"
+
+
+class Line(msgspec.Struct):
+    """One line of the file; other fields are passed over."""
+
+    document: str | int
+    start: int
+    end: int
+    label: str
+    annotator: str | int | None = None
+    text: str | None = None
+    score: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A span as it was given, with the text that must stand there if the file says so."""
+
+    span: Span
+    text: str | None = field(default=None, repr=False)
+
+    def fault(self, doc: Document) -> str | None:
+        """Why the span does not fit a document; None if it does."""
+        if not 0 <= self.span.start < self.span.end <= len(doc.text):
+            return UNFIT
+        wrong = self.text is not None and doc.text[self.span.start : self.span.end] != self.text
+        return OTHER_TEXT if wrong else None
+
+
+@dataclass(frozen=True, slots=True)
+class Annotations:
+    """The spans that one annotator gave to documents, by their ids. Build them with `read_annotations`."""
+
+    name: str
+    places: Mapping[str, tuple[Place, ...]] = field(repr=False)
+    _: KW_ONLY
+    negative_reliable: bool = False
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "name")
+        check_flags(self, "negative_reliable")
+
+    def __call__(self, doc: Document) -> list[Span]:
+        """The spans that fit the document."""
+        return [place.span for place in self.places.get(doc.id, ()) if place.fault(doc) is None]
+
+    def misfits(self, doc: Document) -> Counter[str]:
+        """How many spans do not fit the document, and why."""
+        faults = (place.fault(doc) for place in self.places.get(doc.id, ()))
+        return Counter(fault for fault in faults if fault is not None)
+
+    @property
+    def documents(self) -> frozenset[str]:
+        """The ids of the documents that it has spans for."""
+        return frozenset(self.places)
+
+
+def read_annotations(name: str, path: str | Path, *, negative_reliable: bool = False) -> list[Annotations]:
+    """The sources of a file of spans: one called as the file, or one for every annotator, called NAME/ANNOTATOR."""
+    check_name(name, "name")
+    found: dict[str, defaultdict[str, list[Place]]] = {}
+    for file in entries(Path(path)):
+        for number, record in records(file):
+            try:
+                line = typed(record, Line)
+            except DataError as error:
+                raise error.at(file.where, number) from None
+            own = name if line.annotator is None else f"{name}/{line.annotator}"
+            if not line.label.strip() or not own.isprintable():
+                raise DataError("has an empty label, or an odd annotator", path=file.where, line=number)
+            place = Place(Span(line.start, line.end, line.label, line.score), line.text)
+            found.setdefault(own, defaultdict(list))[str(line.document)].append(place)
+    if not found:
+        raise DataError("has no spans; leave this source out", path=path)
+    return [
+        Annotations(own, {doc: tuple(given) for doc, given in places.items()}, negative_reliable=negative_reliable)
+        for own, places in sorted(found.items())
+    ]

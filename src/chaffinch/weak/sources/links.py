@@ -1,0 +1,155 @@
+"""Linking rules: which neighbouring tokens belong to one entity, whatever it is; and which do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+from chaffinch.errors import ConfigError
+from chaffinch.features import lexicon
+from chaffinch.models.tagger import Tagger, load
+from chaffinch.text import Document, Span
+from chaffinch.weak.sources.base import (
+    Phrases,
+    check_choice,
+    check_flags,
+    check_name,
+    is_capitalised,
+    over_tokens,
+    phrases_in,
+    phrases_of,
+    runs_in_sentences,
+    token_run,
+    words_of,
+)
+from chaffinch.weak.votes import LINK
+
+TOGETHER, APART = "TOGETHER", "APART"
+RULES = ("capitalised", "hyphen", "phrases")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Neighbouring tokens of a sentence that belong together, as one of three rules says.
+
+    "capitalised": all begin with a capital letter; "hyphen": hyphens without spaces join them; "phrases": they stand
+    in one phrase of a list, or of a file with one per line. With `apart`, the rule also says that tokens at the edge of
+    what belongs together and their neighbours outside do not.
+
+    >>> link = Link("names", "capitalised")
+    >>> [(span.start, span.end, span.label) for span in link(Document.make("We saw Ada Penn."))]
+    [(7, 15, 'TOGETHER')]
+    """
+
+    name: str
+    rule: Literal["capitalised", "hyphen", "phrases"]
+    phrases: Phrases = field(default=(), repr=False)
+    _: KW_ONLY
+    apart: bool = False
+    _lexicon: lexicon.Lexicon | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "name")
+        check_choice(self.rule, "rule", RULES)
+        check_flags(self, "apart")
+        if bool(self.phrases) != (self.rule == "phrases"):
+            raise ConfigError(f"the rule {self.rule!r} {'has no' if self.phrases else 'needs'} phrases")
+        phrases = phrases_of(self.phrases, "phrases") if self.phrases else ()
+        object.__setattr__(self, "phrases", phrases)
+        object.__setattr__(self, "_lexicon", lexicon.Lexicon.make({TOGETHER: phrases}) if phrases else None)
+
+    @property
+    def layer(self) -> str:
+        """Where its spans go."""
+        return LINK + self.name
+
+    def __call__(self, doc: Document) -> list[Span]:
+        """The runs of tokens that belong together, and the pairs that do not."""
+        if self._lexicon is not None:
+            runs = [token_run(doc, start, end) for start, end in phrases_in(doc.text, self._lexicon)]
+        else:
+            runs = list(_joined(doc, _capitals(doc) if self.rule == "capitalised" else _hyphens(doc)))
+        return _links(doc, runs, self.apart)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkLink:
+    """Neighbouring tokens of one base phrase belong together, as a shallow parser finds them; `apart` as in `Link`.
+
+    `parser` is a tagger, a model file or the name of a packaged model; `labels` are the kinds of phrases that count.
+    """
+
+    name: str
+    parser: Tagger | str | Path = "genia"
+    _: KW_ONLY
+    labels: tuple[str, ...] = ("NP",)
+    apart: bool = False
+    _tagger: Tagger = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "name")
+        check_flags(self, "apart")
+        object.__setattr__(self, "labels", words_of(self.labels, "labels"))
+        object.__setattr__(self, "_tagger", self.parser if isinstance(self.parser, Tagger) else load(self.parser))
+        unknown = [label for label in self.labels if label not in self._tagger.labels]
+        if unknown:
+            raise ConfigError(f"the parser has no label {unknown[0]!r}; it has {', '.join(self._tagger.labels)}")
+
+    @property
+    def layer(self) -> str:
+        """Where its spans go."""
+        return LINK + self.name
+
+    def __call__(self, doc: Document) -> list[Span]:
+        """The phrases of two tokens or more, and the pairs of tokens at their edges if asked for."""
+        chunks = [chunk for chunk in self._tagger(doc).layer(self._tagger.layer) if chunk.label in self.labels]
+        return _links(doc, [token_run(doc, chunk.start, chunk.end) for chunk in chunks], self.apart)
+
+
+def _links(doc: Document, runs: Iterable[tuple[int, int]], apart: bool) -> list[Span]:
+    """The spans of runs of tokens that belong together, cut at sentences; and of the pairs at their edges."""
+    inside, edges, first_tokens = set[int](), set[int](), {first for first, _ in runs_in_sentences(doc)}
+    for first, end in runs:
+        inside.update(range(first + 1, end))
+        edges.update((first, end))
+    inside -= first_tokens
+    together = [over_tokens(doc, first, end, TOGETHER) for first, end in _runs(inside)]
+    if not apart:
+        return together
+    cut = edges - inside - first_tokens - {0, len(doc.tokens)}
+    return sorted([*together, *(over_tokens(doc, place - 1, place + 1, APART) for place in cut)])
+
+
+def _runs(inside: set[int]) -> Iterator[tuple[int, int]]:
+    """The runs of tokens of which each but the first is linked to the one before."""
+    starts = sorted(place for place in inside if place - 1 not in inside)
+    for start in starts:
+        end = start
+        while end in inside:
+            end += 1
+        yield start - 1, end
+
+
+def _joined(doc: Document, linked: list[bool]) -> Iterator[tuple[int, int]]:
+    """The runs of a sentence's tokens of which each but the first is linked to the one before."""
+    yield from _runs({place for place in range(1, len(doc.tokens)) if linked[place]})
+
+
+def _capitals(doc: Document) -> list[bool]:
+    """(T,) whether a token and the one before it are capitalised."""
+    capital = [is_capitalised(word) for word in doc.words()]
+    return [False, *(a and b for a, b in pairwise(capital))]
+
+
+def _hyphens(doc: Document) -> list[bool]:
+    """(T,) whether a hyphen without spaces joins a token and the one before it, or is one of the two."""
+    words, tokens = doc.words(), doc.tokens.tolist()
+    touching = [False, *(a[1] == b[0] for a, b in pairwise(tokens)), False]
+    joins = {
+        place for place, word in enumerate(words)
+        if word == "-" and touching[place] and touching[place + 1] and 0 < place < len(words) - 1
+    }  # fmt: skip
+    return [place in joins or place - 1 in joins for place in range(len(words))]

@@ -1,0 +1,124 @@
+"""Sources that are other systems: a tagger of ours, a spaCy pipeline, a Python function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chaffinch.errors import ConfigError, MissingExtraError
+from chaffinch.models.tagger import Tagger, load
+from chaffinch.text import Document, Span
+from chaffinch.weak.sources.base import Found, check_flags, check_name, checked_labels, relabel
+
+
+@dataclass(frozen=True, slots=True)
+class FromTagger:
+    """The spans of a tagger: one in memory, a model file, or a packaged model by its name.
+
+    `labels` is a table from its labels to ours; those not in it are left out. Without one all are kept as they are.
+    """
+
+    name: str
+    model: Tagger | str | Path = field(repr=False)
+    _: KW_ONLY
+    labels: Mapping[str, str] = field(default_factory=dict)
+    negative_reliable: bool = False
+    _tagger: Tagger = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "name")
+        check_flags(self, "negative_reliable")
+        object.__setattr__(self, "labels", checked_labels(self.labels, "labels"))
+        object.__setattr__(self, "_tagger", self.model if isinstance(self.model, Tagger) else load(self.model))
+        unknown = [label for label in self.labels if label not in self._tagger.labels]
+        if unknown:
+            raise ConfigError(f"the model has no label {unknown[0]!r}; it has {', '.join(self._tagger.labels)}")
+
+    def __call__(self, doc: Document) -> list[Span]:
+        """What the tagger finds."""
+        return relabel(self._tagger(doc).layer(self._tagger.layer), self.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class FromSpacy:
+    """The entities of a spaCy pipeline: one in memory, an installed package's name, or a folder (extra `spacy`).
+
+    `labels` is a table from its labels to ours; those not in it are left out. Without one all are kept as they are.
+    """
+
+    name: str
+    pipeline: Callable[[str], Any] | str | Path = field(repr=False)
+    _: KW_ONLY
+    labels: Mapping[str, str] = field(default_factory=dict)
+    negative_reliable: bool = False
+    _run: Callable[[str], Any] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "name")
+        check_flags(self, "negative_reliable")
+        object.__setattr__(self, "labels", checked_labels(self.labels, "labels"))
+        run = _pipeline(self.pipeline) if isinstance(self.pipeline, str | Path) else self.pipeline
+        object.__setattr__(self, "_run", run)
+
+    def __call__(self, doc: Document) -> list[Span]:
+        """The entities that the pipeline finds."""
+        found = self._run(doc.text).ents
+        return relabel((Span(own.start_char, own.end_char, own.label_) for own in found), self.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class FromFunction:
+    """A function of yours that gives the spans of a document, or bare offsets, which get the label. See `source`."""
+
+    name: str
+    function: Callable[[Document], Iterable[Found]] = field(repr=False)
+    _: KW_ONLY
+    label: str = ""
+    on: tuple[str, ...] = ()
+    negative_reliable: bool = False
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "name")
+        check_flags(self, "negative_reliable")
+        if self.label:
+            check_name(self.label, "label")
+
+    def __call__(self, doc: Document) -> Iterable[Found]:
+        """What the function gives."""
+        return self.function(doc)
+
+
+def source(
+    name: str, *, label: str = "", on: Iterable[str] = (), negative_reliable: bool = False
+) -> Callable[[Callable[[Document], Iterable[Found]]], FromFunction]:
+    """A decorator that makes a source of a function from a document to spans, or to pairs of offsets.
+
+    `on` names the sources that must have been run before.
+
+    >>> @source("shouting", label="LOUD")
+    ... def shouting(doc):
+    ...     return [(a, b) for a, b in doc.tokens.tolist() if doc.text[a:b].isupper()]
+    >>> list(shouting(Document.make("Come HERE")))
+    [(5, 9)]
+    """
+
+    def make(function: Callable[[Document], Iterable[Found]]) -> FromFunction:
+        return FromFunction(name, function, label=label, on=tuple(on), negative_reliable=negative_reliable)
+
+    return make
+
+
+def _pipeline(place: str | Path) -> Callable[[str], Any]:
+    try:
+        import spacy
+    except ImportError:
+        raise MissingExtraError("spacy", "spacy") from None
+    try:
+        loaded: Callable[[str], Any] = spacy.load(place)
+    except OSError:
+        raise ConfigError(
+            f"spaCy has no pipeline {str(place)!r}; install its package with pip, or name its folder"
+        ) from None
+    return loaded

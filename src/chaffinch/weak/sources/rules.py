@@ -1,0 +1,220 @@
+"""Sources that are plain data: a regular expression, a list of phrases, word endings, words around a trigger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Literal
+
+from chaffinch.features import lexicon
+from chaffinch.features.lexicon import SHORTEST
+from chaffinch.text import Document, Span
+from chaffinch.text.regex import compiled
+from chaffinch.weak.sources.base import (
+    Phrases,
+    check_choice,
+    check_flags,
+    check_name,
+    check_number,
+    check_text,
+    is_capitalised,
+    over_tokens,
+    phrases_in,
+    phrases_of,
+    runs_in_sentences,
+    sentence_around,
+    token_run,
+    words_of,
+)
+
+SPAN = "span"  # the named group that is the span
+
+
+@dataclass(frozen=True, slots=True)
+class Regex:
+    """A regular expression, matched in linear time (RE2). The group called "span", else the first, is the span.
+
+    >>> dose = Regex("dose", r"(\\d+) ?mg", label="Dose")
+    >>> [(span.start, span.end) for span in dose(Document.make("20 mg, then 5mg"))]
+    [(0, 2), (12, 13)]
+    """
+
+    name: str
+    pattern: str
+    _: KW_ONLY
+    label: str
+    ignore_case: bool = False
+    negative_reliable: bool = False
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "name")
+        check_name(self.label, "label")
+        check_text(self.pattern, "pattern")
+        check_flags(self, "ignore_case", "negative_reliable")
+        compiled(self.pattern, self.ignore_case)
+
+    def __call__(self, doc: Document) -> list[Span]:
+        """The places that match, from left to right, never overlapping; empty matches count for nothing."""
+        matcher = compiled(self.pattern, self.ignore_case)
+        group = matcher.groupindex.get(SPAN, min(matcher.groups, 1))
+        places = (match.span(group) for match in matcher.finditer(doc.text))
+        return [Span(start, end, self.label) for start, end in places if end > start >= 0]
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """A list of phrases, hundreds of thousands if need be: of a file with one per line, or given.
+
+    Matches begin and end at the edge of a word; of those that overlap the leftmost counts, then the longest. With
+    `plurals`, the English plural of a phrase counts as well. Phrases under `min_length` characters are left out.
+
+    >>> drugs = Lexicon("drugs", ["beta blocker", "aspirin"], label="Chemical", plurals=True)
+    >>> [(span.start, span.end) for span in drugs(Document.make("Aspirin and beta blockers"))]
+    [(0, 7), (12, 25)]
+    """
+
+    name: str
+    phrases: Phrases = field(repr=False)
+    _: KW_ONLY
+    label: str
+    ignore_case: bool = True
+    plurals: bool = False
+    min_length: int = SHORTEST
+    negative_reliable: bool = False
+    _lexicon: lexicon.Lexicon = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "name")
+        check_name(self.label, "label")
+        check_flags(self, "ignore_case", "plurals", "negative_reliable")
+        check_number(self.min_length, "min_length", SHORTEST)
+        phrases = phrases_of(self.phrases, "phrases")
+        object.__setattr__(self, "phrases", phrases)
+        kept = [phrase for phrase in phrases if len(" ".join(phrase.split())) >= self.min_length]
+        if self.plurals:
+            kept += [plural(phrase) for phrase in kept]
+        built = lexicon.Lexicon.make({self.label: kept}, fold_case=self.ignore_case)
+        object.__setattr__(self, "_lexicon", built)
+
+    def __call__(self, doc: Document) -> list[Span]:
+        """The phrases found."""
+        return [Span(start, end, self.label) for start, end in phrases_in(doc.text, self._lexicon)]
+
+
+@dataclass(frozen=True, slots=True)
+class Suffix:
+    """Words with one of the endings, at least `min_length` characters long, that are no exceptions; case is ignored.
+
+    >>> itis = Suffix("itis", ["itis"], label="Disease", exceptions=["Tritis"])
+    >>> [(span.start, span.end) for span in itis(Document.make("Hepatitis, tritis"))]
+    [(0, 9)]
+    """
+
+    name: str
+    endings: Sequence[str]
+    _: KW_ONLY
+    label: str
+    min_length: int = 5
+    exceptions: Sequence[str] = ()
+    negative_reliable: bool = False
+    _exceptions: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "name")
+        check_name(self.label, "label")
+        check_flags(self, "negative_reliable")
+        check_number(self.min_length, "min_length", 1)
+        endings = tuple(ending.lower().removeprefix("-") for ending in words_of(self.endings, "endings"))
+        object.__setattr__(self, "endings", words_of(endings, "endings"))
+        object.__setattr__(self, "exceptions", words_of(self.exceptions, "exceptions", least=0))
+        object.__setattr__(self, "_exceptions", frozenset(word.lower() for word in self.exceptions))
+
+    def __call__(self, doc: Document) -> list[Span]:
+        """The tokens with such an ending."""
+        endings, out = tuple(self.endings), []
+        for place, word in enumerate(doc.words()):
+            small = word.lower()
+            if len(word) >= self.min_length and small.endswith(endings) and small not in self._exceptions:
+                out.append(over_tokens(doc, place, place + 1, self.label))
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Words beside a trigger: the first that fits within `reach` tokens of it, and those that fit right behind.
+
+    `side` says where the words stand: "after" the trigger or "before" it, in the same sentence. A word fits if it
+    begins with a capital letter or, with a `pattern`, if the whole of it matches that regular expression. Words of a
+    trigger never count; a run has at most `longest` words. Triggers are a list, or a file with one per line.
+
+    >>> doctor = Context("doctor", ["Dr.", "seen by"], label="NAME")
+    >>> [(span.start, span.end) for span in doctor(Document.make("Seen by the nurse, then Dr. Ada Penn."))]
+    [(28, 36)]
+    """
+
+    name: str
+    triggers: Phrases
+    _: KW_ONLY
+    label: str
+    side: Literal["after", "before"] = "after"
+    reach: int = 3
+    longest: int = 5
+    pattern: str = ""
+    negative_reliable: bool = False
+    _lexicon: lexicon.Lexicon = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "name")
+        check_name(self.label, "label")
+        check_text(self.pattern, "pattern")
+        check_flags(self, "negative_reliable")
+        check_choice(self.side, "side", ("after", "before"))
+        check_number(self.reach, "reach", 1)
+        check_number(self.longest, "longest", 1)
+        compiled(self.pattern, False)
+        triggers = phrases_of(self.triggers, "triggers")
+        object.__setattr__(self, "triggers", triggers)
+        object.__setattr__(self, "_lexicon", lexicon.Lexicon.make({"triggers": triggers}))
+
+    def __call__(self, doc: Document) -> list[Span]:
+        """The words beside triggers."""
+        triggers = [token_run(doc, start, end) for start, end in phrases_in(doc.text, self._lexicon)]
+        if not triggers:
+            return []
+        words, taken = doc.words(), {place for first, end in triggers for place in range(first, end)}
+        sentences = runs_in_sentences(doc)
+        found = set[Span]()
+        for first, end in triggers:
+            begin, stop = sentence_around(sentences, first)
+            ahead = range(end, stop) if self.side == "after" else range(first - 1, begin - 1, -1)
+            run = list(self._run(words, ahead, taken))
+            if run:
+                found.add(over_tokens(doc, min(run), max(run) + 1, self.label))
+        return sorted(found)
+
+    def _run(self, words: Sequence[str], ahead: range, taken: set[int]) -> Iterator[int]:
+        """The places of the words that fit, the nearest to the trigger first."""
+        count = 0
+        for distance, place in enumerate(ahead, start=1):
+            if place not in taken and self._fits(words[place]):
+                yield place
+                count += 1
+                if count == self.longest:
+                    return
+            elif count or distance >= self.reach:
+                return
+
+    def _fits(self, word: str) -> bool:
+        return compiled(self.pattern, False).fullmatch(word) is not None if self.pattern else is_capitalised(word)
+
+
+def plural(phrase: str) -> str:
+    """The usual English plural of a phrase's last word.
+
+    >>> [plural(word) for word in ("biopsy", "CT", "virus", "X-ray", "crash")]
+    ['biopsies', 'CTs', 'viruses', 'X-rays', 'crashes']
+    """
+    small = phrase.lower()
+    if small.endswith("y") and small[-2:-1] not in tuple("aeiou"):
+        return phrase[:-1] + "ies"
+    return phrase + ("es" if small.endswith(("s", "x", "z", "ch", "sh")) else "s")

@@ -1,0 +1,1 @@
+"""From votes to a tagger: alternate training, its students, checkpoints."""

@@ -1,0 +1,146 @@
+"""Alternate training as published (CHMM-ALT): aggregator and student take turns, each learning from the other.
+
+Phase I: the aggregator joins the votes, and the student learns from its soft labels. Phase II, loop by loop: the
+student's distributions are one more source, the aggregator is fitted afresh, the student goes on learning. A pair of
+students is one source, whose distributions are the mean of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.encoder.config import Encoder
+from chaffinch.models.registry import Config
+from chaffinch.models.tagger import Tagger, train
+from chaffinch.text import Document
+from chaffinch.weak.sources.base import Source
+from chaffinch.weak.tagger import KIND, STUDENT, WeakTagger, with_student
+from chaffinch.weak.training.aggregator import Aggregator, Settle, hardened
+from chaffinch.weak.training.alternate import LAYER, Alternated, Published, Turn, f1, joined
+from chaffinch.weak.training.checkpoints import Checkpoints, Step
+from chaffinch.weak.training.students import Student, Students, configs_of, kept
+from chaffinch.weak.votes import SOURCE, sources_of
+
+NAMES = ("student", "second student")  # of their steps
+
+
+def published(
+    docs: list[Document], aggregator: Aggregator | None, student: Student | None, how: Published,
+    dev: list[Document], sources: Sequence[Source], steps: Checkpoints,
+) -> Alternated:  # fmt: skip
+    """The best loop on dev documents, or the last one."""
+    if SOURCE + STUDENT in {name for doc in docs for name in doc.layers}:
+        raise ConfigError(f"a source is called {STUDENT!r}, which is the name of the student; rename it")
+    votes = _Votes(docs, aggregator, steps, how.loops)
+    turns, taught = list[Turn](), list[Students]()
+    while len(turns) <= how.loops and not _patient_no_more(turns, how, dev):
+        lesson = _Lesson(votes, len(turns), taught[-1] if taught else None, how)
+        taught.append(lesson.taught(configs_of(student)))
+        turns.append(_turn(votes, len(turns), taught[-1], dev))
+    best = _best(turns) if dev else len(turns) - 1
+    votes.join(best + 1, taught[best])
+    settled = votes.settle(votes.voted, KIND)
+    out = [doc.with_layer(LAYER, own.layer(KIND)) for doc, own in zip(docs, settled, strict=True)]
+    tagger = WeakTagger(
+        votes.settle, taught[best], how="votes", sources=tuple(sources), names=sources_of(docs)
+    )  # fmt: skip
+    return Alternated(tuple(out), tagger, tuple(turns), best)
+
+
+class _Votes:
+    """The votes of sources and of the last student, joined when they are asked for; what was kept needs no joining."""
+
+    def __init__(self, docs: list[Document], aggregator: Aggregator | None, steps: Checkpoints, loops: int) -> None:
+        self.docs, self.aggregator, self.steps, self.loops = docs, aggregator, steps, loops
+        self.voted, self.number = docs, -1
+        self.settle: Settle
+
+    def join(self, number: int, students: Students | None) -> None:
+        """Fits the aggregator of that number, with those students as one more source; once."""
+        if number != self.number:
+            self.voted = self.docs if students is None else heard(self.docs, students)
+            self.settle = joined(
+                self.voted, self.aggregator, None, self.steps, Step("votes", number, self.loops + 1)
+            )  # fmt: skip
+            self.number = number
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Lesson:
+    """One loop of learning from joined votes."""
+
+    votes: _Votes
+    loop: int
+    before: Students | None
+    how: Published
+
+    def taught(self, configs: tuple[Config, ...]) -> Students:
+        """The students of this loop."""
+        first, *rest = [self._one(number, config) for number, config in enumerate(configs)]
+        names = tuple(dict.fromkeys(label for own in (first, *rest) for label in own.labels))
+        return Students(names, first, rest[0] if rest else None)
+
+    def _one(self, number: int, config: Config) -> Tagger:
+        last = self.before.taggers[number] if self.before is not None and self.how.continued else None
+
+        def make() -> Tagger:
+            self.votes.join(self.loop, self.before)
+            return _taught(self.votes.settle(self.votes.voted, KIND), config, last)
+
+        return kept(self.votes.steps, Step(NAMES[number], self.loop, self.how.loops), make)
+
+
+def heard(docs: Sequence[Document], students: Students) -> list[Document]:
+    """The documents with students as one more source."""
+    return with_student(docs, students(docs), students.names)
+
+
+def _taught(settled: Sequence[Document], config: Config, last: Tagger | None) -> Tagger:
+    """A student of the aggregator's soft labels; of its spans where it has none. It goes on from the last if it can."""
+    names = sorted({span.label for doc in settled for span in doc.layer(KIND)})
+    if not names:
+        raise DataError(f"no source labels a span in any of {len(settled)} documents; there is nothing to learn")
+    ready = [doc if KIND in doc.soft else doc.with_soft(KIND, hardened(doc, KIND, names)) for doc in settled]
+    if last is not None and isinstance(config, Cascade | Encoder):
+        return train(ready, _slower(config), soft=KIND, start=last)
+    return train(ready, config, soft=KIND)
+
+
+def _slower(config: Cascade | Encoder) -> Config:
+    """Half the epochs at half the rate; an encoder that goes on halves the rate itself."""
+    epochs = max(1, config.epochs // 2)
+    if isinstance(config, Encoder):
+        return replace(config, epochs=epochs)
+    return replace(config, epochs=epochs, rate=config.rate / 2, aggressiveness=config.aggressiveness / 2)
+
+
+def _turn(votes: _Votes, loop: int, students: Students, dev: Sequence[Document]) -> Turn:
+    """How good the loop is on dev documents, if there are any; told when it is known."""
+    step = Step("loop", loop, votes.loops)
+
+    def make() -> dict[str, float | int | None]:
+        votes.join(loop + 1, students)
+        if not dev:
+            return asdict(Turn(loop))
+        gold, answers = [doc.layer("gold") for doc in dev], students(dev)
+        found = votes.settle(with_student(dev, answers, students.names), KIND)
+        alone = f1(gold, [own.spans for own in answers])
+        return asdict(Turn(loop, f1(gold, [doc.layer(KIND) for doc in found]), alone))
+
+    facts, new = votes.steps.facts(step, make)
+    turn = Turn(**facts)
+    if new:
+        votes.steps.told(replace(step, score=turn.aggregator))
+    return turn
+
+
+def _best(turns: Sequence[Turn]) -> int:
+    """The loop whose aggregator, with the student among its sources, is best on dev documents; of equals the first."""
+    return max(range(len(turns)), key=lambda loop: (turns[loop].aggregator or 0.0, -loop))
+
+
+def _patient_no_more(turns: Sequence[Turn], how: Published, dev: Sequence[Document]) -> bool:
+    return bool(dev and turns) and len(turns) - 1 - _best(turns) >= how.patience
