@@ -21,13 +21,14 @@ from benchmarks import _deid_peers as peers
 from benchmarks._deid_scores import Tally, tally
 from benchmarks._hmmdp import FOUND, spent
 from chaffinch import Document, Span
-from chaffinch.deid import acting, lexicons
-from chaffinch.deid.detect import LAYER, Detector
-from chaffinch.deid.detect_file import Model, load
-from chaffinch.deid.dial import RECALLS, Dial
+from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.detect.detector import LAYER, Detector
+from chaffinch.deid.detect.model import Model, load
+from chaffinch.deid.detect.recall_dial import RECALLS, Dial
 from chaffinch.deid.keys import Secret
-from chaffinch.deid.learn import Lesson, learn, names_in
 from chaffinch.deid.policy import Policy
+from chaffinch.deid.release import replace as acting
+from chaffinch.deid.training.learn import Lesson, learn, names_in
 
 Job: TypeAlias = Mapping[str, Any]
 Answer: TypeAlias = dict[str, Any]
@@ -111,7 +112,7 @@ def peer(job: Job) -> Answer:
 
 def adapted(job: Job) -> Answer:
     """What the model without some sites misses there before and after it has read notes of these sites."""
-    from chaffinch.deid.adapt import adapt
+    from chaffinch.deid.training.adapt import adapt
 
     learnt_from, test = notes.halves(notes.other_sites(patients=2 * notes.PATIENTS))
     with lexicons.without(names_in(test, "gold") | names_in(learnt_from, "gold")):

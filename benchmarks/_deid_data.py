@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias
 
 from benchmarks import _hmmdp_data as spanish
 from chaffinch import Document, Span
-from chaffinch.deid import synth
-from chaffinch.deid.learn import names_in
+from chaffinch.deid.synth import notes as synth
+from chaffinch.deid.training.learn import names_in
 from recipes import deid_en
 
 Fold: TypeAlias = Literal["aci-phi", "asq-phi", "sites ab", "sites cd", "sites ef", "written"]

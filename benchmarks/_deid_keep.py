@@ -3,7 +3,7 @@
 Counted are direct identifiers (names, numbers, contacts, streets, hospitals, organisations) that are released because
 the detector called them something the policy keeps, and dates, ages and places that are hidden though the policy keeps
 them. The notes are generated ones, with names that the model has not seen, and those written to look at: nothing is
-reported on them, so `chaffinch.deid.class_doubt.LIMIT` may be chosen here. A limit of 2 is none.
+reported on them, so `chaffinch.deid.detect.class_doubt.LIMIT` may be chosen here. A limit of 2 is none.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import replace
 
 from benchmarks._deid_data import written
 from chaffinch import Document, Span
-from chaffinch.deid import synth
-from chaffinch.deid.class_doubt import settle_classes
-from chaffinch.deid.detect import LAYER, detector
+from chaffinch.deid.detect.class_doubt import settle_classes
+from chaffinch.deid.detect.detector import LAYER, detector
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.policy import Policy
+from chaffinch.deid.synth import notes as synth
 
 LIMITS = (2.0, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05)
 DIRECT_CATEGORIES, DIRECT_KINDS = ("NAME", "CONTACT", "ID"), ("STREET", "HOSPITAL", "ORGANIZATION")

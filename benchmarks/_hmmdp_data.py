@@ -96,7 +96,7 @@ def _grascco(path: Path) -> list[Document]:
 
 def _generated() -> tuple[list[Document], list[Document]]:
     """Notes of patients who do not exist; no name of the second list is in the first."""
-    from chaffinch.deid import synth  # type: ignore[attr-defined,import-not-found,unused-ignore]
+    from chaffinch.deid.synth import notes as synth  # type: ignore[attr-defined,import-not-found,unused-ignore]
 
     train = synth.notes(PATIENTS[0], NOTES_EACH, seed=1, names="train")
     return list(train), list(synth.notes(PATIENTS[1], NOTES_EACH, seed=2, names="held-out"))

@@ -22,7 +22,7 @@ from benchmarks._deid_keep import count_by_limit
 from benchmarks._deid_scores import Tally, summed
 from benchmarks._folder import Folder, launch
 from benchmarks.tagger import Options
-from chaffinch.deid.class_doubt import LIMIT
+from chaffinch.deid.detect.class_doubt import LIMIT
 from chaffinch.errors import ConfigError
 
 COLUMNS = (

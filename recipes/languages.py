@@ -30,7 +30,8 @@ from pathlib import Path
 from typing import Any
 
 import chaffinch
-from chaffinch.deid import lexicons, personas
+from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.synth import personas
 from chaffinch.languages import COMMON, fold
 from chaffinch.text import Document
 from recipes.corpora import READERS

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import chaffinch
-from chaffinch.deid.personas import lines
+from chaffinch.deid.surrogates.lists import entries as lines
 
 RARE = "IOQUVXYZ"  # initials of few names
 CLEARLY = 5.0  # times as many women as men, or the reverse
@@ -134,7 +134,7 @@ def main() -> None:
         "surnames-more": surnames_more(last),
         "cities": cities(folder / "us_cities_geonames5000.tsv.gz"),
     }
-    out = Path(chaffinch.__file__).parent / "deid" / "lists"
+    out = Path(chaffinch.__file__).parent / "languages" / "en" / "surrogates"
     with gzip.GzipFile(out / "surnames.txt.gz", "wb", mtime=0) as file:
         file.write("".join(f"{name}\n" for name in last).encode())
     sorts = {"S": last, "F": names["female.first"], "M": names["male.first"]}

@@ -16,12 +16,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from chaffinch.deid import permute as permutations
-from chaffinch.deid import surrogate_letters, surrogate_names
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.surrogate import surrogate
-from chaffinch.deid.surrogate_letters import Keyed
+from chaffinch.deid.surrogates import letters as surrogate_letters
+from chaffinch.deid.surrogates import names as surrogate_names
+from chaffinch.deid.surrogates import permute as permutations
+from chaffinch.deid.surrogates import surrogate
+from chaffinch.deid.surrogates.letters import Keyed
 from tests.attacks.sizes import sized
 from tests.attacks.test_shared_values import VALUES
 

@@ -14,8 +14,8 @@ import pytest
 
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release import LAYER, Detector, Numbered, Release, Released, release
-from chaffinch.deid.surrogate_lists import names, surnames
+from chaffinch.deid.release.patient import LAYER, Detector, Numbered, Release, Released, release
+from chaffinch.deid.surrogates.lists import names, surnames
 from chaffinch.text import Document, Span
 from tests.attacks.sizes import sized
 

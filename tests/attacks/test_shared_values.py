@@ -14,11 +14,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from chaffinch.deid import personas
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.surrogate import surrogate
-from chaffinch.deid.surrogate_lists import entries, names
+from chaffinch.deid.surrogates import surrogate
+from chaffinch.deid.surrogates.lists import entries, names
 from tests.attacks.sizes import sized
 
 pytestmark = pytest.mark.drill
@@ -36,12 +35,12 @@ def _numbers(size: int) -> list[str]:
 
 
 def _surnames() -> list[str]:
-    plain = (name for name in personas.lines("names-last") if name.isascii() and name.isalpha() and len(name) > 3)
+    plain = (name for name in entries("names-last") if name.isascii() and name.isalpha() and len(name) > 3)
     return [name for name in plain if names().roles.get(name.lower(), "S") == "S"]  # no first names
 
 
 def _first_names() -> list[str]:
-    lines = personas.lines("names-first-female")
+    lines = entries("names-first-female")
     return [name for name in lines if name.isascii() and names().roles.get(name.lower()) == "F"]
 
 
@@ -65,7 +64,7 @@ VALUES: dict[str, tuple[str, Callable[[], Sequence[str]]]] = {
     "a short department": ("DEPARTMENT", lambda: entries("wards")),
     "a room": ("ROOM", lambda: [f"Room {number}" for number in range(10, 100)]),
     "a street": ("STREET", lambda: [f"{name} Street" for name in entries("streets") if " " not in name]),
-    "a profession": ("PROFESSION", lambda: [job for job in personas.lines("professions") if job[0] not in "aeiouy"]),
+    "a profession": ("PROFESSION", lambda: [job for job in entries("professions") if job[0] not in "aeiouy"]),
     "an area code": ("PHONE", lambda: [f"{area}-253-1234" for area in range(200, 900) if str(area)[1] in "0234"]),
     "a fictitious line": ("PHONE", lambda: [f"555-01{line:02d}" for line in range(100)]),
     "an address for documentation": ("IPADDR", lambda: [f"192.0.2.{number}" for number in range(1, 255)]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chaffinch.deid.learn import ENGLISH, Lesson
+from chaffinch.deid.training.learn import ENGLISH, Lesson
 
 QUICK = Lesson((
     replace(ENGLISH[0], dropout=0.1, cutoff=1, private=False),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chaffinch.deid.policy import Policy, Rule
-from chaffinch.deid.release import LAYER, Detector
+from chaffinch.deid.release.patient import LAYER, Detector
 from chaffinch.text import Document, Span
 
 Rng = np.random.Generator

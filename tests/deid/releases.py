@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from chaffinch.deid.keys import Secret
-from chaffinch.deid.release import LAYER, Detector
+from chaffinch.deid.release.patient import LAYER, Detector
 from chaffinch.text import Document, Span
 
 # Made by `chaffinch deid secret new`: nothing that a person thought of is accepted.

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid import acting
-from chaffinch.deid.acting import Acted, Memory, Replacement, Seen, act, apart, originals, undo
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.policy import Policy, Rule, action
+from chaffinch.deid.release import replace as acting
+from chaffinch.deid.release.replace import Acted, Memory, Replacement, Seen, act, apart, originals, undo
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span
 from tests.deid.releases import SECRET

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from chaffinch.cli import main
-from chaffinch.deid import cues, synth
-from chaffinch.deid.adapt import adapt, voted
-from chaffinch.deid.detect import detector
-from chaffinch.deid.detect_file import Model, load
-from chaffinch.deid.learn import SOURCE, learn
+from chaffinch.deid.detect import cues
+from chaffinch.deid.detect.detector import detector
+from chaffinch.deid.detect.model import Model, load
+from chaffinch.deid.synth import notes as synth
+from chaffinch.deid.training.adapt import adapt, voted
+from chaffinch.deid.training.learn import SOURCE, learn
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models import tagger
 from chaffinch.models.cascade import fit as cascade

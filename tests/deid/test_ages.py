@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaffinch.deid.acting import Acted, act
-from chaffinch.deid.dates_ages import AgeLimit, dated_texts, patient_timeline, tells_age_over
+from chaffinch.deid.dates.telling_ages import AgeLimit, dated_texts, patient_timeline, tells_age_over
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release import Numbered, Release, Released, release
+from chaffinch.deid.release.patient import Numbered, Release, Released, release
+from chaffinch.deid.release.replace import Acted, act
 from chaffinch.text import Document, Span
 from tests.deid.promises import PLANTED, planted
 from tests.deid.releases import SECRET

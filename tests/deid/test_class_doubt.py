@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid import class_doubt
-from chaffinch.deid.acting import Acted, act
-from chaffinch.deid.class_doubt import LIMIT, class_layer, settle_classes
-from chaffinch.deid.detect import LAYER, Detector, detector
-from chaffinch.deid.detect_file import Model
-from chaffinch.deid.detect_spans import joined, widen
-from chaffinch.deid.known import Known
+from chaffinch.deid.detect import class_doubt
+from chaffinch.deid.detect.admission import Known
+from chaffinch.deid.detect.class_doubt import LIMIT, class_layer, settle_classes
+from chaffinch.deid.detect.detector import LAYER, Detector, detector
+from chaffinch.deid.detect.merge import joined, widen
+from chaffinch.deid.detect.model import Model
 from chaffinch.deid.operators import OPERATORS
 from chaffinch.deid.policy import Policy, Rule
-from chaffinch.deid.release import Detector as Finder
-from chaffinch.deid.release import Numbered, Release, Released, release
+from chaffinch.deid.release.patient import Detector as Finder
+from chaffinch.deid.release.patient import Numbered, Release, Released, release
+from chaffinch.deid.release.replace import Acted, act
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document, Soft, Span
 from chaffinch.weak import Regex

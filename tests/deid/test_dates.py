@@ -21,8 +21,8 @@ from chaffinch.deid.dates import (
     usual_year,
     year,
 )
-from chaffinch.deid.dates_read import LONGEST
-from chaffinch.deid.dates_words import Language, easter, holiday_date
+from chaffinch.deid.dates.calendar_words import Language, easter, holiday_date
+from chaffinch.deid.dates.parse import LONGEST
 from chaffinch.errors import ConfigError
 from tests.deid.releases import SECRET
 

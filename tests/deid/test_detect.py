@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaffinch import deid
-from chaffinch.deid import cues, dial
-from chaffinch.deid.detect import LAYER, Detector, detector, with_dial
-from chaffinch.deid.detect_file import Model, load
-from chaffinch.deid.detect_soft import Sheet, mean, spans_of
-from chaffinch.deid.detect_spans import joined, trimmed
-from chaffinch.deid.dial import Dial, Read
-from chaffinch.deid.known import Known
+from chaffinch.deid.detect import cues
+from chaffinch.deid.detect import recall_dial as dial
+from chaffinch.deid.detect.admission import Known
+from chaffinch.deid.detect.detector import LAYER, Detector, detector, with_dial
+from chaffinch.deid.detect.merge import joined, trimmed
+from chaffinch.deid.detect.model import Model, load
+from chaffinch.deid.detect.recall_dial import Dial, Read
+from chaffinch.deid.detect.token_scores import Sheet, mean, spans_of
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.cascade.fit import Cascade
 from chaffinch.models.tagger import train

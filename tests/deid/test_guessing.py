@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from chaffinch.cli import main
-from chaffinch.deid.guessing import guessing_bits
 from chaffinch.deid.keys import VARIABLE, Secret
+from chaffinch.deid.secret_strength import guessing_bits
 from chaffinch.errors import ConfigError
 
 HUMAN = [

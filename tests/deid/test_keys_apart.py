@@ -14,8 +14,8 @@ from chaffinch.cli import main
 from chaffinch.deid import keys, vault
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release import Release
-from chaffinch.deid.release_units import source
+from chaffinch.deid.release.patient import Release
+from chaffinch.deid.release.units import source
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.batches import Job
 from tests.deid.releases import KEY, OTHER_KEY, SECRET, detector

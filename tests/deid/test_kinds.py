@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chaffinch.deid import synth
 from chaffinch.deid.kinds import CATEGORIES, HIPAA, KINDS, KNOWN_LABELS, Kind, is_known, kind_of
+from chaffinch.deid.synth import notes as synth
 from chaffinch.evaluate.schemes.official import I2B2_HIPAA, I2B2_TAGS
 from chaffinch.text.formats import i2b2
 

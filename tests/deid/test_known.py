@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid.known import Identifier, Known, folded_text, label_of
+from chaffinch.deid.detect.admission import Identifier, Known, folded_text, label_of
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document
 from tests.deid.texts import texts

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom, hypergeom
 
-from chaffinch.deid import leakage_bounds, leakage_search
-from chaffinch.deid.leakage_bounds import Stratum, found_chances, leaking_upper, leaks_upper, notes_upper
+from chaffinch.deid.leakage import bounds as leakage_bounds
+from chaffinch.deid.leakage import branch_and_bound as leakage_search
+from chaffinch.deid.leakage.bounds import Stratum, found_chances, leaking_upper, leaks_upper, notes_upper
 
 Design = tuple[tuple[int, int], ...]  # of each stratum: its size, and how many are read
 DESIGNS: list[Design] = [

@@ -11,8 +11,8 @@ import typer
 
 from chaffinch.cli.deid_estimate import estimate_command
 from chaffinch.cli.deid_sample import sample_command
-from chaffinch.deid import leakage_files
 from chaffinch.deid.leakage import Sample
+from chaffinch.deid.leakage import files as leakage_files
 from chaffinch.errors import ConfigError, DataError, GateError
 
 CANARY = "Quillfeather"  # a name as an id: errors never repeat it

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from chaffinch import languages
-from chaffinch.deid import lexicons, synth, synth_names
-from chaffinch.deid.detect import detector
-from chaffinch.deid.detect_file import Model, load
-from chaffinch.deid.learn import SOURCE, by_source, learn, names_in
+from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.detect.detector import detector
+from chaffinch.deid.detect.model import Model, load
+from chaffinch.deid.synth import names as synth_names
+from chaffinch.deid.synth import notes as synth
+from chaffinch.deid.training.learn import SOURCE, by_source, learn, names_in
 from chaffinch.errors import DataError
 from chaffinch.features.word_lists import standing
 from chaffinch.models.cascade import fit as cascade

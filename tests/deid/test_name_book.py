@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from chaffinch.deid import surrogate_names
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.name_book import NameBook
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release import LAYER, Detector, Numbered, Release, Released, release
-from chaffinch.deid.surrogate import surrogate
-from chaffinch.deid.surrogate_lists import SIZES, names, surnames
+from chaffinch.deid.release.patient import LAYER, Detector, Numbered, Release, Released, release
+from chaffinch.deid.surrogates import names as surrogate_names
+from chaffinch.deid.surrogates import surrogate
+from chaffinch.deid.surrogates.lists import SIZES, names, surnames
+from chaffinch.deid.surrogates.name_book import NameBook
 from chaffinch.text import Document, Span
 from tests.attacks.sizes import sized
 

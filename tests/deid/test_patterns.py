@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid import cues, kinds, patterns
-from chaffinch.deid.pattern import Page, Pattern, matcher_of
+from chaffinch.deid import kinds, patterns
+from chaffinch.deid.detect import cues
+from chaffinch.deid.patterns.pattern import Page, Pattern, matcher_of
 from chaffinch.text import Document, Span
 from tests.deid.pattern_cases import CLEAN, FOUND
 from tests.deid.texts import texts

@@ -13,8 +13,8 @@ import pytest
 
 from chaffinch import bundle, languages
 from chaffinch.cli import main
-from chaffinch.deid import synth
 from chaffinch.deid.kinds import KINDS, kind_of
+from chaffinch.deid.synth import notes as synth
 from chaffinch.errors import ConfigError
 from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.classhmm.config import ClassHMM

@@ -26,17 +26,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chaffinch.deid import cues, synth
-from chaffinch.deid.acting import act
-from chaffinch.deid.detect import detector as rules
-from chaffinch.deid.detect_file import Model, load
+from chaffinch.deid.detect import cues
+from chaffinch.deid.detect.detector import detector as rules
+from chaffinch.deid.detect.model import Model, load
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.policy import Policy, Rule
-from chaffinch.deid.release import LAYER, Detector, Numbered, Release, Released, Withheld, release
-from chaffinch.deid.release_account import Account, check_chain
-from chaffinch.deid.release_units import Source, Unit, source
-from chaffinch.deid.surrogate_letters import bases
+from chaffinch.deid.release.account import Account, check_chain
+from chaffinch.deid.release.patient import LAYER, Detector, Numbered, Release, Released, Withheld, release
+from chaffinch.deid.release.replace import act
+from chaffinch.deid.release.units import Source, Unit, source
+from chaffinch.deid.surrogates.letters import bases
+from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.vault import Vault, restore
 from chaffinch.errors import ChaffinchError, ConfigError, DataError, ModelError
 from chaffinch.jobs.batches import EXACT, Job
@@ -361,7 +362,7 @@ class Test4NoTextAnywhereElse:
         def fail(text: str, *_: object, **__: object) -> str:
             raise ValueError(f"cannot read {text!r}")
 
-        monkeypatch.setattr("chaffinch.deid.surrogate.surrogate", fail)
+        monkeypatch.setattr("chaffinch.deid.surrogates.surrogate", fail)
         monkeypatch.setattr("chaffinch.deid.dates.shift", fail)
         failed = 0
         for found in documents(1000, 7, overlaps=False):

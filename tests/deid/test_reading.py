@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from recipes.deid_en import LEADS, TITLES, in_layout
 
-from chaffinch.deid import dial
-from chaffinch.deid.cues import with_cues
-from chaffinch.deid.detect import _unshielded, detector
-from chaffinch.deid.detect_file import legible
-from chaffinch.deid.detect_soft import DOUBT, Sheet, doubted
-from chaffinch.deid.dial import Read
+from chaffinch.deid.detect import recall_dial as dial
+from chaffinch.deid.detect.cues import with_cues
+from chaffinch.deid.detect.detector import _unshielded, detector
+from chaffinch.deid.detect.model import legible
+from chaffinch.deid.detect.recall_dial import Read
+from chaffinch.deid.detect.token_scores import DOUBT, Sheet, doubted
 from chaffinch.text import Document, Soft
 from chaffinch.weak import Regex
 

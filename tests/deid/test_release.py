@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid import release as module
-from chaffinch.deid.acting import Acted, Replacement
 from chaffinch.deid.policy import Policy, Rule
-from chaffinch.deid.release import LAYER, Detector, Numbered, Release, Released, Withheld, detected, release
-from chaffinch.deid.release_account import Account, check_chain
-from chaffinch.deid.release_units import Source, grouping, source
+from chaffinch.deid.release import patient as module
+from chaffinch.deid.release.account import Account, check_chain
+from chaffinch.deid.release.patient import LAYER, Detector, Numbered, Release, Released, Withheld, detected, release
+from chaffinch.deid.release.replace import Acted, Replacement
+from chaffinch.deid.release.units import Source, grouping, source
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Soft, Span, formats
 from chaffinch.text.formats import Reading, by_name, read, write

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from chaffinch.deid import repeats
-from chaffinch.deid.detect import detector
+from chaffinch.deid.detect import repeats
+from chaffinch.deid.detect.detector import detector
 from chaffinch.text import Document, Span
 
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid import surrogate as module
+from chaffinch.deid import surrogates as module
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import KINDS, Kind, kind_of
-from chaffinch.deid.name_book import NameBook
-from chaffinch.deid.surrogate import surrogate
+from chaffinch.deid.surrogates import surrogate
+from chaffinch.deid.surrogates.name_book import NameBook
 from chaffinch.errors import ConfigError
 from tests.deid.releases import OTHER_SECRET, SECRET
 
@@ -150,7 +150,7 @@ def test_contacts_of_untold_kind_are_told_by_their_form() -> None:
 
 
 def test_reprs_and_errors_hold_no_text() -> None:
-    from chaffinch.deid.surrogate_letters import Keyed
+    from chaffinch.deid.surrogates.letters import Keyed
 
     book = NameBook()
     book.meet(["canary"])
@@ -164,7 +164,8 @@ def test_reprs_and_errors_hold_no_text() -> None:
 
 
 def test_examples_in_docstrings_hold() -> None:
-    from chaffinch.deid import permute, surrogate_letters
+    from chaffinch.deid.surrogates import letters as surrogate_letters
+    from chaffinch.deid.surrogates import permute
 
     for each in (module, surrogate_letters, permute):
         assert doctest.testmod(each).failed == 0

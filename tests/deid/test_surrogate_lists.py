@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chaffinch.deid import personas
-from chaffinch.deid.surrogate_lists import SIZES, entries, names, state_names, states
+from chaffinch.deid.surrogates.lists import SIZES, entries, names, state_names, states
 from recipes import surrogate_lists as recipe
 
 NAMED = ["cities", "countries", "departments", "given-more", "states", "streets", "surnames-more", "wards"]
@@ -18,7 +17,7 @@ OTHERS = ["name-parts.toml", "surnames.txt.gz"]
 
 
 def test_the_lists_are_small() -> None:
-    folder = files("chaffinch.deid") / "lists"
+    folder = files("chaffinch.languages") / "en" / "surrogates"
     assert sorted(file.name for file in folder.iterdir()) == sorted([*(f"{name}.txt" for name in NAMED), *OTHERS])
     assert sum(len(file.read_bytes()) for file in folder.iterdir()) < 500_000
 
@@ -69,7 +68,7 @@ def test_the_recipe_adds_surnames_of_rare_initials_and_short_ones() -> None:
     made = recipe.surnames_more({"Smith": 1.0, "Yzaguirre": 0.001, "Bix": 0.001, "Blenkinsop": 0.001})
     assert {"Yzaguirre", "Bix", "Xu"} <= set(made)
     assert not {"Smith", "Blenkinsop"} & set(made)
-    assert not set(made) & set(personas.lines("names-last"))
+    assert not set(made) & set(entries("names-last"))
 
 
 def test_the_recipe_takes_large_cities_with_plain_names(tmp_path: Path) -> None:

@@ -12,18 +12,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid import personas
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.surrogate import surrogate
-from chaffinch.deid.surrogate_letters import letter_map
-from chaffinch.deid.surrogate_lists import names
-from chaffinch.deid.surrogate_names import AFTER, AFTER_COMMA, LOWER_PARTICLES, PARTICLES, PREFIXES, TITLES
+from chaffinch.deid.surrogates import surrogate
+from chaffinch.deid.surrogates.letters import letter_map
+from chaffinch.deid.surrogates.lists import entries, names
+from chaffinch.deid.surrogates.names import AFTER, AFTER_COMMA, LOWER_PARTICLES, PARTICLES, PREFIXES, TITLES
 from tests.deid.releases import SECRET
 
-FEMALE = [name for name in personas.lines("names-first-female")[:300] if len(name) > 1]
-MALE = list(personas.lines("names-first-male")[:200])
-LAST = [name for name in personas.lines("names-last")[:2000] if name.isalpha() and len(name) > 3]
+FEMALE = [name for name in entries("names-first-female")[:300] if len(name) > 1]
+MALE = list(entries("names-first-male")[:200])
+LAST = [name for name in entries("names-last")[:2000] if name.isalpha() and len(name) > 3]
 GIVEN = sorted({*FEMALE, *MALE})
 PATIENTS = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=5)
 

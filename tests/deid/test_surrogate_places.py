@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid import personas
 from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.surrogate import surrogate
-from chaffinch.deid.surrogate_lists import entries
-from chaffinch.deid.surrogate_places import INSTITUTIONS, REGIONS, SAINTS, SMALLER, WARDS
+from chaffinch.deid.surrogates import surrogate
+from chaffinch.deid.surrogates.lists import entries
+from chaffinch.deid.surrogates.places import INSTITUTIONS, REGIONS, SAINTS, SMALLER, WARDS
 from tests.deid.releases import SECRET
 
 STATES = [line.split(" ", 1) for line in entries("states")]
@@ -106,11 +105,11 @@ def test_no_two_entries_of_a_list_become_the_same(name: str) -> None:
     assert len(set(out)) == len(plain) > 30
 
 
-@given(st.sampled_from(personas.lines("professions")), st.sampled_from(["p1", "p2", "p3"]))
+@given(st.sampled_from(entries("professions")), st.sampled_from(["p1", "p2", "p3"]))
 @settings(max_examples=200)
 def test_professions_take_the_same_article(name: str, patient: str) -> None:
     out = drawn(name, "PROFESSION", patient)
-    assert out in personas.lines("professions")
+    assert out in entries("professions")
     assert (out[0] in "aeiou") == (name[0] in "aeiou")
     assert drawn(name.upper(), "PROFESSION", patient) == out.upper()
     assert drawn(name.title(), "PROFESSION", patient) == out.title()

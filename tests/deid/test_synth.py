@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chaffinch.deid import notes, personas, synth
-from chaffinch.deid.personas import Half, Patient, Person
+from chaffinch.deid import notes
+from chaffinch.deid.synth import notes as synth
+from chaffinch.deid.synth import personas
+from chaffinch.deid.synth.personas import Half, Patient, Person
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document
 

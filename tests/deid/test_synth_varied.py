@@ -16,11 +16,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chaffinch.deid import notes, personas, synth, synth_forms, synth_heads, synth_names, synth_varied
+from chaffinch.deid import notes
 from chaffinch.deid.kinds import KINDS
-from chaffinch.deid.personas import Half, Person
-from chaffinch.deid.synth_page import Hand, Page, Scene, wrapped
-from chaffinch.deid.synth_varied import SITES, templates, templates_of
+from chaffinch.deid.surrogates.lists import entries
+from chaffinch.deid.synth import forms as synth_forms
+from chaffinch.deid.synth import headers as synth_heads
+from chaffinch.deid.synth import names as synth_names
+from chaffinch.deid.synth import notes as synth
+from chaffinch.deid.synth import personas
+from chaffinch.deid.synth import varied as synth_varied
+from chaffinch.deid.synth.page import Hand, Page, Scene, wrapped
+from chaffinch.deid.synth.personas import Half, Person
+from chaffinch.deid.synth.varied import SITES, templates, templates_of
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document, Span
 
@@ -221,8 +228,8 @@ def test_train_and_held_out_share_no_name() -> None:
 def test_names_are_frequent_rare_invented_double_and_with_particles() -> None:
     names = synth_names.Names("all", np.random.default_rng(0))
     lasts = [names.surname() for _ in range(1000)]
-    listed = set(personas.lines("names-last"))
-    frequent = set(list(personas.lines("names-last"))[:500])
+    listed = set(entries("names-last"))
+    frequent = set(list(entries("names-last"))[:500])
     particles = tuple(personas.table("varied/names")["surname"]["particles"].split(";"))
     assert sum(last in frequent for last in lasts) > 100
     assert sum(last in listed - frequent for last in lasts) > 300

@@ -9,9 +9,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid import cues, lexicons, patterns
-from chaffinch.deid.detect import detector
-from chaffinch.deid.pattern import Page, Pattern, matches
+from chaffinch.deid import patterns
+from chaffinch.deid.detect import cues
+from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.detect.detector import detector
+from chaffinch.deid.patterns.pattern import Page, Pattern, matches
 from chaffinch.text import Document, Span
 from tests.deid.pattern_cases import CLEAN, FOUND
 

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chaffinch.deid import vault as module
-from chaffinch.deid.acting import act
 from chaffinch.deid.policy import Policy, Rule
+from chaffinch.deid.release.replace import act
 from chaffinch.deid.vault import Kept, Vault, rekey, restore, writing
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release import Release
-from chaffinch.deid.release_units import grouping, source
+from chaffinch.deid.release.patient import Release
+from chaffinch.deid.release.units import grouping, source
 from chaffinch.jobs import batches as parcels
 from chaffinch.jobs.batches import Job
 from chaffinch.jobs.release import released

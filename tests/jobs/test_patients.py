@@ -12,8 +12,8 @@ import pytest
 import chaffinch as cf
 from chaffinch.cli import main
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release import LAYER, Detector, Release
-from chaffinch.deid.release_units import grouping, source
+from chaffinch.deid.release.patient import LAYER, Detector, Release
+from chaffinch.deid.release.units import grouping, source
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.batches import Job
 from chaffinch.jobs.ledger import Ledger

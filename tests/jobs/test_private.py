@@ -13,8 +13,8 @@ import pytest
 
 import chaffinch as cf
 from chaffinch.cli import main
-from chaffinch.deid.known import Known
-from chaffinch.deid.release_account import check_chain
+from chaffinch.deid.detect.admission import Known
+from chaffinch.deid.release.account import check_chain
 from chaffinch.errors import DataError
 from chaffinch.weak.sources import Lexicon
 from tests.deid.releases import SECRET

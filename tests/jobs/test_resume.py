@@ -12,8 +12,8 @@ import pytest
 
 import chaffinch as cf
 from chaffinch.cli import main
-from chaffinch.deid.detect_file import load
-from chaffinch.deid.known import Known
+from chaffinch.deid.detect.admission import Known
+from chaffinch.deid.detect.model import load
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.ledger import Ledger
 from chaffinch.weak.sources import Lexicon, Regex, source

@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release import Detector, Release
-from chaffinch.deid.release_account import check_chain
-from chaffinch.deid.release_units import grouping, source
+from chaffinch.deid.release.account import check_chain
+from chaffinch.deid.release.patient import Detector, Release
+from chaffinch.deid.release.units import grouping, source
 from chaffinch.deid.vault import Vault, restore
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.jobs import release as module

@@ -9,7 +9,7 @@ import pytest
 from recipes.corpora import READERS
 
 from chaffinch import Document, Span
-from chaffinch.deid.learn import DIAL, SOURCE
+from chaffinch.deid.training.learn import DIAL, SOURCE
 from recipes import deid_en
 
 

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from chaffinch.cli import frame, settings
-from chaffinch.deid.detect import LAYER, Detector
-from chaffinch.deid.detect_file import Model, load
+from chaffinch.deid.detect.detector import LAYER, Detector
+from chaffinch.deid.detect.model import Model, load
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.core.training import Progress as Learning
 from chaffinch.text import Document
@@ -51,7 +51,7 @@ def adapt_command(
     tagger learns on. Nothing needs to be labelled; reviewed notes (--gold) make it better. With --model none it learns
     from reviewed notes alone, in any language. Use the file as `chaffinch deid --model ours.cfm`.
     """
-    from chaffinch.deid.adapt import adapt
+    from chaffinch.deid.training.adapt import adapt
 
     began = time.perf_counter()
     settings.check_place(output, (notes, gold))

@@ -18,12 +18,12 @@ from chaffinch.cli import frame
 from chaffinch.cli.deid_restore import key_of
 from chaffinch.cli.train import StoppedEarly
 from chaffinch.deid import keys
-from chaffinch.deid.detect import detector
+from chaffinch.deid.detect.detector import detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release import Detector as Finder
-from chaffinch.deid.release import Release
-from chaffinch.deid.summary import html
+from chaffinch.deid.release.patient import Detector as Finder
+from chaffinch.deid.release.patient import Release
+from chaffinch.deid.release.summary_page import html
 from chaffinch.errors import ConfigError, WithheldError
 from chaffinch.features.lexicon import read_phrases
 from chaffinch.jobs.batches import COMMAND, Job

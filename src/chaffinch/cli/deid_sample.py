@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from chaffinch.cli import frame
-from chaffinch.deid import leakage, leakage_files
+from chaffinch.deid import leakage
 from chaffinch.deid.leakage import Allocation
+from chaffinch.deid.leakage import files as leakage_files
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text.formats.base import replacing, write_text
 

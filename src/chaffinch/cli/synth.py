@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from chaffinch.cli import frame
-from chaffinch.deid import synth
-from chaffinch.deid.personas import Half
-from chaffinch.deid.synth import Style
+from chaffinch.deid.synth import notes as synth
+from chaffinch.deid.synth.notes import Style
+from chaffinch.deid.synth.personas import Half
 from chaffinch.text.formats import FORMATS, output_format, write
 
 synth_app = typer.Typer(help="Invent documents whose spans are known.", rich_markup_mode=None)

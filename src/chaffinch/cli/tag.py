@@ -106,13 +106,13 @@ class _Identifiers:
     """What a model of identifiers finds, rules included; `chaffinch deid` replaces it."""
 
     def __init__(self, model: str) -> None:
-        from chaffinch.deid.detect import detector  # its lists are loaded when they are used
+        from chaffinch.deid.detect.detector import detector  # its lists are loaded when they are used
 
         self.detector = detector(model)
         self.layer = self.detector.layer
 
     def annotate(self, documents: Iterable[Document], *, layer: str, posteriors: bool) -> Iterator[Document]:
-        from chaffinch.deid.class_doubt import class_layer
+        from chaffinch.deid.detect.class_doubt import class_layer
 
         for doc in replace(self.detector, layer=layer)(documents):
             others = {name: soft for name, soft in doc.soft.items() if name not in (layer, class_layer(layer))}

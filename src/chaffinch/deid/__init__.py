@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from chaffinch.deid.adapt import adapt
-from chaffinch.deid.detect import Detector, detector
+from chaffinch.deid.detect.detector import Detector, detector
 from chaffinch.deid.keys import Secret
-from chaffinch.deid.learn import learn
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.synth import notes
+from chaffinch.deid.synth.notes import notes
+from chaffinch.deid.training.adapt import adapt
+from chaffinch.deid.training.learn import learn
 
 if TYPE_CHECKING:
     from chaffinch.jobs.deid import run as run

@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import count
 from pathlib import Path
 
-from chaffinch.deid.guessing import guessing_bits
+from chaffinch.deid.secret_strength import guessing_bits
 from chaffinch.errors import ConfigError
 
 VARIABLE = "CHAFFINCH_SECRET"

@@ -27,10 +27,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from chaffinch.deid.acting import Operator
-from chaffinch.deid.dates_ages import OLDEST_TOLD, AgeLimit
+from chaffinch.deid.dates.telling_ages import OLDEST_TOLD, AgeLimit
 from chaffinch.deid.kinds import KINDS, folded, is_known, kind_of
 from chaffinch.deid.operators import OPERATORS, Action, Generalise, Keep, Shift
+from chaffinch.deid.release.replace import Operator
 from chaffinch.errors import ConfigError
 
 Option: TypeAlias = str | int | bool

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from chaffinch.deid.acting import Acted, Replacement, originals, undo
 from chaffinch.deid.keys import COST, Secret, stretch
+from chaffinch.deid.release.replace import Acted, Replacement, originals, undo
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document
 from chaffinch.text.formats import Reading, jsonl

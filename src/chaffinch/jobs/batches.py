@@ -11,9 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.deid.keys import Secret, check_apart
-from chaffinch.deid.release import Detector, Numbered, Release, Released, Withheld, release, settings_digest, withheld
-from chaffinch.deid.release_account import private_folder
-from chaffinch.deid.release_units import Source, Unit
+from chaffinch.deid.release.account import private_folder
+from chaffinch.deid.release.patient import (
+    Detector,
+    Numbered,
+    Release,
+    Released,
+    Withheld,
+    release,
+    settings_digest,
+    withheld,
+)
+from chaffinch.deid.release.units import Source, Unit
 from chaffinch.deid.vault import Seal
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.run import Item, key_of

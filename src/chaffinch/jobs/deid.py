@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from chaffinch.deid.detect import Detector, detector
+from chaffinch.deid.detect.detector import Detector, detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release import Detector as Finder
-from chaffinch.deid.release import Release
-from chaffinch.deid.release_units import grouping, source
+from chaffinch.deid.release.patient import Detector as Finder
+from chaffinch.deid.release.patient import Release
+from chaffinch.deid.release.units import grouping, source
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.batches import CALL, Job, Words
 from chaffinch.jobs.release import released

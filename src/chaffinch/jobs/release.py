@@ -17,9 +17,9 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from chaffinch.deid.release import LAYER, Released, Withheld, unsealed
-from chaffinch.deid.release_account import Account
-from chaffinch.deid.release_units import Unit
+from chaffinch.deid.release.account import Account
+from chaffinch.deid.release.patient import LAYER, Released, Withheld, unsealed
+from chaffinch.deid.release.units import Unit
 from chaffinch.deid.vault import Seal, writing
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.jobs.batches import EXACT, Job, apart, packed, parcels, worked

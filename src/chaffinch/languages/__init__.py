@@ -11,6 +11,7 @@ language is another folder with the same files, and no code.
 
 from __future__ import annotations
 
+import gzip
 import re
 import tomllib
 import unicodedata
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -108,6 +110,23 @@ def without(words: Iterable[str]) -> Iterator[None]:
 def left_out() -> frozenset[str]:
     """The words that the lists lack for now, folded."""
     return _LEFT_OUT[-1]
+
+
+@cache
+def lines(language: str, name: str) -> tuple[str, ...]:
+    """Return the entries of a list of a shipped language, such as `lines("en", "protected/drugs")`.
+
+    Blank lines and lines that begin with "# " are left out; a list may be a .txt or a .txt.gz.
+    """
+    path = _HERE / language / f"{name}.txt"
+    content = path.read_bytes() if path.exists() else gzip.decompress(path.with_suffix(".txt.gz").read_bytes())
+    return tuple(line for line in content.decode().splitlines() if line.strip() and not line.startswith("# "))
+
+
+@cache
+def table(language: str, name: str) -> dict[str, Any]:
+    """Return the content of a TOML file of a shipped language, such as `table("en", "surrogates/name-parts")`."""
+    return tomllib.loads((_HERE / language / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def fold(word: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Protocol
 
-from chaffinch.deid.acting import Memory, Seen
 from chaffinch.deid.operators.generalise import Generalise
 from chaffinch.deid.operators.keep import Keep
 from chaffinch.deid.operators.mask import Mask
@@ -14,6 +13,7 @@ from chaffinch.deid.operators.remove import Remove
 from chaffinch.deid.operators.shift import Shift
 from chaffinch.deid.operators.surrogate import Surrogate
 from chaffinch.deid.operators.tag import Tag
+from chaffinch.deid.release.replace import Memory, Seen
 
 
 class Action(Protocol):

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaffinch.deid import dates
-from chaffinch.deid.acting import Memory, Seen
-from chaffinch.deid.ages import capped_age
-from chaffinch.deid.dates_ages import FULL_YEAR, OLDEST_TOLD
+from chaffinch.deid.dates.ages import capped_age
+from chaffinch.deid.dates.telling_ages import FULL_YEAR, OLDEST_TOLD
 from chaffinch.deid.operators.tag import named
+from chaffinch.deid.release.replace import Memory, Seen
 from chaffinch.errors import ConfigError
 
 # The first three digits of ZIP codes whose areas had at most 20,000 inhabitants in the census of 2000.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaffinch.deid.acting import Memory, Seen
+from chaffinch.deid.release.replace import Memory, Seen
 
 
 @dataclass(frozen=True, slots=True)

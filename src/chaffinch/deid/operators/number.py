@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaffinch.deid.acting import Memory, Seen
 from chaffinch.deid.operators.tag import check_naming, named
+from chaffinch.deid.release.replace import Memory, Seen
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar, get_args
 
 from chaffinch.deid import dates
-from chaffinch.deid.acting import Memory, Seen
 from chaffinch.deid.dates import Order
 from chaffinch.deid.operators.tag import named
+from chaffinch.deid.release.replace import Memory, Seen
 from chaffinch.errors import ConfigError
 
 

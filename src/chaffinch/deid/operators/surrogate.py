@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaffinch.deid import surrogate
-from chaffinch.deid.acting import Memory, Seen
+from chaffinch.deid import surrogates as surrogate
+from chaffinch.deid.release.replace import Memory, Seen
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,109 @@
+"""Two days or months that share what is written once: March 3-7, 1998; 3.-7.3.2001; 3/4-7/98; 03-05/1998."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from chaffinch.deid.dates.calendar_words import MONTHS
+from chaffinch.deid.dates.named import day_fields, language_of
+from chaffinch.deid.dates.numeric import YEAR, number_field, pads, year_field
+from chaffinch.deid.dates.points import Field, Point, Ways
+
+_AND = r"(?:to|through|thru|till|until|and|or|y|e|o|al?|und|bis|oder)"
+_JOIN = rf"(?:\s{{0,2}}(?:[-–—‑/+&,]|,?\s{_AND}\s)\s{{0,2}}(?:(?:the|el|den)\s)?)"
+_N = r"[0-9]{1,2}"
+_TH = r"\s?(?:st|nd|rd|th)(?![^\W\d_])|\.?[ºª°]"
+_DAYS = rf"(?P<d>{_N})(?P<th>{_TH})?\.?(?P<j>{_JOIN})(?P<e>{_N})(?P<eth>{_TH})?"
+_MONTH = rf"(?P<mon>{MONTHS.pattern})(?![^\W\d_])"
+_GAP = r"[\s.,/–‑-]{0,3}"
+_OF_YEAR = rf"(?:{_GAP}(?:(?:of|de|del|in)\s{{1,2}})?(?:(?:año|jahr)\s{{1,2}})?{YEAR})?"
+_MONTH_DAYS = re.compile(rf"{_MONTH}(?P<s>{_GAP}(?:the\s)?){_DAYS}(?:(?=[^0-9]){_OF_YEAR})", re.IGNORECASE)
+_MONTH_DAYS_BARE = re.compile(rf"{_MONTH}(?P<s>{_GAP}(?:the\s)?){_DAYS}", re.IGNORECASE)
+_DAYS_MONTH = re.compile(rf"{_DAYS}(?P<s>{_GAP}(?:(?:of|de|del)\s{{1,2}})?){_MONTH}{_OF_YEAR}", re.IGNORECASE)
+_DAYS_NUMBER = re.compile(
+    rf"(?P<d>{_N})(?P<dot>\.?){_JOIN}(?P<e>{_N})(?P<s>\s?[./]\s?)(?P<m>{_N})(?:\s?[./]\s?{YEAR})?", re.IGNORECASE
+)
+_NUMBER_DAYS = re.compile(rf"(?P<m>{_N})(?P<s>/)(?P<d>{_N})\s?[-–‑]\s?(?P<e>{_N})(?:/{YEAR})?")
+_MONTHS_YEAR = re.compile(rf"(?P<m>{_N})\s?[-–‑]\s?(?P<n>{_N})\s?[/.]\s?{YEAR}")
+
+
+def read_shared(text: str, start: int, end: int, ways: Ways) -> list[Point] | None:
+    """The two points of a text that writes their month or year once; None if it does not."""
+    span = (text, start, end)
+    named = _MONTH_DAYS_BARE.fullmatch(*span) or _MONTH_DAYS.fullmatch(*span) or _DAYS_MONTH.fullmatch(*span)
+    if named:
+        return _named_days(named, ways)
+    if (match := _MONTHS_YEAR.fullmatch(*span)) and (len(match["y"]) != 2 or int(match["y"]) > 31):
+        return _months(match, ways)
+    if ways.order == "dmy" and (match := _DAYS_NUMBER.fullmatch(*span)):
+        tail = Field(match.end("dot"), match.end("dot"), "implied", beside=1)
+        step = match["s"].strip()
+        return _numbered_days(match, ways, replace(tail, before="" if match["dot"] else step, after=step))
+    if ways.order == "mdy" and (match := _NUMBER_DAYS.fullmatch(*span)):
+        return _numbered_days(match, ways, Field(match.start("e"), match.start("e"), "implied", after="/", beside=-1))
+    return None
+
+
+def _named_days(match: re.Match[str], ways: Ways) -> list[Point] | None:
+    """Two days of one named month; where the shifted ones are in two months, the other name is written as well."""
+    name = MONTHS.find(match["mon"], language=language_of(match.string, ways))
+    if name is None or int(match["d"]) >= int(match["e"]):
+        return None
+    word = Field(match.start("mon"), match.end("mon"), "name", name=name)
+    first = day_fields(match, default=False)
+    second = day_fields(match, default=False, day="e", th="eth")
+    year, years = _year(match, ways)
+    if match.start("mon") < match.start("d"):
+        place = match.start("e")
+        second.append(Field(place, place, "implied", name=name, like=match["mon"], after=match["s"], beside=-1))
+        first.append(word)
+    else:
+        place = match.end("th") if match["th"] else match.end("d")
+        dotted = match.string[place] == "."
+        gap = match["s"].removeprefix(".") if dotted else match["s"]
+        place += dotted
+        first.append(Field(place, place, "implied", name=name, like=match["mon"], before=gap, beside=1))
+        second.append(word)
+    return _pair(match, year, name.number + 1, first, [*second, *years])
+
+
+def _numbered_days(match: re.Match[str], ways: Ways, implied: Field) -> list[Point] | None:
+    """Two days of one month in digits."""
+    if int(match["d"]) >= int(match["e"]):
+        return None
+    pad_d, pad_e, pad_m = pads(match["d"], match["e"], match["m"], default=False)
+    first, second = [number_field(match, "d", "day", pad_d)], [number_field(match, "e", "day", pad_e)]
+    month = number_field(match, "m", "month", pad_m)
+    year, years = _year(match, ways)
+    implied = replace(implied, pad=pad_m[0], told=pad_m[1])
+    if implied.beside > 0:
+        return _pair(match, year, int(match["m"]), [*first, implied], [*second, month, *years])
+    return _pair(match, year, int(match["m"]), [*first, month], [*second, implied, *years])
+
+
+def _pair(match: re.Match[str], year: int | None, month: int, first: list[Field], second: list[Field]) -> list[Point]:
+    kind = Point("month-day" if year is None else "day", year, month)
+    return [
+        replace(kind, day=int(match["d"]), fields=tuple(first)),
+        replace(kind, day=int(match["e"]), fields=tuple(second)),
+    ]
+
+
+def _months(match: re.Match[str], ways: Ways) -> list[Point]:
+    """Two months of one year; the year written is the second month's."""
+    year, years = _year(match, ways)
+    pad_m, pad_n = pads(match["m"], match["n"], default=True)
+    first, second = int(match["m"]), int(match["n"])
+    before = year if year is None or first <= second else year - 1
+    return [
+        Point("month", before, first, fields=(number_field(match, "m", "month", pad_m),)),
+        Point("month", year, second, fields=(number_field(match, "n", "month", pad_n), *years)),
+    ]
+
+
+def _year(match: re.Match[str], ways: Ways) -> tuple[int | None, list[Field]]:
+    if not match.groupdict().get("y"):
+        return None, []
+    year, place = year_field(match, ways)
+    return year, [place]

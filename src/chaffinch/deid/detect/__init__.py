@@ -1,0 +1,1 @@
+"""Find identifiers: patterns, lists, cues, taggers and known identifiers, joined."""

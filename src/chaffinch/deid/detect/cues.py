@@ -1,0 +1,158 @@
+"""What a line and a section say of the words in them, as layers that taggers use as features.
+
+"cue:field" marks what stands behind a label such as "Attending:", by what the label announces, and rows of numbers;
+"cue:section" the part of a note a word stands in, titles, the letterhead and the signature; "cue:protected" terms that
+identify nobody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from chaffinch.deid import patterns
+from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.models.core.batching import BATCH_TOKENS, batches
+from chaffinch.text import Document, Span
+
+FIELD, SECTION = "cue:field", "cue:section"
+ROW = "row"  # of a table of numbers, among the fields
+LAYERS = (FIELD, SECTION, lexicons.LAYER, patterns.LAYER)
+_LONGEST_LABEL = 32
+LEAST_NUMBERS = 5  # of a row of a table
+_NUMBERS = re.compile(r"(?<!\S)[-+<>(]?\d[\d./:x-]*[%)HL]?(?!\S)")
+_LABEL = re.compile(
+    r"(?:^[*_<\[ ]{0,3}|(?<=\s{2})|(?<=[|;,]\s)|(?<=\t))([A-Za-z][A-Za-z/#.'’ ]{0,31}?)[*_]{0,2}\s*"
+    r"(?::[*_]{0,2}|#|>|\||\s-)(?=\s|\w|$)"
+)
+_MARK = re.compile(r"[:#>|]|\s-")  # every label ends in one
+_TITLE = re.compile(r"^[ \t#*]*([A-Z][A-Za-z/&' -]{2,40}?)(?::|\s-)?[ \t]*$|^[ \t]*([A-Z][A-Z/&' ]{2,40}):")
+
+# What a label announces, by words of it; the first that fits counts.
+_FIELDS = (
+    (
+        "doctor",
+        "attending provider physician surgeon dictated signed author pcp referring ordering consultant cc "
+        "dr nurse resident fellow reviewed transcribed by md phys staff radiologist pathologist cardiologist "
+        "anesthesiologist oncologist hospitalist clinician assistant dictator",
+    ),
+    ("kin", "contact kin proxy nok spouse wife husband mother father guardian daughter son brother sister"),
+    ("name", "name patient pt re client member subject guarantor alias person"),
+    ("date", "date dob birth born admitted admission discharged discharge seen visit dos when signed d t"),
+    ("age", "age sex gender"),
+    (
+        "id",
+        "mrn record chart csn unit number no account acct id ssn accession specimen case license npi dea policy "
+        "serial vin",
+    ),
+    ("contact", "phone tel telephone fax cell pager ext email e-mail mobile"),
+    (
+        "place",
+        "address street city town county residence state zip hospital facility location loc where clinic department "
+        "dept room bed ward floor service",
+    ),
+    ("job", "occupation profession employer job work employment"),
+)
+_FIELD_OF = {word: name for name, words in reversed(_FIELDS) for word in words.split()}
+_SECTIONS = (
+    ("social", "social occupational"),
+    ("family", "family"),
+    ("history", "history hpi illness complaint subjective reason interval background"),
+    ("medications", "medications medication meds drugs allergies prescriptions"),
+    ("exam", "exam examination physical objective vitals review ros pe"),
+    ("results", "labs laboratory results findings imaging data studies impression technique radiology"),
+    ("plan", "plan assessment recommendations disposition follow-up followup instructions"),
+    ("course", "course hospital procedure procedures operation"),
+)
+_SECTION_OF = {word: name for name, words in reversed(_SECTIONS) for word in words.split()}
+_LAST_LINES = 4
+_LONGEST_TITLE, _LONGEST_SIGNED = 48, 90  # characters of a line
+
+
+def with_cues(docs: Iterable[Document]) -> Iterator[Document]:
+    """The documents with the layers of cues and of patterns, those that lack them."""
+    for some in batches(docs, BATCH_TOKENS):
+        layers = [dict(doc.layers) for doc in some]  # filled step by step, for finders build on one another
+        held = [replace(doc, layers=own) for doc, own in zip(some, layers, strict=True)]
+        for name, find in _FINDERS:
+            lacking = [place for place, own in enumerate(layers) if name not in own]
+            found = find([held[place] for place in lacking]) if lacking else []
+            for place, spans in zip(lacking, found, strict=True):
+                layers[place][name] = tuple(spans)
+        yield from held
+
+
+def without_cues(doc: Document, before: Document) -> Document:
+    """The document without the layers of cues that it lacked before."""
+    gone = [name for name in LAYERS if name not in before.layers]
+    return replace(doc, layers={name: spans for name, spans in doc.layers.items() if name not in gone})
+
+
+def fields(text: str) -> list[Span]:
+    """What stands behind the labels of lines, up to the next label or the end of the line; and rows of numbers.
+
+    >>> [(span.start, span.end, span.label) for span in fields("Attending: Ada Penn   MRN: 12345")]
+    [(10, 22, 'doctor'), (26, 32, 'id')]
+    """
+    out: list[Span] = []
+    for start, line in _lines(text):
+        matches = _LABEL.finditer(line) if _MARK.search(line) else ()
+        labels = [(match.start(1), match.end(), _kind(match.group(1), _FIELD_OF)) for match in matches]
+        found = len(out)
+        for place, (_, begin, kind) in enumerate(labels):
+            end = labels[place + 1][0] if place + 1 < len(labels) else len(line)
+            if kind and line[begin:end].strip():
+                out.append(Span(start + begin, start + end, kind, 1.0, "cue"))
+        if len(out) == found and _is_row(line):
+            out.append(Span(start, start + len(line), ROW, 1.0, "cue"))
+    return out
+
+
+def _is_row(line: str) -> bool:
+    """Whether a line is a row of a table of numbers: five or more, and more than the other words."""
+    if len(line) < 2 * LEAST_NUMBERS - 1:
+        return False
+    numbers = len(_NUMBERS.findall(line))
+    return numbers >= LEAST_NUMBERS and numbers > len(line.split()) / 2
+
+
+def sections(text: str) -> list[Span]:
+    """The sections of a note: from each title to the next; "letterhead" before the first, "signature" at the end."""
+    lines = list(_lines(text))
+    cuts: list[tuple[int, str]] = [(0, "letterhead")]
+    for start, line in lines:
+        match = _TITLE.match(line) if len(line) <= _LONGEST_TITLE or ":" in line[:_LONGEST_TITLE] else None
+        kind = _kind(match.group(1) or match.group(2), _SECTION_OF) if match else ""
+        if match and kind:
+            cuts += [(start, "title"), (start + match.end(), kind)]
+    filled = [(start, line) for start, line in lines if line.strip()]
+    last = len(text)
+    for start, line in filled[: -_LAST_LINES - 1 : -1] if len(filled) > 2 * _LAST_LINES else ():
+        if len(line) > _LONGEST_SIGNED or (cuts and start <= cuts[-1][0]):
+            break
+        last = start
+    cuts += [(last, "signature")] if last < len(text) else []
+    ends = [start for start, _ in cuts[1:]] + [len(text)]
+    return [Span(start, end, kind, 1.0, "cue") for (start, kind), end in zip(cuts, ends, strict=True) if start < end]
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    for line in text.split("\n"):
+        yield start, line.rstrip("\r")
+        start += len(line) + 1
+
+
+def _kind(label: str, table: dict[str, str]) -> str:
+    words = re.findall(r"[a-z-]+", label.lower())
+    return next((table[word] for word in words if word in table), "") if len(label) <= _LONGEST_LABEL else ""
+
+
+# By layer, what finds its spans in documents, which may build on the layers before.
+_FINDERS: tuple[tuple[str, Callable[[Sequence[Document]], list[list[Span]]]], ...] = (
+    (FIELD, lambda docs: [fields(doc.text) for doc in docs]),
+    (SECTION, lambda docs: [sections(doc.text) for doc in docs]),
+    (lexicons.LAYER, lexicons.protected_in),
+    (patterns.LAYER, patterns.found_in),
+)

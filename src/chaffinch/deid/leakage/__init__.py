@@ -1,0 +1,41 @@
+"""How much could still leak? Expected leaks from the detector, a sample to read again, and bounds from what was found.
+
+probabilities  →  risk  →  sample  →  (someone reads)  →  estimate  →  sentence
+
+risks = [risk(Left(doc.id, len(doc.tokens), left_probabilities)) for doc in ...]
+drawn = sample({row.id: row.tokens for row in risks}, {row.id: row.expected for row in risks}, 300, seed=7)
+print(estimate(drawn, reviewed, reader=Reader(recall=0.95, planted=200)).sentence())
+"""
+
+from chaffinch.deid.leakage.bounds import leaking_upper, leaks_upper, notes_upper
+from chaffinch.deid.leakage.estimate import Estimate, Figure, Leaks, Reader, Reviewed, estimate
+from chaffinch.deid.leakage.risk import Bin, Calibration, Expected, Left, Risk, calibration, expected, queue, risk
+from chaffinch.deid.leakage.sample import QUANTILES, Allocation, Sample, Stratum, sample
+from chaffinch.deid.leakage.size import sample_size
+
+__all__ = [
+    "QUANTILES",
+    "Allocation",
+    "Bin",
+    "Calibration",
+    "Estimate",
+    "Expected",
+    "Figure",
+    "Leaks",
+    "Left",
+    "Reader",
+    "Reviewed",
+    "Risk",
+    "Sample",
+    "Stratum",
+    "calibration",
+    "estimate",
+    "expected",
+    "leaking_upper",
+    "leaks_upper",
+    "notes_upper",
+    "queue",
+    "risk",
+    "sample",
+    "sample_size",
+]

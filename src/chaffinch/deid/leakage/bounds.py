@@ -1,0 +1,243 @@
+"""Upper bounds on what is left in a corpus of which a stratified random sample was read.
+
+The setting: stratum h has N_h notes, n_h of them were drawn without replacement and read, and a reader finds a leak
+with probability r (the recall). T = Σ a_h · found_h is the test statistic, with whole weights a_h ≈ N_h / n_h that
+depend on the design alone. A population is *rejected* when P(T ≤ what was found) ≤ α under it; the bound is the
+largest total of any population that is not rejected. The true population is rejected with probability ≤ α, so the
+bound holds with confidence 1 - α, however the leaks lie over the strata. No normal or Poisson approximation, no
+Bonferroni over strata: with nothing found it is ln(1/α) in all, the rule of three in the least-read stratum.
+
+What has to be searched is large, so each step may only *add* populations, never lose one:
+
+* Chernoff. P(T ≤ t) ≤ e^{st} Π_h E e^{-s a_h X_h} for every s > 0. Of all ways to spread m leaks over a stratum with
+  at most B per note, E e^{-sX} is largest when they fill as few notes as possible: sampling without replacement makes
+  it an elementary symmetric polynomial of the notes' factors y(c) = 1 - r(1 - e^{-s a c}), and y is convex and
+  log-convex in c, so moving two notes apart raises y_i + y_j and y_i y_j. y(c) is also the worst over every way in
+  which misses inside one note can hang together (chord of e^{-sY}, 0 ≤ Y ≤ c); between notes they are independent.
+  The product separates, and the largest total is bounded by the Lagrangian dual: any multiplier is valid.
+* For notes that leak or not (B = 1), P(T ≤ t) itself is computed, and the largest total found by branch and bound
+  (P falls in each K_h): `leakage_search`. With nothing found, Chernoff at s = ∞ is already exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.deid.leakage.branch_and_bound import Grid, largest_total
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_CELLS = 400  # grid points per stratum; where a range is longer, a cell counts with its upper end
+_HEAVIEST = 12  # weights of strata are whole numbers up to this
+_SLACK = 1e-9  # in favour of keeping a population: rounding errors never make a bound too low
+
+
+class Stratum(NamedTuple):
+    """What was read in one stratum: its size, the notes read, and the leaks (or leaking notes) found in them."""
+
+    size: int
+    read: int
+    found: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A stratum in the test: its weight, and the range its true total can have."""
+
+    size: int
+    read: int
+    weight: int
+    low: int
+    high: int
+
+
+def leaking_upper(size: int, read: int, found: int, *, recall: float = 1.0, alpha: float = 0.05) -> int:
+    """The largest number of leaking notes of `size` that `found` in a simple random sample of `read` does not reject.
+
+    The hypergeometric Clopper-Pearson bound, with each leaking note that is read found with probability `recall`.
+
+    >>> leaking_upper(12_000, 300, 0), leaking_upper(5, 5, 2)
+    (117, 2)
+    """
+    if read == 0:
+        return size
+    low, high = found, size - (read - found) if recall == 1 else size
+    while low < high:
+        middle = (low + high + 1) // 2
+        chance = found_chances(size, read, np.array([middle]), recall, found).sum()
+        low, high = (middle, high) if chance > alpha * (1 - _SLACK) else (low, middle - 1)
+    return low
+
+
+def notes_upper(strata: Sequence[Stratum], *, recall: float = 1.0, alpha: float = 0.05) -> int:
+    """An upper bound of the leaking notes in all strata, where `found` counts leaking notes."""
+    unread = sum(part.size for part in strata if part.read == 0)
+    strata = [part for part in strata if part.read > 0]
+    if len(strata) <= 1:
+        return unread + sum(leaking_upper(*part, recall=recall, alpha=alpha) for part in strata)
+    known, parts, seen = _parts(strata, 1, recall)
+    if not parts:
+        return unread + known
+    upper, parts = _chernoff(parts, seen, 1, recall, alpha)
+    if seen > 0:
+        grids = [_found_grid(part, seen, recall, alpha) for part in parts]
+        upper = min(upper, largest_total(grids, seen, alpha * (1 - _SLACK)))
+    return unread + known + upper
+
+
+def leaks_upper(strata: Sequence[Stratum], *, most: int, recall: float = 1.0, alpha: float = 0.05) -> int:
+    """An upper bound of the leaks in all strata, where a note counts with at most `most` leaks, in `found` as well.
+
+    Without such a limit no bound can hold: the one note nobody read could have any number.
+    """
+    if most == 1:
+        return notes_upper(strata, recall=recall, alpha=alpha)
+    unread = sum(part.size * most for part in strata if part.read == 0)
+    known, parts, seen = _parts([part for part in strata if part.read > 0], most, recall)
+    return unread + known + (_chernoff(parts, seen, most, recall, alpha)[0] if parts else 0)
+
+
+def found_chances(size: int, read: int, leaking: Ints, recall: float, most: int) -> Floats:
+    """P(y leaking notes are found) for y = 0 … `most`, one row for each number of leaking notes: (J, most + 1)."""
+    drawn = _drawn_chances(size, read, leaking)
+    chances = np.zeros((len(leaking), most + 1))
+    if recall == 1:
+        width = min(most + 1, drawn.shape[1])
+        chances[:, :width] = drawn[:, :width]
+        return chances
+    from scipy.stats import binom
+
+    thin = binom.pmf(np.arange(most + 1)[None, :], np.arange(drawn.shape[1])[:, None], recall)
+    return np.asarray(drawn @ thin, np.float64)
+
+
+def _drawn_chances(size: int, read: int, leaking: Ints) -> Floats:
+    """Hypergeometric P(x leaking notes are drawn), x = 0 … : (J, X)."""
+    from scipy.special import gammaln
+
+    def log_choose(n: Ints, k: Ints) -> Floats:
+        possible = (k >= 0) & (k <= n)
+        n, k = np.where(possible, n, 0), np.where(possible, k, 0)
+        return np.where(possible, gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1), -np.inf)
+
+    drawn = np.arange(min(read, int(leaking.max(initial=0))) + 1)[None, :]
+    marked = leaking[:, None]
+    logs = log_choose(marked, drawn) + log_choose(size - marked, read - drawn)
+    return np.exp(logs - log_choose(np.array(size), np.array(read)))
+
+
+def _parts(strata: Sequence[Stratum], most: int, recall: float) -> tuple[int, list[_Part], int]:
+    """What is known without a test, the strata that are tested, and the value of the statistic."""
+    done = [part for part in strata if recall == 1 and part.read == part.size]
+    open_ = [part for part in strata if part not in done]
+    heaviest = max((part.size / part.read for part in open_), default=1.0)
+    weights = [max(1, round(_HEAVIEST * part.size / part.read / heaviest)) for part in open_]
+    common = math.gcd(*weights)
+    parts = []
+    for part, weight in zip(open_, weights, strict=True):
+        read_again = 0 if recall == 1 else part.read * most - part.found  # what may still stand in the notes read
+        high = part.found + read_again + (part.size - part.read) * most
+        parts.append(_Part(part.size, part.read, weight // common, part.found, high))
+    return sum(part.found for part in done), parts, sum(part.weight * part.low for part in parts)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The separable bound
+
+
+def _chernoff(parts: list[_Part], seen: int, most: int, recall: float, alpha: float) -> tuple[int, list[_Part]]:
+    """The bound of the separable test, and the strata with the ranges it leaves; the grid closes in by itself."""
+    scale = most * max(part.weight for part in parts)
+    slopes = np.array([np.inf]) if seen == 0 else np.geomspace(0.01, 12, 12) / scale
+    upper = sum(part.high for part in parts)
+    for _ in range(5):
+        tables = [_Table.of(part, most) for part in parts]
+        totals = [_dual(tables, slope, seen, recall, alpha) for slope in slopes]
+        best = int(np.argmin(totals))
+        if seen > 0:
+            near = np.geomspace(slopes[max(best - 1, 0)], slopes[min(best + 1, len(slopes) - 1)], 7)
+            totals += [_dual(tables, slope, seen, recall, alpha) for slope in near]
+            slopes = np.unique(np.append(near, slopes[[0, -1]]))
+        before, upper = upper, min(upper, *totals)
+        others = upper - sum(part.low for part in parts)
+        closer = [replace(part, high=min(part.high, part.low + others)) for part in parts]
+        if closer == parts or (upper == before and all(table.complete for table in tables)):
+            break
+        parts = closer
+    return upper, parts
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """One stratum on its grid of totals (J,): the chance to draw x notes that are filled with leaks, (J', X)."""
+
+    part: _Part
+    tops: Ints  # (J,) the largest total each cell stands for
+    full: Ints  # (J,) row of `drawn` for the notes filled to the limit; the next row has one more
+    rest: Ints  # (J,) leaks in the one note that is partly filled
+    drawn: Floats
+    most: int
+    complete: bool
+
+    @classmethod
+    def of(cls, part: _Part, most: int) -> _Table:
+        """The table on a grid over the range of the stratum."""
+        totals, tops = _cells(part.low, part.high)
+        full = totals // most
+        numbers = np.unique(np.concatenate([full, np.minimum(full + 1, part.size)]))
+        drawn = _drawn_chances(part.size, part.read, numbers)
+        return cls(part, tops, np.searchsorted(numbers, full), totals % most, drawn, most, bool((tops == totals).all()))
+
+    def losses(self, slope: float, recall: float) -> Floats:
+        """-log E e^{-slope · weight · X} at the worst population of each total, (J,)."""
+        weight = slope * self.part.weight
+        factor = 1 - recall * (1 - np.exp(-weight * self.most))
+        means = self.drawn @ factor ** np.arange(self.drawn.shape[1])
+        after = np.append(means, 0.0)[self.full + 1]
+        # One note with c < B leaks has y(c) between y(0) = 1 and y(B): the mean is affine in that factor.
+        partly = np.zeros(len(self.rest))
+        some = self.rest > 0
+        partly[some] = -np.expm1(-weight * self.rest[some]) / -np.expm1(-weight * self.most)
+        mean = np.minimum(1.0, (1 - partly) * means[self.full] + partly * after)
+        with np.errstate(divide="ignore"):  # a total that would surely have been found: its loss is infinite
+            return np.asarray(-np.log(mean * (1 + _SLACK)), np.float64)
+
+
+def _cells(low: int, high: int) -> tuple[Ints, Ints]:
+    """The first and the last total of each cell of a range."""
+    totals = np.unique(np.linspace(low, high, min(high - low + 1, _CELLS)).astype(np.int64))
+    return totals, np.append(totals[1:] - 1, high)
+
+
+def _dual(tables: Sequence[_Table], slope: float, seen: int, recall: float, alpha: float) -> int:
+    """An upper bound of the largest total with Σ losses ≤ log 1/α + slope · seen; the multiplier by zooming in."""
+    budget = -np.log(alpha) + (slope * seen if seen else 0.0)
+    losses = [table.losses(slope, recall) for table in tables]
+    kept = [loss <= budget for loss in losses]
+    tops = [table.tops[keep].astype(np.float64) for table, keep in zip(tables, kept, strict=True)]
+    losses = [loss[keep] for loss, keep in zip(losses, kept, strict=True)]
+
+    low, high = -25.0, float(np.log(sum(part.part.size * part.most for part in tables) + 1)) + 25
+    for _ in range(7):
+        prices = np.exp(np.linspace(low, high, 33))[:, None]
+        values = prices[:, 0] * budget + sum(
+            (top - prices * loss).max(axis=1) for top, loss in zip(tops, losses, strict=True)
+        )
+        best = int(values.argmin())
+        low, high = np.log(prices[[max(best - 1, 0), min(best + 1, 32)], 0])
+    return int(np.floor(values[best] + 1e-7))
+
+
+def _found_grid(part: _Part, seen: int, recall: float, alpha: float) -> Grid:
+    """The exact chances of one stratum, for the numbers of leaking notes that it alone does not rule out."""
+    alone = leaking_upper(part.size, part.read, min(seen // part.weight, part.read), recall=recall, alpha=alpha)
+    totals, tops = _cells(part.low, max(part.low, min(part.high, alone)))
+    chances = found_chances(part.size, part.read, totals, recall, seen // part.weight)
+    return Grid(part.weight, tops, chances)

@@ -1,0 +1,162 @@
+"""The files around a review: risks in, a form for the reader out, and the form read back.
+
+Risks: JSON lines, one for each note of the corpus, `{"id": "n1", "tokens": 412, "expected": 0.31}`; other keys are
+ignored. The form: CSV with the columns id, tokens, leaks and one more for each category, or JSON lines
+`{"id", "tokens", "leaks", "categories"}`. `leaks` is empty (null) until the reader fills it in, 0 included; with
+categories filled in, `leaks` may stay empty and is their sum. Errors name rows, never ids: an id may be a name.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from chaffinch.deid.leakage.estimate import Reviewed
+from chaffinch.deid.leakage.risk import Risk
+from chaffinch.deid.leakage.sample import Sample
+from chaffinch.deid.release.account import private_folder
+from chaffinch.errors import DataError
+
+_FILL_IN = "write a whole number of leaks, 0 if there are none"
+_OWN = ("id", "tokens", "leaks")
+
+
+class _RiskRow(msgspec.Struct):
+    id: str
+    tokens: int
+    expected: float
+    categories: dict[str, float] = {}
+
+
+class _FormRow(msgspec.Struct):
+    id: str
+    leaks: int | None = None
+    tokens: int | None = None
+    categories: dict[str, int | None] = {}
+
+
+def parse_risks(content: str) -> list[Risk]:
+    """The rows of a risk file; each id once, numbers at least 0."""
+    rows: dict[str, Risk] = {}
+    for line, text in _lines(content):
+        try:
+            row = msgspec.json.decode(text, type=_RiskRow)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            form = '{"id": "n1", "tokens": 412, "expected": 0.31}'
+            raise DataError(f"is not a row such as {form}", line=line) from None
+        if row.id in rows:
+            raise DataError("has the id of an earlier row; give each note once", line=line)
+        if row.tokens < 0 or not 0 <= row.expected < float("inf"):
+            raise DataError("tokens and expected must be numbers, at least 0", line=line)
+        rows[row.id] = Risk(row.id, row.tokens, row.expected, categories=row.categories)
+    if not rows:
+        raise DataError("has no rows; write one for each note of the corpus")
+    return list(rows.values())
+
+
+def form(sample: Sample, tokens: Mapping[str, int], *, categories: Sequence[str] = (), as_csv: bool = True) -> str:
+    """The form for the reader: the drawn notes in random order, which does not show how risky they are thought."""
+    ids = sample.reading_order()
+    if not as_csv:
+        rows = [_FormRow(name, None, tokens[name], dict.fromkeys(categories)) for name in ids]
+        return "".join(msgspec.json.encode(row).decode() + "\n" for row in rows)
+    page = io.StringIO(newline="")
+    writer = csv.writer(page, lineterminator="\n")
+    writer.writerow([*_OWN, *categories])
+    writer.writerows([name, tokens[name], "", *([""] * len(categories))] for name in ids)
+    return page.getvalue()
+
+
+def parse_form(content: str) -> list[Reviewed]:
+    """What the reader filled in, from CSV or JSON lines."""
+    content = content.removeprefix("\ufeff")
+    rows = _json_rows(content) if content.lstrip().startswith("{") else _csv_rows(content)
+    reviewed: dict[str, Reviewed] = {}
+    for line, row in rows:
+        if row.id in reviewed:
+            raise DataError("has the id of an earlier row; keep one row for each note", line=line)
+        reviewed[row.id] = _filled_in(row, line)
+    if not reviewed:
+        raise DataError("has no rows; fill in the form that came with the sample")
+    return list(reviewed.values())
+
+
+def _filled_in(row: _FormRow, line: int) -> Reviewed:
+    by = {name: number for name, number in row.categories.items() if number is not None}
+    leaks = sum(by.values()) if row.leaks is None and by else row.leaks
+    if leaks is None:
+        raise DataError(f"leaks is empty; read the note, then {_FILL_IN}", line=line)
+    if leaks < 0 or min(by.values(), default=0) < 0 or (row.tokens or 0) < 0:
+        raise DataError(f"has a number below 0; {_FILL_IN}", line=line)
+    if row.categories and sum(by.values()) != leaks:
+        raise DataError(f"has {leaks} leaks, but {sum(by.values())} by category; make them agree", line=line)
+    # A category left empty was looked for and not found: it counts 0, so that its bound is given too.
+    return Reviewed(row.id, leaks, row.tokens, {name: by.get(name, 0) for name in row.categories})
+
+
+def _json_rows(content: str) -> Iterator[tuple[int, _FormRow]]:
+    for line, text in _lines(content):
+        try:
+            yield line, msgspec.json.decode(text, type=_FormRow)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            raise DataError(f"is not a row of the form, with id and leaks; {_FILL_IN}", line=line) from None
+
+
+def _csv_rows(content: str) -> Iterator[tuple[int, _FormRow]]:
+    try:
+        delimiter = ";" if ";" in content.split("\n", 1)[0] else ","
+        table = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
+        head = [name.strip() for name in next(table, [])]
+        if "id" not in head or "leaks" not in head or len(set(head)) != len(head):
+            raise DataError("needs a first row with the columns id and leaks, each column once", line=1)
+        for cells in table:
+            if any(cell.strip() for cell in cells):
+                yield table.line_num, _csv_row(dict(zip(head, cells, strict=False)), len(cells), head, table.line_num)
+    except csv.Error:
+        raise DataError("is not a CSV file; save the form as CSV with commas", line=None) from None
+
+
+def _csv_row(cells: Mapping[str, str], width: int, head: Sequence[str], line: int) -> _FormRow:
+    if width != len(head):
+        raise DataError(f"has {width} cells, the first row {len(head)}; restore the row of the form", line=line)
+    numbers: dict[str, int | None] = {}
+    for name in head:
+        if name != "id":
+            cell = cells[name].strip()
+            if cell and not (cell.isascii() and cell.isdecimal()):
+                raise DataError(f"column {head.index(name) + 1} is no whole number; {_FILL_IN}", line=line)
+            numbers[name] = int(cell) if cell else None
+    by = {name: number for name, number in numbers.items() if name not in _OWN}
+    return _FormRow(cells["id"], numbers["leaks"], numbers.get("tokens"), by)
+
+
+def _lines(content: str) -> Iterator[tuple[int, str]]:
+    for number, text in enumerate(content.removeprefix("\ufeff").split("\n"), start=1):
+        if text.strip():
+            yield number, text
+
+
+def find_risks(path: Path) -> Path:
+    """Return the risks of a release, given its output; any other file is taken for the risks themselves."""
+    own = private_folder(path) / "risks.jsonl"
+    if own.is_file():
+        return own
+    if path.is_dir():
+        raise DataError(
+            f"is a folder, and there is no {own}; name the output of deid run, or a file of risks", path=path
+        )
+    return path
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, or an error that says why not."""
+    from chaffinch.text.formats.base import entries
+
+    found = entries(path)
+    if len(found) != 1:
+        raise DataError(f"is {len(found)} files; name the one to read", path=path)
+    return found[0].text()

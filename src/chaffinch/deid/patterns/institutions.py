@@ -1,0 +1,259 @@
+"""Hospitals, wards and rooms, organisations, countries."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from chaffinch import languages
+from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.patterns.pattern import Pattern, either
+from chaffinch.deid.patterns.proper_names import CAP, SMALL, is_no_place, is_part_of_place, words_in
+
+_CARE = (
+    r"(?:Hospitals?|Medical\s(?:Center|Centre|Group|Associates|Clinic|Practice|Campus)|Clinics?|"
+    r"Health\s(?:Center|Centre|System|Network|Clinic|Services)|"
+    r"Healthcare(?:\s(?:Center|System))?|HealthCare|Infirmary|Cancer\s(?:Center|Institute)|"
+    r"Heart\s(?:Center|Institute)|Institute|Surgery\sCenter|"
+    r"Surgical\sCenter|Rehabilitation(?:\s(?:Center|Hospital))?|Rehab(?:\sCenter)?|Nursing\s(?:Home|"
+    r"Center|Facility)|Hospice|Manor|Family\sPractice|"
+    r"Family\sMedicine|Urgent\sCare(?:\sCenter)?|VAMC|VA|Sanatorium|Memorial|General|"
+    r"Dialysis(?:\sCenter)?|Imaging(?:\sCenter)?|"
+    r"Women['’]s\sCenter|Assisted\sLiving|Care\sCenter|Birth\sCenter|Orthopedics|Pediatrics|Physicians|"
+    r"Med(?:ical)?\sCtr|Behavioral\sHealth|Home\s(?:Health|Infusion|Care)|"
+    r"HOSPITAL|MEDICAL (?:CENTER|GROUP)|CLINIC|HEALTH (?:CENTER|SYSTEM)|HEALTHCARE|GENERAL HOSPITAL|MEMORIAL HOSPITAL|"
+    r"(?:CANCER|HEART) (?:CENTER|INSTITUTE)|BEHAVIORAL HEALTH|HOME HEALTH|FAMILY (?:MEDICINE|PRACTICE)|INFIRMARY|"
+    r"HOSPICE|NURSING HOME|REHABILITATION (?:CENTER|HOSPITAL)|SURGERY CENTER|URGENT CARE)"
+)
+_FIRM = (
+    r"(?:Inc|LLC|Ltd|Corp(?:oration)?|Company|Co\.|University|College|High\sSchool|"
+    r"Elementary(?:\sSchool)?|Middle\sSchool|Academy|Bank|Church|Temple|"
+    r"Synagogue|Mosque|Foundation|Industries|Enterprises|Airlines|Insurance|Group|Partners|LLP|PLC|GmbH|"
+    r"Prison|Jail|Shelter|Motors|Construction|Library)"
+)
+_LINKS = r"(?:(?:of|&|the|for|de|del|la)[ ])"
+
+UNSURE_COUNTRIES = tuple("Chad Georgia Jordan Guinea Turkey Mali Niger Oman Cuba Peru Israel Kenya".split())
+
+
+@cache
+def patterns() -> tuple[Pattern, ...]:
+    """The patterns of houses and countries."""
+    return (*_inside(), *_hospitals(), *_firms(), *_nations())
+
+
+def _inside() -> tuple[Pattern, ...]:
+    return (
+        Pattern(
+            "room",
+            r"\b(?:room|rm|bed|bay|suite|cubicle|locker)\b\.?\s?(?:no\.?|number|#|"
+            r":)?\s?(?P<span>[A-Z]{0,2}-?\d{1,4}[A-Z]?(?:-[0-9A-Z]{1,2})?)\b",
+            label="ROOM",
+            score=0.85,
+            ignore_case=True,
+            before=r"(?:operating|waiting|recovery)\s",
+            fits=lambda text: re.fullmatch(r"O2|0\d{3}", text) is None,  # oxygen, a time of day
+            after=r"\s?(?:days?|times|hours|degrees|mg|rest|/|x\b|%|beds)|\.\d",
+        ),
+        Pattern(
+            "ward",
+            r"(?i:\b(?:ward|wing|tower)\s(?:no\.?|#)?\s?)(?P<span>[A-Z]{0,2}\d{1,3}[A-Z]?)\b",
+            label="ROOM",
+            score=0.8,
+        ),
+        Pattern(
+            "department-field",
+            r"(?im:\b(?:dept|department|service|ward|unit|location|loc|clinic)\s?:[ \t]*)"
+            r"(?P<span>[\p{Lu}\d][\p{L}\d/&-]*(?:[ ][\p{L}\d/&-]+){0,4})[ \t]*(?m:$)",
+            label="DEPARTMENT",
+            score=0.8,
+            fits=_department,
+        ),
+        Pattern(
+            "department-floor",
+            r"\b(?:to|on|from|in|at)\s(?P<span>\d{1,2}\s?(?:North|South|East|West|Tower|Main)|(?:North|South|"
+            r"East|West)\s\d{1,2})\b",
+            label="DEPARTMENT",
+            score=0.7,
+        ),
+        Pattern(
+            "department-of",
+            r"\b(?P<span>(?:Department|Division|Dept\.?)\sof\s\p{Lu}\p{L}+(?:\s(?:and|&)\s\p{Lu}\p{L}+|"
+            r"\s\p{Lu}\p{L}+)?)",
+            label="DEPARTMENT",
+            score=0.7,
+        ),
+    )
+
+
+def _hospitals() -> tuple[Pattern, ...]:
+    saint = r"(?:St|Saint|Mt|Mount|SAINT|ST)\b\.?[ ]"
+    at = (
+        r"(?i:\b(?:treated|seen|admitted|evaluated|operated|hospitali[sz]ed|transferred|discharged|referred|"
+        r"followed|surgery|procedure|performed|done|visit(?:ed)?|"
+        r"check-?up|appointment|care|presented|diagnosed|examined|received|underwent|managed|consulted|"
+        r"records|imaging|scan|mri|ct|labs?|tests?|therapy|"
+        r"treatment|hospitalization|admission|er|ed|clinic|monitored|delivered|stay|stayed|session|"
+        r"consultation)\s(?:\w+\s){0,2}(?:at|to|from)\s(?:the\s)?)"
+    )
+    return (
+        Pattern(
+            "hospital",
+            rf"\b(?P<span>(?:{saint})?{CAP}(?:(?:[ ]|-)(?:{_LINKS}{{0,2}}{CAP}|&)){{0,5}}[ ]{_CARE})\b",
+            label="HOSPITAL",
+            score=0.85,
+            cut=_house,
+        ),
+        Pattern(
+            "hospital-of",
+            r"\b(?P<span>(?:University[ ])?(?:Hospital|Medical[ ]Center|Clinic|Children['’]s[ ]Hospital)s?[ "
+            rf"](?:of|at|for)[ ](?:the[ ])?{CAP}"
+            rf"(?:[ ](?:{_LINKS}{{0,2}}{CAP})){{0,4}})",
+            label="HOSPITAL",
+            score=0.85,
+            cut=_house,
+        ),
+        Pattern(
+            "hospital-saint",
+            rf"\b(?i:at|to|from|in|by|of|@)\s(?P<span>{saint}{CAP}(?:['’]s)?)\b",
+            label="HOSPITAL",
+            score=0.8,
+        ),
+        Pattern(
+            "hospital-at",
+            rf"{at}(?P<span>(?:{saint})?{CAP}(?:[ ](?:{_LINKS}{{0,2}}{CAP})){{0,4}})",
+            label="HOSPITAL",
+            score=0.7,
+            cut=_house_at,
+        ),
+        Pattern(
+            "hospital-short",
+            r"\b(?P<span>MGH|BWH|BIDMC|UCLA|UCSF|UPMC|NYU|VAMC|Mayo Clinic|Cleveland Clinic|Kaiser(?: "
+            r"Permanente)?|Johns Hopkins|Cedars-Sinai|"
+            r"Mount Sinai|Mt\.? Sinai|Mass General|Sloan[ -]Kettering|MD Anderson|Quest Diagnostics|LabCorp|"
+            r"Walgreens|Rite Aid)\b",
+            label="HOSPITAL",
+            score=0.7,
+        ),
+    )
+
+
+def _firms() -> tuple[Pattern, ...]:
+    return (
+        Pattern(
+            "firm",
+            rf"\b(?P<span>{CAP}(?:[ ](?:{_LINKS}{{0,1}}{CAP}|&)){{0,4}}?,?[ ]{_FIRM})\b",
+            label="ORGANIZATION",
+            score=0.75,
+            cut=_firm,
+        ),
+        Pattern(
+            "firm-works",
+            r"(?i:\b(?:works?|worked|working|employed|employee|job|volunteers?)\s(?:\w+\s){0,3}(?:at|for|by|"
+            rf"of|with)\s(?:the\s)?)(?P<span>{CAP}(?:[ ](?:{_LINKS}?{CAP}|&)){{0,3}})",
+            label="ORGANIZATION",
+            score=0.7,
+            cut=_house_at,
+        ),
+        Pattern(
+            "firm-university", rf"\b(?P<span>University[ ]of[ ]{CAP}(?:[ ]{CAP})?)", label="ORGANIZATION", score=0.8
+        ),
+    )
+
+
+@cache
+def countries() -> tuple[str, ...]:
+    listed = languages.lines("en", "surrogates/countries")
+    more = (
+        "England Scotland Wales USA UK U.S.A. U.K. America Russia Korea Taiwan Congo Vietnam Bosnia Serbia "
+        "Syria Macedonia"
+    ).split()
+    return tuple(
+        sorted(
+            (set(listed) | set(more) | {"United States", "United Kingdom", "Puerto Rico", "Hong Kong"})
+            - {*UNSURE_COUNTRIES, ""}
+        )
+    )
+
+
+def _nations() -> tuple[Pattern, ...]:
+    names = either(name.replace(".", r"\.") for name in countries())
+    return (
+        Pattern(
+            "country",
+            rf"\b(?P<span>{names})(?:[^\p{{L}}]|$)",
+            label="COUNTRY",
+            score=0.75,
+            after=r"\s(?:ink|virus|hospital|street|road|red|nuts?|almonds)",
+        ),
+        Pattern(
+            "country-cued",
+            r"\b(?i:in|from|to|of|visiting|via)\s(?P<span>Chad|Jordan|Turkey|Guinea|Mali|Niger|Oman|Cuba|Peru|"
+            r"Israel|Kenya|the US|US|the U\.S\.)(?:[^\p{L}]|$)",
+            label="COUNTRY",
+            score=0.7,
+            after=r"-|\salmonds",
+            cut=lambda text: (4 if text.startswith("the ") else 0, len(text)),
+        ),
+    )
+
+
+_GENERIC = frozenset(
+    "medical general community regional county memorial hospital hospitals clinic clinics center "
+    "centre health care healthcare system urgent primary family practice surgery "
+    "outpatient inpatient emergency pain heart cancer nursing home rehabilitation rehab women's "
+    "children's university of the and & at for in va department heart skilled "
+    "acute chronic eye dental sleep wound memory diabetes cardiac vascular imaging pharmacy laboratory "
+    "lab institute hospice assisted living physicians associates "
+    "infusion dialysis travel walk-in follow-up specialty local our this that her his their my your a "
+    "an main new old outside another same referring admitting birth "
+    "coumadin anticoagulation asthma allergy spine breast retina resident teaching psychiatric mental "
+    "behavioral tertiary public private free retail mail order".split()
+)
+
+
+def _house(text: str) -> tuple[int, int] | None:
+    """The name of a house of care: from its first proper word, which must not be generic, to its end."""
+    words = words_in(text)
+    while words and (words[0].group().lower() in SMALL or words[0].group().lower() in ("department", "division")):
+        words.pop(0)
+    proper = [word for word in words if word.group().lower().rstrip(".,") not in _GENERIC]
+    if not proper or all(is_no_place(word.group()) and not is_part_of_place(word.group()) for word in proper):
+        return None
+    while (
+        words
+        and is_no_place(words[0].group())
+        and words[0].group().lower() not in _GENERIC
+        and not is_part_of_place(words[0].group())
+    ):
+        words.pop(0)
+    return (words[0].start(), len(text)) if len(words) > 1 else None
+
+
+def _house_at(text: str) -> tuple[int, int] | None:
+    words = words_in(text)
+    last = words[-1].end() if words else 0
+    proper = 0
+    for word in words:
+        plain = word.group().lower().rstrip(".,")
+        if (
+            is_no_place(word.group())
+            and plain not in _GENERIC
+            and not is_part_of_place(word.group())
+            and plain not in ("of", "and", "&", "the")
+        ):
+            last = word.start()
+            break
+        proper += plain not in _GENERIC and not lexicons.is_term(word.group()) and not word.group().isupper()
+    return (0, len(text[:last].rstrip(" .,"))) if proper and words[0].group().lower() not in SMALL else None
+
+
+def _firm(text: str) -> tuple[int, int] | None:
+    words = words_in(text)
+    while words and (is_no_place(words[0].group()) or words[0].group().lower() in _GENERIC):
+        words.pop(0)
+    return (words[0].start(), len(text)) if len(words) > 1 else None
+
+
+def _department(text: str) -> bool:
+    return len(text) < 40 and not text.isdigit()

@@ -1,0 +1,349 @@
+"""Places: streets, cities with their states, postcodes."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from chaffinch import languages
+from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.patterns.institutions import UNSURE_COUNTRIES, countries
+from chaffinch.deid.patterns.pattern import Pattern, either
+from chaffinch.deid.patterns.proper_names import CAP, SMALL, is_no_place, is_part_of_place, words_in
+
+_SUFFIX = (
+    r"(?:Street|St|Avenue|Ave|Av|Road|Rd|Lane|Ln|Drive|Dr|Court|Ct|Place|Pl|Boulevard|Blvd|Terrace|Ter|"
+    r"Way|Circle|Cir|Parkway|Pkwy|Square|Sq|Trail|Trl|"
+    r"Alley|Plaza|Crescent|Highway|Hwy|Close|Row|Loop|Path|Pike|Turnpike|Run|Ridge|Walk|Mews|Gardens|"
+    r"Grove|Hill|Causeway|Expressway|Landing|Pass|"
+    r"STREET|ST|AVENUE|AVE|ROAD|RD|LANE|LN|DRIVE|DR|COURT|CT|PLACE|BLVD|TERRACE|WAY|CIRCLE)"
+)
+_UNIT = (
+    r"(?:,?\s(?:Apt|Apartment|Suite|Ste|Unit|Floor|Fl|Rm|Room|Bldg|Building|#|APT)"
+    r"\.?\s?#?\s?[0-9A-Za-z]{1,5}\b|\s#\s?[0-9A-Za-z]{1,5}\b)?"
+)
+_SIDE = r"(?:(?:[NSEW]{1,2}\.?|North|South|East|West)\s)?"
+_CODES = (
+    "AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM "
+    "NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA "
+    "WA WV WI WY PR"
+)
+_STATES = (
+    "Alabama|Alaska|Arizona|Arkansas|California|Colorado|Connecticut|Delaware|Florida|Georgia|Hawaii|"
+    "Idaho|Illinois|Indiana|Iowa|Kansas|Kentucky|"
+    "Louisiana|Maine|Maryland|Massachusetts|Michigan|Minnesota|Mississippi|Missouri|Montana|Nebraska|"
+    "Nevada|New Hampshire|New Jersey|New Mexico|"
+    "New York|North Carolina|North Dakota|Ohio|Oklahoma|Oregon|Pennsylvania|Rhode Island|South "
+    "Carolina|South Dakota|Tennessee|Texas|Utah|Vermont|"
+    "Virginia|Washington|West Virginia|Wisconsin|Wyoming|District of Columbia|Puerto Rico|Ontario|"
+    "Quebec|British Columbia|Alberta|Manitoba"
+)
+_UNCERTAIN_STATES = frozenset("Virginia Washington Georgia Delaware".split())
+_ABBREVIATIONS = r"(?:Mass|Calif|Conn|Fla|Penn|Tex|Wash|Ariz|Colo|Ill|Mich|Minn|Wis|Tenn)\."
+_STATE = rf"(?:{either(_CODES)}|{_STATES}|N\.Y\.|N\.J\.|D\.C\.|{_ABBREVIATIONS})"
+# Degrees, tests and words that are also codes of states: the city must be known, or a postcode follow.
+_ALSO_WORDS = frozenset("MD PA CT MS OR IN ME OK HI DE ND VA MA AL MI LA CO ID MO MT NE PR AR SC PT".split())
+_BEHIND = _ALSO_WORDS - {"MD", "PA", "PT", "OR", "IN", "ME"}  # those that no person has behind a name
+_NO_STREET = re.compile(
+    r"\b(?:MM|CM|MG|ML|HOURS?|HRS?|DAYS?|WEEKS?|MONTHS?|YEARS?|YO|BY|WITH|PER|UNDER|FOR|AND|FROM|WAS|IS|HAS|LEADS?|OSH)\b"
+)
+_HOUSES = "(?:Hospital|Clinic|Center|Centre|Infirmary|Institute|Hospice)"
+_CITY = rf"{CAP}(?:[ ]{CAP}){{0,3}}"
+# People are in a town, and at a house or on a road: of 38 places behind these words that deid-en called towns, one was.
+_NO_TOWN = re.compile(r"\b(?:at|on)\s+(?:the\s+)?\Z", re.IGNORECASE)
+_NO_TOWN_BEFORE = 12  # characters in which it is looked for
+
+
+@cache
+def patterns() -> tuple[Pattern, ...]:
+    """The patterns of places."""
+    return (*_streets(), *_with_states(), *_cities(), *_postcodes())
+
+
+def _streets() -> tuple[Pattern, ...]:
+    name = rf"(?:(?:{CAP}|\d{{1,3}}(?:st|nd|rd|th|ST|ND|RD|TH))[ ]){{1,4}}"
+    return (
+        Pattern(
+            "street",
+            rf"\b(\d{{1,6}}(?:-\d{{1,4}}|[A-Za-z]\b|\s1/2)?\s{_SIDE}{name}{_SUFFIX}\b(?:\s(?:[NSEW]{{1,2}}|North|"
+            rf"South|East|West)\b)?\.?{_UNIT})",
+            label="STREET",
+            score=0.95,
+            before=r"[\d.,$/+]",
+            fits=_is_street,
+            cut=_no_stop,
+        ),
+        Pattern(
+            "street-numbered",
+            rf"\b(\d{{1,6}}\s{_SIDE}\d{{1,3}}(?:st|nd|rd|th)\s(?:St|Ave|Street|Avenue)\b\.?{_UNIT})",
+            label="STREET",
+            score=0.9,
+            cut=_no_stop,
+        ),
+        Pattern(
+            "street-named",
+            rf"\b(?i:on|at|to|near|of|off|along|from)\s(?P<span>(?:{CAP}[ ]){{1,3}}(?:Street|Avenue|Road|"
+            r"Boulevard|Lane|Parkway|Blvd|Ave))\b",
+            label="STREET",
+            score=0.7,
+        ),
+        Pattern(
+            "street-box",
+            r"\b(?P<span>(?i:p\.?\s?o\.?\s?box|post\soffice\sbox|box)\s#?\d{1,6})\b",
+            label="STREET",
+            score=0.9,
+        ),
+        Pattern(
+            "street-route",
+            r"\b(?P<span>(?:RR|R\.R\.)\s#?\d{1,3},?\sBox\s\d{1,5}|Rural Route\s#?\d{1,3}(?:,?\sBox\s\d{1,5})?|"
+            r"(?:Route|Rte\.?|Highway|Hwy\.?|Interstate|US|State Route)[ -]\d{1,3})\b",
+            label="STREET",
+            score=0.7,
+        ),
+        Pattern(
+            "street-flat",
+            r"\b(?P<span>(?:Apt|Apartment|APT)\.?\s(?:#\s?)?[0-9]{1,5}[A-Za-z]?)\b",
+            label="STREET",
+            score=0.7,
+        ),
+        Pattern(
+            "street-field",
+            r"(?im:\b(?:street|home|mailing|residential|billing|current)?\s?address\s?[:=]\s?)(?P<span>\d[^\n,;|"
+            r"]{3,60})",
+            label="STREET",
+            score=0.7,
+        ),
+    )
+
+
+def _with_states() -> tuple[Pattern, ...]:
+    return (
+        Pattern("city-state", rf"\b(?P<span>{_CITY}),\s?{_STATE}\b", label="CITY", score=0.9, fits=None, cut=_city),
+        Pattern(
+            "city-state-sure", rf"\b(?P<span>{_CITY}),?\s{_STATE}\s\d{{5}}\b", label="CITY", score=0.95, cut=_any_city
+        ),
+        Pattern(
+            "city-unsure", rf"\b(?P<span>{_CITY},\s?{either(_ALSO_WORDS)})\b", label="CITY", score=0.9, cut=_known_city
+        ),
+        Pattern(
+            "state-unsure",
+            rf"\b(?P<span>{_CITY},\s?{either(_ALSO_WORDS)})\b",
+            label="STATE",
+            score=0.9,
+            cut=_known_state,
+        ),
+        Pattern("state-city", rf"\b{_CITY},\s?(?P<span>{_STATE})\b", label="STATE", score=0.9, fits=_sure_state),
+        Pattern(
+            "state-behind-house",
+            rf"\b{_HOUSES},[ ]{_CITY},[ ](?P<span>{either(_BEHIND)})\b",
+            label="STATE",
+            score=0.85,
+        ),
+        Pattern(
+            "city-behind-house",
+            rf"\b{_HOUSES},[ ](?P<span>{_CITY}),[ ]{either(_BEHIND)}\b",
+            label="CITY",
+            score=0.85,
+            cut=_any_city,
+        ),
+        Pattern(
+            "state-postcode",
+            rf"\b(?P<span>{_STATE}),?\s+\d{{5}}(?:-\d{{4}})?\b",
+            label="STATE",
+            score=0.95,
+            before=r"(?:patient|site|member|user|case|subject|study|employee|order|record|pt) ",
+        ),
+        Pattern(
+            "state-name",
+            rf"\b(?P<span>{_STATES})\b",
+            label="STATE",
+            score=0.8,
+            exact=True,
+            fits=lambda text: text not in _UNCERTAIN_STATES,
+            after=r"\s(?:heart|hospital|university|avenue|street|cardiac|criteria|medical|presbyterian|general|"
+            r"blot|city|state univ)|['’]s\ssyndrome",
+        ),
+        Pattern(
+            "state-cued",
+            r"\b(?i:in|from|to|of)\s(?P<span>Virginia|Washington|Georgia|Delaware|Carolina)\b",
+            label="STATE",
+            score=0.75,
+            after=r"\s[A-Z]|\sHospital",
+        ),
+    )
+
+
+def _cities() -> tuple[Pattern, ...]:
+    lives = (
+        r"(?:lives?|lived|living|resides?|resided|residing|resident|born|raised|grew\sup|moved|relocated|"
+        r"native|hometown|visiting|visited|travel(?:l?ed|ing|s)?|trip|"
+        r"flew|returned|drove|vacation(?:ed|ing)?|retired|located|comes|came|hails|originally|home|staying|"
+        r"transferred|emigrated|immigrated)"
+        r"(?:\s(?:here|back|up|over|originally|recently|outside|alone|upstairs|independently))?\s(?:in|of|"
+        r"to|from|near|at|is)"
+    )
+    return (
+        Pattern("city-lives", rf"(?i:\b{lives}\s)(?P<span>{_CITY})", label="CITY", score=0.8, cut=_any_city),
+        Pattern(
+            "city-works",
+            r"(?i:\b(?:works?|worked|working|employed|teaches|practices|job)\s(?:[a-z-]+\s){1,6}in\s)"
+            rf"(?P<span>{_CITY})",
+            label="CITY",
+            score=0.75,
+            cut=_any_city,
+        ),
+        Pattern("city-in", rf"\b(?i:in|near|outside|around)\s(?P<span>{_CITY})", label="CITY", score=0.7, cut=_city_in),
+        Pattern("city-listed", rf"\b(?i:from|to|of|at)\s(?P<span>{_CITY})", label="CITY", score=0.65, cut=_listed_city),
+        Pattern(
+            "city-street",
+            rf"\b{_SUFFIX}\b\.?{_UNIT},?\s(?P<span>{_CITY})(?:[\n.,;]|$)",
+            label="CITY",
+            score=0.8,
+            cut=_any_city,
+        ),
+        Pattern(
+            "city-house",
+            rf"\b(?:Hospital|Clinic|Center|Infirmary|Institute)(?:,|\sin)\s(?P<span>{_CITY})(?:[\n.,;]|$)",
+            label="CITY",
+            score=0.75,
+            cut=_any_city,
+        ),
+        Pattern(
+            "city-field",
+            r"(?i:\b(?:city|town|hometown|birthplace|place\sof\sbirth)(?:/state)?\s?[:=]\s?)"
+            r"(?P<span>\p{Lu}[\p{L}. '’-]{1,40}\p{L})",
+            label="CITY",
+            score=0.9,
+        ),
+        Pattern("state-field", rf"(?i:\bstate\s?[:=]\s?)(?P<span>{_STATE})\b", label="STATE", score=0.95),
+    )
+
+
+def _postcodes() -> tuple[Pattern, ...]:
+    return (
+        Pattern(
+            "zip-state",
+            rf"\b{_STATE},?\s+(?P<span>\d{{5}}(?:-\d{{4}})?)\b",
+            label="ZIP",
+            score=0.97,
+            after=r"-?\d|\s?(?:mg|ml|units)",
+        ),
+        Pattern(
+            "zip-long", r"\b(\d{5}-\d{4})\b", label="ZIP", score=0.9, before=r"[\d.,-]", after=r"-?\d|\s?(?:mg|ml)"
+        ),
+        Pattern(
+            "zip-cued",
+            r"(?i:\b(?:zip|postal|post)\s?-?(?:code)?\s?[:#]?\s?(?:is\s|of\s)?)(?P<span>\d{5}(?:-\d{4})?|"
+            r"[A-Z]\d[A-Z] ?\d[A-Z]\d)\b",
+            label="ZIP",
+            score=0.97,
+        ),
+        Pattern("zip-britain", r"\b([A-Z]{1,2}\d[A-Z\d]? \d[ABD-HJLNP-UW-Z]{2})\b", label="ZIP", score=0.85),
+        Pattern("zip-canada", r"\b([ABCEGHJ-NPRSTVXY]\d[A-Z][ -]\d[A-Z]\d)\b", label="ZIP", score=0.85),
+    )
+
+
+def _no_stop(text: str) -> tuple[int, int]:
+    """A street keeps the full stop of "St." inside, and leaves that of the sentence."""
+    return 0, len(text.rstrip(". ,"))
+
+
+def _is_street(text: str) -> bool:
+    """No measure or clause in capitals that ends as streets do: "2 MM ST", "96 HOURS BY DR"."""
+    return not (text.isupper() and _NO_STREET.search(text))
+
+
+def _sure_state(text: str) -> bool:
+    return text not in _ALSO_WORDS
+
+
+def _city(text: str) -> tuple[int, int] | None:
+    return None if text.rsplit(maxsplit=1)[-1] in _ALSO_WORDS else _any_city(text)
+
+
+def _any_city(text: str) -> tuple[int, int] | None:
+    """The words of a city after a cue: any but those that cannot be."""
+    words = words_in(text)
+    while words and _no_city(words[0].group()):
+        words.pop(0)
+    if not words or text[words[0].start() :].rstrip(".") in _no_cities():
+        return None
+    end = words[0].end()
+    for word in words[1:]:
+        plain = word.group().rstrip(".")
+        if _no_city(plain):
+            break
+        end = word.end()
+    return words[0].start(), len(text[:end].rstrip("."))
+
+
+@cache
+def _no_cities() -> frozenset[str]:
+    """Countries and states."""
+    return frozenset([*countries(), *UNSURE_COUNTRIES, *_STATES.split("|")])
+
+
+def _no_city(word: str) -> bool:
+    plain = word.rstrip(".,")
+    if plain.lower() in SMALL or lexicons.is_drug(plain):
+        return True
+    return lexicons.rate(plain, "city") == "" and is_no_place(plain) and not is_part_of_place(plain)
+
+
+@cache
+def _city_names() -> frozenset[str]:
+    listed = languages.lines("en", "surrogates/cities")
+    return frozenset(name.lower() for name in listed if name)
+
+
+def is_city(name: str) -> bool:
+    """Whether a name is a city of the lists."""
+    small = name.lower().strip(" .,")
+    return (small in _city_names() and not lexicons.is_left_out(small)) or (
+        " " not in small and lexicons.rate(small, "city") == "hi" and not lexicons.is_common(small)
+    )
+
+
+def _listed_city(text: str) -> tuple[int, int] | None:
+    """The longest beginning that is a city of the lists; a single word must be nothing else."""
+    found = _city_in(text)
+    name = "" if found is None else text[slice(*found)]
+    other = lexicons.is_common(name) or "hi" in (lexicons.rate(name, "last"), lexicons.rate(name, "first"))
+    return None if " " not in name and other else found
+
+
+def _city_in(text: str) -> tuple[int, int] | None:
+    """The longest beginning that is a city of the lists; a single word must be likelier as a city than as a word."""
+    words = words_in(text)
+    for count in range(len(words), 0, -1):
+        name = text[: words[count - 1].end()].rstrip(".,")
+        if is_city(name) and (count > 1 or not lexicons.is_common(name) or lexicons.rate(name, "city") == "hi"):
+            return 0, len(name)
+    return None
+
+
+def _known_city(text: str) -> tuple[int, int] | None:
+    name = text.rpartition(",")[0]
+    words = words_in(name)
+    first = words[0].group().rstrip(".")
+    if len(words) > 1 and (
+        len(first) == 1 or (lexicons.rate(first, "first") == "hi" and lexicons.rate(first, "city") != "hi")
+    ):
+        return None  # a person with a degree
+    for skip in range(len(words)):
+        if is_city(name[words[skip].start() :]):
+            return words[skip].start(), len(name)
+    return None
+
+
+def _known_state(text: str) -> tuple[int, int] | None:
+    return (len(text) - 2, len(text)) if text[-2:] not in ("MD", "PT") and _known_city(text) else None
+
+
+def is_no_town(text: str, start: int) -> bool:
+    """Return whether the words before a place say that it is no town, state or country.
+
+    >>> is_no_town("stays at Pine Ridge", 9), is_no_town("stays in Pine Ridge", 9)
+    (True, False)
+    """
+    return _NO_TOWN.search(text[max(0, start - _NO_TOWN_BEFORE) : start]) is not None

@@ -1,0 +1,40 @@
+"""What the patterns of places and houses share: a capitalised word, and which words begin no name of a place."""
+
+from __future__ import annotations
+
+import re
+
+from chaffinch.deid.detect import word_lists as lexicons
+
+CAP = r"[\p{Lu}ʻ][\p{L}\p{M}'’ʻ.\-]*\p{L}"
+SMALL = frozenset(
+    "dr dr. mr mrs ms the a an at in on to from by our this that his her their my your seen patient pt "
+    "he she and or of for with was is i we".split()
+)
+_PARTS = frozenset(
+    "St Saint Mt Mount Good Sacred Holy Mercy Providence Beth Our New Lake Valley Park North South "
+    "East West River Ridge Hill Hills Springs Spring Green Oak Cedar Pine Bay Falls Heights View Grace "
+    "Hope Trinity San Santa Los Las Fort Port El La National".split()
+)
+
+
+def words_in(text: str) -> list[re.Match[str]]:
+    """The words of a text with their places."""
+    return list(re.finditer(r"\S+", text))
+
+
+def is_no_place(word: str) -> bool:
+    """A word that begins a sentence or a header, and no name of a place."""
+    plain = re.sub(r"['’]s$", "", word).rstrip(".,:")
+    hi = "hi" in (lexicons.rate(plain, "city"), lexicons.rate(plain, "last"), lexicons.rate(plain, "first"))
+    return (
+        (lexicons.is_frequent(plain) and not hi)
+        or lexicons.is_section(plain)
+        or lexicons.is_drug(plain)
+        or plain.lower() in SMALL
+    )
+
+
+def is_part_of_place(word: str) -> bool:
+    """Whether a word is common in names of places, such as Lake or St."""
+    return word.rstrip(".") in _PARTS

@@ -1,0 +1,1 @@
+"""Release notes: identifiers replaced, an account of it, a page that sums it up."""

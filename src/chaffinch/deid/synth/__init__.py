@@ -1,0 +1,1 @@
+"""Invented notes with marked identifiers: patients, pages, templates."""

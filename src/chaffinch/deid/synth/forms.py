@@ -1,0 +1,182 @@
+"""The many written forms of the varied notes: people, dates, numbers, places, ages and jobs, each with its label."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from chaffinch.deid.surrogates.lists import entries, state_names
+from chaffinch.deid.synth import personas
+from chaffinch.deid.synth.names import Names, nick
+from chaffinch.deid.synth.personas import Person, pick
+
+LABELS: Mapping[str, str] = {
+    "username": "USERNAME", "profession": "PROFESSION", "industry": "PROFESSION", "hospital": "HOSPITAL",
+    "org": "ORGANIZATION", "street": "STREET", "city": "CITY", "state": "STATE", "country": "COUNTRY", "zip": "ZIP",
+    "place": "LOCATION-OTHER", "room": "ROOM", "dept": "DEPARTMENT", "age": "AGE", "phone": "PHONE", "ext": "PHONE",
+    "pager": "PHONE", "fax": "FAX", "email": "EMAIL", "url": "URL", "ip": "IPADDR", "ssn": "SSN",
+    "mrn": "MEDICALRECORD", "plan": "HEALTHPLAN", "account": "ACCOUNT", "license": "LICENSE", "vehicle": "VEHICLE",
+    "serial": "DEVICE", "bioid": "BIOID", "idnum": "IDNUM", "accession": "IDNUM",
+}  # fmt: skip
+"""The label of what a slot is filled with; people bring their own, and days are DATE."""
+
+_MONTHS = "January February March April May June July August September October November December".split()
+_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_SHORT = "Mon Tues Weds Thurs Fri Sat Sun".split()
+_SEASONS = ("winter", "spring", "summer", "fall")
+_PATTERN = re.compile(r"#|@|\[(\w+)\]")
+_TENS = "twenties thirties forties fifties sixties seventies eighties nineties".split()
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
+_TENFOLD = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+
+
+def forms(kind: str) -> dict[str, Any]:
+    """The forms of a kind: by their names, lists of patterns."""
+    table: dict[str, Any] = personas.table("varied/forms")[kind]
+    return table
+
+
+def code(pattern: str, rng: np.random.Generator) -> str:
+    """A code of the pattern: # is any digit, @ a capital letter, [xyz] one of these."""
+    ends = {"#": "0123456789", "@": "ABCDEFGHJKLMNPRSTVWXYZ"}
+    return _PATTERN.sub(lambda found: pick(rng, found[1] or ends[found[0]]), pattern)
+
+
+def name(person: Person, pattern: str) -> str:
+    """A person's name by a pattern of the table."""
+    return pattern.format(
+        F=person.first, M=person.middle, L=person.last, N=nick(person), f=person.first[0], m=person.middle[0],
+        l=person.last[0].upper(),
+    )  # fmt: skip
+
+
+def day(when: date, pattern: str, rng: np.random.Generator) -> str:
+    """A date by a pattern of the table.
+
+    >>> day(date(2012, 3, 7), "{th} of {month} {yyyy}", np.random.default_rng(0))
+    '7th of March 2012'
+    """
+    month, weekday = _MONTHS[when.month - 1], _DAYS[when.weekday()]
+    ending = "th" if 10 < when.day < 14 else {1: "st", 2: "nd", 3: "rd"}.get(when.day % 10, "th")
+    season = _SEASONS[when.month % 12 // 3]
+    return pattern.format(
+        d=when.day, dd=f"{when.day:02d}", m=when.month, mm=f"{when.month:02d}", mon=month[:3], month=month,
+        MON=month[:3].upper(), yy=f"{when.year % 100:02d}", yyyy=when.year, wd=weekday[:3], weekday=weekday,
+        th=f"{when.day}{ending}", season=season, Season=season.capitalize(), decade=when.year // 10 * 10,
+        dec=f"{when.year // 10 % 10}0", dow=_SHORT[when.weekday()],
+        holiday=pick(rng, forms("holidays")["names"][when.month - 1].split(";")),
+    )  # fmt: skip
+
+
+def spelt(years: int) -> str:
+    """A number below 100 in words, a larger one in figures.
+
+    >>> spelt(45), spelt(17), spelt(60)
+    ('forty-five', 'seventeen', 'sixty')
+    """
+    if years < 20 or years > 99:
+        return _ONES[years] if years < 20 else str(years)
+    return _TENFOLD[years // 10 - 2] + (f"-{_ONES[years % 10]}" if years % 10 else "")
+
+
+def age(years: int, form: str, rng: np.random.Generator) -> str:
+    """An age: in figures or words, or as a decade."""
+    years = int(rng.integers(18, 99)) if form in ("old", "decade") else years
+    pattern: str = pick(rng, forms("age")["any" if form == "old" else form])
+    tens = min(max(years // 10, 2), 9)
+    return pattern.format(n=years, words=spelt(years), t=tens, tens=_TENS[tens - 2])
+
+
+def phone(slot: str, parts: Mapping[str, str], pattern: str) -> str:
+    """A telephone, fax or pager number by a pattern; a fax differs from the telephone in its last digits."""
+    last = parts["c"] if slot != "fax" else parts["c"][::-1] if parts["c"][::-1] != parts["c"] else "0199"
+    return pattern.format(a=parts["a"], b=parts["b"], c=last, e=parts["e"], x=parts["x"])
+
+
+class Maker:
+    """Invents what a patient's notes mention: places, institutions, numbers and addresses in the net."""
+
+    def __init__(self, names: Names, rng: np.random.Generator) -> None:
+        self.names, self.rng = names, rng
+        self.special: Mapping[str, Callable[[], str]] = {
+            "street": self._street, "city": self._city, "dept": lambda: self._dept("any"),
+            "dept:field": lambda: self._dept("field"), "country": lambda: pick(rng, entries("countries")),
+            "state": lambda: pick(rng, entries("states"))[:2], "url": self._url,
+            "state:name": lambda: state_names()[pick(rng, entries("states"))[:2]],
+            "profession": lambda: pick(rng, personas.jobs(names.own.half)),
+            "industry": lambda: pick(rng, personas.lines("varied/industries")),
+            "ssn:part": lambda: code(pick(rng, forms("id")["ssn_part"]), rng),
+        }  # fmt: skip
+
+    def make(self, slot: str) -> str:
+        """A new value for a slot such as "mrn", "hospital" or "dept:field"."""
+        if slot in self.special:
+            return self.special[slot]()
+        if slot in ("hospital", "hospital:bare", "org", "place"):
+            kind = {"hospital:bare": "bare", "org": "organization", "place": "other"}.get(slot, slot)
+            return self._fill(pick(self.rng, forms("place")[kind]))
+        return code(pick(self.rng, forms("id")["idnum" if slot == "accession" else slot]), self.rng)
+
+    def username(self, person: Person) -> str:
+        """The login of a person."""
+        text: str = pick(self.rng, forms("username")["any"]).format(**self._plain(person))
+        return text.upper() if self.rng.integers(4) == 0 else text
+
+    def email(self, person: Person) -> str:
+        """The e-mail address of a person."""
+        host = pick(self.rng, forms("email")["hosts"]).format(p=self._place().lower())
+        names = self._plain(person)
+        big = {"F": names["first"].capitalize(), "L": names["last"].capitalize()}
+        text: str = pick(self.rng, forms("email")["any"]).format(**names, **big, host=host)
+        return text
+
+    def _plain(self, person: Person) -> dict[str, str]:
+        first, middle, last = (personas.letters(part) or "x" for part in (person.first, person.middle, person.last))
+        number = code(pick(self.rng, ("#", "##", "0#", "###", "19##")), self.rng)
+        return {"first": first, "last": last, "f": first[0], "m": middle[0], "l": last[0], "n": number}
+
+    def _place(self) -> str:
+        place = forms("place")
+        return f"{pick(self.rng, place['starts'].split())}{pick(self.rng, place['ends'].split())}"
+
+    def _fill(self, pattern: str) -> str:
+        number = code(pick(self.rng, ("[123456789]", "[123456789]#", "[123456789]##")), self.rng)
+        saint = pick(self.rng, forms("place")["saints"].split())
+        cities = pick(self.rng, self.names.own.cities)
+        surnames = iter([self.names.surname(), self.names.surname()])
+        text = re.sub(r"\{L\}", lambda _: next(surnames), pattern)
+        return text.format(p=self._place(), c=cities, g=saint, n=number)
+
+    def _city(self) -> str:
+        return self._fill(pick(self.rng, forms("place")["city"]))
+
+    def _street(self) -> str:
+        rng, place = self.rng, forms("place")
+        text: str = pick(rng, place["street"]).format(
+            n=code(pick(rng, ("[123456789]", "[123456789]#", "[123456789]##", "[123456789]###", "1####")), rng),
+            p=self._place(), k=pick(rng, place["roads"].split()), s=pick(rng, entries("streets")),
+            L=self.names.surname(), u=code(pick(rng, ("[123456789]", "[123456789][ABCD]", "[123]##")), rng),
+            w=pick(rng, ("N.", "South", "W", "East", "NW", "S.E.", "North")), o=pick(rng, place["ordinals"].split()),
+        )  # fmt: skip
+        return text
+
+    def _dept(self, form: str) -> str:
+        rng, dept = self.rng, forms("dept")
+        pattern = code(pick(rng, dept[form]), rng)
+        return pattern.format(
+            p=self._place(), k=int(rng.integers(2, 15)), s=pick(rng, dept["services"].split(";")),
+            t=pick(rng, dept["types"].split(";")), w=pick(rng, ("North", "South", "East", "West", "Main", "Tower")),
+        )  # fmt: skip
+
+    def _url(self) -> str:
+        pattern: str = pick(self.rng, forms("url")["any"])
+        person = self.names.surname()
+        last = personas.letters(person) or "page"
+        return pattern.format(p=self._place().lower(), first="the", last=last, n=code("###", self.rng))

@@ -1,0 +1,225 @@
+"""Generated clinical notes with exact gold spans: several notes for each invented patient.
+
+    templates + a patient  →  lines with slots filled  →  one text and its spans
+
+Everything written comes from the packaged templates, and every slot that identifies someone becomes a span. People
+appear with cues ("Dr.", "Patient:") and without. The two halves of the names, train and held-out, share no name; they
+share no look-alike either (drug brands, eponyms, services), and each has a fifth of the templates to itself, so that a
+tagger trained on one half meets in the other what it meets at another hospital.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from chaffinch.deid.synth import personas
+from chaffinch.deid.synth.personas import Half, Lists, Patient, Person, pick
+from chaffinch.deid.synth.varied import LABELS as I2B2_LABELS
+from chaffinch.deid.synth.varied import SITES, varied
+from chaffinch.errors import ConfigError
+from chaffinch.text import Document, Span
+
+Style: TypeAlias = Literal["plain", "varied"]
+
+LABELS = (
+    "PATIENT", "FAMILY", "DOCTOR", "HOSPITAL", "CITY", "STREET", "PHONE", "ID", "EMAIL", "DATE", "AGE", "PROFESSION"
+)  # fmt: skip
+
+_SLOT = re.compile(r"\{(\w+)(?::(\w+))?\}")
+_FACTS = {
+    "mrn": "ID",
+    "account": "ID",
+    "email": "EMAIL",
+    "city": "CITY",
+    "street": "STREET",
+    "profession": "PROFESSION",
+}
+_PRONOUNS = {
+    True: {"he": "she", "his": "her", "him": "her", "man": "woman"},
+    False: {"he": "he", "his": "his", "him": "him", "man": "man"},
+}
+
+
+def notes(
+    patients: int,
+    notes_each: int = 5,
+    *,
+    seed: int = 0,
+    names: Half = "all",
+    style: Style = "plain",
+    sites: Sequence[str] | None = None,
+) -> list[Document]:
+    """Invented notes, `notes_each` for every patient; the layer "gold" holds every identifier in them.
+
+    `group` is the patient, and ids are p0001-01, p0001-02, …; `meta` has the kind of note and its date. Patients keep
+    their notes when more patients are asked for. `names` draws from one of two disjoint halves, or from all. The style
+    "varied" has far more layouts and written forms, and the labels of i2b2 2014 (`synth_varied.LABELS`); its patients
+    are those of `sites` in turn (all of `synth_varied.SITES` unless told otherwise), which share no template.
+
+    >>> first, second = notes(1, 2, seed=7)
+    >>> first.id, first.group == second.group
+    ('p0001-01', True)
+    """
+    for what, value, least in (("patients", patients, 1), ("notes_each", notes_each, 1), ("seed", seed, 0)):
+        if value < least:
+            raise ConfigError(f"{what} must be at least {least}, got {value}")
+    if names not in get_args(Half):
+        raise ConfigError(f"names must be one of {', '.join(get_args(Half))}, got {names!r}")
+    if style not in get_args(Style):
+        raise ConfigError(f"style must be one of {', '.join(get_args(Style))}, got {style!r}")
+    if style == "varied":
+        return varied(patients, notes_each, seed=seed, names=names, sites=_checked(sites))
+    if sites is not None:
+        raise ConfigError('only the style "varied" has sites: give style="varied", or no sites')
+    documents = []
+    for number in range(1, patients + 1):
+        rng = np.random.default_rng([seed, number])
+        patient = personas.draw(number, notes_each, names, rng)
+        documents += [_note(patient, place, personas.lists(names), rng) for place in range(notes_each)]
+    return documents
+
+
+def labels(style: Style) -> tuple[str, ...]:
+    """The labels that notes of a style have."""
+    return I2B2_LABELS if style == "varied" else LABELS
+
+
+def _checked(sites: Sequence[str] | None) -> Sequence[str]:
+    if sites is None:
+        return SITES
+    unknown = [site for site in sites if site not in SITES]
+    if unknown or not sites or len(set(sites)) < len(sites):
+        raise ConfigError(f"sites must be different ones of {', '.join(SITES)}, got {', '.join(sites) or 'none'}")
+    return sites
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What one note is about: the patient, the days around it, and who writes."""
+
+    patient: Patient
+    days: dict[str, date]
+    author: Person
+    lists: Lists
+
+    def cast(self, rng: np.random.Generator) -> dict[str, Person]:
+        """Who is who in one sentence."""
+        others = [person for person in self.patient.clinicians if person != self.author]
+        doctor = pick(rng, others)
+        second = [person for person in others if person != doctor] or [self.author]
+        people = {"patient": self.patient.person, "family": pick(rng, self.patient.family), "author": self.author}
+        return {**people, "doctor": doctor, "doctor2": pick(rng, second), "nurse": pick(rng, others)}
+
+
+class _Page:
+    """A text in the making, with the spans of what was filled in."""
+
+    def __init__(self, scene: _Scene, rng: np.random.Generator) -> None:
+        self.scene, self.rng = scene, rng
+        self.parts: list[str] = []
+        self.spans: list[Span] = []
+        self.length = 0
+
+    def add(self, template: str) -> None:
+        """Writes a template with its slots filled."""
+        cast = self.scene.cast(self.rng)
+        at = 0
+        for slot in _SLOT.finditer(template):
+            self._put(template[at : slot.start()])
+            self._put(*_fill(slot[1], slot[2] or "any", self.scene, cast, self.rng))
+            at = slot.end()
+        self._put(template[at:])
+
+    def _put(self, text: str, label: str = "") -> None:
+        if label:
+            self.spans.append(Span(self.length, self.length + len(text), label))
+        self.parts.append(text)
+        self.length += len(text)
+
+
+def _fill(slot: str, form: str, scene: _Scene, cast: dict[str, Person], rng: np.random.Generator) -> tuple[str, str]:
+    """The text for a slot, and its label; no label for words that identify nobody."""
+    patient, forms = scene.patient, personas.table("forms")
+    if slot in cast:
+        return personas.written_name(cast[slot], form, rng), cast[slot].label
+    if slot in scene.days:
+        return personas.written_date(scene.days[slot], form, rng), "DATE"
+    if slot in _FACTS:
+        return patient.facts[slot], _FACTS[slot]
+    if slot == "hospital":
+        name = patient.facts["hospital"]
+        return personas.short_hospital(name, rng) if form == "short" else name, "HOSPITAL"
+    if slot in ("phone", "ext"):
+        return pick(rng, forms["phone"]["any" if slot == "phone" else "extension"]).format(**patient.phone), "PHONE"
+    if slot == "accession":
+        return personas.digits(pick(rng, forms["pattern"]["accession"]), rng), "ID"
+    if slot == "age":
+        years = (scene.days["visit"] - patient.born).days // 365.2425
+        return str(int(rng.integers(60, 96)) if form == "old" else int(years)), "AGE"
+    return _word(slot, scene, cast, rng), ""
+
+
+def _word(slot: str, scene: _Scene, cast: dict[str, Person], rng: np.random.Generator) -> str:
+    female = scene.patient.person.female
+    if slot.lower() in _PRONOUNS[female]:
+        word = _PRONOUNS[female][slot.lower()]
+        return word.capitalize() if slot[0].isupper() else word
+    if slot == "Mr":
+        return pick(rng, ("Mrs.", "Ms.", "Ms")) if female else pick(rng, ("Mr.", "Mr"))
+    if slot in ("kin", "Kin"):
+        return cast["family"].kin if slot == "kin" else cast["family"].kin.capitalize()
+    if slot == "weeks":
+        return str(max(1, (scene.days["visit"] - scene.days["prev"]).days // 7))
+    if slot in scene.lists.words:
+        return pick(rng, scene.lists.words[slot])
+    return personas.digits(pick(rng, personas.table("words")["number"][slot]), rng)
+
+
+def _note(patient: Patient, place: int, lists: Lists, rng: np.random.Generator) -> Document:
+    prev, visit, following = patient.visits[place : place + 3]
+    days = {"prev": prev, "visit": visit, "next": following, "born": patient.born, "event": patient.event}
+    days["admit"] = visit - timedelta(int(rng.integers(2, 7)))
+    name = pick(rng, list(personas.table("kinds")["kind"]))
+    kind = personas.table("kinds")["kind"][name]
+    page = _Page(_Scene(patient, days, pick(rng, patient.clinicians), lists), rng)
+    title = pick(rng, kind["titles"])
+    above = bool(rng.integers(2)) or kind["head"] == "letterheads"
+    page.add(title + "\n\n" if title and above else "")
+    page.add(pick(rng, lists.templates[kind["head"]]) + "\n\n")
+    page.add(title + "\n\n" if title and not above else "")
+    used: set[str] = set()
+    gap = pick(rng, ("\n", "\n\n"))
+    for section in pick(rng, kind["orders"]):
+        _section(page, section, used)
+        page.add(gap)
+    page.add("\n" + pick(rng, lists.templates[kind["foot"]]) + "\n")
+    meta = {"kind": name, "date": visit.isoformat()}
+    return Document.make(
+        "".join(page.parts), id=f"{patient.key}-{place + 1:02d}", group=patient.key, meta=meta,
+        layers={"gold": page.spans},
+    )  # fmt: skip
+
+
+def _section(page: _Page, name: str, used: set[str]) -> None:
+    """Writes a section: a title, and sentences not yet used in this note, run on or listed."""
+    rng, section = page.rng, personas.table("kinds")["section"][name]
+    least, most = section["count"]
+    shape = pick(rng, ("prose", "list")) if section["shape"] == "either" else section["shape"]
+    bullet = pick(rng, ("", "", "- ", "* ", "  "))
+    title = pick(rng, section["titles"])
+    page.add(title + pick(rng, ("\n", " ") if shape == "prose" else ("\n",)) if title else "")
+    for _ in range(int(rng.integers(least, most + 1))):
+        pool = page.scene.lists.templates[pick(rng, section["pools"])]
+        sentence = pick(rng, [own for own in pool if own not in used] or pool)
+        used.add(sentence)
+        if shape == "list":
+            page.add(bullet + sentence + "\n")
+        else:
+            page.add(sentence + (" " if sentence.endswith((".", "?")) else ". "))
+    page.add("\n" if shape == "prose" else "")

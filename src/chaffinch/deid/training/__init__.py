@@ -1,0 +1,1 @@
+"""Learn and adapt a detector."""
