@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from chaffinch.cli import deid_run, main
+from chaffinch.cli import main
+from chaffinch.cli.deid import run as deid_run
 from chaffinch.text import Document, Span
 from chaffinch.text.formats import read
 from tests.canary import Canary

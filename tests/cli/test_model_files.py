@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from chaffinch import bundle
-from chaffinch.cli import main, weak_votes
+from chaffinch.cli import main
+from chaffinch.cli.weak import votes as weak_votes
 from chaffinch.features import embed
 from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.text import Document, Span

@@ -17,7 +17,7 @@ import pytest
 from chaffinch import bundle
 from chaffinch.cli import main
 from chaffinch.cli import train as train_module
-from chaffinch.cli.learning import progress_line
+from chaffinch.cli.train.progress import progress_line
 from chaffinch.models import tagger
 from chaffinch.models.cascade import fit as cascade
 from chaffinch.models.core.training import Progress

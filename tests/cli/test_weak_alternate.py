@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from chaffinch.cli import frame, main, weak_alternate
+from chaffinch.cli import common as frame
+from chaffinch.cli import main
+from chaffinch.cli.weak import alternate as weak_alternate
 from chaffinch.models.cascade.fit import Cascade
 from chaffinch.models.encoder.config import Encoder
 from chaffinch.models.tagger import train

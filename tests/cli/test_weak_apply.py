@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from chaffinch.cli import main, weak_apply
+from chaffinch.cli import main
+from chaffinch.cli.weak import apply as weak_apply
 from chaffinch.text.formats import read
 from chaffinch.weak.votes import ballots
 from tests.canary import Canary
@@ -194,7 +195,7 @@ def test_a_terminal_shows_progress(notes: Path, tmp_path: Path, monkeypatch: pyt
             told.append(what)
             yield item
 
-    monkeypatch.setattr("chaffinch.cli.frame.progress", noted)
+    monkeypatch.setattr("chaffinch.cli.common.progress", noted)
     out = tmp_path / "votes.jsonl"
     assert main(["weak", "apply", str(notes), "-s", str(tmp_path / "sources.toml"), "-o", str(out), "-q"]) == 0
     assert told == ["documents"] * 2

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from chaffinch.cli.deid_secret import new_command, rotate_command
+from chaffinch.cli.deid.secret import new_command, rotate_command
 from chaffinch.deid.keys import VARIABLE, Secret, rotate
 from chaffinch.errors import ConfigError
 from tests.deid.releases import SECRET

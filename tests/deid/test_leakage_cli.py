@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from chaffinch.cli.deid_estimate import estimate_command
-from chaffinch.cli.deid_sample import sample_command
+from chaffinch.cli.deid.estimate import estimate_command
+from chaffinch.cli.deid.sample import sample_command
 from chaffinch.deid.leakage import Sample
 from chaffinch.deid.leakage import files as leakage_files
 from chaffinch.errors import ConfigError, DataError, GateError

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
-from chaffinch.cli.settings import Asked
+from chaffinch.cli.train.options import Asked
 from chaffinch.errors import ConfigError
 from chaffinch.kernels import Floats
 from chaffinch.models.core.training import Watcher

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from chaffinch.cli import frame
+from chaffinch.cli import common as frame
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document
 from chaffinch.text.formats import FORMATS, Reading, output_format, read, write

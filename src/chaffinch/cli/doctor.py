@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from chaffinch.cli import frame
+from chaffinch.cli import common as frame
 from chaffinch.errors import ChaffinchError
 from chaffinch.kernels import Lattice, forward_backward
 

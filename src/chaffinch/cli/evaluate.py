@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from chaffinch.cli import frame
+from chaffinch.cli import common as frame
 from chaffinch.errors import GateError
 from chaffinch.evaluate import SCHEMES, compare, html, pair, score
 from chaffinch.text import Corpus

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from chaffinch.cli import frame
+from chaffinch.cli import common as frame
 from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.synth.notes import Style
 from chaffinch.deid.synth.personas import Half

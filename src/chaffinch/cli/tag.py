@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from chaffinch import bundle
-from chaffinch.cli import frame, settings
+from chaffinch.cli import common as frame
+from chaffinch.cli.train import options as settings
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.models.tagger import Tagger, load
 from chaffinch.text import Corpus, Document

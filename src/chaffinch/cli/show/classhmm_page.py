@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from chaffinch.cli.show_classhmm import YES_OR_NO, floor, no_examples
-from chaffinch.cli.show_html import climb, table
+from chaffinch.cli.show.classhmm import YES_OR_NO, floor, no_examples
+from chaffinch.cli.show.page import climb, table
 from chaffinch.models.classhmm.describe.report import POSITIONS, three
 from chaffinch.models.hmmdp.describe_words import two
 from chaffinch.report import charts

@@ -7,12 +7,12 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from chaffinch.cli.deid_adapt import adapt_command
-from chaffinch.cli.deid_estimate import estimate_command
-from chaffinch.cli.deid_restore import rekey_command, restore_command
-from chaffinch.cli.deid_run import run_command
-from chaffinch.cli.deid_sample import sample_command
-from chaffinch.cli.deid_secret import new_command, rotate_command
+from chaffinch.cli.deid.adapt import adapt_command
+from chaffinch.cli.deid.estimate import estimate_command
+from chaffinch.cli.deid.restore import rekey_command, restore_command
+from chaffinch.cli.deid.run import run_command
+from chaffinch.cli.deid.sample import sample_command
+from chaffinch.cli.deid.secret import new_command, rotate_command
 
 _ABOUT = "Take identifiers out of notes. `chaffinch deid IN -o OUT` is short for `deid run`."
 

@@ -12,7 +12,7 @@ from typing import Any
 from rich.table import Table
 
 from chaffinch.bundle import Bundle
-from chaffinch.cli import frame
+from chaffinch.cli import common as frame
 from chaffinch.cli.show import View, plain, printable
 from chaffinch.errors import ModelError
 
@@ -125,7 +125,7 @@ def _tables(told: Mapping[str, Any]) -> Iterator[Table | str]:
 
 def _sections(told: Mapping[str, Any]) -> Sequence[str]:
     """The tables, for the page."""
-    from chaffinch.cli.show_html import table
+    from chaffinch.cli.show.page import table
 
     out = []
     for key, title in (("sources", "Sources"), ("rules", "Linking rules")):

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from chaffinch.cli import frame
+from chaffinch.cli import common as frame
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.models.votes.multihmm.config import MultiHMM

@@ -13,7 +13,7 @@ from rich.progress import Progress as Live
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from chaffinch.cli import frame
+from chaffinch.cli import common as frame
 from chaffinch.evaluate import Pair, Pairs, score
 from chaffinch.models.cascade import fit as cascade
 from chaffinch.models.core.training import Progress

@@ -6,10 +6,10 @@ import sys
 
 import typer
 
-from chaffinch.cli.weak_aggregate import aggregate_command
-from chaffinch.cli.weak_alternate import alternate_command
-from chaffinch.cli.weak_analyse import analyse_command
-from chaffinch.cli.weak_apply import apply_command
+from chaffinch.cli.weak.aggregate import aggregate_command
+from chaffinch.cli.weak.alternate import alternate_command
+from chaffinch.cli.weak.analyse import analyse_command
+from chaffinch.cli.weak.apply import apply_command
 
 weak_app = typer.Typer(help="Labels from many noisy sources: rules, lists, models, crowds.", rich_markup_mode=None)
 

@@ -9,9 +9,10 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from chaffinch.cli import frame, settings
-from chaffinch.cli.relate_html import page
-from chaffinch.cli.relate_modes import Given, learnt, settings_of
+from chaffinch.cli import common as frame
+from chaffinch.cli.relate.evaluate_page import page
+from chaffinch.cli.relate.modes import Given, learnt, settings_of
+from chaffinch.cli.train import options as settings
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.relations import AnyExtractor, Schema, load, save
 from chaffinch.relations.candidates import candidates

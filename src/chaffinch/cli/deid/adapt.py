@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from chaffinch.cli import frame, settings
+from chaffinch.cli import common as frame
+from chaffinch.cli.train import options as settings
 from chaffinch.deid.detect.detector import LAYER, Detector
 from chaffinch.deid.detect.model import Model, load
 from chaffinch.errors import ConfigError, DataError

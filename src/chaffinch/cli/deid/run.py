@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from chaffinch.cli import frame
-from chaffinch.cli.deid_restore import key_of
+from chaffinch.cli import common as frame
+from chaffinch.cli.deid.restore import key_of
 from chaffinch.cli.train import StoppedEarly
 from chaffinch.deid import keys
 from chaffinch.deid.detect.detector import detector

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from chaffinch.cli import frame
+from chaffinch.cli import common as frame
 from chaffinch.cli.train import StoppedEarly
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.text.formats import Losses, Reading, by_name, output_format, read, write

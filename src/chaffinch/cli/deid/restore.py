@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from chaffinch.cli import frame
+from chaffinch.cli import common as frame
 from chaffinch.deid import vault as vaults
 from chaffinch.deid.keys import VARIABLE, Secret, check_apart
 from chaffinch.errors import ChaffinchError, ConfigError

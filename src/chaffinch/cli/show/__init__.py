@@ -11,8 +11,8 @@ import typer
 from rich.table import Table
 
 from chaffinch.bundle import Bundle, find, load
-from chaffinch.cli import frame
-from chaffinch.cli.learning import said_of_privacy
+from chaffinch.cli import common as frame
+from chaffinch.cli.train.progress import said_of_privacy
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.text.formats.base import replacing, write_text
 
@@ -68,7 +68,7 @@ def show_command(
         facts["private"] = said_of_privacy(learnt["private"])
     facts = {key: value for key, value in {**facts, **view.facts}.items() if value is not None}
     if page is not None:
-        from chaffinch.cli.show_html import html
+        from chaffinch.cli.show.page import html
 
         with replacing(page) as beside:
             told = {**facts, "features": learnt.get("features", {})}
@@ -87,17 +87,17 @@ def _view(bundle: Bundle, name: str, subtags: int | None, klass: str | None) -> 
     """What the model's kind shows."""
     kind = bundle.manifest.kind
     if kind == "classhmm":
-        from chaffinch.cli import show_classhmm
+        from chaffinch.cli.show import classhmm as show_classhmm
 
         return show_classhmm.view(bundle, name, klass)
     if klass is not None:
         raise ConfigError(f"--class is for class HMMs, and {name} is a model of kind {kind}; leave it out")
     if kind in ("weak", "multihmm", "chmm"):
-        from chaffinch.cli import show_weak
+        from chaffinch.cli.show import weak as show_weak
 
         return show_weak.view(bundle, name)
     if kind == "encoder":
-        from chaffinch.cli import show_encoder
+        from chaffinch.cli.show import encoder as show_encoder
 
         return show_encoder.view(bundle, name)
     if kind != "hmmdp":
@@ -106,7 +106,7 @@ def _view(bundle: Bundle, name: str, subtags: int | None, klass: str | None) -> 
     chosen = states if subtags is None else {**states, "subtags": states["subtags"][:listed]}
 
     def sections() -> Sequence[str]:
-        from chaffinch.cli.show_html import of_subtags
+        from chaffinch.cli.show.page import of_subtags
 
         return of_subtags(states, listed, bundle.manifest.vocabulary_floor)
 

@@ -13,9 +13,10 @@ from typing import Annotated, Any
 
 import typer
 
-from chaffinch.cli import frame, settings
+from chaffinch.cli import common as frame
 from chaffinch.cli.train import StoppedEarly
-from chaffinch.cli.weak_votes import METHODS, Stopped, method_of, stop_at_once
+from chaffinch.cli.train import options as settings
+from chaffinch.cli.weak.votes import METHODS, Stopped, method_of, stop_at_once
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.evaluate import Pair, Pairs, score
 from chaffinch.models.registry import KINDS, Config

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from chaffinch.cli import frame, settings
-from chaffinch.cli.learning import live_line
-from chaffinch.cli.weak_votes import METHODS, Some, Votes, chosen, method_of, read_votes, stop_at_once, told_of_silence
+from chaffinch.cli import common as frame
+from chaffinch.cli.train import options as settings
+from chaffinch.cli.train.progress import live_line
+from chaffinch.cli.weak.votes import METHODS, Some, Votes, chosen, method_of, read_votes, stop_at_once, told_of_silence
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.models.core.training import Watcher
 from chaffinch.text import Document

@@ -10,7 +10,7 @@ import msgspec
 from rich.table import Table
 
 from chaffinch.bundle import Bundle
-from chaffinch.cli import frame
+from chaffinch.cli import common as frame
 from chaffinch.cli.show import View, printable, sparkline
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.models.classhmm import model as classhmm_model
@@ -31,7 +31,7 @@ def view(bundle: Bundle, name: str, klass: str | None) -> View:
         told = {**told, "classes": [_chosen(told["classes"], klass)]}
 
     def sections() -> Sequence[str]:
-        from chaffinch.cli.show_classhmm_html import sections
+        from chaffinch.cli.show.classhmm_page import sections
 
         return sections(told)
 

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from chaffinch.cli import frame, settings
-from chaffinch.cli.learning import dev_score, facts_of, live_line, summary
-from chaffinch.cli.settings import METHODS, Asked
+from chaffinch.cli import common as frame
+from chaffinch.cli.train import options as settings
+from chaffinch.cli.train.options import METHODS, Asked
+from chaffinch.cli.train.progress import dev_score, facts_of, live_line, summary
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.clusters import Clusters, learn
 from chaffinch.features.lexicon import Lexicon

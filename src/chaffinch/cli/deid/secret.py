@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from chaffinch.cli import frame
+from chaffinch.cli import common as frame
 from chaffinch.deid.keys import Secret, rotate
 
 SecretFile = Annotated[Path, typer.Argument(metavar="PATH", help="The file of the secret.", show_default=False)]

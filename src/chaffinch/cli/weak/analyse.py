@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from chaffinch.cli import frame
-from chaffinch.cli.weak_analyse_html import html
-from chaffinch.cli.weak_votes import Some, Votes, chosen, read_votes
+from chaffinch.cli import common as frame
+from chaffinch.cli.weak.analyse_page import html
+from chaffinch.cli.weak.votes import Some, Votes, chosen, read_votes
 from chaffinch.text.formats import Reading
 from chaffinch.text.formats.base import replacing, write_text
 from chaffinch.weak.analysis import analyse
