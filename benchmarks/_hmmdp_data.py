@@ -17,7 +17,7 @@ from typing import Literal
 
 import chaffinch as cf
 from chaffinch import Document, Span
-from chaffinch.text.formats import Reading
+from chaffinch.text.formats import ReadOptions
 from chaffinch.text.formats.base import entries
 
 FOLDS = 5
@@ -77,11 +77,11 @@ def digest(name: str) -> str:
 
 
 def _meddocan(path: Path) -> list[Document]:
-    return list(cf.read(path, format="brat", how=Reading(split="lines")))
+    return list(cf.read(path, format="brat", how=ReadOptions(split="lines")))
 
 
 def _lines(path: Path) -> list[Document]:
-    return list(cf.read(path, how=Reading(split="lines")))
+    return list(cf.read(path, how=ReadOptions(split="lines")))
 
 
 def _grascco(path: Path) -> list[Document]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chaffinch.deid.policy import Policy, Rule
+from chaffinch.deid.policy import Policy, PolicyRule
 from chaffinch.deid.release.patient import LAYER, Detector
 from chaffinch.text import Document, Span
 
@@ -18,7 +18,7 @@ Rng = np.random.Generator
 
 PLANTED = "planted"
 READY = tuple(Policy.read(name) for name in ("safe-harbor", "limited-dataset", "i2b2-surrogate"))
-POLICIES = (*READY, *(Policy(name, Rule(name)) for name in ("tag", "number", "mask", "remove")))
+POLICIES = (*READY, *(Policy(name, PolicyRule(name)) for name in ("tag", "number", "mask", "remove")))
 
 _BLOCKS = (
     (0x20, 0x7F), (0x20, 0x7F), (0xA0, 0x250), (0x300, 0x370), (0x370, 0x530), (0x590, 0x700), (0x900, 0xA00),

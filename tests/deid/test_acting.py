@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.policy import Policy, Rule, action
+from chaffinch.deid.policy import Policy, PolicyRule, action
 from chaffinch.deid.release import replace as acting
-from chaffinch.deid.release.replace import Acted, Memory, Replacement, Seen, act, apart, originals, undo
+from chaffinch.deid.release.replace import Acted, FoundIdentifier, Memory, Replacement, act, apart, originals, undo
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span
 from tests.deid.releases import SECRET
 from tests.deid.texts import LABELS, documents
 
 POLICIES = [
-    *(Policy(name, Rule(name)) for name in ("tag", "number", "mask", "remove", "keep")),
+    *(Policy(name, PolicyRule(name)) for name in ("tag", "number", "mask", "remove", "keep")),
     Policy.read("safe-harbor"),
     Policy.read("limited-dataset"),
     Policy.read("i2b2-surrogate"),
@@ -55,7 +55,7 @@ def test_each_span_becomes_what_its_operator_says_and_neighbours_stay_apart(doc:
         rule = policy.rule(span.label)
         before, after = doc.text[: span.start][-40:], doc.text[span.end :][:40]
         quote = doc.text[span.start : span.end]
-        seen = Seen(quote, kind_of(span.label), span.label, doc.patient, doc.id, before, after)
+        seen = FoundIdentifier(quote, kind_of(span.label), span.label, doc.patient, doc.id, before, after)
         made = acted.text[one.out_start : one.out_end]
         if span.label == "DATE" and policy.age_limit("DATE") and (made, one.operator) == ("[DATE]", "generalise"):
             continue  # it may tell of an age
@@ -66,7 +66,7 @@ def test_each_span_becomes_what_its_operator_says_and_neighbours_stay_apart(doc:
 @given(documents(overlaps=True))
 @settings(max_examples=600)
 def test_where_spans_overlap_no_marked_character_gets_through(doc: Document) -> None:
-    acted = act(doc, "found", Policy("all", Rule("remove")), SECRET)
+    acted = act(doc, "found", Policy("all", PolicyRule("remove")), SECRET)
     covered = {at for span in doc.layer("found") for at in range(span.start, span.end)}
     gone = {at for one in acted.replacements for at in range(one.start, one.end)}
     assert gone <= covered
@@ -76,7 +76,7 @@ def test_where_spans_overlap_no_marked_character_gets_through(doc: Document) -> 
 @given(documents(overlaps=True, sure=True))
 @settings(max_examples=200)
 def test_a_kept_span_shields_no_other(doc: Document) -> None:
-    policy = Policy("most", Rule("remove"), {"STATE": Rule("keep"), "PHONE": Rule("keep")})
+    policy = Policy("most", PolicyRule("remove"), {"STATE": PolicyRule("keep"), "PHONE": PolicyRule("keep")})
     acted = act(doc, "found", policy, SECRET)
     marked = {
         at for s in doc.layer("found") if s.label not in ("STATE", "PHONE") for at in range(s.start, s.end)
@@ -155,7 +155,7 @@ def test_of_equal_spans_the_one_that_hides_more_acts() -> None:
 def test_no_repr_and_no_error_shows_text() -> None:
     doc = Document.make("Dr. Quillfeather", id="n1", layers={"x": [Span(4, 16, "DOCTOR")]})
     acted = act(doc, "x", Policy.read("limited-dataset"), None)
-    seen = Seen("Quillfeather", kind_of("DOCTOR"), "DOCTOR", "p", "n1", "by Quillfeather", "Quillfeather")
+    seen = FoundIdentifier("Quillfeather", kind_of("DOCTOR"), "DOCTOR", "p", "n1", "by Quillfeather", "Quillfeather")
     kept = Memory(SECRET, ["Quillfeather 1999"])
     assert kept.number("DOCTOR", "Quillfeather") == 1
     for thing in (Acted("n1", doc.text, ()), acted, seen, kept, [seen]):
@@ -164,7 +164,7 @@ def test_no_repr_and_no_error_shows_text() -> None:
 
 def test_a_failing_operator_withholds_without_text(monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken:
-        def __call__(self, seen: Seen, memory: Memory) -> str:
+        def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
             raise ValueError(f"cannot read {seen.text}")
 
     monkeypatch.setattr(Policy, "operator", lambda self, label: ("tag", Broken()))
@@ -191,7 +191,7 @@ def test_undoing_with_the_wrong_originals_is_refused() -> None:
 
 
 def test_context_is_forty_characters_of_the_original() -> None:
-    seen: list[Seen] = []
+    seen: list[FoundIdentifier] = []
 
     class Watch(Policy):
         def operator(self, label: str) -> tuple[str, acting.Operator]:

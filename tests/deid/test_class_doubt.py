@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaffinch.deid.detect import class_doubt
-from chaffinch.deid.detect.admission import Known
+from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.class_doubt import LIMIT, class_layer, settle_classes
 from chaffinch.deid.detect.detector import LAYER, Detector, detector
 from chaffinch.deid.detect.merge import joined, widen
 from chaffinch.deid.detect.model import Model
 from chaffinch.deid.operators import OPERATORS
-from chaffinch.deid.policy import Policy, Rule
+from chaffinch.deid.policy import Policy, PolicyRule
 from chaffinch.deid.release.patient import Detector as Finder
 from chaffinch.deid.release.patient import Numbered, Release, Released, release
 from chaffinch.deid.release.replace import Acted, act
@@ -202,8 +202,10 @@ def test_one_doubtful_token_is_enough() -> None:
 
 def test_of_plausible_classes_the_one_whose_operator_hides_most_decides() -> None:
     policy = Policy(
-        "p", Rule("tag"), {"DATE": Rule("keep"), "ZIP": Rule("generalise"), "DOCTOR": Rule("surrogate")}
-    )  # fmt: skip
+        "p",
+        PolicyRule("tag"),
+        {"DATE": PolicyRule("keep"), "ZIP": PolicyRule("generalise"), "DOCTOR": PolicyRule("surrogate")},
+    )
     row: Chances = {"DATE": 0.4, "ZIP": 0.25, "DOCTOR": 0.2, "IDNUM": 0.15}
     doc = with_chances("x 02139 y", [Span(2, 7, "DATE")], [{}, row, {}])
     assert [(r.label, r.operator) for r in act(doc, "found", policy, SECRET).replacements] == [("IDNUM", "tag")]
@@ -230,9 +232,9 @@ def test_without_soft_labels_the_score_is_the_chance_of_the_class() -> None:
     assert said("CITY", 0.95) == ("CITY", "keep")
     assert said("CITY", 0.5) == ("LOCATION", "tag")  # some place; the next wider class
     assert said("DATE", 0.5) == ("OTHER", "tag")
-    everything = Policy("p", Rule("keep"))
+    everything = Policy("p", PolicyRule("keep"))
     assert said("CITY", 0.1, everything) == ("CITY", "keep")
-    towns = Policy("p", Rule("tag"), {"LOCATION": Rule("keep")})
+    towns = Policy("p", PolicyRule("tag"), {"LOCATION": PolicyRule("keep")})
     assert said("CITY", 0.1, towns) == ("CITY", "keep")
 
 
@@ -245,7 +247,7 @@ def test_without_class_chances_the_soft_labels_of_the_layer_count() -> None:
 
 
 KINDS = ("DATE", "AGE", "CITY", "ZIP", "DOCTOR", "IDNUM", "HOSPITAL")
-rules = st.sampled_from(["keep", "tag", "remove", "mask"]).map(Rule)
+rules = st.sampled_from(["keep", "tag", "remove", "mask"]).map(PolicyRule)
 odds = st.lists(st.integers(0, 20), min_size=len(KINDS) + 1, max_size=len(KINDS) + 1).filter(any)
 
 
@@ -255,7 +257,7 @@ odds = st.lists(st.integers(0, 20), min_size=len(KINDS) + 1, max_size=len(KINDS)
     st.lists(rules, min_size=len(KINDS), max_size=len(KINDS)), rules, st.booleans(),
 )  # fmt: skip
 def test_nothing_that_may_be_of_a_hidden_class_is_released_unchanged(
-    weights: list[list[int]], labels: list[str], chosen: list[Rule], default: Rule, together: bool
+    weights: list[list[int]], labels: list[str], chosen: list[PolicyRule], default: PolicyRule, together: bool
 ) -> None:
     rows = np.array(weights, np.float64)
     rows /= rows.sum(axis=1, keepdims=True)
@@ -313,14 +315,14 @@ def test_what_people_are_at_is_no_town() -> None:
 
 
 def test_lists_and_types_of_the_user_are_sure_of_their_class() -> None:
-    policy = Policy("p", Rule("tag"), {"CITY": Rule("keep"), "Arm": Rule("keep")}, ("Arm",))
+    policy = Policy("p", PolicyRule("tag"), {"CITY": PolicyRule("keep"), "Arm": PolicyRule("keep")}, ("Arm",))
     told = {word: {"HOSPITAL": 0.9} for word in ("Wren", "Blue")}
     find = finder(told, deny={"CITY": ["Wren"]}, types=[Regex("arm", "Blue", label="Arm")])
     assert released(find, "At Wren on Blue today", policy) == "At Wren on Blue today"
 
 
 def test_known_identifiers_do_not_make_a_class_sure() -> None:
-    known = Known.of([{"patient": "p", "city": "Salem"}])
+    known = KnownIdentifiers.of([{"patient": "p", "city": "Salem"}])
     for chances, out in (({"HOSPITAL": 0.9}, "Seen in [HOSPITAL] today"), ({"CITY": 0.95}, "Seen in Salem today")):
         (doc,) = finder({"Salem": chances}, known=known)([Document.make("Seen in Salem today", group="p")])
         assert act(doc, LAYER, LIMITED).text == out
@@ -405,6 +407,6 @@ def test_dates_ages_and_towns_are_still_kept(packaged: Detector) -> None:
 
 def test_nothing_is_left_of_the_doubt_when_all_is_kept() -> None:
     doc = with_chances("on 0412 ok", [Span(3, 7, "DATE")], [{}, {"DATE": 0.1, "IDNUM": 0.9}, {}])
-    acted: Acted = act(doc, "found", Policy("all", Rule("keep")))
+    acted: Acted = act(doc, "found", Policy("all", PolicyRule("keep")))
     assert acted.text == doc.text
     assert class_doubt.LIMIT == LIMIT

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from chaffinch import deid
 from chaffinch.deid.detect import cues
 from chaffinch.deid.detect import recall_dial as dial
-from chaffinch.deid.detect.admission import Known
+from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.detector import LAYER, Detector, detector, with_dial
 from chaffinch.deid.detect.merge import joined, trimmed
 from chaffinch.deid.detect.model import Model, load
@@ -72,7 +72,7 @@ def test_lists_and_types_of_the_user_count() -> None:
 
 
 def test_known_and_denied_identifiers_are_never_allowed_away() -> None:
-    known = Known.of([{"patient": "p", "name": "Foley"}])
+    known = KnownIdentifiers.of([{"patient": "p", "name": "Foley"}])
     find = detector(known=known, allow=["Foley", "wren"], deny=["wren"])
     (doc,) = find([Document.make("Foley out. a wren", group="p")])
     assert words(doc) == [("PATIENT", "Foley"), ("OTHER", "wren")]
@@ -221,5 +221,7 @@ def test_a_file_keeps_models_and_dial(model: Model, tmp_path: Path) -> None:
 
 
 def test_detectors_show_no_text() -> None:
-    find = detector(known=Known.of([{"patient": "p", "name": "CANARY"}]), allow=["CANARY"], deny=["CANARY word"])
+    find = detector(
+        known=KnownIdentifiers.of([{"patient": "p", "name": "CANARY"}]), allow=["CANARY"], deny=["CANARY word"]
+    )
     assert "CANARY" not in repr(find)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid.detect.admission import Identifier, Known, folded_text, label_of
+from chaffinch.deid.detect.admission import Identifier, KnownIdentifiers, folded_text, label_of
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document
 from tests.deid.texts import texts
@@ -45,7 +45,7 @@ WRITTEN = [
 @pytest.mark.parametrize("written", WRITTEN)
 def test_every_way_of_writing_is_found_whole(written: str) -> None:
     text = f"Yesterday {written} was there."
-    found = Known.of(ROWS)(Document.make(text, group="p1"))
+    found = KnownIdentifiers.of(ROWS)(Document.make(text, group="p1"))
     covered = {place for span in found for place in range(span.start, span.end)}
     wanted = {10 + place for place, sign in enumerate(written) if sign.isalnum()}
     assert wanted <= covered
@@ -53,25 +53,28 @@ def test_every_way_of_writing_is_found_whole(written: str) -> None:
 
 
 def test_only_the_patients_own_are_looked_for() -> None:
-    known = Known.of(ROWS)
+    known = KnownIdentifiers.of(ROWS)
     assert known(Document.make("José 1234567", group="p2")) == []
     assert known(Document.make("José 1234567", group="p3")) == []
-    assert len(Known({"": (Identifier("SSN", "123-45-6789"),)})(Document.make("SSN 123456789", group="p3"))) == 1
+    assert (
+        len(KnownIdentifiers({"": (Identifier("SSN", "123-45-6789"),)})(Document.make("SSN 123456789", group="p3")))
+        == 1
+    )
 
 
 def test_parts_that_are_common_words_need_a_capital() -> None:
-    known = Known.of(ROWS)
+    known = KnownIdentifiers.of(ROWS)
     doc = Document.make("He will be better and may go. Will came; May 5. WILL MAY", group="p2")
     assert [doc.text[span.start : span.end] for span in known(doc)] == ["Will", "May", "WILL MAY"]
 
 
 def test_parts_of_words_and_numbers_are_not_found() -> None:
-    known = Known.of([{"patient": "p", "name": "Ann Lee", "mrn": "4455"}])
+    known = KnownIdentifiers.of([{"patient": "p", "name": "Ann Lee", "mrn": "4455"}])
     assert known(Document.make("Annular sleeve 44556 144550 Leeward", group="p")) == []
 
 
 def test_overlapping_identifiers_give_the_longest() -> None:
-    known = Known({"p": (Identifier("MEDICALRECORD", "123456"), Identifier("ACCOUNT", "99-123456"))})
+    known = KnownIdentifiers({"p": (Identifier("MEDICALRECORD", "123456"), Identifier("ACCOUNT", "99-123456"))})
     doc = Document.make("99-123456 and 123456", group="p")
     assert [(span.label, span.end - span.start) for span in known(doc)] == [("ACCOUNT", 9), ("MEDICALRECORD", 6)]
 
@@ -88,7 +91,7 @@ def test_files_of_every_sort_say_the_same(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text(contents[name], encoding="utf-8")
     doc = Document.make("Ada Penn (55443)", group="p1")
-    assert [doc.text[span.start : span.end] for span in Known.read(path)(doc)] == ["Ada Penn", "55443"]
+    assert [doc.text[span.start : span.end] for span in KnownIdentifiers.read(path)(doc)] == ["Ada Penn", "55443"]
 
 
 @pytest.mark.parametrize(
@@ -106,10 +109,10 @@ def test_bad_files_are_refused_without_showing_them(tmp_path: Path, content: str
     path = tmp_path / "known.csv"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(error) as raised:
-        Known.read(path)
+        KnownIdentifiers.read(path)
     assert "CANARY" not in str(raised.value)
     with pytest.raises(DataError):
-        Known.read(tmp_path / "none.csv")
+        KnownIdentifiers.read(tmp_path / "none.csv")
 
 
 def test_a_near_miss_is_named() -> None:
@@ -119,7 +122,7 @@ def test_a_near_miss_is_named() -> None:
 
 
 def test_nothing_is_shown() -> None:
-    known = Known.of([{"patient": "CANARY", "name": "CANARY"}])
+    known = KnownIdentifiers.of([{"patient": "CANARY", "name": "CANARY"}])
     assert "CANARY" not in repr(known)
     assert "CANARY" not in repr(known.patients["CANARY"][0])
 
@@ -136,7 +139,7 @@ def test_folded_places_lead_back(text: str) -> None:
 @settings(max_examples=200, deadline=None)
 @given(texts, st.text(min_size=1, max_size=12), st.sampled_from(["PATIENT", "MEDICALRECORD", "STREET"]))
 def test_any_text_and_identifier_give_spans_inside(text: str, value: str, label: str) -> None:
-    for span in Known({"": (Identifier(label, value),)})(
+    for span in KnownIdentifiers({"": (Identifier(label, value),)})(
         Document.make(f"{text} {value}".encode(errors="ignore").decode())
     ):
         assert 0 <= span.start < span.end <= len(text) + 1 + len(value)

@@ -14,15 +14,15 @@ from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.operators import OPERATORS, Generalise, Keep, Mask, Number, Remove, Shift, Surrogate, Tag
 from chaffinch.deid.operators.generalise import SMALL_AREAS, area
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release.replace import Memory, Seen
+from chaffinch.deid.release.replace import FoundIdentifier, Memory
 from chaffinch.deid.surrogates import surrogate
 from chaffinch.errors import ConfigError
 from tests.deid.releases import SECRET
 from tests.deid.texts import texts
 
 
-def seen(text: str, label: str, before: str = "", patient: str = "p1") -> Seen:
-    return Seen(text, kind_of(label), label, patient, "n1", before, "")
+def seen(text: str, label: str, before: str = "", patient: str = "p1") -> FoundIdentifier:
+    return FoundIdentifier(text, kind_of(label), label, patient, "n1", before, "")
 
 
 def test_tags_name_the_kind_the_category_or_the_label() -> None:

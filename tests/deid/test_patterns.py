@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from chaffinch.deid import kinds, patterns
 from chaffinch.deid.detect import cues
-from chaffinch.deid.patterns.pattern import Page, Pattern, matcher_of
+from chaffinch.deid.patterns.pattern import ByteText, Pattern, matcher_of
 from chaffinch.text import Document, Span
 from tests.deid.pattern_cases import CLEAN, FOUND
 from tests.deid.texts import texts
@@ -77,7 +77,7 @@ def test_time_is_linear(garbage: str) -> None:
         doc = Document("x", (garbage * size)[:size])
         begin = time.process_time()
         for own in patterns.patterns():
-            own.on(Page.of([doc.text]))
+            own.on(ByteText.of([doc.text]))
         return time.process_time() - begin
 
     short, long = seconds(4_000), seconds(32_000)
@@ -85,7 +85,7 @@ def test_time_is_linear(garbage: str) -> None:
 
 
 def test_a_megabyte_of_noise_is_read() -> None:
-    noise = Page.of([("lorem 12/ipsum-3.4 Dolor, Sit@amet 5:6 \u00e9\n" * 26_000)[: 1 << 20]])
+    noise = ByteText.of([("lorem 12/ipsum-3.4 Dolor, Sit@amet 5:6 \u00e9\n" * 26_000)[: 1 << 20]])
     begin = time.process_time()
     for own in patterns.patterns():
         own.on(noise)

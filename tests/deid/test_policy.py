@@ -9,7 +9,7 @@ import pytest
 
 from chaffinch.deid.kinds import KINDS, KNOWN_LABELS, kind_of
 from chaffinch.deid.operators import OPERATORS
-from chaffinch.deid.policy import Policy, Rule, ready
+from chaffinch.deid.policy import Policy, PolicyRule, ready
 from chaffinch.errors import ConfigError
 
 OURS = """
@@ -100,10 +100,10 @@ def test_no_rule_is_ignored() -> None:
     """A rule that is accepted decides what happens to the label it is written for, whatever the default."""
     for label in KNOWN_LABELS:
         try:
-            policy = Policy("one", Rule("keep"), {label: Rule("remove")})
+            policy = Policy("one", PolicyRule("keep"), {label: PolicyRule("remove")})
         except ConfigError:
             assert label not in KINDS
-            policy = Policy("one", Rule("keep"), {label: Rule("remove")}, (label,))
+            policy = Policy("one", PolicyRule("keep"), {label: PolicyRule("remove")}, (label,))
         assert policy.rule(label).operator == "remove"
         same = [kind.name for kind in KINDS.values() if label in (kind.name, kind.category)]
         assert all(policy.rule(name).operator == "remove" for name in same)
@@ -112,7 +112,7 @@ def test_no_rule_is_ignored() -> None:
 def test_a_file_is_read_and_named_in_errors(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('default = "remove"')
-    assert Policy.read(path) == Policy("mine", Rule("remove")) == Policy.read(str(path))
+    assert Policy.read(path) == Policy("mine", PolicyRule("remove")) == Policy.read(str(path))
     path.write_text('defualt = "remove"')
     with pytest.raises(ConfigError, match=r"mine.toml: unknown key"):
         Policy.read(path)
@@ -144,7 +144,7 @@ def test_policies_travel_between_processes_and_cannot_be_changed() -> None:
     assert again.digest() == policy.digest()
     assert hash(again) == hash(policy)
     with pytest.raises(TypeError):
-        policy.rules["CITY"] = Rule("keep")  # type: ignore[index]  # that it cannot be set is the point
+        policy.rules["CITY"] = PolicyRule("keep")  # type: ignore[index]  # that it cannot be set is the point
 
 
 def test_surrogates_may_be_the_default_where_ages_and_dates_have_rules() -> None:

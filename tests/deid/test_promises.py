@@ -31,11 +31,11 @@ from chaffinch.deid.detect.detector import detector as rules
 from chaffinch.deid.detect.model import Model, load
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.policy import Policy, Rule
+from chaffinch.deid.policy import Policy, PolicyRule
 from chaffinch.deid.release.account import Account, check_chain
 from chaffinch.deid.release.patient import LAYER, Detector, Numbered, Release, Released, Withheld, release
 from chaffinch.deid.release.replace import act
-from chaffinch.deid.release.units import Source, Unit, source
+from chaffinch.deid.release.units import Unit, UnitSource, source
 from chaffinch.deid.surrogates.letters import bases
 from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.vault import Vault, restore
@@ -213,13 +213,13 @@ def _fateful(docs: Sequence[Document], fates: dict[str, str]) -> Detector:
     return Detector(find, "fateful", "0" * 64)
 
 
-def _mixture(number: int, seed: int) -> tuple[list[Document], dict[str, str], Source]:
+def _mixture(number: int, seed: int) -> tuple[list[Document], dict[str, str], UnitSource]:
     rng = np.random.default_rng(seed)
     made = [document(rng, n) for n in range(number)]
     docs = [replace(doc, text=f"{n} {doc.text}", layers={PLANTED: ()}) for n, doc in enumerate(made)]
     fates = {doc.text: _FATES[rng.integers(len(_FATES))] for doc in docs}
     units = [_unit(n, doc, fates[doc.text]) for n, doc in enumerate(docs, start=1)]
-    return docs, fates, Source(by_name("jsonl"), lambda: iter(units))
+    return docs, fates, UnitSource(by_name("jsonl"), lambda: iter(units))
 
 
 class Test3FailsClosed:
@@ -345,7 +345,7 @@ class Test4NoTextAnywhereElse:
         fates = {f"{canary} {text}": fate for text, fate in fates.items()}
         units = [_unit(n, doc, fates[doc.text]) for n, doc in enumerate(docs, start=1)]
         job = Job(
-            Source(by_name("jsonl"), lambda: iter(units)), tmp_path / "out.jsonl", Release(SURROGATES, SECRET),
+            UnitSource(by_name("jsonl"), lambda: iter(units)), tmp_path / "out.jsonl", Release(SURROGATES, SECRET),
             _fateful([replace(doc, layers={PLANTED: (Span(0, len(canary), "PATIENT"),)}) for doc in docs], fates), "",
             tmp_path / "vault", KEY,
         )  # fmt: skip
@@ -462,7 +462,7 @@ class Test6Keyed:
 
     @pytest.mark.parametrize("weeks", [False, True])
     def test_the_days_between_any_two_full_dates_of_a_patient_stay(self, weeks: bool) -> None:
-        policy = Policy("dates", Rule("tag"), {"DATE": Rule("shift", (("weeks", weeks),))})
+        policy = Policy("dates", PolicyRule("tag"), {"DATE": PolicyRule("shift", (("weeks", weeks),))})
         rng = np.random.default_rng(15)
         shifts = set()
         for patient in range(500):

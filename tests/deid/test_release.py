@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid.policy import Policy, Rule
+from chaffinch.deid.policy import Policy, PolicyRule
 from chaffinch.deid.release import patient as module
 from chaffinch.deid.release.account import Account, check_chain
 from chaffinch.deid.release.patient import LAYER, Detector, Numbered, Release, Released, Withheld, detected, release
 from chaffinch.deid.release.replace import Acted, Replacement
-from chaffinch.deid.release.units import Source, grouping, source
+from chaffinch.deid.release.units import UnitSource, grouping, source
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Soft, Span, formats
-from chaffinch.text.formats import Reading, by_name, read, write
+from chaffinch.text.formats import ReadOptions, by_name, read, write
 from tests.deid.releases import CANARY, OTHER_SECRET, SECRET, detector, find, note
 from tests.deid.texts import documents
 
@@ -39,7 +39,7 @@ def released(doc: Document, how: Release = HOW, found: Detector | None = None) -
 @given(documents(overlaps=True), st.sampled_from(["tag", "number", "mask", "remove", "keep", "surrogates"]))
 @settings(max_examples=300)
 def test_undoing_every_replacement_gives_the_input(doc: Document, name: str) -> None:
-    policy = Policy.read("i2b2-surrogate") if name == "surrogates" else Policy(name, Rule(name))
+    policy = Policy.read("i2b2-surrogate") if name == "surrogates" else Policy(name, PolicyRule(name))
     out = released(doc, Release(policy, SECRET), replace(detector(lambda docs: docs), layer="found"))
     assert isinstance(out, Released)
     text = out.text
@@ -173,7 +173,7 @@ def test_the_account_adds_up_and_its_chain_shows_every_change() -> None:
         check_chain(lines, {**manifest, "settings": {**manifest["settings"], "spans": True}})
 
 
-def _ids(given: Source) -> list[str]:
+def _ids(given: UnitSource) -> list[str]:
     return [unit.read().id for unit in given]
 
 
@@ -216,7 +216,7 @@ def test_a_bad_file_keeps_no_other_from_being_read(tmp_path: Path) -> None:
     (tmp_path / "e.pdf").write_bytes(b"%PDF-1.4" + CANARY.encode())
     (tmp_path / "f.txt").write_bytes(CANARY.encode() * 40)
     (tmp_path / "g.txt").write_bytes(b"")
-    found = _reasons(source(tmp_path, how=Reading(max_chars=300)))
+    found = _reasons(source(tmp_path, how=ReadOptions(max_chars=300)))
     assert found["a"] == found["g"] == ""
     assert "UTF-8" in found["b"]
     assert "UTF-8" in found["c"]
@@ -226,7 +226,7 @@ def test_a_bad_file_keeps_no_other_from_being_read(tmp_path: Path) -> None:
     assert CANARY not in str(found)
 
 
-def _reasons(given: Source) -> dict[str, str]:
+def _reasons(given: UnitSource) -> dict[str, str]:
     found = {}
     for unit in given:
         try:
@@ -244,7 +244,7 @@ def test_a_bad_record_keeps_no_other_from_being_read(tmp_path: Path) -> None:
     assert [bool(found[str(n)]) for n in range(5)] == [False, True, True, True, False]
     rows = [b"id,text", b"a,One.", b"b,Two.,Quill", b"c,caf\xe9", b'd,"Four', b'."', b"e," + b"x" * 99, b"f,Six."]
     (tmp_path / "n.csv").write_bytes(b"\n".join(rows))
-    given = source(tmp_path / "n.csv", how=Reading(max_chars=90))
+    given = source(tmp_path / "n.csv", how=ReadOptions(max_chars=90))
     found = _reasons(given)
     assert [bool(found[str(n)]) for n in range(6)] == [False, True, True, False, True, False]
     assert "Quill" not in str(found)
@@ -261,7 +261,7 @@ def test_what_stands_behind_broken_quotes_is_withheld(tmp_path: Path) -> None:
 def test_an_over_long_row_of_parquet_keeps_no_other_from_being_read(tmp_path: Path) -> None:
     texts = ["One.", "x" * 99, "Three."]
     write([Document.make(text, id=str(n)) for n, text in enumerate(texts)], tmp_path / "n.parquet")
-    found = _reasons(source(tmp_path / "n.parquet", how=Reading(max_chars=50)))
+    found = _reasons(source(tmp_path / "n.parquet", how=ReadOptions(max_chars=50)))
     assert [bool(reason) for reason in found.values()] == [False, True, False]
 
 

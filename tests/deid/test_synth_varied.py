@@ -25,7 +25,7 @@ from chaffinch.deid.synth import names as synth_names
 from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.synth import personas
 from chaffinch.deid.synth import varied as synth_varied
-from chaffinch.deid.synth.page import Hand, Page, Scene, wrapped
+from chaffinch.deid.synth.page import Hand, NoteBuilder, Scene, wrapped
 from chaffinch.deid.synth.personas import Half, Person
 from chaffinch.deid.synth.varied import SITES, templates, templates_of
 from chaffinch.errors import ConfigError
@@ -82,14 +82,14 @@ def test_spans_are_apart_and_end_at_token_edges(made: list[Document]) -> None:
 def test_slices_are_what_was_put_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every labelled piece is noted as it is written, and every span is one such piece."""
     pieces: list[tuple[str, str]] = []
-    honest = Page.put
+    honest = NoteBuilder.put
 
-    def noted(self: Page, text: str, label: str = "") -> None:
+    def noted(self: NoteBuilder, text: str, label: str = "") -> None:
         if label:
             pieces.append((text, label))
         honest(self, text, label)
 
-    monkeypatch.setattr(Page, "put", noted)
+    monkeypatch.setattr(NoteBuilder, "put", noted)
     docs = notes(24, 2, seed=2, style="varied")
     read = [(doc.text[span.start : span.end], span.label) for doc in docs for span in doc.layer()]
     assert len(read) == len(pieces) > 500
@@ -157,12 +157,12 @@ def test_every_template_can_be_filled() -> None:
     texts += [value for field in fields for value in field["values"]]
     texts += [title for part in tables for own in part.values() for title in own["titles"]]
     for text in texts:
-        page = Page(full, Hand(), rng)
+        page = NoteBuilder(full, Hand(), rng)
         page.add(text)
         assert not set("{}") & set(page.text())
         assert len(page.spans) == len(IDENTIFYING.findall(text)), text
     for layout in synth_heads.layouts():
-        page = Page(full, Hand(), rng)
+        page = NoteBuilder(full, Hand(), rng)
         synth_heads.write_head(page, layout)
         assert not set("{}") & set(page.text())
         assert page.spans
@@ -214,7 +214,7 @@ def test_train_and_held_out_share_no_name() -> None:
     drawn: dict[Half, set[str]] = {}
     particles = personas.table("varied/names")["surname"]["particles"].replace(";", " ").casefold().split()
     for half in halves:
-        names = synth_names.Names(half, np.random.default_rng(4))
+        names = synth_names.NameDrawer(half, np.random.default_rng(4))
         people = [names.person(bool(n % 2), "DOCTOR") for n in range(1500)]
         words = {word for one in people for word in re.split(r"[\s-]", f"{one.first} {one.last}".casefold())}
         drawn[half] = words - set(particles) - {"", "al", "uí", "ó"}
@@ -226,7 +226,7 @@ def test_train_and_held_out_share_no_name() -> None:
 
 
 def test_names_are_frequent_rare_invented_double_and_with_particles() -> None:
-    names = synth_names.Names("all", np.random.default_rng(0))
+    names = synth_names.NameDrawer("all", np.random.default_rng(0))
     lasts = [names.surname() for _ in range(1000)]
     listed = set(entries("names-last"))
     frequent = set(list(entries("names-last"))[:500])
@@ -276,7 +276,7 @@ def test_wrapping_moves_nothing_and_breaks_no_identifier() -> None:
 
 def test_a_full_stop_of_an_abbreviation_belongs_to_the_date() -> None:
     scene, _ = synth_varied._story(1, "all", np.random.default_rng(1))
-    page = Page(scene, Hand(), np.random.default_rng(0))
+    page = NoteBuilder(scene, Hand(), np.random.default_rng(0))
     page.put("due ")
     page.put("3 Aug", "DATE")
     page.put(". Then ")

@@ -13,7 +13,7 @@ from chaffinch.deid import patterns
 from chaffinch.deid.detect import cues
 from chaffinch.deid.detect import word_lists as lexicons
 from chaffinch.deid.detect.detector import detector
-from chaffinch.deid.patterns.pattern import Page, Pattern, matches
+from chaffinch.deid.patterns.pattern import ByteText, Pattern, matches
 from chaffinch.text import Document, Span
 from tests.deid.pattern_cases import CLEAN, FOUND
 
@@ -64,7 +64,7 @@ def test_a_document_with_a_layer_of_cues_keeps_it_among_others_that_lack_it() ->
 
 
 def test_a_match_that_needs_an_end_of_line_does_not_take_that_of_the_page() -> None:
-    page = Page.of(["1998: seen", "born 1998", "x\n1998: seen"])
+    page = ByteText.of(["1998: seen", "born 1998", "x\n1998: seen"])
     assert [number for number, _ in matches(page, r"\n(1998):")] == [2]
     assert [number for number, _ in matches(page, r"(1998)\n")] == []
     assert [number for number, _ in matches(page, r"(1998)(?:\s|$)")] == [1]
@@ -73,7 +73,7 @@ def test_a_match_that_needs_an_end_of_line_does_not_take_that_of_the_page() -> N
 
 
 def test_no_match_crosses_from_one_text_to_the_next() -> None:
-    page = Page.of(["Sincerely,\n", "Ada Penn", "\u00e9", ""])
+    page = ByteText.of(["Sincerely,\n", "Ada Penn", "\u00e9", ""])
     assert matches(page, r"(?s:(Sincerely.*Ada))") == []
     assert matches(page, r"(?i:(sincerely)\W+ada)") == []
     assert [number for number, _ in matches(page, r"([^,\s])(?m:$)")] == [1, 2]

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chaffinch.deid import vault as module
-from chaffinch.deid.policy import Policy, Rule
+from chaffinch.deid.policy import Policy, PolicyRule
 from chaffinch.deid.release.replace import act
 from chaffinch.deid.vault import Kept, Vault, rekey, restore, writing
 from chaffinch.errors import ConfigError, DataError
@@ -21,12 +21,12 @@ from tests.deid.releases import CANARY, KEY, OTHER_KEY, SECRET
 from tests.deid.texts import documents
 
 POLICIES = [
-    *(Policy(name, Rule(name)) for name in ("tag", "number", "mask", "remove", "keep")),
+    *(Policy(name, PolicyRule(name)) for name in ("tag", "number", "mask", "remove", "keep")),
     Policy.read("safe-harbor"),
     Policy.read("i2b2-surrogate"),
 ]
 HEADER = 82
-GONE = Policy("gone", Rule("remove"))
+GONE = Policy("gone", PolicyRule("remove"))
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -11,12 +11,12 @@ from scipy.stats import binom
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.evaluate import bootstrap
 from chaffinch.evaluate.bootstrap import intervals, paired
-from chaffinch.evaluate.counts import Counts, Item, of_sets
+from chaffinch.evaluate.counts import Item, MatchCounts, of_sets
 
 D = 1500
 
 
-def system(hit_rate: float, *, seed: int = 3) -> Counts:
+def system(hit_rate: float, *, seed: int = 3) -> MatchCounts:
     """One gold span in each document, found or not."""
     rng = np.random.default_rng(seed)
     gold: set[Item] = {("NAME", 0)}
@@ -39,7 +39,7 @@ def test_the_interval_of_a_recall_is_the_binomial_one() -> None:
 
 def test_the_interval_of_a_macro_over_documents_is_the_normal_one() -> None:
     values = np.random.default_rng(0).integers(0, 9, size=(D, 1, 3))
-    counts = Counts(("NAME",), values, np.zeros((1, 2), np.int64), macro="documents")
+    counts = MatchCounts(("NAME",), values, np.zeros((1, 2), np.int64), macro="documents")
     recall = values[:, 0, 0] / np.maximum(values[:, 0, 0] + values[:, 0, 2], 1)
     sd = recall.std() / np.sqrt(D)
     drawn = intervals(counts, seed=1)
@@ -110,7 +110,7 @@ def test_about_one_in_twenty_pairs_of_equal_systems_differ_at_the_five_percent_l
         for side in sides:
             hit = rng.random(small) < 0.8
             side[:, 0, 0], side[:, 0, 2] = hit, ~hit
-        a, b = (Counts(("N",), side, np.zeros((1, 2), np.int64)) for side in sides)
+        a, b = (MatchCounts(("N",), side, np.zeros((1, 2), np.int64)) for side in sides)
         rejected += paired(a, b, draws=400).p < 0.05
     assert binom.ppf(0.001, 200, 0.05) <= rejected <= binom.ppf(0.999, 200, 0.05)
 
@@ -129,5 +129,5 @@ def test_impossible_options_are_refused(options: dict[str, int]) -> None:
 def test_ten_thousand_documents_take_seconds() -> None:
     values = np.random.default_rng(0).integers(0, 5, size=(10_000, 25, 3))
     begin = time.process_time()
-    intervals(Counts(tuple(map(str, range(25))), values, np.zeros((25, 2), np.int64)))
+    intervals(MatchCounts(tuple(map(str, range(25))), values, np.zeros((25, 2), np.int64)))
     assert time.process_time() - begin < 10

@@ -13,7 +13,7 @@ import pytest
 
 import chaffinch as cf
 from chaffinch.cli import main
-from chaffinch.deid.detect.admission import Known
+from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.release.account import check_chain
 from chaffinch.errors import DataError
 from chaffinch.weak.sources import Lexicon
@@ -102,7 +102,7 @@ def test_the_manifest_tells_no_place_no_name_and_no_digest_of_phrases(notes: Pat
         find = cf.deid.detector(
             deny=[phrase],
             allow=[f"{phrase} two"],
-            known=Known.of([{"patient": "p", "last": phrase}]),
+            known=KnownIdentifiers.of([{"patient": "p", "last": phrase}]),
             types=[Lexicon("own", [f"{phrase} three"], label="Own")],
         )
         cf.deid.run(notes, tmp_path / name, find, secret=SECRET)

@@ -12,7 +12,7 @@ import pytest
 
 import chaffinch as cf
 from chaffinch.cli import main
-from chaffinch.deid.detect.admission import Known
+from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.model import load
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.ledger import Ledger
@@ -241,12 +241,14 @@ def moved(model: Any) -> Any:
 
 PAIRS: dict[str, tuple[Callable[[], cf.deid.Detector], Callable[[], cf.deid.Detector]]] = {
     "known": (
-        of(known=Known.of([{"patient": "p1", "last": "Zyx"}])), of(known=Known.of([{"patient": "p1", "last": "Wren"}])),
+        of(known=KnownIdentifiers.of([{"patient": "p1", "last": "Zyx"}])),
+        of(known=KnownIdentifiers.of([{"patient": "p1", "last": "Wren"}])),
     ),
     "patient of known": (
-        of(known=Known.of([{"patient": "p1", "last": "Zyx"}])), of(known=Known.of([{"patient": "p0", "last": "Zyx"}])),
+        of(known=KnownIdentifiers.of([{"patient": "p1", "last": "Zyx"}])),
+        of(known=KnownIdentifiers.of([{"patient": "p0", "last": "Zyx"}])),
     ),
-    "known or not": (of(), of(known=Known.of([{"patient": "p1", "last": "Zyx"}]))),
+    "known or not": (of(), of(known=KnownIdentifiers.of([{"patient": "p1", "last": "Zyx"}]))),
     "allow": (of(allow=["Mayo stand"]), of(allow=["Mayo tray"])),
     "allow or deny": (of(allow=["Zyx"]), of(deny=["Zyx"])),
     "label of deny": (of(deny={"PATIENT": ["Zyx"]}), of(deny={"DOCTOR": ["Zyx"]})),

@@ -29,9 +29,9 @@ from chaffinch.jobs import release as module
 from chaffinch.jobs.batches import Job
 from chaffinch.jobs.ledger import opened
 from chaffinch.jobs.release import counted, released
-from chaffinch.jobs.run import Interrupted, Item, key_of, run
+from chaffinch.jobs.run import Interrupted, WorkItem, key_of, run
 from chaffinch.text import Document
-from chaffinch.text.formats import Reading, read, write
+from chaffinch.text.formats import ReadOptions, read, write
 from tests.deid.releases import CANARY, KEY, SECRET, detector, find, note
 
 SURROGATES = Release(Policy.read("i2b2-surrogate"), SECRET)
@@ -47,7 +47,7 @@ def notes(tmp_path: Path) -> Path:
 
 
 def job(notes: Path, output: Path, found: Detector | None = None, how: Release = SURROGATES, **more: Any) -> Job:
-    given = source(notes, how=Reading(max_chars=1000), grouping=grouping(r"^(p\d)-"))
+    given = source(notes, how=ReadOptions(max_chars=1000), grouping=grouping(r"^(p\d)-"))
     return Job(given, output, how, found or detector(), **more)
 
 
@@ -61,7 +61,7 @@ def content(folder: Path, *, but: Sequence[str] = ("notes",)) -> dict[str, bytes
 
 
 def test_results_are_in_the_order_of_numbers_and_no_parcel_that_is_done_is_done_twice(tmp_path: Path) -> None:
-    parcels = [[Item(n, key_of("s", str(n)), n) for n in part] for part in ([3, 1], [0], [2])]
+    parcels = [[WorkItem(n, key_of("s", str(n)), n) for n in part] for part in ([3, 1], [0], [2])]
     done: list[int] = []
 
     def work(numbers: Sequence[int]) -> list[bytes | None]:

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from chaffinch.kernels.lattice import Floats
-from chaffinch.kernels.linear import Learner, Objective, Seen, States, Steps, Target, Weights
+from chaffinch.kernels.linear import Learner, Objective, SparseInput, States, Steps, Target, Weights
 
 Cell = tuple[str, int, int]
 Route = tuple[int, ...]
 
 
-def spoken(seen: Seen, s: int, t: int) -> list[int]:
+def spoken(seen: SparseInput, s: int, t: int) -> list[int]:
     """The weight rows that speak for token t of sentence s: a feature at offset o has row (first row) + o - first."""
     begin, T = int(seen.begins[s]), int(seen.ends[s] - seen.begins[s])
     found = []
@@ -46,7 +46,7 @@ def columns_of(states: States, x: int) -> list[int]:
     return [x] if states.shared[x] < 0 else [x, int(states.shared[x])]
 
 
-def features(seen: Seen, states: States, s: int, path: Route) -> Counter[Cell]:
+def features(seen: SparseInput, states: States, s: int, path: Route) -> Counter[Cell]:
     """How often a labelling shows each cell."""
     found: Counter[Cell] = Counter()
     for t, x in enumerate(path):
@@ -66,7 +66,7 @@ def score(weights: Weights, states: States, shown: Counter[Cell]) -> float:
     return math.fsum(times * weight(weights, states, cell) for cell, times in shown.items())
 
 
-def routes(seen: Seen, states: States, s: int) -> list[Route]:
+def routes(seen: SparseInput, states: States, s: int) -> list[Route]:
     """Every labelling of sentence s that the moves allow."""
     T, allowed = int(seen.ends[s] - seen.begins[s]), states.moves.reshape(-1, states.W) == 0
     found = []
@@ -77,7 +77,7 @@ def routes(seen: Seen, states: States, s: int) -> list[Route]:
     return found
 
 
-def local_score(weights: Weights, seen: Seen, states: States, s: int, t: int, x: int) -> float:
+def local_score(weights: Weights, seen: SparseInput, states: States, s: int, t: int, x: int) -> float:
     cells = [("row", row, column) for row in spoken(seen, s, t) for column in columns_of(states, x)]
     return math.fsum(weight(weights, states, cell) for cell in cells)
 
@@ -86,7 +86,7 @@ def local_score(weights: Weights, seen: Seen, states: States, s: int, t: int, x:
 class Case:
     """A small model, what it sees, and what it should learn."""
 
-    seen: Seen
+    seen: SparseInput
     states: States
     weights: Weights
     target: Target
@@ -154,7 +154,7 @@ def build(rng: np.random.Generator, K: int, lengths: list[int], *, shared: bool 
     width = np.array([rng.integers(1, 4 - low) for low in first], np.int64)
     column_width = np.array([rng.integers(1, 4 - low) for low in column_first], np.int64)
     columns = np.where(rng.random((N, C)) < 0.3, -1, rng.integers(0, R - 5, (N, C)))
-    seen = Seen(
+    seen = SparseInput(
         begins.astype(np.int32), ends.astype(np.int32), types.astype(np.int32), lists.astype(np.int32),
         rng.integers(0, R - 5, Q).astype(np.int32), first.astype(np.int8), width.astype(np.int8),
         columns.astype(np.int32), column_first.astype(np.int8), column_width.astype(np.int8),
@@ -219,7 +219,7 @@ def cost(case: Case, s: int, right: Route, path: Route) -> float:
     return total
 
 
-def toy(T: int = 6, sentences: int = 4) -> tuple[Seen, States, Target]:
+def toy(T: int = 6, sentences: int = 4) -> tuple[SparseInput, States, Target]:
     """Two words that say which of two labels a token has."""
     rng = np.random.default_rng(3)
     ends = (np.arange(sentences, dtype=np.int32) + 1) * np.int32(T + 1)
@@ -227,7 +227,7 @@ def toy(T: int = 6, sentences: int = 4) -> tuple[Seen, States, Target]:
     types[:: T + 1] = 0
     empty = np.zeros((len(types), 0), np.int32), np.zeros(0, np.int8), np.zeros(0, np.int8)
     lists, rows = np.array([0, 0, 1, 2], np.int32), np.array([0, 1], np.int32)
-    seen = Seen(ends - T, ends, types, lists, rows, np.zeros(2, np.int8), np.ones(2, np.int8), *empty)
+    seen = SparseInput(ends - T, ends, types, lists, rows, np.zeros(2, np.int8), np.ones(2, np.int8), *empty)
     states = States.of(np.arange(2), np.ones((4, 2), np.bool_))
     gold = np.maximum(types - 1, 0).astype(np.int32)
     return seen, states, Target(gold, np.zeros_like(gold), np.zeros((0, states.W), np.float32), np.zeros(0, np.bool_))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from chaffinch.kernels._linear._crf_sgd import CALM, SMALL, TINY
 from chaffinch.kernels.lattice import Floats
-from chaffinch.kernels.linear import Seen, States, Target, Weights
+from chaffinch.kernels.linear import SparseInput, States, Target, Weights
 from tests.kernels import linear_oracle as oracle
 from tests.kernels.linear_oracle import Case, Route, build
 
@@ -94,7 +94,7 @@ def _score(path: Route, scores: Floats, moves: Floats, K: int) -> float:
     return float(sum(steps) + moves[K + 1, path[-1]] + sum(scores[t, x] for t, x in enumerate(path)))
 
 
-def _spoken_in_order(seen: Seen, s: int) -> list[tuple[int, int]]:
+def _spoken_in_order(seen: SparseInput, s: int) -> list[tuple[int, int]]:
     """Tokens and the rows that speak for them, by where the feature stands: a row moves once for each of its tokens."""
     begin, T = int(seen.begins[s]), int(seen.ends[s] - seen.begins[s])
     found = []

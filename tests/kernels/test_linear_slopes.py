@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from chaffinch.features import observe as window
 from chaffinch.features import vocabulary
 from chaffinch.kernels import linear
-from chaffinch.kernels.linear import Seen, Singles, States, Weights
+from chaffinch.kernels.linear import Singles, SparseInput, States, Weights
 from tests.kernels import linear_oracle as oracle
 from tests.kernels.linear_oracle import Case, build
 from tests.models.notes import notes
@@ -23,7 +23,7 @@ def plain_cases(draw: st.DrawFn) -> Case:
     return build(np.random.default_rng(draw(st.integers(0, 2**32 - 1))), draw(st.integers(2, 5)), lengths)
 
 
-def drawn(seen: Seen, states: States, seed: int = 0) -> Singles:
+def drawn(seen: SparseInput, states: States, seed: int = 0) -> Singles:
     """Random slopes of all scores; filling columns have none."""
     M = int((seen.ends - seen.begins).sum())
     out = np.zeros((M, states.W), np.float32)
@@ -31,7 +31,7 @@ def drawn(seen: Seen, states: States, seed: int = 0) -> Singles:
     return out
 
 
-def slopes(seen: Seen, of_scores: Singles, states: States, R: int) -> Singles:
+def slopes(seen: SparseInput, of_scores: Singles, states: States, R: int) -> Singles:
     out = np.zeros(R * states.W, np.float32)
     linear.slopes(seen, of_scores, states, out)
     return out
@@ -63,7 +63,7 @@ def test_slopes_are_scores_backwards(case: Case, seed: int) -> None:
     assert one == pytest.approx(other, abs=1e-3)
 
 
-def view_of(K: int) -> tuple[Seen, States, int]:
+def view_of(K: int) -> tuple[SparseInput, States, int]:
     """Notes with bigrams, trigrams and heads, and K states."""
     docs = notes(25, 2)
     seen = window.observe(docs)

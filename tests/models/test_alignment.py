@@ -20,8 +20,8 @@ from chaffinch.kernels import Floats, Ints, best_labels
 from chaffinch.models import alignment
 from chaffinch.models.alignment import Alignment, Model, align, cross_fitted, fit, objective
 from chaffinch.models.alignment import graph as alignment_graph
-from chaffinch.models.alignment.graph import ALIKE, Flags, Graphs, Words
-from chaffinch.models.alignment.objective import B, Nodes, Weights
+from chaffinch.models.alignment.graph import ALIKE, Flags, Graphs, RepeatedWords
+from chaffinch.models.alignment.objective import B, CliqueWeights, Nodes
 from chaffinch.models.cascade.fit import Cascade
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Soft, Span
@@ -52,10 +52,10 @@ def found(doc: Document, layer: str = "found") -> list[tuple[str, str]]:
     return [(doc.text[span.start : span.end], span.label) for span in doc.layers[layer]]
 
 
-def weights(rng: np.random.Generator, features: int = 0, labels: int = 1, edges: float = 1.0) -> Weights:
+def weights(rng: np.random.Generator, features: int = 0, labels: int = 1, edges: float = 1.0) -> CliqueWeights:
     same = rng.normal(size=(2, len(ALIKE)))
     same[:, 1:] *= edges
-    return Weights(rng.normal(size=(2, 2 + B)), same, rng.normal(size=1), rng.normal(size=(features, labels)))
+    return CliqueWeights(rng.normal(size=(2, 2 + B)), same, rng.normal(size=1), rng.normal(size=(features, labels)))
 
 
 def random_notes(rng: np.random.Generator, count: int = 3, size: int = 4, *, group: str | None = "p") -> list[Document]:
@@ -68,12 +68,12 @@ def random_notes(rng: np.random.Generator, count: int = 3, size: int = 4, *, gro
     return out
 
 
-def graphs_of(docs: Sequence[Document]) -> tuple[Words, Graphs]:
+def graphs_of(docs: Sequence[Document]) -> tuple[RepeatedWords, Graphs]:
     words = alignment_graph.observe(docs, "found", LABELS)
     return words, alignment_graph.linked(words, frozenset())
 
 
-def score_by_hand(own: Weights, words: Words, nodes: Sequence[int], labels: Sequence[int]) -> float:
+def score_by_hand(own: CliqueWeights, words: RepeatedWords, nodes: Sequence[int], labels: Sequence[int]) -> float:
     """The definition: every occurrence, and every pair of occurrences over m - 1."""
     total = 0.0
     for n, y in zip(nodes, labels, strict=True):
@@ -183,7 +183,7 @@ def test_fixed_occurrences_count_as_evidence(limit: int, monkeypatch: pytest.Mon
     assert after.tolist() == list(best)
 
 
-def lesson(seed: int) -> tuple[Weights, Nodes, Flags, Ints]:
+def lesson(seed: int) -> tuple[CliqueWeights, Nodes, Flags, Ints]:
     rng = np.random.default_rng(seed)
     words, graphs = graphs_of(random_notes(rng, size=12))
     M = len(graphs.nodes)

@@ -20,7 +20,7 @@ from chaffinch.models.hmmdp.emissions import Emissions
 from chaffinch.models.hmmdp.published import atoms
 from chaffinch.models.hmmdp.published.mean_field import factored_step
 from chaffinch.models.hmmdp.sticks import Sticks
-from chaffinch.models.hmmdp.variational import Counts, Priors, Sentences, Shape, Tables
+from chaffinch.models.hmmdp.variational import Counts, LogTables, Priors, Sentences, Shape
 from tests.models.test_variational import (
     EMISSIONS,
     PRIORS,
@@ -171,7 +171,7 @@ def test_the_weight_of_a_row_is_the_sum_of_its_atoms() -> None:
         assert rows.parts[r, :, k].sum() == pytest.approx(total)
 
 
-def scored(part: Sentences, shape: Shape, tables: Tables, q_z: Form) -> tuple[Counts, list[Floats]]:
+def scored(part: Sentences, shape: Shape, tables: LogTables, q_z: Form) -> tuple[Counts, list[Floats]]:
     """The counts and scores of atoms by loops: every pair of neighbours by listing paths or as a product."""
     scores = [np.zeros((shape.Z + 1, K, K)) for K in np.diff(shape.firsts)]
     counts = factored_step(part, tables, EMISSIONS) if q_z == "factored" else vb.local_step(part, tables, EMISSIONS)

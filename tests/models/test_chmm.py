@@ -21,7 +21,7 @@ from chaffinch.models.votes.chmm import layer as chmm_net
 from chaffinch.models.votes.chmm import tables as chmm_tables
 from chaffinch.models.votes.chmm.chain import Chain
 from chaffinch.models.votes.chmm.fit import CHMM
-from chaffinch.models.votes.chmm.tables import Seen, Tables
+from chaffinch.models.votes.chmm.tables import TokenInput, TokenTables
 from chaffinch.models.votes.matrix import Ballots
 from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm.config import MultiHMM
@@ -38,21 +38,21 @@ def ballots(codes: NDArray[np.int64], lengths: list[int], names: tuple[str, ...]
 
 
 def random_chain(rng: np.random.Generator, D: int, S: int, L: int, share: float, *, offset: bool) -> Chain:
-    tables = Tables(rng.dirichlet(np.ones(L), L), rng.dirichlet(np.ones(L), (S, L)))
-    base = Tables(np.log(tables.moves), np.log(tables.votes)) if offset else Tables(*np.zeros((2, 1, 1)))
+    tables = TokenTables(rng.dirichlet(np.ones(L), L), rng.dirichlet(np.ones(L), (S, L)))
+    base = TokenTables(np.log(tables.moves), np.log(tables.votes)) if offset else TokenTables(*np.zeros((2, 1, 1)))
     weights = chmm_net.begun(D, L * L, S * L * L, None, rng, zero=False)
     weights = {name: own + rng.normal(size=own.shape) * 0.3 for name, own in weights.items()}
     return Chain(tables, weights, share, base, strict=False, end=np.zeros(L))
 
 
-def random_seen(rng: np.random.Generator, T: int, S: int, L: int) -> Seen:
+def random_seen(rng: np.random.Generator, T: int, S: int, L: int) -> TokenInput:
     symbols = rng.dirichlet(np.ones(L), (T, S))
     hard = rng.random((T, S)) < 0.6
     symbols[hard] = np.eye(L)[rng.integers(L, size=int(hard.sum()))]
-    return Seen(symbols, rng.choice([0.0, 0.3, 1.0], size=(T, S)), np.zeros(T, np.bool_))
+    return TokenInput(symbols, rng.choice([0.0, 0.3, 1.0], size=(T, S)), np.zeros(T, np.bool_))
 
 
-def listed(chain: Chain, rows: Floats, seen: Seen) -> tuple[float, Floats, Floats]:
+def listed(chain: Chain, rows: Floats, seen: TokenInput) -> tuple[float, Floats, Floats]:
     """By listing every path, z_0 included: log-likelihood, tag chances (T, L), pair chances (T, L, L)."""
     (L, _), T = chain.tables.moves.shape, len(rows)
     S = chain.tables.votes.shape[0]
@@ -151,7 +151,7 @@ def test_a_batch_is_its_sentences() -> None:
         np.testing.assert_allclose(own, sum(one.slopes[name] for one in alone), rtol=0, atol=1e-12)
 
 
-def baum_welch(tables: Tables, symbols: Floats) -> Tables:
+def baum_welch(tables: TokenTables, symbols: Floats) -> TokenTables:
     """One M-step on one sentence, straight from the textbook, with z_0 = O before it."""
     T, L = len(symbols), len(tables.moves)
     phi = np.prod(np.einsum("sij,tsj->tsi", tables.votes, symbols), axis=1)
@@ -166,7 +166,7 @@ def baum_welch(tables: Tables, symbols: Floats) -> Tables:
     pairs = sum(np.outer(alpha[t], phi[t] * beta[t + 1]) * tables.moves / total for t in range(T))
     gamma = alpha[1:] * beta[1:] / total
     votes = np.einsum("ti,tsj->sij", gamma, symbols)
-    return Tables(pairs / pairs.sum(axis=1, keepdims=True), votes / votes.sum(axis=2, keepdims=True))
+    return TokenTables(pairs / pairs.sum(axis=1, keepdims=True), votes / votes.sum(axis=2, keepdims=True))
 
 
 def test_weight_0_is_the_multi_source_hmm() -> None:
@@ -252,7 +252,7 @@ def test_a_source_with_identity_confusions_leaves_no_doubt() -> None:
     tags = np.array([0, 1, 2, 2, 0, 1])
     seen = chmm_tables.observe(ballots(tags[:, None], [6]), OWN)
     chain = random_chain(rng, 3, 1, 3, 0.0, offset=True)
-    sure = chain._replace(tables=Tables(chain.tables.moves, np.eye(3)[None]), weights=None)
+    sure = chain._replace(tables=TokenTables(chain.tables.moves, np.eye(3)[None]), weights=None)
     found = chmm_chain.expect(sure, rng.normal(size=(6, 3)), seen, np.array([0, 6]))
     np.testing.assert_allclose(found.chances, np.eye(3)[tags], rtol=0, atol=1e-12)
 
@@ -328,7 +328,7 @@ def test_layers_begin_at_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     told: dict[int, float] = {}
     kept = chmm_chain.expect
 
-    def watched(chain: Chain, own: Floats, seen: Seen, bounds: Ints) -> chmm_chain.Expected:
+    def watched(chain: Chain, own: Floats, seen: TokenInput, bounds: Ints) -> chmm_chain.ChainPosterior:
         laid = chmm_chain.lay(chain, own, seen)
         missed = np.square(laid.votes - chain.tables.votes).sum(axis=(1, 2, 3)).mean()
         told.setdefault(warm, float(missed))

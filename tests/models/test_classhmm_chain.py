@@ -11,7 +11,14 @@ import pytest
 from scipy.sparse import csr_array
 
 from chaffinch.kernels import Active, Floats, Ints
-from chaffinch.models.classhmm.generative import Expected, Layout, Likelihood, Tables, Text, log_emissions
+from chaffinch.models.classhmm.generative import (
+    ClassLayout,
+    ExpectedCounts,
+    Likelihood,
+    StateTables,
+    Text,
+    log_emissions,
+)
 from chaffinch.models.core import lbfgs as ascent
 
 CLASS_OF = np.array([0, 0, 1, 2, 2])
@@ -32,7 +39,7 @@ def likelihood(weight: float, *, shared: bool = True, weighed: bool = True, kapp
     active = Active.of(LISTS, np.array(WHICH))
     logs = np.log(rng.uniform(0.1, 1.0, len(active.cells))) if weighed else None
     text = Text(matrix, rng.integers(0, 7, sum(LENGTHS)), np.cumsum([0, *LENGTHS]), active, logs)
-    layout = Layout.of(CLASS_OF, FOLLOWS[np.ix_(edge, edge)], shared=shared)
+    layout = ClassLayout.of(CLASS_OF, FOLLOWS[np.ix_(edge, edge)], shared=shared)
     penalty = kappa * np.array([1.0, 4.0, 1.0, 1.0, 2.0])
     return Likelihood(text, csr_array(matrix.T), layout, weight, penalty, kappa)
 
@@ -162,7 +169,7 @@ def test_names_alone_with_one_state_and_no_penalty_are_relative_frequencies(shar
     bounds, matrix = np.cumsum([0, *lengths]), csr_array(np.eye(4))
     allowed = np.array([[1, 1, 1], [1, 1, 1], [1, 1, 0]], bool)
     text = Text(matrix, words, bounds, Active.of([[0], [1]], classes))
-    layout = Layout.of(np.arange(2), allowed, shared=shared)
+    layout = ClassLayout.of(np.arange(2), allowed, shared=shared)
     own = Likelihood(text, csr_array(matrix.T), layout, 0.0, np.full(4, 1e-7), 1e-7)
     found = ascent.maximise(own, np.zeros(sum(own.sizes)), evaluations=600, tolerance=1e-13)
     tables, log_b = own.tables(found.x)
@@ -195,7 +202,7 @@ def test_an_unknown_word_joins_the_denominator_for_itself() -> None:
 
 
 def test_an_unknown_word_of_huge_weight_has_a_probability() -> None:
-    tables = Tables(np.array([[900.0]]), np.zeros(1), np.zeros(1), np.zeros((1, 1)), np.zeros(1))
+    tables = StateTables(np.array([[900.0]]), np.zeros(1), np.zeros(1), np.zeros((1, 1)), np.zeros(1))
     assert log_emissions(csr_array(np.ones((1, 1))), np.zeros(1, bool), tables).tolist() == [[0.0]]
 
 
@@ -205,12 +212,12 @@ def test_held_counts_have_the_slope_of_the_whole_where_they_were_made(shared: bo
     own = likelihood(0.0, shared=shared, weighed=weighed)
     for seed in range(4):
         x = somewhere(own, seed)
-        np.testing.assert_allclose(Expected.at(own, x)(x)[1], own(x)[1], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(ExpectedCounts.at(own, x)(x)[1], own(x)[1], rtol=0, atol=1e-9)
 
 
 def test_the_slope_with_held_counts_is_that_of_finite_differences() -> None:
     own = likelihood(0.0)
-    expected, x = Expected.at(own, somewhere(own)), somewhere(own, 2)
+    expected, x = ExpectedCounts.at(own, somewhere(own)), somewhere(own, 2)
     wanted = [(expected(x + step)[0] - expected(x - step)[0]) / 2e-5 for step in 1e-5 * np.eye(len(x))]
     np.testing.assert_allclose(expected(x)[1], wanted, rtol=0, atol=1e-6)
 
@@ -222,7 +229,7 @@ def test_a_step_with_held_counts_never_lowers_the_likelihood(shared: bool) -> No
     for seed in range(3):
         x = somewhere(own, seed)
         for _ in range(8):
-            expected = Expected.at(own, x)
+            expected = ExpectedCounts.at(own, x)
             found = ascent.maximise(expected, x, evaluations=6)
             promised = found.value - expected(x)[0]
             assert promised >= 0

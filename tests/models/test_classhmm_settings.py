@@ -23,7 +23,7 @@ from chaffinch.features.clusters import WordClusters
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.models.classhmm import fit as classhmm
 from chaffinch.models.classhmm.config import CHOICES, ClassHMM
-from chaffinch.models.classhmm.model import Words
+from chaffinch.models.classhmm.model import WordEmissions
 from chaffinch.models.classhmm.objectives import Generated, Ground
 from chaffinch.models.core.evidence import Evidence
 from chaffinch.models.core.labels import Labels
@@ -156,7 +156,7 @@ def test_left_right_begins_with_going_on_to_the_next_state_and_entering_at_the_f
 
 def test_unknown_words_join_the_denominator_of_a_learnt_model() -> None:
     words = model_of(tagger("joint")).words
-    assert isinstance(words, Words)
+    assert isinstance(words, WordEmissions)
     seen = types.with_features(window.observe([Document.make("to zyxgov")]), "rich", languages.pack("en"))
     found, tables = words.log_emissions(seen), words.tables
     for kind, new in ((1, False), (2, True)):

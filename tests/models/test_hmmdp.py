@@ -14,7 +14,7 @@ import pytest
 
 from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.models.hmmdp.model import Model
-from chaffinch.models.hmmdp.rules import Rule, Rules
+from chaffinch.models.hmmdp.rules import Rules, TagRule
 from chaffinch.models.latent.decode import DECODERS
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Span
@@ -22,7 +22,7 @@ from tests.models.notes import EMPTY, TINY, hit_rate, notes
 
 RULES = Rules(
     (("DOSE", "MEDICINE"), ("DRUG", "MEDICINE"), ("NAME", "WHO"), ("TOWN", "WHERE")),
-    (Rule("MEDICINE", "DOSE", pattern="[0-9]"),),
+    (TagRule("MEDICINE", "DOSE", pattern="[0-9]"),),
 )
 SMALL = HMMDP(3, 2, min_count=2, private=False, passes=4, epochs=2)
 CHAIN = replace(SMALL, discriminative=False)

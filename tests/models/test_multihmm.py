@@ -19,7 +19,7 @@ from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm.chains import REACH, Chains, may_be_inside, whole
 from chaffinch.models.votes.multihmm.fit import Model, MultiHMM, estimates, fit
 from chaffinch.models.votes.multihmm.patterns import observe, states
-from chaffinch.models.votes.multihmm.tables import Belief, Tables, Weights, log_prior
+from chaffinch.models.votes.multihmm.tables import Belief, SourceWeights, VoteTables, log_prior
 from chaffinch.models.votes.multihmm.weights import voted_is_entity
 from tests.models.votes import by_hand, drawn
 
@@ -29,12 +29,12 @@ STATES = ("O", "B-A", "I-A", "E-A", "S-A", "B-B", "I-B", "E-B", "S-B")
 def random_model(rng: np.random.Generator, sources: int, *, silence: float, voted: bool, rules: int = 0) -> Model:
     """A model of tables drawn at random, for labels A and B."""
     trans = np.array([[rng.random() if may_follow(a, b) else 0.0 for b in STATES] for a in STATES])
-    tables = Tables(
+    tables = VoteTables(
         trans / trans.sum(axis=1, keepdims=True), rng.uniform(0.05, 0.95, (sources, 9)),
         rng.dirichlet(np.ones(3), (sources, 2)), rng.dirichlet(np.ones(4), (sources, 4)),
         rng.dirichlet(np.ones(9), sources), rng.uniform(0.6, 0.95, (rules, 2)),
     )  # fmt: skip
-    weights = Weights(rng.uniform(0.3, 1.0, sources), np.full(sources, silence), voted)
+    weights = SourceWeights(rng.uniform(0.3, 1.0, sources), np.full(sources, silence), voted)
     names = tuple(f"s{k}" for k in range(sources))
     return Model(MultiHMM(decode="viterbi"), ("A", "B"), names, tuple("xyz"[:rules]), tables, weights, np.zeros(0))
 
@@ -161,8 +161,8 @@ def test_stretches_agree_with_whole_sentences(reading: bool) -> None:
 def test_who_may_be_inside() -> None:
     votes = by_hand(40, {"s0": [(1, 2, "A"), (22, 23, "O")]}, bounds=(10,))
     seen, ones = observe(votes), np.ones(1)
-    reading = may_be_inside(Weights(ones, ones, reading=True), seen, votes.bounds)
-    learning = may_be_inside(Weights(ones, ones), seen, votes.bounds)
+    reading = may_be_inside(SourceWeights(ones, ones, reading=True), seen, votes.bounds)
+    learning = may_be_inside(SourceWeights(ones, ones), seen, votes.bounds)
     assert np.flatnonzero(reading).tolist() == [1]
     assert np.flatnonzero(learning).tolist() == [*range(8), *range(16, 29)]
 
@@ -298,7 +298,7 @@ def test_em_ends_where_no_small_change_of_the_tables_is_better() -> None:
     model, seen = fit(votes, MultiHMM(passes=1500, dependence=False, trust=1.0)), observe(votes)
     labels, belief, weights = states(votes.names), Belief(10.0, 1.0), replace(model.weights, reading=False)
 
-    def objective(tables: Tables) -> float:
+    def objective(tables: VoteTables) -> float:
         own = Chains.of(tables, weights, votes, seen)
         likely = log_partition(own.batch).sum() + own.sure.sum()
         return float(likely) + log_prior(tables, weights, seen, labels, belief)
@@ -330,7 +330,11 @@ def test_voted_tokens_are_entities_where_that_foretells_votes_better() -> None:
     model = random_model(np.random.default_rng(0), 2, silence=1.0, voted=False)
     rates = np.full((2, 9), 0.9)
     rates[:, 0] = 0.3  # it believes in much noise
-    tables, weights, prior = replace(model.tables, rates=rates), Weights(np.ones(2), np.ones(2)), np.full(9, 1 / 9)
+    tables, weights, prior = (
+        replace(model.tables, rates=rates),
+        SourceWeights(np.ones(2), np.ones(2)),
+        np.full(9, 1 / 9),
+    )
     together = observe(by_hand(3, {"s0": [(0, 1, "A"), (2, 3, "A")], "s1": [(0, 1, "A"), (2, 3, "A")]}))
     apart = observe(by_hand(3, {"s0": [(0, 1, "A")], "s1": [(2, 3, "A")]}))
     certain = replace(tables, types=np.tile([0.0, 1.0, 0.0], (2, 2, 1)), letters=np.tile(np.eye(4), (2, 1, 1)) + 1e-9)

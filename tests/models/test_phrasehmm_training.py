@@ -11,13 +11,14 @@ import pytest
 
 from chaffinch.errors import DataError
 from chaffinch.models.phrasehmm import estimate as estimates
-from chaffinch.models.phrasehmm.chain import Tables, normalised
+from chaffinch.models.phrasehmm.chain import PhraseTables, normalised
 from chaffinch.models.phrasehmm.choice import argument_f1, choose, crossed, folds
 from chaffinch.models.phrasehmm.discriminative import Pairs, krogh, lbfgs, slope, step
 from chaffinch.models.phrasehmm.encoding import text_of
-from chaffinch.models.phrasehmm.fit import FACTORS, TUNING_SPLITS, Model, PhraseHMM, Reading, Sentence, fit, split
+from chaffinch.models.phrasehmm.fit import FACTORS, TUNING_SPLITS, Model, PhraseHMM, Sentence, fit, split
+from chaffinch.models.phrasehmm.model import PhraseReading
 from chaffinch.models.phrasehmm.segments import Representation
-from chaffinch.models.phrasehmm.selection import Calibration, calibrate
+from chaffinch.models.phrasehmm.selection import Platt, calibrate
 from chaffinch.models.phrasehmm.states import NULL, POSITIVE
 from tests.models import phrase_oracle as oracle
 from tests.models.phrases import DOMAINS, grammar
@@ -46,7 +47,7 @@ def hard() -> list[Sentence]:
     ]
 
 
-def log_conditional(model: Model, tables: Tables, sentence: Sentence) -> float:
+def log_conditional(model: Model, tables: PhraseTables, sentence: Sentence) -> float:
     """log P(labels | words), by listing every path."""
     listed = list(oracle.paths(replace(model, tables=tables), sentence))
     wanted = tuple(sentence.labels) or (0,) * len(sentence.types)
@@ -77,7 +78,7 @@ def test_slopes_agree_with_finite_differences(config: PhraseHMM) -> None:
                 moved = [own.copy() for own, _ in model.tables.rows()]
                 moved[number][tuple(place)] += sign * size
                 moved[number] = normalised(moved[number], axis)
-                tables = Tables.of_rows(model.tables, moved)
+                tables = PhraseTables.of_rows(model.tables, moved)
                 values.append(sum(log_conditional(model, tables, own) for own in hard()))
             assert told[tuple(place)] == pytest.approx((values[0] - values[1]) / (2 * size), abs=1e-6)
 
@@ -106,7 +107,7 @@ def test_steps_keep_chances_that_sum_to_one_and_what_is_impossible(update: Liter
 
 def test_a_plain_step_by_hand() -> None:
     model = small(COMBINED)
-    gap = Tables.zeros(model.states, model.symbols.sizes)
+    gap = PhraseTables.zeros(model.states, model.symbols.sizes)
     gap.emissions[0][3, 0], gap.emissions[0][4, 0] = 1.0, -1.0
     moved = step(model.tables, gap, replace(COMBINED, update="plain", rate=0.1)).emissions[0][:, 0]
     before = np.exp(model.tables.emissions[0][:, 0])
@@ -138,7 +139,7 @@ def test_lbfgs_climbs_and_the_penalty_holds_it_back() -> None:
 def test_no_pass_of_baum_welch_goes_down(config: PhraseHMM, monkeypatch: pytest.MonkeyPatch) -> None:
     traces: list[np.ndarray] = []
 
-    def watched(*told: object) -> estimates.Estimate:
+    def watched(*told: object) -> estimates.PhraseEstimate:
         found = maximum(*told)  # type: ignore[arg-type]  # handed on
         traces.append(found.trace)
         return found
@@ -267,11 +268,13 @@ def test_argument_f1_by_hand() -> None:
     assert argument_f1(sentences, found) == pytest.approx(2 * 2 / (4 + 4))
 
 
-def _reading(labels: tuple[int, ...], *, extracted: bool = True, posterior: float = -0.1, odds: float = 0.0) -> Reading:
-    return Reading(0.0, 0.0, labels, extracted, posterior, posterior, odds, np.zeros((len(labels), 2)))
+def _reading(
+    labels: tuple[int, ...], *, extracted: bool = True, posterior: float = -0.1, odds: float = 0.0
+) -> PhraseReading:
+    return PhraseReading(0.0, 0.0, labels, extracted, posterior, posterior, odds, np.zeros((len(labels), 2)))
 
 
-def drawn(count: int) -> Iterator[tuple[Reading, bool]]:
+def drawn(count: int) -> Iterator[tuple[PhraseReading, bool]]:
     """Readings that are right with the chance 1 / (1 + exp(-(1 + 2 odds)))."""
     rng = np.random.default_rng(0)
     for _ in range(count):
@@ -286,7 +289,7 @@ def test_calibration_recovers_the_chances_that_answers_were_drawn_with() -> None
     for odds in (-1.0, 0.0, 1.0):
         wanted = 1 / (1 + np.exp(-1 - 2 * odds))
         assert found(_reading((1, 0, 2), posterior=-0.5, odds=odds)) == pytest.approx(wanted, abs=0.03)
-    again = Calibration.of(found.array())
+    again = Platt.of(found.array())
     np.testing.assert_array_equal(again.chances(readings), found.chances(readings))
 
 

@@ -22,8 +22,8 @@ from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.models.hmmdp.describe import Subtag, SubtagPath
 from chaffinch.models.hmmdp.describe_words import Lead, PathStep, brief
 from chaffinch.models.hmmdp.model import Model, Portrait, emissions_for
-from chaffinch.models.hmmdp.rules import Rule, Rules
-from chaffinch.models.hmmdp.variational import Tables
+from chaffinch.models.hmmdp.rules import Rules, TagRule
+from chaffinch.models.hmmdp.variational import LogTables
 from chaffinch.models.latent.span_probabilities import run_chances
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
@@ -61,7 +61,7 @@ def by_hand(form: Form, emit: list[Floats], *, scale: float = 1.0) -> Model:
     moves = log(MOVES) + math.log(scale)
     types = np.ones(3, np.int64) if form == "backoff" else None
     emissions = emissions_for(config, tuple(map(len, emit)), types)
-    tables = Tables(
+    tables = LogTables(
         log(START) + math.log(scale), moves[:, :4], moves[:, 4], tuple(emissions.temper * own for own in emit)
     )
     labels = Labels(("NAME",), "IOB2", subs=(2, 1, 1))
@@ -342,7 +342,7 @@ def test_a_span_of_the_second_sentence(tile: int, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_label_that_rules_name_is_explained_by_its_category() -> None:
-    rules = Rules((("DOCTOR", "WHO"), ("PATIENT", "WHO")), (Rule("WHO", "DOCTOR", triggers=("dr.",)),))
+    rules = Rules((("DOCTOR", "WHO"), ("PATIENT", "WHO")), (TagRule("WHO", "DOCTOR", triggers=("dr.",)),))
     docs = [
         doc.with_layer("gold", [Span(s.start, s.end, "DOCTOR") for s in doc.layer() if s.label == "NAME"])
         for doc in notes(30)

@@ -10,7 +10,7 @@ import pytest
 
 from chaffinch.errors import ConfigError
 from chaffinch.models.hmmdp.config import HMMDP
-from chaffinch.models.hmmdp.rules import REACH, Rule, Rules
+from chaffinch.models.hmmdp.rules import REACH, Rules, TagRule
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
 from tests.models.notes import hit_rate, notes
@@ -20,10 +20,10 @@ CATEGORIES = (("DOCTOR", "NAME"), ("PATIENT", "NAME"), ("DATE", "WHEN"), ("AGE",
 RULES = Rules(
     CATEGORIES,
     (
-        Rule("NAME", "DOCTOR", words=("Prof",)),
-        Rule("NAME", "PATIENT", triggers=("Mr.", "Mrs.")),
-        Rule("NAME", "DOCTOR", triggers=("Dr.", "MD")),
-        Rule("WHEN", "DATE", pattern=r"\d/\d"),
+        TagRule("NAME", "DOCTOR", words=("Prof",)),
+        TagRule("NAME", "PATIENT", triggers=("Mr.", "Mrs.")),
+        TagRule("NAME", "DOCTOR", triggers=("Dr.", "MD")),
+        TagRule("WHEN", "DATE", pattern=r"\d/\d"),
     ),
     (("NAME", "PATIENT"),),
 )
@@ -45,12 +45,12 @@ def test_the_first_rule_that_fits_names_the_label(category: str, text: str, arou
 
 
 def test_all_that_a_rule_says_must_fit() -> None:
-    rule = Rule("NAME", "DOCTOR", pattern="^P", words=("penn",), triggers=("dr.",))
+    rule = TagRule("NAME", "DOCTOR", pattern="^P", words=("penn",), triggers=("dr.",))
     assert rule.fits("Penn", ["penn"], ["dr."])
     assert not rule.fits("Ann Penn", ["ann", "penn"], ["dr."])
     assert not rule.fits("Pym", ["pym"], ["dr."])
     assert not rule.fits("Penn", ["penn"], ["mr."])
-    assert Rule("NAME", "DOCTOR").fits("anything", [], [])
+    assert TagRule("NAME", "DOCTOR").fits("anything", [], [])
 
 
 def test_categories_names_and_defaults() -> None:
@@ -61,9 +61,9 @@ def test_categories_names_and_defaults() -> None:
 
 def test_a_pattern_that_cannot_be_read_is_refused_once_and_in_words(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ConfigError, match="the pattern of the rule for DOCTOR cannot be read") as caught:
-        Rule("NAME", "DOCTOR", pattern="(")
+        TagRule("NAME", "DOCTOR", pattern="(")
     with pytest.raises(ConfigError, match="the pattern of the rule for DOCTOR cannot be read"):
-        Rule("NAME", "DOCTOR", pattern=r"(a)\1")  # no back-references: matching takes linear time
+        TagRule("NAME", "DOCTOR", pattern=r"(a)\1")  # no back-references: matching takes linear time
     assert "b'" not in str(caught.value)
     assert capfd.readouterr().err == ""
 
@@ -90,9 +90,9 @@ def test_a_label_without_a_category_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"label 'TOWN' has no category; name one in `categories`"):
         RULES.category("TOWN")
     with pytest.raises(ConfigError, match="a rule puts TOWN under WHERE; its category is none"):
-        Rules(CATEGORIES, (Rule("WHERE", "TOWN"),))
+        Rules(CATEGORIES, (TagRule("WHERE", "TOWN"),))
     with pytest.raises(ConfigError, match="a rule puts DATE under NAME; its category is WHEN"):
-        Rules(CATEGORIES, (Rule("NAME", "DATE"),))
+        Rules(CATEGORIES, (TagRule("NAME", "DATE"),))
     with pytest.raises(ConfigError, match=r"label '[A-Z]+' has no category"):
         train(notes(4), HMMDP.submitted(RULES))
 
@@ -134,7 +134,7 @@ MEDICINE = replace(
     HMMDP.submitted(
         Rules(
             (("DOSE", "MEDICINE"), ("DRUG", "MEDICINE"), ("NAME", "WHO"), ("TOWN", "WHERE")),
-            (Rule("MEDICINE", "DOSE", pattern="[0-9]"),),
+            (TagRule("MEDICINE", "DOSE", pattern="[0-9]"),),
         )
     ),
     outside=4, inside=2, passes=3, min_count=2,

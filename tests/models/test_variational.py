@@ -17,7 +17,7 @@ from chaffinch.models.hmmdp import split_merge as subtags
 from chaffinch.models.hmmdp import variational as vb
 from chaffinch.models.hmmdp.emissions import BackOff, Emissions
 from chaffinch.models.hmmdp.sticks import Sticks, Update
-from chaffinch.models.hmmdp.variational import Counts, Globals, Priors, Sentences, Shape, Tables
+from chaffinch.models.hmmdp.variational import Counts, Globals, LogTables, Priors, Sentences, Shape
 
 WORDS = 4
 PRIORS = Priors(alpha=1.5, alpha_t=2.0, alpha_T=0.5)
@@ -172,7 +172,7 @@ def test_parts_add_up_to_the_whole() -> None:
         assert vb.bound(one, whole) == pytest.approx(vb.bound(many, apart), abs=1e-6)
 
 
-def listed(part: Sentences, tables: Tables, emissions: Emissions) -> Counts:
+def listed(part: Sentences, tables: LogTables, emissions: Emissions) -> Counts:
     """The counts of a part by listing every path of every sentence."""
     Z = len(tables.start)
     start, pairs, end, emit = np.zeros(Z), np.zeros((Z, Z)), np.zeros(Z), np.zeros((WORDS, Z))
@@ -303,7 +303,7 @@ def test_planted_sub_tags_are_found(update: Update) -> None:
         assert normalised_information(states[own], found[own]) > 0.9
 
 
-def most_likely(part: Sentences, tables: Tables, emissions: Emissions) -> Ints:
+def most_likely(part: Sentences, tables: LogTables, emissions: Emissions) -> Ints:
     """(N,) the likeliest state of each token."""
     emit = emissions.cells(tables.emit, part.known, part.active)
     post = forward_backward(Batch(tables.start, tables.trans, emit, tables.end, part.bounds, part.active))

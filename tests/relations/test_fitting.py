@@ -55,7 +55,9 @@ def test_a_general_library_finds_the_same_weights() -> None:
 def test_a_start_changes_nothing_but_time() -> None:
     rows, right = problem(2)
     cold = fitting.fit(csr_matrix(rows), right, strength=3.0, tolerance=1e-9)
-    warm = fitting.fit(csr_matrix(rows), right, strength=3.0, tolerance=1e-9, start=fitting.Weights(np.ones(F), -1.0))
+    warm = fitting.fit(
+        csr_matrix(rows), right, strength=3.0, tolerance=1e-9, start=fitting.LogisticWeights(np.ones(F), -1.0)
+    )
     np.testing.assert_allclose(cold.values, warm.values, rtol=0, atol=1e-6)
 
 

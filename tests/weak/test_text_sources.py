@@ -12,7 +12,7 @@ from chaffinch.text import Document, Span
 from chaffinch.weak import propagate as text_sources
 from chaffinch.weak.propagate import TextSources, enrich
 from chaffinch.weak.propagate.heads import Heads, learn_heads
-from chaffinch.weak.propagate.labelled_text import Page, plain
+from chaffinch.weak.propagate.labelled_text import LabelledText, plain
 
 
 def marked(text: str, *entities: str | tuple[str, str], id: str = "d") -> Document:  # noqa: A002  (as in Document)
@@ -100,15 +100,15 @@ def test_heads_take_along_words_that_belong_to_them() -> None:
 
 def test_three_words_before_are_too_few_for_a_head() -> None:
     docs = corpus_of_heads()
-    assert "deficiency" in learn_heads([Page.of(doc, doc.layer("base")) for doc in docs]).labels
+    assert "deficiency" in learn_heads([LabelledText.of(doc, doc.layer("base")) for doc in docs]).labels
     fewer = [doc for doc in docs if doc.id != "zinc deficiency"]
-    assert not learn_heads([Page.of(doc, doc.layer("base")) for doc in fewer]).labels
+    assert not learn_heads([LabelledText.of(doc, doc.layer("base")) for doc in fewer]).labels
 
 
 def test_heads_labelled_seldom_are_none() -> None:
     docs = corpus_of_heads()
     many = [marked("no deficiency here", id=f"n{n}") for n in range(20)]  # 4 of 26 is below 30 %
-    assert not learn_heads([Page.of(doc, doc.layer("base")) for doc in docs + many]).labels
+    assert not learn_heads([LabelledText.of(doc, doc.layer("base")) for doc in docs + many]).labels
 
 
 def test_heads_take_at_most_four_words_and_none_across_a_sentence() -> None:
@@ -206,7 +206,7 @@ def test_never_changes_a_span_and_adds_only_whole_free_tokens(
 
 def test_a_page_refuses_a_run_with_a_taken_token() -> None:
     doc = marked("one two three", "two")
-    page = Page.of(doc, doc.layer("base"))
+    page = LabelledText.of(doc, doc.layer("base"))
     assert not page.add(0, 2, "Disease", "x")
     assert page.add(2, 3, "Disease", "x")
     assert page.added == [Span(8, 13, "Disease")]

@@ -11,7 +11,7 @@ import typer
 from chaffinch.cli import common as frame
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document
-from chaffinch.text.formats import FORMATS, Reading, output_format, read, write
+from chaffinch.text.formats import FORMATS, ReadOptions, output_format, read, write
 
 
 def convert_command(
@@ -38,7 +38,7 @@ def convert_command(
     Formats: FORMAT_NAMES.
     """
     names = tuple(name.strip() for name in tag_names.split(",") if name.strip())
-    how = Reading(split="lines" if lines else "prose", max_chars=max_chars, tag_names=names)
+    how = ReadOptions(split="lines" if lines else "prose", max_chars=max_chars, tag_names=names)
     corpus = read(source, format=from_, how=how, group=group, groups=frame.read_groups(groups))
     if source.resolve() == output.resolve():
         raise ConfigError("the output is the input; name another place with -o")

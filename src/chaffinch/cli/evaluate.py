@@ -11,7 +11,7 @@ from chaffinch.cli import common as frame
 from chaffinch.errors import GateError
 from chaffinch.evaluate import SCHEMES, compare, html, pair, score
 from chaffinch.text import Corpus
-from chaffinch.text.formats import Reading, read
+from chaffinch.text.formats import ReadOptions, read
 from chaffinch.text.formats.base import replacing, write_text
 
 Gold = Annotated[Path, typer.Argument(metavar="GOLD", help="The right answers, in any readable format.")]
@@ -84,5 +84,5 @@ def compare_command(
 
 
 def _documents(path: Path, form: str | None, max_chars: int, *, quiet: bool) -> Corpus:
-    corpus = read(path, format=form, how=Reading(max_chars=max_chars))
+    corpus = read(path, format=form, how=ReadOptions(max_chars=max_chars))
     return Corpus(lambda: frame.progress(corpus, "documents", quiet=quiet), corpus.format)

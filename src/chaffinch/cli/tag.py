@@ -18,7 +18,7 @@ from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.models.tagger import Tagger, load
 from chaffinch.text import Corpus, Document
 from chaffinch.text.document import Splitter
-from chaffinch.text.formats import Format, Losses, Reading, by_name, output_format, read, write
+from chaffinch.text.formats import Format, Losses, ReadOptions, by_name, output_format, read, write
 from chaffinch.weak import WeakTagger, load_sources
 from chaffinch.weak import load as load_weak
 
@@ -79,7 +79,7 @@ def tag_command(
         "--confidence": confidence, "--bias": leaning, "--posteriors": posteriors, "--align": align,
     }, {"--sources": sources, "--text-alone": text_alone})  # fmt: skip
     layer = layer or tagger.layer
-    how = Reading(split=_split(tagger, lines, quiet), max_chars=max_chars)
+    how = ReadOptions(split=_split(tagger, lines, quiet), max_chars=max_chars)
     corpus = read(source, format=from_, how=how, group=group, groups=frame.read_groups(groups))
     _check_place(output, (source, Path(model)))
     form = _output_format(output, to, source, by_name(corpus.format))

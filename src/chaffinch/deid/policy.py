@@ -39,7 +39,7 @@ _KEYS = ("name", "about", "default", "types", "rules")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PolicyRule:
     """An operator's name and its options, checked."""
 
     operator: str
@@ -63,7 +63,7 @@ class Rule:
 
 
 @lru_cache(maxsize=1024)
-def action(rule: Rule) -> Action:
+def action(rule: PolicyRule) -> Action:
     """The operator of a rule, ready to be called."""
     return OPERATORS[rule.operator](**dict(rule.options))
 
@@ -73,14 +73,14 @@ class Policy:
     """What to do with every kind of identifier: rules by label, sub-type or category, and a default for the rest."""
 
     name: str
-    default: Rule = Rule("tag")
-    rules: Mapping[str, Rule] = field(default_factory=dict)
+    default: PolicyRule = PolicyRule("tag")
+    rules: Mapping[str, PolicyRule] = field(default_factory=dict)
     types: tuple[str, ...] = ()
     about: str = ""
 
     def __post_init__(self) -> None:
         declared = {folded(label) for label in self.types}
-        ruled: dict[str, Rule] = {}
+        ruled: dict[str, PolicyRule] = {}
         for label, rule in self.rules.items():
             if folded(label) not in declared and folded(label) not in KINDS:
                 raise ConfigError(f"policy {self.name}: {_why_unknown(label, self.types)}")
@@ -148,7 +148,7 @@ class Policy:
             _typed(content, "about", str, ""),
         )
 
-    def rule(self, label: str) -> Rule:
+    def rule(self, label: str) -> PolicyRule:
         """The rule for a label: its own, else that of its kind, of its category, or the default."""
         kind = kind_of(label)
         for name in (label, kind.name, kind.category):
@@ -227,7 +227,7 @@ def _why_unknown(label: str, types: Iterable[str]) -> str:
     return f"unknown type {label!r}; {_hint(label, [*KINDS, *types])}; list a type of your own under types"
 
 
-def _settings(rule: Rule) -> list[Any]:
+def _settings(rule: PolicyRule) -> list[Any]:
     made = action(rule)
     options = {one.name: getattr(made, one.name) for one in fields(made)}  # type: ignore[arg-type]  # a dataclass
     return [rule.operator, options]
@@ -244,16 +244,16 @@ def _check_fit(policy: Policy, label: str) -> None:
         )
 
 
-def _rule(label: str, value: object) -> Rule:
+def _rule(label: str, value: object) -> PolicyRule:
     if isinstance(value, str):
-        return Rule(value)
+        return PolicyRule(value)
     if not isinstance(value, dict) or not isinstance(value.get("operator"), str):
         raise ConfigError(
             f'the rule for {label!r} must be an operator\'s name, or {{ operator = "...", option = ... }}'
         )
     options = tuple(sorted((name, option) for name, option in value.items() if name != "operator"))
     try:
-        return Rule(value["operator"], options)
+        return PolicyRule(value["operator"], options)
     except ConfigError as error:
         raise ConfigError(f"rule for {label!r}: {error}") from None
 

@@ -28,7 +28,7 @@ from chaffinch.deid.keys import COST, Secret, stretch
 from chaffinch.deid.release.replace import Acted, Replacement, originals, undo
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document
-from chaffinch.text.formats import Reading, jsonl
+from chaffinch.text.formats import ReadOptions, jsonl
 
 if TYPE_CHECKING:  # loaded when it is used
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -75,7 +75,7 @@ class Kept:
             raise DataError("a document was changed after its release, so its original cannot be put together")
         made = tuple(Replacement(start, end, "", "", out, out_end) for start, end, out, out_end in self.places)
         whole = {**self.original, "text": undo(self.pieces, Acted(self.id, text, made))}
-        return jsonl.document_of(whole, self.id, Reading(max_chars=len(whole["text"])))
+        return jsonl.document_of(whole, self.id, ReadOptions(max_chars=len(whole["text"])))
 
 
 def digest(text: str) -> str:

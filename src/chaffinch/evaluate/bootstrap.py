@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.evaluate.counts import Counts, Floats, harmonic, rates, ratio
+from chaffinch.evaluate.counts import Floats, MatchCounts, harmonic, rates, ratio
 
 DRAWS = 1000
 LEVEL = 0.95
@@ -33,7 +33,7 @@ class Intervals:
     labels: tuple[Ranges, ...]
 
 
-def intervals(counts: Counts, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Intervals | None:
+def intervals(counts: MatchCounts, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Intervals | None:
     """Percentile intervals of every score; None for fewer than two documents, which say nothing about a third,
     and where there are no spans at all.
 
@@ -82,7 +82,9 @@ class Difference:
     p: float
 
 
-def paired(first: Counts, second: Counts, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Difference:
+def paired(
+    first: MatchCounts, second: MatchCounts, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0
+) -> Difference:
     """The difference in micro F1 of two systems on the same documents, in the same order.
 
     Both are scored on the same draws. p is twice the share of draws on the far side of no difference (draws without

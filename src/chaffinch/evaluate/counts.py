@@ -28,7 +28,7 @@ class Tally(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counts:
+class MatchCounts:
     """The counts of one scheme. `labels` is `("",)` where the scheme does not look at labels.
 
     `sizes` are the numbers of gold and predicted items: with the official scorers, tp + fn need not be all of gold.
@@ -42,7 +42,7 @@ class Counts:
     facts: Mapping[str, float] = field(default_factory=dict)
 
 
-def of_tallies(tallies: Iterable[Tally]) -> Counts:
+def of_tallies(tallies: Iterable[Tally]) -> MatchCounts:
     """The counts of documents whose hits and misses are known."""
     rows = list(tallies)
     labels = tuple(sorted({label for row in rows for labels in row for label in labels}))
@@ -56,10 +56,10 @@ def of_tallies(tallies: Iterable[Tally]) -> Counts:
         for side in range(2):
             for label in row[3 + side]:
                 sizes[place[label], side] += 1
-    return Counts(labels, values, sizes)
+    return MatchCounts(labels, values, sizes)
 
 
-def of_sets(sets: Iterable[tuple[set[Item], set[Item]]]) -> Counts:
+def of_sets(sets: Iterable[tuple[set[Item], set[Item]]]) -> MatchCounts:
     """The counts where an item is right if it is in both sets of its document.
 
     >>> of_sets([({("NAME", 0, 4)}, {("NAME", 0, 4), ("DATE", 5, 9)})]).values.tolist()

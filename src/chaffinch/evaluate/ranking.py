@@ -69,7 +69,7 @@ def curve(found: Ranked) -> Curve:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calibration:
+class Reliability:
     """Mean score and share of right spans, by bins of equal width from 0 to 1; empty bins are left out.
 
     `error` is the expected calibration error: the mean gap between the two, weighted by the spans in a bin.
@@ -83,7 +83,7 @@ class Calibration:
     brier: float
 
 
-def calibration(found: Ranked, *, bins: int = 10) -> Calibration:
+def calibration(found: Ranked, *, bins: int = 10) -> Reliability:
     """How far scores can be read as probabilities.
 
     >>> calibration(Ranked(np.array([0.8, 0.8, 0.8, 0.8]), np.array([1, 1, 1, 0]), 4)).error.__round__(3)
@@ -102,4 +102,4 @@ def calibration(found: Ranked, *, bins: int = 10) -> Calibration:
     total = max(len(found.scores), 1)
     error = float(np.abs(confidence - accuracy) @ spans[held] / total)
     brier = float(((found.scores - found.right) ** 2).sum() / total)
-    return Calibration(spans[held], confidence, accuracy, error, brier)
+    return Reliability(spans[held], confidence, accuracy, error, brier)

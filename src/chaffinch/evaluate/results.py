@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chaffinch.evaluate.bootstrap import Difference, Interval, Intervals, Ranges
-from chaffinch.evaluate.counts import Counts, Floats, Ints, harmonic, rates
+from chaffinch.evaluate.counts import Floats, Ints, MatchCounts, harmonic, rates
 from chaffinch.evaluate.schemes.tokens import Leakage
 
 _MAIN = {"i2b2": "i2b2_strict", "meddocan": "meddocan_ner"}  # the table that stands for a scheme of several
@@ -206,7 +206,7 @@ def score_cells(score: Score) -> tuple[str, str, str]:
     )
 
 
-def tabulate(name: str, counts: Counts, drawn: Intervals | None = None) -> Table:
+def tabulate(name: str, counts: MatchCounts, drawn: Intervals | None = None) -> Table:
     """The table of a scheme's counts.
 
     >>> from chaffinch.evaluate.counts import of_sets
@@ -225,7 +225,7 @@ def tabulate(name: str, counts: Counts, drawn: Intervals | None = None) -> Table
     return Table(name, micro, macro, labels, counts.facts)
 
 
-def _macro(counts: Counts, each: Floats) -> Floats:
+def _macro(counts: MatchCounts, each: Floats) -> Floats:
     if counts.macro == "documents":
         each = rates(counts.values.sum(axis=1))
     mean = np.asarray(each.mean(axis=0)) if len(each) else np.zeros(3)

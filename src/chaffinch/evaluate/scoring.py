@@ -9,7 +9,7 @@ from functools import partial
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.evaluate.bootstrap import DRAWS, LEVEL, paired
 from chaffinch.evaluate.bootstrap import intervals as drawn_intervals
-from chaffinch.evaluate.counts import Counts
+from chaffinch.evaluate.counts import MatchCounts
 from chaffinch.evaluate.pairing import Pair, Pairs, pair
 from chaffinch.evaluate.results import Comparison, Report, Table, tabulate
 from chaffinch.evaluate.schemes import official, spans, tokens
@@ -20,12 +20,12 @@ from chaffinch.text import Document
 class Scheme:
     """What counts as right, in code and in words. An official scheme scores only documents with a prediction."""
 
-    count: Callable[[Iterable[Pair]], Counts]
+    count: Callable[[Iterable[Pair]], MatchCounts]
     meaning: str
     official: bool = False
 
 
-def _official(count: Callable[[Iterable[Pair]], Counts], meaning: str) -> Scheme:
+def _official(count: Callable[[Iterable[Pair]], MatchCounts], meaning: str) -> Scheme:
     return Scheme(count, meaning, official=True)
 
 

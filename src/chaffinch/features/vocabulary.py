@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from chaffinch.features import observe as window
 from chaffinch.features.observe import Bytes, Column, Keys, Observed, Places
-from chaffinch.kernels.linear import Seen
+from chaffinch.kernels.linear import SparseInput
 
 KINDS = 128
 LEXICAL = frozenset({1, 2, 7, 8, 9, window.BIGRAM, window.TRIGRAM, window.HEAD, window.HEADER})  # made of letters
@@ -89,7 +89,7 @@ class Vocabulary:
         _keys.look_up(keys, self.table, self.values, out)
         return out
 
-    def view(self, seen: Observed, columns: Sequence[Column]) -> Seen:
+    def view(self, seen: Observed, columns: Sequence[Column]) -> SparseInput:
         """The observations as weight rows."""
         found = self.find(seen.keys)
         known = found >= 0
@@ -101,7 +101,7 @@ class Vocabulary:
             table[:, c] = np.where((number >= 0) & (column.keys != 0), self.rows[number], -1)
         which = np.array([column.kind for column in columns], np.int64)
         rows = self.rows[found[known]]
-        return Seen(
+        return SparseInput(
             seen.begins, seen.ends, seen.types, lists, rows, FIRST[kinds], COUNT[kinds], table,
             FIRST[which], COUNT[which],
         )  # fmt: skip

@@ -22,10 +22,10 @@ from chaffinch.deid.release.patient import (
     settings_digest,
     withheld,
 )
-from chaffinch.deid.release.units import Source, Unit
+from chaffinch.deid.release.units import Unit, UnitSource
 from chaffinch.deid.vault import Seal
 from chaffinch.errors import ConfigError
-from chaffinch.jobs.run import Item, key_of
+from chaffinch.jobs.run import WorkItem, key_of
 from chaffinch.text import Document
 from chaffinch.text.formats import Format, by_name
 
@@ -36,22 +36,22 @@ EXACT = ("txt", "brat", "i2b2", "meddocan", "jsonl", "csv", "tsv", "parquet", "d
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class PhraseLists:
     """What the caller calls the options that messages name."""
 
     group_by: str
     each_note: str
 
 
-CALL = Words("group_by=…", "each_note_a_patient=True")
-COMMAND = Words("--group-by …", "--each-note-a-patient")
+CALL = PhraseLists("group_by=…", "each_note_a_patient=True")
+COMMAND = PhraseLists("--group-by …", "--each-note-a-patient")
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """What to release, how, and where to. `each_note_a_patient`: no two notes are of one patient."""
 
-    source: Source
+    source: UnitSource
     output: Path
     how: Release
     detector: Detector
@@ -59,7 +59,7 @@ class Job:
     vault: Path | None = None
     key: Secret | None = None
     each_note_a_patient: bool = False
-    words: Words = CALL
+    words: PhraseLists = CALL
 
     def __post_init__(self) -> None:
         if (self.vault is None) != (self.key is None):
@@ -119,7 +119,7 @@ def versions() -> dict[str, str]:
     return {**packages, "python": ".".join(platform.python_version_tuple()[:2])}
 
 
-def parcels(job: Job) -> Iterator[list[Item[Unit]]]:
+def parcels(job: Job) -> Iterator[list[WorkItem[Unit]]]:
     """Return units with their keys, a few at a time; whole patients where a patient's notes depend on one another.
 
     Then all units are read once here, to learn whose they are, before the first parcel is asked for. ConfigError if
@@ -128,12 +128,12 @@ def parcels(job: Job) -> Iterator[list[Item[Unit]]]:
     return _parcels_of_patients(job, _group_units(job)) if job.by_patient else _parcels_of_notes(job)
 
 
-def _parcels_of_notes(job: Job) -> Iterator[list[Item[Unit]]]:
+def _parcels_of_notes(job: Job) -> Iterator[list[WorkItem[Unit]]]:
     """Yield units in the order of the input; each has a key of its own."""
-    held: list[Item[Unit]] = []
+    held: list[WorkItem[Unit]] = []
     size, settings = 0, job.digest()
     for unit in map(_read_once, job.source):
-        held.append(Item(unit.number, key_of(settings, *_parts(unit)), unit))
+        held.append(WorkItem(unit.number, key_of(settings, *_parts(unit)), unit))
         size += len(_content(unit))
         if len(held) >= _PARCEL_DOCUMENTS or size >= _PARCEL_BYTES:
             yield held
@@ -177,15 +177,15 @@ def _check_patients(job: Job, notes: int, grouped: int) -> None:
         )
 
 
-def _parcels_of_patients(job: Job, patients: Iterable[Sequence[Unit]]) -> Iterator[list[Item[Unit]]]:
+def _parcels_of_patients(job: Job, patients: Iterable[Sequence[Unit]]) -> Iterator[list[WorkItem[Unit]]]:
     """Yield whole patients; the results of a patient's units depend on one another, and so do their keys."""
     settings = job.digest()
-    held: list[Item[Unit]] = []
+    held: list[WorkItem[Unit]] = []
     size = 0
     for units in patients:
         read = [_read_once(unit) for unit in units]
         patient = key_of(settings, *(part for unit in read for part in _parts(unit)))
-        held += [Item(unit.number, key_of(patient, str(unit.number)), unit) for unit in read]
+        held += [WorkItem(unit.number, key_of(patient, str(unit.number)), unit) for unit in read]
         size += sum(len(_content(unit)) for unit in read)
         if len(held) >= _PARCEL_DOCUMENTS or size >= _PARCEL_BYTES:
             yield held

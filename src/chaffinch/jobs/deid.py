@@ -14,9 +14,9 @@ from chaffinch.deid.release.patient import Detector as Finder
 from chaffinch.deid.release.patient import Release
 from chaffinch.deid.release.units import grouping, source
 from chaffinch.errors import ConfigError
-from chaffinch.jobs.batches import CALL, Job, Words
+from chaffinch.jobs.batches import CALL, Job, PhraseLists
 from chaffinch.jobs.release import released
-from chaffinch.text.formats import Losses, Reading
+from chaffinch.text.formats import Losses, ReadOptions
 from chaffinch.weak.fingerprint import fingerprint
 
 DEFAULT = "deid-en"  # the packaged model
@@ -46,8 +46,9 @@ def run(
 
 def plan(
     notes: Path, output: Path, how: Release, found: Finder, *,
-    form: str | None = None, reading: Reading | None = None, groups: Groups = None, each_note_a_patient: bool = False,
-    vault: Path | None = None, key: Secret | None = None, words: Words = CALL,
+    form: str | None = None, reading: ReadOptions | None = None, groups: Groups = None,
+    each_note_a_patient: bool = False,
+    vault: Path | None = None, key: Secret | None = None, words: PhraseLists = CALL,
 ) -> Job:  # fmt: skip
     """Return the job of releasing notes. The command line and `run` build theirs here, so that they agree."""
     if each_note_a_patient and groups is not None:
@@ -55,7 +56,7 @@ def plan(
             f"{words.each_note} says that no two notes are of one patient, and {words.group_by} which are; "
             "leave one of them out"
         )
-    place, reading = placed(notes, output), reading or Reading()
+    place, reading = placed(notes, output), reading or ReadOptions()
     grouped = grouping(groups=groups) if isinstance(groups, Mapping) else grouping(groups)
     given = source(notes, form=form, how=reading, grouping=grouped)
     settings = fingerprint([given.form.name, replace(reading, losses=Losses()), groups])

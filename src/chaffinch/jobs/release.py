@@ -24,7 +24,7 @@ from chaffinch.deid.vault import Seal, writing
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.jobs.batches import EXACT, Job, apart, packed, parcels, worked
 from chaffinch.jobs.ledger import Ledger, opened
-from chaffinch.jobs.run import Interrupted, Item, run
+from chaffinch.jobs.run import Interrupted, WorkItem, run
 from chaffinch.text import Document
 from chaffinch.text.formats import Losses, Writing
 
@@ -93,14 +93,14 @@ def _is_earlier(place: Path) -> bool:
     return place.is_dir() and all(path.name in _LISTS for path in place.iterdir())
 
 
-def _noted(parcels: Iterable[list[Item[Unit]]], names: dict[int, str]) -> Iterator[list[Item[Unit]]]:
+def _noted(parcels: Iterable[list[WorkItem[Unit]]], names: dict[int, str]) -> Iterator[list[WorkItem[Unit]]]:
     """The parcels; on their way, the name of each unit's file is noted."""
     for parcel in parcels:
         names |= {item.number: item.payload.name for item in parcel}
         yield parcel
 
 
-def _made(job: Job, work: Iterable[list[Item[Unit]]], ledger: Ledger, tick: Tick) -> None:
+def _made(job: Job, work: Iterable[list[WorkItem[Unit]]], ledger: Ledger, tick: Tick) -> None:
     """Does the work that is not done, and makes all outputs in the folder of unfinished things."""
     seal = None if job.key is None else Seal.new(job.key, bytes.fromhex(ledger.notes["salt"]))
 

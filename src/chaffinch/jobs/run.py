@@ -26,7 +26,7 @@ class Interrupted(Exception):  # noqa: N818  (no error: what is done is kept)
 
 
 @dataclass(frozen=True, slots=True)
-class Item(Generic[P]):
+class WorkItem(Generic[P]):
     """One piece of work: its place in the input, a key that stands for all that its result depends on, and itself."""
 
     number: int
@@ -48,7 +48,7 @@ def key_of(*parts: str | bytes) -> str:
 
 
 def run(
-    parcels: Iterable[Sequence[Item[P]]],
+    parcels: Iterable[Sequence[WorkItem[P]]],
     work: Callable[[Sequence[P]], Sequence[bytes | R]],
     ledger: Ledger,
     *,
@@ -76,7 +76,7 @@ def run(
 
 
 def _through(
-    parcel: Sequence[Item[P]], work: Callable[[Sequence[P]], Sequence[bytes | R]], ledger: Ledger
+    parcel: Sequence[WorkItem[P]], work: Callable[[Sequence[P]], Sequence[bytes | R]], ledger: Ledger
 ) -> dict[int, str | R]:
     """Return by the number of each item the key of its result, or the result itself if it is not kept."""
     order: dict[int, str | R] = {item.number: item.key for item in parcel}

@@ -23,7 +23,7 @@ Objective: TypeAlias = Literal["pa", "crf", "adagrad"]  # margin; likelihood; th
 LANES = 8  # of float32 in a vector
 
 
-class Seen(NamedTuple):
+class SparseInput(NamedTuple):
     """What was observed: for each token a type with its list of features, and further columns of features."""
 
     begins: Places  # (S,) first token of each sentence
@@ -37,7 +37,7 @@ class Seen(NamedTuple):
     column_first: NDArray[np.int8]  # (C,)
     column_width: NDArray[np.int8]  # (C,)
 
-    def choose(self, sentences: NDArray[np.int64]) -> Seen:
+    def choose(self, sentences: NDArray[np.int64]) -> SparseInput:
         """The same observations with some sentences only."""
         return self._replace(begins=self.begins[sentences], ends=self.ends[sentences])
 
@@ -137,7 +137,7 @@ class Learner:
         self.weights.rows[:] = 0.0 if start is None else start.rows
         self.weights.moves[:] = self.states.moves if start is None else start.moves
 
-    def walk(self, seen: Seen, target: Target, order: NDArray[np.int64]) -> float:
+    def walk(self, seen: SparseInput, target: Target, order: NDArray[np.int64]) -> float:
         """One pass over the sentences in that order; returns the mean loss of a sentence."""
         from chaffinch.kernels._linear import _crf_sgd as _gradient
         from chaffinch.kernels._linear import _decode as _linear
@@ -173,7 +173,7 @@ class Learner:
         return self.weights
 
 
-def decode(seen: Seen, weights: Weights, states: States) -> Places:
+def decode(seen: SparseInput, weights: Weights, states: States) -> Places:
     """(N,) the best state of every token; 0 at pads."""
     from chaffinch.kernels._linear import _decode as _linear
 
@@ -183,7 +183,7 @@ def decode(seen: Seen, weights: Weights, states: States) -> Places:
     return out
 
 
-def scores(seen: Seen, weights: Weights, states: States) -> Singles:
+def scores(seen: SparseInput, weights: Weights, states: States) -> Singles:
     """(M, W) the score of every state at every token, moves apart; sentences one after another without pads."""
     from chaffinch.kernels._linear import _decode as _linear
 
@@ -193,7 +193,7 @@ def scores(seen: Seen, weights: Weights, states: States) -> Singles:
     return out.reshape(-1, states.W)
 
 
-def slopes(seen: Seen, of_scores: Singles, states: States, out: Singles) -> None:
+def slopes(seen: SparseInput, of_scores: Singles, states: States, out: Singles) -> None:
     """Adds to out (R * W,) the slope of every weight, given the slopes of all scores (M, W): `scores` backwards.
 
     States must have columns of their own.
@@ -204,7 +204,7 @@ def slopes(seen: Seen, of_scores: Singles, states: States, out: Singles) -> None
     _linear.add_slopes(seen, np.ascontiguousarray(of_scores).reshape(-1), states, blocks, out)
 
 
-def batch(seen: Seen, weights: Weights, states: States, *, scale: float = 1.0) -> Batch:
+def batch(seen: SparseInput, weights: Weights, states: States, *, scale: float = 1.0) -> Batch:
     """The sentences as one batch of lattices, log-potentials multiplied by `scale`."""
     K, W = states.K, states.W
     lengths = (seen.ends - seen.begins).astype(np.int64)

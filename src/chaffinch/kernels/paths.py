@@ -30,7 +30,7 @@ def viterbi(lattice: Lattice | Batch) -> Path[float] | Path[Floats]:
 
     batch, many = as_batch(lattice), isinstance(lattice, Batch)
     states, score = np.zeros(batch.bounds[-1], np.int64), np.zeros(len(batch))
-    room = _best.Room(batch)
+    room = _best.ViterbiWorkspace(batch)
     for part in parts(batch):
         found = room.run(part)
         _check(batch, part, found.score, many=many)

@@ -5,7 +5,7 @@ from chaffinch.relations.config import Extraction
 from chaffinch.relations.documents import DocumentExtractor, Finding, train_documents
 from chaffinch.relations.entities.extractor import Extractor, Reason
 from chaffinch.relations.entities.train import train
-from chaffinch.relations.evaluate.report import Report, Summary
+from chaffinch.relations.evaluate.report import RelationReport, Summary
 from chaffinch.relations.joint.extractor import JointExtractor
 from chaffinch.relations.joint.train import train_joint
 from chaffinch.relations.schema import Schema
@@ -20,7 +20,7 @@ __all__ = [
     "Finding",
     "JointExtractor",
     "Reason",
-    "Report",
+    "RelationReport",
     "Schema",
     "Summary",
     "load",

@@ -22,7 +22,7 @@ from chaffinch.relations.concepts import Concepts, concept_key, concepts_of, sta
 from chaffinch.relations.config import Extraction
 from chaffinch.relations.entities import logistic as fitting
 from chaffinch.relations.entities.extractor import SOURCE, Extractor, Reason, Scored
-from chaffinch.relations.entities.logistic import Calibration, Weights
+from chaffinch.relations.entities.logistic import LogisticWeights, PairCalibration
 from chaffinch.relations.entities.train import train
 from chaffinch.relations.evaluate import ranking
 from chaffinch.relations.evaluate.report import Judged, Rates, Summary
@@ -52,10 +52,10 @@ class DocumentExtractor:
     """Finds relations between concepts: an extractor for sentences, and weights that merge what it says."""
 
     sentences: Extractor
-    weights: Weights = field(repr=False)
+    weights: LogisticWeights = field(repr=False)
     centre: Floats = field(repr=False)  # (G,) means of the features, and
     spread: Floats = field(repr=False)  # (G,) their deviations
-    calibration: Calibration
+    calibration: PairCalibration
     threshold: float
     held: Scored = field(repr=False)
     missed: int  # stated tuples of concepts that share no sentence

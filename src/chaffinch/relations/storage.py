@@ -12,13 +12,13 @@ import numpy as np
 from chaffinch import bundle
 from chaffinch.errors import ModelError
 from chaffinch.models.phrasehmm.fit import Model, PhraseHMM
-from chaffinch.models.phrasehmm.selection import Calibration as Confidence
+from chaffinch.models.phrasehmm.selection import Platt
 from chaffinch.relations.config import Extraction
 from chaffinch.relations.documents import DocumentExtractor
 from chaffinch.relations.entities.extractor import Extractor, Scored
-from chaffinch.relations.entities.logistic import Calibration, Weights
+from chaffinch.relations.entities.logistic import LogisticWeights, PairCalibration
 from chaffinch.relations.features.vectors import Columns
-from chaffinch.relations.joint.extractor import JointExtractor, Rule
+from chaffinch.relations.joint.extractor import JointExtractor, PairingRule
 from chaffinch.relations.schema import Schema
 
 KIND = "relations"
@@ -67,8 +67,8 @@ def _entities(own: bundle.Bundle) -> Extractor:
     facts = own.manifest.config
     config = replace(Extraction.of(facts["settings"]), mode="entities")
     columns = Columns.of(config.views, [own.strings[view] for view in config.views])
-    weights = Weights(own.arrays["weights"].astype(np.float64), float(facts["bias"]))
-    calibration, threshold = Calibration(**facts["calibration"]), float(facts["threshold"])
+    weights = LogisticWeights(own.arrays["weights"].astype(np.float64), float(facts["bias"]))
+    calibration, threshold = PairCalibration(**facts["calibration"]), float(facts["threshold"])
     held, schema = _scored(own.arrays), Schema(**facts["schema"])
     return Extractor(schema, config, columns, weights, calibration, threshold, held, None, own.manifest)
 
@@ -88,8 +88,8 @@ def _of_documents(extractor: DocumentExtractor) -> tuple[Facts, Arrays, Strings]
 
 def _documents(own: bundle.Bundle) -> DocumentExtractor:
     facts, arrays = own.manifest.config["merging"], _prefixed(own.arrays, MERGING)
-    weights = Weights(arrays["weights"], float(facts["bias"]))
-    calibration, threshold = Calibration(**facts["calibration"]), float(facts["threshold"])
+    weights = LogisticWeights(arrays["weights"], float(facts["bias"]))
+    calibration, threshold = PairCalibration(**facts["calibration"]), float(facts["threshold"])
     return DocumentExtractor(
         _entities(own), weights, arrays["centre"], arrays["spread"], calibration, threshold, _scored(arrays),
         int(facts["missed"]), None, own.manifest,
@@ -113,8 +113,8 @@ def _of_joint(extractor: JointExtractor) -> tuple[Facts, Arrays, Strings]:
 def _joint(own: bundle.Bundle) -> JointExtractor:
     facts = own.manifest.config
     model = Model.of(PhraseHMM(**facts["hmm"]), _prefixed(own.arrays, HMM), _prefixed(own.strings, HMM))
-    rule = Rule(**facts["rule"]) if facts["rule"] else None
-    calibration = Confidence.of(own.arrays["calibration"]) if "calibration" in own.arrays else None
+    rule = PairingRule(**facts["rule"]) if facts["rule"] else None
+    calibration = Platt.of(own.arrays["calibration"]) if "calibration" in own.arrays else None
     schema, config = Schema(**facts["schema"]), Extraction.of(facts["settings"])
     across, threshold = int(facts["across"]), float(facts["threshold"])
     return JointExtractor(

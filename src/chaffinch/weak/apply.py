@@ -52,7 +52,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ApplyReport:
     """The number of documents, and what every source did."""
 
     documents: int
@@ -69,7 +69,7 @@ class Applied:
     """The documents, each with a layer for every source, and the report of the run."""
 
     documents: tuple[Document, ...] = field(repr=False)
-    report: Report
+    report: ApplyReport
 
     def __iter__(self) -> Iterator[Document]:
         return iter(self.documents)
@@ -117,7 +117,7 @@ def apply(
                     _refuse(given, own, len(out))
                 tallies = [_added(tally, answer) for tally, answer in zip(tallies, own, strict=True)]
     _check_needs(given, out)
-    return Applied(tuple(out), Report(len(out), tuple(_with_unread(given, tallies, out, strict))))
+    return Applied(tuple(out), ApplyReport(len(out), tuple(_with_unread(given, tallies, out, strict))))
 
 
 def votes_of(doc: Document, sources: Sequence[Source]) -> list[_Answer]:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from chaffinch.errors import DataError
-from chaffinch.text.formats import Reading, read
+from chaffinch.text.formats import ReadOptions, read
 
 CANARY = "Zebedee"
 
 
 def assert_refused(
-    content: str | bytes, form: str, says: str, *, line: int | None, name: str = "bad", how: Reading | None = None
+    content: str | bytes, form: str, says: str, *, line: int | None, name: str = "bad", how: ReadOptions | None = None
 ) -> None:
     """Reading the content fails with a DataError that has the path, the line and those words, but no canary."""
     raw = content if isinstance(content, bytes) else content.encode()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.text import Document
-from chaffinch.text.formats import Losses, Reading, read, write
+from chaffinch.text.formats import Losses, ReadOptions, read, write
 
 
 def exact(doc: Document) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def exact(doc: Document) -> dict[str, Any]:
     }
 
 
-def through(documents: list[Document], form: str, how: Reading | None = None) -> tuple[list[Document], Losses]:
+def through(documents: list[Document], form: str, how: ReadOptions | None = None) -> tuple[list[Document], Losses]:
     """The documents after one way to disk and back, and the reported losses."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "out"

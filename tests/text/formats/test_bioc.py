@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from chaffinch.errors import DataError, LimitError
 from chaffinch.text import Argument, Document, Relation, Span
-from chaffinch.text.formats import Reading, read, write
+from chaffinch.text.formats import ReadOptions, read, write
 from tests.text.formats.annotated import CANARY, annotated, legal_in_xml, refusal
 from tests.text.formats.roundtrip import assert_kept, assert_kept_or_reported, exact, through
 from tests.text.strategies import TEXTS, corpora, documents, simple_documents
@@ -107,7 +107,7 @@ def test_xml_keeps_the_same_on_any_legal_text(docs: list[Document]) -> None:
     assert_kept(docs, "bioc-xml")
 
 
-def _check_golden(doc: Document, how: Reading) -> None:
+def _check_golden(doc: Document, how: ReadOptions) -> None:
     drug, pain = Span(0, 8, "Chemical"), Span(22, 42, "Disease")
     assert doc.text == "Naloxone & clonidine.\nSevere and mild pain. End."
     assert doc.layers == {"gold": (drug, pain)}
@@ -132,7 +132,7 @@ def _check_golden(doc: Document, how: Reading) -> None:
 
 def test_xml_is_recognised_and_read_to_exact_spans(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text(GOLDEN)
-    how = Reading()
+    how = ReadOptions()
     (doc,) = read(tmp_path / "a.xml", how=how)
     _check_golden(doc, how)
 
@@ -145,7 +145,7 @@ def test_json_is_recognised_and_read_to_the_same(tmp_path: Path, wrap: str) -> N
     shapes: dict[str, Any] = {"collection": content, "list": [content], "pubtator3": {"PubTator3": [document]}}
     lines = [json.dumps(document)] * 2 if wrap == "lines" else [json.dumps(shapes[wrap], indent=2)]
     (tmp_path / "a.json").write_text("\n".join(lines))
-    how = Reading()
+    how = ReadOptions()
     first = next(iter(read(tmp_path / "a.json", how=how)))
     _check_golden(first, how)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from chaffinch.text import Argument, Document, Relation, Span
-from chaffinch.text.formats import Reading, read, write
+from chaffinch.text.formats import ReadOptions, read, write
 from tests.text.formats.annotated import CANARY, annotated, refusal
 from tests.text.formats.roundtrip import assert_kept, assert_kept_or_reported
 from tests.text.strategies import corpora, documents, simple_documents
@@ -52,7 +52,7 @@ def test_a_folder_of_brat_is_read_and_what_has_no_place_is_counted(tmp_path: Pat
     (tmp_path / "a.txt").write_text(TEXT)
     (tmp_path / "a.ann").write_text(ANN)
     (tmp_path / "b.txt").write_text("No annotations.")
-    how = Reading()
+    how = ReadOptions()
     first, second = read(tmp_path, format="brat", how=how)
     drug, hull, mild, trigger = (
         Span(0, 7, "Drug"),

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from chaffinch.errors import LimitError
 from chaffinch.text import Document, Span
-from chaffinch.text.formats import Losses, Reading, read, write
+from chaffinch.text.formats import Losses, ReadOptions, read, write
 from chaffinch.text.formats._shared.token_tags import settled
 from tests.text.formats.refusal import CANARY, assert_refused
 from tests.text.formats.roundtrip import assert_kept, assert_kept_or_reported, through
@@ -34,7 +34,7 @@ IL-2 NN I-NP I-MISC
 JNLPBA = "###MEDLINE:95369245\n\nIL-2\tB-DNA\ngene\tI-DNA\n\nA\xa0B\tO\n\n###MEDLINE:7\n\nCD28\tB-protein\n\n"
 
 
-def read_text(folder: Path, name: str, content: str, how: Reading | None = None) -> list[Document]:
+def read_text(folder: Path, name: str, content: str, how: ReadOptions | None = None) -> list[Document]:
     (folder / name).write_bytes(content.encode())
     return list(read(folder / name, how=how))
 
@@ -166,5 +166,5 @@ def test_bad_rows_are_refused_with_their_place(content: str | bytes, says: str, 
 
 def test_a_document_over_the_limit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LimitError) as caught:
-        read_text(tmp_path, "a.conll", JNLPBA, Reading(max_chars=10))
+        read_text(tmp_path, "a.conll", JNLPBA, ReadOptions(max_chars=10))
     assert (caught.value.path, caught.value.line) == (str(tmp_path / "a.conll"), 1)

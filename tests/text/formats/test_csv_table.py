@@ -10,7 +10,7 @@ from hypothesis import given
 
 from chaffinch.errors import LimitError
 from chaffinch.text import Document, Span
-from chaffinch.text.formats import Reading, read, write
+from chaffinch.text.formats import ReadOptions, read, write
 from tests.text.formats.refusal import CANARY, assert_refused
 from tests.text.formats.roundtrip import assert_kept, assert_kept_or_reported, through
 from tests.text.strategies import TEXTS, corpora, documents, simple_documents
@@ -102,4 +102,4 @@ def test_a_long_cell_is_read_up_to_the_limit(tmp_path: Path) -> None:
     (doc,) = read(path)
     assert len(doc.text) == 200_000
     with pytest.raises(LimitError):
-        list(read(path, how=Reading(max_chars=150_000)))
+        list(read(path, how=ReadOptions(max_chars=150_000)))

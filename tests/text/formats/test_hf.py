@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from chaffinch.text import Document, Span
-from chaffinch.text.formats import Reading, read, write
+from chaffinch.text.formats import ReadOptions, read, write
 from tests.text.formats.refusal import CANARY, assert_refused
 from tests.text.formats.roundtrip import assert_kept, assert_kept_or_reported, through
 from tests.text.formats.tokenised import enriched_documents, token_documents
@@ -38,7 +38,7 @@ def test_whatever_tags_cannot_say_is_reported(doc: Document) -> None:
 def test_integer_tags_are_read_by_their_names(tmp_path: Path) -> None:
     path = tmp_path / "train.jsonl"
     path.write_text(GOLDEN)
-    first, second = read(path, how=Reading(tag_names=NAMES))
+    first, second = read(path, how=ReadOptions(tag_names=NAMES))
     assert (first.id, first.text, first.layer()) == ("7", "IL-2 gene x y", (Span(0, 9, "DNA"),))
     assert first.words() == ["IL-2", "gene", "x y"]
     assert first.meta == {"pos_tags": [22, 21, 4]}
@@ -66,4 +66,4 @@ def test_integer_tags_are_read_by_their_names(tmp_path: Path) -> None:
     ],
 )
 def test_bad_records_are_refused_with_their_place(content: str, says: str, names: tuple[str, ...]) -> None:
-    assert_refused('{"tokens":[]}\n' + content + "\n", "hf", says, line=2, how=Reading(tag_names=names))
+    assert_refused('{"tokens":[]}\n' + content + "\n", "hf", says, line=2, how=ReadOptions(tag_names=names))

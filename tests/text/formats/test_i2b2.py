@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from chaffinch.errors import LimitError
 from chaffinch.text import Document, Span
-from chaffinch.text.formats import Reading, read, write
+from chaffinch.text.formats import ReadOptions, read, write
 from tests.text.formats.annotated import CANARY, annotated, legal_in_xml, refusal
 from tests.text.formats.roundtrip import assert_kept, assert_kept_or_reported, through
 from tests.text.strategies import TEXTS, corpora, documents, simple_documents
@@ -77,7 +77,7 @@ def test_the_patient_is_in_the_name_or_reported(doc: Document, group: str | None
 def test_i2b2_is_recognised_read_and_written_back_to_the_same_bytes(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "220-03.xml").write_bytes(ENGLISH.encode())
-    how = Reading()
+    how = ReadOptions()
     (doc,) = read(tmp_path / "in", how=how)
     assert (doc.id, doc.group, dict(doc.meta)) == ("220-03", "220", {})
     assert doc.layers["gold"] == (
@@ -112,7 +112,7 @@ def test_an_unusual_element_name_is_kept_and_comments_are_counted(tmp_path: Path
     (tmp_path / "in").mkdir()
     odd = ENGLISH.replace("<NAME", "<PERSON").replace('TYPE="AGE" comment=""', 'TYPE="AGE" comment="over 60"')
     (tmp_path / "in" / "1.xml").write_text(odd)
-    how = Reading()
+    how = ReadOptions()
     (doc,) = read(tmp_path / "in", how=how)
     assert doc.meta == {"tags": {"PATIENT": "PERSON", "DOCTOR": "PERSON"}}
     assert how.losses.counts == {"comments of tags": 1}
@@ -170,4 +170,4 @@ def test_entities_are_refused_before_they_are_read(tmp_path: Path, content: str)
 def test_the_limit_on_size_holds(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text(ENGLISH)
     with pytest.raises(LimitError, match="the limit is 10"):
-        list(read(tmp_path, how=Reading(max_chars=10)))
+        list(read(tmp_path, how=ReadOptions(max_chars=10)))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaffinch.text import Argument, Document, Relation, Span
-from chaffinch.text.formats import Reading, read
+from chaffinch.text.formats import ReadOptions, read
 from tests.text.formats.refusal import CANARY, assert_refused
 from tests.text.formats.roundtrip import assert_kept, assert_kept_or_reported, exact, through
 from tests.text.strategies import corpora, documents, simple_documents
@@ -50,7 +50,7 @@ def export(text: str, *annotations: dict[str, Any], **task: Any) -> bytes:
     return json.dumps([{"id": 41, "annotations": annotations, "data": {"note": text, "ward": "7B"}, **task}]).encode()
 
 
-def read_bytes(folder: Path, content: bytes, how: Reading | None = None) -> Document:
+def read_bytes(folder: Path, content: bytes, how: ReadOptions | None = None) -> Document:
     (folder / "project-1.json").write_bytes(content)
     (doc,) = read(folder / "project-1.json", how=how)
     return doc
@@ -71,7 +71,7 @@ def test_an_export_is_read_as_meant(tmp_path: Path) -> None:
         ],
         created_at="2024-01-01",
     )
-    how = Reading()
+    how = ReadOptions()
     doc = read_bytes(tmp_path, content, how)
     anna, leeds = Span(0, 4, "PER"), Span(9, 14, "LOC")
     assert (doc.id, doc.text, doc.meta) == ("41", "Anna saw Leeds", {"ward": "7B"})

@@ -14,7 +14,7 @@ from hypothesis import given
 
 from chaffinch.errors import DataError, MissingExtraError
 from chaffinch.text import Document, Span
-from chaffinch.text.formats import Reading, read, write
+from chaffinch.text.formats import ReadOptions, read, write
 from tests.text.formats.refusal import CANARY, assert_refused
 from tests.text.formats.roundtrip import assert_kept
 from tests.text.formats.tokenised import token_documents
@@ -54,7 +54,7 @@ def test_a_table_from_elsewhere_is_read(tmp_path: Path) -> None:
 
 def test_token_lists_of_a_dataset_are_read(tmp_path: Path) -> None:
     path = table(tmp_path / "train.parquet", id=["0"], tokens=[["IL-2", "gene"]], ner_tags=[[1, 2]])
-    (doc,) = read(path, how=Reading(tag_names=("O", "B-DNA", "I-DNA")))
+    (doc,) = read(path, how=ReadOptions(tag_names=("O", "B-DNA", "I-DNA")))
     assert (doc.text, doc.layer(), doc.given) == ("IL-2 gene", (Span(0, 9, "DNA"),), True)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaffinch.text import Argument, Document, Relation, Span
-from chaffinch.text.formats import Reading, read, write
+from chaffinch.text.formats import ReadOptions, read, write
 from tests.text.formats.annotated import CANARY, annotated, refusal
 from tests.text.formats.roundtrip import assert_kept, assert_kept_or_reported, through
 from tests.text.strategies import PLAIN_TEXTS, corpora, documents, simple_documents
@@ -48,7 +48,7 @@ def test_simple_documents_are_kept(docs: list[Document]) -> None:
 
 def test_a_file_is_recognised_read_and_written_back_to_the_same_bytes(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_bytes(GOLDEN.encode())
-    how = Reading()
+    how = ReadOptions()
     first, second = read(tmp_path / "in.txt", how=how)
     assert not how.losses
     assert (first.id, first.text.index("\n"), second.text) == ("227508", 42, "Nothing but a title.")
@@ -126,7 +126,7 @@ def test_roles_are_labels_only_where_these_tell_the_arguments_apart(tmp_path: Pa
 
 def test_more_columns_than_a_document_has_places_are_counted(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("7|t|ab\n7\t0\t1\ta\tX\tD1\ta\textra\n7\tBind\tD1\tD2\tNovel\n")
-    how = Reading()
+    how = ReadOptions()
     (doc,) = read(tmp_path / "a.txt", how=how)
     assert doc.meta == {"individual_mentions": [[0, 1, "X", "a"]]}
     assert how.losses.counts == {"columns after the seventh": 1, "fifth columns of relations": 1}

@@ -17,7 +17,7 @@ from chaffinch.deid.detect.model import Model, load
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.core.training import Progress as Learning
 from chaffinch.text import Document
-from chaffinch.text.formats import Reading, read
+from chaffinch.text.formats import ReadOptions, read
 
 NONE = "none"  # the name of the model that is none: learning from reviewed notes alone
 MOST_COUNTED = 500  # notes in which old and new models are compared
@@ -59,7 +59,7 @@ def adapt_command(
     if model == NONE and gold is None:
         raise ConfigError("--model none learns from reviewed notes alone; give them with --gold")
     old = None if model == NONE else load(model)
-    how = Reading(split="lines" if lines else "prose", max_chars=max_chars)
+    how = ReadOptions(split="lines" if lines else "prose", max_chars=max_chars)
     own, reviewed = (_read(path, how, group_by, from_, quiet=quiet) for path in (notes, gold))
     if gold is not None and not any(doc.layer() for doc in reviewed):
         raise DataError("has no span in a layer gold, so nothing was reviewed; mark its identifiers", path=gold)
@@ -80,7 +80,9 @@ def adapt_command(
     frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
 
 
-def _read(path: Path | None, how: Reading, group_by: str | None, form: str | None, *, quiet: bool) -> list[Document]:
+def _read(
+    path: Path | None, how: ReadOptions, group_by: str | None, form: str | None, *, quiet: bool
+) -> list[Document]:
     if path is None:
         return []
     table = Path(group_by) if group_by is not None and Path(group_by).is_file() else None

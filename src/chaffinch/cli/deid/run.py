@@ -30,7 +30,7 @@ from chaffinch.jobs.batches import COMMAND, Job
 from chaffinch.jobs.deid import DEFAULT, POLICY, finder, placed, plan
 from chaffinch.jobs.release import Tick, counted, released
 from chaffinch.jobs.run import Interrupted
-from chaffinch.text.formats import Reading
+from chaffinch.text.formats import ReadOptions
 from chaffinch.text.formats.base import replacing, write_text
 from chaffinch.weak.sources import load_sources
 
@@ -96,7 +96,7 @@ def run_command(
     found = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)
     _tell_reached(found, recall, quiet=quiet)
     job = plan(
-        notes, place, how, found, form=from_, reading=Reading(max_chars=max_chars), groups=groups,
+        notes, place, how, found, form=from_, reading=ReadOptions(max_chars=max_chars), groups=groups,
         each_note_a_patient=each_note_a_patient, vault=vault, key=key, words=COMMAND,
     )  # fmt: skip
     began = time.monotonic()

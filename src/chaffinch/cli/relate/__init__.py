@@ -22,7 +22,7 @@ from chaffinch.relations.distant import sample
 from chaffinch.relations.evaluate.scoring import Outcome, score
 from chaffinch.relations.features.vectors import VIEWS
 from chaffinch.text import Document
-from chaffinch.text.formats import Losses, Reading, output_format, read, write
+from chaffinch.text.formats import Losses, ReadOptions, output_format, read, write
 from chaffinch.text.formats.base import write_text
 
 relate_app = typer.Typer(help="Relations between entities.", rich_markup_mode=None)
@@ -209,7 +209,7 @@ def _schema(name: str, given: Iterable[str], symmetric: bool) -> Schema:
 
 
 def _read(source: Path, form: str | None, max_chars: int, quiet: bool) -> Iterable[Document]:
-    corpus = read(source, format=form, how=Reading(max_chars=max_chars))
+    corpus = read(source, format=form, how=ReadOptions(max_chars=max_chars))
     return frame.progress(corpus, "documents", quiet=quiet)
 
 

@@ -29,7 +29,7 @@ from chaffinch.models.registry import Config
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Corpus, Document
 from chaffinch.text.document import Splitter
-from chaffinch.text.formats import Losses, Reading, read
+from chaffinch.text.formats import Losses, ReadOptions, read
 from chaffinch.text.identifiers import names_identifier
 
 _MANY = "may be given several times."
@@ -193,7 +193,7 @@ def train_command(
     earlier, helper = asked.model("--start"), asked.model("--before")
     chosen = asked.config(earlier, helper)
     layer, split = settings.layer_to_learn(layer, soft, chosen), settings.split_to_learn(lines, method, earlier)
-    inputs = _Inputs(group, frame.read_groups(groups), Reading("gold", split, max_chars), quiet)
+    inputs = _Inputs(group, frame.read_groups(groups), ReadOptions("gold", split, max_chars), quiet)
     phrases = settings.phrases_of(lexicon or ())
     lesson = _Lesson(*_dev(inputs, _Share(dev, dev_from, dev_fraction), source, from_, chosen.seed), layer, soft)
     lesson.check(alignment)
@@ -274,7 +274,7 @@ class _Inputs:
 
     group: str | None
     groups: Mapping[str, str] | None
-    how: Reading
+    how: ReadOptions
     quiet: bool
 
     def walk(self, path: Path, form: str | None, what: str) -> Iterator[Document]:

@@ -16,7 +16,7 @@ from chaffinch.cli.weak.votes import METHODS, Some, Votes, chosen, method_of, re
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.models.core.training import Watcher
 from chaffinch.text import Document
-from chaffinch.text.formats import Losses, Reading, output_format, write
+from chaffinch.text.formats import Losses, ReadOptions, output_format, write
 from chaffinch.weak.aggregate import LAYER, Learnt, aggregate, apply, fit
 from chaffinch.weak.storage import CHMM, MULTIHMM, kind_of, load, save
 from chaffinch.weak.vote_rules import RULES
@@ -57,11 +57,11 @@ def aggregate_command(
     form = output_format(output, to).name
     if model is not None:
         settings.check_place(model, (votes, fit_on))
-    reading = Reading(max_chars=max_chars)
+    reading = ReadOptions(max_chars=max_chars)
     docs = read_votes(votes, from_, reading, quiet=quiet)
     names, other = chosen(sources, docs), None
     if fit_on is not None and given_file is None:
-        other = read_votes(fit_on, None, Reading(max_chars=max_chars), quiet=quiet)
+        other = read_votes(fit_on, None, ReadOptions(max_chars=max_chars), quiet=quiet)
     own = names if sources is not None or other is None else None
     how = method_of(method or MULTIHMM)
     with told_of_silence(quiet=quiet), stop_at_once(), live_line(quiet=quiet) as tell:

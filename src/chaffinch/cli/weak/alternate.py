@@ -22,7 +22,7 @@ from chaffinch.evaluate import Pair, Pairs, score
 from chaffinch.models.registry import KINDS, Config
 from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.text import Document
-from chaffinch.text.formats import Reading, read
+from chaffinch.text.formats import ReadOptions, read
 from chaffinch.weak.analysis.results import Outlook
 from chaffinch.weak.apply import apply
 from chaffinch.weak.embedded import packaged
@@ -77,7 +77,7 @@ def alternate_command(
     if isinstance(aggregator, CHMM):
         aggregator = replace(aggregator, seed=seed)
     found = () if sources is None else tuple(load_sources(sources))
-    reading = Reading(split="lines" if lines else "prose", max_chars=max_chars)
+    reading = ReadOptions(split="lines" if lines else "prose", max_chars=max_chars)
     table = frame.read_groups(groups)
     voters = _Voters(found, quiet)
     docs = voters.ask(read(notes, format=from_, how=reading, group=group, groups=table), notes)

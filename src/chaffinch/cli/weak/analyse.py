@@ -10,7 +10,7 @@ import typer
 from chaffinch.cli import common as frame
 from chaffinch.cli.weak.analyse_page import html
 from chaffinch.cli.weak.votes import Some, Votes, chosen, read_votes
-from chaffinch.text.formats import Reading
+from chaffinch.text.formats import ReadOptions
 from chaffinch.text.formats.base import replacing, write_text
 from chaffinch.weak.analysis import analyse
 
@@ -34,7 +34,7 @@ def analyse_command(
     HMM of many sources that learns from the votes alone, and by gold where documents have it. Says as well which
     sources depend on one another, where they disagree, and how good the joint result seems to be. No text is shown.
     """
-    docs = read_votes(votes, from_, Reading(max_chars=max_chars), quiet=quiet)
+    docs = read_votes(votes, from_, ReadOptions(max_chars=max_chars), quiet=quiet)
     found = analyse(docs, sources=chosen(sources, docs), gold=gold, most=most)
     if page is not None:
         with replacing(page) as beside:

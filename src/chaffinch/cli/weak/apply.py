@@ -13,8 +13,8 @@ import typer
 from chaffinch.cli import common as frame
 from chaffinch.cli.train import StoppedEarly
 from chaffinch.errors import ChaffinchError, ConfigError
-from chaffinch.text.formats import Losses, Reading, by_name, output_format, read, write
-from chaffinch.weak.apply import Applied, Report, Tally, apply
+from chaffinch.text.formats import Losses, ReadOptions, by_name, output_format, read, write
+from chaffinch.weak.apply import Applied, ApplyReport, Tally, apply
 from chaffinch.weak.journal import Journal, is_slow, remembered, run_of
 from chaffinch.weak.sources import Source, about, layer_of, load_sources
 from chaffinch.weak.votes import LINK
@@ -61,7 +61,7 @@ def apply_command(
     form = _format(output, to)
     found = load_sources(sources)
     _check_links(form, found)
-    how = Reading(split="lines" if lines else "prose", max_chars=max_chars)
+    how = ReadOptions(split="lines" if lines else "prose", max_chars=max_chars)
     corpus = read(notes, format=from_, how=how, group=group, groups=frame.read_groups(groups))
     with _journal(found, sources, output, resume=resume, quiet=quiet) as journal, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a source's warning may quote the document
@@ -102,7 +102,7 @@ def _journal(
     journal.close()
 
 
-def _written(applied: Applied, output: Path, form: str, how: Reading, *, strict: bool) -> Losses:
+def _written(applied: Applied, output: Path, form: str, how: ReadOptions, *, strict: bool) -> Losses:
     """All that was lost, once the documents are written; ChaffinchError if the disk refuses them."""
     try:
         return write(applied.documents, output, format=form, strict=strict, losses=how.losses)
@@ -128,7 +128,7 @@ def _check_links(form: str, sources: Sequence[Source]) -> None:
         )
 
 
-def _facts(report: Report, sources: Sequence[Source]) -> dict[str, Any]:
+def _facts(report: ApplyReport, sources: Sequence[Source]) -> dict[str, Any]:
     rows = [
         {**_row(own), "kind": about(given)["kind"]} for own, given in zip(report.sources, sources, strict=True)
     ]  # fmt: skip

@@ -17,7 +17,7 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.models.votes.multihmm.config import MultiHMM
 from chaffinch.text import Document
-from chaffinch.text.formats import Reading, read
+from chaffinch.text.formats import ReadOptions, read
 from chaffinch.weak.analysis import choose_sources
 from chaffinch.weak.sources.base import meant
 from chaffinch.weak.vote_rules import LongestSpan, Rule, SpanVote, TokenVote, Union
@@ -31,7 +31,7 @@ Votes = Annotated[Path, typer.Argument(metavar="VOTES", help="Documents with vot
 Some = Annotated[str | None, typer.Option("--sources", metavar="A,B", help="These sources alone; default: all.")]
 
 
-def read_votes(path: Path, form: str | None, how: Reading, *, quiet: bool) -> list[Document]:
+def read_votes(path: Path, form: str | None, how: ReadOptions, *, quiet: bool) -> list[Document]:
     """The documents; DataError if none has a vote."""
     docs = list(frame.progress(read(path, format=form, how=how), "documents", quiet=quiet))
     try:

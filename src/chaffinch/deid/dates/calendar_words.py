@@ -58,7 +58,7 @@ class Name:
     short: bool
 
 
-class Names:
+class CalendarWords:
     """One kind of calendar words: finds a word's number, and writes another number in the same manner."""
 
     def __init__(
@@ -107,9 +107,9 @@ def ordinal(day: int) -> str:
     return "th" if 11 <= day <= 13 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
 
 
-MONTHS = Names(_MONTHS, _MORE_MONTHS)  # type: ignore[arg-type]  # the literals of the table are languages
-WEEKDAYS = Names(_WEEKDAYS, _MORE_WEEKDAYS)  # type: ignore[arg-type]  # the same
-SEASONS = Names(_SEASONS, _MORE_SEASONS)  # type: ignore[arg-type]  # the same
+MONTHS = CalendarWords(_MONTHS, _MORE_MONTHS)  # type: ignore[arg-type]  # the literals of the table are languages
+WEEKDAYS = CalendarWords(_WEEKDAYS, _MORE_WEEKDAYS)  # type: ignore[arg-type]  # the same
+SEASONS = CalendarWords(_SEASONS, _MORE_SEASONS)  # type: ignore[arg-type]  # the same
 
 
 def easter(year: int) -> date:

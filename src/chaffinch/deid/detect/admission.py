@@ -69,7 +69,7 @@ class Identifier:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Known:
+class KnownIdentifiers:
     """Known identifiers by patient; those of the patient "" are looked for in every document. A source.
 
     >>> known = Known({"p1": (Identifier("PATIENT", "José Penn"), Identifier("MEDICALRECORD", "123-4567"))})
@@ -82,7 +82,7 @@ class Known:
     name: str = "known"
 
     @classmethod
-    def read(cls, path: str | Path) -> Known:
+    def read(cls, path: str | Path) -> KnownIdentifiers:
         """The identifiers of a CSV, TSV, JSON or JSON-lines file; DataError or ConfigError that shows no value."""
         path = Path(path)
         try:
@@ -95,7 +95,7 @@ class Known:
         return cls.of(rows)
 
     @classmethod
-    def of(cls, rows: Iterable[Mapping[str, Any]]) -> Known:
+    def of(cls, rows: Iterable[Mapping[str, Any]]) -> KnownIdentifiers:
         """The identifiers of rows; columns name the patient, and identifiers by what they are called or by kind."""
         found: defaultdict[str, list[Identifier]] = defaultdict(list)
         for number, row in enumerate(rows, start=1):

@@ -21,7 +21,7 @@ from chaffinch.deid.detect import cues, repeats
 from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect import token_scores as detect_soft
 from chaffinch.deid.detect import word_lists as lexicons
-from chaffinch.deid.detect.admission import Known
+from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.class_doubt import class_layer, wider_class
 from chaffinch.deid.detect.merge import agreed, is_code, joined, trimmed, widen
 from chaffinch.deid.detect.model import Model, legible, load
@@ -56,7 +56,7 @@ class Detector:
 
     model: Model = field(repr=False)
     recall: float | None = None
-    known: Known | None = None
+    known: KnownIdentifiers | None = None
     allow: Lexicon | None = field(default=None, repr=False)
     deny: Lexicon | None = field(default=None, repr=False)
     types: tuple[Source, ...] = ()
@@ -318,7 +318,7 @@ def detector(
     model: Model | str | Path | None = None,
     *,
     recall: float | None = None,
-    known: Known | str | Path | None = None,
+    known: KnownIdentifiers | str | Path | None = None,
     allow: Iterable[str] = (),
     deny: Iterable[str] | Mapping[str, Iterable[str]] = (),
     types: Sequence[Source] = (),
@@ -338,7 +338,7 @@ def detector(
     if recall is not None and model is None:
         raise ConfigError("recall turns the dial of a model, and rules have none; give a model")
     own.dial.at(recall)
-    held = Known.read(known) if isinstance(known, str | Path) else known
+    held = KnownIdentifiers.read(known) if isinstance(known, str | Path) else known
     lists = deny if isinstance(deny, Mapping) else {"OTHER": deny}
     return Detector(own, recall, held, _lexicon({"O": allow}), _lexicon(lists), tuple(types), by_patient, name)
 

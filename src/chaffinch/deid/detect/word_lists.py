@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from itertools import accumulate
 
 from chaffinch import languages
-from chaffinch.deid.patterns.pattern import Page, either, matcher_of, matches
+from chaffinch.deid.patterns.pattern import ByteText, either, matcher_of, matches
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.text import Document, Span, resolve
 
@@ -279,7 +279,7 @@ def protected(doc: Document) -> list[Span]:
 
 def protected_in(docs: Sequence[Document]) -> list[list[Span]]:
     """The same for many documents at once, which is quicker."""
-    page = Page.of([doc.text for doc in docs])
+    page = ByteText.of([doc.text for doc in docs])
     certain, bare = _eponyms()
     spans: list[list[Span]] = [[] for _ in docs]
     for pattern, score, source in ((certain, 1.0, "protected"), (bare, 0.5, "eponym")):

@@ -8,8 +8,18 @@ print(estimate(drawn, reviewed, reader=Reader(recall=0.95, planted=200)).sentenc
 """
 
 from chaffinch.deid.leakage.bounds import leaking_upper, leaks_upper, notes_upper
-from chaffinch.deid.leakage.estimate import Estimate, Figure, Leaks, Reader, Reviewed, estimate
-from chaffinch.deid.leakage.risk import Bin, Calibration, Expected, Left, Risk, calibration, expected, queue, risk
+from chaffinch.deid.leakage.estimate import Figure, LeakEstimate, Leaks, Reader, Reviewed, estimate
+from chaffinch.deid.leakage.risk import (
+    Bin,
+    ExpectedLeaks,
+    Left,
+    Risk,
+    RiskCalibration,
+    calibration,
+    expected,
+    queue,
+    risk,
+)
 from chaffinch.deid.leakage.sample import QUANTILES, Allocation, Sample, Stratum, sample
 from chaffinch.deid.leakage.size import sample_size
 
@@ -17,15 +27,15 @@ __all__ = [
     "QUANTILES",
     "Allocation",
     "Bin",
-    "Calibration",
-    "Estimate",
-    "Expected",
+    "ExpectedLeaks",
     "Figure",
+    "LeakEstimate",
     "Leaks",
     "Left",
     "Reader",
     "Reviewed",
     "Risk",
+    "RiskCalibration",
     "Sample",
     "Stratum",
     "calibration",

@@ -80,7 +80,7 @@ class Leaks:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class LeakEstimate:
     """How much still leaks in a corpus. `most_per_note`: in the bounds on leaks, no note has more than these."""
 
     notes: int
@@ -131,7 +131,7 @@ def estimate(
     reader: Reader | None = None,
     confidence: float = 0.95,
     most_per_note: int = 10,
-) -> Estimate:
+) -> LeakEstimate:
     """How much still leaks: leaking notes, leaks per note and per 1,000 tokens, with upper bounds; by category as well.
 
     Every note of the sample must have been read. `most_per_note` is what one note can have at the very most, to be
@@ -158,7 +158,7 @@ def estimate(
     )
     tokens_read = sum(counted) if len(counted) == len(rows) else None
     facts = (sample.notes, sample.tokens, len(rows), tokens_read, confidence, reader, most_per_note)
-    return Estimate(*facts, total, by, strata)
+    return LeakEstimate(*facts, total, by, strata)
 
 
 @dataclass(frozen=True, slots=True)

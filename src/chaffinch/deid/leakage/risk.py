@@ -65,7 +65,7 @@ class Risk:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedLeaks:
     """What is expected to be left in a corpus; per note and per 1,000 tokens, in total and by category."""
 
     notes: int
@@ -113,13 +113,13 @@ def risk(left: Left) -> Risk:
     return Risk(left.id, left.tokens, float(p.sum()), float((p * (1 - before)).sum()), float(1 - np.prod(1 - p)), by)
 
 
-def expected(risks: Iterable[Risk]) -> Expected:
+def expected(risks: Iterable[Risk]) -> ExpectedLeaks:
     """The sums over a corpus."""
     risks = list(risks)
     names = sorted({name for row in risks for name in row.categories})
     sums = {name: sum(row.categories.get(name, 0.0) for row in risks) for name in names}
     leaks, spans, notes = (sum(getattr(row, key) for row in risks) for key in ("expected", "spans", "any_leak"))
-    return Expected(len(risks), sum(row.tokens for row in risks), leaks, spans, notes, sums)
+    return ExpectedLeaks(len(risks), sum(row.tokens for row in risks), leaks, spans, notes, sums)
 
 
 def queue(risks: Iterable[Risk]) -> list[Risk]:
@@ -141,7 +141,7 @@ class Bin:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class RiskCalibration:
     """Whether the probabilities can be believed: bins, the mean gap between promise and truth, and the ratio of both.
 
     `ratio` is identifiers found over identifiers expected: 2 means that twice as much leaks as expected.
@@ -160,7 +160,7 @@ class Calibration:
 
 def calibration(
     probabilities: Sequence[float] | Floats, gold: Sequence[int] | Ints | NDArray[np.bool_], *, bins: int = 10
-) -> Calibration:
+) -> RiskCalibration:
     """Promised against true shares of identifiers, in bins of about equally many tokens; equal values share a bin.
 
     >>> calibration([0.1] * 10 + [0.5] * 2, [1] + [0] * 9 + [1, 0], bins=2).gap
@@ -177,7 +177,7 @@ def calibration(
     place = np.searchsorted(edges, p, side="left")
     found = tuple(_bin(p[place == number], truth[place == number]) for number in np.unique(place))
     gap = sum(row.tokens * abs(row.promised - row.observed) for row in found) / len(p)
-    return Calibration(found, float(gap), float(truth.sum() / p.sum()) if p.sum() > 0 else float("inf"))
+    return RiskCalibration(found, float(gap), float(truth.sum() / p.sum()) if p.sum() > 0 else float("inf"))
 
 
 def _bin(p: Floats, truth: NDArray[np.bool_]) -> Bin:

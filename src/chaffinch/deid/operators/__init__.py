@@ -13,7 +13,7 @@ from chaffinch.deid.operators.remove import Remove
 from chaffinch.deid.operators.shift import Shift
 from chaffinch.deid.operators.surrogate import Surrogate
 from chaffinch.deid.operators.tag import Tag
-from chaffinch.deid.release.replace import Memory, Seen
+from chaffinch.deid.release.replace import FoundIdentifier, Memory
 
 
 class Action(Protocol):
@@ -29,7 +29,7 @@ class Action(Protocol):
     keyed: ClassVar[bool]
     hides: ClassVar[int]
 
-    def __call__(self, seen: Seen, memory: Memory) -> str: ...
+    def __call__(self, seen: FoundIdentifier, memory: Memory) -> str: ...
 
 
 OPERATORS: Mapping[str, type[Action]] = {

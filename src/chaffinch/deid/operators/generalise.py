@@ -13,7 +13,7 @@ from chaffinch.deid import dates
 from chaffinch.deid.dates.ages import capped_age
 from chaffinch.deid.dates.telling_ages import FULL_YEAR, OLDEST_TOLD
 from chaffinch.deid.operators.tag import named
-from chaffinch.deid.release.replace import Memory, Seen
+from chaffinch.deid.release.replace import FoundIdentifier, Memory
 from chaffinch.errors import ConfigError
 
 # The first three digits of ZIP codes whose areas had at most 20,000 inhabitants in the census of 2000.
@@ -39,7 +39,7 @@ class Generalise:
         if self.over < 1:
             raise ConfigError(f"over must be at least 1 (years of age), got {self.over}")
 
-    def __call__(self, seen: Seen, memory: Memory) -> str:
+    def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
         match seen.kind.name:
             case "AGE":
                 rounded = capped_age(seen.text, self.over)

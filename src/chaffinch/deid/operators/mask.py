@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaffinch.deid.release.replace import Memory, Seen
+from chaffinch.deid.release.replace import FoundIdentifier, Memory
 from chaffinch.errors import ConfigError
 
 
@@ -26,7 +26,7 @@ class Mask:
         if self.length < 0:
             raise ConfigError(f"length must be at least 1, or 0 for that of the text, got {self.length}")
 
-    def __call__(self, seen: Seen, memory: Memory) -> str:
+    def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
         if self.length:
             return self.character * self.length
         return "".join(mark if mark in "\r\n" else self.character for mark in seen.text)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaffinch.deid.operators.tag import check_naming, named
-from chaffinch.deid.release.replace import Memory, Seen
+from chaffinch.deid.release.replace import FoundIdentifier, Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,6 @@ class Number:
     def __post_init__(self) -> None:
         check_naming(self.by)
 
-    def __call__(self, seen: Seen, memory: Memory) -> str:
+    def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
         name = named(seen, self.by)
         return f"[{name}-{memory.number(name, seen.text)}]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaffinch.deid.release.replace import Memory, Seen
+from chaffinch.deid.release.replace import FoundIdentifier, Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,5 +17,5 @@ class Remove:
     keyed: ClassVar[bool] = False
     hides: ClassVar[int] = 3
 
-    def __call__(self, seen: Seen, memory: Memory) -> str:
+    def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
         return ""

@@ -8,7 +8,7 @@ from typing import ClassVar, get_args
 from chaffinch.deid import dates
 from chaffinch.deid.dates import Order
 from chaffinch.deid.operators.tag import named
-from chaffinch.deid.release.replace import Memory, Seen
+from chaffinch.deid.release.replace import FoundIdentifier, Memory
 from chaffinch.errors import ConfigError
 
 
@@ -33,7 +33,7 @@ class Shift:
         check_order(self.order)
         dates.shift_sizes(self.least, self.most, weeks=self.weeks)
 
-    def __call__(self, seen: Seen, memory: Memory) -> str:
+    def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
         order = order_in(memory, self.order)
         year = memory.once(("usual year", order), lambda: dates.usual_year(memory.dates, order=order))
         days = memory.once(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaffinch.deid import surrogates as surrogate
-from chaffinch.deid.release.replace import Memory, Seen
+from chaffinch.deid.release.replace import FoundIdentifier, Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Surrogate:
     keyed: ClassVar[bool] = True
     hides: ClassVar[int] = 2
 
-    def __call__(self, seen: Seen, memory: Memory) -> str:
+    def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
         drawn = memory.names.drawn
         key = (seen.text, seen.kind.name)
         if key not in drawn:

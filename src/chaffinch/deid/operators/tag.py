@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaffinch.deid.release.replace import Memory, Seen
+from chaffinch.deid.release.replace import FoundIdentifier, Memory
 from chaffinch.errors import ConfigError
 
 NAMINGS = ("kind", "category", "label")
@@ -24,7 +24,7 @@ class Tag:
     def __post_init__(self) -> None:
         check_naming(self.by)
 
-    def __call__(self, seen: Seen, memory: Memory) -> str:
+    def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
         return f"[{named(seen, self.by)}]"
 
 
@@ -34,6 +34,6 @@ def check_naming(by: str) -> None:
         raise ConfigError(f"by must be one of {', '.join(NAMINGS)}, got {by!r}")
 
 
-def named(seen: Seen, by: str = "kind") -> str:
+def named(seen: FoundIdentifier, by: str = "kind") -> str:
     """The name of an identifier's kind, of its category, or its label."""
     return {"kind": seen.kind.name, "category": seen.kind.category, "label": seen.label}[by]

@@ -22,7 +22,7 @@ from chaffinch.deid.patterns import names_by_title as patterns_names
 from chaffinch.deid.patterns import names_in_prose as patterns_prose
 from chaffinch.deid.patterns import places as patterns_places
 from chaffinch.deid.patterns import professions as patterns_jobs
-from chaffinch.deid.patterns.pattern import Page, Pattern
+from chaffinch.deid.patterns.pattern import ByteText, Pattern
 from chaffinch.text import Document, Span, resolve
 
 LAYER = "patterns"
@@ -65,7 +65,7 @@ def found(doc: Document, sources: Iterable[Pattern] | None = None) -> list[Span]
 
 def found_in(docs: Sequence[Document], sources: Iterable[Pattern] | None = None) -> list[list[Span]]:
     """The same for many documents at once, which is quicker."""
-    page = Page.of([doc.text for doc in docs])
+    page = ByteText.of([doc.text for doc in docs])
     votes: list[list[Span]] = [[] for _ in docs]
     for own in patterns() if sources is None else sources:
         for number, span in own.on(page):

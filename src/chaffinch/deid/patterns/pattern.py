@@ -38,7 +38,7 @@ _BETWEEN = b"\n\xff\n"  # between the texts of a page
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Page:
+class ByteText:
     """Texts as RE2 reads them, made once for all patterns: their bytes in one piece, and where each text stands.
 
     Between two texts is a byte that no character has, so that nothing matches across it, and an end of line on either
@@ -53,7 +53,7 @@ class Page:
     characters: Sequence[list[int] | None]  # the character of each byte, and the end; None if each has one byte
 
     @classmethod
-    def of(cls, texts: Sequence[str]) -> Page:
+    def of(cls, texts: Sequence[str]) -> ByteText:
         """The page of some texts."""
         parts = [text.encode("utf-8", "replace") for text in texts]
         between = _BETWEEN if len(parts) > 1 else b""
@@ -112,9 +112,9 @@ class Pattern:
 
     def __call__(self, doc: Document) -> list[Span]:
         """The places that match, from left to right, never overlapping."""
-        return [span for _, span in self.on(Page.of([doc.text]))]
+        return [span for _, span in self.on(ByteText.of([doc.text]))]
 
-    def on(self, page: Page) -> list[tuple[int, Span]]:
+    def on(self, page: ByteText) -> list[tuple[int, Span]]:
         """The same for a page, each with the number of its text: what is found in each text alone."""
         return [
             (number, Span(*place, self.label, self.score, self.name))
@@ -141,7 +141,7 @@ class Pattern:
         return not (self.after and _beginning(self.after).match(text[end : end + AROUND]))
 
 
-def matches(page: Page, pattern: str, ignore_case: bool = False) -> list[tuple[int, Edges]]:
+def matches(page: ByteText, pattern: str, ignore_case: bool = False) -> list[tuple[int, Edges]]:
     """The number of the text and the edges of every match: what is found in each text alone, in its order."""
     matcher, group = matcher_of(pattern, ignore_case)
     found: list[tuple[int, Edges]] = []
@@ -156,7 +156,7 @@ def matches(page: Page, pattern: str, ignore_case: bool = False) -> list[tuple[i
     if beyond:
         found = [own for own in found if own[0] not in beyond]
     for number in sorted(beyond):
-        found += [(number, edges) for _, edges in matches(Page.of([page.texts[number]]), pattern, ignore_case)]
+        found += [(number, edges) for _, edges in matches(ByteText.of([page.texts[number]]), pattern, ignore_case)]
     return found
 
 

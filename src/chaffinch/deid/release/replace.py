@@ -32,7 +32,7 @@ CONTEXT = 40  # characters an operator sees on either side
 _NO_CONTENT = frozenset({"Z", "P", "C"})  # first letters of Unicode categories: blanks, punctuation, controls
 
 
-class Seen(NamedTuple):
+class FoundIdentifier(NamedTuple):
     """One identifier as operators see it; `before` and `after` are at most 40 characters of the original text."""
 
     text: str
@@ -97,7 +97,7 @@ class Memory:
         return numbers.setdefault(form, len(numbers) + 1)
 
 
-Operator: TypeAlias = Callable[[Seen, Memory], str]
+Operator: TypeAlias = Callable[[FoundIdentifier, Memory], str]
 
 _HIDDEN_AGE: tuple[str, Operator] = ("generalise", lambda seen, _: f"[{seen.kind.name}]")
 
@@ -155,7 +155,7 @@ def act(
     at = out = 0
     for span, kind in zip(spans, kinds, strict=True):
         start, end, label = span.start, span.end, span.label
-        seen = Seen(
+        seen = FoundIdentifier(
             text[start:end], kind, label, doc.patient, doc.id,
             text[max(0, start - CONTEXT) : start], text[end : min(size, end + CONTEXT)],
         )  # fmt: skip

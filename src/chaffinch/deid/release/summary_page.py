@@ -9,7 +9,7 @@ from typing import Any
 
 from chaffinch.deid.kinds import HIPAA, kind_of
 from chaffinch.deid.leakage import sample_size
-from chaffinch.deid.policy import Policy, Rule
+from chaffinch.deid.policy import Policy, PolicyRule
 from chaffinch.deid.release.account import private_folder
 from chaffinch.deid.release.patient import BANDS
 from chaffinch.errors import ConfigError
@@ -257,7 +257,7 @@ def _policy(policy: Policy) -> str:
     return f"<h2>Policy {escape(policy.name)}</h2>{about}{_tabled('plain', [('type', ''), ('operator', '')], rows)}"
 
 
-def _told(rule: Rule) -> str:
+def _told(rule: PolicyRule) -> str:
     options = ", ".join(f"{name} = {value}" for name, value in rule.options)
     return f"{rule.operator} ({options})" if options else rule.operator
 

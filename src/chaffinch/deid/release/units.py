@@ -19,7 +19,7 @@ import msgspec
 
 from chaffinch.errors import ConfigError, DataError, LimitError
 from chaffinch.text import Document
-from chaffinch.text.formats import Format, Reading, by_name, find_format, jsonl
+from chaffinch.text.formats import Format, ReadOptions, by_name, find_format, jsonl
 from chaffinch.text.formats._shared.json_records import numbered
 from chaffinch.text.formats.base import UNREADABLE, Entry, entries, unreadable
 from chaffinch.text.formats.csv_table import TEXT_NAMES
@@ -52,7 +52,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class UnitSource:
     """An input: its format, and its units, walked as often as wanted."""
 
     form: Format
@@ -66,10 +66,10 @@ Grouping = Callable[[Document], Document]
 
 
 def source(
-    path: str | Path, *, form: str | None = None, how: Reading | None = None, grouping: Grouping = lambda doc: doc
-) -> Source:
+    path: str | Path, *, form: str | None = None, how: ReadOptions | None = None, grouping: Grouping = lambda doc: doc
+) -> UnitSource:
     """The documents of a file, folder or archive, each readable apart from the others where the format allows it."""
-    files, reading = entries(Path(path)), how or Reading()
+    files, reading = entries(Path(path)), how or ReadOptions()
     found = by_name(form) if form else find_format([file for file in files if _opens(file)], Path(path))
     chosen = [file for file in files if file.suffix in found.suffixes or len(files) == 1]
 
@@ -82,7 +82,7 @@ def source(
             if file not in chosen:
                 yield _failing(next(numbers), file.name, DataError(f"is no {wanted} file, as {found.name} has"))
 
-    return Source(found, walk)
+    return UnitSource(found, walk)
 
 
 def grouping(pattern: str | None = None, groups: Mapping[str, str] | None = None) -> Grouping:
@@ -118,7 +118,7 @@ def _opens(file: Entry) -> bool:
     return True
 
 
-def _units(form: Format, files: Sequence[Entry], how: Reading, numbers: Iterator[int]) -> Iterator[Unit]:
+def _units(form: Format, files: Sequence[Entry], how: ReadOptions, numbers: Iterator[int]) -> Iterator[Unit]:
     if form.name in _BY_FILE:
         for file in files:
             yield Unit(next(numbers), file.name, file.stem, file.content, _parser(form, [file], how))
@@ -133,7 +133,7 @@ def _units(form: Format, files: Sequence[Entry], how: Reading, numbers: Iterator
                 yield from _records(form, file, len(files), how, numbers, split)
 
 
-def _parser(form: Format, files: Sequence[Entry], how: Reading) -> Callable[[bytes], Document]:
+def _parser(form: Format, files: Sequence[Entry], how: ReadOptions) -> Callable[[bytes], Document]:
     """Reads the document of the first file from its content; the other files are opened then."""
     first, *others = files
 
@@ -150,7 +150,7 @@ def _only(documents: Iterator[Document]) -> Document:
     return found
 
 
-def _pairs(form: Format, files: Sequence[Entry], how: Reading, numbers: Iterator[int]) -> Iterator[Unit]:
+def _pairs(form: Format, files: Sequence[Entry], how: ReadOptions, numbers: Iterator[int]) -> Iterator[Unit]:
     """brat: a text and its annotations, whose content counts as well."""
     texts = {file.stem: file for file in files if file.suffix != ".ann"}
     notes = {file.stem: file for file in files if file.suffix == ".ann"}
@@ -180,7 +180,7 @@ Split = Callable[[Entry], Iterator[bytes]]
 
 
 def _records(
-    form: Format, file: Entry, files: int, how: Reading, numbers: Iterator[int], split: Split
+    form: Format, file: Entry, files: int, how: ReadOptions, numbers: Iterator[int], split: Split
 ) -> Iterator[Unit]:
     """One unit for each record of a file; the last one fails if the file cannot be read to its end."""
     index = 0
@@ -198,7 +198,7 @@ def _constant(content: bytes) -> Callable[[], bytes]:
     return lambda: content
 
 
-def _record_parser(form: Format, name: str, how: Reading) -> Callable[[bytes], Document]:
+def _record_parser(form: Format, name: str, how: ReadOptions) -> Callable[[bytes], Document]:
     def parse(content: bytes) -> Document:
         documents = form.read([Entry(_NAMELESS, "", _bytes(content)), _END], how)
         try:
@@ -268,7 +268,7 @@ def _delimiter(header: bytes) -> str:
     return ","
 
 
-def _stream(form: Format, file: Entry, files: int, how: Reading, numbers: Iterator[int]) -> Iterator[Unit]:
+def _stream(form: Format, file: Entry, files: int, how: ReadOptions, numbers: Iterator[int]) -> Iterator[Unit]:
     """One unit for each document that the format's own reader gives; over-long ones fail alone."""
     limit = how.max_chars
     documents = form.read([file] if files == 1 else [file, _END], replace(how, max_chars=_NO_LIMIT))

@@ -32,7 +32,7 @@ Ints: TypeAlias = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class NameLists:
     """All names by folded word, and by role (F, M or S) and first letter, in the order of the lists."""
 
     roles: Mapping[str, str]  # F and M; B both; U a first name of untold gender; S a surname
@@ -112,7 +112,7 @@ def _places(role: str, letter: str) -> Mapping[str, int]:
 
 
 @cache
-def names() -> Names:
+def names() -> NameLists:
     """The names, read once."""
     told = dict.fromkeys(entries("names-first-female"), FEMALE)
     told |= {name: BOTH if name in told else MALE for name in entries("names-first-male")}
@@ -128,7 +128,7 @@ def names() -> Names:
     roles = _untold() | dict.fromkeys(map(fold, frequent), SURNAME)
     roles |= {fold(line[2:]): line[0] for line in entries("names-more") if line[0] in "FM"}
     roles |= {fold(name): role for name, role in told.items()}
-    return Names(roles, {key: tuple(pool) for key, pool in real.items()})
+    return NameLists(roles, {key: tuple(pool) for key, pool in real.items()})
 
 
 def _untold() -> dict[str, str]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from chaffinch.deid.surrogates.lists import entries, state_names
 from chaffinch.deid.synth import personas
-from chaffinch.deid.synth.names import Names, nick
+from chaffinch.deid.synth.names import NameDrawer, nick
 from chaffinch.deid.synth.personas import Person, pick
 
 LABELS: Mapping[str, str] = {
@@ -103,7 +103,7 @@ def phone(slot: str, parts: Mapping[str, str], pattern: str) -> str:
 class Maker:
     """Invents what a patient's notes mention: places, institutions, numbers and addresses in the net."""
 
-    def __init__(self, names: Names, rng: np.random.Generator) -> None:
+    def __init__(self, names: NameDrawer, rng: np.random.Generator) -> None:
         self.names, self.rng = names, rng
         self.special: Mapping[str, Callable[[], str]] = {
             "street": self._street, "city": self._city, "dept": lambda: self._dept("any"),

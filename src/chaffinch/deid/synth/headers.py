@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chaffinch.deid.synth import personas
-from chaffinch.deid.synth.page import Page
+from chaffinch.deid.synth.page import NoteBuilder
 from chaffinch.deid.synth.personas import pick
 
 _MANDATORY = ("patient", "mrn", "visit", "born", "doctor")
@@ -24,7 +24,7 @@ def layouts() -> list[dict[str, Any]]:
     return found
 
 
-def write_head(page: Page, layout: dict[str, Any]) -> None:
+def write_head(page: NoteBuilder, layout: dict[str, Any]) -> None:
     """Writes the head of a note in a layout."""
     rng = page.rng
     fields = personas.table("varied/fields")["field"]
@@ -56,7 +56,7 @@ def _cased(label: str, case: str) -> str:
     return {"upper": label.upper(), "lower": label.lower(), "title": label.title()}.get(case, label)
 
 
-def _items(page: Page, fields: Sequence[tuple[str, str]], layout: dict[str, Any]) -> None:
+def _items(page: NoteBuilder, fields: Sequence[tuple[str, str]], layout: dict[str, Any]) -> None:
     before, _, after = layout["item"].partition("{v}")
     join = pick(page.rng, layout["join"])
     pair = int(page.rng.integers(2, 4)) if "pair" in layout else 0
@@ -68,7 +68,7 @@ def _items(page: Page, fields: Sequence[tuple[str, str]], layout: dict[str, Any]
         page.put(after.format(l=label))
 
 
-def _table(page: Page, fields: Sequence[tuple[str, str]], between: str) -> None:
+def _table(page: NoteBuilder, fields: Sequence[tuple[str, str]], between: str) -> None:
     page.put(between.join(label for label, _ in fields) + "\n")
     for at, (_, value) in enumerate(fields):
         page.put(between if at else "")

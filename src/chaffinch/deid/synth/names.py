@@ -59,7 +59,7 @@ def _own(half: Half, gone: frozenset[str]) -> Own:
     return Own(half, first, last, tuple(filter(lexicons.is_common, last)), rare, cities)
 
 
-class Names:
+class NameDrawer:
     """Draws people whose names differ from one another."""
 
     def __init__(self, half: Half, rng: np.random.Generator) -> None:

@@ -51,7 +51,7 @@ class Hand:
     width: int = 0  # 0: lines are not wrapped
 
 
-class Page:
+class NoteBuilder:
     """A text in the making, its spans, and the ids of the templates it is made of."""
 
     def __init__(self, scene: Scene, hand: Hand, rng: np.random.Generator) -> None:

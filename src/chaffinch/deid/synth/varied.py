@@ -21,8 +21,8 @@ from chaffinch.deid.kinds import KINDS
 from chaffinch.deid.synth import forms as synth_forms
 from chaffinch.deid.synth import headers as synth_heads
 from chaffinch.deid.synth import personas
-from chaffinch.deid.synth.names import Names
-from chaffinch.deid.synth.page import Hand, Page, Scene
+from chaffinch.deid.synth.names import NameDrawer
+from chaffinch.deid.synth.page import Hand, NoteBuilder, Scene
 from chaffinch.deid.synth.personas import Half, Person, pick
 from chaffinch.text import Document
 
@@ -88,13 +88,13 @@ def varied(patients: int, notes_each: int, *, seed: int, names: Half, sites: Seq
             author = pick(rng, scene.cast["doctor"])
             cast = {**scene.cast, "author": (author,)}
             own = Scene(cast, {**scene.days, **days}, scene.bags, scene.phones, scene.words, scene.habits)
-            documents.append(_note(Page(own, _hand(rng), rng), site, f"p{number:04d}", place + 1))
+            documents.append(_note(NoteBuilder(own, _hand(rng), rng), site, f"p{number:04d}", place + 1))
     return documents
 
 
 def _story(notes: int, half: Half, rng: np.random.Generator) -> tuple[Scene, list[date]]:
     """All that stays the same in the notes of a patient, and the days of the visits."""
-    names = Names(half, rng)
+    names = NameDrawer(half, rng)
     maker = synth_forms.Maker(names, rng)
     cast = _people(names, rng)
     visits = [date(int(rng.integers(1975, 2026)), 1, 1) + timedelta(int(rng.integers(365)))]
@@ -112,7 +112,7 @@ def _story(notes: int, half: Half, rng: np.random.Generator) -> tuple[Scene, lis
     return Scene(cast, days, bags, phones, words, _habits(rng)), visits
 
 
-def _people(names: Names, rng: np.random.Generator) -> dict[str, tuple[Person, ...]]:
+def _people(names: NameDrawer, rng: np.random.Generator) -> dict[str, tuple[Person, ...]]:
     female = bool(rng.integers(2))
     patient = names.person(female, "PATIENT")
     family = []
@@ -145,7 +145,7 @@ def _hand(rng: np.random.Generator) -> Hand:
     return Hand(case, slips, int(rng.integers(60, 100)) if rng.integers(3) == 0 else 0)
 
 
-def _note(page: Page, site: str, key: str, place: int) -> Document:
+def _note(page: NoteBuilder, site: str, key: str, place: int) -> Document:
     """One note: a whole chart, or a note put together."""
     own = templates_of(site)
     if page.rng.random() < CHARTS:
@@ -157,7 +157,7 @@ def _note(page: Page, site: str, key: str, place: int) -> Document:
     return Document.make(page.text(), id=f"{key}-{place:02d}", group=key, meta=meta, layers={"gold": page.spans})
 
 
-def _composed(page: Page, own: Mapping[str, Mapping[str, str]]) -> str:
+def _composed(page: NoteBuilder, own: Mapping[str, Mapping[str, str]]) -> str:
     """Writes perhaps a title, a head, sections, and a foot; returns the kind of note."""
     rng = page.rng
     name: str = pick(rng, list(personas.table("varied/kinds")["kind"]))
@@ -174,7 +174,7 @@ def _composed(page: Page, own: Mapping[str, Mapping[str, str]]) -> str:
     return name
 
 
-def _end(page: Page, own: Mapping[str, Mapping[str, str]], pool: str) -> None:
+def _end(page: NoteBuilder, own: Mapping[str, Mapping[str, str]], pool: str) -> None:
     """Writes the head or the foot of a note, or a whole chart."""
     if pool == "none":
         return
@@ -187,7 +187,7 @@ def _end(page: Page, own: Mapping[str, Mapping[str, str]], pool: str) -> None:
     page.put("\n\n" if page.rng.integers(4) else "\n")
 
 
-def _section(page: Page, own: Mapping[str, Mapping[str, str]], name: str) -> None:
+def _section(page: NoteBuilder, own: Mapping[str, Mapping[str, str]], name: str) -> None:
     """Writes a section: a title, and sentences not yet used in this note, run on or listed."""
     rng, section = page.rng, personas.table("varied/kinds")["section"][name]
     least, most = section["count"]

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from chaffinch.evaluate.counts import Counts, Item, Tally, of_sets, of_tallies, rates
+from chaffinch.evaluate.counts import Item, MatchCounts, Tally, of_sets, of_tallies, rates
 from chaffinch.evaluate.pairing import Pair
 from chaffinch.evaluate.schemes.spans import items, places
 from chaffinch.text import Document, Span
@@ -49,7 +49,7 @@ _I2B2_TOKEN = re.compile("[a-zA-Z0-9]+")
 _SLACK = 2  # characters by which the end of a relaxed match may be off
 
 
-def i2b2_strict(pairs: Iterable[Pair], *, hipaa: bool = False) -> Counts:
+def i2b2_strict(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
     """Start, end and TYPE are right; upper and lower case of TYPE are one.
 
     >>> note = Document.make("Dr. Penn")
@@ -59,7 +59,7 @@ def i2b2_strict(pairs: Iterable[Pair], *, hipaa: bool = False) -> Counts:
     return _by_document(of_sets((_tags(one.gold, hipaa), _tags(one.predicted, hipaa)) for one in pairs))
 
 
-def i2b2_token(pairs: Iterable[Pair], *, hipaa: bool = False) -> Counts:
+def i2b2_token(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
     """Each run of ASCII letters and digits inside a span has the right place and TYPE."""
     return _by_document(
         of_sets(
@@ -69,7 +69,7 @@ def i2b2_token(pairs: Iterable[Pair], *, hipaa: bool = False) -> Counts:
     )
 
 
-def i2b2_relaxed(pairs: Iterable[Pair], *, hipaa: bool = False) -> Counts:
+def i2b2_relaxed(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
     """Start and TYPE are right and the end is off by two characters at most.
 
     The scorer puts tags that are "equal" in this sense into Python sets, so of two such tags on one side only the
@@ -135,7 +135,7 @@ def _is_hipaa(label: str) -> bool:
     return label in I2B2_HIPAA or label.upper() in ("DATE", "AGE")
 
 
-def _by_document(counts: Counts) -> Counts:
+def _by_document(counts: MatchCounts) -> MatchCounts:
     """Macro scores over documents: F1 of the mean precision and the mean recall, with standard deviations.
 
     A document with nothing to find and nothing found has precision and recall 0, as in the scorer.
@@ -145,7 +145,7 @@ def _by_document(counts: Counts) -> Counts:
     return replace(counts, macro="documents", facts=facts)
 
 
-def meddocan_ner(pairs: Iterable[Pair], *, sentences: Mapping[str, int] | None = None) -> Counts:
+def meddocan_ner(pairs: Iterable[Pair], *, sentences: Mapping[str, int] | None = None) -> MatchCounts:
     """Subtrack 1: start, end and label are right; `leak` is false negatives per sentence.
 
     The scorer counts the lines of sentence files that came with the corpus; give those numbers by document id.
@@ -159,12 +159,12 @@ def meddocan_ner(pairs: Iterable[Pair], *, sentences: Mapping[str, int] | None =
     return replace(counts, facts={"leak": misses / total if total else 0.0, "sentences": total})
 
 
-def meddocan_spans(pairs: Iterable[Pair]) -> Counts:
+def meddocan_spans(pairs: Iterable[Pair]) -> MatchCounts:
     """Subtrack 2, strict: start and end are right, whatever the label."""
     return of_sets((places(one.gold), places(one.predicted)) for one in pairs)
 
 
-def meddocan_merged(pairs: Iterable[Pair]) -> Counts:
+def meddocan_merged(pairs: Iterable[Pair]) -> MatchCounts:
     """Subtrack 2, merged: neighbours with no letter or digit between them may also be right as one span.
 
     Hits are the places right as they stand, and the merged places that are right: two neighbours found one by one

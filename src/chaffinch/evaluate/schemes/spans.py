@@ -8,12 +8,12 @@ from itertools import accumulate
 
 import numpy as np
 
-from chaffinch.evaluate.counts import Counts, Item, Tally, of_sets, of_tallies
+from chaffinch.evaluate.counts import Item, MatchCounts, Tally, of_sets, of_tallies
 from chaffinch.evaluate.pairing import Pair
 from chaffinch.text import Span
 
 
-def strict(pairs: Iterable[Pair]) -> Counts:
+def strict(pairs: Iterable[Pair]) -> MatchCounts:
     """Counts of spans whose start, end and label are all right.
 
     >>> from chaffinch.text import Document
@@ -23,7 +23,7 @@ def strict(pairs: Iterable[Pair]) -> Counts:
     return of_sets((items(one.gold), items(one.predicted)) for one in pairs)
 
 
-def exact(pairs: Iterable[Pair]) -> Counts:
+def exact(pairs: Iterable[Pair]) -> MatchCounts:
     """Counts of places: start and end are right, whatever the label. Two labels at one place are one place."""
     return of_sets((places(one.gold), places(one.predicted)) for one in pairs)
 
@@ -38,7 +38,7 @@ def places(spans: Iterable[Span]) -> set[Item]:
     return {("", s.start, s.end) for s in spans}
 
 
-def relaxed(pairs: Iterable[Pair]) -> Counts:
+def relaxed(pairs: Iterable[Pair]) -> MatchCounts:
     """Counts of spans that share a character with a span of the same label on the other side, one to one.
 
     Hits are a maximum matching: no span is used twice, and no other choice of partners would give more hits. So

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.evaluate.counts import Counts, Item, of_sets
+from chaffinch.evaluate.counts import Item, MatchCounts, of_sets
 from chaffinch.evaluate.pairing import Pair
 from chaffinch.text import Document, Span
 
 
-def token(pairs: Iterable[Pair]) -> Counts:
+def token(pairs: Iterable[Pair]) -> MatchCounts:
     """Counts of tokens with the right label.
 
     >>> note = Document.make("Ann Lee came")
@@ -29,7 +29,7 @@ def token(pairs: Iterable[Pair]) -> Counts:
     return of_sets((labelled(one.document, one.gold), labelled(one.document, one.predicted)) for one in pairs)
 
 
-def binary(pairs: Iterable[Pair]) -> Counts:
+def binary(pairs: Iterable[Pair]) -> MatchCounts:
     """Counts of tokens that are rightly called part of a span, whatever its label."""
     return of_sets(
         (_unlabelled(labelled(one.document, one.gold)), _unlabelled(labelled(one.document, one.predicted)))

@@ -17,9 +17,19 @@ from chaffinch.kernels._chain import _many_states as _abreast
 from chaffinch.kernels._chain import _scaled
 from chaffinch.kernels._chain import _sparse_states as _each
 from chaffinch.kernels._chain import _tag_pairs as _tags
-from chaffinch.kernels._chain._layout import LANES_LONGEST, LANES_TO, ROWS, Form, Layout, Part, fail, parts, writable
+from chaffinch.kernels._chain._layout import (
+    LANES_LONGEST,
+    LANES_TO,
+    ROWS,
+    BatchLayout,
+    Form,
+    Part,
+    fail,
+    parts,
+    writable,
+)
 from chaffinch.kernels._chain._matmul import in_panels
-from chaffinch.kernels._chain._scaled import DONE, REDO, Messages, Scaled, Source
+from chaffinch.kernels._chain._scaled import DONE, REDO, Messages, Scaled, ScaledInput
 from chaffinch.kernels.lattice import Batch, Floats, Ints
 
 Pairs: TypeAlias = Literal["none", "sum", "each"]
@@ -78,7 +88,7 @@ class ScaledSteps:
 class LogSteps:
     """The pairs of one sequence that needed log-space, as messages."""
 
-    layout: Layout
+    layout: BatchLayout
     tokens: Ints  # (T,) its tokens in the batch
     trans: Floats  # (1, K, K), or (T, K, K)
     forward: Floats  # (M,) log messages
@@ -114,7 +124,7 @@ class LogSteps:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tables:
+class ChainTables:
     """Transitions out of log-space."""
 
     trans: Floats  # (1, K, K), or (n, K, K)
@@ -123,17 +133,17 @@ class Tables:
     back: Floats  # (K, K) the transpose of the one table, else (0, 0)
 
     @classmethod
-    def of(cls, trans: Floats, *, shared: bool) -> Tables:
+    def of(cls, trans: Floats, *, shared: bool) -> ChainTables:
         """The tables (n, K, K)."""
         tables, shift = np.empty_like(trans), np.zeros(len(trans))
         floor = _scaled.TINY_STEP if _scaled.exp_tables(writable(trans), tables, shift) else 0.0
         return cls(tables, shift, floor, np.ascontiguousarray(tables[0].T) if shared else np.zeros((0, 0)))
 
 
-class Room:
+class ChainWorkspace:
     """Arrays used again for every part: fresh memory costs more than the arithmetic of few states."""
 
-    def __init__(self, batch: Batch, tables: Tables | None, pairs: Pairs) -> None:
+    def __init__(self, batch: Batch, tables: ChainTables | None, pairs: Pairs) -> None:
         self.pairs = pairs
         self.arrays: dict[str, Floats] = {}
         K, longest = len(batch.start), int(np.diff(batch.bounds).max(initial=0))
@@ -161,12 +171,12 @@ def solve(batch: Batch, states: Floats, log_z: Floats, *, many: bool, pairs: Pai
 
     `pairs` says what the caller will ask of pairs: none, their sum, or those of each step.
     """
-    shared = Tables.of(batch.trans[None], shared=True) if batch.trans.ndim == 2 else None
-    room = Room(batch, shared, pairs)
+    shared = ChainTables.of(batch.trans[None], shared=True) if batch.trans.ndim == 2 else None
+    room = ChainWorkspace(batch, shared, pairs)
     for part in parts(batch):
         direct = isinstance(part.cells, slice)
         out = states[part.cells] if direct else room.take("states", len(part.emit))
-        tables = shared or Tables.of(batch.trans[part.tokens], shared=False)
+        tables = shared or ChainTables.of(batch.trans[part.tokens], shared=False)
         found = _run(batch, part, tables, room, out)
         status = found.messages.status
         for b in np.flatnonzero(status < 0):
@@ -180,7 +190,7 @@ def solve(batch: Batch, states: Floats, log_z: Floats, *, many: bool, pairs: Pai
             yield _redo(batch, part, int(b), states, log_z)
 
 
-def _run(batch: Batch, part: Part, tables: Tables, room: Room, states: Floats) -> ScaledSteps:
+def _run(batch: Batch, part: Part, tables: ChainTables, room: ChainWorkspace, states: Floats) -> ScaledSteps:
     """One part through the kernel of its form."""
     layout = part.layout
     lengths = layout.bounds[1:] - layout.bounds[:-1]
@@ -192,7 +202,7 @@ def _run(batch: Batch, part: Part, tables: Tables, room: Room, states: Floats) -
     forward, weight = room.take("forward", size), room.take("weight", size)
     log_z, status = np.zeros(part.size), np.where(filled, _scaled.PENDING, DONE)
     messages = Messages(forward, weight, states, log_z, status)
-    source = Source(writable(batch.start), writable(part.emit), np.argsort(-lengths, kind="stable"))
+    source = ScaledInput(writable(batch.start), writable(part.emit), np.argsort(-lengths, kind="stable"))
     pairs = None
     if part.form is Form.LANES:
         room.bench.pairs[:] = 0.0
@@ -216,7 +226,9 @@ def _redo(batch: Batch, part: Part, b: int, states: Floats, log_z: Floats) -> Lo
     lay = part.layout
     lo, hi = int(lay.bounds[b]), int(lay.bounds[b + 1])
     cells = slice(int(lay.at[lo]), int(lay.at[hi]))
-    lay = Layout(lay.pool, lay.first[lo:hi], lay.width[lo:hi], lay.at[lo : hi + 1] - lay.at[lo], np.array([0, hi - lo]))
+    lay = BatchLayout(
+        lay.pool, lay.first[lo:hi], lay.width[lo:hi], lay.at[lo : hi + 1] - lay.at[lo], np.array([0, hi - lo])
+    )
     tokens = np.arange(int(batch.bounds[-1]))[_within(part.tokens, slice(lo, hi))]
     trans = writable(batch.trans[None]) if batch.trans.ndim == 2 else batch.trans[tokens]
     emit, room = part.emit[cells].copy(), np.zeros(len(batch.start))

@@ -11,8 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chaffinch.kernels._chain._layout import Layout
-from chaffinch.kernels._chain._scaled import DONE, LOG_TINY, TINY, Messages, Scaled, Source, accept, exp_of, exp_row
+from chaffinch.kernels._chain._layout import BatchLayout
+from chaffinch.kernels._chain._scaled import (
+    DONE,
+    LOG_TINY,
+    TINY,
+    Messages,
+    Scaled,
+    ScaledInput,
+    accept,
+    exp_of,
+    exp_row,
+)
 from chaffinch.kernels._compile import helper, kernel
 from chaffinch.kernels.lattice import Floats, Ints
 
@@ -45,7 +55,7 @@ def bench_for(longest: int, K: int) -> Bench:
 
 
 @helper()
-def _load(layout: Layout, start: Floats, emit: Floats, bench: Bench, order: Ints) -> int:
+def _load(layout: BatchLayout, start: Floats, emit: Floats, bench: Bench, order: Ints) -> int:
     """The longest length; log emissions of the sequences in order go into lanes, the first token's with the start."""
     K, L, T = bench.weight.shape[1], bench.weight.shape[2], 0
     for lane in range(L):
@@ -195,7 +205,7 @@ def _run_backward(scaled: Scaled, bench: Bench, T: int) -> None:
 
 
 @helper()
-def _store(layout: Layout, messages: Messages, bench: Bench, order: Ints, T: int) -> None:
+def _store(layout: BatchLayout, messages: Messages, bench: Bench, order: Ints, T: int) -> None:
     """Takes the sequences in order out of their lanes: marginals, and the other messages if there is room for them."""
     K, keep = bench.end.size, messages.forward.size > 0
     for t in range(T):
@@ -238,7 +248,7 @@ def _add_pairs(bench: Bench, T: int) -> None:
 
 
 @helper()
-def _finish(layout: Layout, scaled: Scaled, messages: Messages, bench: Bench, b: int, lane: int) -> None:
+def _finish(layout: BatchLayout, scaled: Scaled, messages: Messages, bench: Bench, b: int, lane: int) -> None:
     """Adds up the log Z of sequence b, or notes where it died."""
     lo, T, log_z, product = layout.bounds[b], bench.lengths[lane], 0.0, 1.0
     for t in range(T):
@@ -257,7 +267,7 @@ def _finish(layout: Layout, scaled: Scaled, messages: Messages, bench: Bench, b:
 
 
 @kernel()
-def run_lanes(layout: Layout, source: Source, scaled: Scaled, messages: Messages, bench: Bench) -> None:
+def run_lanes(layout: BatchLayout, source: ScaledInput, scaled: Scaled, messages: Messages, bench: Bench) -> None:
     """Fills the messages: one table, all states allowed."""
     for j in range(bench.end.size):
         bench.end[j] = scaled.end[j]

@@ -32,7 +32,7 @@ class Form(IntEnum):
     LISTS = 3  # few states allowed at each token
 
 
-class Layout(NamedTuple):
+class BatchLayout(NamedTuple):
     """Where each token's states and cells are. Token n may take states pool[first[n]:first[n] + width[n]]."""
 
     pool: Ints  # (Q,)
@@ -46,7 +46,7 @@ class Layout(NamedTuple):
 class Part:
     """Some whole sequences of a batch, ready for a kernel."""
 
-    layout: Layout  # counted from the part's own first token and cell
+    layout: BatchLayout  # counted from the part's own first token and cell
     sequences: slice | Ints  # which sequences of the batch
     tokens: slice | Ints  # which tokens
     cells: slice | Ints  # which places of the batch's flat emit
@@ -102,12 +102,12 @@ def fail(status: int, sequence: int, tokens: int, *, many: bool) -> NoReturn:
 def _dense_part(emit: Floats, bounds: Ints, form: Form) -> Part:
     N, K = emit.shape
     first, width = np.zeros(N, np.int64), np.full(N, K, np.int64)
-    layout = Layout(np.arange(K), first, width, np.arange(N + 1) * K, bounds)
+    layout = BatchLayout(np.arange(K), first, width, np.arange(N + 1) * K, bounds)
     return Part(layout, slice(0), slice(0), slice(0), emit.reshape(-1), form)
 
 
-def _list_layout(active: Active, bounds: Ints) -> Layout:
-    return Layout(active.states, active.bounds[:-1][active.which], active.widths, active.at, bounds)
+def _list_layout(active: Active, bounds: Ints) -> BatchLayout:
+    return BatchLayout(active.states, active.bounds[:-1][active.which], active.widths, active.at, bounds)
 
 
 def _forms(batch: Batch) -> NDArray[np.int8]:
@@ -159,7 +159,7 @@ def _cut(whole: Part, step_cells: int) -> Iterator[Part]:
         end = int(min(max(limit if whole.form is Form.ROWS else enough, begin + 1), B))
         lo, hi = layout.bounds[begin], layout.bounds[end]
         cells = slice(int(layout.at[lo]), int(layout.at[hi]))
-        inner = Layout(
+        inner = BatchLayout(
             layout.pool,
             layout.first[lo:hi],
             layout.width[lo:hi],

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from chaffinch.kernels._chain._layout import Layout
+from chaffinch.kernels._chain._layout import BatchLayout
 from chaffinch.kernels._compile import helper, kernel
 from chaffinch.kernels.lattice import Floats, Ints
 
@@ -29,7 +29,7 @@ def _log_sum(values: Floats) -> float:
 
 
 @kernel()
-def log_forward(layout: Layout, trans: Floats, emit: Floats, b: int, forward: Floats, room: Floats) -> int:
+def log_forward(layout: BatchLayout, trans: Floats, emit: Floats, b: int, forward: Floats, room: Floats) -> int:
     """The position where every path has died, or -1; fills the forward messages (M,) of sequence b.
 
     `emit` has the start in the first token's cells; trans is (1, K, K), or one table into each token; room is (K,).
@@ -55,7 +55,7 @@ def log_forward(layout: Layout, trans: Floats, emit: Floats, b: int, forward: Fl
 
 
 @kernel()
-def log_backward(layout: Layout, trans: Floats, emit: Floats, b: int, backward: Floats, room: Floats) -> None:
+def log_backward(layout: BatchLayout, trans: Floats, emit: Floats, b: int, backward: Floats, room: Floats) -> None:
     """Fills the backward messages (M,) of sequence b, whose last token's cells hold the end."""
     lo, hi = layout.bounds[b], layout.bounds[b + 1]
     for n in range(hi - 2, lo - 1, -1):
@@ -90,7 +90,7 @@ def _offer(value: float, i: int, rank: int, scores: Floats, sources: Ints) -> bo
 
 
 @kernel()
-def rank_paths(layout: Layout, trans: Floats, emit: Floats, end: Floats, best: Floats, sources: Ints) -> None:
+def rank_paths(layout: BatchLayout, trans: Floats, emit: Floats, end: Floats, best: Floats, sources: Ints) -> None:
     """Fills best (M+1, n) and sources (M+1, n, 2) of the part's one sequence; the last row ranks whole paths."""
     T, M, n = len(layout.width), len(emit), best.shape[1]
     best[:] = -np.inf
@@ -116,7 +116,7 @@ def rank_paths(layout: Layout, trans: Floats, emit: Floats, end: Floats, best: F
 
 
 @kernel()
-def trace_paths(layout: Layout, sources: Ints, states: Ints) -> None:
+def trace_paths(layout: BatchLayout, sources: Ints, states: Ints) -> None:
     """Fills the states (R, T) of the R best paths, given the sources of `rank_paths`."""
     for rank in range(len(states)):
         cell, place = len(sources) - 1, rank

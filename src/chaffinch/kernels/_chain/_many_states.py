@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chaffinch.kernels._chain._layout import ROWS, Layout
+from chaffinch.kernels._chain._layout import ROWS, BatchLayout
 from chaffinch.kernels._chain._matmul import HIGH, WIDE, block_product
 from chaffinch.kernels._chain._scaled import (
     DONE,
     PENDING,
     Messages,
     Scaled,
-    Source,
+    ScaledInput,
     Token,
     accept,
     backward_token,
@@ -80,7 +80,9 @@ def _multiply(source: Floats, first: int, rows: int, panels: Floats, out: Floats
 
 
 @helper()
-def _run_forward(layout: Layout, source: Source, scaled: Scaled, table: Floats, messages: Messages, desk: Desk) -> int:
+def _run_forward(
+    layout: BatchLayout, source: ScaledInput, scaled: Scaled, table: Floats, messages: Messages, desk: Desk
+) -> int:
     """The longest length; fills forward messages and starts log Z, or notes where a sequence dies."""
     K, order, wide, product = len(scaled.end), source.order, desk.wide, desk.running[0]
     product[:] = 1.0
@@ -112,7 +114,7 @@ def _run_forward(layout: Layout, source: Source, scaled: Scaled, table: Floats, 
 
 @helper()
 def _run_backward(
-    layout: Layout, source: Source, scaled: Scaled, table: Floats, messages: Messages, desk: Desk
+    layout: BatchLayout, source: ScaledInput, scaled: Scaled, table: Floats, messages: Messages, desk: Desk
 ) -> None:
     """Fills marginals, weights and shares, and completes log Z."""
     K, order, base, wide, excess = len(scaled.end), source.order, desk.base, desk.wide, desk.running[1]
@@ -148,7 +150,7 @@ def _run_backward(
 
 
 @helper()
-def _withdraw(source: Source, messages: Messages, desk: Desk, T: int) -> None:
+def _withdraw(source: ScaledInput, messages: Messages, desk: Desk, T: int) -> None:
     """Clears the shares of first tokens, which nothing leads into, and of sequences that were not accepted."""
     for t in range(T):
         for r in range(desk.base[t + 1] - desk.base[t]):
@@ -157,7 +159,7 @@ def _withdraw(source: Source, messages: Messages, desk: Desk, T: int) -> None:
 
 
 @helper()
-def _keep(layout: Layout, source: Source, messages: Messages, desk: Desk, T: int) -> None:
+def _keep(layout: BatchLayout, source: ScaledInput, messages: Messages, desk: Desk, T: int) -> None:
     """Copies shares and weights to their places among the messages."""
     K = desk.weight.shape[1]
     for t in range(T):
@@ -170,7 +172,9 @@ def _keep(layout: Layout, source: Source, messages: Messages, desk: Desk, T: int
 
 
 @kernel()
-def run_abreast(layout: Layout, source: Source, scaled: Scaled, panels: Panels, messages: Messages, desk: Desk) -> int:
+def run_abreast(
+    layout: BatchLayout, source: ScaledInput, scaled: Scaled, panels: Panels, messages: Messages, desk: Desk
+) -> int:
     """The tokens of the part; fills marginals, and the messages if there is room for them."""
     T = _run_forward(layout, source, scaled, panels.ahead, messages, desk)
     if T > 0:

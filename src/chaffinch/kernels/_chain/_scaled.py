@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chaffinch.kernels._chain._layout import Layout
+from chaffinch.kernels._chain._layout import BatchLayout
 from chaffinch.kernels._compile import REORDER, helper, kernel
 from chaffinch.kernels.lattice import Floats, Ints
 
@@ -40,7 +40,7 @@ class Scaled(NamedTuple):
     shift: Floats  # (N,) what was subtracted from the logs at each token
 
 
-class Source(NamedTuple):
+class ScaledInput(NamedTuple):
     """What is still in log-space."""
 
     start: Floats  # (K,)
@@ -100,7 +100,7 @@ def exp_tables(trans: Floats, out: Floats, shift: Floats) -> int:
 
 
 @helper()
-def exp_token(layout: Layout, source: Source, shift: Floats, out: Floats, b: int, n: int) -> None:
+def exp_token(layout: BatchLayout, source: ScaledInput, shift: Floats, out: Floats, b: int, n: int) -> None:
     """Puts exponentials of token n's emissions into out, the first token's with the start; adds what was taken off."""
     logs = source.emit[layout.at[n] : layout.at[n + 1]]
     if n == layout.bounds[b]:
@@ -184,7 +184,7 @@ def backward_token(token: Token, floor: float) -> tuple[float, float, float]:
 
 
 @helper()
-def finish(layout: Layout, messages: Messages, b: int, log_total: float) -> None:
+def finish(layout: BatchLayout, messages: Messages, b: int, log_total: float) -> None:
     """Completes the log Z of sequence b by that of its last token, or notes that nothing may end it."""
     if log_total > -np.inf:
         messages.log_z[b] += log_total
@@ -193,7 +193,7 @@ def finish(layout: Layout, messages: Messages, b: int, log_total: float) -> None
 
 
 @helper()
-def end_sequence(layout: Layout, scaled: Scaled, messages: Messages, b: int) -> None:
+def end_sequence(layout: BatchLayout, scaled: Scaled, messages: Messages, b: int) -> None:
     """Puts the end potentials of the last token's states where its marginals will be."""
     n = layout.bounds[b + 1] - 1
     row = messages.states[layout.at[n] : layout.at[n + 1]]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 
-from chaffinch.kernels._chain._layout import Layout
+from chaffinch.kernels._chain._layout import BatchLayout
 from chaffinch.kernels._chain._scaled import (
     DONE,
     PENDING,
     Messages,
     Scaled,
-    Source,
+    ScaledInput,
     Token,
     accept,
     backward_token,
@@ -75,7 +75,7 @@ def _pull(source: Floats, columns: Ints, table: Floats, rows: Ints, out: Floats)
 
 
 @helper()
-def _forward_one(layout: Layout, source: Source, scaled: Scaled, messages: Messages, b: int) -> None:
+def _forward_one(layout: BatchLayout, source: ScaledInput, scaled: Scaled, messages: Messages, b: int) -> None:
     """Fills the forward messages of sequence b and starts its log Z; notes where it dies."""
     shared = len(scaled.back) > 0
     product = 1.0
@@ -104,7 +104,7 @@ def _forward_one(layout: Layout, source: Source, scaled: Scaled, messages: Messa
 
 
 @helper()
-def _backward_one(layout: Layout, scaled: Scaled, messages: Messages, b: int) -> float:
+def _backward_one(layout: BatchLayout, scaled: Scaled, messages: Messages, b: int) -> float:
     """The excess of sequence b; fills marginals, weights and shares. Its end is where its last marginals will be."""
     excess, hi = 0.0, layout.bounds[b + 1]
     for n in range(hi - 1, layout.bounds[b] - 1, -1):
@@ -131,7 +131,7 @@ def _backward_one(layout: Layout, scaled: Scaled, messages: Messages, b: int) ->
 
 
 @helper()
-def close_sequence(layout: Layout, messages: Messages, b: int, excess: float) -> None:
+def close_sequence(layout: BatchLayout, messages: Messages, b: int, excess: float) -> None:
     """Accepts sequence b, or withdraws its pairs."""
     accept(messages, b, excess)
     if messages.status[b] != DONE:
@@ -139,7 +139,7 @@ def close_sequence(layout: Layout, messages: Messages, b: int, excess: float) ->
 
 
 @kernel()
-def run_each(layout: Layout, source: Source, scaled: Scaled, messages: Messages) -> None:
+def run_each(layout: BatchLayout, source: ScaledInput, scaled: Scaled, messages: Messages) -> None:
     """Fills the messages, one sequence after another: lists, or a table per token."""
     for b in range(len(layout.bounds) - 1):
         lo, hi = layout.bounds[b], layout.bounds[b + 1]
@@ -153,7 +153,7 @@ def run_each(layout: Layout, source: Source, scaled: Scaled, messages: Messages)
 
 
 @helper()
-def _add_outer(layout: Layout, messages: Messages, n: int, table: Floats) -> None:
+def _add_outer(layout: BatchLayout, messages: Messages, n: int, table: Floats) -> None:
     """Adds forward times weight of the step into token n to the table (K, K)."""
     weight = messages.weight[layout.at[n] : layout.at[n + 1]]
     columns = layout.pool[layout.first[n] : layout.first[n] + layout.width[n]]
@@ -171,7 +171,7 @@ def _add_outer(layout: Layout, messages: Messages, n: int, table: Floats) -> Non
 
 
 @helper()
-def _add_four(layout: Layout, messages: Messages, steps: Ints, table: Floats) -> None:
+def _add_four(layout: BatchLayout, messages: Messages, steps: Ints, table: Floats) -> None:
     """The same for four steps between the same two lists, the second of neighbours: the table is passed over once."""
     a, b, c, d = steps[0], steps[1], steps[2], steps[3]
     J, left, forward, weight = layout.width[a], layout.pool[layout.first[a]], messages.forward, messages.weight
@@ -186,7 +186,7 @@ def _add_four(layout: Layout, messages: Messages, steps: Ints, table: Floats) ->
 
 
 @kernel()
-def add_pairs(layout: Layout, messages: Messages, steps: Ints, where: Ints, pairs: Floats) -> None:
+def add_pairs(layout: BatchLayout, messages: Messages, steps: Ints, where: Ints, pairs: Floats) -> None:
     """Adds forward * weight of each step into a token n of `steps` to pairs[where[n]] (K, K), without the table.
 
     Steps between the same two lists should follow one another.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from chaffinch.kernels._chain._layout import Layout
+from chaffinch.kernels._chain._layout import BatchLayout
 from chaffinch.kernels._chain._scaled import Messages
 from chaffinch.kernels._chain._sparse_states import push
 from chaffinch.kernels._compile import REORDER, helper, kernel
@@ -38,7 +38,7 @@ def _collect(rows: Floats, weight: Floats, columns: Ints, tags: Ints, stop: Ints
 
 
 @kernel()
-def tag_pairs(layout: Layout, messages: Messages, tables: Floats, runs: Runs, out: Floats) -> None:
+def tag_pairs(layout: BatchLayout, messages: Messages, tables: Floats, runs: Runs, out: Floats) -> None:
     """Adds to out (N, S, S) the pair marginals of each step into token n, by tag."""
     tags, stop, line = runs.tags, runs.stop, runs.line
     for b in range(len(layout.bounds) - 1):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chaffinch.kernels._chain._few_states import LANES
-from chaffinch.kernels._chain._layout import LANES_LONGEST, LANES_TO, ROWS, Form, Layout, Part, writable
+from chaffinch.kernels._chain._layout import LANES_LONGEST, LANES_TO, ROWS, BatchLayout, Form, Part, writable
 from chaffinch.kernels._chain._many_states import still_live
 from chaffinch.kernels._chain._matmul import HIGH, WIDE, block_largest, in_panels
 from chaffinch.kernels._compile import helper, kernel
@@ -30,7 +30,7 @@ class Sums(NamedTuple):
     one: float  # 1, for `_micro`
 
 
-class Found(NamedTuple):
+class BestPaths(NamedTuple):
     """What Viterbi leaves behind."""
 
     best: Floats  # (M,) the score of the best path up to a cell
@@ -63,7 +63,7 @@ def _push_best(source: Floats, rows: Ints, table: Floats, columns: Ints, out: Fl
 
 
 @helper()
-def _trace(layout: Layout, sums: Sums, found: Found, b: int) -> None:
+def _trace(layout: BatchLayout, sums: Sums, found: BestPaths, b: int) -> None:
     """Finds the score and the states of sequence b, from the last token to the first."""
     lo, hi = layout.bounds[b], layout.bounds[b + 1]
     score, state, shared = -np.inf if lo < hi else 0.0, -1, len(sums.back) > 0
@@ -88,7 +88,7 @@ def _trace(layout: Layout, sums: Sums, found: Found, b: int) -> None:
 
 
 @kernel()
-def best_each(layout: Layout, sums: Sums, found: Found) -> None:
+def best_each(layout: BatchLayout, sums: Sums, found: BestPaths) -> None:
     """Fills `found`, one sequence after another."""
     shared = len(sums.back) > 0
     for b in range(len(layout.bounds) - 1):
@@ -109,7 +109,9 @@ def best_each(layout: Layout, sums: Sums, found: Found) -> None:
 
 
 @helper()
-def _multiply_best(layout: Layout, order: Ints, t: int, sums: Sums, panels: Floats, found: Found, wide: Floats) -> None:
+def _multiply_best(
+    layout: BatchLayout, order: Ints, t: int, sums: Sums, panels: Floats, found: BestPaths, wide: Floats
+) -> None:
     """The first rows of `wide` = scores of the sequences at token t, times the table in max and plus."""
     K, last = len(sums.end), order.size - 1
     for j in range(len(panels)):
@@ -120,7 +122,7 @@ def _multiply_best(layout: Layout, order: Ints, t: int, sums: Sums, panels: Floa
 
 
 @kernel()
-def best_abreast(layout: Layout, sums: Sums, order: Ints, panels: Floats, found: Found, wide: Floats) -> None:
+def best_abreast(layout: BatchLayout, sums: Sums, order: Ints, panels: Floats, found: BestPaths, wide: Floats) -> None:
     """Fills `found`, up to ROWS sequences abreast: one table, in panels, and all states allowed."""
     K = len(sums.end)
     for begin in range(0, order.size, ROWS):
@@ -171,7 +173,7 @@ def _step_lanes(back: Floats, before: Floats, best: Floats, top: Floats) -> None
 
 
 @helper()
-def _trace_lane(layout: Layout, sums: Sums, found: Found, lanes: Lanes, b: int, lane: int) -> None:
+def _trace_lane(layout: BatchLayout, sums: Sums, found: BestPaths, lanes: Lanes, b: int, lane: int) -> None:
     """Finds the score and the states of sequence b, from the last token to the first."""
     lo, T, step = layout.bounds[b], lanes.lengths[lane], sums.end
     found.score[b] = -np.inf
@@ -190,7 +192,7 @@ def _trace_lane(layout: Layout, sums: Sums, found: Found, lanes: Lanes, b: int, 
 
 
 @kernel()
-def best_lanes(layout: Layout, sums: Sums, order: Ints, found: Found, lanes: Lanes) -> None:
+def best_lanes(layout: BatchLayout, sums: Sums, order: Ints, found: BestPaths, lanes: Lanes) -> None:
     """Fills `found`, one sequence in each lane: one table, few states, all allowed."""
     K, L = sums.end.size, lanes.lengths.size
     for begin in range(0, order.size, L):
@@ -214,7 +216,7 @@ def best_lanes(layout: Layout, sums: Sums, order: Ints, found: Found, lanes: Lan
                 _trace_lane(layout, sums, found, lanes, some[lane], lane)
 
 
-class Room:
+class ViterbiWorkspace:
     """A batch's tables and arrays, used again for every part."""
 
     def __init__(self, batch: Batch) -> None:
@@ -229,14 +231,14 @@ class Room:
             T, L = min(longest, LANES_LONGEST), LANES
             self.lanes = Lanes(np.zeros((T, K, L)), np.zeros(L), np.zeros(L, np.int64))
 
-    def run(self, part: Part) -> Found:
+    def run(self, part: Part) -> BestPaths:
         """The best paths of one part; good until the next."""
         batch, cells = self.batch, len(part.emit)
         trans = writable(batch.trans[None] if batch.trans.ndim == 2 else batch.trans[part.tokens])
         sums = Sums(writable(batch.start), trans, self.back, writable(part.emit), writable(batch.end), 1.0)
         if len(self.best) < cells and part.form is not Form.LANES:
             self.best = np.empty(cells)
-        found = Found(self.best[:cells], np.zeros(len(part.layout.width), np.int64), np.zeros(part.size))
+        found = BestPaths(self.best[:cells], np.zeros(len(part.layout.width), np.int64), np.zeros(part.size))
         order = np.argsort(-np.diff(part.layout.bounds), kind="stable")
         if part.form is Form.LANES:
             best_lanes(part.layout, sums, order, found, self.lanes)

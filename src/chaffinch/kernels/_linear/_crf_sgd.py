@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from chaffinch.kernels._compile import helper, kernel
-from chaffinch.kernels._linear._decode import Room, is_hard, path_score, score, score_target
+from chaffinch.kernels._linear._decode import Workspace, is_hard, path_score, score, score_target
 from chaffinch.kernels._linear._simd import add_row
-from chaffinch.kernels.linear import Pace, Places, Scalar, Seen, Singles, States, Sums, Target, Weights
+from chaffinch.kernels.linear import Pace, Places, Scalar, Singles, SparseInput, States, Sums, Target, Weights
 
 SMALL = 0.003  # a token whose gradient is below this in every state is left alone
 TINY = 1e-5  # and a move whose gradient is below this
@@ -15,7 +15,7 @@ CALM = 1.0  # what squares of gradients begin with in adaptive steps
 
 
 @helper()
-def _exponentials(moves: Singles, states: States, room: Room) -> None:
+def _exponentials(moves: Singles, states: States, room: Workspace) -> None:
     K, W = states.K, states.W
     for i in range((K + 2) * W):
         room.table[i] = np.exp(moves[i])
@@ -25,7 +25,7 @@ def _exponentials(moves: Singles, states: States, room: Room) -> None:
 
 
 @helper()
-def _again(cell: int, moves: Singles, states: States, room: Room) -> None:
+def _again(cell: int, moves: Singles, states: States, room: Workspace) -> None:
     """One cell of the exponentials anew."""
     K, W = states.K, states.W
     room.table[cell] = np.exp(moves[cell])
@@ -34,7 +34,7 @@ def _again(cell: int, moves: Singles, states: States, room: Room) -> None:
 
 
 @helper()
-def _forward(T: int, score: Singles, states: States, room: Room) -> Scalar:
+def _forward(T: int, score: Singles, states: States, room: Workspace) -> Scalar:
     """Forward sums, each token's divided by its total, in room.best; returns log Z."""
     K, W, alpha, emit, log_z = states.K, states.W, room.best, room.emit, 0.0
     for t in range(T):
@@ -62,7 +62,7 @@ def _forward(T: int, score: Singles, states: States, room: Room) -> Scalar:
 
 
 @helper()
-def _backward(T: int, states: States, room: Room, sign: Scalar, out: Singles, pairs: Singles) -> bool:
+def _backward(T: int, states: States, room: Workspace, sign: Scalar, out: Singles, pairs: Singles) -> bool:
     """Adds sign * P(state) to out and sign * P(pair), summed over positions, to pairs; False if the range fails.
 
     Backward sums are divided by their largest; room.line holds those of the next token with what is seen there.
@@ -129,7 +129,7 @@ def _step_row(row: int, gradient: Singles, at: int, sums: Sums, pace: Pace, W: i
 
 
 @helper()
-def _spread(seen: Seen, s: int, states: States, room: Room, sums: Sums, pace: Pace) -> None:
+def _spread(seen: SparseInput, s: int, states: States, room: Workspace, sums: Sums, pace: Pace) -> None:
     """A step for every weight row that spoke for a token with a large gradient."""
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
     for j in range(-1, T + 1):
@@ -148,7 +148,7 @@ def _spread(seen: Seen, s: int, states: States, room: Room, sums: Sums, pace: Pa
 
 
 @helper()
-def _step_moves(T: int, states: States, room: Room, sums: Sums, pace: Pace) -> None:
+def _step_moves(T: int, states: States, room: Workspace, sums: Sums, pace: Pace) -> None:
     K, W = states.K, states.W
     for x in range(K):
         for cell, change in ((K * W + x, room.other[x]), ((K + 1) * W + x, room.other[(T - 1) * W + x])):
@@ -178,7 +178,14 @@ def _mark_large(T: int, states: States, gradient: Singles, large: Places) -> Non
 
 @kernel()
 def crf_pass(
-    seen: Seen, target: Target, order: Places, rows: Sums, moves: Sums, states: States, room: Room, pace: Pace
+    seen: SparseInput,
+    target: Target,
+    order: Places,
+    rows: Sums,
+    moves: Sums,
+    states: States,
+    room: Workspace,
+    pace: Pace,
 ) -> float:
     """Stochastic gradient over the sentences in `order`; returns the sum of -log P(what is known), where no row is a
     distribution.

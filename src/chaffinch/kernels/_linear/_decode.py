@@ -8,12 +8,12 @@ import numpy as np
 
 from chaffinch.kernels._compile import helper, kernel
 from chaffinch.kernels._linear._simd import add_row, largest_row
-from chaffinch.kernels.linear import Places, Scalar, Seen, Singles, States, Target, Weights
+from chaffinch.kernels.linear import Places, Scalar, Singles, SparseInput, States, Target, Weights
 
 REACH = 2  # the farthest offset
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Working space for the longest sentence."""
 
     score: Singles  # (T * W,)
@@ -31,18 +31,18 @@ class Room(NamedTuple):
     right: Places  # (T,)
 
 
-def room(T: int, states: States) -> Room:
+def room(T: int, states: States) -> Workspace:
     """Space for sentences of up to T tokens."""
     cells, moves, square = max(T, 1) * states.W, (states.K + 2) * states.W, states.W * states.W
     score, best, known, other, emit = np.zeros((5, cells), np.float32)
     table, back, pairs, outer = (np.zeros(size, np.float32) for size in (moves, square, square, square))
     line, now = np.zeros((2, states.W), np.float32)
     path, right = np.zeros((2, max(T, 1)), np.int32)
-    return Room(score, best, known, other, emit, table, back, pairs, outer, line, now, path, right)
+    return Workspace(score, best, known, other, emit, table, back, pairs, outer, line, now, path, right)
 
 
 @helper()
-def score(seen: Seen, s: int, weights: Weights, states: States, out: Singles) -> None:
+def score(seen: SparseInput, s: int, weights: Weights, states: States, out: Singles) -> None:
     """out[t, W] = sum of the weight rows that speak for token t of sentence s."""
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
     out[: T * W] = 0.0
@@ -57,7 +57,7 @@ def score(seen: Seen, s: int, weights: Weights, states: States, out: Singles) ->
 
 
 @helper()
-def _add_columns(seen: Seen, s: int, weights: Weights, states: States, out: Singles) -> None:
+def _add_columns(seen: SparseInput, s: int, weights: Weights, states: States, out: Singles) -> None:
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
     for j in range(-1, T):  # what stands at the pad after a sentence belongs to the next one
         for c in range(seen.columns.shape[1]):
@@ -135,7 +135,7 @@ def score_target(target: Target, begin: int, T: int, states: States, score: Sing
 
 
 @kernel()
-def _sum_types(seen: Seen, weights: Weights, W: int, blocks: Singles) -> None:
+def _sum_types(seen: SparseInput, weights: Weights, W: int, blocks: Singles) -> None:
     for v in range(len(seen.lists) - 1):
         for q in range(seen.lists[v], seen.lists[v + 1]):
             for k in range(seen.width[q]):
@@ -143,7 +143,7 @@ def _sum_types(seen: Seen, weights: Weights, W: int, blocks: Singles) -> None:
                 add_row(blocks, at, weights.rows, (int(seen.rows[q]) + k) * W, 1.0, W)
 
 
-def summed(seen: Seen, weights: Weights, states: States) -> Singles:
+def summed(seen: SparseInput, weights: Weights, states: States) -> Singles:
     """(V * 5 * W,) what each type says at each offset, summed over its features."""
     blocks = np.zeros((len(seen.lists) - 1) * (2 * REACH + 1) * states.W, np.float32)
     _sum_types(seen, weights, states.W, blocks)
@@ -151,7 +151,7 @@ def summed(seen: Seen, weights: Weights, states: States) -> Singles:
 
 
 @helper()
-def _score_summed(seen: Seen, s: int, blocks: Singles, weights: Weights, states: States, out: Singles) -> None:
+def _score_summed(seen: SparseInput, s: int, blocks: Singles, weights: Weights, states: States, out: Singles) -> None:
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
     out[: T * W] = 0.0
     for j in range(-1, T + 1):
@@ -162,7 +162,7 @@ def _score_summed(seen: Seen, s: int, blocks: Singles, weights: Weights, states:
 
 
 @kernel()
-def decode(seen: Seen, blocks: Singles, weights: Weights, states: States, room: Room, out: Places) -> None:
+def decode(seen: SparseInput, blocks: Singles, weights: Weights, states: States, room: Workspace, out: Places) -> None:
     """The best states of every sentence."""
     for s in range(len(seen.begins)):
         begin, T = seen.begins[s], seen.ends[s] - seen.begins[s]
@@ -173,7 +173,9 @@ def decode(seen: Seen, blocks: Singles, weights: Weights, states: States, room: 
 
 
 @kernel()
-def all_scores(seen: Seen, blocks: Singles, weights: Weights, states: States, room: Room, out: Singles) -> None:
+def all_scores(
+    seen: SparseInput, blocks: Singles, weights: Weights, states: States, room: Workspace, out: Singles
+) -> None:
     """The scores of every state at every token, one sentence after another without pads."""
     at = 0
     for s in range(len(seen.begins)):
@@ -185,7 +187,7 @@ def all_scores(seen: Seen, blocks: Singles, weights: Weights, states: States, ro
 
 
 @helper()
-def _gather(seen: Seen, s: int, slopes: Singles, at: int, states: States, blocks: Singles, out: Singles) -> None:
+def _gather(seen: SparseInput, s: int, slopes: Singles, at: int, states: States, blocks: Singles, out: Singles) -> None:
     """Adds the slopes of a sentence's scores, from `at` on, to its types' blocks and to the rows of its columns."""
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
     for j in range(-1, T + 1):
@@ -201,7 +203,7 @@ def _gather(seen: Seen, s: int, slopes: Singles, at: int, states: States, blocks
 
 
 @kernel()
-def add_slopes(seen: Seen, slopes: Singles, states: States, blocks: Singles, out: Singles) -> None:
+def add_slopes(seen: SparseInput, slopes: Singles, states: States, blocks: Singles, out: Singles) -> None:
     """Adds to each weight of out (R * W,) its slope, given those of all scores: `all_scores` backwards."""
     W, at = states.W, 0
     for s in range(len(seen.begins)):

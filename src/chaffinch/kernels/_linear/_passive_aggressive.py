@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.kernels._compile import helper, kernel
-from chaffinch.kernels._linear._decode import REACH, Room, is_hard, path_score, score, score_target, viterbi
-from chaffinch.kernels.linear import Places, Scalar, Seen, States, Target, Weights
+from chaffinch.kernels._linear._decode import REACH, Workspace, is_hard, path_score, score, score_target, viterbi
+from chaffinch.kernels.linear import Places, Scalar, SparseInput, States, Target, Weights
 
 
 @helper()
@@ -33,7 +33,7 @@ class Gap(NamedTuple):
     used: NDArray[np.int64]  # (1,) how many
 
 
-def gap(seen: Seen, states: States) -> Gap:
+def gap(seen: SparseInput, states: States) -> Gap:
     """Room for every cell that the longest sentence can touch."""
     each = int(np.diff(seen.lists).max(initial=0)) * (2 * REACH + 1) + 4 * seen.columns.shape[1] + 2
     most = max(seen.longest, 1) * each * (4 if states.shared[0] >= 0 else 2)
@@ -71,7 +71,7 @@ def _put_row(gap: Gap, row: int, states: States, right: int, wrong: int) -> int:
 
 
 @helper()
-def _put_token(gap: Gap, seen: Seen, s: int, t: int, states: States, right: int, wrong: int) -> int:
+def _put_token(gap: Gap, seen: SparseInput, s: int, t: int, states: States, right: int, wrong: int) -> int:
     """Adds every feature of a token: with the right state +1, with the wrong one -1."""
     grown, n = 0, seen.begins[s] + t
     for j in range(max(n - REACH, seen.begins[s] - 1), min(n + REACH, seen.ends[s]) + 1):
@@ -98,7 +98,7 @@ def _put_moves(gap: Gap, T: int, states: States, path: Places, sign: int) -> int
 
 
 @helper()
-def _open(gap: Gap, seen: Seen, s: int, states: States, right: Places, wrong: Places) -> int:
+def _open(gap: Gap, seen: SparseInput, s: int, states: States, right: Places, wrong: Places) -> int:
     """Fills the gap between two labellings of a sentence and returns its squared length."""
     T, squared = seen.ends[s] - seen.begins[s], 0
     for t in range(T):
@@ -126,8 +126,8 @@ def _close(gap: Gap, weights: Weights, totals: Weights, tau: Scalar, step: Scala
 
 @kernel()
 def pa_pass(
-    seen: Seen, target: Target, order: Places, weights: Weights, totals: Weights, states: States, room: Room,
-    gap: Gap, aggressiveness: float, augmented: bool, step: int,
+    seen: SparseInput, target: Target, order: Places, weights: Weights, totals: Weights, states: States,
+    room: Workspace, gap: Gap, aggressiveness: float, augmented: bool, step: int,
 ) -> float:  # fmt: skip
     """PA-I over the sentences in `order`: w += tau * (F(right) - F(violator)), tau = min(C, loss / squared gap)."""
     W, lost = states.W, 0.0

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels import Clique, Floats, Ints, beliefs, best_labels
 from chaffinch.models.alignment import graph, objective
-from chaffinch.models.alignment.graph import ALIKE, Graphs, Keys, Words
-from chaffinch.models.alignment.objective import Nodes, Weights
+from chaffinch.models.alignment.graph import ALIKE, Graphs, Keys, RepeatedWords
+from chaffinch.models.alignment.objective import CliqueWeights, Nodes
 from chaffinch.text import Document
 
 MODES = ("recall", "balanced")
@@ -57,7 +57,7 @@ class Model:
     """What was learnt, or set by hand."""
 
     config: Alignment
-    weights: Weights
+    weights: CliqueWeights
     labels: tuple[str, ...] = ("O",)  # (L,) of the lexical weights
     keys: Keys = field(default_factory=lambda: np.zeros(0, np.uint64))  # (F,) sorted, of the lexical features
     common: frozenset[str] = frozenset()  # words without case that need two findings to be linked
@@ -86,7 +86,7 @@ class Model:
         fits = [part.shape for part in parts] == shapes and keys.dtype == np.uint64 and labels[:1] == ("O",)
         if not fits or not all(np.isfinite(part).all() for part in parts) or (keys[1:] <= keys[:-1]).any():
             raise ModelError("the arrays of its alignment do not fit together; fit it anew")
-        return cls(config, Weights(*parts), labels, keys, common)
+        return cls(config, CliqueWeights(*parts), labels, keys, common)
 
 
 class TaggerLike(Protocol):
@@ -197,7 +197,7 @@ class _Lesson:
     patients: Ints  # (M,)
 
     @classmethod
-    def of(cls, words: Words, truth: Ints, common: frozenset[str], patient: int) -> _Lesson:
+    def of(cls, words: RepeatedWords, truth: Ints, common: frozenset[str], patient: int) -> _Lesson:
         """The nodes whose gold label is a candidate and about which the tagger is least certain, graph by graph."""
         graphs = graph.linked(words, common)
         gold = truth[graphs.nodes]
@@ -221,14 +221,16 @@ def _learnt(lessons: Sequence[_Lesson], config: Alignment, names: tuple[str, ...
     keys = objective.vocabulary(shown, hidden, patients, floor)
     nodes = Nodes(nodes.tags, nodes.buckets, nodes.shares, objective.look_up(keys, shown))
     start = objective.hand_set()
-    prior = Weights(start.unary, start.same, start.differ, np.zeros((len(keys), len(names))))
+    prior = CliqueWeights(start.unary, start.same, start.differ, np.zeros((len(keys), len(names))))
     weights = objective.learn(nodes, candidates, gold, penalty=config.penalty, prior=prior)
     kept = np.abs(weights.lexical).max(axis=1, initial=0.0) >= LEAST
     rounded = weights.lexical[kept].astype(np.float32).astype(np.float64)  # as it will be saved
-    return Model(config, Weights(weights.unary, weights.same, weights.differ, rounded), names, keys[kept], common)
+    return Model(config, CliqueWeights(weights.unary, weights.same, weights.differ, rounded), names, keys[kept], common)
 
 
-def _settled(words: Words, graphs: Graphs, model: Model, names: Sequence[str], mode: str) -> tuple[Ints, Floats]:
+def _settled(
+    words: RepeatedWords, graphs: Graphs, model: Model, names: Sequence[str], mode: str
+) -> tuple[Ints, Floats]:
     """(N,) the label of every token, and how likely it is where it was changed."""
     tags, scores = words.tags.copy(), np.ones(len(words.tags))
     found = words.tags[graphs.nodes]
@@ -242,7 +244,7 @@ def _settled(words: Words, graphs: Graphs, model: Model, names: Sequence[str], m
         features = objective.look_up(model.keys, graph.lexical_keys(words, graphs.nodes)[0])
     column = [model.labels.index(name) if name in model.labels else len(model.labels) for name in names]
     lexical = np.pad(model.weights.lexical, ((0, 0), (0, 1)))[:, column]
-    weights = Weights(model.weights.unary, model.weights.same, model.weights.differ, lexical)
+    weights = CliqueWeights(model.weights.unary, model.weights.same, model.weights.differ, lexical)
     unary = np.where(allowed, Nodes.of(words, graphs, shares, features).scores(weights), -np.inf)
     where = np.flatnonzero(free)
     for own in np.split(where, np.flatnonzero(np.diff(graphs.graph[where])) + 1) if len(where) else ():
@@ -255,7 +257,7 @@ def _settled(words: Words, graphs: Graphs, model: Model, names: Sequence[str], m
     return tags, scores
 
 
-def _clique(weights: Weights, graphs: Graphs, own: Ints, labels: Ints, unary: Floats) -> Clique:
+def _clique(weights: CliqueWeights, graphs: Graphs, own: Ints, labels: Ints, unary: Floats) -> Clique:
     """The clique of the free nodes of one graph; the fixed ones are in the unary part already."""
     pairs = weights.pairs(labels)
     # The kernel divides by the free nodes but one; the score by all occurrences but one.
@@ -267,7 +269,7 @@ def _clique(weights: Weights, graphs: Graphs, own: Ints, labels: Ints, unary: Fl
     return Clique(unary[np.ix_(own, labels)], pairwise)
 
 
-def _free(words: Words, graphs: Graphs, open_nodes: graph.Flags) -> graph.Flags:
+def _free(words: RepeatedWords, graphs: Graphs, open_nodes: graph.Flags) -> graph.Flags:
     """(M,) the open nodes, in a large graph only those whose label the tagger doubts most."""
     where = np.flatnonzero(open_nodes)
     sure = words.chances[graphs.nodes[where], words.tags[graphs.nodes[where]]]

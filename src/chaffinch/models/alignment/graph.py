@@ -32,7 +32,7 @@ _LONG = re.compile(r"(.)\1\1+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Words:
+class RepeatedWords:
     """All tokens of one patient's documents, one document after another; word V stands for what is beyond a line."""
 
     owners: Ints  # (N,) the document of each token
@@ -100,7 +100,7 @@ def label_names(documents: Sequence[Document], layer: str) -> tuple[str, ...]:
     return ("O", *sorted(found - {"O"}))
 
 
-def observe(docs: Sequence[Document], layer: str, names: Sequence[str]) -> Words:
+def observe(docs: Sequence[Document], layer: str, names: Sequence[str]) -> RepeatedWords:
     """The words of one patient's documents, which have the layer and soft labels of its name."""
     index = {name: number for number, name in enumerate(names)}
     table: dict[str, int] = {}
@@ -114,7 +114,7 @@ def observe(docs: Sequence[Document], layer: str, names: Sequence[str]) -> Words
         chances[end - len(doc.tokens) : end, [index[name] for name in soft.labels]] = soft.values
     none = np.zeros(0, np.int64)
     lines = [_lines(doc) + shift for doc, shift in zip(docs, np.cumsum(sizes) - sizes, strict=True)]
-    return Words(
+    return RepeatedWords(
         np.repeat(np.arange(len(docs)), sizes),
         np.array(written, np.int64),
         np.concatenate([none.reshape(0, 2), *lines]),
@@ -128,7 +128,7 @@ def observe(docs: Sequence[Document], layer: str, names: Sequence[str]) -> Words
     )
 
 
-def linked(words: Words, common: frozenset[str]) -> Graphs:
+def linked(words: RepeatedWords, common: frozenset[str]) -> Graphs:
     """The graphs: words with a letter or digit that occur twice or more and were found to be an identifier once.
 
     A word of the `common` ones, or one that is O nearly everywhere, must have been found twice.
@@ -160,7 +160,7 @@ def linked(words: Words, common: frozenset[str]) -> Graphs:
     return Graphs(nodes, graph, np.bincount(graph)[graph], labels[graph], alike)
 
 
-def lexical_keys(words: Words, nodes: Ints) -> tuple[Keys, Ints]:
+def lexical_keys(words: RepeatedWords, nodes: Ints) -> tuple[Keys, Ints]:
     """(M, K) keys of what surrounds each node, and the token whose word a key tells, or -1 where it tells none.
 
     Words and shapes at -2 to 2, the place in the line and the line's first word.

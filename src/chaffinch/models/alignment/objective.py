@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.kernels import Floats, Ints
-from chaffinch.models.alignment.graph import ALIKE, Flags, Graphs, Keys, Words
+from chaffinch.models.alignment.graph import ALIKE, Flags, Graphs, Keys, RepeatedWords
 
 EDGES = np.array([-9.0, -7.0, -5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 9.0])  # of log-odds
 B = len(EDGES) + 1
@@ -27,7 +27,7 @@ AGREE, KEPT = (2.0, 4.0), 6.0  # hand-set: two occurrences agree on O, on an ide
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Weights:
+class CliqueWeights:
     """What was learnt. Row 0 of `unary` and `same` is for O, row 1 for any identifier."""
 
     unary: Floats  # (2, 2 + B) always; where the tagger says so too; by the tagger's log-odds for the label
@@ -46,11 +46,11 @@ class Weights:
         """All weights in one row."""
         return np.concatenate([self.unary.ravel(), self.same.ravel(), self.differ, self.lexical.ravel()])
 
-    def like(self, flat: Floats) -> Weights:
+    def like(self, flat: Floats) -> CliqueWeights:
         """Weights of the same shapes, from one row."""
         sizes = [self.unary.size, self.same.size, self.differ.size]
         unary, same, differ, lexical = np.split(flat, np.cumsum(sizes))
-        return Weights(
+        return CliqueWeights(
             unary.reshape(self.unary.shape), same.reshape(self.same.shape), differ, lexical.reshape(self.lexical.shape)
         )
 
@@ -65,7 +65,7 @@ class Nodes:
     features: Ints  # (M, K) rows of the lexical weights; F where there is none
 
     @classmethod
-    def of(cls, words: Words, graphs: Graphs, shares: Floats, features: Ints) -> Nodes:
+    def of(cls, words: RepeatedWords, graphs: Graphs, shares: Floats, features: Ints) -> Nodes:
         """The nodes of a patient's graphs."""
         chances = np.clip(words.chances[graphs.nodes], SMALLEST, 1.0 - SMALLEST)
         buckets = np.searchsorted(EDGES, np.log(chances) - np.log1p(-chances), side="right")
@@ -85,7 +85,7 @@ class Nodes:
         """Some of the nodes."""
         return Nodes(self.tags[where], self.buckets[where], self.shares[:, where], self.features[where])
 
-    def scores(self, weights: Weights) -> Floats:
+    def scores(self, weights: CliqueWeights) -> Floats:
         """(M, L) the score of every label at every node, given the labels of the others."""
         out = np.where(np.arange(self.buckets.shape[1]) > 0, weights.unary[1, 0], weights.unary[0, 0])
         out = out + np.concatenate(
@@ -107,7 +107,7 @@ class Nodes:
         found = self.shares[0, :, 1:]
         return np.asarray(found.sum(axis=1, keepdims=True) - found)
 
-    def gradient(self, weights: Weights, pull: Floats) -> Weights:
+    def gradient(self, weights: CliqueWeights, pull: Floats) -> CliqueWeights:
         """The sum of `pull` (M, L) times the gradient of the scores."""
         unary = np.zeros_like(weights.unary)
         own = pull[np.arange(len(self.tags)), self.tags]
@@ -119,9 +119,9 @@ class Nodes:
         outside = self.shares[:, :, 0] @ pull[:, 0]
         same = np.stack([outside, self.shares.reshape(len(ALIKE), -1) @ pull.ravel() - outside])
         differ = np.array([(self.others() * pull[:, 1:]).sum()])
-        return Weights(unary, same, differ, self._lexical_gradient(weights, pull))
+        return CliqueWeights(unary, same, differ, self._lexical_gradient(weights, pull))
 
-    def _lexical_gradient(self, weights: Weights, pull: Floats) -> Floats:
+    def _lexical_gradient(self, weights: CliqueWeights, pull: Floats) -> Floats:
         from scipy.sparse import csr_matrix
 
         F = len(weights.lexical)
@@ -133,8 +133,8 @@ class Nodes:
 
 
 def objective(
-    weights: Weights, nodes: Nodes, candidates: Flags, gold: Ints, *, penalty: float, prior: Weights
-) -> tuple[float, Weights]:
+    weights: CliqueWeights, nodes: Nodes, candidates: Flags, gold: Ints, *, penalty: float, prior: CliqueWeights
+) -> tuple[float, CliqueWeights]:
     """Minus the log pseudo-likelihood of the gold labels (M,), with its penalty, and the gradient.
 
     A gold label must be among the candidates (M, L). The penalty is on the square of the distance to the prior.
@@ -152,7 +152,7 @@ def objective(
     return float(value + penalty / 2 * (away @ away)), weights.like(slope)
 
 
-def learn(nodes: Nodes, candidates: Flags, gold: Ints, *, penalty: float, prior: Weights) -> Weights:
+def learn(nodes: Nodes, candidates: Flags, gold: Ints, *, penalty: float, prior: CliqueWeights) -> CliqueWeights:
     """The weights that make the gold labels likeliest, each given its graph's other gold labels; from the prior on."""
     from scipy.optimize import minimize
 
@@ -181,7 +181,7 @@ def look_up(vocabulary: Keys, keys: Keys) -> Ints:
     return np.where(found, place, len(vocabulary))
 
 
-def hand_set() -> Weights:
+def hand_set() -> CliqueWeights:
     """Weights without any training: the tagger's log-odds, a strong pull to the identifiers it found, and agreement.
 
     Chosen on cross-fitted notes of MEDDOCAN. Likenesses weigh nothing, so that the count over labels is exact.
@@ -190,4 +190,4 @@ def hand_set() -> Weights:
     unary = np.stack([np.concatenate([[0.0, kept], middle / 2]) for kept in (0.0, KEPT)])
     same = np.zeros((2, len(ALIKE)))
     same[:, 0] = AGREE
-    return Weights(unary, same, np.zeros(1), np.zeros((0, 1)))
+    return CliqueWeights(unary, same, np.zeros(1), np.zeros((0, 1)))

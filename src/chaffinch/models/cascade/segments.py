@@ -63,7 +63,7 @@ def observe(seen: Observed, segments: NDArray[np.int64], levels: Places) -> Obse
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Found:
+class SegmentSpans:
     """The segments of a reading, and what is to be seen of them."""
 
     base: Observed
@@ -84,10 +84,10 @@ class Found:
         return out
 
 
-def observe_reading(seen: Observed, labels: Labels, states: Places, certain: NDArray[np.float32]) -> Found:
+def observe_reading(seen: Observed, labels: Labels, states: Places, certain: NDArray[np.float32]) -> SegmentSpans:
     """The segments that a reading found."""
     segments = found(labels, states)
-    return Found(seen, segments, observe(seen, segments, margins(segments, certain)))
+    return SegmentSpans(seen, segments, observe(seen, segments, margins(segments, certain)))
 
 
 def examples(
@@ -136,7 +136,7 @@ def gold_segments(seen: Observed, pieces: Sequence[Sequence[tuple[int, int, int]
     return out
 
 
-def of_gold(seen: Observed, gold: Mapping[tuple[int, int], int], certain: NDArray[np.float32]) -> Found:
+def of_gold(seen: Observed, gold: Mapping[tuple[int, int], int], certain: NDArray[np.float32]) -> SegmentSpans:
     """The right segments, as if a first stage had found them."""
     right = np.array(sorted(gold), np.int64).reshape(-1, 2)
-    return Found(seen, right, observe(seen, right, margins(right, certain)))
+    return SegmentSpans(seen, right, observe(seen, right, margins(right, certain)))

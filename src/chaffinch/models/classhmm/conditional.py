@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from chaffinch.kernels import Active, Batch, Floats, Ints, forward_backward, linear
-from chaffinch.kernels.linear import Seen, States, Weights
+from chaffinch.kernels.linear import SparseInput, States, Weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,7 +22,7 @@ class Conditional:
     Those of states come first, with the moves below the rows, then those of classes, likewise.
     """
 
-    seen: Seen
+    seen: SparseInput
     states: States
     class_of: Ints  # (Y,)
     active: Active  # the states each token may take

@@ -17,7 +17,7 @@ from chaffinch.kernels import Batch, Floats
 from chaffinch.kernels.lattice import Bools
 from chaffinch.models.classhmm.config import KAPPA, KAPPAS, ClassHMM
 from chaffinch.models.classhmm.describe import states as substructure
-from chaffinch.models.classhmm.generative import Expected, Likelihood
+from chaffinch.models.classhmm.generative import ExpectedCounts, Likelihood
 from chaffinch.models.classhmm.model import Model, scheme_of
 from chaffinch.models.classhmm.objectives import Ground, Problem
 from chaffinch.models.core import lbfgs as ascent
@@ -113,11 +113,11 @@ class _Run:
             self.watcher.scores |= {"F1 on dev": score, "kappa": kappa}
         return model, kappa
 
-    def begun(self, problem: Problem, kappa: float) -> ascent.Found:
+    def begun(self, problem: Problem, kappa: float) -> ascent.Optimum:
         """Where to begin: the best of several short climbs, the last of which an interrupt may end."""
         rng, untagged = np.random.default_rng(self.config.seed), self.evidence.untagged
         starts = [problem.start(rng) for _ in range(self.config.restarts)]
-        best = ascent.Found(starts[0], -np.inf, (), 0)
+        best = ascent.Optimum(starts[0], -np.inf, (), 0)
         for x in starts if len(starts) > 1 else ():
             found = ascent.maximise(problem.objective(kappa), x, evaluations=SHORT)
             best = max(best, found, key=lambda own: own.value)
@@ -129,7 +129,7 @@ class _Run:
             self.watcher.interrupted |= best.interrupted
         return best
 
-    def climbed(self, problem: Problem, kappa: float, x: Floats, part: str) -> ascent.Found:
+    def climbed(self, problem: Problem, kappa: float, x: Floats, part: str) -> ascent.Optimum:
         """The end of the long climb from x."""
         objective, most, tokens = problem.objective(kappa), self.config.evaluations, len(self.evidence.allowed)
 
@@ -199,7 +199,7 @@ class _Run:
         return calibrate(part, model.labels, gold, model.decoded(part))
 
 
-def _expected(objective: Likelihood, x: Floats, most: int, watch: Callable[[int, float], None]) -> ascent.Found:
+def _expected(objective: Likelihood, x: Floats, most: int, watch: Callable[[int, float], None]) -> ascent.Optimum:
     """The end of expectation-maximisation from x: counts are held for a few steps at a time."""
     asked, trace, interrupted = 0, list[float](), False
     try:
@@ -210,8 +210,8 @@ def _expected(objective: Likelihood, x: Floats, most: int, watch: Callable[[int,
             watch(asked, value)
             if gained < TOLERANCE * max(abs(value), 1.0):
                 break
-            found = ascent.maximise(Expected.at(objective, x), x, evaluations=min(INNER, most - asked))
+            found = ascent.maximise(ExpectedCounts.at(objective, x), x, evaluations=min(INNER, most - asked))
             x, asked, interrupted = found.x, asked + found.evaluations + 1, found.interrupted
     except KeyboardInterrupt:
         interrupted = True
-    return ascent.Found(x, trace[-1] if trace else -np.inf, tuple(trace), asked, interrupted)
+    return ascent.Optimum(x, trace[-1] if trace else -np.inf, tuple(trace), asked, interrupted)

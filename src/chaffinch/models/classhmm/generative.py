@@ -19,7 +19,7 @@ from chaffinch.kernels.cells import add_rows, sum_rows
 from chaffinch.kernels.lattice import Bools
 
 
-class Layout(NamedTuple):
+class ClassLayout(NamedTuple):
     """What the states are, and which may follow which: row Y begins a sentence, column Y ends it."""
 
     class_of: Ints  # (Y,)
@@ -29,7 +29,7 @@ class Layout(NamedTuple):
     C: int
 
     @classmethod
-    def of(cls, class_of: Ints, moves: Bools, *, shared: bool) -> Layout:
+    def of(cls, class_of: Ints, moves: Bools, *, shared: bool) -> ClassLayout:
         """The layout of states of those classes."""
         return cls(class_of, moves, shared, len(class_of), int(class_of.max()) + 1)
 
@@ -51,7 +51,7 @@ class Layout(NamedTuple):
         return out
 
 
-class Tables(NamedTuple):
+class StateTables(NamedTuple):
     """What a chain says of words and moves."""
 
     weights: Floats  # (F, Y)
@@ -85,7 +85,7 @@ class Likelihood:
 
     text: Text
     transposed: csr_array  # (F, V)
-    layout: Layout
+    layout: ClassLayout
     weight: float
     penalty: Floats  # (F,) times the square of each feature's weights
     kappa: float  # the same for moves
@@ -107,7 +107,7 @@ class Likelihood:
         shapes = state.reshape(-1, Y), by_class.reshape(-1, C + 1), moves.reshape(Y + 1, Y + 1)
         return *shapes, by_pair.reshape(edge, edge)
 
-    def tables(self, x: Floats) -> tuple[Tables, Floats]:
+    def tables(self, x: Floats) -> tuple[StateTables, Floats]:
         """The tables of those weights, and log-probabilities of all types (V, Y)."""
         state, by_class, moves, by_pair = self.blocks(x)
         weights = self.layout.spread(state, by_class)
@@ -115,7 +115,7 @@ class Likelihood:
         log_z = np.asarray(logsumexp(logits, axis=0))
         a = self._moves(moves, by_pair)
         Y = self.layout.Y
-        tables = Tables(weights, log_z, *(np.ascontiguousarray(own) for own in (a[Y, :Y], a[:Y, :Y], a[:Y, Y])))
+        tables = StateTables(weights, log_z, *(np.ascontiguousarray(own) for own in (a[Y, :Y], a[:Y, :Y], a[:Y, Y])))
         logits -= log_z
         return tables, logits
 
@@ -131,7 +131,7 @@ class Likelihood:
         value, counts, steps = self.counts(tables, log_b)
         return self.penalised(x, value, self._slope(tables, log_b, counts, steps))
 
-    def _slope(self, tables: Tables, log_b: Floats, counts: Floats, steps: Floats) -> tuple[Floats, Floats]:
+    def _slope(self, tables: StateTables, log_b: Floats, counts: Floats, steps: Floats) -> tuple[Floats, Floats]:
         """The slope of features (F, Y) and moves (Y+1, Y+1) by state, given expected counts: those of the softmaxes."""
         slope = np.asarray(self.transposed @ (counts - counts.sum(axis=0) * np.exp(log_b)))
         return slope, steps - steps.sum(axis=1, keepdims=True) * np.exp(tables.moves)
@@ -151,7 +151,7 @@ class Likelihood:
                 out.append((slope - 2.0 * penalty * block).ravel())
         return value, np.concatenate(out)
 
-    def counts(self, tables: Tables, log_b: Floats) -> tuple[float, Floats, Floats]:
+    def counts(self, tables: StateTables, log_b: Floats) -> tuple[float, Floats, Floats]:
         """The log-likelihood, expected types of each state (V, Y), and expected moves (Y+1, Y+1)."""
         Y = self.layout.Y
         value, counts, steps = 0.0, np.zeros_like(log_b), np.zeros((Y + 1, Y + 1))
@@ -191,7 +191,7 @@ def _add(batch: Batch, rows: Ints, sign: float, counts: Floats, steps: Floats) -
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Expected:
+class ExpectedCounts:
     """What EM climbs: the joint likelihood with expected counts held as they were at some weights."""
 
     whole: Likelihood
@@ -199,7 +199,7 @@ class Expected:
     steps: Floats  # (Y+1, Y+1) expected moves
 
     @classmethod
-    def at(cls, whole: Likelihood, x: Floats) -> Expected:
+    def at(cls, whole: Likelihood, x: Floats) -> ExpectedCounts:
         """The expectation at those weights."""
         _, counts, steps = whole.counts(*whole.tables(x))
         return cls(whole, counts, steps)
@@ -212,7 +212,7 @@ class Expected:
         return self.whole.penalised(x, value, self.whole._slope(tables, log_b, self.held, self.steps))
 
 
-def log_emissions(matrix: csr_array, known: Bools, tables: Tables) -> Floats:
+def log_emissions(matrix: csr_array, known: Bools, tables: StateTables) -> Floats:
     """(V, Y) log-probabilities of types; one that is not `known` joins the denominator for itself."""
     logits = np.asarray(matrix @ tables.weights)
     return np.asarray(logits - np.where(known[:, None], tables.log_z, np.logaddexp(tables.log_z, logits)))

@@ -28,23 +28,23 @@ from chaffinch.models.cascade.model import Bias, Run, _prefixed
 from chaffinch.models.classhmm import generative as chain
 from chaffinch.models.classhmm.config import ClassHMM
 from chaffinch.models.classhmm.describe.report import Substructure
-from chaffinch.models.classhmm.generative import Tables
+from chaffinch.models.classhmm.generative import StateTables
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import Labels, Scheme
 from chaffinch.models.core.linear import Linear
 from chaffinch.models.core.resources import Resources, columns_of
 from chaffinch.models.latent import decode as decoding
-from chaffinch.models.latent.layout import Known
-from chaffinch.models.latent.reading import Reading
+from chaffinch.models.latent.layout import KnownTags
+from chaffinch.models.latent.reading import LatentReader
 from chaffinch.text import Document
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Words:
+class WordEmissions:
     """What a locally normalised chain knows of words: which features count, and its tables."""
 
     vocabulary: Vocabulary
-    tables: Tables
+    tables: StateTables
 
     def log_emissions(self, seen: Observed) -> Floats:
         """(V, Y) of all types of the documents."""
@@ -76,7 +76,7 @@ class Model:
     labels: Labels  # with sub-tags
     pack: Pack
     portrait: Portrait
-    words: Words | None = None
+    words: WordEmissions | None = None
     crf: Linear | None = None
     stops: NDArray[np.uint64] = None  # type: ignore[assignment]  # sorted keys of words at which runs of words end
     resources: Resources = Resources()  # noqa: RUF009  (frozen)
@@ -98,12 +98,12 @@ class Model:
             batch = replace(batch, emit=batch.emit + leaning)
         return seen, batch
 
-    def reading(self, docs: Sequence[Document], bias: Bias = None) -> Reading:
+    def reading(self, docs: Sequence[Document], bias: Bias = None) -> LatentReader:
         """The documents, ready to be read."""
         seen, batch = self.batch(docs, bias)
-        return Reading(seen, [batch], self.labels, self.decoded, self.calibration)
+        return LatentReader(seen, [batch], self.labels, self.decoded, self.calibration)
 
-    def decoded(self, batch: Batch, known: Known | None = None) -> Ints:
+    def decoded(self, batch: Batch, known: KnownTags | None = None) -> Ints:
         """The tags of a batch's tokens, as the settings say."""
         labels = self.labels
         return decoding.decode(batch, labels.tag_of, self.config.decode, follows=labels.follows, known=known).tags
@@ -161,8 +161,8 @@ class Model:
             if config.objective == "crf":
                 crf = Linear.of(labels, _prefixed(arrays, "crf."))
             else:
-                tables = Tables(*(arrays[f"tables.{name}"].astype(float) for name in Tables._fields))
-                words = Words(Vocabulary(arrays["words.keys"], arrays["words.kinds"]), tables)
+                tables = StateTables(*(arrays[f"tables.{name}"].astype(float) for name in StateTables._fields))
+                words = WordEmissions(Vocabulary(arrays["words.keys"], arrays["words.kinds"]), tables)
                 F, Y = len(words.vocabulary.kinds), labels.states.K
                 fits = [own.shape for own in tables] == [(F, Y), (Y,), (Y,), (Y, Y), (Y,)]
                 if len(words.vocabulary) != F or not fits:
@@ -212,6 +212,6 @@ def feature_matrix(seen: Observed, vocabulary: Vocabulary) -> tuple[csr_array, N
     return matrix, np.asarray(matrix @ names > 0) if len(names) else np.zeros(matrix.shape[0], np.bool_)
 
 
-def single(tables: Tables) -> Tables:
+def single(tables: StateTables) -> StateTables:
     """The tables with their numbers as a file holds them, so that saving changes nothing."""
-    return Tables(*(own.astype(np.float32).astype(float) for own in tables))
+    return StateTables(*(own.astype(np.float32).astype(float) for own in tables))

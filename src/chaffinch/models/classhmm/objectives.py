@@ -24,8 +24,8 @@ from chaffinch.kernels.lattice import Bools
 from chaffinch.models.cascade.fit import MANY_PATIENTS
 from chaffinch.models.classhmm.conditional import Conditional
 from chaffinch.models.classhmm.config import ClassHMM
-from chaffinch.models.classhmm.generative import Layout, Likelihood, Text
-from chaffinch.models.classhmm.model import Model, Portrait, Words, feature_sets, matrix_of, single
+from chaffinch.models.classhmm.generative import ClassLayout, Likelihood, Text
+from chaffinch.models.classhmm.model import Model, Portrait, WordEmissions, feature_sets, matrix_of, single
 from chaffinch.models.core.evidence import Evidence
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.lbfgs import Function
@@ -142,7 +142,7 @@ class Generated:
     matrix: csr_array  # (V, F)
     transposed: csr_array
     rows: Ints  # (M,)
-    layout: Layout
+    layout: ClassLayout
 
     @classmethod
     def of(cls, ground: Ground) -> Generated:
@@ -154,7 +154,7 @@ class Generated:
         Y, finite = labels.states.K, np.isfinite(labels.states.moves.reshape(labels.states.K + 2, -1))
         moves = np.zeros((Y + 1, Y + 1), np.bool_)
         moves[: Y + 1, :Y], moves[:Y, Y] = finite[: Y + 1, :Y], finite[Y + 1, :Y]
-        layout = Layout.of(labels.tag_of, moves, shared=config.shared)
+        layout = ClassLayout.of(labels.tag_of, moves, shared=config.shared)
         return cls(ground, known, matrix, csr_array(matrix.T), rows, layout)
 
     def objective(self, kappa: float, sentences: Bools | None = None) -> Likelihood:
@@ -193,7 +193,7 @@ class Generated:
     def model(self, x: Floats, trace: Sequence[float]) -> Model:
         """The model of those weights."""
         tables, _ = self.objective(0.0).tables(x)
-        return replace(self.ground.base(trace), words=Words(self.vocabulary, single(tables)))
+        return replace(self.ground.base(trace), words=WordEmissions(self.vocabulary, single(tables)))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

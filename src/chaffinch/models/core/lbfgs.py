@@ -25,7 +25,7 @@ STRAIGHT = 1e-6  # a slope that changes by less along a step shows rounding, not
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class Optimum:
     """The best place met, its value, the value after each step, and how often the function was asked."""
 
     x: Floats
@@ -38,7 +38,7 @@ class Found:
 def maximise(
     function: Function, x: Floats, *, evaluations: int, memory: int = 8, tolerance: float = 1e-6,
     watch: Callable[[int, float], None] | None = None,
-) -> Found:  # fmt: skip
+) -> Optimum:  # fmt: skip
     """Climbs from x until a step gains less than `tolerance` of the value, or the function was asked so often.
 
     `watch` is told the evaluations and the value after each step. An interrupt ends the climb where it is.
@@ -69,8 +69,8 @@ def maximise(
             if gained < tolerance * max(abs(value), 1.0):
                 break
     except KeyboardInterrupt:
-        return Found(x, value, tuple(trace), asked, interrupted=True)
-    return Found(x, value, tuple(trace), asked)
+        return Optimum(x, value, tuple(trace), asked, interrupted=True)
+    return Optimum(x, value, tuple(trace), asked)
 
 
 class _Tried(NamedTuple):

@@ -18,7 +18,7 @@ from chaffinch.features.observe import Column, Observed
 from chaffinch.features.vocabulary import COUNT, Vocabulary
 from chaffinch.kernels import linear
 from chaffinch.kernels.lattice import Batch
-from chaffinch.kernels.linear import Learner, Objective, Places, Seen, States, Steps, Target, Weights
+from chaffinch.kernels.linear import Learner, Objective, Places, SparseInput, States, Steps, Target, Weights
 from chaffinch.models.core.labels import Labels
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -139,7 +139,7 @@ Watch: TypeAlias = Callable[[int, float, Learner], bool]  # epoch, loss, learner
 
 
 def train(
-    view: Seen,
+    view: SparseInput,
     kinds: NDArray[np.uint8],
     target: Target,
     learner: Learner,
@@ -162,7 +162,7 @@ def train(
     return learner.finish()
 
 
-def _in_pieces(view: Seen, target: Target, states: States) -> Seen:
+def _in_pieces(view: SparseInput, target: Target, states: States) -> SparseInput:
     """Sentences over `LONGEST` tokens in pieces, cut where one span is over and none goes on: steps stay small."""
     if view.longest <= LONGEST:
         return view
@@ -187,7 +187,7 @@ def learner_for(height: int, labels: Labels, schedule: Schedule) -> Learner:
     return Learner(height, labels.states, objective=schedule.objective, steps=steps)
 
 
-def _with_twins(view: Seen, named: NDArray[np.bool_]) -> Seen:
+def _with_twins(view: SparseInput, named: NDArray[np.bool_]) -> SparseInput:
     """Every type once more, without the features that name it: type v + V is the twin of v."""
     kept = np.concatenate([[0], np.cumsum(~named)])
     twins = view.lists[-1] + kept[view.lists[1:]]
@@ -196,7 +196,7 @@ def _with_twins(view: Seen, named: NDArray[np.bool_]) -> Seen:
     return view._replace(lists=lists, rows=joined[0], first=joined[1], width=joined[2])
 
 
-def _hide(view: Seen, hidden: NDArray[np.bool_]) -> Seen:
+def _hide(view: SparseInput, hidden: NDArray[np.bool_]) -> SparseInput:
     V = (len(view.lists) - 1) // 2
     columns = view.columns.copy()
     columns[hidden, :NGRAM_COLUMNS] = -1

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from chaffinch.features.observe import Column, Observed
 from chaffinch.features.vocabulary import Vocabulary
 from chaffinch.kernels import Batch, linear
-from chaffinch.kernels.linear import Learner, Places, Seen, Target, Weights
+from chaffinch.kernels.linear import Learner, Places, SparseInput, Target, Weights
 from chaffinch.models.core.confidence import SENTENCES, Calibration, calibrate
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear, Schedule, learner_for, rounded, train
@@ -66,7 +66,7 @@ class Lesson:
 
     labels: Labels
     vocabulary: Vocabulary
-    view: Seen
+    view: SparseInput
     kinds: NDArray[np.uint8]  # (Q,) of the listed features
     target: Target
 
@@ -172,12 +172,12 @@ def decoded(part: Linear, seen: Observed, columns: Sequence[Column]) -> Reading:
     return _decoded(part.vocabulary.view(seen, columns), part.weights, part.labels)
 
 
-def _decoded(view: Seen, weights: Weights, labels: Labels) -> Reading:
+def _decoded(view: SparseInput, weights: Weights, labels: Labels) -> Reading:
     states = linear.decode(view, weights, labels.states)
     return states, certainty(view, weights, labels, states)
 
 
-def certainty(view: Seen, weights: Weights, labels: Labels, states: Places) -> NDArray[np.float32]:
+def certainty(view: SparseInput, weights: Weights, labels: Labels, states: Places) -> NDArray[np.float32]:
     """(N,) by how much each state's own score exceeds the best state with another tag; 0 outside of sentences."""
     out, places = np.zeros(len(states), np.float32), view.places
     scores = linear.scores(view, weights, labels.states)[:, : labels.states.K]

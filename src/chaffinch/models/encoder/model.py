@@ -20,8 +20,8 @@ from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.tasks import runs_of
 from chaffinch.models.encoder.config import Encoder
-from chaffinch.models.latent.layout import Known
-from chaffinch.models.latent.reading import Reading
+from chaffinch.models.latent.layout import KnownTags
+from chaffinch.models.latent.reading import LatentReader
 from chaffinch.text import Document
 
 
@@ -62,10 +62,10 @@ class Model:
             emit = emit + np.array([bias.get(tag[2:] or "O", 0.0) for tag in labels.tags])
         return seen, Batch(moves[L], moves[:L], emit, moves[L + 1], bounds)
 
-    def reading(self, docs: Sequence[Document], bias: Bias = None) -> Reading:
+    def reading(self, docs: Sequence[Document], bias: Bias = None) -> LatentReader:
         """The documents, ready to be read."""
         seen, batch = self.batch(docs, bias)
-        return Reading(seen, [batch], self.labels, best, self.calibration)
+        return LatentReader(seen, [batch], self.labels, best, self.calibration)
 
     def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
         """The labelled runs of tokens of every document."""
@@ -113,6 +113,6 @@ class Judge:
         return 2 * right / total if total else 1.0
 
 
-def best(batch: Batch, _: Known | None = None) -> Ints:
+def best(batch: Batch, _: KnownTags | None = None) -> Ints:
     """The likeliest tags that may follow one another."""
     return viterbi(batch).states

@@ -34,7 +34,7 @@ from chaffinch.models.hmmdp.config import HMMDP, MANY_NOTES
 from chaffinch.models.hmmdp.emissions import Emissions
 from chaffinch.models.hmmdp.model import Model, Portrait, chosen, emissions_for, single, symbol_columns, table_sizes
 from chaffinch.models.hmmdp.schedule import Course
-from chaffinch.models.hmmdp.variational import Globals, Priors, Shape, Tables
+from chaffinch.models.hmmdp.variational import Globals, LogTables, Priors, Shape
 from chaffinch.models.latent import decode as decoding
 from chaffinch.models.latent.span_probabilities import calibrate
 from chaffinch.models.privacy import decide_privacy
@@ -125,7 +125,7 @@ class _Run:
 
     def learnt(
         self, course: Course, shape: Shape, priors: Priors, emissions: Emissions
-    ) -> tuple[Shape, Tables, Floats]:
+    ) -> tuple[Shape, LogTables, Floats]:
         """The states of a course, their tables, and how many tokens each has."""
         config = self.config
         if config.form == "atoms":
@@ -249,7 +249,7 @@ def _types(symbols: symbol.Symbols, every: Ints) -> Ints:
     return np.maximum(np.bincount(pairs[:, 0], minlength=symbols.sizes[symbol.SIGNATURE]), 1)
 
 
-def _symbol_features(tables: Tables) -> Vocabulary:
+def _symbol_features(tables: LogTables) -> Vocabulary:
     """Every symbol of every kind as a feature."""
     keys, kinds = [], []
     for kind, own in enumerate(tables.emit, start=window.SYMBOLS):

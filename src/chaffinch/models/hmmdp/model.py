@@ -28,10 +28,10 @@ from chaffinch.models.core.resources import Resources, columns_of
 from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.models.hmmdp.emissions import BackOff, Emissions, Known
 from chaffinch.models.hmmdp.rules import REACH
-from chaffinch.models.hmmdp.variational import Tables
+from chaffinch.models.hmmdp.variational import LogTables
 from chaffinch.models.latent import decode as decoding
 from chaffinch.models.latent import layout as decoding_parts
-from chaffinch.models.latent.reading import Reading
+from chaffinch.models.latent.reading import LatentReader
 from chaffinch.text import Document
 
 TILE = 8_000  # tokens whose potentials are held at once
@@ -54,7 +54,7 @@ class Model:
     labels: Labels  # with sub-tags
     symbols: Symbols
     emissions: Emissions
-    tables: Tables
+    tables: LogTables
     portrait: Portrait
     latent: Linear | None = None
     stops: NDArray[np.uint64] = None  # type: ignore[assignment]  # sorted keys of words at which runs of words end
@@ -94,7 +94,7 @@ class Model:
 
         return seen, tiles()
 
-    def reading(self, docs: Sequence[Document], bias: Bias = None) -> Reading:
+    def reading(self, docs: Sequence[Document], bias: Bias = None) -> LatentReader:
         """The documents, ready to be read."""
         seen, parts = self.batches(docs, bias)
         pooled: list[Ints] = []  # the words of the batch that is being read
@@ -104,7 +104,7 @@ class Model:
                 pooled[:] = [known[:, WORD]]
                 yield batch
 
-        def decode(batch: Batch, known: decoding_parts.Known | None = None) -> Ints:
+        def decode(batch: Batch, known: decoding_parts.KnownTags | None = None) -> Ints:
             config, words = self.config, pooled[0] if self.config.decode == "kl-pooled" else None
             found = decoding.decode(
                 batch, self.labels.tag_of, config.decode, follows=self.labels.follows, cost_ratio=config.cost_ratio,
@@ -112,7 +112,7 @@ class Model:
             )  # fmt: skip
             return found.tags
 
-        return Reading(seen, batches(), self.labels, decode, self.calibration)
+        return LatentReader(seen, batches(), self.labels, decode, self.calibration)
 
     def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
         """The labelled runs of tokens of every document."""
@@ -199,7 +199,7 @@ class Model:
             labels = Labels(found.strings["categories"], "IOB2", subs=tuple(arrays["subs"].tolist()))
             emit = [arrays[f"tables.emit{kind}"].astype(float) for kind in range(_kinds(arrays))]
             start, trans, end = (arrays[f"tables.{name}"].astype(float) for name in ("start", "trans", "end"))
-            tables = Tables(start, trans, end, tuple(emit))
+            tables = LogTables(start, trans, end, tuple(emit))
             sizes, Z = tuple(len(own) for own in emit), labels.states.K
             symbols = Symbols.of(config.language, arrays, found.strings)
             fits = tables.trans.shape == (Z, Z) and sizes == table_sizes(symbols, config.emissions)
@@ -259,7 +259,7 @@ def single(model: Model) -> Model:
     """The model with its numbers as a file holds them, so that saving changes nothing."""
     start, trans, end = (own.astype(np.float32).astype(float) for own in model.tables[:3])
     emit = tuple(own.astype(_precision(model)).astype(float) for own in model.tables.emit)
-    return replace(model, tables=Tables(start, trans, end, emit))
+    return replace(model, tables=LogTables(start, trans, end, emit))
 
 
 def _precision(model: Model) -> type[np.floating[Any]]:

@@ -12,7 +12,7 @@ REACH = 3  # tokens before and after a span in which triggers count
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TagRule:
     """A label for spans of a category: by a pattern found in their text, by words in it, by words around it.
 
     All that is given must fit; words and triggers are compared in lower case.
@@ -62,7 +62,7 @@ class Rules:
     """
 
     categories: tuple[tuple[str, str], ...]  # label, category
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[TagRule, ...] = ()
     defaults: tuple[tuple[str, str], ...] = ()  # category, label; else the last label of a category
     names: tuple[str, ...] = field(init=False)
 

@@ -136,7 +136,7 @@ class Globals:
         return np.where(self.shape.used, logs, prior)
 
 
-class Tables(NamedTuple):
+class LogTables(NamedTuple):
     """Log-potentials of the chain: what the local step and prediction read."""
 
     start: Floats  # (Z,)
@@ -153,21 +153,21 @@ def mixed(old: Counts, new: Counts, share: float, scale: float) -> Counts:
     return Counts(start, pairs, end, emit, keep * old.entropy + take * new.entropy)
 
 
-def expected(q: Globals) -> Tables:
+def expected(q: Globals) -> LogTables:
     """The expected logs of all parameters, whose exponentials are geometric means."""
     tags, subs = q.log_tags, q.log_subs
     moves = tags[:, q.shape.tag_of] + subs
-    return Tables(moves[-1], moves[:-1], tags[:-1, -1], q.emissions.logs(q.emit))
+    return LogTables(moves[-1], moves[:-1], tags[:-1, -1], q.emissions.logs(q.emit))
 
 
-def means(q: Globals) -> Tables:
+def means(q: Globals) -> LogTables:
     """The logs of posterior means: proper probabilities."""
     with np.errstate(divide="ignore"):
         tags = np.log(q.tags / q.tags.sum(axis=1, keepdims=True))
     total = np.add.reduceat(q.subs, q.shape.firsts[:-1], axis=1)[:, q.shape.tag_of]
     prior = np.log(q.by_state([own.mean_pi for own in q.sticks]))
     moves = tags[:, q.shape.tag_of] + np.where(q.shape.used, np.log(q.subs / total), prior)
-    return Tables(moves[-1], moves[:-1], tags[:-1, -1], q.emissions.log_means(q.emit))
+    return LogTables(moves[-1], moves[:-1], tags[:-1, -1], q.emissions.log_means(q.emit))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,7 +198,7 @@ class Sentences:
         return replace(self, active=active, evidence=weights[token, tag])
 
 
-def local_step(part: Sentences, tables: Tables, emissions: Emissions) -> Counts:
+def local_step(part: Sentences, tables: LogTables, emissions: Emissions) -> Counts:
     """Forward-backward over sub-tags with the tags clamped to what is known."""
     active = part.active
     emit = emissions.cells(tables.emit, part.known, active)
@@ -215,7 +215,7 @@ def local_step(part: Sentences, tables: Tables, emissions: Emissions) -> Counts:
     return counts._replace(entropy=float(post.log_z.sum()) - energy(counts, tables))
 
 
-def energy(counts: Counts, tables: Tables) -> float:
+def energy(counts: Counts, tables: LogTables) -> float:
     """The expected log-potential of those counts: log Z less the entropy."""
     total = sum(_product(own, table) for own, table in zip(counts.emit, tables.emit, strict=True))
     return total + sum(_product(own, table) for own, table in zip(counts[:3], tables[:3], strict=True))

@@ -17,7 +17,16 @@ from chaffinch.errors import ConfigError
 from chaffinch.kernels import best_paths, group, viterbi
 from chaffinch.kernels.lattice import Active, Batch, Bools, Floats, Ints
 from chaffinch.models.latent.decode_baselines import pooled, posterior, tag_viterbi, unsummed
-from chaffinch.models.latent.layout import Decoded, Known, Layout, at_once, by_sentence, chunks, scores_of, tokens_of
+from chaffinch.models.latent.layout import (
+    Decoded,
+    KnownTags,
+    StateLayout,
+    at_once,
+    by_sentence,
+    chunks,
+    scores_of,
+    tokens_of,
+)
 
 __all__ = ["DECODERS", "Decoded", "Decoder", "decode", "known_of", "tag_chances"]
 
@@ -41,7 +50,7 @@ def decode(
     best: int = 10,
     exact_chance: bool = False,
     words: Ints | None = None,
-    known: Known | None = None,
+    known: KnownTags | None = None,
 ) -> Decoded:
     """The tags of a batch whose states (Z,) have these tags, sorted; tag 0 is "outside".
 
@@ -55,15 +64,15 @@ def decode(
     >>> decode(batch, np.array([0, 1, 1]), exact_chance=True).chance.round(3).tolist()
     [0.465]
     """
-    layout = Layout.of(batch, tags)
+    layout = StateLayout.of(batch, tags)
     if how not in DECODERS:
         raise ConfigError(f"decoder must be one of {', '.join(DECODERS)}, got {how!r}")
     if best < 1 or not 0 < cost_ratio < np.inf:
         raise ConfigError(f"best must be at least 1 and cost_ratio above 0, got {best} and {cost_ratio}")
     if how in ("joint", "tag-viterbi"):
         found = _unscored(unsummed(batch, layout, how), batch.bounds)
-        return Known.of(batch, layout).scored(found) if exact_chance else found
-    known = known or Known.of(batch, layout)
+        return KnownTags.of(batch, layout).scored(found) if exact_chance else found
+    known = known or KnownTags.of(batch, layout)
     if how == "posterior":
         found = _unscored(posterior(known, follows, cost_ratio), batch.bounds)
     elif how == "kl-pooled":
@@ -73,9 +82,9 @@ def decode(
     return known.scored(found) if exact_chance else found
 
 
-def known_of(batch: Batch, tags: Ints) -> Known:
+def known_of(batch: Batch, tags: Ints) -> KnownTags:
     """What one forward-backward says of a batch whose states (Z,) have these tags; its `chances` are `tag_chances`."""
-    return Known.of(batch, Layout.of(batch, tags))
+    return KnownTags.of(batch, StateLayout.of(batch, tags))
 
 
 def tag_chances(batch: Batch, tags: Ints) -> Floats:
@@ -88,7 +97,7 @@ def tag_chances(batch: Batch, tags: Ints) -> Floats:
     return known_of(batch, tags).chances
 
 
-def _searched(known: Known, how: Decoder, best: int) -> Decoded:
+def _searched(known: KnownTags, how: Decoder, best: int) -> Decoded:
     """The best tags by "kl", "kl+rerank" or "brute".
 
     By the union bound a sentence's likeliest tags have at least 1 - sum of (1 - p1) of the posterior; above one half
@@ -114,7 +123,7 @@ def _searched(known: Known, how: Decoder, best: int) -> Decoded:
     return found
 
 
-def _revive(known: Known, found: Decoded, dead: Ints) -> None:
+def _revive(known: KnownTags, found: Decoded, dead: Ints) -> None:
     """Gives sentences whose likeliest tags are impossible together the tags of their best path of states."""
     batch = known.batch
     tokens, bounds = tokens_of(batch.bounds, dead)
@@ -124,7 +133,7 @@ def _revive(known: Known, found: Decoded, dead: Ints) -> None:
         found.chance[dead] = known.chance(dead, found.tags[tokens])
 
 
-def _search(known: Known, some: Ints, likely: Decoded, how: Decoder, best: int) -> tuple[Ints, Floats]:
+def _search(known: KnownTags, some: Ints, likely: Decoded, how: Decoder, best: int) -> tuple[Ints, Floats]:
     """The best tags of some sentences and their chance, given likely ones and theirs.
 
     No sequence is likelier than any of its tags. So tags less likely than one whole sequence are out, and few
@@ -166,7 +175,7 @@ def _all(alive: Bools, bounds: Ints) -> tuple[Ints, Ints]:
     return owner, np.nonzero(alive)[1][places]
 
 
-def _ranked(known: Known, some: Ints, likely: Decoded, best: int) -> tuple[Ints, Ints]:
+def _ranked(known: KnownTags, some: Ints, likely: Decoded, best: int) -> tuple[Ints, Ints]:
     """The best sequences of the projected chain, and the likely one: the sentence of each, and their tags."""
     (chain, kept), listed, owner = _project(known, some, likely), [], []
     for i, (lo, hi) in enumerate(pairwise(chain.bounds.tolist())):
@@ -176,7 +185,7 @@ def _ranked(known: Known, some: Ints, likely: Decoded, best: int) -> tuple[Ints,
     return np.array(owner), np.concatenate(listed)
 
 
-def _best_of(known: Known, some: Ints, owner: Ints, tags: Ints) -> tuple[Ints, Floats]:
+def _best_of(known: KnownTags, some: Ints, owner: Ints, tags: Ints) -> tuple[Ints, Floats]:
     """The best tags of each sentence and their chance, among candidates that `owner` gives to sentences, in order."""
     tokens, bounds = tokens_of(known.batch.bounds, some[owner])
     scores = scores_of(known.batch, known.layout, tokens, tags, bounds)
@@ -184,7 +193,7 @@ def _best_of(known: Known, some: Ints, owner: Ints, tags: Ints) -> tuple[Ints, F
     return tags[tokens_of(bounds, chosen)[0]], np.minimum(np.exp(scores[chosen] - known.log_z[some]), 1.0)
 
 
-def _project(known: Known, some: Ints, likely: Decoded) -> tuple[Batch, Ints]:
+def _project(known: KnownTags, some: Ints, likely: Decoded) -> tuple[Batch, Ints]:
     """The projection of some sentences, without tags that cannot be part of the best sequence.
 
     As in `_search`, those are the tags less likely than one whole sequence, by the posterior if its chance is known,

@@ -12,10 +12,10 @@ import numpy as np
 from chaffinch.errors import ConfigError, DataError, InfeasibleError
 from chaffinch.kernels import group, viterbi
 from chaffinch.kernels.lattice import Batch, Bools, Ints, Lattice
-from chaffinch.models.latent.layout import Known, Layout, are_broken, at_once, chunks, tokens_of
+from chaffinch.models.latent.layout import KnownTags, StateLayout, are_broken, at_once, chunks, tokens_of
 
 
-def posterior(known: Known, follows: Bools | None, cost_ratio: float) -> Ints:
+def posterior(known: KnownTags, follows: Bools | None, cost_ratio: float) -> Ints:
     """The tags with the highest expected number of right tokens, an identifier's counting `cost_ratio` times.
 
     A token's tag s is chosen over "outside" when cost_ratio * p1(s) > p1(0): where the two share the token, when
@@ -36,7 +36,7 @@ def posterior(known: Known, follows: Bools | None, cost_ratio: float) -> Ints:
     return tags
 
 
-def pooled(known: Known, words: Ints | None) -> Ints:
+def pooled(known: KnownTags, words: Ints | None) -> Ints:
     """The best tags of one small HMM per sentence: the projection with its tables pooled over positions."""
     batch, S, tags = known.batch, known.layout.S, np.zeros(len(known.chances), np.int64)
     if words is None or words.shape != tags.shape:
@@ -62,7 +62,7 @@ def pooled(known: Known, words: Ints | None) -> Ints:
     return tags
 
 
-def unsummed(batch: Batch, layout: Layout, how: Literal["joint", "tag-viterbi"]) -> Ints:
+def unsummed(batch: Batch, layout: StateLayout, how: Literal["joint", "tag-viterbi"]) -> Ints:
     """The tags of the best path of states ("joint"), or those of the best prefixes ("tag-viterbi")."""
     if how == "joint":
         return np.asarray(layout.tags[viterbi(batch).states])
@@ -73,7 +73,7 @@ def unsummed(batch: Batch, layout: Layout, how: Literal["joint", "tag-viterbi"])
         raise
 
 
-def tag_viterbi(lattice: Lattice, layout: Layout) -> Ints:
+def tag_viterbi(lattice: Lattice, layout: StateLayout) -> Ints:
     """(T,) tags by keeping one best prefix per tag, its sub-tags summed.
 
     If no prefix that was kept can be completed, the tags of the best path of states.

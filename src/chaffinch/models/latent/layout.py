@@ -28,7 +28,7 @@ class Decoded:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class StateLayout:
     """Where the states of each tag are: those of tag s are bounds[s] to bounds[s + 1]."""
 
     tags: Ints  # (Z,)
@@ -37,7 +37,7 @@ class Layout:
     S: int
 
     @classmethod
-    def of(cls, batch: Batch, tags: Ints) -> Layout:
+    def of(cls, batch: Batch, tags: Ints) -> StateLayout:
         """The layout of a batch's states, checked."""
         tags = np.ascontiguousarray(tags, dtype=np.int64)
         steps = np.diff(tags, prepend=-1, append=tags[-1:] + 1)
@@ -67,16 +67,16 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class KnownTags:
     """A batch and what one forward-backward says of it."""
 
     batch: Batch
-    layout: Layout
+    layout: StateLayout
     chances: Floats  # (N, S) p1
     log_z: Floats  # (B,)
 
     @classmethod
-    def of(cls, batch: Batch, layout: Layout) -> Known:
+    def of(cls, batch: Batch, layout: StateLayout) -> KnownTags:
         """All of it, a tile at a time."""
         known = cls(batch, layout, np.empty((len(batch.emit), layout.S)), np.empty(len(batch)))
         for some in chunks(np.arange(len(batch)), batch.bounds, TILE):
@@ -108,7 +108,7 @@ class Known:
         return Decoded(found.tags, chance)
 
 
-def scores_of(batch: Batch, layout: Layout, tokens: Ints, tags: Ints, bounds: Ints) -> Floats:
+def scores_of(batch: Batch, layout: StateLayout, tokens: Ints, tags: Ints, bounds: Ints) -> Floats:
     """Log p(tags, words) of each sequence: the states summed out by a forward pass clamped to the tags."""
     broken = are_broken(layout.moves, tags, bounds)
     if broken.any():

@@ -17,18 +17,18 @@ from chaffinch.models.cascade.model import Run, _by_document
 from chaffinch.models.core.confidence import Calibration, scaled
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.latent import decode as decoding
-from chaffinch.models.latent.layout import Known
+from chaffinch.models.latent.layout import KnownTags
 from chaffinch.models.latent.span_probabilities import run_chances, runs_inside
 
 
 class Decode(Protocol):
     """Finds the tags of a batch's tokens; `known` is what forward-backward says of it, if it was asked before."""
 
-    def __call__(self, batch: Batch, known: Known | None = None, /) -> Ints: ...
+    def __call__(self, batch: Batch, known: KnownTags | None = None, /) -> Ints: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Reading:
+class LatentReader:
     """Documents as batches of lattices over states, sentence after sentence."""
 
     seen: Observed

@@ -18,7 +18,7 @@ from chaffinch.models.phrasehmm.encoding import Allowed, Text
 from chaffinch.models.phrasehmm.states import States
 
 
-class Tables(NamedTuple):
+class PhraseTables(NamedTuple):
     """Logs of chances, or counts of the same things. Chances sum to one in rows of moves, in columns of emissions."""
 
     moves: Floats  # (K+1, K+1) row K begins a sentence, column K ends it
@@ -26,7 +26,7 @@ class Tables(NamedTuple):
     emissions: tuple[Floats, ...]  # of each block (C, K J)
 
     @classmethod
-    def zeros(cls, states: States, sizes: tuple[int, ...]) -> Tables:
+    def zeros(cls, states: States, sizes: tuple[int, ...]) -> PhraseTables:
         """Counts of nothing."""
         K, J = states.size, states.inner
         inner = np.zeros((K, J + 1, J + 1) if states.unlabelled_inner else (0, 0, 0))
@@ -37,16 +37,16 @@ class Tables(NamedTuple):
         return [(self.moves, 1), *([(self.inner, 2)] if self.inner.size else []), *((own, 0) for own in self.emissions)]
 
     @classmethod
-    def of_rows(cls, like: Tables, found: list[Floats]) -> Tables:
+    def of_rows(cls, like: PhraseTables, found: list[Floats]) -> PhraseTables:
         """The tables of a list in the order of `rows`."""
         if like.inner.size:
             return cls(found[0], found[1], tuple(found[2:]))
         return cls(found[0], like.inner, tuple(found[1:]))
 
-    def plus(self, other: Tables, weight: float = 1.0) -> Tables:
+    def plus(self, other: PhraseTables, weight: float = 1.0) -> PhraseTables:
         """The sum of this and so many times another."""
         pairs = zip(self.rows(), other.rows(), strict=True)
-        return Tables.of_rows(self, [own + weight * more for (own, _), (more, _) in pairs])
+        return PhraseTables.of_rows(self, [own + weight * more for (own, _), (more, _) in pairs])
 
 
 class Expanded(NamedTuple):
@@ -57,7 +57,7 @@ class Expanded(NamedTuple):
     end: Floats  # (Z,)
 
 
-def expand(tables: Tables) -> Expanded:
+def expand(tables: PhraseTables) -> Expanded:
     """The moves of the chain over words."""
     K = len(tables.moves) - 1
     inner = tables.inner if tables.inner.size else np.zeros((K, 2, 2))
@@ -75,7 +75,7 @@ def expand(tables: Tables) -> Expanded:
     )
 
 
-def batch_of(tables: Tables, text: Text, active: Active, moves: Expanded | None = None) -> Batch:
+def batch_of(tables: PhraseTables, text: Text, active: Active, moves: Expanded | None = None) -> Batch:
     """The sentences as lattices of the expanded states that each word may be in."""
     moves = expand(tables) if moves is None else moves
     emit = np.zeros(int(active.at[-1]))
@@ -97,7 +97,9 @@ def _local(table: Floats, ids: Ints) -> tuple[Floats, Ints]:
     return rows, local
 
 
-def expected(tables: Tables, text: Text, active: Active, moves: Expanded | None = None) -> tuple[Floats, Tables]:
+def expected(
+    tables: PhraseTables, text: Text, active: Active, moves: Expanded | None = None
+) -> tuple[Floats, PhraseTables]:
     """Log-likelihoods (B,) of sentences, and the expected number of times that each chance is used."""
     batch = batch_of(tables, text, active, moves)
     post = forward_backward(batch)
@@ -108,7 +110,7 @@ def expected(tables: Tables, text: Text, active: Active, moves: Expanded | None 
         out = np.zeros((C + 1, 2 * wide))
         sum_rows(active, ids, post.states, out)
         emissions.append(out[:C, :wide] + out[:C, wide:])
-    return post.log_z, Tables(*_folded(tables, post.pairs, *edges), tuple(emissions))
+    return post.log_z, PhraseTables(*_folded(tables, post.pairs, *edges), tuple(emissions))
 
 
 def _edges(batch: Batch, active: Active, states: Floats) -> tuple[Floats, Floats]:
@@ -122,7 +124,7 @@ def _edges(batch: Batch, active: Active, states: Floats) -> tuple[Floats, Floats
     return out[0], out[1]
 
 
-def _folded(tables: Tables, pairs: Floats, start: Floats, end: Floats) -> tuple[Floats, Floats]:
+def _folded(tables: PhraseTables, pairs: Floats, start: Floats, end: Floats) -> tuple[Floats, Floats]:
     """Counts of moves (K+1, K+1) and of inner moves from those of expanded states."""
     K = len(tables.moves) - 1
     J = tables.inner.shape[1] - 1 if tables.inner.size else 1

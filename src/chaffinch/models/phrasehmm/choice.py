@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chaffinch.models.phrasehmm.fit import PhraseHMM, Reading, Sentence, fit
+from chaffinch.models.phrasehmm.fit import PhraseHMM, Sentence, fit
+from chaffinch.models.phrasehmm.model import PhraseReading
 from chaffinch.models.phrasehmm.segments import Representation
 
 
@@ -24,9 +25,9 @@ def folds(groups: Sequence[str], count: int, seed: int) -> Iterator[tuple[list[i
 
 def crossed(
     sentences: Sequence[Sentence], domains: Sequence[str], config: PhraseHMM, *, groups: Sequence[str], count: int = 5
-) -> list[Reading]:
+) -> list[PhraseReading]:
     """Each sentence read by a model that learnt from other groups."""
-    out: dict[int, Reading] = {}
+    out: dict[int, PhraseReading] = {}
     for learn, own in folds(groups, count, config.seed):
         model = fit([sentences[n] for n in learn], domains, config, groups=[groups[n] for n in learn])
         out.update(zip(own, model.readings([sentences[n] for n in own]), strict=True))
@@ -52,7 +53,7 @@ def choose(
     return Choice(max(scores, key=lambda name: scores[name]), scores)
 
 
-def argument_f1(sentences: Sequence[Sentence], readings: Sequence[Reading]) -> float:
+def argument_f1(sentences: Sequence[Sentence], readings: Sequence[PhraseReading]) -> float:
     """F1 of runs of segments with one label, of the sentences in which the relation is found; runs must be the same.
 
     >>> from chaffinch.models.phrasehmm.choice import _runs

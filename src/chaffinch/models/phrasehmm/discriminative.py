@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from chaffinch.kernels import Floats, Ints, log_partition
-from chaffinch.models.phrasehmm.chain import Tables, batch_of, chosen, expand, expected, normalised
+from chaffinch.models.phrasehmm.chain import PhraseTables, batch_of, chosen, expand, expected, normalised
 from chaffinch.models.phrasehmm.config import PhraseHMM
 from chaffinch.models.phrasehmm.encoding import Allowed, Text, clamped, free
 from chaffinch.models.phrasehmm.states import States
@@ -37,14 +37,14 @@ class Pairs(NamedTuple):
         right = clamped(states, text)
         return cls(text, right, free(states, text), np.flatnonzero(right.possible & (np.diff(text.bounds) > 0)))
 
-    def difference(self, tables: Tables, sentences: Ints) -> tuple[float, Tables]:
+    def difference(self, tables: PhraseTables, sentences: Ints) -> tuple[float, PhraseTables]:
         """log P(labels | words) of some sentences, and m - n of every chance."""
         moves = expand(tables)
         good, used = expected(tables, *chosen(self.text, self.right, sentences), moves)
         every, needed = expected(tables, *chosen(self.text, self.every, sentences), moves)
         return float((good - every).sum()), used.plus(needed, -1.0)
 
-    def log_conditional(self, tables: Tables) -> float:
+    def log_conditional(self, tables: PhraseTables) -> float:
         """log P(labels | words) of all sentences that have a right path."""
         moves, sides = expand(tables), (self.right, self.every)
         lattices = (batch_of(tables, *chosen(self.text, own, self.usable), moves) for own in sides)
@@ -52,7 +52,7 @@ class Pairs(NamedTuple):
         return good - every
 
 
-def step(tables: Tables, difference: Tables, config: PhraseHMM) -> Tables:
+def step(tables: PhraseTables, difference: PhraseTables, config: PhraseHMM) -> PhraseTables:
     """The tables after one step: plain, or exponentiated, which is uphill in log-odds."""
     out = []
     for (logs, axis), (gap, _) in zip(tables.rows(), difference.rows(), strict=True):
@@ -63,7 +63,7 @@ def step(tables: Tables, difference: Tables, config: PhraseHMM) -> Tables:
                 out.append(normalised(np.log(moved), axis))
         else:
             out.append(normalised(logs + config.rate * slope(chances, gap, axis), axis))
-    return Tables.of_rows(tables, out)
+    return PhraseTables.of_rows(tables, out)
 
 
 def slope(chances: Floats, gap: Floats, axis: int) -> Floats:
@@ -71,7 +71,7 @@ def slope(chances: Floats, gap: Floats, axis: int) -> Floats:
     return np.asarray(gap - chances * gap.sum(axis=axis, keepdims=True))
 
 
-def krogh(tables: Tables, pairs: Pairs, config: PhraseHMM) -> Iterator[Tables]:
+def krogh(tables: PhraseTables, pairs: Pairs, config: PhraseHMM) -> Iterator[PhraseTables]:
     """The tables after each epoch of on-line steps, in an order drawn anew for each."""
     rng = np.random.default_rng(config.seed)
     for _ in range(config.epochs):
@@ -82,7 +82,7 @@ def krogh(tables: Tables, pairs: Pairs, config: PhraseHMM) -> Iterator[Tables]:
         yield tables
 
 
-def lbfgs(tables: Tables, pairs: Pairs, config: PhraseHMM) -> list[Tables]:
+def lbfgs(tables: PhraseTables, pairs: Pairs, config: PhraseHMM) -> list[PhraseTables]:
     """The tables after every ten iterations, at most `epochs` times, on the way to the most log P(labels | words).
 
     Less the penalty on log-odds that move away from where they begin.
@@ -92,13 +92,13 @@ def lbfgs(tables: Tables, pairs: Pairs, config: PhraseHMM) -> list[Tables]:
     begin = np.concatenate([own[mask] for own, mask in zip(logs, masks, strict=True)])
     cuts = np.cumsum([np.count_nonzero(mask) for mask in masks])[:-1]
 
-    def at(point: Floats) -> Tables:
+    def at(point: Floats) -> PhraseTables:
         filled = []
         for (own, axis), mask, values in zip(tables.rows(), masks, np.split(point, cuts), strict=True):
             made = np.full_like(own, -np.inf)
             made[mask] = values
             filled.append(normalised(made, axis))
-        return Tables.of_rows(tables, filled)
+        return PhraseTables.of_rows(tables, filled)
 
     def climb(point: Floats) -> tuple[float, Floats]:
         now = at(point)
@@ -118,6 +118,6 @@ def lbfgs(tables: Tables, pairs: Pairs, config: PhraseHMM) -> list[Tables]:
     return [*map(at, points[EPOCH - 1 : -1 : EPOCH]), at(np.asarray(found.x))]
 
 
-def trained(tables: Tables, pairs: Pairs, config: PhraseHMM) -> Iterator[Tables]:
+def trained(tables: PhraseTables, pairs: Pairs, config: PhraseHMM) -> Iterator[PhraseTables]:
     """The tables after each epoch."""
     yield from krogh(tables, pairs, config) if config.trainer == "krogh" else lbfgs(tables, pairs, config)

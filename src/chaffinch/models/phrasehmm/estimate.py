@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chaffinch.kernels import Floats, Ints
-from chaffinch.models.phrasehmm.chain import Tables, chosen, expected, normalised
+from chaffinch.models.phrasehmm.chain import PhraseTables, chosen, expected, normalised
 from chaffinch.models.phrasehmm.config import PhraseHMM
 from chaffinch.models.phrasehmm.encoding import Text, counted
 from chaffinch.models.phrasehmm.states import States, log_uniform
@@ -23,16 +23,16 @@ NOISE = 0.5  # by which copies differ in the beginning
 TOLERANCE = 1e-5  # passes end when what they climb gains less, relatively
 
 
-class Estimate(NamedTuple):
+class PhraseEstimate(NamedTuple):
     """Tables learnt by maximum likelihood, and what was climbed before each pass."""
 
-    tables: Tables
+    tables: PhraseTables
     trace: Floats
 
 
 def maximum(
     states: States, text: Text, sizes: tuple[int, ...], config: PhraseHMM, rng: np.random.Generator
-) -> Estimate:
+) -> PhraseEstimate:
     """The tables of most likelihood, smoothed; positive sentences teach the positive model, others the null model."""
     allowed = counted(states, text)
     text, active = chosen(text, allowed, np.flatnonzero(allowed.possible))
@@ -41,7 +41,7 @@ def maximum(
     priors = pseudo_counts(counts, states, config)
     tables = estimate(counts, priors, states)
     if not _ambiguous(states, text, config):
-        return Estimate(tables, np.zeros(0))
+        return PhraseEstimate(tables, np.zeros(0))
     tables = _noisy(tables, rng)
     trace: list[float] = []
     for _ in range(config.passes):
@@ -50,7 +50,7 @@ def maximum(
         tables = estimate(counts, priors, states)
         if len(trace) > 1 and trace[-1] - trace[-2] < TOLERANCE * abs(trace[-2]):
             break
-    return Estimate(tables, np.array(trace))
+    return PhraseEstimate(tables, np.array(trace))
 
 
 def _ambiguous(states: States, text: Text, config: PhraseHMM) -> bool:
@@ -59,19 +59,19 @@ def _ambiguous(states: States, text: Text, config: PhraseHMM) -> bool:
     return config.states > 1 or states.unlabelled_inner > 1 or guessed
 
 
-def _equal(states: States, sizes: tuple[int, ...]) -> Tables:
+def _equal(states: States, sizes: tuple[int, ...]) -> PhraseTables:
     """Equal chances everywhere."""
-    zero = Tables.zeros(states, sizes)
+    zero = PhraseTables.zeros(states, sizes)
     inner = log_uniform(states.inner_moves()) if states.unlabelled_inner else zero.inner
-    return Tables(log_uniform(states.moves()), inner, tuple(own - np.log(len(own)) for own in zero.emissions))
+    return PhraseTables(log_uniform(states.moves()), inner, tuple(own - np.log(len(own)) for own in zero.emissions))
 
 
-def _noisy(tables: Tables, rng: np.random.Generator) -> Tables:
+def _noisy(tables: PhraseTables, rng: np.random.Generator) -> PhraseTables:
     made = (own + NOISE * rng.standard_normal(own.shape) for own in tables.emissions)
     return tables._replace(emissions=tuple(normalised(own, 0) for own in made))
 
 
-def estimate(counts: Tables, pseudo: Tables, states: States) -> Tables:
+def estimate(counts: PhraseTables, pseudo: PhraseTables, states: States) -> PhraseTables:
     """Logs of (count + pseudo-count) over their sum; sub-models begin sentences in proportion to their sentences."""
     total = counts.plus(pseudo)
     K, begins = states.size, counts.moves[-1, :-1]
@@ -81,14 +81,14 @@ def estimate(counts: Tables, pseudo: Tables, states: States) -> Tables:
             own = np.append(states.sub == sub, False)
             share = begins[states.sub == sub].sum() / begins.sum()
             logs[0][K, own] = normalised(np.log(total.moves[K, own]), 0) + np.log(share)
-    return Tables.of_rows(counts, logs)
+    return PhraseTables.of_rows(counts, logs)
 
 
-def pseudo_counts(counts: Tables, states: States, config: PhraseHMM) -> Tables:
+def pseudo_counts(counts: PhraseTables, states: States, config: PhraseHMM) -> PhraseTables:
     """What each m-estimate adds to the counts."""
     inner = INNER_M * np.exp(log_uniform(states.inner_moves())) if states.unlabelled_inner else counts.inner
     emissions = tuple(config.emission_weight * len(own) * _background(own, states, config) for own in counts.emissions)
-    return Tables(_entering(counts.moves, states, config), inner, emissions)
+    return PhraseTables(_entering(counts.moves, states, config), inner, emissions)
 
 
 def _entering(moves: Floats, states: States, config: PhraseHMM) -> Floats:
@@ -123,7 +123,7 @@ def _background(counts: Floats, states: States, config: PhraseHMM) -> Floats:
     return np.asarray((pooled + POOLED * base[:, None]) / (pooled.sum(axis=0) + POOLED))[:, groups]
 
 
-def log_prior(tables: Tables, pseudo: Tables) -> float:
+def log_prior(tables: PhraseTables, pseudo: PhraseTables) -> float:
     """The log-density of the tables under their Dirichlet prior, but for a constant."""
     total = 0.0
     for (logs, _), (weight, _) in zip(tables.rows(), pseudo.rows(), strict=True):

@@ -20,10 +20,10 @@ from chaffinch.models.phrasehmm import estimate as estimates
 from chaffinch.models.phrasehmm.config import PhraseHMM
 from chaffinch.models.phrasehmm.discriminative import Pairs, trained
 from chaffinch.models.phrasehmm.encoding import Sentence, Symbols, check, text_of
-from chaffinch.models.phrasehmm.model import Model, Reading, check_domains
+from chaffinch.models.phrasehmm.model import Model, check_domains
 from chaffinch.models.phrasehmm.states import NONE, NULL, POSITIVE, States, zones_of
 
-__all__ = ["Model", "PhraseHMM", "Reading", "Sentence", "fit"]
+__all__ = ["Model", "PhraseHMM", "Sentence", "fit"]
 
 log = logging.getLogger("chaffinch.models")
 

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError, ModelError
 from chaffinch.kernels import Floats, Ints, forward_backward, log_partition, viterbi
-from chaffinch.models.phrasehmm.chain import Tables, batch_of, chosen, expand
+from chaffinch.models.phrasehmm.chain import PhraseTables, batch_of, chosen, expand
 from chaffinch.models.phrasehmm.config import PhraseHMM
 from chaffinch.models.phrasehmm.encoding import Allowed, Sentence, Symbols, Text, check, clamped, free, text_of
 from chaffinch.models.phrasehmm.states import ANY, ARGUMENT, NULL, POSITIVE, States
 
 
-class Reading(NamedTuple):
+class PhraseReading(NamedTuple):
     """What a model makes of a sentence; the model that decides is the positive one, or the combined one if wanted."""
 
     positive: float  # log P(words | positive model); -inf if it has no path
@@ -55,7 +55,7 @@ class Model:
     config: PhraseHMM
     states: States
     symbols: Symbols
-    tables: Tables
+    tables: PhraseTables
     held_out: Floats = field(default_factory=lambda: np.zeros(0))  # at the start and after each epoch, if any was tried
     kept: int = 0  # epochs of discriminative training that were kept
 
@@ -76,11 +76,11 @@ class Model:
         check(sentences, len(self.domains))
         return text_of(sentences, self.states, self.symbols, masked=self.config.entities)
 
-    def read(self, sentence: Sentence) -> Reading:
+    def read(self, sentence: Sentence) -> PhraseReading:
         """What the model makes of one sentence; its labels are not looked at."""
         return self.readings([sentence])[0]
 
-    def readings(self, sentences: Sequence[Sentence]) -> list[Reading]:
+    def readings(self, sentences: Sequence[Sentence]) -> list[PhraseReading]:
         """What the model makes of sentences; their labels are not looked at."""
         if not sentences:
             return []
@@ -107,14 +107,14 @@ class Model:
         logs: Floats,
         chances: Floats,
         inside: tuple[tuple[bool, ...], ...],
-    ) -> Reading:
+    ) -> PhraseReading:
         """One reading, with both conditions of extraction."""
         positive, null = known.tolist()
         gap = _gap(positive, null)
         complete = bool(labels) and int(np.bitwise_or.reduce(labels)) == self.states.all_domains
         extracted = complete and (self.config.combined or gap > self.config.threshold)
         odds = gap / max(len(labels), 1)
-        return Reading(positive, null, labels, extracted, float(logs[0]), float(logs[1]), odds, chances, inside)
+        return PhraseReading(positive, null, labels, extracted, float(logs[0]), float(logs[1]), odds, chances, inside)
 
     def pair_score(self, sentence: Sentence, labels: Sequence[int]) -> float:
         """log P(words, exactly these labels | positive model) - log P(words | null model)."""
@@ -195,10 +195,10 @@ class Model:
             states = States(types, domains, sub, kind, label, zone, int(arrays["inner_states"][0]))
             symbols = Symbols(kinds, tuple(tuple(strings[f"symbols.{name}"]) for name in kinds))
             emissions = tuple(np.asarray(arrays[f"emissions.{name}"], float) for name in kinds)
-            tables = Tables(np.asarray(arrays["moves"], float), np.asarray(arrays["inner"], float), emissions)
+            tables = PhraseTables(np.asarray(arrays["moves"], float), np.asarray(arrays["inner"], float), emissions)
             held_out = np.asarray(arrays["held_out"], float)
             model = cls(config, states, symbols, tables, held_out, int(arrays["kept"][0]))
-            wanted = Tables.zeros(states, symbols.sizes)
+            wanted = PhraseTables.zeros(states, symbols.sizes)
         except (KeyError, TypeError, IndexError, ValueError):
             raise ModelError("its settings cannot be read; it was made by another version, train it anew") from None
         if [own.shape for own, _ in tables.rows()] != [own.shape for own, _ in wanted.rows()]:

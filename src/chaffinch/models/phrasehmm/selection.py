@@ -14,25 +14,25 @@ from scipy.special import expit
 
 from chaffinch.errors import DataError
 from chaffinch.kernels import Floats
-from chaffinch.models.phrasehmm.model import Reading
+from chaffinch.models.phrasehmm.model import PhraseReading
 
 RIDGE = 1.0  # on the weights of standardised figures; the constant is free
 STEPS = 50
 LOWEST, HIGHEST = -50.0, 20.0  # figures beyond are as good as these
 
 
-class Calibration(NamedTuple):
+class Platt(NamedTuple):
     """Weights of the label posterior, the odds per segment and the length of a sentence, after a constant."""
 
     weights: Floats  # (4,)
     centre: Floats  # (3,)
     scale: Floats  # (3,)
 
-    def __call__(self, reading: Reading) -> float:
+    def __call__(self, reading: PhraseReading) -> float:
         """The chance that what was read is right."""
         return float(self.chances([reading])[0])
 
-    def chances(self, readings: Sequence[Reading]) -> Floats:
+    def chances(self, readings: Sequence[PhraseReading]) -> Floats:
         """(B,) the same for many."""
         told = (_figures(readings) - self.centre) / self.scale
         return np.asarray(expit(self.weights[0] + told @ self.weights[1:]))
@@ -42,12 +42,12 @@ class Calibration(NamedTuple):
         return np.concatenate(self)
 
     @classmethod
-    def of(cls, array: Floats) -> Calibration:
+    def of(cls, array: Floats) -> Platt:
         """The calibration of what `array` gave."""
         return cls(array[:4], array[4:7], array[7:10])
 
 
-def calibrate(readings: Sequence[Reading], right: Sequence[bool]) -> Calibration:
+def calibrate(readings: Sequence[PhraseReading], right: Sequence[bool]) -> Platt:
     """The calibration under which the rights and wrongs of these readings are likeliest, less a penalty."""
     if not readings or len(readings) != len(right):
         raise DataError(f"{len(readings)} readings and {len(right)} answers; give one answer for each, at least one")
@@ -66,10 +66,10 @@ def calibrate(readings: Sequence[Reading], right: Sequence[bool]) -> Calibration
         weights += np.clip(change, -2.0, 2.0)
         if np.abs(change).max() < 1e-9:
             break
-    return Calibration(weights, centre, scale)
+    return Platt(weights, centre, scale)
 
 
-def _figures(readings: Sequence[Reading]) -> Floats:
+def _figures(readings: Sequence[PhraseReading]) -> Floats:
     """(B, 3) the three figures of each reading."""
     rows = [(own.log_label_posterior, own.odds, np.log1p(len(own.labels))) for own in readings]
     return np.asarray(np.clip(np.array(rows, float).reshape(-1, 3), LOWEST, HIGHEST))

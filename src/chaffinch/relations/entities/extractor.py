@@ -18,9 +18,9 @@ from chaffinch.models.phrasehmm.segments import Representation
 from chaffinch.relations.candidates import Candidate
 from chaffinch.relations.config import Extraction
 from chaffinch.relations.entities.frames_of import read
-from chaffinch.relations.entities.logistic import Calibration, Weights
+from chaffinch.relations.entities.logistic import LogisticWeights, PairCalibration
 from chaffinch.relations.evaluate import ranking
-from chaffinch.relations.evaluate.report import Judged, Report
+from chaffinch.relations.evaluate.report import Judged, RelationReport
 from chaffinch.relations.features import vectors
 from chaffinch.relations.features._compiled._pieces import MOST, Numbered
 from chaffinch.relations.features.frames import Frame
@@ -55,11 +55,11 @@ class Extractor:
     schema: Schema
     config: Extraction
     columns: Columns = field(repr=False)
-    weights: Weights = field(repr=False)
-    calibration: Calibration
+    weights: LogisticWeights = field(repr=False)
+    calibration: PairCalibration
     threshold: float
     held: Scored = field(repr=False)
-    report: Report | None
+    report: RelationReport | None
     manifest: Manifest = field(repr=False)
     scorer: vectors.Scorer = field(init=False, repr=False)  # of columns and weights
 

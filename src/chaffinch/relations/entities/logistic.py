@@ -23,7 +23,7 @@ NEWTON, CONJUGATE = 30, 40  # steps at most
 DECREASE = 1e-4  # of what the slope promises
 
 
-class Weights(NamedTuple):
+class LogisticWeights(NamedTuple):
     """What regression learnt: a candidate's log-odds are `x @ values + bias`."""
 
     values: Floats  # (F,)
@@ -43,8 +43,8 @@ class _Loss(NamedTuple):
 
 
 def fit(
-    rows: csr_matrix, right: Bools, *, strength: float, start: Weights | None = None, tolerance: float = ENOUGH
-) -> Weights:
+    rows: csr_matrix, right: Bools, *, strength: float, start: LogisticWeights | None = None, tolerance: float = ENOUGH
+) -> LogisticWeights:
     """The weights with the least loss; both classes weigh the same, whatever their numbers, and both must be there.
 
     Loss: strength · Σ c_i log(1 + exp(-y_i s_i)) + ½ |w|², c_i = N / (2 N_class); the bias is not drawn to 0.
@@ -69,9 +69,9 @@ def fit(
         while loss.value(scores + length * moved, values + length * step[:-1]) > now + DECREASE * length * promise:
             length /= 2
             if length < 1e-8:
-                return Weights(values, bias)
+                return LogisticWeights(values, bias)
         values, bias, scores = values + length * step[:-1], bias + length * float(step[-1]), scores + length * moved
-    return Weights(values, bias)
+    return LogisticWeights(values, bias)
 
 
 def _first_slope(loss: _Loss) -> float:
@@ -137,7 +137,7 @@ def held_out(rows: csr_matrix, right: Bools, fold: Ints, strengths: Sequence[flo
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class PairCalibration:
     """Log-odds to probabilities: 1 / (1 + exp(-(slope · log-odds + offset)))."""
 
     slope: float = 1.0
@@ -147,7 +147,7 @@ class Calibration:
         return _sigmoid(self.slope * scores + self.offset)
 
 
-def calibrate(scores: Floats, right: Bools) -> Calibration:
+def calibrate(scores: Floats, right: Bools) -> PairCalibration:
     """Platt's calibration of held-out log-odds, towards N₊+1 of N₊+2 and 1 of N₋+2 rather than 1 and 0.
 
     J. Platt, Probabilistic outputs for support vector machines, 1999. The slope never turns the order round.
@@ -165,4 +165,4 @@ def calibrate(scores: Floats, right: Bools) -> Calibration:
         slope, offset = slope - float(move[0]), offset - float(move[1])
         if np.abs(move).max() < 1e-9:
             break
-    return Calibration(max(slope, 1e-6), offset)
+    return PairCalibration(max(slope, 1e-6), offset)

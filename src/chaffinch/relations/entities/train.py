@@ -20,9 +20,9 @@ from chaffinch.relations.config import Extraction
 from chaffinch.relations.entities import logistic as fitting
 from chaffinch.relations.entities.extractor import BATCH, Extractor, Scored
 from chaffinch.relations.entities.frames_of import Read, read
-from chaffinch.relations.entities.logistic import Weights
+from chaffinch.relations.entities.logistic import LogisticWeights
 from chaffinch.relations.evaluate import ranking
-from chaffinch.relations.evaluate.report import Report, gap
+from chaffinch.relations.evaluate.report import RelationReport, gap
 from chaffinch.relations.features import vectors
 from chaffinch.relations.features.frames import Frame
 from chaffinch.relations.features.vectors import Columns
@@ -105,10 +105,10 @@ def _extractor(
     """The extractor of the best trial, beside that of the words."""
     (best, words), right = trials, examples.right
     weights = fitting.fit(best.matrix, right, strength=best.strength)
-    weights = Weights(weights.values.astype(np.float32).astype(np.float64), weights.bias)
+    weights = LogisticWeights(weights.values.astype(np.float32).astype(np.float64), weights.bias)
     calibration = fitting.calibrate(best.held, right)
     scored = Scored(calibration(best.held), right)
-    report = Report(
+    report = RelationReport(
         documents=len(docs), candidates=len(right), stated=int(right.sum()), missed=_missed(docs, schema, right),
         strength=best.strength, own=ranking.quality(best.held, right), baseline=ranking.quality(words.held, right),
         gap=gap(best.held, words.held, right, examples.groups, seed=config.seed), floor=examples.floor,

@@ -73,7 +73,9 @@ class Summary:
     every: Rates | None
     floor: int
     representation: str
-    sentences: Report | None = None  # of the extractor for sentences, where tuples of concepts are merged from it
+    sentences: RelationReport | None = (
+        None  # of the extractor for sentences, where tuples of concepts are merged from it
+    )
 
     @property
     def loses(self) -> bool:
@@ -115,7 +117,7 @@ def kept_words(floor: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class RelationReport:
     """Figures of cross-validation; `missed` stated tuples are no candidates, as their mentions are in no one sentence.
 
     `own` is the extractor, `baseline` logistic regression over the words of each zone, both on the same folds.

@@ -15,7 +15,7 @@ import numpy as np
 
 from chaffinch.kernels.lattice import Floats
 from chaffinch.relations.features import contexts, paths, statistics, words
-from chaffinch.relations.features._compiled._pieces import PATHS, STATISTICS, WORDS, Known, Numbered, flat, scratch
+from chaffinch.relations.features._compiled._pieces import PATHS, STATISTICS, WORDS, KnownWords, Numbered, flat, scratch
 from chaffinch.relations.features.frames import Frame
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Scorer:
 
     def __init__(self, columns: Columns, values: Floats, bias: float) -> None:
         self._columns, self._values, self._bias = columns, values, bias
-        self._known: Known | None = None
+        self._known: KnownWords | None = None
 
     def __call__(self, frames: Sequence[Frame], number: Numbered) -> Floats:
         """(N,) the log-odds of candidates; `number` may serve again."""
@@ -133,12 +133,12 @@ class Scorer:
                 out[n] += sum(value * self._values[column] for column, value in _block(frame, view, names, length))
         return out
 
-    def _table(self) -> Known:
+    def _table(self) -> KnownWords:
         """The names of compiled views as keys, at most half of the table full."""
         from chaffinch.relations.features._compiled import _names, _sums
 
         size = 1 << max(10, (2 * len(self._columns)).bit_length())
-        known, at = Known(np.zeros(size, np.uint64), np.zeros(size, np.int32), self._values), 0
+        known, at = KnownWords(np.zeros(size, np.uint64), np.zeros(size, np.int32), self._values), 0
         for view, names in zip(self._columns.views, self._columns.names, strict=True):
             if view in COMPILED:
                 codes = np.frombuffer("".join(names).encode("utf-32-le"), np.uint32)

@@ -14,9 +14,10 @@ import numpy as np
 
 from chaffinch.bundle import Manifest
 from chaffinch.errors import DataError
-from chaffinch.models.phrasehmm.fit import Model, Reading
+from chaffinch.models.phrasehmm.fit import Model
+from chaffinch.models.phrasehmm.model import PhraseReading
 from chaffinch.models.phrasehmm.segments import parsed
-from chaffinch.models.phrasehmm.selection import Calibration
+from chaffinch.models.phrasehmm.selection import Platt
 from chaffinch.relations.config import Extraction
 from chaffinch.relations.entities.extractor import Reason, Scored
 from chaffinch.relations.evaluate import ranking
@@ -39,13 +40,13 @@ class Tuple(NamedTuple):
     confidence: float
 
 
-class Rule(NamedTuple):
+class PairingRule(NamedTuple):
     """When a relation is found: what the positive model must be ahead by, and the chance that makes an argument."""
 
     lead: float
     level: float
 
-    def apply(self, reading: Reading, roles: int) -> Reading:
+    def apply(self, reading: PhraseReading, roles: int) -> PhraseReading:
         """The reading with the labels of this rule; found if every role has a segment and the lead is large enough."""
         over = reading.chances >= self.level  # (T, roles)
         labels = tuple(int(own) for own in over @ (1 << np.arange(roles)))
@@ -60,8 +61,8 @@ class JointExtractor:
     schema: Schema
     config: Extraction
     model: Model = field(repr=False)
-    rule: Rule | None  # None for the labels of the likeliest path
-    calibration: Calibration | None = field(repr=False)
+    rule: PairingRule | None  # None for the labels of the likeliest path
+    calibration: Platt | None = field(repr=False)
     across: int  # stated tuples that lie in no one sentence, which nothing was learnt from
     threshold: float
     held: Scored = field(repr=False)  # tuples of training, read by models that had not seen their documents
@@ -126,7 +127,7 @@ class JointExtractor:
                     out += [self.schema.relation(one.spans, score=score, source=SOURCE) for one in found]
                 yield tuple(out)
 
-    def _read(self, docs: Sequence[Document]) -> Iterator[list[tuple[Line, Reading]]]:
+    def _read(self, docs: Sequence[Document]) -> Iterator[list[tuple[Line, PhraseReading]]]:
         """The sentences of each document with their readings."""
         found = [list(lines(doc, self.schema, self.config)) for doc in parsed(docs)]
         readings = iter(self.model.readings([line.input for own in found for line in own]))
@@ -137,7 +138,7 @@ class JointExtractor:
             ]
 
 
-def scored_by(calibration: Calibration | None, reading: Reading) -> float:
+def scored_by(calibration: Platt | None, reading: PhraseReading) -> float:
     """The chance that what was read is right, or the model's own confidence without a calibration."""
     return calibration(reading) if calibration else reading.confidence
 
@@ -172,7 +173,7 @@ def _piece(doc: Document, line: Line, span: Span) -> int | None:
 
 
 def assembled(
-    doc: Document, line: Line, reading: Reading, schema: Schema, config: Extraction, *, model: Model | None = None
+    doc: Document, line: Line, reading: PhraseReading, schema: Schema, config: Extraction, *, model: Model | None = None
 ) -> list[Tuple]:
     """The tuples of a reading; none if the relation is not found in the sentence."""
     if not reading.extracted:
@@ -202,7 +203,7 @@ def assembled(
 
 
 def _arguments(
-    doc: Document, line: Line, reading: Reading, role: int, schema: Schema, config: Extraction
+    doc: Document, line: Line, reading: PhraseReading, role: int, schema: Schema, config: Extraction
 ) -> list[tuple[int, Span]]:
     """The arguments of a role in order, each with its segment: known entities, else runs of labelled segments."""
     labelled = [n for n, mask in enumerate(reading.labels) if mask >> role & 1]

@@ -13,14 +13,15 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.phrasehmm import fit as phrasehmm
 from chaffinch.models.phrasehmm.choice import choose, crossed
 from chaffinch.models.phrasehmm.encoding import UNKNOWN
-from chaffinch.models.phrasehmm.fit import Model, Reading, Sentence
+from chaffinch.models.phrasehmm.fit import Model, Sentence
+from chaffinch.models.phrasehmm.model import PhraseReading
 from chaffinch.models.phrasehmm.segments import REPRESENTATIONS, Representation, parsed
 from chaffinch.models.phrasehmm.selection import calibrate
 from chaffinch.relations.candidates import candidates
 from chaffinch.relations.config import Extraction
 from chaffinch.relations.entities.extractor import Scored
 from chaffinch.relations.evaluate.report import Rates, Summary
-from chaffinch.relations.joint.extractor import JointExtractor, Rule, assembled, right_ones, scored_by
+from chaffinch.relations.joint.extractor import JointExtractor, PairingRule, assembled, right_ones, scored_by
 from chaffinch.relations.joint.segments import Line, lines
 from chaffinch.relations.schema import Schema
 from chaffinch.text import Document
@@ -61,7 +62,7 @@ def train_joint(docs: Iterable[Document], schema: Schema, config: Extraction | N
 
 def _extractor(
     read: Sequence[Held], docs: Sequence[Document], schema: Schema, config: Extraction,
-    learnt: tuple[Model, Rule | None, int, int],
+    learnt: tuple[Model, PairingRule | None, int, int],
 ) -> JointExtractor:  # fmt: skip
     """The extractor, with what its folds say of it."""
     model, rule, across, floor = learnt
@@ -124,16 +125,16 @@ class Held(NamedTuple):
 
     doc: Document
     line: Line
-    reading: Reading
+    reading: PhraseReading
 
 
-def chosen_rule(held: Sequence[Held], schema: Schema, config: Extraction) -> Rule:
+def chosen_rule(held: Sequence[Held], schema: Schema, config: Extraction) -> PairingRule:
     """The rule with the largest F1 of tuples on readings held out; the stricter one of two alike."""
     stated = sum(len(own.line.stated) for own in held)
-    best, reached = Rule(0.0, 0.5), -1.0
+    best, reached = PairingRule(0.0, 0.5), -1.0
     for lead in reversed(LEADS):
         for level in reversed(LEVELS):
-            rule = Rule(lead, level)
+            rule = PairingRule(lead, level)
             found = [_judged(own, schema, config, rule) for own in held]
             hits, number = sum(map(sum, found)), sum(map(len, found))
             f1 = 2 * hits / max(number + stated, 1)
@@ -142,7 +143,7 @@ def chosen_rule(held: Sequence[Held], schema: Schema, config: Extraction) -> Rul
     return best
 
 
-def _judged(own: Held, schema: Schema, config: Extraction, rule: Rule | None) -> list[bool]:
+def _judged(own: Held, schema: Schema, config: Extraction, rule: PairingRule | None) -> list[bool]:
     """For each tuple of a reading whether it is right."""
     reading = own.reading if rule is None else rule.apply(own.reading, len(schema.roles))
     found = dict.fromkeys(schema.key(one.spans) for one in assembled(own.doc, own.line, reading, schema, config))

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from chaffinch.errors import ConfigError, DataError, LossError
 from chaffinch.text.corpus import Corpus
 from chaffinch.text.document import Document
-from chaffinch.text.formats.base import Entry, Format, Losses, Reading, Writing, entries, replacing
+from chaffinch.text.formats.base import Entry, Format, Losses, ReadOptions, Writing, entries, replacing
 from chaffinch.text.formats.bioc_json import BIOC_JSON
 from chaffinch.text.formats.bioc_xml import BIOC_XML
 from chaffinch.text.formats.brat import BRAT
@@ -53,7 +53,7 @@ __all__ = [
     "FORMATS",
     "Format",
     "Losses",
-    "Reading",
+    "ReadOptions",
     "Writing",
     "by_name",
     "find_format",
@@ -97,7 +97,7 @@ def read(
     path: str | Path,
     *,
     format: str | None = None,  # noqa: A002  (the word users know)
-    how: Reading | None = None,
+    how: ReadOptions | None = None,
     group: str | None = None,
     groups: Mapping[str, str] | None = None,
 ) -> Corpus:
@@ -113,7 +113,7 @@ def read(
         raise DataError(f"has no {' or '.join(form.suffixes)} file, as {form.name} has", path=path)
     if "!" in chosen[0].where:
         chosen = _without_common_folder(chosen)
-    reading = how or Reading()
+    reading = how or ReadOptions()
 
     def walk() -> Iterator[Document]:
         reading.losses.counts.clear()  # the account is that of the last walk
@@ -135,7 +135,7 @@ def write(
     """Writes documents and returns the account of what could not be kept; `strict` makes that an error.
 
     The output appears complete or not at all. `format` follows from the suffix of `path` when not given. Give the
-    `losses` of the `Reading` to have one account of both ways.
+    `losses` of the `ReadOptions` to have one account of both ways.
     """
     target = Path(path)
     form = output_format(target, format)

@@ -180,7 +180,7 @@ class Losses:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadOptions:
     """How to read: what the user may choose beside the format."""
 
     layer: str = "gold"  # the name given to the spans of formats that hold one layer
@@ -249,7 +249,7 @@ class Format(Protocol):
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """Whether a file with one of the suffixes (or any other) looks like this format."""
 
-    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
         """The documents of those files, in order; files of other suffixes were left out by the caller."""
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:

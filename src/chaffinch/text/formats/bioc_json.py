@@ -12,7 +12,7 @@ import msgspec
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.bioc import to_document, to_record
-from chaffinch.text.formats.base import Entry, Reading, Writing
+from chaffinch.text.formats.base import Entry, ReadOptions, Writing
 
 _HEADER = b'{"bioctype":"BioCCollection","source":"","date":"","key":"","version":"1.0","infons":{},"documents":['
 
@@ -33,7 +33,7 @@ class BiocJson:
             b'"passages"' in head or (b'"documents"' in head and b'"infons"' in head)
         )
 
-    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
         """The documents of each file: of a collection, a list of collections or documents, or one on each line."""
         for file in files:
             for number, (line, record) in enumerate(_records(file), start=1):

@@ -13,7 +13,7 @@ from chaffinch.errors import DataError
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.bioc import to_document, to_record
 from chaffinch.text.formats._shared.xml import Element, elements, legal, line_of, root_name, text_of
-from chaffinch.text.formats.base import Entry, Losses, Reading, Writing
+from chaffinch.text.formats.base import Entry, Losses, ReadOptions, Writing
 
 _NOT_XML = "characters XML cannot hold (written as U+FFFD)"
 
@@ -31,7 +31,7 @@ class BiocXml:
         """XML with <collection> as its root."""
         return root_name(head) == "collection"
 
-    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
         """The documents of each file; only one of them is held at a time."""
         for file in files:
             for number, element in enumerate(elements(file, "document", root="collection"), start=1):

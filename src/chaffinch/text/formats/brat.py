@@ -19,7 +19,7 @@ from typing import TypeAlias
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.standoff import check_place, check_quote, note_relation, whole
-from chaffinch.text.formats.base import Entry, Losses, Reading, Writing, file_of, write_text
+from chaffinch.text.formats.base import Entry, Losses, ReadOptions, Writing, file_of, write_text
 from chaffinch.text.span import Argument, Relation, Span
 
 Roles: TypeAlias = list[tuple[str, str]]  # role and id of each argument
@@ -59,7 +59,7 @@ class Brat:
         start = head.removeprefix(b"\xef\xbb\xbf").strip()
         return entry.suffix == ".ann" and (not start or _LINE.match(start) is not None)
 
-    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
         """One document per .txt file; without an .ann file beside it, it has no layer."""
         texts = {file.stem: file for file in files if file.suffix != ".ann"}
         annotations = {file.stem: file for file in files if file.suffix == ".ann"}
@@ -83,7 +83,7 @@ class Brat:
         return count
 
 
-def _document(stem: str, file: Entry, annotated: Entry | None, how: Reading) -> Document:
+def _document(stem: str, file: Entry, annotated: Entry | None, how: ReadOptions) -> Document:
     text = file.text()
     layers, relations = {}, []
     if annotated is not None:

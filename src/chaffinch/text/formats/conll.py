@@ -28,7 +28,7 @@ from chaffinch.text.formats._shared.token_tags import (
     spans_of_tags,
     tags_of,
 )
-from chaffinch.text.formats.base import Entry, Losses, Reading, Writing
+from chaffinch.text.formats.base import Entry, Losses, ReadOptions, Writing
 from chaffinch.text.tags import Scheme
 
 _DOCSTART = "-DOCSTART-"
@@ -38,7 +38,7 @@ _PLAIN_ROWS = 3  # fewer rows than these, without a mark, may be prose: "Vitamin
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ColumnLayout:
     """How the rows of a file look: the same from the first to the last."""
 
     separator: str = "\t"
@@ -93,7 +93,7 @@ class Columns:
         fitting = sum(len(row) == len(rows[0]) > 1 and TAG.fullmatch(row[-1]) is not None for row in rows)
         return (marks > 0 or len(rows) >= _PLAIN_ROWS) and len(rows) > 0 and fitting >= 0.9 * len(rows)
 
-    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
         """The documents between the marks, or one per file; the number of columns is the same in a whole file."""
         stems = [file.stem for file in files]
         for file in files:
@@ -105,7 +105,7 @@ class Columns:
         waiting = iter(documents)
         ahead = list(islice(waiting, 2))
         stem = str(PurePosixPath(target.name).with_suffix(""))
-        layout = _layout(ahead[0]) if ahead else Layout()
+        layout = _layout(ahead[0]) if ahead else ColumnLayout()
         count = 0
         with target.open("w", encoding="utf-8", newline="") as stream:
             for count, doc in enumerate(chain(ahead, waiting), start=1):
@@ -114,7 +114,9 @@ class Columns:
                 self._write_document(stream, doc, mark, layout, how)
         return count
 
-    def _write_document(self, stream: TextIO, doc: Document, mark: str | None, layout: Layout, how: Writing) -> None:
+    def _write_document(
+        self, stream: TextIO, doc: Document, mark: str | None, layout: ColumnLayout, how: Writing
+    ) -> None:
         words, sizes = doc.words(), sentence_sizes(doc)
         note_layout(doc, words, sizes, how.losses)
         spans = how.spans(doc)
@@ -133,8 +135,8 @@ class Columns:
             stream.write("\n".join(islice(rows, size)) + "\n\n")
 
 
-def _read_file(file: Entry, name: str, how: Reading) -> Iterator[Document]:
-    layout: Layout | None = None
+def _read_file(file: Entry, name: str, how: ReadOptions) -> Iterator[Document]:
+    layout: ColumnLayout | None = None
     known = {"O"}
     block = _Block(1)
     for number, line in file.lines():
@@ -149,7 +151,7 @@ def _read_file(file: Entry, name: str, how: Reading) -> Iterator[Document]:
             block.line, block.mark = number, line
             continue
         if layout is None:
-            layout = Layout("\t" if "\t" in line else " ", max(2, len(cells)))
+            layout = ColumnLayout("\t" if "\t" in line else " ", max(2, len(cells)))
         if len(cells) != layout.width:
             message = (
                 f"{len(cells)} columns where {layout.width} were expected; every row must have as many as the first"
@@ -192,9 +194,9 @@ def _check_tag(tag: str, file: Entry, number: int) -> None:
         raise DataError(message, path=file.where, line=number)
 
 
-def _document(file: Entry, block: _Block, otherwise: str, layout: Layout | None, how: Reading) -> Document:
+def _document(file: Entry, block: _Block, otherwise: str, layout: ColumnLayout | None, how: ReadOptions) -> Document:
     block.end_sentence()
-    layout = layout or Layout()
+    layout = layout or ColumnLayout()
     text, tokens, sentences = lay_out(block.words, block.sizes)
     name = otherwise if block.mark is None else _id_of_mark(block.mark, otherwise)
     own = {} if block.mark in (None, layout.mark(name, otherwise)) else {"mark": block.mark}
@@ -229,11 +231,11 @@ def _columns(doc: Document) -> list[list[str]] | None:
     return list(columns.values()) if fitting else None
 
 
-def _layout(doc: Document) -> Layout:
-    return Layout(" " if _own_meta(doc).get("separator") == " " else "\t", 2 + len(_columns(doc) or ()))
+def _layout(doc: Document) -> ColumnLayout:
+    return ColumnLayout(" " if _own_meta(doc).get("separator") == " " else "\t", 2 + len(_columns(doc) or ()))
 
 
-def _between(doc: Document, layout: Layout, losses: Losses) -> list[list[str]]:
+def _between(doc: Document, layout: ColumnLayout, losses: Losses) -> list[list[str]]:
     """The columns of a document, filled up with "_" where the file has more than it."""
     columns = _columns(doc)
     wanted = layout.width - 2
@@ -244,7 +246,7 @@ def _between(doc: Document, layout: Layout, losses: Losses) -> list[list[str]]:
     return kept + [["_"] * len(doc.tokens)] * (wanted - len(columns))
 
 
-def _mark(doc: Document, otherwise: str, layout: Layout) -> str:
+def _mark(doc: Document, otherwise: str, layout: ColumnLayout) -> str:
     """The mark as it was read, if it still says the same; else our own."""
     mark = _own_meta(doc).get("mark")
     if not isinstance(mark, str) or "\n" in mark or mark.endswith("\r") or not _is_mark(_cells(mark)):
@@ -257,7 +259,7 @@ def _can_be_bare(doc: Document) -> bool:
     return len(doc.tokens) > 0 and not doc.words()[0].startswith("\ufeff") and "mark" not in _own_meta(doc)
 
 
-def _note_own_meta(doc: Document, mark: str | None, layout: Layout, losses: Losses) -> None:
+def _note_own_meta(doc: Document, mark: str | None, layout: ColumnLayout, losses: Losses) -> None:
     others = [name for name in doc.meta if name not in ("conll", "columns")]
     losses.add("meta fields", len(others))
     own: dict[str, Any] = dict(_own_meta(doc))
@@ -266,7 +268,7 @@ def _note_own_meta(doc: Document, mark: str | None, layout: Layout, losses: Loss
         losses.add("marks and separators as they were")
 
 
-def _clean(cell: str, layout: Layout, losses: Losses, what: str) -> str:
+def _clean(cell: str, layout: ColumnLayout, losses: Losses, what: str) -> str:
     """The cell without the characters that rows are made of, which are replaced and noted."""
     bad = "\t\n" if layout.separator == "\t" else "\t\n "
     kept = cell.translate(dict.fromkeys(map(ord, bad), "_")) if any(c in cell for c in bad) else cell

@@ -20,7 +20,16 @@ import msgspec
 from chaffinch.errors import DataError, LimitError
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.json_records import SpanItem, numbered, span_record, spans_of, spool, typed
-from chaffinch.text.formats.base import UNREADABLE, Entry, Losses, Reading, Writing, decode, group_of_meta, unreadable
+from chaffinch.text.formats.base import (
+    UNREADABLE,
+    Entry,
+    Losses,
+    ReadOptions,
+    Writing,
+    decode,
+    group_of_meta,
+    unreadable,
+)
 
 TEXT_NAMES = ("text", "note", "note_text", "report", "content")
 ID_NAMES = ("id", "note_id", "doc_id", "row_id")
@@ -57,7 +66,7 @@ class Table:
         whole = rows[1:-1] if len(head) >= 65536 else rows[1:]
         return known and _first(TEXT_NAMES, names) is not None and all(len(row) == len(names) for row in whole)
 
-    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
         """One document per row; errors name the line on which the row ends."""
         for file in files:
             rows = _rows(file, how.max_chars)
@@ -158,7 +167,7 @@ def _places(header: Sequence[str], file: Entry, line: int) -> _Places:
     return _Places(header[text], *(None if place is None else header[place] for place in (name, spans)))
 
 
-def _document(row: Mapping[str, str], places: _Places, number: str, how: Reading) -> Document:
+def _document(row: Mapping[str, str], places: _Places, number: str, how: ReadOptions) -> Document:
     cell = row[places.spans] if places.spans is not None else ""
     listed = cell.lstrip().startswith("[")
     if cell and not listed and places.spans is not None and places.spans.strip().lower() == "spans":

@@ -26,7 +26,7 @@ from chaffinch.text.formats._shared.json_records import (
     typed,
     write_lines,
 )
-from chaffinch.text.formats.base import Entry, Losses, Reading, Writing
+from chaffinch.text.formats.base import Entry, Losses, ReadOptions, Writing
 from chaffinch.text.span import Argument, Relation, Span
 
 _OWN = ("id", "text", "data", "label", "labels", "entities", "relations")
@@ -69,7 +69,7 @@ class Doccano:
             return all(isinstance(item, dict) and "start_offset" in item for item in entities)
         return isinstance(record.get("label"), list) or isinstance(record.get("Comments"), list)
 
-    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
         """One document per line."""
         return read_lines(files, lambda record, number: _document(record, number, how))
 
@@ -78,7 +78,7 @@ class Doccano:
         return write_lines(documents, target, lambda doc: _record(doc, how))
 
 
-def _document(record: Mapping[str, Any], number: str, how: Reading) -> Document:
+def _document(record: Mapping[str, Any], number: str, how: ReadOptions) -> Document:
     text = record.get("text", record.get("data"))
     if not isinstance(text, str):
         raise DataError('has no "text"; expected an object with "text" and "label" or "entities"')

@@ -33,7 +33,7 @@ from chaffinch.text.formats._shared.token_tags import (
     spans_of_tags,
     tags_of,
 )
-from chaffinch.text.formats.base import Entry, Reading, Writing
+from chaffinch.text.formats.base import Entry, ReadOptions, Writing
 
 _TAGS = ("ner_tags", "tags", "labels")
 _OWN = ("id", "tokens", "sentences")
@@ -55,7 +55,7 @@ class TokenLists:
             return False
         return all(isinstance(token, str) for token in record["tokens"])
 
-    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
         """One document per line; tokens are given."""
         return read_lines(files, lambda record, number: document_of(record, number, how))
 
@@ -64,7 +64,7 @@ class TokenLists:
         return write_lines(documents, target, lambda doc: _record(doc, how))
 
 
-def document_of(record: Mapping[str, Any], number: str, how: Reading) -> Document:
+def document_of(record: Mapping[str, Any], number: str, how: ReadOptions) -> Document:
     """The document of a record of token and tag lists; one without an id is called by its number."""
     if "tokens" not in record:
         raise DataError(f'has no "tokens"; expected an object with "tokens" and one of {", ".join(_TAGS)}')

@@ -17,7 +17,7 @@ from chaffinch.errors import DataError
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.standoff import check_place, check_quote, whole
 from chaffinch.text.formats._shared.xml import Element, attribute, cdata, legal, line_of, parse, root_name, text_of
-from chaffinch.text.formats.base import Entry, Losses, Reading, Writing, file_of, write_text
+from chaffinch.text.formats.base import Entry, Losses, ReadOptions, Writing, file_of, write_text
 from chaffinch.text.span import Span
 
 _I2B2 = {
@@ -74,7 +74,7 @@ class Records:
         spanish = root == "MEDDOCAN" or (root != "deIdi2b2" and _SPANISH.search(head) is not None)
         return spanish == (self.root == "MEDDOCAN")
 
-    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
         """One document per file; without <TAGS> it has no layer."""
         for file in files:
             root = parse(file)
@@ -97,7 +97,7 @@ class Records:
         match = _RECORD.match(PurePosixPath(name).name) if self.patients else None
         return match[1] if match else None
 
-    def _document(self, root: Element, name: str, how: Reading) -> Document:
+    def _document(self, root: Element, name: str, how: ReadOptions) -> Document:
         held = root.find("TEXT")
         if held is None:
             raise DataError("has no <TEXT> below its root element; is it of another format?", line=line_of(root))

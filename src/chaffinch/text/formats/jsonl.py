@@ -29,7 +29,7 @@ from chaffinch.text.formats._shared.json_records import (
     typed,
     write_lines,
 )
-from chaffinch.text.formats.base import Entry, Reading, Writing
+from chaffinch.text.formats.base import Entry, ReadOptions, Writing
 from chaffinch.text.span import Argument, Relation
 
 _SHORT = ("spans", "entities", "labels", "label")
@@ -89,7 +89,7 @@ class JsonLines:
         record = first_object(entry, head)
         return record is not None and isinstance(record.get("text"), str)
 
-    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
         """One document per line; a record without an id gets its number in the file."""
         return read_lines(files, lambda record, number: document_of(record, number, how))
 
@@ -98,7 +98,7 @@ class JsonLines:
         return write_lines(documents, target, record_of)
 
 
-def document_of(record: Mapping[str, Any], number: str, how: Reading) -> Document:
+def document_of(record: Mapping[str, Any], number: str, how: ReadOptions) -> Document:
     """The document of a JSON object; one without an id is called by its number."""
     if "text" not in record:
         raise DataError('has no "text"; expected an object with "text" and "layers" or "spans"')

@@ -22,7 +22,7 @@ import numpy as np
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.json_records import flat_fields, group_of, id_of, meta_of, numbered, typed
-from chaffinch.text.formats.base import Entry, Losses, Reading, Writing
+from chaffinch.text.formats.base import Entry, Losses, ReadOptions, Writing
 from chaffinch.text.formats.doccano import ROLES, binary_relations
 from chaffinch.text.span import Argument, Relation, Span
 
@@ -30,7 +30,7 @@ _OWN = ("id", "text")
 _TASK = re.compile(rb'\[\s*\{.*"(?:annotations|predictions|data)"\s*:\s*[\[{]', re.DOTALL)
 
 
-class Item(msgspec.Struct):
+class LabelItem(msgspec.Struct):
     """One item of a result: a labelled region, a relation, or something that is neither."""
 
     type: str = ""
@@ -47,7 +47,7 @@ class Item(msgspec.Struct):
 class Result(msgspec.Struct):
     """An annotation or a prediction."""
 
-    result: list[Item] = []
+    result: list[LabelItem] = []
     was_cancelled: bool | None = None
     model_version: str | None = None
     score: float | None = None
@@ -85,7 +85,7 @@ class LabelStudio:
         """A JSON list whose first object is a task."""
         return _TASK.match(head.removeprefix(b"\xef\xbb\xbf").lstrip()) is not None
 
-    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
         """One document per task; errors name the number of the task in its file, counted from 1."""
         for file in files:
             try:
@@ -113,7 +113,7 @@ class LabelStudio:
         return count
 
 
-def _document(task: Task, number: str, how: Reading) -> Document:
+def _document(task: Task, number: str, how: ReadOptions) -> Document:
     results = _results(task, how)
     places = {name: _places(result, how.losses) for name, result in results.items()}
     key = _text_key(task.data, [item for found in places.values() for item, _ in found])
@@ -142,7 +142,7 @@ def _document(task: Task, number: str, how: Reading) -> Document:
     )
 
 
-def _results(task: Task, how: Reading) -> dict[str, Result]:
+def _results(task: Task, how: ReadOptions) -> dict[str, Result]:
     """Annotations and predictions by the name of their layer."""
     valid = [result for result in task.annotations if not result.was_cancelled]
     how.losses.add("cancelled annotations", len(task.annotations) - len(valid))
@@ -153,7 +153,7 @@ def _results(task: Task, how: Reading) -> dict[str, Result]:
     return found
 
 
-def _places(result: Result, losses: Losses) -> list[tuple[Item, Place]]:
+def _places(result: Result, losses: Losses) -> list[tuple[LabelItem, Place]]:
     """The labelled regions of plain text; what else a result may hold is noted."""
     found = []
     for item in result.result:
@@ -164,7 +164,7 @@ def _places(result: Result, losses: Losses) -> list[tuple[Item, Place]]:
     return found
 
 
-def _text_key(data: Mapping[str, Any], items: Sequence[Item]) -> str:
+def _text_key(data: Mapping[str, Any], items: Sequence[LabelItem]) -> str:
     """The field with the text: the one that regions name, else "text", else the only one that is text."""
     texts = [key for key, value in data.items() if isinstance(value, str)]
     for key in (*(item.to_name for item in items[:1]), "text"):
@@ -197,7 +197,7 @@ def _fits(text: str, start: int, end: int, wanted: str | None) -> bool:
     return inside and (wanted is None or "".join(text[start:end].split()) == "".join(wanted.split()))
 
 
-def _relations(items: Iterable[Item], regions: Mapping[str, Sequence[Span]], losses: Losses) -> Iterator[Relation]:
+def _relations(items: Iterable[LabelItem], regions: Mapping[str, Sequence[Span]], losses: Losses) -> Iterator[Relation]:
     for item in items:
         if item.type != "relation":
             continue

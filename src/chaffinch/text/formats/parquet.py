@@ -19,7 +19,7 @@ from chaffinch.errors import DataError, MissingExtraError
 from chaffinch.text.document import Document
 from chaffinch.text.formats import hf, jsonl
 from chaffinch.text.formats._shared.json_records import numbered
-from chaffinch.text.formats.base import UNREADABLE, Entry, Reading, Writing, group_of_meta
+from chaffinch.text.formats.base import UNREADABLE, Entry, ReadOptions, Writing, group_of_meta
 from chaffinch.text.formats.csv_table import ID_NAMES, TEXT_NAMES
 
 _JSON = ("meta", "relations", "soft")
@@ -41,7 +41,7 @@ class Parquet:
         """The four bytes with which every Parquet file begins."""
         return head.startswith(b"PAR1")
 
-    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
         """One document per row; the line in errors is the number of the row, counted from 1."""
         for file in files:
             for index, (record, tokens_only) in enumerate(_records(file)):

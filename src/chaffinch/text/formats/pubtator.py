@@ -28,7 +28,7 @@ from chaffinch.text.formats._shared.standoff import (
     note_relation,
     whole,
 )
-from chaffinch.text.formats.base import Entry, Reading, Writing
+from chaffinch.text.formats.base import Entry, ReadOptions, Writing
 from chaffinch.text.span import Argument, Relation, Span
 
 _HEADER = re.compile(r"([^|\t]+)\|([a-z]+)\|(.*)", re.DOTALL)
@@ -68,7 +68,7 @@ class PubTator:
         """A first line with an id and |t|."""
         return _START.match(head.removeprefix(b"\xef\xbb\xbf")) is not None
 
-    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
         """The documents of each file, one after the other."""
         for file in files:
             block: _Block | None = None
@@ -98,7 +98,7 @@ class PubTator:
         return count
 
 
-def _take(block: _Block | None, content: str, header: re.Match[str] | None, how: Reading) -> None:
+def _take(block: _Block | None, content: str, header: re.Match[str] | None, how: ReadOptions) -> None:
     """Puts a line that is not a title into the block it belongs to."""
     columns = content.split("\t")
     if block is None or (header[1] if header else columns[0]) != block.id:
@@ -119,7 +119,7 @@ def _take(block: _Block | None, content: str, header: re.Match[str] | None, how:
         )
 
 
-def _take_mention(block: _Block, columns: Sequence[str], how: Reading) -> None:
+def _take_mention(block: _Block, columns: Sequence[str], how: ReadOptions) -> None:
     start, end, text = whole(columns[1], "the start"), whole(columns[2], "the end"), block.text
     check_place(start, end, text)
     check_quote(columns[3], [text[start:end]], start, end)
@@ -129,7 +129,7 @@ def _take_mention(block: _Block, columns: Sequence[str], how: Reading) -> None:
     how.losses.add("columns after the seventh", max(0, len(columns) - 7))
 
 
-def _document(block: _Block, how: Reading, where: str) -> Document:
+def _document(block: _Block, how: ReadOptions, where: str) -> Document:
     mentions = by_concept(sorted(block.spans))
     try:
         return Document.make(

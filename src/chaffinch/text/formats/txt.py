@@ -8,7 +8,7 @@ from pathlib import Path
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
-from chaffinch.text.formats.base import Entry, Reading, Writing, file_of, write_text
+from chaffinch.text.formats.base import Entry, ReadOptions, Writing, file_of, write_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class PlainText:
         """Any .txt file that nothing else claims."""
         return entry.suffix == ".txt"
 
-    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
         """One document per file; its id is the file's name without the suffix."""
         for file in files:
             text = file.text()

@@ -39,7 +39,7 @@ from chaffinch.text.formats._shared.token_tags import (
     spans_of_tags,
     token_runs,
 )
-from chaffinch.text.formats.base import Entry, Reading, Writing
+from chaffinch.text.formats.base import Entry, ReadOptions, Writing
 from chaffinch.text.formats.hf import read_sizes
 from chaffinch.text.span import Span
 
@@ -50,13 +50,13 @@ _ITEMS = re.compile(rb'\{\s*"[^"]*"\s*:\s*\{')
 _HEAD = 1 << 22
 
 
-class Names(msgspec.Struct):
+class FileNames(msgspec.Struct):
     """The only field of a meta.json that is read."""
 
     lf: list[str]
 
 
-class Item(msgspec.Struct):
+class VotedSentence(msgspec.Struct):
     """One item; "weak_labels" has a list per source, or a list of tags per token."""
 
     data: dict[str, Any]
@@ -78,7 +78,7 @@ class WeakLabels:
         start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         return _ITEMS.match(start) is not None and (b'"weak_labels"' in head or b'"weak_labels"' in entry.head(_HEAD))
 
-    def read(self, files: Sequence[Entry], how: Reading) -> Iterator[Document]:
+    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
         """One document per item, named by its key, with the file's name before it if there are several files."""
         items = [file for file in files if PurePosixPath(file.name).name != _META]
         metas = {str(PurePosixPath(file.name).parent): file for file in files if file not in items}
@@ -88,7 +88,7 @@ class WeakLabels:
             for number, (key, item) in enumerate(found.items(), start=1):
                 name = key if len(items) == 1 else f"{file.stem}-{key}"
                 try:
-                    yield _document(typed(item, Item), name, names, how)
+                    yield _document(typed(item, VotedSentence), name, names, how)
                 except DataError as error:
                     error.message = f"item {number}: {error.message}"
                     raise error.at(file.where) from None
@@ -127,12 +127,12 @@ def _source_names(file: Entry, meta: Entry | None) -> list[str] | None:
     if not where:
         return None
     try:
-        return msgspec.json.decode(content, type=Names).lf
+        return msgspec.json.decode(content, type=FileNames).lf
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         raise DataError('must be a JSON object with the names of the sources in "lf"', path=where) from None
 
 
-def _document(item: Item, key: str, names: Sequence[str] | None, how: Reading) -> Document:
+def _document(item: VotedSentence, key: str, names: Sequence[str] | None, how: ReadOptions) -> Document:
     words = typed(item.data.get("text"), list[str])
     sizes = read_sizes(item.data, len(words))
     text, tokens, sentences = lay_out(words, sizes)

@@ -12,7 +12,8 @@ import numpy as np
 
 from chaffinch.errors import DataError
 from chaffinch.kernels import Floats, Ints
-from chaffinch.models.votes.multihmm.fit import Estimate, MultiHMM
+from chaffinch.models.votes.multihmm.estimates import SourceEstimate
+from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.models.votes.multihmm.spans import Bools
 from chaffinch.text import Document
 from chaffinch.weak.analysis.results import ALL, Analysis, Disagreement, Measure, Row, SourceFacts
@@ -133,7 +134,7 @@ def _outside(k: int, votes: Votes, belief: Belief, truth: Truth) -> Measure:
     )  # fmt: skip
 
 
-def _confusion(told: Estimate, mass: Floats) -> Floats:
+def _confusion(told: SourceEstimate, mass: Floats) -> Floats:
     """(1 + E, 2 + E) what a source does at a token of each label, O first: keeps silent, says O, says a label."""
     L = len(told.rates)
     kind = (np.arange(L) + 1) // 2

@@ -17,7 +17,8 @@ from chaffinch.kernels import Floats, Ints, forward_backward
 from chaffinch.models.votes.matrix import Ballots
 from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm import weights as multihmm_weights
-from chaffinch.models.votes.multihmm.fit import Estimate, MultiHMM
+from chaffinch.models.votes.multihmm.estimates import SourceEstimate
+from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.models.votes.multihmm.patterns import observe
 from chaffinch.models.votes.multihmm.spans import Bools, Spans, candidates, edges, proposed, settle
 from chaffinch.text import Document
@@ -72,7 +73,7 @@ class Belief:
 
     ballots: Ballots
     sources: tuple[str, ...]
-    estimates: dict[str, Estimate]
+    estimates: dict[str, SourceEstimate]
     tags: Ints  # (T,)
     chances: Floats  # (T, L)
     spans: Spans  # of the aggregate

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from chaffinch.text import Document, Span
 from chaffinch.weak.propagate.abbreviations import brackets, pairs
 from chaffinch.weak.propagate.heads import FLOOR, Heads, learn_heads
-from chaffinch.weak.propagate.labelled_text import Key, Page
+from chaffinch.weak.propagate.labelled_text import Key, LabelledText
 
 ABBREVIATION, COMPOUND, HISTORY, HEAD, LEXICON = "abbreviation", "compound", "history", "head", "lexicon"
 LEAST_SUFFIX = 0.3  # of compounds with a suffix are labelled; what all suffixes do counts as two compounds
@@ -36,14 +36,14 @@ class TextSources:
     def __call__(self, doc: Document, spans: Iterable[Span]) -> tuple[Span, ...]:
         """The spans and what own sources add to them; `Span.source` of those says which one did."""
         spans = tuple(spans)
-        page = Page.of(doc, spans)
+        page = LabelledText.of(doc, spans)
         self._within(page)
         self.heads.add(page, HEAD)
         self._within(page)
         page.add_known(self.lexicon, LEXICON)
         return tuple(sorted((*spans, *page.added)))
 
-    def _within(self, page: Page) -> None:
+    def _within(self, page: LabelledText) -> None:
         """The sources that look at one document alone."""
         page.add_known(short_forms(page), ABBREVIATION)
         for t, label, suffix in compounds(page):
@@ -88,7 +88,7 @@ def apply(sources: TextSources, docs: Iterable[Document], layer: str, *, into: s
 
 def learn(docs: Sequence[Document], layer: str) -> TextSources:
     """What own sources can learn from documents with labels, right ones or not."""
-    pages = [Page.of(doc, doc.layer(layer)) for doc in docs]
+    pages = [LabelledText.of(doc, doc.layer(layer)) for doc in docs]
     for page in pages:
         page.add_known(short_forms(page), ABBREVIATION)
     suffixes, others = _learn_suffixes(pages)
@@ -102,7 +102,7 @@ def learn(docs: Sequence[Document], layer: str) -> TextSources:
     return TextSources(heads, suffixes, others, _learn_lexicon(pages))
 
 
-def short_forms(page: Page) -> dict[Key, str]:
+def short_forms(page: LabelledText) -> dict[Key, str]:
     """The short forms of a page's labelled long forms, with the labels of these.
 
     The label must cover the long form and end with it. A single letter counts if it begins the one word before it.
@@ -125,7 +125,7 @@ def short_forms(page: Page) -> dict[Key, str]:
     return {key: label for key, label in out.items() if key}
 
 
-def compounds(page: Page, *, labelled: bool = False) -> list[tuple[int, str, str]]:
+def compounds(page: LabelledText, *, labelled: bool = False) -> list[tuple[int, str, str]]:
     """Free tokens, or those that are spans, made of a labelled word and a suffix; the word's label; the suffix."""
     known = {page.words[first].lower(): label for first, end, label in page.runs if end - first == 1}
     out = []
@@ -138,7 +138,7 @@ def compounds(page: Page, *, labelled: bool = False) -> list[tuple[int, str, str
     return out
 
 
-def history(page: Page) -> dict[Key, str]:
+def history(page: LabelledText) -> dict[Key, str]:
     """The labels of a document's strings in plain spelling, where these have two signs or more."""
     found: dict[Key, Counter[str]] = defaultdict(Counter)
     for first, end, label in page.runs:
@@ -146,7 +146,7 @@ def history(page: Page) -> dict[Key, str]:
     return {key: _most(own) for key, own in found.items() if len("".join(key)) > 1}
 
 
-def _learn_suffixes(pages: Sequence[Page]) -> tuple[dict[str, bool], bool]:
+def _learn_suffixes(pages: Sequence[LabelledText]) -> tuple[dict[str, bool], bool]:
     """Whether compounds with a suffix are labelled as a rule, for those seen with enough patients, and for others."""
     labelled: Counter[str] = Counter()
     total: Counter[str] = Counter()
@@ -166,7 +166,7 @@ def _learn_suffixes(pages: Sequence[Page]) -> tuple[dict[str, bool], bool]:
     return good, share >= LEAST_SUFFIX
 
 
-def _learn_lexicon(pages: Sequence[Page]) -> dict[Key, str]:
+def _learn_lexicon(pages: Sequence[LabelledText]) -> dict[Key, str]:
     """The strings that several patients' documents label, in most of their occurrences."""
     found: dict[Key, Counter[str]] = defaultdict(Counter)
     patients: dict[Key, set[str]] = defaultdict(set)

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from chaffinch.weak.propagate.labelled_text import POSSESSIVE, Page
+from chaffinch.weak.propagate.labelled_text import POSSESSIVE, LabelledText
 
 LEAST_BEFORE = 4  # different words before a head in labelled spans
 LEAST_SHARE = 0.3  # of its occurrences are labelled
@@ -31,7 +31,7 @@ class Heads:
     alone: frozenset[str] = frozenset()
     refused: frozenset[str] = frozenset()
 
-    def add(self, page: Page, source: str) -> None:
+    def add(self, page: LabelledText, source: str) -> None:
         """Labels the free heads of a page, with the words before that belong to them."""
         starts = {int(first) for first, _ in page.doc.sentence_tokens()}
         for t, key in enumerate(page.keys):
@@ -43,7 +43,7 @@ class Heads:
             if first < t or len(key) > 1 or key[0] in self.alone:
                 page.add(first, t + 1, self.labels[key[-1]], source)
 
-    def _belongs(self, page: Page, t: int) -> bool:
+    def _belongs(self, page: LabelledText, t: int) -> bool:
         """Whether the phrase after a token takes it along; possessives and dashes go with the word before them."""
         if page.owner[t] >= 0:
             return False
@@ -67,7 +67,7 @@ class _Tally:
     adjacent: Counter[str] = field(default_factory=Counter)  # outside, right before a span
     patients: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
-    def count(self, page: Page) -> None:
+    def count(self, page: LabelledText) -> None:
         """Counts one page."""
         for key in page.keys:
             if key:
@@ -85,7 +85,7 @@ class _Tally:
                 self.adjacent[page.keys[first - 1][-1]] += 1
 
 
-def learn_heads(pages: Sequence[Page]) -> Heads:
+def learn_heads(pages: Sequence[LabelledText]) -> Heads:
     """The head nouns of labelled pages.
 
     A head is the last word of labelled spans with at least 4 different words before it, is labelled in at least 30 % of
@@ -119,7 +119,7 @@ def learn_heads(pages: Sequence[Page]) -> Heads:
     return Heads(dict(sorted(labels.items())), alone, refused)
 
 
-def _outside(pages: Sequence[Page], heads: Mapping[str, str]) -> Counter[str]:
+def _outside(pages: Sequence[LabelledText], heads: Mapping[str, str]) -> Counter[str]:
     """How often words stand outside of spans, and not right before a free head."""
     out: Counter[str] = Counter()
     for page in pages:

@@ -31,7 +31,7 @@ _INFLECTED = 5  # letters; shorter words stay as they are
 
 
 @dataclass(slots=True)
-class Page:
+class LabelledText:
     """A document with its labelled runs, to which own sources add where no token is taken."""
 
     doc: Document
@@ -42,7 +42,7 @@ class Page:
     added: list[Span] = field(default_factory=list)
 
     @classmethod
-    def of(cls, doc: Document, spans: Iterable[Span]) -> Page:
+    def of(cls, doc: Document, spans: Iterable[Span]) -> LabelledText:
         """The page of a document with those labels; a span that cuts a token takes all of it."""
         words = doc.words()
         page = cls(doc, words, [plain(word) for word in words], [-1] * len(words))

@@ -18,7 +18,7 @@ from chaffinch.models.hmmdp import variational as vb
 from chaffinch.models.hmmdp.emissions import Emissions
 from chaffinch.models.hmmdp.published.mean_field import Chains, by_sweeps, chains_of, counted
 from chaffinch.models.hmmdp.sticks import Sticks
-from chaffinch.models.hmmdp.variational import Counts, Globals, Priors, Sentences, Shape, Tables
+from chaffinch.models.hmmdp.variational import Counts, Globals, LogTables, Priors, Sentences, Shape
 
 PAIRS = 4_000_000  # pairs of states, over all tokens, that are held at once
 
@@ -50,7 +50,7 @@ class Atoms:
     base: Globals  # emissions, tags and the sticks of tags; its Dirichlet rows of sub-tags are not read
     into: tuple[Rows, ...]  # S
 
-    def tables(self) -> Tables:
+    def tables(self) -> LogTables:
         """The log-potentials: as in `variational.expected`, but a row's weights are the sums of its atoms."""
         q, shape = self.base, self.base.shape
         weights = np.tile(q.by_state([own.mean_pi for own in q.sticks]), (shape.Z + 1, 1))
@@ -58,7 +58,7 @@ class Atoms:
             weights[own.rows, block] = own.parts.sum(axis=1)
         tags = q.log_tags
         moves = tags[:, shape.tag_of] + np.log(weights)
-        return Tables(moves[-1], moves[:-1], tags[:-1, -1], q.emissions.logs(q.emit))
+        return LogTables(moves[-1], moves[:-1], tags[:-1, -1], q.emissions.logs(q.emit))
 
 
 def fit(
@@ -71,7 +71,7 @@ def fit(
     q_z: Literal["chain", "factored"],
     start: Counts,
     watch: Callable[[int, float], None] | None = None,
-) -> tuple[Tables, Counts]:
+) -> tuple[LogTables, Counts]:
     """The tables of the last pass, and the counts that its local step found with them.
 
     A pass is a global step from the counts of the last one, `start` at first, and a local step. The local step is
@@ -187,7 +187,7 @@ def _tiles(part: Sentences) -> Iterator[Sentences]:
 
 def _local_step(
     part: Sentences,
-    tables: Tables,
+    tables: LogTables,
     emissions: Emissions,
     shape: Shape,
     scores: Scores,
@@ -233,7 +233,9 @@ def _add(scores: Scores, shape: Shape, rows: Ints, own: Ints, pairs: Floats, wor
         scores[tag][np.ix_(rows, places, places)] += (flat.T @ value).reshape(len(rows), K, K)
 
 
-def _by_chain(part: Sentences, chains: Chains, tables: Tables, emissions: Emissions) -> tuple[Counts, Floats, Floats]:
+def _by_chain(
+    part: Sentences, chains: Chains, tables: LogTables, emissions: Emissions
+) -> tuple[Counts, Floats, Floats]:
     """The counts of forward-backward, states (N, W), and pairs (N, W, W) that lead into each token."""
     emit = chains.emit.copy()
     emit[chains.first] += tables.start[chains.states[chains.first]]

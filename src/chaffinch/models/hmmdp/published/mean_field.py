@@ -14,7 +14,7 @@ from chaffinch.kernels import Batch, Floats, Ints, viterbi
 from chaffinch.kernels.lattice import Bools
 from chaffinch.models.hmmdp import variational as vb
 from chaffinch.models.hmmdp.emissions import Emissions
-from chaffinch.models.hmmdp.variational import Counts, Sentences, Tables
+from chaffinch.models.hmmdp.variational import Counts, LogTables, Sentences
 
 STABLE = 1e-6  # a sweep that moves no probability by more is the last
 
@@ -29,7 +29,7 @@ class Chains(NamedTuple):
     groups: list[tuple[Ints, Ints, Ints]]  # tokens, states before them, states they may take: equal in each group
 
 
-def factored_step(part: Sentences, tables: Tables, emissions: Emissions, *, sweeps: int = 10) -> Counts:
+def factored_step(part: Sentences, tables: LogTables, emissions: Emissions, *, sweeps: int = 10) -> Counts:
     """The counts of states that do not know their neighbours, q(z) = prod q(z_n).
 
     Sweeps begin at the best path, which is always possible. Each updates all even positions of the sentences and then
@@ -41,7 +41,7 @@ def factored_step(part: Sentences, tables: Tables, emissions: Emissions, *, swee
     return counted(part, chains, tables, emissions, by_sweeps(part, chains, tables, sweeps))
 
 
-def chains_of(part: Sentences, tables: Tables, emissions: Emissions) -> Chains:
+def chains_of(part: Sentences, tables: LogTables, emissions: Emissions) -> Chains:
     active, widths = part.active, part.active.widths
     N = len(widths)
     there = np.arange(int(widths.max(initial=1))) < widths[:, None]
@@ -66,7 +66,7 @@ def chains_of(part: Sentences, tables: Tables, emissions: Emissions) -> Chains:
     return Chains(states, there, emit, first, groups)
 
 
-def by_sweeps(part: Sentences, chains: Chains, tables: Tables, sweeps: int) -> Floats:
+def by_sweeps(part: Sentences, chains: Chains, tables: LogTables, sweeps: int) -> Floats:
     """(N, W) the weights of states after that many sweeps, or when they are stable."""
     emit = chains.emit.copy()
     emit[chains.first] += tables.start[chains.states[chains.first]]
@@ -90,7 +90,7 @@ def by_sweeps(part: Sentences, chains: Chains, tables: Tables, sweeps: int) -> F
     return weights
 
 
-def _moves(chains: Chains, tables: Tables, half: Bools) -> list[tuple[Ints, Ints, Floats]]:
+def _moves(chains: Chains, tables: LogTables, half: Bools) -> list[tuple[Ints, Ints, Floats]]:
     """Per group: the tokens of a half with one before them, those with one after them, and the moves (J, K)."""
     return [
         (tokens[half[tokens]], tokens[half[tokens - 1]] - 1, tables.trans[np.ix_(rows, own)])
@@ -98,7 +98,7 @@ def _moves(chains: Chains, tables: Tables, half: Bools) -> list[tuple[Ints, Ints
     ]
 
 
-def _batch(part: Sentences, chains: Chains, tables: Tables) -> Batch:
+def _batch(part: Sentences, chains: Chains, tables: LogTables) -> Batch:
     ends = np.zeros(len(tables.end))  # already among the potentials of the last tokens
     return Batch(tables.start, tables.trans, chains.emit[chains.there], ends, part.bounds, part.active)
 
@@ -112,7 +112,7 @@ def _mean(weights: Floats, logs: Floats) -> Floats:
     return np.asarray(np.where((weights > 0) @ never, -np.inf, mean))
 
 
-def counted(part: Sentences, chains: Chains, tables: Tables, emissions: Emissions, weights: Floats) -> Counts:
+def counted(part: Sentences, chains: Chains, tables: LogTables, emissions: Emissions, weights: Floats) -> Counts:
     """The counts of independent tokens with those weights (N, W)."""
     Z = len(tables.start)
     pairs = np.zeros((Z, Z))

@@ -15,7 +15,7 @@ import numpy as np
 from chaffinch.kernels import Batch, Floats, Ints, group
 from chaffinch.models.votes.chmm import layer as chmm_net
 from chaffinch.models.votes.chmm.layer import Rows, Weights, softmax
-from chaffinch.models.votes.chmm.tables import Seen, Tables
+from chaffinch.models.votes.chmm.tables import TokenInput, TokenTables
 
 HELD = 2_000_000  # numbers
 START = 1e-6  # the chance of each tag but O before a sentence
@@ -24,10 +24,10 @@ START = 1e-6  # the chance of each tag but O before a sentence
 class Chain(NamedTuple):
     """What a chain is made of: tables for all tokens, a share of layers that read embeddings, and what they add to."""
 
-    tables: Tables
+    tables: TokenTables
     weights: Weights | None
     share: float  # of the layers
-    base: Tables  # logs that logits are added to: of tables, or 0; -inf is impossible
+    base: TokenTables  # logs that logits are added to: of tables, or 0; -inf is impossible
     strict: bool  # a token that some source calls an entity is one
     end: Floats  # (L,) 0 where a sentence may end, else -inf
 
@@ -47,16 +47,16 @@ class Laid(NamedTuple):
     emit: Floats  # (T, L) its logs, summed
 
 
-class Expected(NamedTuple):
+class ChainPosterior(NamedTuple):
     """What the votes on some sentences make of the chain."""
 
     log_likelihood: Floats  # (B,)
     chances: Floats  # (T, L)
-    counts: Tables  # of the tables
+    counts: TokenTables  # of the tables
     slopes: Weights  # of the log-likelihood, in the layers' weights; none without layers
 
 
-def lay(chain: Chain, rows: Rows, seen: Seen) -> Laid:
+def lay(chain: Chain, rows: Rows, seen: TokenInput) -> Laid:
     """The probabilities of transitions into tokens with embeddings (T, D), and of the votes on them."""
     R, L = chain.tables.moves.shape
     S, _, J = chain.tables.votes.shape
@@ -79,7 +79,7 @@ def lay(chain: Chain, rows: Rows, seen: Seen) -> Laid:
     return Laid(moves, votes, mixed, factors, emit)
 
 
-def _summed(factors: Floats, seen: Seen) -> Floats:
+def _summed(factors: Floats, seen: TokenInput) -> Floats:
     """(T, L) the logs of factors, as often as each vote counts."""
     powers = seen.powers[:, :, None]
     with np.errstate(divide="ignore"):
@@ -115,7 +115,7 @@ def _start(L: int) -> Floats:
     return np.asarray(np.log(np.append(1.0 - (L - 1) * START, np.full(L - 1, START))))
 
 
-def expect(chain: Chain, rows: Rows, seen: Seen, bounds: Ints) -> Expected:
+def expect(chain: Chain, rows: Rows, seen: TokenInput, bounds: Ints) -> ChainPosterior:
     """The posterior of some sentences, and all that is learnt from it."""
     laid = lay(chain, rows, seen)
     batch, places = batch_of(chain, laid, bounds)
@@ -128,22 +128,22 @@ def expect(chain: Chain, rows: Rows, seen: Seen, bounds: Ints) -> Expected:
         moved = np.where(pairs > 0, pairs / laid.mixed, 0.0)
         weighed = chances[:, None, :] * seen.powers[:, :, None]
         said = np.where(weighed > 0, weighed / laid.factors, 0.0)  # (T, S, L)
-    counts = Tables(
+    counts = TokenTables(
         (1 - share) * chain.tables.moves * moved.sum(axis=0),
         (1 - share) * chain.tables.votes * np.einsum("tsi,tsj->sij", said, seen.symbols),
     )
     if chain.weights is None or not share:
-        return Expected(found.log_z, chances, counts, {})
+        return ChainPosterior(found.log_z, chances, counts, {})
     up = share * laid.moves * moved
     up -= laid.moves * up.sum(axis=2, keepdims=True)
     own = laid.votes.dtype
     right = (share * said[:, :, :, None]).astype(own) * seen.symbols.astype(own)[:, :, None, :]
     right -= (laid.votes[..., None, :] @ right[..., None])[..., 0]
     down = laid.votes * right
-    return Expected(found.log_z, chances, counts, chmm_net.slopes(chain.weights, rows, _flat(up), _flat(down)))
+    return ChainPosterior(found.log_z, chances, counts, chmm_net.slopes(chain.weights, rows, _flat(up), _flat(down)))
 
 
-def towards(chain: Chain, rows: Rows, seen: Seen) -> Weights:
+def towards(chain: Chain, rows: Rows, seen: TokenInput) -> Weights:
     """The gradient of minus the mean square by which the layers' probabilities miss the tables (warm start)."""
     laid, T = lay(chain, rows, seen), len(rows)
     out = []

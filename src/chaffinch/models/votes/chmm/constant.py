@@ -12,7 +12,7 @@ import numpy as np
 
 from chaffinch.kernels import Batch, Floats, Ints, forward_backward, pair_marginals, viterbi
 from chaffinch.models.latent.span_probabilities import runs_inside
-from chaffinch.models.votes.chmm.tables import Seen, Tables, mended
+from chaffinch.models.votes.chmm.tables import TokenInput, TokenTables, mended
 from chaffinch.models.votes.matrix import Ballots
 from chaffinch.models.votes.multihmm import patterns as multihmm_votes
 from chaffinch.models.votes.multihmm.chains import chances_along, whole
@@ -23,20 +23,20 @@ from chaffinch.models.votes.multihmm.spans import Spans, candidates, most
 __all__ = ["Model", "chances", "decoded", "ends", "may_follow", "observe", "tables_of"]
 
 
-def tables_of(model: Model, ballots: Ballots, *, iid: bool) -> Tables:
+def tables_of(model: Model, ballots: Ballots, *, iid: bool) -> TokenTables:
     """What the model says of all tokens; where these are independent, how often it finds each state."""
     rates = model.tables.rates[:, :, None]
     votes = np.concatenate([rates * model.tables.confusion, 1.0 - rates], axis=2)
     if not iid:
-        return Tables(model.tables.trans, votes)
+        return TokenTables(model.tables.trans, votes)
     chains = model.chains(ballots, multihmm_votes.observe(ballots))
     found = forward_backward(chains.batch, pairs=False).states
     moves = found.sum(axis=0, keepdims=True) + 1.0 / found.shape[1]
     moves[0, 0] += len(chains.outside)
-    return Tables(moves / moves.sum(), votes)
+    return TokenTables(moves / moves.sum(), votes)
 
 
-def observe(model: Model, ballots: Ballots) -> Seen:
+def observe(model: Model, ballots: Ballots) -> TokenInput:
     """The votes as states, and what the model makes of them."""
     seen, K = multihmm_votes.observe(ballots), len(model.tables.trans)
     said = seen.votes[seen.rows].astype(np.int64)
@@ -44,7 +44,7 @@ def observe(model: Model, ballots: Ballots) -> Seen:
     for source, soft in seen.soft.items():
         symbols[soft.tokens, source, :K] = soft.chances[:, coarse(len(model.names))]
     powers = np.where(said < 0, model.weights.silent(seen)[seen.rows], 1.0) * model.weights.sources
-    return Seen(symbols, powers, seen.voted[seen.rows], whole(model.tables, model.weights, seen, ballots.bounds))
+    return TokenInput(symbols, powers, seen.voted[seen.rows], whole(model.tables, model.weights, seen, ballots.bounds))
 
 
 def may_follow(model: Model, *, iid: bool) -> Floats:

@@ -23,12 +23,12 @@ from chaffinch.models.votes.chmm.chain import Chain, expect, lay, read_batch, to
 from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.models.votes.chmm.layer import Adam, Rows
 from chaffinch.models.votes.chmm.model import Model, check
-from chaffinch.models.votes.chmm.tables import Seen, Tables, allowed, first_tables, observe, renewed, span_f1
+from chaffinch.models.votes.chmm.tables import TokenInput, TokenTables, allowed, first_tables, observe, renewed, span_f1
 from chaffinch.models.votes.matrix import Ballots
 from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm.model import Result
 
-__all__ = ["CHMM", "Dev", "Model", "Result", "Tables", "fit"]
+__all__ = ["CHMM", "Dev", "Model", "Result", "TokenTables", "fit"]
 
 IMPOSSIBLE = -30.0  # the log of what has no chance, for a layer to begin with
 FLAT = 1e-6  # numbers that vary less are not scaled
@@ -86,7 +86,7 @@ def _constant_chain(ballots: Ballots, config: CHMM, constant: bridge.Model | Non
         return _chain(first_tables(ballots, observe(ballots, config), config), ballots, config)
     tables = bridge.tables_of(constant, ballots, iid=config.iid)
     with np.errstate(divide="ignore"):
-        base = Tables(bridge.may_follow(constant, iid=config.iid) + np.log(tables.moves), np.log(tables.votes))
+        base = TokenTables(bridge.may_follow(constant, iid=config.iid) + np.log(tables.moves), np.log(tables.votes))
     return Chain(tables, None, config.weight, base, False, bridge.ends(constant))
 
 
@@ -94,21 +94,21 @@ class _Task(NamedTuple):
     """What a run of `fit` learns from."""
 
     ballots: Ballots
-    seen: Seen
+    seen: TokenInput
     rows: Rows  # (T, D) scaled
     dev: Dev | None
     watcher: Watcher
 
-    def parts(self, sentences: Ints, size: int) -> Iterator[tuple[Rows, Seen, Ints]]:
+    def parts(self, sentences: Ints, size: int) -> Iterator[tuple[Rows, TokenInput, Ints]]:
         """Embeddings, votes and bounds of so many of the sentences at a time."""
         for first in range(0, len(sentences), size):
             yield self.part(sentences[first : first + size])
 
-    def tiles(self, chain: Chain, sentences: Ints) -> Iterator[tuple[Rows, Seen, Ints]]:
+    def tiles(self, chain: Chain, sentences: Ints) -> Iterator[tuple[Rows, TokenInput, Ints]]:
         """The same, of as many sentences as are read at once."""
         yield from map(self.part, chunks(sentences, self.ballots.bounds, chain.tile))
 
-    def part(self, sentences: Ints) -> tuple[Rows, Seen, Ints]:
+    def part(self, sentences: Ints) -> tuple[Rows, TokenInput, Ints]:
         """Embeddings, votes and bounds of some sentences."""
         tokens, bounds = tokens_of(self.ballots.bounds, sentences)
         return self.rows[tokens], self.seen.part(tokens), bounds
@@ -138,7 +138,7 @@ def _counted(model: Model, task: _Task) -> Model:
         found = [expect(model.chain, *own) for own in task.tiles(model.chain, everything)]
         if not found:
             break
-        counts = Tables(*(sum(own) for own in zip(*(one.counts for one in found), strict=True)))
+        counts = TokenTables(*(sum(own) for own in zip(*(one.counts for one in found), strict=True)))
         tables = renewed(counts, may, config.prior, model.chain.tables)
         model = replace(model, chain=_chain(tables, task.ballots, config))
         if task.watcher.tell is not None:
@@ -194,18 +194,18 @@ def _epoch(chain: Chain, task: _Task, adam: Adam, train: Ints, config: CHMM) -> 
         if chain.weights is not None and len(rows):
             adam.step(chain.weights, {name: own / len(rows) for name, own in found.slopes.items()})
     if config.weight < 1 and config.constant is None and counts:
-        summed = Tables(*(sum(own) for own in zip(*counts, strict=True)))
+        summed = TokenTables(*(sum(own) for own in zip(*counts, strict=True)))
         chain = chain._replace(tables=renewed(summed, allowed(task.ballots, config), config.prior, chain.tables))
     return chain, total / max(tokens, 1)
 
 
-def _chain(tables: Tables, ballots: Ballots, config: CHMM) -> Chain:
+def _chain(tables: TokenTables, ballots: Ballots, config: CHMM) -> Chain:
     """The chain of tables; with `offset` layers will add to their logs."""
     may = allowed(ballots, config)
-    base = Tables(np.where(may, 0.0, -np.inf), np.zeros((1, 1, 1)))
+    base = TokenTables(np.where(may, 0.0, -np.inf), np.zeros((1, 1, 1)))
     if config.offset:
         with np.errstate(divide="ignore"):
-            base = Tables(np.where(may, np.log(tables.moves), -np.inf), np.log(tables.votes))
+            base = TokenTables(np.where(may, np.log(tables.moves), -np.inf), np.log(tables.votes))
     return Chain(tables, None, config.weight, base, config.voted_is_entity, np.zeros(tables.moves.shape[1]))
 
 

@@ -21,7 +21,7 @@ from chaffinch.models.votes.chmm import constant as bridge
 from chaffinch.models.votes.chmm.chain import Chain, lay, read_batch
 from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.models.votes.chmm.layer import Rows, Weights
-from chaffinch.models.votes.chmm.tables import Seen, Tables, mended, observe
+from chaffinch.models.votes.chmm.tables import TokenInput, TokenTables, mended, observe
 from chaffinch.models.votes.matrix import Ballots
 from chaffinch.models.votes.multihmm.model import Result
 
@@ -51,7 +51,7 @@ class Model:
             )
         return ballots
 
-    def observe(self, ballots: Ballots) -> Seen:
+    def observe(self, ballots: Ballots) -> TokenInput:
         """Votes that fit, as the chain reads them."""
         return observe(ballots, self.config) if self.constant is None else bridge.observe(self.constant, ballots)
 
@@ -106,7 +106,7 @@ class Model:
             config = msgspec.convert(found.manifest.config, CHMM)
             names, sources = (tuple(found.strings[name]) for name in ("names", "sources"))
             tables, base = (
-                Tables(found.arrays[f"{part}.moves"], found.arrays[f"{part}.votes"]) for part in ("tables", "base")
+                TokenTables(found.arrays[f"{part}.moves"], found.arrays[f"{part}.votes"]) for part in ("tables", "base")
             )
             strict = config.voted_is_entity and config.constant is None
             weights = _within(found.arrays, _LAYERS) or None

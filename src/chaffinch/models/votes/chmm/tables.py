@@ -22,7 +22,7 @@ EPSILON = 0.01  # what the published rule leaves of "not an entity"
 DIAGONAL = 9.0  # by how much the prior of a confusion favours the truth over all symbols together
 
 
-class Seen(NamedTuple):
+class TokenInput(NamedTuple):
     """What sources said of some tokens."""
 
     symbols: Floats  # (T, S, J) the weight of each symbol
@@ -30,20 +30,20 @@ class Seen(NamedTuple):
     voted: Bools  # (T,) some source calls the token an entity
     fixed: Floats | None = None  # (T, L) what an HMM that was learnt elsewhere makes of it all; layers add to it
 
-    def part(self, tokens: Ints) -> Seen:
+    def part(self, tokens: Ints) -> TokenInput:
         """What they said of some of these."""
         fixed = None if self.fixed is None else self.fixed[tokens]
-        return Seen(self.symbols[tokens], self.powers[tokens], self.voted[tokens], fixed)
+        return TokenInput(self.symbols[tokens], self.powers[tokens], self.voted[tokens], fixed)
 
 
-class Tables(NamedTuple):
+class TokenTables(NamedTuple):
     """Probabilities for all tokens; as counts, not yet normalised."""
 
     moves: Floats  # (R, L)
     votes: Floats  # (S, L, J)
 
 
-def observe(ballots: Ballots, config: CHMM) -> Seen:
+def observe(ballots: Ballots, config: CHMM) -> TokenInput:
     """The votes as the settings read them.
 
     >>> said = np.array([[1, -1], [-1, -1]], np.int16)
@@ -72,7 +72,7 @@ def observe(ballots: Ballots, config: CHMM) -> Seen:
         if config.silence == "weighed":
             symbols[silent] = np.eye(J)[L]
         powers[tempered] = config.silence_weight if config.silence == "weighed" else 0.0
-    return Seen(symbols, powers, voted)
+    return TokenInput(symbols, powers, voted)
 
 
 def vote(ballots: Ballots) -> Ints:
@@ -82,7 +82,7 @@ def vote(ballots: Ballots) -> Ints:
     return np.asarray(counts.argmax(axis=1))
 
 
-def first_tables(ballots: Ballots, seen: Seen, config: CHMM) -> Tables:
+def first_tables(ballots: Ballots, seen: TokenInput, config: CHMM) -> TokenTables:
     """The tables of the majority's tags."""
     tags = vote(ballots)
     chances = np.eye(1 + 2 * len(ballots.names))[tags]
@@ -93,8 +93,8 @@ def first_tables(ballots: Ballots, seen: Seen, config: CHMM) -> Tables:
     said = seen.symbols * (seen.powers > 0)[:, :, None]
     said = said / np.maximum(said.sum(axis=2, keepdims=True), 1e-30)
     votes = np.einsum("ti,tsj->sij", chances, said)
-    return renewed(Tables(moves.sum(axis=0, keepdims=True) if config.iid else moves, votes), allowed(ballots, config),
-                   max(config.prior, 0.1), None)  # fmt: skip
+    counts = TokenTables(moves.sum(axis=0, keepdims=True) if config.iid else moves, votes)
+    return renewed(counts, allowed(ballots, config), max(config.prior, 0.1), None)
 
 
 def allowed(ballots: Ballots, config: CHMM) -> Bools:
@@ -105,16 +105,16 @@ def allowed(ballots: Ballots, config: CHMM) -> Bools:
     return np.array(ballots.labels.follows[:L]) if config.valid else np.ones((L, L), np.bool_)
 
 
-def renewed(counts: Tables, may: Bools, prior: float, before: Tables | None) -> Tables:
+def renewed(counts: TokenTables, may: Bools, prior: float, before: TokenTables | None) -> TokenTables:
     """The tables that make expected counts likeliest, with Dirichlet priors; rows without any count stay as before."""
     L, J = counts.votes.shape[1:]
     own = np.full((L, J), 1.0 / J) + DIAGONAL * np.eye(L, J)
-    found = Tables(
+    found = TokenTables(
         _shares(np.where(may, counts.moves + prior / L, 0.0)), _shares(counts.votes + prior * own)
     )  # fmt: skip
     if before is None:
         return found
-    return Tables(*(np.where(np.isnan(new), old, new) for new, old in zip(found, before, strict=True)))
+    return TokenTables(*(np.where(np.isnan(new), old, new) for new, old in zip(found, before, strict=True)))
 
 
 def _shares(counts: Floats) -> Floats:

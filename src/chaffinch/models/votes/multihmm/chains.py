@@ -18,9 +18,9 @@ import numpy as np
 from chaffinch.kernels import Batch, Floats, Ints, pair_marginals
 from chaffinch.kernels.lattice import Bools
 from chaffinch.models.votes.matrix import Ballots
-from chaffinch.models.votes.multihmm.patterns import LETTERS, Seen, states
+from chaffinch.models.votes.multihmm.patterns import LETTERS, VotePatterns, states
 from chaffinch.models.votes.multihmm.spans import Spans
-from chaffinch.models.votes.multihmm.tables import Tables, Weights, potentials, soft_potentials
+from chaffinch.models.votes.multihmm.tables import SourceWeights, VoteTables, potentials, soft_potentials
 
 REACH = 6  # in learning, tokens so near to anything said may be inside
 TILE = 4_000  # tokens whose pairs of states are held at once
@@ -36,7 +36,7 @@ class Stretches:
     bounds: Ints  # of stretches, among their tokens
 
     @classmethod
-    def of(cls, weights: Weights, ballots: Ballots, seen: Seen) -> Stretches:
+    def of(cls, weights: SourceWeights, ballots: Ballots, seen: VotePatterns) -> Stretches:
         """The stretches of votes; each goes on from a free token of the same sentence."""
         free = may_be_inside(weights, seen, ballots.bounds)
         before = np.append(False, free[:-1])[: len(free)]
@@ -58,7 +58,12 @@ class Chains:
 
     @classmethod
     def of(
-        cls, tables: Tables, weights: Weights, ballots: Ballots, seen: Seen, stretches: Stretches | None = None
+        cls,
+        tables: VoteTables,
+        weights: SourceWeights,
+        ballots: Ballots,
+        seen: VotePatterns,
+        stretches: Stretches | None = None,
     ) -> Chains:
         """The chains of votes; no entity is cut off at the end of a sentence. Stretches may have been found before."""
         K, table = len(tables.trans), potentials(tables, weights, seen)
@@ -91,7 +96,7 @@ class Chains:
         return span_chances(self.batch, marginals, own)
 
 
-def whole(tables: Tables, weights: Weights, seen: Seen, bounds: Ints) -> Floats:
+def whole(tables: VoteTables, weights: SourceWeights, seen: VotePatterns, bounds: Ints) -> Floats:
     """(T, K) the log-likelihood of all that is said of each token; `-inf` where it may not be."""
     out = potentials(tables, weights, seen)[seen.rows]
     for source, soft in seen.soft.items():
@@ -100,7 +105,7 @@ def whole(tables: Tables, weights: Weights, seen: Seen, bounds: Ints) -> Floats:
     return out
 
 
-def may_be_inside(weights: Weights, seen: Seen, bounds: Ints) -> Bools:
+def may_be_inside(weights: SourceWeights, seen: VotePatterns, bounds: Ints) -> Bools:
     """(T,) the tokens that may be of an entity."""
     said = (seen.links != 0).any(axis=1) | (seen.voted if weights.reading else seen.spoken)
     told = said[seen.rows]

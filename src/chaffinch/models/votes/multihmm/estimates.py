@@ -17,7 +17,7 @@ from chaffinch.models.votes.multihmm.spans import Spans, proposed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Estimate:
+class SourceEstimate:
     """The estimated quality of one source; (E,) by label, NaN where it has nothing to be measured on."""
 
     source: str
@@ -31,7 +31,7 @@ class Estimate:
     confusion: Floats  # (L, L) row: true tag, column: what it says when it speaks
 
 
-def estimates(model: Model, ballots: Ballots) -> list[Estimate]:
+def estimates(model: Model, ballots: Ballots) -> list[SourceEstimate]:
     """The estimate of every source of the model, from its posterior on these votes."""
     ballots = model.fitting(ballots)
     seen, E = observe(ballots), len(model.names)
@@ -54,7 +54,7 @@ def estimates(model: Model, ballots: Ballots) -> list[Estimate]:
         own = source == k
         right, all_own = (np.bincount(label[own], mass, E).astype(float) for mass in (chances[own], None))
         out.append(
-            Estimate(
+            SourceEstimate(
                 name, float(model.weights.sources[k]), float(model.weights.silence[k]),
                 _ratio(right, all_own), _ratio(right, begun), _ratio(hits, said),
                 _ratio(hits, in_label.sum(axis=0)), rates[k], confusion[k],

@@ -23,22 +23,22 @@ from chaffinch.models.votes.matrix import Ballots
 from chaffinch.models.votes.multihmm import weights as multihmm_weights
 from chaffinch.models.votes.multihmm.chains import Chains, Stretches
 from chaffinch.models.votes.multihmm.config import HELD_OUT, MultiHMM
-from chaffinch.models.votes.multihmm.estimates import Estimate, estimates
+from chaffinch.models.votes.multihmm.estimates import estimates
 from chaffinch.models.votes.multihmm.model import Model, Result
-from chaffinch.models.votes.multihmm.patterns import LETTERS, Seen, fine, joined, observe, states
+from chaffinch.models.votes.multihmm.patterns import LETTERS, VotePatterns, fine, joined, observe, states
 from chaffinch.models.votes.multihmm.spans import candidates, settle
 from chaffinch.models.votes.multihmm.tables import (
     Belief,
-    Counts,
-    Tables,
-    Weights,
+    SourceWeights,
+    VoteCounts,
+    VoteTables,
     first_counts,
     log_prior,
     renewed,
     soft_counts,
 )
 
-__all__ = ["Estimate", "Model", "MultiHMM", "Result", "estimates", "fit"]
+__all__ = ["Model", "MultiHMM", "Result", "estimates", "fit"]
 
 EARLY = 1  # passes before the dependence of sources is estimated
 TRIAL = 5  # passes on half the documents, before the other half chooses the weight of silence
@@ -58,7 +58,7 @@ def fit(ballots: Ballots, config: MultiHMM | None = None, *, watcher: Watcher | 
     return replace(model, weights=_for_reading(model, ballots))
 
 
-def _for_reading(model: Model, ballots: Ballots) -> Weights:
+def _for_reading(model: Model, ballots: Ballots) -> SourceWeights:
     """The weights of a learnt model with those of silence, as they were chosen or as held-out documents choose."""
     config, S = model.config, len(model.sources)
     given = np.ones(S) if config.silence == HELD_OUT else np.full(S, float(config.silence))
@@ -81,7 +81,7 @@ def _learnt(ballots: Ballots, config: MultiHMM, watcher: Watcher) -> Model:
     """The model after all passes, or after those before an interrupt."""
     labels, seen, trace = states(ballots.names), observe(ballots), []
     S, own, belief = len(ballots.sources), ballots, Belief(config.certainty, config.trust)
-    weights = Weights(np.ones(S), np.ones(S))
+    weights = SourceWeights(np.ones(S), np.ones(S))
     if config.dependence:
         first, share = multihmm_weights.copies(seen)
         weights = replace(weights, sources=share)
@@ -102,7 +102,7 @@ def _learnt(ballots: Ballots, config: MultiHMM, watcher: Watcher) -> Model:
     return Model(config, ballots.names, ballots.sources, ballots.rules, tables, weights, np.array(trace))
 
 
-def _begun(own: Ballots, ballots: Ballots, seen: Seen) -> Counts:
+def _begun(own: Ballots, ballots: Ballots, seen: VotePatterns) -> VoteCounts:
     """The counts of a vote on spans by sources of their own; where two labels have as many votes, half of each."""
     K, spans, parts = 1 + LETTERS * len(ballots.names), candidates(own), []
     for last in (False, True):
@@ -110,10 +110,10 @@ def _begun(own: Ballots, ballots: Ballots, seen: Seen) -> Counts:
         parts.append(first_counts(fine(tags, ballots.bounds), seen, ballots.bounds, K))
     one, two = parts
     soft = {k: (one.soft[k] + two.soft[k]) / 2 for k in one.soft}
-    return Counts((one.rows + two.rows) / 2, (one.pairs + two.pairs) / 2, soft)
+    return VoteCounts((one.rows + two.rows) / 2, (one.pairs + two.pairs) / 2, soft)
 
 
-def _expected(own: Chains, tables: Tables, seen: Seen) -> tuple[Counts, float]:
+def _expected(own: Chains, tables: VoteTables, seen: VotePatterns) -> tuple[VoteCounts, float]:
     """What the tables expect, given the votes, and the log-likelihood."""
     post = forward_backward(own.batch)
     rows, pairs = seen.by_row(post.states, own.tokens), post.pairs.copy()
@@ -124,10 +124,10 @@ def _expected(own: Chains, tables: Tables, seen: Seen) -> tuple[Counts, float]:
         k: soft_counts(tables, k, said, post.states[np.searchsorted(own.tokens, said.tokens)])
         for k, said in seen.soft.items()
     }
-    return Counts(rows, pairs, soft), float(post.log_z.sum() + own.sure.sum())
+    return VoteCounts(rows, pairs, soft), float(post.log_z.sum() + own.sure.sum())
 
 
-def _occupied(counts: Counts) -> Floats:
+def _occupied(counts: VoteCounts) -> Floats:
     """(K,) the share of tokens in each state."""
     mass = counts.rows.sum(axis=0) + 1
     return np.asarray(mass / mass.sum())

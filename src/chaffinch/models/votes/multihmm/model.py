@@ -18,9 +18,9 @@ from chaffinch.kernels import Floats, Ints, forward_backward, viterbi
 from chaffinch.models.votes.matrix import Ballots
 from chaffinch.models.votes.multihmm.chains import Chains
 from chaffinch.models.votes.multihmm.config import MultiHMM
-from chaffinch.models.votes.multihmm.patterns import LETTERS, Seen, coarse, observe, states
+from chaffinch.models.votes.multihmm.patterns import LETTERS, VotePatterns, coarse, observe, states
 from chaffinch.models.votes.multihmm.spans import candidates, most
-from chaffinch.models.votes.multihmm.tables import Tables, Weights
+from chaffinch.models.votes.multihmm.tables import SourceWeights, VoteTables
 
 _TABLES = ("trans", "rates", "types", "letters", "outside", "links")
 
@@ -41,8 +41,8 @@ class Model:
     names: tuple[str, ...]
     sources: tuple[str, ...]  # that ever spoke
     rules: tuple[str, ...]
-    tables: Tables
-    weights: Weights
+    tables: VoteTables
+    weights: SourceWeights
     trace: Floats  # what EM climbed: the log-likelihood and the log of the prior, before each pass
 
     def fitting(self, ballots: Ballots) -> Ballots:
@@ -54,7 +54,7 @@ class Model:
             )
         return ballots.choose(self.sources)
 
-    def chains(self, ballots: Ballots, seen: Seen) -> Chains:
+    def chains(self, ballots: Ballots, seen: VotePatterns) -> Chains:
         """The chains of states of votes that fit."""
         return Chains.of(self.tables, self.weights, ballots, seen)
 
@@ -88,10 +88,10 @@ class Model:
         try:
             config = msgspec.convert(found.manifest.config, MultiHMM)
             names, sources, rules = (tuple(found.strings[name]) for name in ("names", "sources", "rules"))
-            tables = Tables(*(found.arrays[f"tables.{name}"].astype(float) for name in _TABLES))
+            tables = VoteTables(*(found.arrays[f"tables.{name}"].astype(float) for name in _TABLES))
             voted = bool(found.arrays["weights.voted"][0])
             own, still = (found.arrays[f"weights.{name}"].astype(float) for name in ("sources", "silence"))
-            weights = Weights(own, still, voted, reading=True)
+            weights = SourceWeights(own, still, voted, reading=True)
             model = cls(config, names, sources, rules, tables, weights, found.arrays["trace"])
         except (KeyError, TypeError, IndexError, msgspec.ValidationError):
             raise ModelError("its settings cannot be read; it was made by another version, fit it anew") from None

@@ -34,7 +34,7 @@ class Soft:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class VotePatterns:
     """Votes by distinct rows."""
 
     votes: NDArray[np.int16]  # (P, S) -1 silent, else a state; row 0 is silent and has no word of a rule
@@ -58,7 +58,7 @@ class Seen:
         return np.asarray(mine @ chances)
 
 
-def observe(ballots: Ballots) -> Seen:
+def observe(ballots: Ballots) -> VotePatterns:
     """The votes of all sources as distinct rows."""
     S, R = len(ballots.sources), len(ballots.rules)
     links = ballots.links if R else np.zeros((len(ballots), 0), np.int8)
@@ -85,7 +85,7 @@ def observe(ballots: Ballots) -> Seen:
             tokens = np.flatnonzero(ballots.codes[:, source] != SILENT)
             chances = ballots.soft[name][tokens]
             soft[source] = Soft(tokens, chances / chances.sum(axis=1, keepdims=True))
-    return Seen(
+    return VotePatterns(
         found[:, :S], found[:, S : S + R].astype(np.int8), found[:, -1] > 0, rows,
         np.bincount(rows, minlength=len(found)), soft,
     )  # fmt: skip

@@ -15,7 +15,7 @@ import numpy as np
 
 from chaffinch.kernels import Floats, Ints
 from chaffinch.models.core.labels import Labels
-from chaffinch.models.votes.multihmm.patterns import LETTERS, Seen, Soft, coarse
+from chaffinch.models.votes.multihmm.patterns import LETTERS, Soft, VotePatterns, coarse
 from chaffinch.models.votes.multihmm.spans import Bools
 
 RIGHT = 0.9  # what the prior thinks of a source: its types and places are right
@@ -27,7 +27,7 @@ LINKED = (4.0, 1.0)  # prior counts of linking rules being right and wrong
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tables:
+class VoteTables:
     """Probabilities; every row sums to 1."""
 
     trans: Floats  # (K, K)
@@ -50,7 +50,7 @@ class Tables:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Weights:
+class SourceWeights:
     """How much what sources say counts."""
 
     sources: Floats  # (S,) exponent of a source's likelihood
@@ -58,7 +58,7 @@ class Weights:
     voted_is_entity: bool = False
     reading: bool = False  # after learning
 
-    def silent(self, seen: Seen) -> Floats:
+    def silent(self, seen: VotePatterns) -> Floats:
         """(P, S) the weight of silence by row."""
         return np.where(seen.spoken[:, None], self.silence, 1.0)
 
@@ -72,7 +72,7 @@ class Belief:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counts:
+class VoteCounts:
     """What was expected: tokens by row and state, moves, and what softly speaking sources said."""
 
     rows: Floats  # (P, K)
@@ -80,7 +80,7 @@ class Counts:
     soft: dict[int, Floats]  # source, (K, K)
 
 
-def factors(tables: Tables, weights: Weights, seen: Seen) -> list[Floats]:
+def factors(tables: VoteTables, weights: SourceWeights, seen: VotePatterns) -> list[Floats]:
     """(P, K) for each source: the weighted log-likelihood of what it says; of a soft vote, that it speaks at all."""
     log_rates, log_silent, log_said = np.log(tables.rates), np.log1p(-tables.rates), np.log(tables.confusion)
     quiet, out = weights.silent(seen), []
@@ -95,7 +95,7 @@ def factors(tables: Tables, weights: Weights, seen: Seen) -> list[Floats]:
     return out
 
 
-def linked(tables: Tables, seen: Seen) -> Floats:
+def linked(tables: VoteTables, seen: VotePatterns) -> Floats:
     """(P, K) the log-likelihood of the words of linking rules: of going on with an entity, and of not."""
     goes_on = continuing(len(tables.trans))
     out = np.zeros((len(seen.votes), len(tables.trans)))
@@ -110,7 +110,7 @@ def continuing(K: int) -> Bools:
     return np.append(False, np.isin(np.arange(K - 1) % LETTERS, (1, 2)))
 
 
-def potentials(tables: Tables, weights: Weights, seen: Seen) -> Floats:
+def potentials(tables: VoteTables, weights: SourceWeights, seen: VotePatterns) -> Floats:
     """(P, K) the log-likelihood of all that is said in each row, but for soft votes; `-inf` where it may not be."""
     table = linked(tables, seen)
     for own in factors(tables, weights, seen):
@@ -120,12 +120,12 @@ def potentials(tables: Tables, weights: Weights, seen: Seen) -> Floats:
     return table
 
 
-def soft_potentials(tables: Tables, weights: Weights, source: int, soft: Soft) -> Floats:
+def soft_potentials(tables: VoteTables, weights: SourceWeights, source: int, soft: Soft) -> Floats:
     """(n, K) the log-likelihood of what a softly speaking source says of its tokens."""
     return np.asarray(weights.sources[source] * np.log(soft.chances @ _tags_said(tables.confusion[source]).T))
 
 
-def soft_counts(tables: Tables, source: int, soft: Soft, chances: Floats) -> Floats:
+def soft_counts(tables: VoteTables, source: int, soft: Soft, chances: Floats) -> Floats:
     """(K, K) what a softly speaking source is expected to have said, given the chances (n, K) of states."""
     said = tables.confusion[source]
     by_tag = _tags_said(said)
@@ -141,7 +141,7 @@ def _tags_said(said: Floats) -> Floats:
     return np.asarray(said @ (which[:, None] == np.arange(which.max() + 1)))
 
 
-def renewed(counts: Counts, seen: Seen, labels: Labels, belief: Belief) -> Tables:
+def renewed(counts: VoteCounts, seen: VotePatterns, labels: Labels, belief: Belief) -> VoteTables:
     """The tables that make expected counts and the prior most probable."""
     K, E, S = len(labels.tags), len(labels.names), seen.votes.shape[1]
     stray, total = astray(seen, K, belief), counts.rows.sum(axis=0)
@@ -165,13 +165,13 @@ def renewed(counts: Counts, seen: Seen, labels: Labels, belief: Belief) -> Table
         outside[k] = said[0]
     types += belief.certainty * _mostly_right(E + 1)[1:]
     letters += belief.certainty * _mostly_right(LETTERS)
-    return Tables(
+    return VoteTables(
         _shares(counts.pairs + _trans_prior(labels)), rates, _shares(types), _shares(letters),
         _shares(outside + stray + FEW), _links(counts, seen, K),
     )  # fmt: skip
 
 
-def astray(seen: Seen, K: int, belief: Belief) -> Floats:
+def astray(seen: VotePatterns, K: int, belief: Belief) -> Floats:
     """(S, K) prior counts of what sources say of tokens outside: all their O, and a small share of other votes.
 
     Without them EM can come to take for noise what a single source says.
@@ -182,7 +182,7 @@ def astray(seen: Seen, K: int, belief: Belief) -> Floats:
     return np.asarray(belief.trust * out * np.where(np.arange(K) > 0, STRAY, 1.0))
 
 
-def log_prior(tables: Tables, weights: Weights, seen: Seen, labels: Labels, belief: Belief) -> float:
+def log_prior(tables: VoteTables, weights: SourceWeights, seen: VotePatterns, labels: Labels, belief: Belief) -> float:
     """The log of the prior of the tables, but for a constant; a source's own counts as much as the source."""
     valid = labels.follows[: len(labels.tags)]
     E = len(labels.names)
@@ -199,20 +199,20 @@ def log_prior(tables: Tables, weights: Weights, seen: Seen, labels: Labels, beli
     return chain + links + float(weights.sources @ own)
 
 
-def without(tables: Tables, silent: Bools) -> Tables:
+def without(tables: VoteTables, silent: Bools) -> VoteTables:
     """The tables of the sources that are not silent."""
     names = ("rates", "types", "letters", "outside")
     return replace(tables, **{name: getattr(tables, name)[~silent] for name in names})
 
 
-def first_counts(states: Ints, seen: Seen, bounds: Ints, K: int) -> Counts:
+def first_counts(states: Ints, seen: VotePatterns, bounds: Ints, K: int) -> VoteCounts:
     """The counts of states (T,) that are taken for right."""
     before = np.append(0, states[:-1])[: len(states)]
     before[bounds[:-1][bounds[:-1] < len(states)]] = 0
     soft = {
         k: _together(states[own.tokens], seen.votes[seen.rows[own.tokens], k], (K, K)) for k, own in seen.soft.items()
     }
-    return Counts(_together(seen.rows, states, (len(seen.votes), K)), _together(before, states, (K, K)), soft)
+    return VoteCounts(_together(seen.rows, states, (len(seen.votes), K)), _together(before, states, (K, K)), soft)
 
 
 def _together(one: Ints, other: Ints, shape: tuple[int, int]) -> Floats:
@@ -232,7 +232,7 @@ def _mostly_right(size: int) -> Floats:
     return np.where(np.eye(size) > 0, RIGHT, (1 - RIGHT) / max(size - 1, 1))
 
 
-def _links(counts: Counts, seen: Seen, K: int) -> Floats:
+def _links(counts: VoteCounts, seen: VotePatterns, K: int) -> Floats:
     goes_on = continuing(K)
     out = np.empty((seen.links.shape[1], 2))
     for rule in range(len(out)):

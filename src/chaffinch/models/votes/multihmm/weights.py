@@ -10,19 +10,19 @@ from dataclasses import replace
 import numpy as np
 
 from chaffinch.kernels import Floats, Ints
-from chaffinch.models.votes.multihmm.patterns import Seen
-from chaffinch.models.votes.multihmm.tables import Tables, Weights, factors, without
+from chaffinch.models.votes.multihmm.patterns import VotePatterns
+from chaffinch.models.votes.multihmm.tables import SourceWeights, VoteTables, factors, without
 
 SILENCES = (1.0, 0.3, 0.1, 0.0)  # of equal ones the first is chosen
 
 
-def excess(tables: Tables, seen: Seen, prior: Floats) -> Floats:
+def excess(tables: VoteTables, seen: VotePatterns, prior: Floats) -> Floats:
     """(S, S) the share of a source's votes that another repeats beyond what labels explain, from 0 to 1.
 
     Labels are inferred from the remaining sources, by the prior (K,) of states: a copy would explain itself.
     """
     S, hard = seen.votes.shape[1], replace(seen, soft={})
-    own = factors(tables, Weights(np.ones(S), np.ones(S)), hard)
+    own = factors(tables, SourceWeights(np.ones(S), np.ones(S)), hard)
     said = tables.rates[:, :, None] * tables.confusion
     all_of_them = np.sum(own, axis=0) + np.log(prior)
     spoken = [float(seen.counts[seen.votes[:, k] >= 0].sum()) for k in range(S)]
@@ -39,7 +39,7 @@ def excess(tables: Tables, seen: Seen, prior: Floats) -> Floats:
     return out
 
 
-def dependence(tables: Tables, seen: Seen, prior: Floats) -> Floats:
+def dependence(tables: VoteTables, seen: VotePatterns, prior: Floats) -> Floats:
     """(S,) the weight of each source: 1 / (1 + its excess agreement with others); copies share the weight of one."""
     first, share = copies(seen)
     kept = np.flatnonzero(first == np.arange(len(first)))
@@ -50,14 +50,14 @@ def dependence(tables: Tables, seen: Seen, prior: Floats) -> Floats:
     return np.asarray(share / (1 + shared[np.searchsorted(kept, first)]))
 
 
-def copies(seen: Seen) -> tuple[Ints, Floats]:
+def copies(seen: VotePatterns) -> tuple[Ints, Floats]:
     """(S,) the first source that says exactly the same, and 1 / the number of those that do."""
     firsts: dict[bytes, int] = {}
     first = np.array([firsts.setdefault(own.tobytes(), k) for k, own in enumerate(seen.votes.T)], np.int64)
     return first, 1 / np.bincount(first)[first]
 
 
-def silence(tables: Tables, weights: Weights, seen: Seen, prior: Floats) -> Floats:
+def silence(tables: VoteTables, weights: SourceWeights, seen: VotePatterns, prior: Floats) -> Floats:
     """(S,) the weight of each source's silence with which votes of others are foretold best.
 
     Tables were learnt with silence in full, on other documents than those seen. The votes of each other source are
@@ -81,7 +81,7 @@ def silence(tables: Tables, weights: Weights, seen: Seen, prior: Floats) -> Floa
     return np.array([SILENCES[place] for place in scores.argmax(axis=1).tolist()])
 
 
-def voted_is_entity(tables: Tables, weights: Weights, seen: Seen, prior: Floats) -> bool:
+def voted_is_entity(tables: VoteTables, weights: SourceWeights, seen: VotePatterns, prior: Floats) -> bool:
     """Are votes of each source foretold better if tokens that others call entities cannot be O?"""
     S, hard = seen.votes.shape[1], replace(seen, soft={})
     own, likely = factors(tables, weights, hard), _likelihoods(tables, hard)
@@ -99,7 +99,7 @@ def voted_is_entity(tables: Tables, weights: Weights, seen: Seen, prior: Floats)
     return gain > 0
 
 
-def _likelihoods(tables: Tables, seen: Seen) -> list[Floats]:
+def _likelihoods(tables: VoteTables, seen: VotePatterns) -> list[Floats]:
     """(P, K) for each source: the probability of what it says, silence too."""
     said = np.concatenate([tables.rates[:, :, None] * tables.confusion, 1 - tables.rates[:, :, None]], axis=2)
     return [said[k].T[seen.votes[:, k]] for k in range(len(said))]

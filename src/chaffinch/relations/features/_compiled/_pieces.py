@@ -75,7 +75,7 @@ class Flat(NamedTuple):
     facts: Places  # (N, 2) or -1
 
 
-class Known(NamedTuple):
+class KnownWords(NamedTuple):
     """The features of a model in an open table, with their weights."""
 
     table: Keys  # (a power of two,) 0 marks a hole

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from chaffinch.kernels._compile import helper, kernel
 from chaffinch.relations.features._compiled._names import statistic_names, word_names
 from chaffinch.relations.features._compiled._path_names import path_names
-from chaffinch.relations.features._compiled._pieces import STATISTICS, WORDS, Flat, Keys, Known, Pieces, Places, Scratch
+from chaffinch.relations.features._compiled._pieces import (
+    STATISTICS,
+    WORDS,
+    Flat,
+    Keys,
+    KnownWords,
+    Pieces,
+    Places,
+    Scratch,
+)
 
 U = np.uint64
 
@@ -36,7 +45,7 @@ def enter(keys: Keys, first: int, table: Keys, columns: Places) -> None:
 
 
 @helper()
-def block(keys: Keys, known: Known, room: Scratch, length: float) -> float:
+def block(keys: Keys, known: KnownWords, room: Scratch, length: float) -> float:
     """What a view adds to the log-odds: weights times log2(1 + count), the block made of that length."""
     different = 0
     for key in keys:
@@ -58,7 +67,7 @@ def block(keys: Keys, known: Known, room: Scratch, length: float) -> float:
 
 @kernel()
 def add_view(
-    flat: Flat, pieces: Pieces, known: Known, view: int, length: float, room: Scratch, out: NDArray[np.float64]
+    flat: Flat, pieces: Pieces, known: KnownWords, view: int, length: float, room: Scratch, out: NDArray[np.float64]
 ) -> None:
     """Adds to out[n] what a view says of candidate n."""
     for n in range(len(out)):

@@ -28,7 +28,7 @@ from chaffinch.text.formats._shared.standoff import (
     note_relation,
     whole,
 )
-from chaffinch.text.formats.base import Losses, Reading, Writing, group_of_meta
+from chaffinch.text.formats.base import Losses, ReadOptions, Writing, group_of_meta
 from chaffinch.text.span import Argument, Relation, Span
 
 Record: TypeAlias = Mapping[str, Any]
@@ -37,7 +37,7 @@ _CONCEPT = ("identifier", "Identifier", "MESH")  # as PubTator, NCBI tools and B
 _TYPE = ("type", "relation")  # BC5CDR names the type of a relation "relation"
 
 
-def to_document(record: Record, how: Reading) -> Document:
+def to_document(record: Record, how: ReadOptions) -> Document:
     """The document of one record."""
     passages = _objects(record, "passages")
     text, structure = _layout(passages, how)
@@ -160,7 +160,7 @@ class _Page:
         return "".join(self.parts)
 
 
-def _layout(passages: Sequence[Record], how: Reading) -> tuple[str, list[dict[str, Any]]]:
+def _layout(passages: Sequence[Record], how: ReadOptions) -> tuple[str, list[dict[str, Any]]]:
     """The text of the passages at their offsets, and where each of them is."""
     page, structure = _Page("\n", how.max_chars), []
     for passage in passages:
@@ -174,7 +174,7 @@ def _layout(passages: Sequence[Record], how: Reading) -> tuple[str, list[dict[st
     return page.text, structure
 
 
-def _passage_text(passage: Record, start: int, how: Reading) -> str:
+def _passage_text(passage: Record, start: int, how: ReadOptions) -> str:
     """The text of a passage, or of its sentences at their offsets."""
     sentences = _objects(passage, "sentences")
     how.losses.add("sentences of passages", len(sentences))
