@@ -7,7 +7,7 @@ from pathlib import Path
 from chaffinch.cli import main
 from chaffinch.text.formats import write
 from tests.browser.conftest import Opened
-from tests.weak.alternate_notes import notes
+from tests.weak.training.made_notes import notes
 
 
 def test_the_page_of_sources_stands_alone(opened: Opened, tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.text import Document, Span
 from chaffinch.text.formats import write
 from tests.relations.made import documents as related
-from tests.weak.alternate_notes import notes as voted
 from tests.weak.test_aggregate import embedder
+from tests.weak.training.made_notes import notes as voted
 
 CANARY = "SMITH_JOHN_19620511"
 

@@ -8,7 +8,7 @@ import pytest
 from chaffinch.errors import ConfigError
 from chaffinch.models.votes.matrix import Ballots
 from chaffinch.weak.vote_rules import LongestSpan, Rule, SpanVote, TokenVote, Union, shares, spans_by
-from tests.models.votes import by_hand
+from tests.models.votes.votes import by_hand
 
 VOTES = {
     "dictionary": [(1, 2, "A"), (4, 5, "B"), (7, 8, "A")],

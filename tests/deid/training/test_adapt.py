@@ -1,0 +1,173 @@
+"""Adaptation: votes on a site's own notes, what the tagger is told of them, and the command."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chaffinch.cli import main
+from chaffinch.deid.detect import cues
+from chaffinch.deid.detect.detector import detector
+from chaffinch.deid.detect.model import Model, load
+from chaffinch.deid.synth import notes as synth
+from chaffinch.deid.training.adapt import adapt, voted
+from chaffinch.deid.training.learn import SOURCE, learn
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.models import tagger
+from chaffinch.models.cascade import fit as cascade
+from chaffinch.models.classhmm.config import ClassHMM
+from chaffinch.text import Document, Span
+from chaffinch.text.formats import read, write
+from tests.deid.training.lessons import QUICK
+
+Printed = pytest.CaptureFixture[str]
+
+WORD = "Quillfeather"
+NAMES = "Vandermolen Brightwater Oxenfordham Tillinghurst Marchbanksy Quennellow Stoddartson Fairweatherby".split()
+
+
+def known(patients: int, seed: int = 3) -> list[Document]:
+    found = synth.notes(patients, 1, seed=seed, style="varied")
+    return [replace(doc, meta={**doc.meta, SOURCE: f"site-{doc.meta['site']}"}) for doc in found]
+
+
+def of_site(number: int, name: str) -> str:
+    """A note that names someone twice: once as rules know it, once as this site alone writes it."""
+    return f"Attending: Dr. {name}\n\nWound clean, drain {number} out.\nwardlead ~ {name} ~ rounds done\n"
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return learn(known(18), lesson=QUICK)
+
+
+@pytest.fixture(scope="module")
+def file(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "old.cfm"
+    model.save(path)
+    return path
+
+
+def test_what_is_voted_for_is_told_and_what_nobody_knows_is_not(model: Model) -> None:
+    docs = [Document.make(of_site(n, name), id=str(n)) for n, name in enumerate(NAMES * 2)]
+    for doc in voted(docs, model):
+        soft, words = doc.soft["told"], doc.words()
+        told = dict(zip(words, soft.values.tolist(), strict=True))
+        assert soft.labels[int(np.argmax(told[words[3]]))].endswith("DOCTOR")
+        assert all(sum(row) in (0.0, 1.0) for row in soft.values.tolist())
+        assert told["clean"][0] in (0.0, 1.0)
+        assert sum(told["clean"]) == told["clean"][0]  # O, or nothing at all
+
+
+def test_every_tagger_goes_on_learning_and_the_dial_is_set_anew(model: Model) -> None:
+    docs = [Document.make(of_site(n, name), id=str(n)) for n, name in enumerate(NAMES)]
+    new = adapt(docs, model, replay=known(6, seed=5))
+    assert [own.layer for own in new.taggers] == [own.layer for own in model.taggers] == ["cascade", "hmmdp"]
+    assert new.labels == model.labels
+    asked = list(cues.with_cues([Document.make(of_site(1, NAMES[0]), id="1")]))
+    for before, after in zip(model.taggers, new.taggers, strict=True):
+        chances = [own.read(asked)[0][1][-4, 0] for own in (before, after)]  # of O, where the site writes the name
+        assert chances[1] < chances[0]
+    assert new.dial.labels == new.labels
+    assert new.dial.told() != model.dial.told()
+
+
+@pytest.mark.parametrize("label", ["USERNAME", "BADGE"])  # one the model knows, one it does not
+def test_reviewed_notes_teach_what_votes_cannot(model: Model, label: str) -> None:
+    def reviewed(n: int, code: str) -> Document:
+        text = f"Tray {n} carried by glimmerhand {code} again.\n"
+        at = text.index(code)
+        return Document.make(text, id=f"r{n}", layers={"gold": [Span(at, at + len(code), label)]})
+
+    codes = "zorple quixen vandle brimto skelva tarnik plovex drumel".split()
+    asked = Document.make("Tray 4 carried by glimmerhand wexelo again.\n", id="asked")
+    assert not next(detector(model)([asked])).layer("deid")
+    new = adapt([], model, gold=[reviewed(n, code) for n, code in enumerate(codes * 4)], replay=known(2, seed=5))
+    assert [asked.text[a.start : a.end] for a in next(detector(new)([asked])).layer("deid")] == ["wexelo"]
+
+
+def test_without_a_model_it_learns_from_reviewed_notes_alone_in_any_language() -> None:
+    def carta(n: int) -> Document:
+        name = NAMES[n % 8]
+        text = f"Paciente: {name}\nIngresa con fiebre. Dr. Smith\n"
+        return Document.make(text, id=str(n), layers={"gold": [Span(10, 10 + len(name), "NOMBRE")]})
+
+    new = adapt([], None, gold=[carta(n) for n in range(24)])
+    assert new.labels == ("NOMBRE",)
+    doc = next(detector(new)([Document.make("Paciente: Arrizabalaga\nIngresa con tos. Dr. Smith\n")]))
+    assert [doc.text[span.start : span.end] for span in doc.layer("deid")] == ["Arrizabalaga"]  # no English rule
+
+
+@pytest.mark.parametrize(
+    ("notes", "old", "gold", "said"),
+    [([], "model", None, "there are 0 notes"), ([], None, None, "no reviewed note"), ([], "rules", None, "no tagger")],
+)
+def test_too_little_is_refused(
+    notes: list[Document], old: str | None, gold: list[Document] | None, said: str, model: Model
+) -> None:
+    with pytest.raises(DataError, match=said):
+        adapt(notes, {"model": model, "rules": Model()}.get(old or ""), gold=gold)
+
+
+def test_the_lists_of_a_language_help_to_learn_without_a_model(model: Model, tmp_path: Path) -> None:
+    notes = [Document.make(f"Atendida por Dra. {name} hoy.\n", id=name) for name in NAMES]
+    marked = [doc.with_layer("gold", [Span(18, 18 + len(doc.id), "DOCTOR")]) for doc in notes]
+    learnt = adapt([], None, gold=marked, language="es")
+    learnt.save(tmp_path / "es.cfm")
+    lists = cascade.own(load(tmp_path / "es.cfm").taggers[0].model).resources.standing
+    assert lists is not None
+    assert lists.language == "es"
+    with pytest.raises(ConfigError, match="no word lists for 'xx'; name one of de, en, es"):
+        adapt([], None, gold=marked, language="xx")
+    with pytest.raises(ConfigError, match="without a model"):
+        adapt(known(4), model, language="es")
+
+
+def test_a_method_that_cannot_go_on_is_refused() -> None:
+    quick = ClassHMM(evaluations=1, calibrate=False)
+    other = Model((tagger.train(known(4), quick, layer="gold"),))
+    with pytest.raises(DataError, match="a classhmm cannot go on learning; adapt deid-en"):
+        adapt(known(4), other)
+
+
+def test_the_command_adapts_and_says_no_word_of_the_notes(file: Path, tmp_path: Path, capsys: Printed) -> None:
+    folder, place = tmp_path / "notes", tmp_path / "ours.cfm"
+    folder.mkdir()
+    for number in range(8):
+        (folder / f"{number}.txt").write_text(of_site(number, WORD), encoding="utf-8")
+    assert main(["deid", "adapt", str(folder), "-o", str(place), "--model", str(file), "--json"]) == 0
+    printed = capsys.readouterr()
+    result = json.loads(printed.out)
+    assert (result["notes"], result["reviewed"]) == (8, 0)
+    assert set(result["found"][0]) == {"kind", "before", "after"}
+    assert len(load(place).taggers) == 2
+    assert WORD not in printed.out + printed.err
+    assert WORD.encode() not in place.read_bytes()
+
+
+def test_the_command_refuses_what_cannot_work(file: Path, tmp_path: Path, capsys: Printed) -> None:
+    (tmp_path / "a.txt").write_text("Seen by Quillfeather.", encoding="utf-8")
+    notes, place = str(tmp_path / "a.txt"), str(tmp_path / "m.cfm")
+    assert main(["deid", "adapt", notes, "-o", place, "--model", "none"]) == 2
+    assert "--gold" in capsys.readouterr().err
+    assert main(["deid", "adapt", notes, "-o", place, "--model", str(file), "--gold", notes]) != 0
+    told = capsys.readouterr().err
+    assert "nothing was reviewed" in told
+    assert "Quillfeather" not in told
+    assert not Path(place).exists()
+
+
+def test_tag_finds_identifiers_with_a_model_of_them(tmp_path: Path, capsys: Printed) -> None:
+    write([Document.make("Seen by Dr. Penn on 3/4/1998.\n", id="1")], tmp_path / "in.jsonl", format="jsonl")
+    out = str(tmp_path / "out")
+    assert main(["tag", "deid-en", str(tmp_path / "in.jsonl"), "-o", out, "--to", "i2b2", "--quiet"]) == 0
+    (doc,) = read(tmp_path / "out")
+    assert [(doc.text[span.start : span.end], span.label) for span in doc.layer("gold")] == [
+        ("Penn", "DOCTOR"), ("3/4/1998", "DATE"),
+    ]  # fmt: skip
+    assert main(["tag", "deid-en", str(tmp_path / "in.jsonl"), "-o", out, "--bias", "O=-1"]) == 2
+    assert "one of identifiers" in capsys.readouterr().err

@@ -1,0 +1,112 @@
+"""Learning a model of identifiers: its lists, its folds, its dial, and what it may know of names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chaffinch import languages
+from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.detect.detector import detector
+from chaffinch.deid.detect.model import Model, load
+from chaffinch.deid.synth import names as synth_names
+from chaffinch.deid.synth import notes as synth
+from chaffinch.deid.training.learn import SOURCE, by_source, learn, names_in
+from chaffinch.errors import DataError
+from chaffinch.features.word_lists import standing
+from chaffinch.models.cascade import fit as cascade
+from chaffinch.models.hmmdp import model as hmmdp_model
+from chaffinch.text import Document, Span
+from tests.deid.training.lessons import QUICK
+
+NAMES = "Penn Lowe Hart Ford Stoddart Quennell Oxenford Marchbank Tilling Vandermolen".split()
+
+
+def notes(patients: int, *, seed: int = 3) -> list[Document]:
+    found = synth.notes(patients, 1, seed=seed, style="varied")
+    return [replace(doc, meta={**doc.meta, SOURCE: f"site-{doc.meta['site']}"}) for doc in found]
+
+
+@pytest.fixture(scope="module")
+def learnt() -> Model:
+    return learn(notes(24), lesson=QUICK)
+
+
+def marked(lines: int) -> Iterator[Document]:
+    for number in range(lines):
+        name = NAMES[number % len(NAMES)]
+        text = f"Tremor noted by zookeeper {name} at noon."
+        at = text.index(name)
+        yield Document.make(text, id=str(number), layers={"gold": [Span(at, at + len(name), "DOCTOR")]})
+
+
+def test_a_model_learns_what_no_rule_knows() -> None:
+    asked = Document.make("Swelling noted by zookeeper Brightwaterton at noon.")
+    assert not next(detector()([asked])).layer("deid")
+    model = learn(list(marked(40)), lesson=QUICK)
+    spans = next(detector(model)([asked])).layer("deid")
+    assert [(asked.text[span.start : span.end], span.label) for span in spans] == [("Brightwaterton", "DOCTOR")]
+
+
+def test_the_dial_is_set_on_sources_the_tagger_did_not_learn_from(learnt: Model) -> None:
+    assert learnt.dial.labels == learnt.labels
+    thresholds = [learnt.dial.at(recall)["DOCTOR"] for recall in (0.9, 0.99, 1.0)]
+    assert thresholds == sorted(thresholds, reverse=True)
+    held = learn(notes(24), notes(4, seed=9), lesson=QUICK)
+    assert held.dial.reached != learnt.dial.reached  # another set of notes, another dial
+
+
+def test_the_same_notes_and_seed_give_the_same_file(learnt: Model, tmp_path: Path) -> None:
+    learnt.save(tmp_path / "one.cfm")
+    learn(notes(24), lesson=QUICK).save(tmp_path / "two.cfm")
+    assert (tmp_path / "one.cfm").read_bytes() == (tmp_path / "two.cfm").read_bytes()
+    doc = notes(1, seed=8)[0]
+    ways = [next(detector(own)([doc])) for own in (learnt, load(tmp_path / "one.cfm"))]
+    assert ways[0].layer("deid") == ways[1].layer("deid")
+    np.testing.assert_array_equal(ways[0].soft["deid"].values, ways[1].soft["deid"].values)
+
+
+def test_names_are_hidden_while_it_learns_and_back_in_the_finished_lists(learnt: Model) -> None:
+    lists = cascade.own(learnt.taggers[0].model).resources.standing
+    assert lists is not None
+    doc = Document.make("Smith Smith")
+    whole = lists.marks([doc])[0][0]
+    with lexicons.without(["Smith"]):
+        assert lists.marks([doc])[0][0] != whole
+    assert lists.marks([doc])[0][0] == whole
+    chain = learnt.taggers[1].model
+    assert isinstance(chain, hmmdp_model.Model)
+    assert chain.symbols.pack.lexica == languages.pack("en").lexica
+
+
+def test_lists_and_generated_notes_lack_the_names_left_out() -> None:
+    with lexicons.without(["Smith", "Mary"]):
+        with lexicons.without(["Miller"]):
+            assert [lexicons.rate(name, "last") for name in ("Smith", "Miller", "Brown")] == ["", "", "hi"]
+        assert lexicons.rate("Miller", "last") == "hi"
+        assert "Smith" not in synth_names.own("all").last
+        assert "Miller" in synth_names.own("all").last
+        assert standing("Smith", languages.pack("en")) == "Title new"
+    assert lexicons.rate("Smith", "last") == "hi"
+    assert "Smith" in synth_names.own("all").last
+
+
+def test_names_in_are_the_words_of_names_and_places_alone() -> None:
+    spans = [Span(4, 13, "DOCTOR"), Span(17, 22, "CITY"), Span(26, 33, "DATE")]
+    doc = Document.make("Dr. Penn-Lowe of Eaton on 3/4/98.", layers={"gold": spans})
+    assert names_in([doc]) == {"Penn", "Lowe", "Eaton"}
+
+
+def test_folds_never_part_a_source() -> None:
+    docs = notes(24)
+    parts = by_source(docs)
+    assert sorted(doc.id for part in parts for doc in part) == sorted(doc.id for doc in docs)
+    sources = [{doc.meta[SOURCE] for doc in part} for part in parts]
+    assert len(parts) == 2
+    assert all(not a & b for a in sources for b in sources if a is not b)
+    with pytest.raises(DataError, match="no notes"):
+        by_source([])
