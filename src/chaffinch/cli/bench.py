@@ -48,7 +48,8 @@ def bench_command(
     Runs a benchmark beside its peers in one run and prints its bars: value, floor and goal. Costs are CPU seconds.
     """
     root = Path(chaffinch.__file__).resolve().parents[2]
-    known = sorted(p.stem for p in (root / "benchmarks").glob("[a-z]*.py") if not p.stem.startswith("_"))
+    found = [*(root / "benchmarks").glob("[a-z]*.py"), *(root / "benchmarks").glob("[a-z]*/__init__.py")]
+    known = sorted(path.parent.name if path.stem == "__init__" else path.stem for path in found)
     if not known:
         raise ConfigError("benchmarks are part of a source checkout, not of the installed package; clone the project")
     if name not in known:

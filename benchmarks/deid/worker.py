@@ -1,0 +1,164 @@
+"""One process of the de-identification benchmark: `python -m benchmarks.deid.worker JOB` reads a job as JSON.
+
+What comes back (counts and costs, no text) is written as JSON to the job's file; models are left in its folder for
+later jobs. Costs are CPU seconds of this process with compiled kernels warm.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+import chaffinch as cf
+from benchmarks.deid import data as notes
+from benchmarks.deid import dates, peers
+from benchmarks.deid.scores import Tally, tally
+from benchmarks.hmmdp.worker import FOUND, spent
+from chaffinch import Document, Span
+from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.detect.detector import LAYER, Detector
+from chaffinch.deid.detect.model import Model, load
+from chaffinch.deid.detect.recall_dial import RECALLS, Dial
+from chaffinch.deid.keys import Secret
+from chaffinch.deid.policy import Policy
+from chaffinch.deid.release import replace as acting
+from chaffinch.deid.training.learn import Lesson, learn, names_in
+
+Job: TypeAlias = Mapping[str, Any]
+Answer: TypeAlias = dict[str, Any]
+
+SAFE = 0.995
+DEFAULT = "deid-en"
+ROUNDS = 5
+
+
+def bare(docs: Sequence[Document]) -> list[Document]:
+    """The documents without anything that is known of them."""
+    return [replace(doc, layers={}) for doc in docs]
+
+
+def found(model: Model, docs: Sequence[Document], recall: float | None = None) -> list[list[Span]]:
+    """What a model finds in documents, those of a patient together, as the command reads them."""
+    return [list(doc.layer(LAYER)) for doc in Detector(model, recall, by_patient=True)(bare(docs))]
+
+
+def meddocan(job: Job) -> Answer:
+    """A detector for Spanish, learnt as `deid adapt --model none --language es` does: both taggers or one, with a dial.
+
+    It is private, or words of identifiers may be features.
+    """
+    train, held, test = notes.meddocan(Path(job["data"]), job["split"])
+    whole = Lesson.elsewhere("es")
+    chosen = [own for own in whole.configs if job["method"] in ("both", type(own).__name__)]
+    lesson = replace(whole, configs=tuple(replace(own, private=job["private"]) for own in chosen))
+    learn(train[:12], held[:2], lesson=lesson)  # compiles
+    model, seconds = spent(lambda: learn(train, held, lesson=lesson))
+    decoded = [
+        doc.with_layer(FOUND, own) for doc, own in zip(test, found(replace(model, dial=Dial()), test), strict=True)
+    ]
+    gold = cf.evaluate(test, decoded, scheme="meddocan", layer="gold", predicted_layer=FOUND)
+    return {
+        "strict F1": gold.micro.f1, "interval": gold.micro.f1_interval, "train CPU s": seconds,
+        "balanced": tally(test, found(model, test)), "safe": tally(test, found(model, test, SAFE)),
+    }  # fmt: skip
+
+
+def english(job: Job) -> Answer:
+    """The default's recipe without the corpus or sites of a fold, on these, with lists that lack their names."""
+    data = Path(job["data"])
+    train, test = notes.english(data, job["fold"], job["split"])
+    prose = notes.prose(data)
+    with lexicons.without(names_in(test, "gold")):
+        model, seconds = spent(lambda: learn(train, lesson=Lesson.invented()))
+        model.save(Path(job["folder"]) / f"{job['fold']}.cfm")
+        answer: Answer = {"train CPU s": seconds}
+        for name, recall in (("balanced", None), ("safe", SAFE)):
+            answer[name] = tally(test, found(model, test, recall), ignored="by rule")
+            answer[f"{name} prose"] = tally(prose, found(model, prose, recall))
+    return answer
+
+
+def default(job: Job) -> Answer:
+    """The default model learnt anew: CPU seconds and megabytes."""
+    from recipes import deid_en
+
+    docs = [doc for own in deid_en.corpora(Path(job["data"])).values() for doc in own]
+    model, seconds = spent(lambda: learn(docs, lesson=Lesson.invented()))
+    path = Path(job["folder"]) / "default.cfm"
+    model.save(path)
+    return {"train CPU s": seconds, "MB": path.stat().st_size / 1e6}
+
+
+def peer(job: Job) -> Answer:
+    """Another library on the notes of a fold."""
+    train, test = notes.english(Path(job["data"]), job["fold"], job["split"])
+    size = sum(len(doc.text) for doc in test)
+    if job["peer"] == peers.TRAINED:
+        learnt, training = spent(lambda: peers.trained(train))
+        spans, seconds = spent(lambda: [learnt(doc) for doc in bare(test)])
+    else:
+        find, training = peers.finder(job["peer"]), 0.0
+        places, seconds = spent(lambda: [find(doc.text) for doc in test])
+        spans = [[Span(start, end, "PHI") for start, end in sorted(own)] for own in places]
+    rate = size / max(seconds, 1e-9)
+    return {"found": tally(test, spans, ignored="by rule"), "chars per CPU s": rate, "train CPU s": training}
+
+
+def adapted(job: Job) -> Answer:
+    """What the model without some sites misses there before and after it has read notes of these sites."""
+    from chaffinch.deid.training.adapt import adapt
+
+    learnt_from, test = notes.halves(notes.other_sites(patients=2 * notes.PATIENTS))
+    with lexicons.without(names_in(test, "gold") | names_in(learnt_from, "gold")):
+        model = load(Path(job["folder"]) / f"{notes.SITES}.cfm")
+        site, seconds = spent(lambda: adapt(bare(learnt_from), model))
+        answer: Answer = {"adapt CPU s": seconds}
+        for name, own in (("before", model), ("after", site)):
+            answer[name] = [tally(test, found(own, test, recall)) for recall in (None, *RECALLS)]
+    return answer
+
+
+def speed(job: Job) -> Answer:
+    """Characters per CPU second of detection and surrogates by the packaged model, warm, the middle of some rounds."""
+    model = load(DEFAULT)
+    docs = bare(notes.english(Path(job["data"]), job["fold"])[1])
+    policy, secret, detect = Policy.read("i2b2-surrogate"), Secret.new(), Detector(model)
+
+    def work() -> int:
+        return sum(len(acting.act(doc, LAYER, policy, secret).text) for doc in detect(docs))
+
+    work()
+    seconds = sorted(spent(work)[1] for _ in range(ROUNDS))[ROUNDS // 2]
+    return {"chars per CPU s": sum(len(doc.text) for doc in docs) / seconds}
+
+
+def intervals(_: Job) -> Answer:
+    """Whether dates of patients keep their distances when they are moved."""
+    return asdict(dates.check(notes.other_sites(), Secret.new()))
+
+
+JOBS: Mapping[str, Callable[[Job], Answer]] = {
+    own.__name__: own for own in (meddocan, english, default, peer, adapted, speed, intervals)
+}
+
+
+def told(job: Job) -> Answer:
+    """The answer of a job that was done, with its counts as such."""
+    answer: Answer = msgspec.json.decode(Path(job["out"]).read_bytes())
+    return {name: _counts(value) for name, value in answer.items()}
+
+
+def _counts(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_counts(own) for own in value]
+    return msgspec.convert(value, Tally) if isinstance(value, dict) and "gold" in value else value
+
+
+if __name__ == "__main__":
+    asked: dict[str, Any] = msgspec.json.decode(sys.argv[1])
+    Path(asked["out"]).write_bytes(msgspec.json.encode(JOBS[asked["job"]](asked)))

@@ -1,0 +1,245 @@
+"""What the weak-supervision benchmark runs: rules, HMMs, own sources, students, alternate training, the encoder.
+
+A method gives the labelled documents of a sample, in several ways if it has them, and what it cost. None sees the gold
+of what it labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+
+import chaffinch as cf
+from benchmarks.hmmdp.worker import FOUND, ROUNDS, spent
+from benchmarks.weak import peers
+from benchmarks.weak.data import Texts, bare, with_gold_source
+from chaffinch import CHMM, Cascade, Document, Encoder
+from chaffinch.models.votes.chmm import fit as chmm
+from chaffinch.models.votes.chmm.layer import Rows
+from chaffinch.models.votes.multihmm import fit as multihmm
+from chaffinch.models.votes.multihmm.fit import MultiHMM
+from chaffinch.weak import propagate as text_sources
+from chaffinch.weak import vote_rules
+from chaffinch.weak.aggregate import aggregate, apply
+from chaffinch.weak.training.aggregator import Fit, Settle
+from chaffinch.weak.training.alternate import Alternated, Published, Recipe, alternate
+from chaffinch.weak.training.students import LINEAR
+from chaffinch.weak.votes import ballots, sources_of, with_labels
+
+NEURAL = "pip install 'chaffinch[neural,minilm]'"
+SOURCES, TEXT = "sources", "text alone"  # ways in which a student labels
+LAYER = "joined"
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A method by name and what is changed of its settings."""
+
+    method: str
+    fields: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+
+class Found(NamedTuple):
+    """Labelled documents by the way in which they were labelled, costs by name, and F1 by loop, if there are loops."""
+
+    ways: dict[str, list[Document]]
+    costs: dict[str, float]
+    turns: tuple[tuple[int, float | None, float | None], ...] = ()
+
+
+class Work(NamedTuple):
+    """What a method is given: documents, settings, and the folder in which embeddings are kept."""
+
+    texts: Texts
+    system: System
+    folder: Path
+
+
+Method: TypeAlias = Callable[[Work], Found]
+
+
+def rule(work: Work) -> Found:
+    """A rule that joins votes; it learns nothing."""
+    own = getattr(vote_rules, work.system.fields["rule"])()
+    asked = _blind(work.texts.test)
+    docs, seconds = spent(lambda: aggregate(asked, own, layer=FOUND))
+    return Found({SOURCES: docs}, {"apply CPU s": seconds})
+
+
+def hmm(work: Work) -> Found:
+    """The HMM of many sources; with the field "joint", the votes on the documents it labels are learnt from too."""
+    told = dict(work.system.fields)
+    votes = _joint(work.texts) if told.pop("joint", False) else work.texts.votes
+    config = msgspec.convert(told, MultiHMM)
+    asked = _blind(work.texts.test)
+    model, seconds = spent(lambda: multihmm.fit(ballots(votes), config), rounds=ROUNDS)
+    docs, then = spent(lambda: apply(asked, model, layer=FOUND), rounds=ROUNDS)
+    return Found({SOURCES: docs}, {"fit CPU s": seconds, "apply CPU s": then})
+
+
+def conditional(work: Work) -> Found:
+    """The conditional HMM; embeddings were made before, or are none if it has no layers."""
+    config = _chmm(work.system)
+    read = embeddings(work.folder) if config.weight > 0 else _nothing
+    settle, seconds = spent(lambda: chmm_fit(config, read)(work.texts.votes))
+    docs, then = spent(lambda: settle(_blind(work.texts.test), FOUND))
+    return Found({SOURCES: docs}, {"fit CPU s": seconds, "apply CPU s": then})
+
+
+def embed(work: Work) -> Found:
+    """No labels: the embeddings of all documents, kept for whoever needs them."""
+    read = embeddings(work.folder)
+    _, seconds = spent(lambda: [read([doc]) for doc in (*work.texts.votes, *work.texts.stop, *work.texts.test)])
+    return Found({}, {"fit CPU s": seconds})
+
+
+def own(work: Work) -> Found:
+    """The HMM of many sources and own sources; with the field "joint", learnt from the documents it labels too."""
+    votes = _joint(work.texts) if work.system.fields.get("joint", False) else work.texts.votes
+
+    def learn() -> tuple[multihmm.Model, text_sources.TextSources]:
+        model = multihmm.fit(ballots(votes))
+        return model, text_sources.learn(apply(votes, model, layer=LAYER), LAYER)
+
+    (model, sources), seconds = spent(learn)
+    docs, then = spent(
+        lambda: text_sources.apply(sources, apply(_blind(work.texts.test), model, layer=LAYER), LAYER, into=FOUND)
+    )
+    return Found({SOURCES: docs}, {"fit CPU s": seconds, "apply CPU s": then})
+
+
+def students(work: Work) -> Found:
+    """The recipe without gold: sources and students, and the students on the text alone."""
+    how = Recipe(embedder=_embedder(work.folder) if work.system.fields.get("network") else None, seed=work.system.seed)
+    return _labelled(work.texts, lambda: alternate(work.texts.votes, student=_linear(work.system), how=how))
+
+
+def stopped(work: Work) -> Found:
+    """The recipe with gold documents that choose the threshold."""
+    how = Recipe(embedder=_embedder(work.folder) if work.system.fields.get("network") else None, seed=work.system.seed)
+    docs = [bare(doc) for doc in work.texts.train]
+    return _labelled(work.texts, lambda: alternate(docs, student=_linear(work.system), how=how, dev=work.texts.stop))
+
+
+def loops(work: Work) -> Found:
+    """Alternate training as published, with one aggregator or another; gold documents choose the loop."""
+    told = work.system.fields
+    joins = _joining(told["aggregator"], work)
+    how = Published(told.get("loops", 10), told.get("patience", 5), told.get("continued", True))
+    docs = [bare(doc) for doc in work.texts.train]
+    return _labelled(work.texts, lambda: alternate(docs, joins, _linear(work.system), how=how, dev=work.texts.stop))
+
+
+def gold(work: Work) -> Found:
+    """The recipe with some gold documents as one more source; the threshold stays, for so few choose none."""
+    if not work.texts.known:
+        return students(work)
+    votes = with_gold_source(work.texts.votes, work.texts.known)
+    texts = work.texts._replace(test=with_gold_source(work.texts.test, []))
+    return _labelled(texts, lambda: alternate(votes, student=_linear(work.system), how=Recipe(seed=work.system.seed)))
+
+
+def supervised(work: Work) -> Found:
+    """A tagger trained on gold: the encoder on all of it, the linear student on the sample's gold documents."""
+    config: Encoder | Cascade = replace(LINEAR, private=False)  # public news
+    if work.system.fields["config"] == "Encoder":
+        config = Encoder(seed=work.system.seed, **work.system.fields.get("with", {}))
+    docs = work.texts.known or work.texts.train
+    tagger, seconds = spent(lambda: cf.train(docs, config, layer="gold"))
+    found, then = spent(lambda: list(tagger.annotate(_blind(work.texts.test), layer=FOUND)))
+    return Found({TEXT: found}, {"fit CPU s": seconds, "apply CPU s": then})
+
+
+def peer(work: Work) -> Found:
+    """Another library's aggregator, on the same votes."""
+    votes = peers.Votes(work.texts.votes, _blind(work.texts.test), work.system.seed)
+    docs, costs = peers.PEERS[work.system.fields["name"]](votes)
+    return Found({SOURCES: docs}, costs)
+
+
+METHODS: Mapping[str, Method] = {
+    one.__name__: one for one in (rule, hmm, conditional, embed, own, students, stopped, loops, gold, supervised, peer)
+}
+
+
+def chmm_fit(config: CHMM, read: Callable[[Sequence[Document]], Rows]) -> Fit:
+    """A conditional HMM as alternate training wants its aggregators: from votes to a function of documents."""
+
+    def fit(docs: Sequence[Document]) -> Settle:
+        sources, votes = sources_of(docs), ballots(docs)
+        model = chmm.fit(votes, read(docs), config)
+
+        def settle(others: Sequence[Document], layer: str) -> list[Document]:
+            found = ballots(others, sources=sources, labels=votes.names)
+            result = model.posterior(found, read(others))
+            return with_labels(others, found, result.tags, result.chances, layer=layer)
+
+        return settle
+
+    return fit
+
+
+def embeddings(folder: Path) -> Callable[[Sequence[Document]], Rows]:
+    """A function that gives (T, D) the embeddings of all tokens of documents; they are kept in a folder."""
+    made = _embedder(folder)
+    return lambda docs: np.concatenate([made(doc) for doc in docs])
+
+
+def _nothing(docs: Sequence[Document]) -> Rows:
+    """(T, 1) of zeros, for a model without layers."""
+    return np.zeros((sum(len(doc.tokens) for doc in docs), 1), np.float32)
+
+
+@cache
+def _embedder(folder: Path) -> Callable[[Document], Rows]:
+    from chaffinch.features.embed import Embedder
+
+    return Embedder.load(cache=folder / "embeddings")
+
+
+def _joining(name: str, work: Work) -> Any:
+    """An aggregator by its published name."""
+    if name == "MV":
+        return vote_rules.TokenVote()
+    if name == "HMM":
+        return MultiHMM()
+    return chmm_fit(CHMM(iid=name == "iid", seed=work.system.seed), embeddings(work.folder))
+
+
+def _labelled(texts: Texts, learn: Callable[[], Alternated]) -> Found:
+    """What alternate training comes to, on the documents to label, with sources and on the text alone."""
+    made, seconds = spent(learn)
+    docs, then = spent(lambda: list(made.tagger.annotate(_blind(texts.test), layer=FOUND)))
+    alone, last = spent(lambda: list(made.tagger.annotate(_blind(texts.test), layer=FOUND, text_alone=True)))
+    costs = {"fit CPU s": seconds, "apply CPU s": then, "text alone CPU s": last, "threshold": made.tagger.threshold}
+    turns = tuple((turn.loop, turn.aggregator, turn.student) for turn in made.turns)
+    return Found({SOURCES: docs, TEXT: alone}, costs | ({"best loop": made.best} if turns else {}), turns)
+
+
+def _linear(system: System) -> Cascade:
+    return replace(LINEAR, seed=system.seed, private=False, **system.fields.get("student", {}))
+
+
+def _chmm(system: System) -> CHMM:
+    told = {name: own for name, own in system.fields.items() if name != "published"}
+    if "published" in system.fields:
+        return CHMM.published(**system.fields["published"], seed=system.seed)
+    return replace(CHMM(seed=system.seed), **told)
+
+
+def _joint(texts: Texts) -> list[Document]:
+    """The documents to learn from and those to label, each once, without gold."""
+    known = {doc.id for doc in texts.votes}
+    return [*texts.votes, *(bare(doc) for doc in texts.test if doc.id not in known)]
+
+
+def _blind(docs: Sequence[Document]) -> list[Document]:
+    """The same, but nobody can look at their gold."""
+    return [bare(doc) for doc in docs]
