@@ -72,7 +72,7 @@ class Identifier:
 class KnownIdentifiers:
     """Known identifiers by patient; those of the patient "" are looked for in every document. A source.
 
-    >>> known = Known({"p1": (Identifier("PATIENT", "José Penn"), Identifier("MEDICALRECORD", "123-4567"))})
+    >>> known = KnownIdentifiers({"p1": (Identifier("PATIENT", "José Penn"), Identifier("MEDICALRECORD", "123-4567"))})
     >>> note = Document.make("PENN, JOSE (1234567): J. Penn was seen.", group="p1")
     >>> [note.text[span.start : span.end] for span in known(note)]
     ['PENN, JOSE', '1234567', 'J. Penn']

@@ -56,7 +56,7 @@ def _compiled(pattern: str, label: str) -> Any:
 class Rules:
     """The category of every label, rules in order, and the label of a category where no rule fits.
 
-    >>> rules = Rules((("DOCTOR", "NAME"), ("PATIENT", "NAME")), (Rule("NAME", "DOCTOR", triggers=("dr.",)),))
+    >>> rules = Rules((("DOCTOR", "NAME"), ("PATIENT", "NAME")), (TagRule("NAME", "DOCTOR", triggers=("dr.",)),))
     >>> rules.label("NAME", "Penn", ["penn"], ["seen", "by", "dr."]), rules.label("NAME", "Penn", ["penn"], [])
     ('DOCTOR', 'PATIENT')
     """
