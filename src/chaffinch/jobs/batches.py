@@ -36,15 +36,15 @@ EXACT = ("txt", "brat", "i2b2", "meddocan", "jsonl", "csv", "tsv", "parquet", "d
 
 
 @dataclass(frozen=True, slots=True)
-class PhraseLists:
+class OptionNames:
     """What the caller calls the options that messages name."""
 
     group_by: str
     each_note: str
 
 
-CALL = PhraseLists("group_by=…", "each_note_a_patient=True")
-COMMAND = PhraseLists("--group-by …", "--each-note-a-patient")
+CALL = OptionNames("group_by=…", "each_note_a_patient=True")
+COMMAND = OptionNames("--group-by …", "--each-note-a-patient")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Job:
     vault: Path | None = None
     key: Secret | None = None
     each_note_a_patient: bool = False
-    words: PhraseLists = CALL
+    words: OptionNames = CALL
 
     def __post_init__(self) -> None:
         if (self.vault is None) != (self.key is None):

@@ -14,7 +14,7 @@ from chaffinch.deid.release.patient import Detector as Finder
 from chaffinch.deid.release.patient import Release
 from chaffinch.deid.release.units import grouping, source
 from chaffinch.errors import ConfigError
-from chaffinch.jobs.batches import CALL, Job, PhraseLists
+from chaffinch.jobs.batches import CALL, Job, OptionNames
 from chaffinch.jobs.release import released
 from chaffinch.text.formats import Losses, ReadOptions
 from chaffinch.weak.fingerprint import fingerprint
@@ -48,7 +48,7 @@ def plan(
     notes: Path, output: Path, how: Release, found: Finder, *,
     form: str | None = None, reading: ReadOptions | None = None, groups: Groups = None,
     each_note_a_patient: bool = False,
-    vault: Path | None = None, key: Secret | None = None, words: PhraseLists = CALL,
+    vault: Path | None = None, key: Secret | None = None, words: OptionNames = CALL,
 ) -> Job:  # fmt: skip
     """Return the job of releasing notes. The command line and `run` build theirs here, so that they agree."""
     if each_note_a_patient and groups is not None:

@@ -112,7 +112,7 @@ class KnownIdentifiers:
         return cls({patient: tuple(dict.fromkeys(own)) for patient, own in found.items()})
 
     def __repr__(self) -> str:
-        return f"Known({len(self.patients)} patients, {sum(map(len, self.patients.values()))} identifiers)"
+        return f"KnownIdentifiers({len(self.patients)} patients, {sum(map(len, self.patients.values()))} identifiers)"
 
     def __call__(self, doc: Document) -> list[Span]:
         """The known identifiers of the document's patient, the longest where they overlap."""
