@@ -93,7 +93,7 @@ def ours(job: Job, sample: Sample) -> None:
     found, rate = readings(lambda: list(tagger.annotate(test, layer=FOUND)), tokens)
     costs = {"train CPU s": seconds, "tokens per CPU s": rate, "MB": path.stat().st_size / 1e6, "RSS MB": memory}
     if job.system.shown:
-        told = substructure.measure(tagger.model, texts.test, layer="gold")[job.system.shown]  # type: ignore[arg-type]
+        told = substructure.measure(tagger.model, texts.test, layer="gold")[job.system.shown]
         (folder / f"{name}.roles").write_bytes(msgspec.json.encode(told))
     keep(folder / name, found, costs | climb(tagger))
 

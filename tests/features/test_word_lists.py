@@ -40,9 +40,9 @@ def test_marks_are_numbers_of_words_with_letters_and_follow_the_lists_as_they_ar
 
 
 def test_a_model_file_holds_the_language_and_no_list() -> None:
-    arrays, strings = Resources(standing=Standing("es")).arrays()
-    assert not arrays
-    assert strings == {"standing": ("es",)}
-    found = Resources.of(arrays, strings).standing
+    state = Resources(standing=Standing("es")).state()
+    assert not state.arrays
+    assert state.strings == {"standing": ("es",)}
+    found = Resources.of(state).standing
     assert found is not None
     assert found.language == "es"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from chaffinch import bundle, deid
-from chaffinch.bundle import Bundle, Manifest
+from chaffinch.bundle import State
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.features.symbols import KINDS
 from chaffinch.kernels.linear import Learner
@@ -58,7 +58,7 @@ def test_a_file_is_read_by_the_method_that_wrote_it(chain: Tagger, other: Tagger
         own.save(tmp_path / own.layer)
         assert type(load(tmp_path / own.layer).model) is type(own.model)
     with pytest.raises(ModelError, match=r"kind 'crf', not a tagger \(cascade, hmmdp"):
-        methods.model_of(Bundle(Manifest("crf"), {}, {}))
+        methods.model_of(State(kind="crf"))
 
 
 def test_hmmdp_goes_on_from_what_it_knows(chain: Tagger, other: Tagger, tmp_path: Path) -> None:
@@ -123,11 +123,11 @@ def test_a_model_whose_pieces_do_not_fit_is_refused(config: HMMDP, tmp_path: Pat
             continue
         fewer = {key: own for key, own in found.arrays.items() if key != name}
         with pytest.raises(ModelError):
-            methods.model_of(Bundle(found.manifest, fewer, found.strings))
+            methods.model_of(replace(found.state, arrays=fewer))
     for name in ("tables.trans", *(f"tables.emit{kind}" for kind in range(len(KINDS)))):
         for short in (found.arrays[name][1:], found.arrays[name][:, 1:]):
             with pytest.raises(ModelError, match="do not fit its labels"):
-                methods.model_of(Bundle(found.manifest, {**found.arrays, name: short}, found.strings))
+                methods.model_of(replace(found.state, arrays={**found.arrays, name: short}))
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [

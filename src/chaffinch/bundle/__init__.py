@@ -1,6 +1,7 @@
 """Arrays to disk and back: one safe file per model."""
 
 from chaffinch.bundle.manifest import Manifest
-from chaffinch.bundle.store import Bundle, find, load, save
+from chaffinch.bundle.state import State
+from chaffinch.bundle.store import Bundle, find, load, read_manifest, save
 
-__all__ = ["Bundle", "Manifest", "find", "load", "save"]
+__all__ = ["Bundle", "Manifest", "State", "find", "load", "read_manifest", "save"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
+
+from chaffinch.bundle.state import State
 
 FORMAT = 1
 
@@ -39,3 +41,7 @@ class Manifest:
     versions: Mapping[str, str] = field(default_factory=current_versions)
     format: int = FORMAT
     checksum: str = ""
+
+    def for_part(self, part: State) -> Manifest:
+        """Return the manifest of a part of the model file: the same data, its own kind, config and labels."""
+        return replace(self, kind=part.kind, config=part.config, labels=part.labels)

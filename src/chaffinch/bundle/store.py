@@ -13,19 +13,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from chaffinch.bundle.manifest import FORMAT, Manifest
+from chaffinch.bundle.state import Array, State
 from chaffinch.errors import ConfigError, ModelError
-
-Array: TypeAlias = NDArray[Any]
 
 _KEY = "chaffinch"  # the one entry of safetensors' metadata: the manifest as JSON
 _BLANK = "0" * 64
+_PREAMBLE = 8  # bytes of a safetensors file that say how long its header is
 _TEXT, _ENDS = ".utf8", ".ends"  # a list of strings is two arrays: all bytes, and where each string ends
 
 
@@ -36,6 +34,14 @@ class Bundle:
     manifest: Manifest
     arrays: Mapping[str, Array]
     strings: Mapping[str, tuple[str, ...]]
+
+    @property
+    def state(self) -> State:
+        """Return the content with as much of the manifest as a model needs to read it."""
+        facts = self.manifest
+        return State(
+            self.arrays, self.strings, facts.kind, facts.config, facts.labels, facts.vocabulary_floor
+        )  # fmt: skip
 
 
 def save(
@@ -62,6 +68,18 @@ def save(
     return replace(manifest, checksum=checksum)
 
 
+def read_manifest(path: str | Path) -> Manifest:
+    """Return what a model file says of itself, without a look at its arrays or its checksum; else ModelError."""
+    place = find(path)
+    try:
+        with place.open("rb") as stream:
+            length = stream.read(_PREAMBLE)
+            content = length + stream.read(min(int.from_bytes(length, "little"), place.stat().st_size))
+    except OSError as error:
+        raise _unreadable(place, error) from None
+    return _manifest(content, place)
+
+
 def load(path: str | Path) -> Bundle:
     """The content of a model file, or ModelError saying what is wrong with it and what to do."""
     from safetensors import SafetensorError
@@ -71,7 +89,7 @@ def load(path: str | Path) -> Bundle:
     try:
         content = place.read_bytes()
     except OSError as error:
-        raise ModelError(f"cannot be read ({error.strerror}); check the path and its permissions", path=place) from None
+        raise _unreadable(place, error) from None
     manifest = _manifest(content, place)
     if hashlib.sha256(content.replace(manifest.checksum.encode(), _BLANK.encode(), 1)).hexdigest() != manifest.checksum:
         raise ModelError("its checksum does not match: the file was damaged or changed; copy it again", path=place)
@@ -95,12 +113,16 @@ def find(model: str | Path) -> Path:
     raise ModelError("there is no such file, and no packaged model of that name; check the path", path=path)
 
 
+def _unreadable(place: Path, error: OSError) -> ModelError:
+    return ModelError(f"cannot be read ({error.strerror}); check the path and its permissions", path=place)
+
+
 def _manifest(content: bytes, place: Path) -> Manifest:
-    length = int.from_bytes(content[:8], "little")
-    if len(content) < 8 or length > len(content) - 8:
+    length = int.from_bytes(content[:_PREAMBLE], "little")
+    if len(content) < _PREAMBLE or length > len(content) - _PREAMBLE:
         raise ModelError("is truncated or no model file; copy it again, or train the model anew", path=place)
     try:
-        header = msgspec.json.decode(content[8 : 8 + length])
+        header = msgspec.json.decode(content[_PREAMBLE : _PREAMBLE + length])
         facts = msgspec.json.decode(header["__metadata__"][_KEY])
         number = facts["format"]
     except (msgspec.DecodeError, UnicodeError, KeyError, TypeError):

@@ -7,25 +7,35 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from chaffinch import bundle
 from chaffinch.cli import common as frame
 from chaffinch.cli.train import options as settings
-from chaffinch.errors import ChaffinchError, ConfigError
-from chaffinch.models.tagger import Tagger, load
+from chaffinch.errors import ChaffinchError, ConfigError, ModelError
+from chaffinch.loading import load
+from chaffinch.models.tagger import Tagger
 from chaffinch.text import Corpus, Document
 from chaffinch.text.document import Splitter
 from chaffinch.text.formats import Format, Losses, ReadOptions, by_name, output_format, read, write
 from chaffinch.weak import WeakTagger, load_sources
 from chaffinch.weak import load as load_weak
 
+if TYPE_CHECKING:  # its lists are loaded when they are used
+    from chaffinch.deid.detect.detector import Detector
+
 SEVERAL_LAYERS = ("jsonl", "parquet", "labelstudio")
 KEEP_SOURCES = ("jsonl", "parquet")  # formats that can say which system found a span
 
 _NOT_SAID = ("labels", "lost", "documents with a patient")  # in the table of facts; they are in the JSON
+_VOTES = "joins votes and tags nothing by itself; use it with chaffinch weak aggregate --fit"
+_OTHER_VERBS = {
+    "multihmm": _VOTES,
+    "chmm": _VOTES,
+    "relations": "extracts relations and tags nothing by itself; use it with chaffinch relate extract",
+}
 _HAND_SET = "The model learnt no alignment, so one set by hand was used; train --align learns it."
 
 
@@ -85,13 +95,13 @@ def tag_command(
     form = _output_format(output, to, source, by_name(corpus.format))
     given = Corpus(lambda: _fresh(frame.progress(corpus, "documents", quiet=quiet), layer, how.losses))
     tagged: Iterable[Document]
-    if isinstance(tagger, _Identifiers):
-        tagged = tagger.annotate(given, layer=layer, posteriors=posteriors)
+    if isinstance(tagger, Tagger):
+        tagged = tagger.annotate(given, layer=layer, confidence=confidence, bias=leaning, align=align, workers=workers)
+        tagged = tagger.posteriors(tagged, name=layer) if posteriors else tagged
     elif isinstance(tagger, WeakTagger):
         tagged = tagger.annotate(given, layer=layer, text_alone=text_alone)
     else:
-        tagged = tagger.annotate(given, layer=layer, confidence=confidence, bias=leaning, align=align, workers=workers)
-        tagged = tagger.posteriors(tagged, name=layer) if posteriors else tagged
+        tagged = tagger.annotate(given, layer=layer, posteriors=posteriors)
     tally = _Tally(layer)
     documents = tally.count(tagged)
     fitting = (_fit(doc, form.name, layer, how.losses) for doc in documents)
@@ -103,28 +113,13 @@ def tag_command(
         frame.note(_HAND_SET, quiet=quiet)
 
 
-class _Identifiers:
-    """What a model of identifiers finds, rules included; `chaffinch deid` replaces it."""
-
-    def __init__(self, model: str) -> None:
-        from chaffinch.deid.detect.detector import detector  # its lists are loaded when they are used
-
-        self.detector = detector(model)
-        self.layer = self.detector.layer
-
-    def annotate(self, documents: Iterable[Document], *, layer: str, posteriors: bool) -> Iterator[Document]:
-        from chaffinch.deid.detect.class_doubt import class_layer
-
-        for doc in replace(self.detector, layer=layer)(documents):
-            others = {name: soft for name, soft in doc.soft.items() if name not in (layer, class_layer(layer))}
-            yield doc if posteriors else replace(doc, soft=others)
-
-
 def _loaded(
     model: str, sources: Path | None, of_taggers: Mapping[str, object], of_weak: Mapping[str, object]
-) -> Tagger | WeakTagger | _Identifiers:
-    """The tagger of a model file; ConfigError for options that its kind does not have."""
-    kind = bundle.load(model).manifest.kind
+) -> Tagger | WeakTagger | Detector:
+    """Return the tagger of a model file; ConfigError for options that its kind does not have."""
+    kind = bundle.read_manifest(model).kind
+    if kind in _OTHER_VERBS:
+        raise ModelError(f"is a model of kind {kind!r}, which {_OTHER_VERBS[kind]}", path=bundle.find(model))
     others = {"weak": of_taggers, "deid": {**of_taggers, **of_weak, "--posteriors": None}}.get(kind, of_weak)
     wrong = [name for name, value in others.items() if value]
     if wrong:
@@ -132,11 +127,10 @@ def _loaded(
             kind, "no model of `weak alternate`"
         )
         raise ConfigError(f"{wrong[0]} does not go with this model, which is {what}; leave it out")
-    if kind == "deid":
-        return _Identifiers(model)
-    if kind != "weak":
-        return load(model)
-    return load_weak(model, sources=() if sources is None else load_sources(sources))
+    tagger: Tagger | WeakTagger | Detector = (
+        load(model) if sources is None else load_weak(model, sources=load_sources(sources))
+    )
+    return tagger
 
 
 def _check_place(output: Path, inputs: Iterable[Path]) -> None:
@@ -155,7 +149,7 @@ def _written(documents: Iterable[Document], output: Path, form: Format, losses: 
         raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
 
 
-def _split(tagger: Tagger | WeakTagger | _Identifiers, lines: bool | None, quiet: bool) -> Splitter:
+def _split(tagger: Tagger | WeakTagger | Detector, lines: bool | None, quiet: bool) -> Splitter:
     """How to cut text: as was chosen, else as the documents that the model learnt from were; a note if they differ."""
     own = settings.own_split(tagger) if isinstance(tagger, Tagger) else None
     if lines is None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
-from numpy.typing import NDArray
-
-from chaffinch.bundle import Bundle
+from chaffinch.bundle import State
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.kernels.lattice import Floats
 from chaffinch.models.cascade import fit as cascade
@@ -43,7 +41,7 @@ class Model(Protocol):
     def posteriors(self, docs: Sequence[Document]) -> list[Floats]: ...
     def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]: ...
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]: ...
-    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]: ...
+    def state(self) -> State: ...
 
 
 def kind_of(config: Config) -> str:
@@ -100,23 +98,23 @@ def check_untagged(config: Config, soft: str | None) -> None:
         )
 
 
-def model_of(found: Bundle) -> Model:
-    """The model of a file."""
-    if found.manifest.kind == "cascade":
-        return cascade.Model.of(found)
-    if found.manifest.kind == "hmmdp":
+def model_of(state: State) -> Model:
+    """Return the model of a file, or of a part of one."""
+    if state.kind == "cascade":
+        return cascade.Model.of(state)
+    if state.kind == "hmmdp":
         from chaffinch.models.hmmdp import model as hmmdp_model
 
-        return hmmdp_model.Model.of(found)
-    if found.manifest.kind == "classhmm":
+        return hmmdp_model.Model.of(state)
+    if state.kind == "classhmm":
         from chaffinch.models.classhmm import model as classhmm_model
 
-        return classhmm_model.Model.of(found)
-    if found.manifest.kind == "encoder":
+        return classhmm_model.Model.of(state)
+    if state.kind == "encoder":
         from chaffinch.models.encoder import network as encoder
 
-        return encoder.model_of(found)
-    raise ModelError(f"is a model of kind {found.manifest.kind!r}, not a tagger ({', '.join(KINDS)})")
+        return encoder.model_of(state)
+    raise ModelError(f"is a model of kind {state.kind!r}, not a tagger ({', '.join(KINDS)})")
 
 
 def explain(model: Model, doc: Document, span: Span) -> Explanation | SubtagPath:

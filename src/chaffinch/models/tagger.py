@@ -7,10 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
 from chaffinch import bundle
-from chaffinch.bundle import Bundle, Manifest
+from chaffinch.bundle import Manifest, State
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels.lattice import Floats
 from chaffinch.models import alignment
@@ -30,8 +28,6 @@ if TYPE_CHECKING:  # it needs scipy, which is loaded when it is used
 
 
 UNTAGGED = "tagged or open"  # soft labels of documents that stand beside untagged ones
-_VOTES = "which joins votes and tags nothing by itself; use it with chaffinch weak aggregate --fit"
-_ELSEWHERE = {"weak": "with sources of its own; read it with chaffinch.weak.load", "multihmm": _VOTES, "chmm": _VOTES}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -172,18 +168,14 @@ class Tagger:
         return train(documents, config or self.model.config, start=self, **options)
 
     def save(self, path: str | Path) -> Tagger:
-        """Writes one file, complete or not at all; returns the tagger with the file's checksum in its manifest."""
-        arrays, strings = self.model.arrays()
+        """Write one file, complete or not at all; return the tagger with the file's checksum in its manifest."""
+        state = self.model.state()
         for number, step in enumerate(self.before):
-            more, words = step.model.arrays()
-            arrays |= {f"before{number}.{name}": array for name, array in more.items()}
-            strings |= {f"before{number}.{name}": own for name, own in words.items()}
+            state = state.with_child(f"before{number}", step.model.state())
         if self.aligner is not None:
-            more, words = self.aligner.arrays()
-            arrays |= {f"align.{name}": array for name, array in more.items()}
-            strings |= {f"align.{name}": own for name, own in words.items()}
+            state = state.with_child("align", self.aligner.state())
         try:
-            return replace(self, manifest=bundle.save(path, self.manifest, arrays, strings))
+            return replace(self, manifest=bundle.save(path, self.manifest, state.arrays, state.strings))
         except OSError as error:
             raise ModelError(f"cannot be written ({error.strerror}); an older file is as it was", path=path) from None
 
@@ -303,34 +295,19 @@ def _aligner(
 
 
 def load(path: str | Path) -> Tagger:
-    """The tagger of a model file, or of a packaged model's name."""
+    """Return the tagger of a model file, or of a packaged model's name; `chaffinch.load` opens files of any kind."""
     found = bundle.load(path)
-    if found.manifest.kind in _ELSEWHERE:
-        raise ModelError(
-            f"is a model of kind {found.manifest.kind!r}, {_ELSEWHERE[found.manifest.kind]}", path=bundle.find(path)
-        )
-    config = found.manifest.config
+    state, config = found.state, found.manifest.config
     try:
-        steps = tuple(
-            Step(told["layer"], methods.model_of(_inner(found, f"before{number}.", told)))
-            for number, told in enumerate(config.get("before", ()))
-        )
-        model, layer = methods.model_of(found), config.get("layer", found.manifest.kind)
-        aligner = None
-        if "align" in config:
-            told = msgspec.convert(config["align"], Alignment)
-            aligner = alignment.Model.of(told, *(_within(own, "align.") for own in (found.arrays, found.strings)))
-        return Tagger(model, found.manifest, steps, layer, aligner)
+        steps = tuple(_step(state, number, told) for number, told in enumerate(config.get("before", ())))
+        aligner = alignment.Model.of(state.child("align", config=config["align"])) if "align" in config else None
+        return Tagger(methods.model_of(state), found.manifest, steps, config.get("layer", state.kind), aligner)
     except ModelError as error:
         raise ModelError(error.message, path=bundle.find(path)) from None
 
 
-def _inner(found: Bundle, prefix: str, told: Mapping[str, Any]) -> Bundle:
-    """The part of a model file that holds an earlier step."""
+def _step(state: State, number: int, told: Mapping[str, Any]) -> Step:
+    """Return an earlier step of a tagger, as its manifest describes it."""
     kind = told.get("kind", "cascade")  # files of format 1 without it are of cascades
-    manifest = replace(found.manifest, kind=kind, config=told["config"], labels=tuple(told["labels"]))
-    return Bundle(manifest, _within(found.arrays, prefix), _within(found.strings, prefix))
-
-
-def _within(items: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    return {name.removeprefix(prefix): own for name, own in items.items() if name.startswith(prefix)}
+    part = state.child(f"before{number}", kind=kind, config=told["config"], labels=told["labels"])
+    return Step(told["layer"], methods.model_of(part))

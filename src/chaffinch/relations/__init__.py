@@ -9,7 +9,7 @@ from chaffinch.relations.evaluate.report import RelationReport, Summary
 from chaffinch.relations.joint.extractor import JointExtractor
 from chaffinch.relations.joint.train import train_joint
 from chaffinch.relations.schema import Schema
-from chaffinch.relations.storage import AnyExtractor, load, save
+from chaffinch.relations.storage import AnyExtractor, save
 
 __all__ = [
     "AnyExtractor",
@@ -23,7 +23,6 @@ __all__ = [
     "RelationReport",
     "Schema",
     "Summary",
-    "load",
     "save",
     "train",
     "train_documents",

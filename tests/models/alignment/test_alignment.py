@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from zlib import crc32
 
@@ -369,8 +369,8 @@ def test_cross_fitting_leaves_each_patient_out(crossed: list[Document]) -> None:
 
 def test_a_fitted_model_is_saved_and_loaded_as_it_is(crossed: list[Document]) -> None:
     model = fit(crossed, Alignment(), layer="cascade", common=frozenset({"The"}))
-    arrays, strings = model.arrays()
-    again = Model.of(model.config, arrays, strings)
+    state = replace(model.state(), config=asdict(model.config))
+    arrays, again = state.arrays, Model.of(state)
     assert len(model.keys) > 10
     assert again.common == frozenset({"the"})
     assert align(crossed, again, layer="cascade") == align(crossed, model, layer="cascade")
@@ -379,19 +379,20 @@ def test_a_fitted_model_is_saved_and_loaded_as_it_is(crossed: list[Document]) ->
     np.testing.assert_array_equal(twin.weights.flat(), model.weights.flat())
     for name in arrays:
         with pytest.raises(ModelError, match="fit it anew"):
-            Model.of(model.config, {key: array for key, array in arrays.items() if key != name}, strings)
+            Model.of(replace(state, arrays={key: array for key, array in arrays.items() if key != name}))
         with pytest.raises(ModelError, match="fit it anew"):
-            Model.of(model.config, {**arrays, name: arrays[name][..., :-1]}, strings)
+            Model.of(replace(state, arrays={**arrays, name: arrays[name][..., :-1]}))
     with pytest.raises(ModelError, match="fit it anew"):
-        Model.of(model.config, {**arrays, "differ": np.array([np.nan])}, strings)
+        Model.of(replace(state, arrays={**arrays, "differ": np.array([np.nan])}))
+    with pytest.raises(ModelError, match="the settings of its alignment cannot be read"):
+        Model.of(replace(state, config={"folds": "five"}))
 
 
 def test_any_model_fits_a_model_file(tmp_path: Path) -> None:
     model = Model.default("balanced")
-    arrays, strings = model.arrays()
-    bundle.save(tmp_path / "a.cfm", bundle.Manifest("alignment"), arrays, strings)
-    file = bundle.load(tmp_path / "a.cfm")
-    again = Model.of(model.config, file.arrays, file.strings)
+    state = model.state()
+    bundle.save(tmp_path / "a.cfm", bundle.Manifest("alignment", asdict(model.config)), state.arrays, state.strings)
+    again = Model.of(bundle.load(tmp_path / "a.cfm").state)
     np.testing.assert_array_equal(again.weights.flat(), model.weights.flat())
     assert (again.labels, again.common, len(again.keys)) == (("O",), frozenset(), 0)
 

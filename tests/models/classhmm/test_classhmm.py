@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from chaffinch import bundle
-from chaffinch.bundle import Bundle
 from chaffinch.errors import ModelError
 from chaffinch.models import registry as methods
 from chaffinch.models.classhmm.config import ClassHMM
@@ -166,7 +165,7 @@ def test_the_same_seed_gives_the_same_bytes_with_any_number_of_workers(name: str
 
 @pytest.mark.parametrize("name", ["joint", "shape"])
 def test_another_seed_gives_another_model(name: str) -> None:
-    arrays = [train(TRAIN, replace(CONFIGS[name], seed=seed)).model.arrays()[0] for seed in (0, 1)]
+    arrays = [train(TRAIN, replace(CONFIGS[name], seed=seed)).model.state().arrays for seed in (0, 1)]
     assert any(not np.array_equal(own, arrays[1][key]) for key, own in arrays[0].items() if key.startswith("tables."))
 
 
@@ -249,8 +248,8 @@ def test_a_model_whose_pieces_do_not_fit_is_refused(name: str, tmp_path: Path) -
         fewer = {other: array for other, array in found.arrays.items() if other != key}
         if key != "stops":
             with pytest.raises(ModelError):
-                methods.model_of(Bundle(found.manifest, fewer, found.strings))
+                methods.model_of(replace(found.state, arrays=fewer))
         if key.startswith(("tables.", "words.", "subs")):
             for short in (own[1:], own[:, 1:]) if own.ndim == 2 else (own[1:],):
                 with pytest.raises(ModelError):
-                    methods.model_of(Bundle(found.manifest, {**found.arrays, key: short}, found.strings))
+                    methods.model_of(replace(found.state, arrays={**found.arrays, key: short}))

@@ -47,8 +47,8 @@ def test_one_hot_rows_teach_exactly_what_spans_teach(config: ClassHMM, classes: 
     config = replace(config, classes=classes)
     hard, soft = train(TRAIN, config), train([softened(doc) for doc in TRAIN], config, soft="votes")
     assert soft.labels == LABELS
-    for name, own in hard.model.arrays()[0].items():
-        assert np.array_equal(own, soft.model.arrays()[0][name])
+    for name, own in hard.model.state().arrays.items():
+        assert np.array_equal(own, soft.model.state().arrays[name])
 
 
 @both
@@ -204,10 +204,10 @@ def test_identifiers_leave_no_trace_in_a_private_model(objective: Any, tmp_path:
         config = replace(CRF, objective=objective, private=private, floor=2)
         own_tagger = train(docs, config)
         own_tagger.save(tmp_path / str(private))
-        arrays, strings = own_tagger.model.arrays()
-        (keys,) = (own for name, own in arrays.items() if name.endswith(".keys"))
+        state = own_tagger.model.state()
+        (keys,) = (own for name, own in state.arrays.items() if name.endswith(".keys"))
         known[private] = hidden & set(keys.tolist())
-        assert ("zyxgov" in " ".join(text for own in strings.values() for text in own).lower()) is not private
+        assert ("zyxgov" in " ".join(text for own in state.strings.values() for text in own).lower()) is not private
         assert (b"yxgov" in (tmp_path / str(private)).read_bytes()) is not private
     assert len(known[False]) >= 5
     assert not known[True]

@@ -241,13 +241,12 @@ def test_what_an_encoder_cannot_do(tagger: Tagger, config: Encoder) -> None:
 
 
 def test_a_damaged_model_is_refused(tagger: Tagger) -> None:
-    from chaffinch.bundle import Bundle
-
-    arrays, strings = tagger.model.arrays()
+    state = replace(tagger.model.state(), kind="encoder", config=tagger.manifest.config, labels=tagger.labels)
+    assert methods.model_of(state).names == tagger.labels
     for lost in ("specials", "head.weight"):
-        rest = {name: own for name, own in arrays.items() if name != lost}
+        rest = {name: own for name, own in state.arrays.items() if name != lost}
         with pytest.raises(ModelError, match="train it anew"):
-            methods.model_of(Bundle(tagger.manifest, rest, strings))
+            methods.model_of(replace(state, arrays=rest))
 
 
 def test_torch_is_loaded_when_it_is_used() -> None:
@@ -275,5 +274,5 @@ def test_no_text_in_errors_or_logs(config: Encoder, caplog: pytest.LogCaptureFix
 
 def test_the_packaged_minilm_learns_a_little() -> None:
     model = encoder.fit(TRAIN[:12], Encoder(epochs=2, rate=1e-3))
-    assert model.net.arrays()[0]["head.weight"].shape == (9, 384 + encoder_input.BITS)
+    assert model.net.state().arrays["head.weight"].shape == (9, 384 + encoder_input.BITS)
     assert sum(map(len, model.read(TRAIN[:12]))) > 0

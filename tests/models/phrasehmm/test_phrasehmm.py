@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -371,20 +371,20 @@ def test_negatives_are_balanced_and_groups_kept_apart() -> None:
     assert sorted(inside + outside) == list(range(60))
 
 
-def test_a_model_comes_back_from_its_arrays(model: Model) -> None:
-    arrays, strings = model.arrays()
-    again = Model.of(model.config, arrays, strings)
+def test_a_model_comes_back_from_its_state(model: Model) -> None:
+    state = replace(model.state(), config=asdict(model.config))
+    arrays, again = state.arrays, Model.of(state)
     for one, other in zip(model.readings(short()), again.readings(short()), strict=True):
         assert one[:7] == other[:7]
         np.testing.assert_array_equal(one.chances, other.chances)
     with pytest.raises(ModelError, match="do not fit"):
-        Model.of(model.config, {**arrays, "moves": arrays["moves"][1:]}, strings)
+        Model.of(replace(state, arrays={**arrays, "moves": arrays["moves"][1:]}))
     with pytest.raises(ModelError, match="cannot be read"):
-        Model.of(model.config, {}, strings)
+        Model.of(replace(state, arrays={}))
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
     sentences, groups = grammar(30)
     for config in CONFIGS:
-        one, other = (fit(sentences, DOMAINS, config, groups=groups).arrays()[0] for _ in range(2))
+        one, other = (fit(sentences, DOMAINS, config, groups=groups).state().arrays for _ in range(2))
         assert all(np.array_equal(one[name], other[name]) for name in one)

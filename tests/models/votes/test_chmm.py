@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from chaffinch import bundle
-from chaffinch.bundle import Bundle, Manifest
+from chaffinch.bundle import Manifest, State
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels import Floats, Ints
 from chaffinch.models.core.training import Watcher
@@ -479,10 +479,11 @@ def test_the_same_seed_gives_the_same_model() -> None:
     np.testing.assert_array_equal(one.chances, other.chances)
 
 
-def kept(model: chmm.Model, path: Path) -> Bundle:
-    """What is in a file of the model."""
-    bundle.save(path, Manifest("chmm", asdict(model.config), model.names), *model.arrays())
-    return bundle.load(path)
+def kept(model: chmm.Model, path: Path) -> State:
+    """Return what is in a file of the model."""
+    state = model.state()
+    bundle.save(path, Manifest("chmm", asdict(model.config), model.names), state.arrays, state.strings)
+    return bundle.load(path).state
 
 
 def linked_votes(rng: np.random.Generator) -> tuple[Ballots, Floats]:
@@ -547,7 +548,7 @@ def test_a_file_whose_pieces_do_not_fit_is_refused(config: CHMM, tmp_path: Path)
     with pytest.raises(ModelError, match="do not fit"):
         chmm.Model.of(replace(found, strings=strings))
     with pytest.raises(ModelError, match="settings cannot be read"):
-        chmm.Model.of(replace(found, manifest=Manifest("chmm", {"weight": "much"})))
+        chmm.Model.of(replace(found, config={"weight": "much"}))
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -346,15 +346,15 @@ def test_voted_tokens_are_entities_where_that_foretells_votes_better() -> None:
 def test_a_saved_model_reads_alike(tmp_path: Path) -> None:
     votes, _ = drawn(np.random.default_rng(11), recall=(0.8, 0.6), stray=(0.05, 0.02), sentences=50)
     model = fit(votes, MultiHMM(silence=0.5, negative_reliable=("s1",)))
-    arrays, strings = model.arrays()
+    arrays, strings = dict(model.state().arrays), model.state().strings
     save(tmp_path / "m.cfm", Manifest("multihmm", asdict(model.config), model.names), arrays, strings)
-    again = Model.of(load(tmp_path / "m.cfm"))
+    again = Model.of(load(tmp_path / "m.cfm").state)
     assert (again.config, again.sources, again.names) == (model.config, model.sources, model.names)
     for one, other in zip(model.posterior(votes), again.posterior(votes), strict=True):
         np.testing.assert_array_equal(one, other)
     save(tmp_path / "bad.cfm", Manifest("multihmm", asdict(model.config)), arrays | {"tables.rates": np.ones((1, 1))}, strings)  # fmt: skip # noqa: E501
     with pytest.raises(ModelError, match="do not fit"):
-        Model.of(load(tmp_path / "bad.cfm"))
+        Model.of(load(tmp_path / "bad.cfm").state)
 
 
 def test_sources_that_know_no_label_have_estimates() -> None:
@@ -371,7 +371,7 @@ def test_sources_that_know_no_label_have_estimates() -> None:
 
 def test_same_votes_same_bytes() -> None:
     votes, _ = drawn(np.random.default_rng(12), recall=(0.8, 0.6), stray=(0.05, 0.02), sentences=50)
-    one, other = (fit(votes).arrays()[0] for _ in range(2))
+    one, other = (fit(votes).state().arrays for _ in range(2))
     assert all(one[name].tobytes() == other[name].tobytes() for name in one)
 
 

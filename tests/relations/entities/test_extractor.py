@@ -9,10 +9,11 @@ import pytest
 
 from chaffinch import Document, Span
 from chaffinch.errors import ConfigError, DataError, ModelError
-from chaffinch.relations import Extraction, Extractor, Schema, load, save, train, train_documents, train_joint
+from chaffinch.relations import Extraction, Extractor, Schema, save, train, train_documents, train_joint
 from chaffinch.relations.concepts import stated_concepts
 from chaffinch.relations.distant import audit, label, sample
 from chaffinch.relations.evaluate.scoring import score
+from chaffinch.relations.storage import load
 from tests.relations.made import SCHEMA, document, documents
 
 

@@ -13,7 +13,6 @@ from chaffinch.relations import (
     DocumentExtractor,
     Extraction,
     JointExtractor,
-    load,
     save,
     train,
     train_documents,
@@ -21,6 +20,7 @@ from chaffinch.relations import (
 )
 from chaffinch.relations.evaluate.scoring import score
 from chaffinch.relations.joint.extractor import right_ones
+from chaffinch.relations.storage import load
 from tests.relations.made import SCHEMA, document, documents, with_concepts
 
 TOKENS = Extraction(mode="joint", hmm=PhraseHMM(representation="token"), folds=2)

@@ -70,7 +70,7 @@ def test_continued_and_restarted_students_differ() -> None:
 
 
 def _bytes(made: Alternated) -> bytes:
-    arrays, _ = made.tagger.students.first.model.arrays()
+    arrays = made.tagger.students.first.model.state().arrays
     return b"".join(arrays[name].tobytes() for name in sorted(arrays))
 
 

@@ -14,13 +14,14 @@ from chaffinch.cli.relate.evaluate_page import page
 from chaffinch.cli.relate.modes import Given, learnt, settings_of
 from chaffinch.cli.train import options as settings
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
-from chaffinch.relations import AnyExtractor, Schema, load, save
+from chaffinch.relations import AnyExtractor, Schema, save
 from chaffinch.relations.candidates import candidates
 from chaffinch.relations.config import Mode
 from chaffinch.relations.distant import label as label_known
 from chaffinch.relations.distant import sample
 from chaffinch.relations.evaluate.scoring import Outcome, score
 from chaffinch.relations.features.vectors import VIEWS
+from chaffinch.relations.storage import load
 from chaffinch.text import Document
 from chaffinch.text.formats import Losses, ReadOptions, output_format, read, write
 from chaffinch.text.formats.base import write_text

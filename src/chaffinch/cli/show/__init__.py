@@ -176,7 +176,7 @@ def _states(bundle: Bundle, name: str) -> dict[str, Any]:
     from chaffinch.models.hmmdp import model as hmmdp_model
 
     try:
-        model = hmmdp_model.Model.of(bundle)
+        model = hmmdp_model.Model.of(bundle.state)
     except ModelError as error:
         raise ModelError(error.message, path=name) from None
     used = portrait.use(model)

@@ -42,7 +42,7 @@ def view(bundle: Bundle, name: str, klass: str | None) -> View:
 def states(bundle: Bundle, name: str) -> dict[str, Any]:
     """All that is told of the classes, ready for JSON."""
     try:
-        model = classhmm_model.Model.of(bundle)
+        model = classhmm_model.Model.of(bundle.state)
     except ModelError as error:
         raise ModelError(error.message, path=name) from None
     held_out = tuple(model.portrait.held_out.tolist())

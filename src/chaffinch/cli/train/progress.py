@@ -118,7 +118,7 @@ def _learnt(model: Model) -> dict[str, Any]:
     if isinstance(model, classhmm_model.Model):
         return _states(model)
     if not isinstance(model, hmmdp_model.Model):  # an encoder
-        return {"weights": sum(array.size for array in model.arrays()[0].values())}
+        return {"weights": sum(array.size for array in model.state().arrays.values())}
     known, used = model.symbols, portrait.use(model)
     return {
         "symbols": {"words": len(known.words), "signatures": len(known.signatures)},

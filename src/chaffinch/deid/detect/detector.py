@@ -34,7 +34,7 @@ from chaffinch.features.lexicon import Lexicon
 from chaffinch.kernels.lattice import Floats
 from chaffinch.models import alignment
 from chaffinch.models.core.batching import BATCH_TOKENS, batches
-from chaffinch.text import Document, Soft, Span
+from chaffinch.text import Corpus, Document, Soft, Span
 from chaffinch.weak.fingerprint import fingerprint
 from chaffinch.weak.sources.base import Source, settle
 
@@ -81,6 +81,17 @@ class Detector:
             return
         for docs in batches(documents, BATCH_TOKENS):
             yield from self._repeated(self._found(docs), docs)
+
+    def annotate(self, documents: Iterable[Document], *, layer: str | None = None, posteriors: bool = False) -> Corpus:
+        """Return the documents with one more layer, as a tagger does; with `posteriors`, soft labels stand beside."""
+        name = layer or self.layer
+
+        def walk() -> Iterator[Document]:
+            for doc in replace(self, layer=name)(documents):
+                others = {key: soft for key, soft in doc.soft.items() if key not in (name, class_layer(name))}
+                yield doc if posteriors else replace(doc, soft=others)
+
+        return Corpus(walk)
 
     def read(self, documents: Iterable[Document], gold: str | None = None) -> Iterator[Read]:
         """What the dial is fitted on: the tokens of documents with a gold layer, before any threshold."""

@@ -7,16 +7,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from chaffinch import bundle
-from chaffinch.bundle import Bundle, Manifest
+from chaffinch.bundle import Bundle, Manifest, State
 from chaffinch.deid.detect.recall_dial import Dial
 from chaffinch.errors import ModelError
 from chaffinch.models import alignment
 from chaffinch.models import registry as methods
-from chaffinch.models.alignment import Alignment
 from chaffinch.models.tagger import Step, Tagger
 from chaffinch.models.tagger import load as load_tagger
 from chaffinch.text import Document
@@ -48,14 +46,10 @@ class Model:
         return self.checksum or " ".join(tagger.manifest.checksum for tagger in self.taggers)
 
     def save(self, path: str | Path, *, corpus: str = "", notes: str = "") -> Model:
-        """Writes one file, complete or not at all; returns the model with the file's checksum."""
-        arrays: dict[str, Any] = {}
-        strings: dict[str, tuple[str, ...]] = {}
+        """Write one file, complete or not at all; return the model with the file's checksum."""
+        state = State()
         for number, tagger in enumerate(self.taggers):
-            for prefix, own in _parts(tagger):
-                more, words = own.arrays()
-                arrays |= {f"tagger{number}.{prefix}{name}": array for name, array in more.items()}
-                strings |= {f"tagger{number}.{prefix}{name}": word for name, word in words.items()}
+            state = state.with_child(f"tagger{number}", _state(tagger))
         told = {"taggers": [_told(tagger) for tagger in self.taggers], "dial": self.dial.told(), "rules": self.rules}
         first = self.taggers[0].manifest if self.taggers else Manifest(KIND)
         floors = [tagger.manifest.vocabulary_floor for tagger in self.taggers]
@@ -72,7 +66,7 @@ class Model:
             notes or first.notes,
         )
         try:
-            return replace(self, checksum=bundle.save(path, manifest, arrays, strings).checksum)
+            return replace(self, checksum=bundle.save(path, manifest, state.arrays, state.strings).checksum)
         except OSError as error:
             raise ModelError(f"cannot be written ({error.strerror}); an older file is as it was", path=path) from None
 
@@ -108,10 +102,12 @@ def legible(doc: Document) -> Document:
     return replace(doc, text=text) if len(text) == len(doc.text) else doc
 
 
-def _parts(tagger: Tagger) -> list[tuple[str, Any]]:
-    """The models of a tagger with the prefixes of their arrays."""
-    steps: list[tuple[str, Any]] = [(f"step{number}.", step.model) for number, step in enumerate(tagger.steps)]
-    return steps + ([("align.", tagger.aligner)] if tagger.aligner is not None else [])
+def _state(tagger: Tagger) -> State:
+    """Return what a tagger learnt, step by step."""
+    state = State()
+    for number, step in enumerate(tagger.steps):
+        state = state.with_child(f"step{number}", step.model.state())
+    return state if tagger.aligner is None else state.with_child("align", tagger.aligner.state())
 
 
 def _told(tagger: Tagger) -> dict[str, Any]:
@@ -120,23 +116,13 @@ def _told(tagger: Tagger) -> dict[str, Any]:
 
 
 def _tagger(found: Bundle, number: int, told: Mapping[str, Any]) -> Tagger:
-    prefix = f"tagger{number}."
-    steps = []
-    for place, own in enumerate(told["steps"]):
-        manifest = replace(found.manifest, kind=own["kind"], config=own["config"], labels=tuple(own["labels"]))
-        part = Bundle(manifest, *_within(found, f"{prefix}step{place}."))
-        steps.append(Step(own["layer"], methods.model_of(part)))
-    aligner = None
-    if "align" in told:
-        aligner = alignment.Model.of(msgspec.convert(told["align"], Alignment), *_within(found, f"{prefix}align."))
-    last = told["steps"][-1]
-    manifest = replace(found.manifest, kind=last["kind"], config=last["config"], labels=tuple(last["labels"]))
-    return Tagger(steps[-1].model, manifest, tuple(steps[:-1]), last["layer"], aligner)
-
-
-def _within(found: Bundle, prefix: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    arrays, strings = (
-        {name.removeprefix(prefix): own for name, own in items.items() if name.startswith(prefix)}
-        for items in (found.arrays, found.strings)
-    )
-    return arrays, strings
+    """Return one of the taggers of a model file, as its manifest describes it."""
+    state = found.state.child(f"tagger{number}")
+    parts = [
+        state.child(f"step{place}", kind=step["kind"], config=step["config"], labels=step["labels"])
+        for place, step in enumerate(told["steps"])
+    ]
+    layers, models = [step["layer"] for step in told["steps"]], list(map(methods.model_of, parts))
+    aligner = alignment.Model.of(state.child("align", config=told["align"])) if "align" in told else None
+    before = tuple(map(Step, layers[:-1], models[:-1]))
+    return Tagger(models[-1], found.manifest.for_part(parts[-1]), before, layers[-1], aligner)

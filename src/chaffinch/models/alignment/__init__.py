@@ -9,13 +9,15 @@ N tokens of a patient's documents, M nodes, m of them in one graph, L labels wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.bundle import State
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels import Clique, Floats, Ints, beliefs, best_labels
 from chaffinch.models.alignment import graph, objective
@@ -67,21 +69,25 @@ class Model:
         """A model that knows no label and no word, of use without any training, for calibrated posteriors."""
         return cls(Alignment(mode=mode), objective.hand_set(), common=_folded(common))
 
-    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
-        """Everything but the config, for a model file."""
+    def state(self) -> State:
+        """Return everything but the config, for a model file."""
         own = self.weights
         arrays: dict[str, NDArray[Any]] = {"unary": own.unary, "same": own.same, "differ": own.differ}
         arrays |= {"lexical": own.lexical.astype(np.float32), "keys": self.keys}
-        return arrays, {"labels": self.labels, "common": tuple(sorted(self.common))}
+        return State(arrays, {"labels": self.labels, "common": tuple(sorted(self.common))})
 
     @classmethod
-    def of(cls, config: Alignment, arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, Sequence[str]]) -> Model:
-        """The model of a file; ModelError if its pieces do not fit together."""
+    def of(cls, state: State) -> Model:
+        """Return the model of a file; ModelError if its pieces do not fit together."""
+        arrays, strings = state.arrays, state.strings
         try:
+            config = msgspec.convert(state.config, Alignment)
             labels, common, keys = tuple(strings["labels"]), frozenset(strings["common"]), arrays["keys"]
             parts = [arrays[name].astype(np.float64) for name in ("unary", "same", "differ", "lexical")]
         except KeyError as error:
             raise ModelError(f"it lacks {error.args[0]!r} of the alignment; fit it anew") from None
+        except msgspec.ValidationError:
+            raise ModelError("the settings of its alignment cannot be read; fit it anew") from None
         shapes = [(2, 2 + objective.B), (2, len(ALIKE)), (1,), (len(keys), len(labels))]
         fits = [part.shape for part in parts] == shapes and keys.dtype == np.uint64 and labels[:1] == ("O",)
         if not fits or not all(np.isfinite(part).all() for part in parts) or (keys[1:] <= keys[:-1]).any():

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.bundle import Bundle
+from chaffinch.bundle import State
 from chaffinch.errors import ModelError
 from chaffinch.features import observe as window
 from chaffinch.features.observe import Column, Observed
@@ -136,37 +136,31 @@ class Model:
                 out.append(found.named(self.classifier, self.classifier.decode(found.seen, []))[0])
         return out
 
-    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
-        """Everything but the config, for a model file."""
-        parts = {f"reading{number}": reading for number, reading in enumerate(self.readings)}
-        if self.classifier is not None:
-            parts["classifier"] = self.classifier
+    def state(self) -> State:
+        """Return everything but the config, for a model file."""
         calibration = np.array([*asdict(self.calibration).values()])
-        out: dict[str, NDArray[Any]] = {"stops": self.stops, "calibration": calibration}
-        for name, part in parts.items():
-            out |= {f"{name}.{key}": array for key, array in part.arrays().items()}
-        arrays, strings = self.resources.arrays()
-        return out | arrays, strings
+        state = State({"stops": self.stops, "calibration": calibration}).merged(self.resources.state())
+        for number, reading in enumerate(self.readings):
+            state = state.with_child(f"reading{number}", State(reading.arrays()))
+        return state if self.classifier is None else state.with_child("classifier", State(self.classifier.arrays()))
 
     @classmethod
-    def of(cls, found: Bundle) -> Model:
-        """The model of a file; ModelError if its pieces do not fit together."""
+    def of(cls, state: State) -> Model:
+        """Return the model of a file; ModelError if its pieces do not fit together."""
         try:
-            config = msgspec.convert(found.manifest.config, Cascade)
-            calibration = Calibration(*found.arrays["calibration"].tolist())
-            stops, resources = found.arrays["stops"], Resources.of(found.arrays, found.strings)
+            config = msgspec.convert(state.config, Cascade)
+            calibration = Calibration(*state.arrays["calibration"].tolist())
+            stops, resources = state.arrays["stops"], Resources.of(state)
         except (KeyError, TypeError, msgspec.ValidationError):
             raise ModelError("its settings cannot be read; it was made by another version, train it anew") from None
-        names = found.manifest.labels
-        own = ("segment",) if config.stages == 2 else names
-        labels = Labels(own, config.scheme, config.pairs)
-        count = 1 + ("reading1.keys" in found.arrays)
-        readings = tuple(Linear.of(labels, _prefixed(found.arrays, f"reading{number}.")) for number in range(count))
+        names = state.labels
+        labels = Labels(("segment",) if config.stages == 2 else names, config.scheme, config.pairs)
+        count = 1 + ("reading1.keys" in state.arrays)
+        readings = tuple(Linear.of(labels, state.child(f"reading{number}").arrays) for number in range(count))
         classifier = None
         if config.stages == 2:
-            classifier = Linear.of(Labels(names, "tokens"), _prefixed(found.arrays, "classifier."))
-        floor = found.manifest.vocabulary_floor
-        return cls(config, names, stops, readings, classifier, resources, calibration, floor)
+            classifier = Linear.of(Labels(names, "tokens"), state.child("classifier").arrays)
+        return cls(config, names, stops, readings, classifier, resources, calibration, state.floor)
 
 
 def _by_document(seen: Observed, labels: Labels, states: Places) -> list[list[Run]]:
@@ -181,10 +175,6 @@ def _by_document(seen: Observed, labels: Labels, states: Places) -> list[list[Ru
     names = [labels.names[number] for number in label.tolist()]
     runs = list(zip((starts - shift).tolist(), (ends - shift).tolist(), names, strict=True))
     return [runs[first:end] for first, end in pairwise(cuts.tolist())]
-
-
-def _prefixed(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _by_name(part: Linear, seen: Observed, columns: Sequence[Column], scale: float) -> Floats:

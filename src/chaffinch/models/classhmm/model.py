@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from chaffinch import languages
-from chaffinch.bundle import Bundle
+from chaffinch.bundle import State
 from chaffinch.errors import ModelError
 from chaffinch.features import observe as window
 from chaffinch.features import word_types as types
@@ -24,7 +24,7 @@ from chaffinch.features.observe import UNKNOWN, WORD, Observed
 from chaffinch.features.signatures import Pack
 from chaffinch.features.vocabulary import Vocabulary
 from chaffinch.kernels import Batch, Floats, Ints
-from chaffinch.models.cascade.model import Bias, Run, _prefixed
+from chaffinch.models.cascade.model import Bias, Run
 from chaffinch.models.classhmm import generative as chain
 from chaffinch.models.classhmm.config import ClassHMM
 from chaffinch.models.classhmm.describe.report import Substructure
@@ -129,8 +129,8 @@ class Model:
         """The n best readings of the projected chain; a sentence with fewer repeats its last."""
         return [found[0] for found in self.reading([doc]).alternatives(n)]
 
-    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
-        """Everything but the config, for a model file."""
+    def state(self) -> State:
+        """Return everything but the config, for a model file."""
         out: dict[str, NDArray[Any]] = {
             "subs": np.array(self.labels.subs, np.int64),
             "mass": self.portrait.mass,
@@ -142,24 +142,25 @@ class Model:
             vocabulary, tables = self.words.vocabulary, self.words.tables
             out |= {"words.keys": vocabulary.keys, "words.kinds": vocabulary.kinds}
             out |= {f"tables.{name}": own.astype(np.float32) for name, own in tables._asdict().items()}
-        if self.crf is not None:
-            out |= {f"crf.{name}": own for name, own in self.crf.arrays().items()} | {"stops": self.stops}
-        arrays, strings = self.resources.arrays()
+        strings = dict(self.luggage)
         if self.substructure is not None:
             strings["substructure"] = (self.substructure.json(),)
-        return out | arrays, strings | dict(self.luggage)
+        state = State(out, strings).merged(self.resources.state())
+        if self.crf is None:
+            return state
+        return state.merged(State({"stops": self.stops})).with_child("crf", State(self.crf.arrays()))
 
     @classmethod
-    def of(cls, found: Bundle) -> Model:
-        """The model of a file; ModelError if its pieces do not fit together."""
-        arrays, names = found.arrays, found.manifest.labels
+    def of(cls, state: State) -> Model:
+        """Return the model of a file; ModelError if its pieces do not fit together."""
+        arrays, strings, names = state.arrays, state.strings, state.labels
         try:
-            config = msgspec.convert(found.manifest.config, ClassHMM)
+            config = msgspec.convert(state.config, ClassHMM)
             labels = Labels(names, scheme_of(config), subs=tuple(arrays["subs"].tolist()))
             portrait = Portrait(arrays["mass"], arrays["trace"], arrays["held_out"])
             words = crf = None
             if config.objective == "crf":
-                crf = Linear.of(labels, _prefixed(arrays, "crf."))
+                crf = Linear.of(labels, state.child("crf").arrays)
             else:
                 tables = StateTables(*(arrays[f"tables.{name}"].astype(float) for name in StateTables._fields))
                 words = WordEmissions(Vocabulary(arrays["words.keys"], arrays["words.kinds"]), tables)
@@ -168,11 +169,11 @@ class Model:
                 if len(words.vocabulary) != F or not fits:
                     raise ModelError("its tables do not fit its labels; copy the file again, or train the model anew")
             return cls(
-                config, names, labels, languages.unpacked(config.language, found.strings), portrait, words, crf,
-                arrays.get("stops"), Resources.of(arrays, found.strings),  # type: ignore[arg-type]
-                Calibration(*arrays["calibration"].tolist()), found.manifest.vocabulary_floor,
-                {name: own for name, own in found.strings.items() if name.startswith("pack.")},
-                next(map(Substructure.of, found.strings.get("substructure", ())), None),
+                config, names, labels, languages.unpacked(config.language, strings), portrait, words, crf,
+                arrays.get("stops"), Resources.of(state),  # type: ignore[arg-type]
+                Calibration(*arrays["calibration"].tolist()), state.floor,
+                {name: words for name, words in strings.items() if name.startswith("pack.")},
+                next(map(Substructure.of, strings.get("substructure", ())), None),
             )  # fmt: skip
         except (KeyError, TypeError, IndexError, ValueError, msgspec.MsgspecError):
             raise ModelError("its settings cannot be read; it was made by another version, train it anew") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.bundle import State
 from chaffinch.features import observe as window
 from chaffinch.features.clusters import WordClusters
 from chaffinch.features.lexicon import Lexicon
@@ -44,8 +45,8 @@ class Resources:
             columns.append(window.marks(seen, window.MARKS + MOST_SIZES + MOST_LAYERS + 1, self.standing.marks(docs)))
         return columns
 
-    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
-        """What a model file must hold of these."""
+    def state(self) -> State:
+        """Return what a model file must hold of these."""
         arrays: dict[str, NDArray[Any]] = {}
         strings: dict[str, tuple[str, ...]] = {}
         if self.clusters is not None:
@@ -56,11 +57,12 @@ class Resources:
             strings["lexicon.phrases"] = tuple(phrase for own in self.lexicon.phrases for phrase in own)
         if self.standing is not None:
             strings["standing"] = (self.standing.language,)
-        return arrays, strings
+        return State(arrays, strings)
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, tuple[str, ...]]) -> Resources:
-        """The resources of a model file."""
+    def of(cls, state: State) -> Resources:
+        """Return the resources of a model file."""
+        arrays, strings = state.arrays, state.strings
         clusters = lexicon = None
         if "clusters" in arrays:
             clusters = WordClusters(strings["clusters.words"], arrays["clusters"])

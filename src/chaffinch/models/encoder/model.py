@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from chaffinch.bundle import State
 from chaffinch.features import observe as window
 from chaffinch.features.observe import Observed
 from chaffinch.kernels import Batch, Floats, Ints, viterbi
@@ -32,8 +32,8 @@ class Net(Protocol):
         """(tokens of all documents, L) log-probabilities of tags, token by token."""
         ...
 
-    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
-        """Its weights and what else it is made of."""
+    def state(self) -> State:
+        """Return its weights and what else it is made of."""
         ...
 
 
@@ -88,10 +88,9 @@ class Model:
         """The n best readings; a sentence with fewer repeats its last."""
         return [found[0] for found in self.reading([doc]).alternatives(n)]
 
-    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
-        """Everything but the config, for a model file."""
-        arrays, strings = self.net.arrays()
-        return arrays | {"calibration": np.array([*asdict(self.calibration).values()])}, strings
+    def state(self) -> State:
+        """Return everything but the config, for a model file."""
+        return self.net.state().merged(State({"calibration": np.array([*asdict(self.calibration).values()])}))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

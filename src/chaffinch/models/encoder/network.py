@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.bundle import Bundle
+from chaffinch.bundle import State
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.features import embed
 from chaffinch.features.embed import BATCH, Pretrained, padded
@@ -96,25 +96,23 @@ class Net:
             for name, own in self.states().items():
                 own.copy_(states[name])
 
-    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
-        """Its weights in half precision, which loses nothing after `fit`; its tokeniser and its plan."""
+    def state(self) -> State:
+        """Return its weights in half precision, which loses nothing after `fit`; its tokeniser and its plan."""
         out = {name: own.detach().numpy() for name, own in self.states().items()}
         out = {name: own.astype(np.float16) if own.dtype == np.float32 else own for name, own in out.items()}
         out["specials"] = np.array([*self.encoder.specials, self.encoder.longest], np.int64)
         plan = self.encoder.network.config.to_json_string(use_diff=False)
-        return out, {"tokenizer": (self.encoder.tokenizer.to_str(),), "plan": (plan,)}
+        return State(out, {"tokenizer": (self.encoder.tokenizer.to_str(),), "plan": (plan,)})
 
 
-def model_of(found: Bundle) -> Model:
-    """The model of a file; ModelError if its pieces do not fit together."""
+def model_of(state: State) -> Model:
+    """Return the model of a file; ModelError if its pieces do not fit together."""
     try:
-        config = msgspec.convert(found.manifest.config, Encoder)
-        *specials, longest = found.arrays["specials"].tolist()
-        encoder = embed.rebuilt(found.strings["plan"][0], found.strings["tokenizer"][0], tuple(specials), longest)
-        net = Net.begun(encoder, config, len(Labels(found.manifest.labels, "IOB2").tags))
-        net.take({name: _tensor(found.arrays[name]) for name in net.states()})
-        calibration = Calibration(*found.arrays["calibration"].tolist())
-        return Model(config, found.manifest.labels, net, calibration, found.manifest.vocabulary_floor)
+        config = msgspec.convert(state.config, Encoder)
+        net = Net.begun(_rebuilt(state), config, len(Labels(state.labels, "IOB2").tags))
+        net.take({name: _tensor(state.arrays[name]) for name in net.states()})
+        calibration = Calibration(*state.arrays["calibration"].tolist())
+        return Model(config, state.labels, net, calibration, state.floor)
     except (KeyError, TypeError, IndexError, ValueError, RuntimeError, json.JSONDecodeError, msgspec.MsgspecError):
         raise ModelError("its settings cannot be read; it was made by another version, train it anew") from None
 
@@ -239,23 +237,27 @@ def _batches(jobs: Sequence[Job], size: int, rng: np.random.Generator) -> Iterat
 
 
 def _copied(start: Model) -> Pretrained:
-    """The encoder of a model, with weights of its own."""
-    arrays, strings = start.net.arrays()
-    *specials, longest = arrays["specials"].tolist()
-    encoder = embed.rebuilt(strings["plan"][0], strings["tokenizer"][0], tuple(specials), longest)
-    named = {name.removeprefix("encoder."): _tensor(own) for name, own in arrays.items()}
-    encoder.network.load_state_dict({name: named[name] for name in encoder.network.state_dict()})
+    """Return a copy of the encoder of a model."""
+    state = start.net.state()
+    encoder, weights = _rebuilt(state), state.child("encoder").arrays
+    encoder.network.load_state_dict({name: _tensor(weights[name]) for name in encoder.network.state_dict()})
     return encoder
+
+
+def _rebuilt(state: State) -> Pretrained:
+    """Return the encoder that a state describes, before its weights are set."""
+    *specials, longest = state.arrays["specials"].tolist()
+    return embed.rebuilt(state.strings["plan"][0], state.strings["tokenizer"][0], tuple(specials), longest)
 
 
 def _continue_head(net: Net, start: Model) -> None:
     """Gives the layer the rows of tags that the model knows; they come first."""
     import torch
 
-    arrays, _ = start.net.arrays()
+    weights = start.net.state().child("head").arrays
     with torch.no_grad():
         for name, own in net.head.state_dict().items():
-            known = _tensor(arrays[f"head.{name}"])
+            known = _tensor(weights[name])
             own[: len(known)] = known
 
 

@@ -14,13 +14,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.bundle import Bundle
+from chaffinch.bundle import State
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.features import observe as window
 from chaffinch.features.observe import Column, Observed
 from chaffinch.features.symbols import SIGNATURE, WORD, Symbols
 from chaffinch.kernels import Batch, Floats, Ints
-from chaffinch.models.cascade.model import Bias, Run, _prefixed
+from chaffinch.models.cascade.model import Bias, Run
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear
@@ -169,8 +169,8 @@ class Model:
     def _column(self, name: str) -> int:
         return self.names.index(name if self.config.rules is None else self.config.rules.default(name))
 
-    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
-        """Everything but the config, for a model file."""
+    def state(self) -> State:
+        """Return everything but the config, for a model file."""
         out: dict[str, NDArray[Any]] = {
             "tables.start": self.tables.start.astype(np.float32),
             "tables.trans": self.tables.trans.astype(np.float32),
@@ -183,36 +183,35 @@ class Model:
         out |= {f"tables.emit{kind}": own.astype(_precision(self)) for kind, own in enumerate(self.tables.emit)}
         if isinstance(self.emissions, BackOff):
             out["types"] = self.emissions.types
-        if self.latent is not None:
-            out |= {f"latent.{name}": own for name, own in self.latent.arrays().items()} | {"stops": self.stops}
-        arrays, strings = self.symbols.arrays()
-        more, words = self.resources.arrays()
-        names = {"categories": self.labels.names}
-        return out | arrays | more, strings | words | names
+        state = State(out, {"categories": self.labels.names})
+        state = state.merged(State(*self.symbols.arrays())).merged(self.resources.state())
+        if self.latent is None:
+            return state
+        return state.merged(State({"stops": self.stops})).with_child("latent", State(self.latent.arrays()))
 
     @classmethod
-    def of(cls, found: Bundle) -> Model:
-        """The model of a file; ModelError if its pieces do not fit together."""
-        arrays = found.arrays
+    def of(cls, state: State) -> Model:
+        """Return the model of a file; ModelError if its pieces do not fit together."""
+        arrays = state.arrays
         try:
-            config = msgspec.convert(found.manifest.config, HMMDP)
-            labels = Labels(found.strings["categories"], "IOB2", subs=tuple(arrays["subs"].tolist()))
+            config = msgspec.convert(state.config, HMMDP)
+            labels = Labels(state.strings["categories"], "IOB2", subs=tuple(arrays["subs"].tolist()))
             emit = [arrays[f"tables.emit{kind}"].astype(float) for kind in range(_kinds(arrays))]
             start, trans, end = (arrays[f"tables.{name}"].astype(float) for name in ("start", "trans", "end"))
             tables = LogTables(start, trans, end, tuple(emit))
             sizes, Z = tuple(len(own) for own in emit), labels.states.K
-            symbols = Symbols.of(config.language, arrays, found.strings)
+            symbols = Symbols.of(config.language, arrays, state.strings)
             fits = tables.trans.shape == (Z, Z) and sizes == table_sizes(symbols, config.emissions)
             if not fits or any(own.shape[1] != Z for own in emit):
                 raise ModelError("its tables do not fit its labels; copy the file again, or train the model anew")
             emissions = emissions_for(config, sizes, arrays.get("types"))
-            weights = _prefixed(arrays, "latent.")  # none where learning was interrupted before
+            weights = state.child("latent").arrays  # none where learning was interrupted before
             latent = Linear.of(labels, weights) if weights else None
             return cls(
-                config, found.manifest.labels, labels, symbols, emissions, tables,
+                config, state.labels, labels, symbols, emissions, tables,
                 Portrait(arrays["mass"], arrays["trace"]), latent, arrays.get("stops"),  # type: ignore[arg-type]
-                Resources.of(arrays, found.strings), Calibration(*arrays["calibration"].tolist()),
-                found.manifest.vocabulary_floor,
+                Resources.of(state), Calibration(*arrays["calibration"].tolist()),
+                state.floor,
             )  # fmt: skip
         except (KeyError, TypeError, IndexError, msgspec.ValidationError):
             raise ModelError("its settings cannot be read; it was made by another version, train it anew") from None

@@ -5,13 +5,14 @@ T segments, D domains, K states, B sentences, N words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.bundle import State
 from chaffinch.errors import DataError, ModelError
 from chaffinch.kernels import Floats, Ints, forward_backward, log_partition, viterbi
 from chaffinch.models.phrasehmm.chain import PhraseTables, batch_of, chosen, expand
@@ -174,8 +175,8 @@ class Model:
         chances = positive.states * np.repeat(share, lengths)[:, None]
         return labels, np.maximum(positive.score, null.score), total, chances
 
-    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
-        """Everything but the config, for a model file."""
+    def state(self) -> State:
+        """Return everything but the config, for a model file."""
         arrays: dict[str, NDArray[Any]] = {
             "states": self.states.array(), "inner_states": np.array([self.states.unlabelled_inner]),
             "moves": self.tables.moves, "inner": self.tables.inner, "held_out": self.held_out,
@@ -184,11 +185,12 @@ class Model:
         strings = {"types": self.states.types, "domains": self.states.domains, "kinds": self.symbols.kinds}
         for kind, names, table in zip(*self.symbols, self.tables.emissions, strict=True):
             strings[f"symbols.{kind}"], arrays[f"emissions.{kind}"] = names, table
-        return arrays, strings
+        return State(arrays, strings)
 
     @classmethod
-    def of(cls, config: PhraseHMM, arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, Sequence[str]]) -> Model:
-        """The model of what `arrays` gave; ModelError if its pieces do not fit together."""
+    def of(cls, state: State) -> Model:
+        """Return the model of what `state` gave; ModelError if its pieces do not fit together."""
+        config, arrays, strings = PhraseHMM(**state.config), state.arrays, state.strings
         try:
             types, domains, kinds = (tuple(strings[name]) for name in ("types", "domains", "kinds"))
             sub, kind, label, zone = np.asarray(arrays["states"], np.int64).reshape(-1, 4).T

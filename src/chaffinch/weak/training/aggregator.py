@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from chaffinch.bundle import Bundle
+from chaffinch.bundle import State
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels.lattice import Floats
 from chaffinch.models.core.labels import Labels
@@ -57,22 +56,20 @@ class Settled:
         config = self.how.config if isinstance(self.how, Learnt) else self.how
         return {"kind": type(config).__name__, "config": asdict(config), "sources": self.sources}
 
-    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
-        """What it learnt."""
-        return self.how.arrays() if isinstance(self.how, Learnt) else ({}, {})
+    def state(self) -> State:
+        """Return what it learnt; a rule learns nothing."""
+        return self.how.state() if isinstance(self.how, Learnt) else State()
 
     @classmethod
-    def of(cls, found: Bundle, told: Mapping[str, Any], *, embedder: Embedder | None = None) -> Settled:
-        """The aggregator of a model file, whose arrays are its own; the embedder is for a conditional HMM."""
+    def of(cls, state: State, sources: Sequence[str], *, embedder: Embedder | None = None) -> Settled:
+        """Return the aggregator of a part of a model file, of those sources; the embedder is for a conditional HMM."""
         try:
-            sources = tuple(told["sources"])
-            own = replace(found, manifest=replace(found.manifest, config=told["config"]))
-            if told["kind"] == MultiHMM.__name__:
-                return cls(multihmm.Model.of(own), sources)
-            if told["kind"] == CHMM.__name__:
-                return cls(Conditional.of(own, embedder), sources)
-            rule: Rule = msgspec.convert(told["config"], type=_RULES[told["kind"]])
-            return cls(rule, sources)
+            if state.kind == MultiHMM.__name__:
+                return cls(multihmm.Model.of(state), tuple(sources))
+            if state.kind == CHMM.__name__:
+                return cls(Conditional.of(state, embedder), tuple(sources))
+            rule: Rule = msgspec.convert(state.config, type=_RULES[state.kind])
+            return cls(rule, tuple(sources))
         except (KeyError, TypeError, msgspec.ValidationError):
             raise ModelError("its aggregator cannot be read; it was made by another version, train it anew") from None
 

@@ -5,7 +5,6 @@ T tokens, D numbers of an embedding, S sources, L tags, J symbols of a source, R
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.bundle import Bundle
+from chaffinch.bundle import State
 from chaffinch.errors import DataError, ModelError
 from chaffinch.kernels import forward_backward, viterbi
 from chaffinch.models.latent.layout import chunks, tokens_of
@@ -25,7 +24,7 @@ from chaffinch.models.votes.chmm.tables import TokenInput, TokenTables, mended, 
 from chaffinch.models.votes.matrix import Ballots
 from chaffinch.models.votes.multihmm.model import Result
 
-_CONSTANT, _LAYERS = "constant.", "layers."  # how names of arrays begin
+_CONSTANT, _LAYERS = "constant", "layers"  # parts of a file
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -85,34 +84,32 @@ class Model:
         """The linking rules it listens to."""
         return () if self.constant is None else self.constant.rules
 
-    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
-        """Everything but the config, for a model file."""
+    def state(self) -> State:
+        """Return everything but the config, for a model file."""
         chain = self.chain
         out: dict[str, NDArray[Any]] = {"mean": self.mean, "scale": self.scale, "end": chain.end}
         out |= {"tables.moves": chain.tables.moves, "tables.votes": chain.tables.votes}
         out |= {"base.moves": chain.base.moves, "base.votes": chain.base.votes}
-        out |= {_LAYERS + name: own for name, own in (chain.weights or {}).items()}
-        strings = {"names": self.names, "sources": self.sources}
-        if self.constant is not None:
-            more, words = self.constant.arrays()
-            out |= {_CONSTANT + name: own for name, own in more.items()}
-            strings |= {_CONSTANT + name: own for name, own in words.items()}
-        return out, strings
+        state = State(out, {"names": self.names, "sources": self.sources})
+        state = state.with_child(_LAYERS, State(chain.weights or {}))
+        return state if self.constant is None else state.with_child(_CONSTANT, self.constant.state())
 
     @classmethod
-    def of(cls, found: Bundle) -> Model:
-        """The model of a file; ModelError if its pieces do not fit together."""
+    def of(cls, state: State) -> Model:
+        """Return the model of a file; ModelError if its pieces do not fit together."""
+        arrays = state.arrays
         try:
-            config = msgspec.convert(found.manifest.config, CHMM)
-            names, sources = (tuple(found.strings[name]) for name in ("names", "sources"))
+            config = msgspec.convert(state.config, CHMM)
+            names, sources = (tuple(state.strings[name]) for name in ("names", "sources"))
             tables, base = (
-                TokenTables(found.arrays[f"{part}.moves"], found.arrays[f"{part}.votes"]) for part in ("tables", "base")
+                TokenTables(arrays[f"{part}.moves"], arrays[f"{part}.votes"]) for part in ("tables", "base")
             )
             strict = config.voted_is_entity and config.constant is None
-            weights = _within(found.arrays, _LAYERS) or None
-            chain = Chain(tables, weights, config.weight, base, strict, found.arrays["end"])
-            mean, scale = found.arrays["mean"], found.arrays["scale"]
-            constant = None if config.constant is None else _constant(found)
+            weights = dict(state.child(_LAYERS).arrays) or None
+            chain = Chain(tables, weights, config.weight, base, strict, arrays["end"])
+            mean, scale, constant = arrays["mean"], arrays["scale"], None
+            if config.constant is not None:
+                constant = bridge.Model.of(state.child(_CONSTANT, config=state.config["constant"]))
         except (KeyError, TypeError, msgspec.ValidationError):
             raise ModelError("its settings cannot be read; it was made by another version, fit it anew") from None
         model = cls(config, names, sources, constant, chain, mean, scale)
@@ -128,12 +125,6 @@ def check(ballots: Ballots, embeddings: Rows, D: int) -> None:
         raise DataError(f"embeddings have shape {embeddings.shape}; votes and model need {wanted}")
     if not np.isfinite(embeddings).all():
         raise DataError("embeddings hold NaN or infinite numbers; make them anew")
-
-
-def _constant(found: Bundle) -> bridge.Model:
-    """The HMM whose tables the chain of a file has."""
-    manifest = replace(found.manifest, config=found.manifest.config["constant"])
-    return bridge.Model.of(Bundle(manifest, _within(found.arrays, _CONSTANT), _within(found.strings, _CONSTANT)))
 
 
 def _fits(model: Model) -> bool:
@@ -163,7 +154,3 @@ def _layers_fit(weights: Weights, D: int, A: int, B: int) -> bool:
         return shapes == wide | {"votes": (D, B)}
     rank = shapes["narrow"][-1]
     return shapes == wide | {"narrow": (D, rank), "votes": (rank, B)}
-
-
-def _within(items: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    return {name.removeprefix(prefix): own for name, own in items.items() if name.startswith(prefix)}

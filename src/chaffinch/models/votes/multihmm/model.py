@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.bundle import Bundle
+from chaffinch.bundle import State
 from chaffinch.errors import DataError, ModelError
 from chaffinch.kernels import Floats, Ints, forward_backward, viterbi
 from chaffinch.models.votes.matrix import Ballots
@@ -75,24 +75,25 @@ class Model:
             chances[own.tokens, tag] += found.states[:, state]
         return Result(spans.tags(len(ballots)), chances, own.log_likelihoods(found.log_z, ballots.documents))
 
-    def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
-        """Everything but the config, for a model file."""
+    def state(self) -> State:
+        """Return everything but the config, for a model file."""
         out: dict[str, NDArray[Any]] = {f"tables.{name}": getattr(self.tables, name) for name in _TABLES}
         out |= {"weights.sources": self.weights.sources, "weights.silence": self.weights.silence}
         out |= {"weights.voted": np.array([self.weights.voted_is_entity]), "trace": self.trace}
-        return out, {"names": self.names, "sources": self.sources, "rules": self.rules}
+        return State(out, {"names": self.names, "sources": self.sources, "rules": self.rules})
 
     @classmethod
-    def of(cls, found: Bundle) -> Model:
-        """The model of a file; ModelError if its pieces do not fit together."""
+    def of(cls, state: State) -> Model:
+        """Return the model of a file; ModelError if its pieces do not fit together."""
+        arrays = state.arrays
         try:
-            config = msgspec.convert(found.manifest.config, MultiHMM)
-            names, sources, rules = (tuple(found.strings[name]) for name in ("names", "sources", "rules"))
-            tables = VoteTables(*(found.arrays[f"tables.{name}"].astype(float) for name in _TABLES))
-            voted = bool(found.arrays["weights.voted"][0])
-            own, still = (found.arrays[f"weights.{name}"].astype(float) for name in ("sources", "silence"))
+            config = msgspec.convert(state.config, MultiHMM)
+            names, sources, rules = (tuple(state.strings[name]) for name in ("names", "sources", "rules"))
+            tables = VoteTables(*(arrays[f"tables.{name}"].astype(float) for name in _TABLES))
+            voted = bool(arrays["weights.voted"][0])
+            own, still = (arrays[f"weights.{name}"].astype(float) for name in ("sources", "silence"))
             weights = SourceWeights(own, still, voted, reading=True)
-            model = cls(config, names, sources, rules, tables, weights, found.arrays["trace"])
+            model = cls(config, names, sources, rules, tables, weights, arrays["trace"])
         except (KeyError, TypeError, IndexError, msgspec.ValidationError):
             raise ModelError("its settings cannot be read; it was made by another version, fit it anew") from None
         K, E, S = 1 + LETTERS * len(names), len(names), len(sources)
