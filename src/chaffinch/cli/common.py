@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from chaffinch.checks import did_you_mean
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import MAX_CHARS
 
@@ -40,9 +40,7 @@ def load_config(context: typer.Context, path: Path | None) -> Path | None:
     options = {option.lstrip("-").replace("-", "_"): p.name for p in context.command.params for option in p.opts}
     for key in chosen:
         if key not in options:
-            near = difflib.get_close_matches(key, options, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; {context.command.name} has {', '.join(options)}"
-            raise ConfigError(f"--config {path}: unknown key {key!r}{hint}")
+            raise ConfigError(f"--config {path}: unknown key {key!r}; {did_you_mean(key, options)}")
     context.default_map = {**(context.default_map or {}), **{str(options[key]): v for key, v in chosen.items()}}
     return path
 

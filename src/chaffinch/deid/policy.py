@@ -15,7 +15,6 @@ The rule for a label itself is looked for first, then that of its kind, then of 
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import tomllib
@@ -27,6 +26,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from chaffinch.checks import did_you_mean
 from chaffinch.deid.dates.telling_ages import OLDEST_TOLD, AgeLimit
 from chaffinch.deid.kinds import KINDS, folded, is_known, kind_of
 from chaffinch.deid.operators import OPERATORS, Action, Generalise, Keep, Shift
@@ -47,12 +47,12 @@ class PolicyRule:
 
     def __post_init__(self) -> None:
         if self.operator not in OPERATORS:
-            raise ConfigError(f"unknown operator {self.operator!r}; {_hint(self.operator, OPERATORS)}")
+            raise ConfigError(f"unknown operator {self.operator!r}; {did_you_mean(self.operator, OPERATORS)}")
         kind = OPERATORS[self.operator]
         known = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]  # every operator is a dataclass
         for name, value in self.options:
             if name not in known:
-                hint = _hint(name, known) if known else "it has no options"
+                hint = did_you_mean(name, known) if known else "it has no options"
                 raise ConfigError(f"{self.operator} has no option {name!r}; {hint}")
             standard = known[name].default
             if standard is MISSING or type(value) is not type(standard):
@@ -122,7 +122,7 @@ class Policy:
         names = ready()
         if str(source) not in names:
             raise ConfigError(
-                f"there is no policy file {source} and no ready policy of that name; {_hint(path, names)}"
+                f"there is no policy file {source} and no ready policy of that name; {did_you_mean(path, names)}"
             )
         return cls.parse((resources.files(__package__) / "policies" / f"{source}.toml").read_text(encoding="utf-8"))
 
@@ -135,7 +135,7 @@ class Policy:
             raise ConfigError(f"not valid TOML: {error}") from None
         for key in content:
             if key not in _KEYS:
-                raise ConfigError(f"unknown key {key!r}; {_hint(key, _KEYS)}")
+                raise ConfigError(f"unknown key {key!r}; {did_you_mean(key, _KEYS)}")
         rules = _typed(content, "rules", dict, {})
         types = _typed(content, "types", list, [])
         if not all(isinstance(label, str) for label in types):
@@ -224,7 +224,7 @@ def _why_unknown(label: str, types: Iterable[str]) -> str:
         )
     if is_known(label):
         return f"{label!r} is another guideline's label that is no kind of ours; list it under types if you use it"
-    return f"unknown type {label!r}; {_hint(label, [*KINDS, *types])}; list a type of your own under types"
+    return f"unknown type {label!r}; {did_you_mean(label, [*KINDS, *types])}; list a type of your own under types"
 
 
 def _settings(rule: PolicyRule) -> list[Any]:
@@ -263,10 +263,3 @@ def _typed(content: Mapping[str, Any], key: str, kind: type, standard: Any) -> A
     if not isinstance(value, kind):
         raise ConfigError(f"{key} must be a {kind.__name__}, got {type(value).__name__}")
     return value
-
-
-def _hint(name: object, choices: Iterable[str]) -> str:
-    names = list(choices)
-    by_upper = {choice.upper(): choice for choice in names}
-    near = difflib.get_close_matches(str(name).upper(), by_upper, n=1)
-    return f"did you mean {by_upper[near[0]]!r}?" if near else f"choose one of {', '.join(names)}"

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.checks import check_wholes
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text.document import Document
 
@@ -48,13 +49,10 @@ class Clusters:
         if not self.sizes:
             raise ConfigError("sizes is empty; give the number of clusters, such as (64, 512)")
         for size in self.sizes:
-            if not 1 <= size <= LARGEST:
-                raise ConfigError(f"sizes must lie between 1 and {LARGEST}, got {size}")
-        for name in ("dimensions", "window", "min_count", "floor"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if self.seed < 0:
-            raise ConfigError(f"seed must not be negative, got {self.seed}")
+            if not isinstance(size, int) or not 1 <= size <= LARGEST:
+                raise ConfigError(f"sizes must be whole numbers from 1 to {LARGEST}, got {size!r}")
+        check_wholes(self, "dimensions", "window", "min_count", "floor", least=1)
+        check_wholes(self, "seed")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

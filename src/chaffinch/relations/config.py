@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
+from chaffinch.checks import check_choices, check_flags, check_text, check_wholes, to_texts
 from chaffinch.errors import ConfigError
 from chaffinch.models.phrasehmm.config import PhraseHMM
 from chaffinch.models.phrasehmm.segments import REPRESENTATIONS, Representation
@@ -14,6 +15,10 @@ from chaffinch.relations.joint.pairing import PAIRINGS, Pairing
 
 Mode = Literal["entities", "joint", "documents"]
 Labels = Literal["chances", "path"]
+_CHOICES = {
+    "mode": get_args(Mode), "labels": get_args(Labels), "pairing": PAIRINGS,
+    "representation": ("auto", *REPRESENTATIONS),
+}  # fmt: skip
 FEW = 500  # documents; below that any feature enters
 
 
@@ -49,23 +54,22 @@ class Extraction:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.mode not in get_args(Mode):
-            raise ConfigError(f"mode must be one of {', '.join(get_args(Mode))}, got {self.mode!r}")
-        if self.labels not in get_args(Labels):
-            raise ConfigError(f"labels must be one of {', '.join(get_args(Labels))}, got {self.labels!r}")
-        if self.pairing not in PAIRINGS:
-            raise ConfigError(f"pairing must be one of {', '.join(PAIRINGS)}, got {self.pairing!r}")
-        if self.representation not in ("auto", *REPRESENTATIONS):
-            raise ConfigError(
-                f"representation must be one of auto, {', '.join(REPRESENTATIONS)}, got {self.representation!r}"
-            )
-        unknown = [view for view in self.views if view not in VIEWS]
-        if unknown or not self.views:
-            raise ConfigError(f"views must be some of {', '.join(VIEWS)}, got {', '.join(self.views) or 'none'}")
-        if not self.strengths or min(self.strengths) <= 0:
-            raise ConfigError(f"strengths must be above 0, got {self.strengths}")
-        if self.folds < 2 or (self.floor is not None and self.floor < 1):
-            raise ConfigError(f"folds must be at least 2 and floor at least 1, got {self.folds} and {self.floor}")
+        check_choices(self, _CHOICES)
+        views = to_texts(self.views, "views")
+        if not views or not set(views) <= set(VIEWS):
+            raise ConfigError(f"views must be some of {', '.join(VIEWS)}, got {', '.join(views) or 'none'}")
+        object.__setattr__(self, "views", views)
+        strengths = self.strengths if isinstance(self.strengths, tuple | list) else ()
+        if not strengths or not all(isinstance(own, int | float) and 0 < own < float("inf") for own in strengths):
+            raise ConfigError(f"strengths must be numbers above 0, got {self.strengths!r}")
+        check_wholes(self, "folds", least=2)
+        check_wholes(self, "floor", least=1, optional=True)
+        check_wholes(self, "seed")
+        check_flags(self, "mask")
+        if self.layer is not None:
+            check_text(self.layer, "layer")
+        if not isinstance(self.hmm, PhraseHMM):
+            raise ConfigError(f"hmm must be a PhraseHMM, got {type(self.hmm).__name__}")
         self._check_unused()
 
     def _check_unused(self) -> None:

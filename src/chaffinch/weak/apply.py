@@ -19,11 +19,12 @@ from itertools import chain, islice
 from multiprocessing import get_context
 from typing import Any, TypeAlias
 
+from chaffinch.checks import did_you_mean
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.core.batching import AHEAD, batches, mapper
 from chaffinch.text import Document, Span
 from chaffinch.weak.sources import PLAIN, Source, about, in_order, layer_of, needs
-from chaffinch.weak.sources.base import meant, plain_name, settle
+from chaffinch.weak.sources.base import plain_name, settle
 from chaffinch.weak.votes import SOURCE
 
 BATCH_TOKENS = 20_000  # documents go to a worker together up to this many tokens
@@ -222,7 +223,7 @@ def _check_needs(sources: Sequence[Source], docs: Sequence[Document]) -> None:
             if plain_name(name) not in names and not {name, SOURCE + name} & layers:
                 known = [*sorted(names - {own.name}), *sorted(layers)]
                 raise ConfigError(
-                    f"{own.name!r} builds on {name!r}, which is no source and no layer; {meant(name, known)}"
+                    f"{own.name!r} builds on {name!r}, which is no source and no layer; {did_you_mean(name, known)}"
                 )
 
 

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from chaffinch.errors import ConfigError
+from chaffinch.checks import check_choice
 from chaffinch.kernels import Floats, Ints
 from chaffinch.models.votes.matrix import Ballots
 from chaffinch.models.votes.multihmm.spans import Spans, candidates, edges, settle
@@ -35,8 +35,7 @@ class TokenVote:
     ties: Literal["inside", "begin"] = "inside"
 
     def __post_init__(self) -> None:
-        if self.ties not in ("inside", "begin"):
-            raise ConfigError(f"ties must be one of inside, begin, got {self.ties!r}")
+        check_choice(self.ties, "ties", ("inside", "begin"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import msgspec
 from rich.table import Table
 
 from chaffinch.bundle import Bundle
+from chaffinch.checks import nearest
 from chaffinch.cli import common as frame
 from chaffinch.cli.show import View, printable, sparkline
 from chaffinch.errors import ConfigError, ModelError
@@ -80,8 +80,8 @@ def _chosen(classes: Sequence[Mapping[str, Any]], klass: str) -> Mapping[str, An
         return classes[names.index(klass)]
     if not names:
         raise ConfigError("--class: this file does not describe its states; train the model anew")
-    near = difflib.get_close_matches(klass.upper(), names, n=1) or difflib.get_close_matches(klass, names, n=1)
-    hint = f"did you mean {near[0]!r}? it" if near else "the model"
+    near = nearest(klass, names)
+    hint = "the model" if near is None else f"did you mean {near!r}? it"
     raise ConfigError(f"--class: there is no class {klass!r}; {hint} has {', '.join(names)}")
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from chaffinch.checks import did_you_mean
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import read_phrases
 from chaffinch.models.alignment import Alignment
@@ -81,9 +81,7 @@ class Asked:
     def of(cls, method: str, options: Mapping[str, Any]) -> Asked:
         """What was asked for; an option that is None, False or empty was not given. ConfigError if it cannot be."""
         if method not in METHODS:
-            near = difflib.get_close_matches(method, METHODS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(METHODS)}"
-            raise ConfigError(f"unknown method {method!r}; {hint}")
+            raise ConfigError(f"unknown method {method!r}; {did_you_mean(method, METHODS)}")
         given = {name: own for name, own in options.items() if own is not None and own is not False and own != []}
         for option in given:
             owners = _OWNERS.get(option, METHODS)

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from chaffinch.checks import did_you_mean
 from chaffinch.cli import common as frame
 from chaffinch.cli.train import StoppedEarly
 from chaffinch.cli.train import options as settings
@@ -27,7 +28,6 @@ from chaffinch.weak.analysis.results import Outlook
 from chaffinch.weak.apply import apply
 from chaffinch.weak.embedded import packaged
 from chaffinch.weak.sources import PLAIN, Source, layer_of, load_sources
-from chaffinch.weak.sources.base import meant
 from chaffinch.weak.training.alternate import LAYER, Alternated, Published, Recipe, Watch, alternate
 from chaffinch.weak.training.checkpoints import MODEL, RUN, Step
 from chaffinch.weak.training.students import LINEAR, Student
@@ -130,7 +130,7 @@ def _student(names: str | None, seed: int) -> Student:
     found = list[Config]()
     for name in map(str.strip, names.split(",")):
         if name not in KINDS:
-            raise ConfigError(f"--student {name!r} is unknown; {meant(name, KINDS)}")
+            raise ConfigError(f"--student {name!r} is unknown; {did_you_mean(name, KINDS)}")
         found.append(KINDS[name](seed=seed))
     if len(found) > 2:
         raise ConfigError(f"--student takes one method or two, got {len(found)}")

@@ -12,6 +12,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from chaffinch.checks import did_you_mean
 from chaffinch.cli import common as frame
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.votes.chmm.config import CHMM
@@ -19,7 +20,6 @@ from chaffinch.models.votes.multihmm.config import MultiHMM
 from chaffinch.text import Document
 from chaffinch.text.formats import ReadOptions, read
 from chaffinch.weak.analysis import choose_sources
-from chaffinch.weak.sources.base import meant
 from chaffinch.weak.vote_rules import LongestSpan, Rule, SpanVote, TokenVote, Union
 
 METHODS: dict[str, MultiHMM | CHMM | Rule] = {
@@ -49,7 +49,7 @@ def chosen(given: str | None, docs: list[Document]) -> tuple[str, ...]:
 def method_of(name: str) -> MultiHMM | CHMM | Rule:
     """The aggregator of that name."""
     if name not in METHODS:
-        raise ConfigError(f"--method {name!r} is unknown; {meant(name, METHODS)}")
+        raise ConfigError(f"--method {name!r} is unknown; {did_you_mean(name, METHODS)}")
     return METHODS[name]
 
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from chaffinch.checks import did_you_mean
 from chaffinch.deid.detect import word_lists as lexicons
 from chaffinch.deid.kinds import KINDS, folded, is_known, kind_of
 from chaffinch.deid.patterns.pattern import matcher_of
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span, resolve
-from chaffinch.weak.sources.base import meant
 
 PATIENT_COLUMNS = ("patient", "group", "patient_id", "subject", "subject_id")
 SCORE, PART_SCORE = 1.0, 0.95
@@ -137,7 +137,7 @@ def label_of(column: str) -> str:
         return _LABEL_OF[_folded(column)]
     if is_known(column):
         return kind_of(column).name
-    hint = meant(_folded(column), (*PATIENT_COLUMNS, *_LABEL_OF, *map(str.lower, KINDS)))
+    hint = did_you_mean(_folded(column), (*PATIENT_COLUMNS, *_LABEL_OF, *map(str.lower, KINDS)))
     raise ConfigError(f"known identifiers: unknown column {folded(column)!r}; {hint}")
 
 

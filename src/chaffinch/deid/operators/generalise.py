@@ -9,12 +9,12 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
+from chaffinch.checks import check_wholes
 from chaffinch.deid import dates
 from chaffinch.deid.dates.ages import capped_age
 from chaffinch.deid.dates.telling_ages import FULL_YEAR, OLDEST_TOLD
 from chaffinch.deid.operators.tag import named
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
-from chaffinch.errors import ConfigError
 
 # The first three digits of ZIP codes whose areas had at most 20,000 inhabitants in the census of 2000.
 SMALL_AREAS = frozenset("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893".split())
@@ -36,8 +36,7 @@ class Generalise:
     hides: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if self.over < 1:
-            raise ConfigError(f"over must be at least 1 (years of age), got {self.over}")
+        check_wholes(self, "over", least=1)
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
         match seen.kind.name:

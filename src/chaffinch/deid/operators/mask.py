@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from chaffinch.checks import check_text, check_wholes
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
 from chaffinch.errors import ConfigError
 
@@ -21,10 +22,10 @@ class Mask:
     hides: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
+        check_wholes(self, "length")
+        check_text(self.character, "character")
         if len(self.character) != 1 or not self.character.isprintable():
             raise ConfigError(f"character must be one printable character, got {self.character!r}")
-        if self.length < 0:
-            raise ConfigError(f"length must be at least 1, or 0 for that of the text, got {self.length}")
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
         if self.length:

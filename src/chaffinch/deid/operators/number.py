@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaffinch.deid.operators.tag import check_naming, named
+from chaffinch.checks import check_choice
+from chaffinch.deid.operators.tag import NAMINGS, named
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
 
 
@@ -23,7 +24,7 @@ class Number:
     hides: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
-        check_naming(self.by)
+        check_choice(self.by, "by", NAMINGS)
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
         name = named(seen, self.by)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, get_args
 
+from chaffinch.checks import check_choice, check_flags, check_wholes
 from chaffinch.deid import dates
 from chaffinch.deid.dates import Order
 from chaffinch.deid.operators.tag import named
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
-from chaffinch.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,9 @@ class Shift:
     hides: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        check_order(self.order)
+        check_choice(self.order, "order", get_args(Order))
+        check_wholes(self, "least", "most")
+        check_flags(self, "weeks")
         dates.shift_sizes(self.least, self.most, weeks=self.weeks)
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
@@ -42,12 +44,6 @@ class Shift:
         )
         moved = dates.shift(seen.text, days, reference_year=year, order=order)
         return f"[{named(seen)}]" if moved is None else moved
-
-
-def check_order(order: str) -> None:
-    """Refuses an order of day, month and year that there is not."""
-    if order not in get_args(Order):
-        raise ConfigError(f"order must be one of {', '.join(get_args(Order))}, got {order!r}")
 
 
 def order_in(memory: Memory, otherwise: Order) -> Order:

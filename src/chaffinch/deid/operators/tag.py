@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from chaffinch.checks import check_choice
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
-from chaffinch.errors import ConfigError
 
 NAMINGS = ("kind", "category", "label")
 
@@ -22,16 +22,10 @@ class Tag:
     hides: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
-        check_naming(self.by)
+        check_choice(self.by, "by", NAMINGS)
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
         return f"[{named(seen, self.by)}]"
-
-
-def check_naming(by: str) -> None:
-    """Refuses a way of naming that there is not."""
-    if by not in NAMINGS:
-        raise ConfigError(f"by must be one of {', '.join(NAMINGS)}, got {by!r}")
 
 
 def named(seen: FoundIdentifier, by: str = "kind") -> str:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.bundle import State
+from chaffinch.checks import check_choice, check_numbers, check_wholes
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels import Clique, Floats, Ints, beliefs, best_labels
 from chaffinch.models.alignment import graph, objective
@@ -46,12 +47,10 @@ class Alignment:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _check_mode(self.mode)
-        if not (self.penalty > 0 and np.isfinite(self.penalty)):
-            raise ConfigError(f"penalty must be above 0, got {self.penalty}")
-        for name, least in (("folds", 2), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        check_choice(self.mode, "mode", MODES)
+        check_numbers(self, "penalty", above=0)
+        check_wholes(self, "folds", least=2)
+        check_wholes(self, "seed")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -155,7 +154,8 @@ def align(
     >>> align([note], Model.default(), layer="t")[0].layer("t")[1].start
     13
     """
-    mode = model.config.mode if mode is None else _check_mode(mode)
+    mode = model.config.mode if mode is None else mode
+    check_choice(mode, "mode", MODES)
     docs = list(documents)
     names = graph.label_names(docs, layer)
     common = _folded(common) | model.common
@@ -298,9 +298,3 @@ def _by_patient(documents: Sequence[Document]) -> list[list[int]]:
 
 def _folded(words: frozenset[str]) -> frozenset[str]:
     return frozenset(word.casefold() for word in words)
-
-
-def _check_mode(mode: str) -> str:
-    if mode not in MODES:
-        raise ConfigError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
-    return mode

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
+from chaffinch.checks import check_choices, check_flags, check_numbers, check_wholes, to_texts
 from chaffinch.errors import ConfigError
 from chaffinch.kernels.linear import Objective
 from chaffinch.models.core.labels import SCHEMES, Scheme
+
+Violator: TypeAlias = Literal["cost", "predict"]
+
+_CHOICES = {
+    "stages": (1, 2), "scheme": SCHEMES, "objective": get_args(Objective), "violator": get_args(Violator)
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +38,7 @@ class Cascade:
     epochs: int = 10
     aggressiveness: float = 0.015
     rate: float = 0.02
-    violator: Literal["cost", "predict"] = "cost"
+    violator: Violator = "cost"
     dropout: float = 0.1
     cutoff: int = 1
     floor: int | None = None
@@ -41,24 +48,18 @@ class Cascade:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, choices in (("stages", (1, 2)), ("scheme", SCHEMES), ("objective", get_args(Objective))):
-            if getattr(self, name) not in choices:
-                raise ConfigError(f"{name} must be one of {', '.join(map(str, choices))}, got {getattr(self, name)!r}")
-        if self.violator not in ("cost", "predict"):
-            raise ConfigError(f"violator must be one of cost, predict, got {self.violator!r}")
-        for name, least in (("epochs", 1), ("cutoff", 1), ("folds", 2), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        if self.floor is not None and self.floor < 1:
-            raise ConfigError(f"floor must be at least 1, got {self.floor}")
-        for name in ("aggressiveness", "rate"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} must be above 0, got {getattr(self, name)}")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout must be at least 0 and below 1, got {self.dropout}")
+        check_choices(self, _CHOICES)
+        check_wholes(self, "epochs", "cutoff", least=1)
+        check_wholes(self, "folds", least=2)
+        check_wholes(self, "floor", least=1, optional=True)
+        check_wholes(self, "seed")
+        check_numbers(self, "aggressiveness", "rate", above=0)
+        check_numbers(self, "dropout", least=0, below=1)
+        check_flags(self, "documents", "calibrate")
+        check_flags(self, "edge_features", "private", optional=True)
         if self.private and self.stages == 2:
             raise ConfigError("private hides the words inside spans, of which two stages are made; use stages=1")
-        object.__setattr__(self, "layers", tuple(self.layers))
+        object.__setattr__(self, "layers", to_texts(self.layers, "layers"))
 
     @property
     def pairs(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from chaffinch.checks import check_choices, check_flags, check_fractions, check_numbers, check_wholes
 from chaffinch.errors import ConfigError
 from chaffinch.features.word_types import WORD_SETS, WordSet
 
@@ -61,21 +62,15 @@ class ClassHMM:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ConfigError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}")
-        for name, least in (("states_per_class", 1), ("restarts", 1), ("evaluations", 1), ("cutoff", 1), ("seed", 0)):
-            _check_whole(name, getattr(self, name), least)
-        for name in ("outside_states", "floor"):
-            if getattr(self, name) is not None:
-                _check_whole(name, getattr(self, name), 1)
-        for name in ("kappa", "identity"):
-            value = getattr(self, name)
-            if not (name == "kappa" and value is None) and not _is_number(value, 0.0, float("inf")):
-                raise ConfigError(f"{name} must be a number of at least 0, got {value!r}")
-        for name in ("mix", "replicas", "untagged"):
-            if not _is_number(getattr(self, name), 0.0, 1.0):
-                raise ConfigError(f"{name} must be a number from 0 to 1, got {getattr(self, name)!r}")
+        check_choices(self, CHOICES)
+        check_wholes(self, "states_per_class", "restarts", "evaluations", "cutoff", least=1)
+        check_wholes(self, "outside_states", "floor", least=1, optional=True)
+        check_wholes(self, "seed")
+        check_numbers(self, "kappa", least=0, optional=True)
+        check_numbers(self, "identity", least=0)
+        check_fractions(self, "mix", "replicas", "untagged")
+        check_flags(self, "shared", "calibrate")
+        check_flags(self, "private", optional=True)
         if self.trainer == "em" and self.objective != "joint":
             raise ConfigError(f"trainer em is for the objective joint, got {self.objective!r}")
         if not isinstance(self.language, str):
@@ -95,12 +90,3 @@ class ClassHMM:
     def conditional(self) -> float:
         """The share of the conditional likelihood in the objective of a locally normalised chain."""
         return {"joint": 0.0, "krogh": 1.0, "mix": self.mix}.get(self.objective, 1.0)
-
-
-def _check_whole(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ConfigError(f"{name} must be a whole number, at least {least}, got {value!r}")
-
-
-def _is_number(value: object, low: float, high: float) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high and value < 1e300

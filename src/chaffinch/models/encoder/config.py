@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaffinch.errors import ConfigError
+from chaffinch.checks import check_flags, check_fractions, check_numbers, check_text, check_wholes
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,12 @@ class Encoder:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("batch", 1), ("length", 16), ("patience", 1), ("threads", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ConfigError(f"{name} must be a whole number, at least {least}, got {value!r}")
-        for name, most in (("rate", 1.0), ("head", 1e4), ("warmup", 1.0), ("decay", 1.0)):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= most:
-                raise ConfigError(f"{name} must be a number from 0 to {most:g}, got {value!r}")
-        if self.rate == 0:
-            raise ConfigError("rate must be above 0, or nothing is learnt")
+        check_wholes(self, "epochs", "batch", "patience", "threads", least=1)
+        check_wholes(self, "length", least=16)
+        check_wholes(self, "seed")
+        check_numbers(self, "rate", above=0, most=1)
+        check_numbers(self, "head", least=0, most=1e4)
+        check_fractions(self, "warmup", "decay")
+        check_flags(self, "shape", "words")
+        if self.folder is not None:
+            check_text(self.folder, "folder")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from chaffinch.checks import check_choices, check_flags, check_numbers, check_wholes
 from chaffinch.errors import ConfigError
 from chaffinch.models.hmmdp.rules import Rules
 
@@ -71,27 +72,17 @@ class HMMDP:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ConfigError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}")
-        for name, least in (
-            ("outside", 1), ("inside", 1), ("min_count", 1), ("min_patients", 1), ("passes", 1), ("batches", 1),
-            ("epochs", 1), ("seed", 0),
-        ):  # fmt: skip
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
-                raise ConfigError(f"{name} must be a whole number, at least {least}, got {value!r}")
-        for name in ("alpha_tags", "alpha_subtags", "temper", "offset", "rate", "cost_ratio"):
-            _check_above_zero(name, getattr(self, name))
-        for name in ("alpha_emission", "alpha_sticks"):
-            if getattr(self, name) is not None:
-                _check_above_zero(name, getattr(self, name))
+        check_choices(self, CHOICES)
+        check_wholes(self, "outside", "inside", "min_count", "min_patients", "passes", "batches", "epochs", least=1)
+        check_wholes(self, "floor", least=1, optional=True)
+        check_wholes(self, "seed")
+        check_numbers(self, "alpha_tags", "alpha_subtags", "temper", "offset", "rate", "cost_ratio", above=0)
+        check_numbers(self, "alpha_emission", "alpha_sticks", above=0, optional=True)
+        check_numbers(self, "dropout", least=0, below=1)
+        check_flags(self, "learn_priors", "stochastic", "discriminative", "calibrate")
+        check_flags(self, "private", optional=True)
         if not isinstance(self.language, str) or not isinstance(self.rules, Rules | None):
             raise ConfigError("language must be the name of a pack or a folder's, and rules must be Rules")
-        if self.floor is not None and not (isinstance(self.floor, int) and self.floor >= 1):
-            raise ConfigError(f"floor must be a whole number, at least 1, got {self.floor!r}")
-        if not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout must be at least 0 and below 1, got {self.dropout!r}")
         if self.discriminative and self.emissions == "backoff":
             raise ConfigError(
                 "the discriminative stage starts from factored or categorical emissions, not from backoff"
@@ -116,8 +107,3 @@ class HMMDP:
             20, 8, "categorical", private=False, alpha_emission=0.2, discriminative=False, decode="brute",
             start="context", rules=rules,
         )  # fmt: skip
-
-
-def _check_above_zero(name: str, value: object) -> None:
-    if not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise ConfigError(f"{name} must be a number above 0, got {value!r}")

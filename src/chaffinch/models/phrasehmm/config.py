@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from chaffinch.checks import check_choices, check_flags, check_numbers, check_wholes
 from chaffinch.errors import ConfigError
 
 CHOICES = {
@@ -66,18 +67,15 @@ class PhraseHMM:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ConfigError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}")
-        for name in ("states", "min_count", "inner_states", "passes", "epochs", "batch"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
-        for name in ("transition_m", "emission_m", "rate", "penalty"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < float("inf"):
-                raise ConfigError(f"{name} must be above 0, got {value}")
-        if not 0 < self.held_out < 1:
-            raise ConfigError(f"held_out must be between 0 and 1, got {self.held_out}")
+        check_choices(self, CHOICES)
+        check_wholes(self, "states", "min_count", "inner_states", "passes", "epochs", "batch", least=1)
+        check_wholes(self, "seed")
+        check_numbers(self, "transition_m", "emission_m", above=0, optional=True)
+        check_numbers(self, "rate", "penalty", above=0)
+        check_numbers(self, "held_out", above=0, below=1)
+        check_numbers(self, "threshold")
+        check_flags(self, "zones", "shrinkage", "tune", "lengths", "hierarchical", "context", "entities")
+        check_flags(self, "balance", "combined")
         if self.trainer != "ml" and not self.combined:
             raise ConfigError(f"trainer {self.trainer!r} trains the combined model; set combined=True")
 

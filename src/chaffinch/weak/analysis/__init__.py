@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from chaffinch.checks import did_you_mean
 from chaffinch.errors import DataError
 from chaffinch.kernels import Floats, Ints
 from chaffinch.models.votes.multihmm.estimates import SourceEstimate
@@ -18,7 +19,6 @@ from chaffinch.models.votes.multihmm.spans import Bools
 from chaffinch.text import Document
 from chaffinch.weak.analysis.results import ALL, Analysis, Disagreement, Measure, Row, SourceFacts
 from chaffinch.weak.analysis.views import Belief, Truth, Votes, by_document, keys_of, ratio, share
-from chaffinch.weak.sources.base import meant
 from chaffinch.weak.votes import ballots, sources_of
 
 
@@ -60,7 +60,7 @@ def choose_sources(docs: Sequence[Document], names: Sequence[str] | None = None)
         raise DataError("no document has a layer of a source, source:NAME; apply sources first")
     for name in names or ():
         if name not in known:
-            raise DataError(f"no document has votes of a source {name!r}; {meant(name, known)}")
+            raise DataError(f"no document has votes of a source {name!r}; {did_you_mean(name, known)}")
     return known if names is None else tuple(dict.fromkeys(names))
 
 

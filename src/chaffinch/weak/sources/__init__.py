@@ -22,8 +22,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from chaffinch.checks import did_you_mean
 from chaffinch.errors import ConfigError, DataError, MissingExtraError
-from chaffinch.weak.sources.base import Found, Source, in_order, layer_of, meant, needs, negative_reliable
+from chaffinch.weak.sources.base import Found, Source, in_order, layer_of, needs, negative_reliable
 from chaffinch.weak.sources.documents import Abbreviations, History
 from chaffinch.weak.sources.files import Annotations, read_annotations
 from chaffinch.weak.sources.links import ChunkLink, Link
@@ -112,7 +113,7 @@ def of_data(data: Mapping[str, Any]) -> Source:
     """The source of plain data that `to_data` made; ConfigError if it is something else."""
     kind = data.get("kind")
     if kind not in PLAIN:
-        raise ConfigError(f"a source of the kind {kind!r} is not plain data; {meant(str(kind), PLAIN)}")
+        raise ConfigError(f"a source of the kind {kind!r} is not plain data; {did_you_mean(kind, PLAIN)}")
     return _made(data)[0]
 
 
@@ -186,11 +187,11 @@ def _made(table: Mapping[str, Any]) -> list[Source]:
     if kind is None:
         raise ConfigError(f"has no kind; choose one of {', '.join(KINDS)}")
     if not isinstance(kind, str) or kind not in KINDS:
-        raise ConfigError(f"unknown kind {kind!r}; {meant(str(kind), KINDS)}")
+        raise ConfigError(f"unknown kind {kind!r}; {did_you_mean(kind, KINDS)}")
     known = inspect.signature(KINDS[kind]).parameters
     for key in table:
         if key != "kind" and key not in known:
-            raise ConfigError(f"unknown key {key!r} for the kind {kind}; {meant(key, known)}")
+            raise ConfigError(f"unknown key {key!r} for the kind {kind}; {did_you_mean(key, known)}")
     for key, parameter in known.items():
         if parameter.default is parameter.empty and key not in table:
             raise ConfigError(f"a source of the kind {kind} needs {key}")

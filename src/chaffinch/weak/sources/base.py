@@ -1,4 +1,4 @@
-"""What every source is: a name and a call, document in, spans out; and the checks that all of them share.
+"""What every source is: a name and a call, document in, spans out.
 
 A source votes for a label where it finds a span, votes "not an entity" with a span labelled O, and says nothing
 anywhere else.
@@ -6,7 +6,6 @@ anywhere else.
 
 from __future__ import annotations
 
-import difflib
 import re
 from bisect import bisect_right
 from collections import Counter
@@ -17,6 +16,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from chaffinch.checks import check_name, to_texts
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import Lexicon, read_phrases
 from chaffinch.text import Document, Span
@@ -166,63 +166,9 @@ def is_capitalised(word: str) -> bool:
     return word[:1].isupper()
 
 
-def check_name(value: object, what: str) -> None:
-    """Refuses a name or label that is empty, is no text, or has odd characters or spaces at its ends."""
-    if not isinstance(value, str) or not value or value != value.strip() or not value.isprintable():
-        raise ConfigError(f"{what} must be a short text without spaces at its ends, got {value!r}")
-
-
-def check_text(value: object, what: str) -> None:
-    """Refuses what is no text."""
-    if not isinstance(value, str):
-        raise ConfigError(f"{what} must be text, got {type(value).__name__}")
-
-
-def check_number(value: object, what: str, least: int) -> None:
-    """Refuses what is no whole number, or less than the least one."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ConfigError(f"{what} must be a whole number, at least {least}, got {value!r}")
-
-
-def check_flags(source: object, *names: str) -> None:
-    """Refuses fields that are neither true nor false."""
-    for name in names:
-        if not isinstance(getattr(source, name), bool):
-            raise ConfigError(f"{name} must be true or false, got {getattr(source, name)!r}")
-
-
-def check_choice(value: object, what: str, choices: Sequence[str]) -> None:
-    """Refuses what is not among the choices."""
-    if value not in choices:
-        raise ConfigError(f"{what} cannot be {value!r}; {meant(str(value), choices)}")
-
-
-def meant(word: str, known: Iterable[str]) -> str:
-    """A hint for a word that nobody knows.
-
-    >>> meant("lable", ["label", "name"])
-    "did you mean 'label'?"
-    """
-    known = list(known)
-    near = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(known) or 'none'}"
-
-
-def words_of(given: object, what: str, *, least: int = 1) -> tuple[str, ...]:
-    """The words of a list, checked; at least so many."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ConfigError(f"{what} must be a list of texts, got {type(given).__name__}")
-    words = tuple(given)
-    if not all(isinstance(word, str) and word for word in words):
-        raise ConfigError(f"{what} must be a list of texts, none of them empty")
-    if len(words) < least:
-        raise ConfigError(f"{what} is empty; name at least {least}")
-    return words
-
-
 def phrases_of(given: Phrases, what: str) -> tuple[str, ...]:
     """The phrases of a list, or of a file with one per line."""
-    return words_of(read_phrases(given) if isinstance(given, str | Path) else given, what)
+    return to_texts(read_phrases(given) if isinstance(given, str | Path) else given, what, least=1)
 
 
 def relabel(spans: Iterable[Span], labels: Mapping[str, str]) -> list[Span]:

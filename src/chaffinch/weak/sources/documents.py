@@ -6,20 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 
+from chaffinch.checks import check_flags, check_name, check_wholes, to_texts
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document, Span
 from chaffinch.weak.propagate.abbreviations import Pair, pairs, singular
 from chaffinch.weak.propagate.labelled_text import Key, plain
-from chaffinch.weak.sources.base import (
-    check_flags,
-    check_name,
-    check_number,
-    over_tokens,
-    runs_in_sentences,
-    spans_on,
-    token_run,
-    words_of,
-)
+from chaffinch.weak.sources.base import over_tokens, runs_in_sentences, spans_on, token_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +38,8 @@ class Abbreviations:
     def __post_init__(self) -> None:
         check_name(self.name, "name")
         check_flags(self, "negative_reliable")
-        object.__setattr__(self, "on", words_of(self.on, "on", least=0))
-        object.__setattr__(self, "heads", words_of(self.heads, "heads", least=0))
+        object.__setattr__(self, "on", to_texts(self.on, "on"))
+        object.__setattr__(self, "heads", to_texts(self.heads, "heads"))
         if bool(self.on) == bool(self.label):
             raise ConfigError("abbreviations build on other sources or have a label; give one of `on` and `label`")
         if self.label:
@@ -106,8 +98,8 @@ class History:
     def __post_init__(self) -> None:
         check_name(self.name, "name")
         check_flags(self, "everywhere", "negative_reliable")
-        check_number(self.min_length, "min_length", 1)
-        object.__setattr__(self, "on", words_of(self.on, "on"))
+        check_wholes(self, "min_length", least=1)
+        object.__setattr__(self, "on", to_texts(self.on, "on", least=1))
 
     def __call__(self, doc: Document) -> list[Span]:
         """The other places; of those that overlap the leftmost, then the longest."""

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import msgspec
 
+from chaffinch.checks import check_flags, check_name
 from chaffinch.errors import DataError
 from chaffinch.text import Document, Span
 from chaffinch.text.formats._shared.json_records import records, typed
 from chaffinch.text.formats.base import entries
-from chaffinch.weak.sources.base import UNFIT, check_flags, check_name
+from chaffinch.weak.sources.base import UNFIT
 
 OTHER_TEXT = "span whose text differs"
 

@@ -8,22 +8,19 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
+from chaffinch.checks import check_choice, check_flags, check_name, to_texts
 from chaffinch.errors import ConfigError
 from chaffinch.features import lexicon
 from chaffinch.models.tagger import Tagger, load
 from chaffinch.text import Document, Span
 from chaffinch.weak.sources.base import (
     Phrases,
-    check_choice,
-    check_flags,
-    check_name,
     is_capitalised,
     over_tokens,
     phrases_in,
     phrases_of,
     runs_in_sentences,
     token_run,
-    words_of,
 )
 from chaffinch.weak.votes import LINK
 
@@ -92,7 +89,7 @@ class ChunkLink:
     def __post_init__(self) -> None:
         check_name(self.name, "name")
         check_flags(self, "apart")
-        object.__setattr__(self, "labels", words_of(self.labels, "labels"))
+        object.__setattr__(self, "labels", to_texts(self.labels, "labels", least=1))
         object.__setattr__(self, "_tagger", self.parser if isinstance(self.parser, Tagger) else load(self.parser))
         unknown = [label for label in self.labels if label not in self._tagger.labels]
         if unknown:

@@ -7,10 +7,11 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from chaffinch.checks import check_flags, check_name
 from chaffinch.errors import ConfigError, MissingExtraError
 from chaffinch.models.tagger import Tagger, load
 from chaffinch.text import Document, Span
-from chaffinch.weak.sources.base import Found, check_flags, check_name, checked_labels, relabel
+from chaffinch.weak.sources.base import Found, checked_labels, relabel
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
+from chaffinch.checks import check_choice, check_flags, check_name, check_text, check_wholes, to_texts
 from chaffinch.features import lexicon
 from chaffinch.features.lexicon import SHORTEST
 from chaffinch.text import Document, Span
 from chaffinch.text.regex import compiled
 from chaffinch.weak.sources.base import (
     Phrases,
-    check_choice,
-    check_flags,
-    check_name,
-    check_number,
-    check_text,
     is_capitalised,
     over_tokens,
     phrases_in,
@@ -24,7 +20,6 @@ from chaffinch.weak.sources.base import (
     runs_in_sentences,
     sentence_around,
     token_run,
-    words_of,
 )
 
 SPAN = "span"  # the named group that is the span
@@ -87,7 +82,7 @@ class Lexicon:
         check_name(self.name, "name")
         check_name(self.label, "label")
         check_flags(self, "ignore_case", "plurals", "negative_reliable")
-        check_number(self.min_length, "min_length", SHORTEST)
+        check_wholes(self, "min_length", least=SHORTEST)
         phrases = phrases_of(self.phrases, "phrases")
         object.__setattr__(self, "phrases", phrases)
         kept = [phrase for phrase in phrases if len(" ".join(phrase.split())) >= self.min_length]
@@ -123,10 +118,10 @@ class Suffix:
         check_name(self.name, "name")
         check_name(self.label, "label")
         check_flags(self, "negative_reliable")
-        check_number(self.min_length, "min_length", 1)
-        endings = tuple(ending.lower().removeprefix("-") for ending in words_of(self.endings, "endings"))
-        object.__setattr__(self, "endings", words_of(endings, "endings"))
-        object.__setattr__(self, "exceptions", words_of(self.exceptions, "exceptions", least=0))
+        check_wholes(self, "min_length", least=1)
+        endings = tuple(ending.lower().removeprefix("-") for ending in to_texts(self.endings, "endings", least=1))
+        object.__setattr__(self, "endings", to_texts(endings, "endings", least=1))
+        object.__setattr__(self, "exceptions", to_texts(self.exceptions, "exceptions"))
         object.__setattr__(self, "_exceptions", frozenset(word.lower() for word in self.exceptions))
 
     def __call__(self, doc: Document) -> list[Span]:
@@ -169,8 +164,8 @@ class Context:
         check_text(self.pattern, "pattern")
         check_flags(self, "negative_reliable")
         check_choice(self.side, "side", ("after", "before"))
-        check_number(self.reach, "reach", 1)
-        check_number(self.longest, "longest", 1)
+        check_wholes(self, "reach", least=1)
+        check_wholes(self, "longest", least=1)
         compiled(self.pattern, False)
         triggers = phrases_of(self.triggers, "triggers")
         object.__setattr__(self, "triggers", triggers)

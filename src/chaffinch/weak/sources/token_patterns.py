@@ -13,21 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
+from chaffinch.checks import check_choice, check_flags, check_name, check_text, did_you_mean, to_texts
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document, Span
 from chaffinch.text.regex import compiled
-from chaffinch.weak.sources.base import (
-    Phrases,
-    check_choice,
-    check_flags,
-    check_name,
-    check_text,
-    meant,
-    over_tokens,
-    phrases_of,
-    runs_in_sentences,
-    words_of,
-)
+from chaffinch.weak.sources.base import Phrases, over_tokens, phrases_of, runs_in_sentences
 
 REPEATS = ("", "?", "+", "*")
 _LISTS = ("text", "lower", "shape", "prefix", "suffix")
@@ -58,7 +48,7 @@ class Token:
     def __post_init__(self) -> None:
         for name in _LISTS:
             own = getattr(self, name)
-            object.__setattr__(self, name, words_of([own] if isinstance(own, str) else own, name, least=0))
+            object.__setattr__(self, name, to_texts([own] if isinstance(own, str) else own, name))
         check_text(self.regex, "regex")
         compiled(self.regex, False)
         check_flags(self, "any", "mark")
@@ -189,7 +179,9 @@ def _part(given: object, number: int) -> Token:
     known = [name for name in Token.__dataclass_fields__ if not name.startswith("_")]
     for name in given:
         if name not in known:
-            raise ConfigError(f"part {number} of the pattern has the unknown key {name!r}; {meant(str(name), known)}")
+            raise ConfigError(
+                f"part {number} of the pattern has the unknown key {name!r}; {did_you_mean(str(name), known)}"
+            )
     try:
         return Token(**given)
     except ConfigError as error:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.checks import check_flags, check_fractions, check_wholes
+from chaffinch.errors import DataError
 from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.text import Document, Span
@@ -50,10 +51,10 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.folds < 2:
-            raise ConfigError(f"folds must be at least 2, got {self.folds}")
-        if self.threshold is not None and not 0 <= self.threshold <= 1:
-            raise ConfigError(f"threshold must lie between 0 and 1, got {self.threshold}")
+        check_wholes(self, "folds", least=2)
+        check_wholes(self, "seed")
+        check_fractions(self, "threshold", optional=True)
+        check_flags(self, "stacked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +70,8 @@ class Published:
     continued: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("loops", "patience"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
+        check_wholes(self, "loops", "patience", least=1)
+        check_flags(self, "continued")
 
 
 @dataclass(frozen=True, slots=True)

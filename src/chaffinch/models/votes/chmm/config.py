@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from chaffinch.checks import check_choice, check_flags, check_fractions, check_numbers, check_wholes, to_texts
 from chaffinch.errors import ConfigError
 from chaffinch.models.votes.multihmm.config import MultiHMM
 
@@ -53,20 +54,17 @@ class CHMM:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "reliable", tuple(self.reliable))
-        if self.silence not in get_args(Silence):
-            raise ConfigError(f"silence must be one of {', '.join(get_args(Silence))}, got {self.silence!r}")
-        for name, least in (("passes", 0), ("warm", 0), ("epochs", 0), ("batch", 1), ("patience", 1), ("seed", 0)):
-            _check_whole(name, getattr(self, name), least)
+        object.__setattr__(self, "reliable", to_texts(self.reliable, "reliable"))
+        check_choice(self.silence, "silence", get_args(Silence))
+        check_wholes(self, "passes", "warm", "epochs", "seed")
+        check_wholes(self, "batch", "patience", least=1)
+        check_wholes(self, "rank", least=1, optional=True)
+        check_fractions(self, "weight", "silence_weight", "rate")
+        check_numbers(self, "held_out", least=0, most=0.5)
+        check_numbers(self, "prior", "ridge", least=0, most=1e6)
+        check_flags(self, "offset", "voted_is_entity", "valid", "iid")
         if self.constant is not None and not self.offset:
             raise ConfigError("layers add to the tables of another HMM; choose offset, or constant=None")
-        if self.rank is not None:
-            _check_whole("rank", self.rank, 1)
-        ranges = {"weight": 1.0, "silence_weight": 1.0, "held_out": 0.5, "prior": 1e6, "ridge": 1e6, "rate": 1.0}
-        for name, most in ranges.items():
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= most:
-                raise ConfigError(f"{name} must be a number from 0 to {most:g}, got {value!r}")
 
     @classmethod
     def published(cls, *, rate: float = 5e-4, batch: int = 64, iid: bool = False, seed: int = 0) -> CHMM:
@@ -75,8 +73,3 @@ class CHMM:
             offset=False, constant=None, silence="published", voted_is_entity=False, valid=False, iid=iid, ridge=0.0,
             rate=rate, passes=0, warm=5, epochs=20, batch=batch, patience=20, seed=seed,
         )  # fmt: skip
-
-
-def _check_whole(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ConfigError(f"{name} must be a whole number, at least {least}, got {value!r}")

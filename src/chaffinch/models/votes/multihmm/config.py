@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from chaffinch.errors import ConfigError
+from chaffinch.checks import check_choice, check_flags, check_fractions, check_numbers, check_wholes, to_texts
 
 HELD_OUT = "held-out"
 DECODE = ("spans", "viterbi")
@@ -37,21 +37,12 @@ class MultiHMM:
     threshold: float = 0.1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.passes, int) or isinstance(self.passes, bool) or self.passes < 1:
-            raise ConfigError(f"passes must be a whole number, at least 1, got {self.passes!r}")
-        if self.silence != HELD_OUT and not _is_number(self.silence, 1.0):
-            raise ConfigError(f"silence must be a number from 0 to 1, or {HELD_OUT!r}, got {self.silence!r}")
-        if self.voted_is_entity not in (True, False, HELD_OUT):
-            raise ConfigError(f"voted_is_entity must be true, false or {HELD_OUT!r}, got {self.voted_is_entity!r}")
-        if not _is_number(self.certainty, 1e9) or self.certainty <= 0:
-            raise ConfigError(f"certainty must be a number above 0, got {self.certainty!r}")
-        if not _is_number(self.trust, 1e9):
-            raise ConfigError(f"trust must be a number of at least 0, got {self.trust!r}")
-        if self.decode not in DECODE:
-            raise ConfigError(f"decode must be one of {', '.join(DECODE)}, got {self.decode!r}")
-        if not _is_number(self.threshold, 1.0):
-            raise ConfigError(f"threshold must be a number from 0 to 1, got {self.threshold!r}")
-
-
-def _is_number(value: object, high: float) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= high
+        check_wholes(self, "passes", least=1)
+        check_numbers(self, "silence", least=0, most=1, instead=HELD_OUT)
+        check_choice(self.voted_is_entity, "voted_is_entity", (True, False, HELD_OUT))
+        check_numbers(self, "certainty", above=0, most=1e9)
+        check_numbers(self, "trust", least=0, most=1e9)
+        check_choice(self.decode, "decode", DECODE)
+        check_fractions(self, "threshold")
+        check_flags(self, "dependence")
+        object.__setattr__(self, "negative_reliable", to_texts(self.negative_reliable, "negative_reliable"))
