@@ -169,9 +169,9 @@ def test_lists_of_texts() -> None:
     for value in ("abc", 3, None):
         with pytest.raises(ConfigError, match=rf"^on must be a list of texts, got {type(value).__name__}$"):
             checks.to_texts(value, "on")
-    for value in ([""], [3], ["a", None]):
+    for texts in ([""], [3], ["a", None]):
         with pytest.raises(ConfigError, match=r"^on must be a list of texts, none of them empty$"):
-            checks.to_texts(value, "on")
+            checks.to_texts(texts, "on")
     with pytest.raises(ConfigError, match=r"^on is empty; name at least 1$"):
         checks.to_texts([], "on", least=1)
 

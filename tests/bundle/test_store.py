@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import struct
 from pathlib import Path
 
@@ -93,6 +95,20 @@ def test_objects_are_refused_and_nothing_is_left(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="plain numbers only"):
         save(tmp_path / "m.cfm", Manifest("test"), {"w": np.array([{}], object)})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = example(tmp_path / "m.cfm")
+    before = path.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ModelError, match=r"m\.cfm: cannot be written \(No space left on device\); an older file is"):
+        save(path, Manifest("test"), {"w": np.zeros(3)})
+    assert path.read_bytes() == before
+    assert [own.name for own in tmp_path.iterdir()] == ["m.cfm"]
 
 
 def test_a_name_that_is_neither_path_nor_packaged(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def save(
     arrays: Mapping[str, Array],
     strings: Mapping[str, Sequence[str]] | None = None,
 ) -> Manifest:
-    """Writes a model file beside its place, renames it into it, and returns the manifest with its checksum."""
+    """Write a model file, complete or not at all, and return the manifest with its checksum."""
     from safetensors.numpy import save as serialise
 
     tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -147,7 +147,7 @@ def _strings(tensors: Mapping[str, Array], ends_name: str) -> tuple[str, ...]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Writes beside the place, makes sure it is on the disk, and renames: complete or not at all."""
+    """Write beside the place, make sure it is on the disk, and rename: complete or not at all."""
     if not path.parent.is_dir():
         raise ConfigError(f"the folder {path.parent} of the model file does not exist; make it first")
     if path.exists() and not path.is_file():
@@ -159,5 +159,7 @@ def _write(path: Path, content: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         beside.replace(path)
+    except OSError as error:
+        raise ModelError(f"cannot be written ({error.strerror}); an older file is as it was", path=path) from None
     finally:
         beside.unlink(missing_ok=True)

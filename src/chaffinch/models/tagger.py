@@ -174,10 +174,7 @@ class Tagger:
             state = state.with_child(f"before{number}", step.model.state())
         if self.aligner is not None:
             state = state.with_child("align", self.aligner.state())
-        try:
-            return replace(self, manifest=bundle.save(path, self.manifest, state.arrays, state.strings))
-        except OSError as error:
-            raise ModelError(f"cannot be written ({error.strerror}); an older file is as it was", path=path) from None
+        return replace(self, manifest=bundle.save(path, self.manifest, state.arrays, state.strings))
 
     def _prepared(self, docs: Sequence[Document]) -> Sequence[Document]:
         for step in self.before:

@@ -32,11 +32,8 @@ def save(model: Learnt, path: str | Path, *, docs: Sequence[Document] = (), corp
     manifest = Manifest(
         kind_of(model), asdict(model.config), model.names, seed, corpus, len(docs), len({doc.patient for doc in docs}),
     )  # fmt: skip
-    try:
-        state = model.state()
-        return bundle.save(path, manifest, state.arrays, state.strings)
-    except OSError as error:
-        raise ModelError(f"cannot be written ({error.strerror}); an older file is as it was", path=path) from None
+    state = model.state()
+    return bundle.save(path, manifest, state.arrays, state.strings)
 
 
 def load(path: str | Path, *, embedder: Embedder | None = None) -> Learnt:

@@ -134,10 +134,7 @@ class WeakTagger:
             KIND, told, self.labels, first.seed, first.corpus, first.documents, first.patients, floor,
             first.metrics, first.notes,
         )  # fmt: skip
-        try:
-            return bundle.save(path, manifest, state.arrays, state.strings)
-        except OSError as error:
-            raise ModelError(f"cannot be written ({error.strerror}); an older file is as it was", path=path) from None
+        return bundle.save(path, manifest, state.arrays, state.strings)
 
 
 def load(path: str | Path, *, sources: Sequence[Source] = (), embedder: Embedder | None = None) -> WeakTagger:

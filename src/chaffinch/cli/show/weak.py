@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.table import Table
 
-from chaffinch.bundle import Bundle
+from chaffinch.bundle import Bundle, State
 from chaffinch.cli import common as frame
 from chaffinch.cli.show import View, plain, printable
 from chaffinch.errors import ModelError
@@ -21,14 +21,14 @@ _HOW = {
     "adds": "labels of sources stay, the student adds others",
     "votes": "the student is one more source",
 }
-_OWN = {"text.lexicon": "names", "text.heads": "heads", "text.suffixes": "suffixes"}
+_OWN = {"lexicon": "names", "heads": "heads", "suffixes": "suffixes"}
 _HELD, _GIVEN, _VOTES = "in the file", "give it with --sources", "votes come with documents"
 
 
 def view(bundle: Bundle, name: str) -> View:
     """What a tagger of weak supervision, or an aggregator alone, shows."""
     try:
-        told = _tagger(bundle) if bundle.manifest.kind == "weak" else _aggregator(bundle)
+        told = _tagger(bundle) if bundle.manifest.kind == "weak" else _aggregator(bundle.state)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         message = "its settings cannot be read; it was made by another version, train it anew"
         raise ModelError(message, path=name) from None
@@ -39,20 +39,21 @@ def view(bundle: Bundle, name: str) -> View:
     return View(told, list(_tables(told)), lambda: _sections(told), facts=facts, by_part=True)
 
 
-def _aggregator(bundle: Bundle) -> dict[str, Any]:
-    """Of an HMM of votes: its sources by weight, its linking rules, and what it reads of words."""
-    weights = _weights(bundle, "")
+def _aggregator(state: State) -> dict[str, Any]:
+    """Return of an HMM of votes: its sources by weight, its linking rules, and what it reads of words."""
+    weights = _weights(state)
     told: dict[str, Any] = {
-        "sources": [{"source": printable(name), **weights[name]} for name in bundle.strings["sources"]]
+        "sources": [{"source": printable(name), **weights[name]} for name in state.strings["sources"]]
     }
-    return told | _embeddings(bundle, "") | {"rules": _rules(bundle, "")}
+    return told | _embeddings(state) | {"rules": _rules(state)}
 
 
 def _tagger(bundle: Bundle) -> dict[str, Any]:
-    """Of a tagger of weak supervision: its parts, with sources by name, kind and label, without their content."""
+    """Return of a tagger of weak supervision: its parts, sources by name, kind and label, without their content."""
     config = bundle.manifest.config
     settled, how = config["aggregator"], config["how"]
-    weights, held = _weights(bundle, "settle."), {own["name"]: own for own in config["sources"]}
+    state, text = bundle.state.child("settle"), bundle.state.child("text")
+    weights, held = _weights(state), {own["name"]: own for own in config["sources"]}
     sources = [
         {
             "source": printable(name), "kind": held.get(name, {}).get("kind", "-"),
@@ -63,11 +64,11 @@ def _tagger(bundle: Bundle) -> dict[str, Any]:
     ]  # fmt: skip
     brief = [{key: own[key] for key in ("name", "kind", "label") if key in own} for own in config["sources"]]
     return {
-        "config": {**config, "sources": brief}, "sources": sources, "rules": _rules(bundle, "settle."),
-        "aggregator": {"method": settled["kind"], **settled["config"]}, **_embeddings(bundle, "settle."),
+        "config": {**config, "sources": brief}, "sources": sources, "rules": _rules(state),
+        "aggregator": {"method": settled["kind"], **settled["config"]}, **_embeddings(state),
         "students": list(_students(bundle)), "how": _HOW.get(how, how),
         **({"threshold": config["threshold"]} if how == "adds" else {}), "layer": config["layer"],
-        "text_sources": {what: len(bundle.strings.get(key, ())) for key, what in _OWN.items()},
+        "text_sources": {what: len(text.strings.get(key, ())) for key, what in _OWN.items()},
     }  # fmt: skip
 
 
@@ -79,29 +80,33 @@ def _where(name: str, held: Mapping[str, Any], config: Mapping[str, Any]) -> str
     return _GIVEN if name in config["supplied"] else _VOTES
 
 
-def _weights(bundle: Bundle, prefix: str) -> dict[str, dict[str, Any]]:
-    """How much each source counts, by an HMM of many sources, and how much its silence; "-" where it has no weight."""
-    names = bundle.strings.get(prefix + "sources", ())
-    own = prefix if f"{prefix}weights.sources" in bundle.arrays else f"{prefix}constant."
-    if f"{own}weights.sources" not in bundle.arrays:
+def _weights(state: State) -> dict[str, dict[str, Any]]:
+    """Return how much each source counts, and its silence, by an HMM of many sources; "-" where it has no weight."""
+    names, weights = state.strings.get("sources", ()), _votes(state).child("weights").arrays
+    if "sources" not in weights:
         return {name: {"weight": "-", "silence": "-"} for name in names}
-    columns = (bundle.arrays[f"{own}weights.{what}"].round(4).tolist() for what in ("sources", "silence"))
+    columns = (weights[what].round(4).tolist() for what in ("sources", "silence"))
     return {name: {"weight": a, "silence": b} for name, a, b in zip(names, *columns, strict=False)}
 
 
-def _rules(bundle: Bundle, prefix: str) -> list[dict[str, Any]]:
-    """How often each linking rule is thought to be right."""
-    own = prefix if prefix + "rules" in bundle.strings else f"{prefix}constant."
-    links = bundle.arrays.get(f"{own}tables.links")
+def _rules(state: State) -> list[dict[str, Any]]:
+    """Return how often each linking rule is thought to be right."""
+    votes = _votes(state)
+    links = votes.arrays.get("tables.links")
     if links is None:
         return []
-    rows = zip(bundle.strings[own + "rules"], links.round(4).tolist(), strict=False)
+    rows = zip(votes.strings["rules"], links.round(4).tolist(), strict=False)
     return [{"linking rule": printable(name), "together": a, "apart": b} for name, (a, b) in rows]
 
 
-def _embeddings(bundle: Bundle, prefix: str) -> dict[str, Any]:
-    """Of a conditional HMM: what it needs to read words."""
-    mean = bundle.arrays.get(prefix + "mean")
+def _votes(state: State) -> State:
+    """Return the HMM of many sources: the aggregator itself, or the part that a conditional HMM builds on."""
+    return state if "weights.sources" in state.arrays else state.child("constant")
+
+
+def _embeddings(state: State) -> dict[str, Any]:
+    """Return of a conditional HMM what it needs to read words."""
+    mean = state.arrays.get("mean")
     return {} if mean is None else {"embedder": f"not in the file; {len(mean)} numbers for each token"}
 
 

@@ -65,10 +65,7 @@ class Model:
             first.metrics,
             notes or first.notes,
         )
-        try:
-            return replace(self, checksum=bundle.save(path, manifest, state.arrays, state.strings).checksum)
-        except OSError as error:
-            raise ModelError(f"cannot be written ({error.strerror}); an older file is as it was", path=path) from None
+        return replace(self, checksum=bundle.save(path, manifest, state.arrays, state.strings).checksum)
 
 
 def load(path: str | Path) -> Model:
