@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -28,28 +28,40 @@ def assert_same(one: State, other: State) -> None:
         np.testing.assert_array_equal(array, other.arrays[name])
 
 
-@given(whole=LEAVES, parts=st.dictionaries(KEYS, st.tuples(LEAVES, st.dictionaries(KEYS, LEAVES, max_size=2))))
-@settings(max_examples=100)
-def test_children_come_back_from_a_file(
-    tmp_path_factory: pytest.TempPathFactory, whole: State, parts: Mapping[str, tuple[State, Mapping[str, State]]]
-) -> None:
-    state = whole
+PARTS = st.dictionaries(KEYS, st.tuples(LEAVES, st.dictionaries(KEYS, LEAVES, max_size=2)), max_size=3)
+
+
+def nested(whole: State, parts: Mapping[str, tuple[State, Mapping[str, State]]]) -> State:
     for name, (part, inner) in parts.items():
+        own = part
         for deeper, leaf in inner.items():
-            part = part.with_child(deeper, leaf)  # noqa: PLW2901
-        state = state.with_child(name, part)
-    path = tmp_path_factory.mktemp("model") / "m.cfm"
-    save(path, Manifest("test", {"k": 1}, ("NAME",), vocabulary_floor=3), state.arrays, state.strings)
-    found = load(path).state
-    assert (found.kind, found.config, found.labels, found.floor) == ("test", {"k": 1}, ("NAME",), 3)
-    assert_same(found, state)
+            own = own.with_child(deeper, leaf)
+        whole = whole.with_child(name, own)
+    return whole
+
+
+@given(whole=LEAVES, parts=PARTS)
+def test_children_come_back(whole: State, parts: Mapping[str, tuple[State, Mapping[str, State]]]) -> None:
+    state = nested(whole, parts)
     for name, (part, inner) in parts.items():
-        child = found.child(name)
-        for key, words in part.strings.items():
-            assert child.strings[key] == words
+        child = state.child(name)
+        assert_same(child, nested(part, {deeper: (leaf, {}) for deeper, leaf in inner.items()}))
         for deeper, leaf in inner.items():
             assert_same(child.child(deeper), leaf)
-            assert_same(found.child(f"{name}.{deeper}"), leaf)
+            assert_same(state.child(f"{name}.{deeper}"), leaf)
+    for own in (state.arrays, state.strings):
+        assert {key for key in own if "." not in key} == (whole.arrays if own is state.arrays else whole.strings).keys()
+
+
+def test_children_come_back_from_a_file(tmp_path: Path) -> None:
+    leaf = State({"w": np.arange(3)}, {"words": ("é", "")})
+    state = nested(State({"w": np.zeros(2)}), {"before0": (leaf, {"align": leaf}), "before1": (leaf, {})})
+    save(tmp_path / "m.cfm", Manifest("test", {"k": 1}, ("NAME",), vocabulary_floor=3), state.arrays, state.strings)
+    found = load(tmp_path / "m.cfm").state
+    assert (found.kind, found.config, found.labels, found.floor) == ("test", {"k": 1}, ("NAME",), 3)
+    assert_same(found, state)
+    for part in (found.child("before1"), found.child("before0").child("align")):
+        assert_same(part, leaf)
 
 
 def test_a_child_holds_nothing_of_its_neighbours() -> None:
