@@ -169,13 +169,13 @@ def test_too_little_text_is_an_error_without_the_text() -> None:
     ("options", "message"),
     [
         ({"sizes": ()}, "sizes is empty"),
-        ({"sizes": (64, 0)}, "sizes must lie between 1 and 32767, got 0"),
+        ({"sizes": (64, 0)}, "sizes must be whole numbers from 1 to 32767, got 0"),
         ({"sizes": (40_000,)}, "got 40000"),
         ({"dimensions": 0}, "dimensions must be a whole number, at least 1, got 0"),
         ({"window": 0}, "window must be a whole number, at least 1"),
         ({"min_count": 0}, "min_count must be a whole number, at least 1"),
         ({"floor": 0}, "floor must be a whole number, at least 1"),
-        ({"seed": -1}, "seed must not be negative, got -1"),
+        ({"seed": -1}, "seed must be a whole number, at least 0, got -1"),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, int], message: str) -> None:

@@ -127,7 +127,7 @@ def test_a_phrase_hmm_with_given_entities_gives_its_representation() -> None:
         ({"mask": False}, "mask: used in the mode joint alone"),
         ({"mode": "documents", "pairing": "order"}, "pairing: used in the mode joint alone, not in the mode documents"),
         ({"mode": "joint", "representation": "pos"}, "representation is that of hmm"),
-        ({"floor": 0}, "floor at least 1"),
+        ({"floor": 0}, "floor must be a whole number, at least 1, got 0"),
     ],
 )
 def test_what_a_mode_does_not_use_is_refused(changes: dict[str, object], message: str) -> None:
