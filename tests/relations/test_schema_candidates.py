@@ -32,6 +32,11 @@ def made(text: str, marked: str, relations: tuple[Relation, ...] = ()) -> Docume
         ({"types": ("P",)}, "one type for each role"),
         ({"symmetric": True, "types": ("P", "Q")}, "one type of entity"),
         ({"name": ""}, "needs a name"),
+        ({"name": 3}, "name must be text, got int"),
+        ({"roles": "ab"}, "roles must be a list of texts, got str"),
+        ({"roles": ("a", "")}, "roles must be a list of texts, none of them empty"),
+        ({"types": "PQ"}, "types must be a list of texts, got str"),
+        ({"symmetric": "yes"}, "symmetric must be true or false, got 'yes'"),
     ],
 )
 def test_a_schema_that_cannot_be(changes: dict[str, object], message: str) -> None:

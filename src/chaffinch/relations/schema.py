@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from chaffinch.checks import check_flags, check_text, to_texts
 from chaffinch.errors import ConfigError
 from chaffinch.text import Argument, Relation, Span
 
@@ -29,10 +30,12 @@ class Schema:
     symmetric: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "roles", tuple(self.roles))
-        object.__setattr__(self, "types", tuple(self.types) or self.roles)
-        if not self.name or not all(self.roles) or not all(self.types):
-            raise ConfigError("a schema needs a name, and names for its roles and types; none may be empty")
+        check_text(self.name, "name")
+        object.__setattr__(self, "roles", to_texts(self.roles, "roles"))
+        object.__setattr__(self, "types", to_texts(self.types, "types") or self.roles)
+        check_flags(self, "symmetric")
+        if not self.name:
+            raise ConfigError("a schema needs a name, the label of the relation in documents")
         if len(self.roles) < 2 or len(set(self.roles)) < len(self.roles):
             raise ConfigError(f"a schema needs two roles or more, all different, got {', '.join(self.roles)}")
         if len(self.types) != len(self.roles):

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.checks import check_choice
 from chaffinch.errors import ConfigError, DataError
 
 Floats = NDArray[np.float64]
@@ -110,8 +111,7 @@ def sample(
     (3, 2)
     """
     ids = _check(documents, risks, n, least, seed)
-    if allocation not in get_args(Allocation):
-        raise ConfigError(f"allocation must be one of {', '.join(get_args(Allocation))}, got {allocation!r}")
+    check_choice(allocation, "allocation", get_args(Allocation))
     values = np.array([risks[name] for name in ids])
     quantiles = _quantiles(strata)
     groups = _cut(values, quantiles[max(0, len(quantiles) - max(n // least - 1, 0)) :])

@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from chaffinch.checks import check_choice
 from chaffinch.deid.synth import personas
 from chaffinch.deid.synth.personas import Half, Lists, Patient, Person, pick
 from chaffinch.deid.synth.varied import LABELS as I2B2_LABELS
@@ -69,10 +70,8 @@ def notes(
     for what, value, least in (("patients", patients, 1), ("notes_each", notes_each, 1), ("seed", seed, 0)):
         if value < least:
             raise ConfigError(f"{what} must be at least {least}, got {value}")
-    if names not in get_args(Half):
-        raise ConfigError(f"names must be one of {', '.join(get_args(Half))}, got {names!r}")
-    if style not in get_args(Style):
-        raise ConfigError(f"style must be one of {', '.join(get_args(Style))}, got {style!r}")
+    check_choice(names, "names", get_args(Half))
+    check_choice(style, "style", get_args(Style))
     if style == "varied":
         return varied(patients, notes_each, seed=seed, names=names, sites=_checked(sites))
     if sites is not None:

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from chaffinch.checks import check_choice
 from chaffinch.errors import ConfigError
 from chaffinch.kernels import best_paths, group, viterbi
 from chaffinch.kernels.lattice import Active, Batch, Bools, Floats, Ints
@@ -65,8 +66,7 @@ def decode(
     [0.465]
     """
     layout = StateLayout.of(batch, tags)
-    if how not in DECODERS:
-        raise ConfigError(f"decoder must be one of {', '.join(DECODERS)}, got {how!r}")
+    check_choice(how, "decoder", DECODERS)
     if best < 1 or not 0 < cost_ratio < np.inf:
         raise ConfigError(f"best must be at least 1 and cost_ratio above 0, got {best} and {cost_ratio}")
     if how in ("joint", "tag-viterbi"):

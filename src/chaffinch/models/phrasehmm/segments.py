@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from chaffinch.errors import ConfigError
+from chaffinch.checks import check_choice
 from chaffinch.models.phrasehmm.chunker import CHUNKS, POS
 from chaffinch.models.phrasehmm.stems import stem
 from chaffinch.models.tagger import Tagger, load
@@ -115,8 +115,7 @@ def segments(doc: Document, first: int, end: int, representation: Representation
     >>> [(part.type, part.first, part.end) for part in segments(doc, 0, 4, "phrase")]
     [('NP', 0, 1), ('X', 1, 2), ('X', 2, 3), ('.', 3, 4)]
     """
-    if representation not in REPRESENTATIONS:
-        raise ConfigError(f"representation must be one of {', '.join(REPRESENTATIONS)}, got {representation!r}")
+    check_choice(representation, "representation", REPRESENTATIONS)
     tokens: list[list[int]] = doc.tokens[first:end].tolist()
     tags = [] if representation == "token" else _tags(tokens, doc.layer(POS))
     chunks = _phrases(tokens, doc.layer(CHUNKS)) if representation == "phrase" else []
