@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -13,6 +14,7 @@ import msgspec
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
 from chaffinch.text.formats.base import Entry, Losses, group_of_meta
+from chaffinch.text.formats.units import Unit, line_units
 from chaffinch.text.span import Span
 
 T = TypeVar("T")
@@ -35,21 +37,15 @@ class SpanRecord(msgspec.Struct):
 SpanItem: TypeAlias = SpanRecord | tuple[int, int, str]  # an object, or [start, end, label]
 
 
-def records(file: Entry) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The numbered JSON objects of a file, one per line; blank lines are passed over."""
-    for number, line in file.lines():
-        if line.strip():
-            yield number, parse_object(line, file.where, number)
+def object_units(files: Sequence[Entry], make: Callable[[dict[str, Any], str], Document]) -> Iterator[Unit]:
+    """Yield one document per line; `make` gets the JSON object and the name of a document that has no id."""
+    return line_units(files, partial(_parse_object_line, make), named=partial(numbered, files))
 
 
-def read_lines(files: Sequence[Entry], make: Callable[[dict[str, Any], str], Document]) -> Iterator[Document]:
-    """One document per line; `make` gets the object and the name of a document that has no id."""
-    for file in files:
-        for index, (line, record) in enumerate(records(file)):
-            try:
-                yield make(record, numbered(files, file, index))
-            except DataError as error:
-                raise error.at(file.where, line) from None
+def _parse_object_line(
+    make: Callable[[dict[str, Any], str], Document], line: str, where: str, number: int, name: str
+) -> Document:
+    return make(parse_object(line, where, number), name)
 
 
 def write_lines(documents: Iterable[Document], target: Path, record: Callable[[Document], dict[str, Any]]) -> int:
