@@ -37,6 +37,13 @@ class SpanRecord(msgspec.Struct):
 SpanItem: TypeAlias = SpanRecord | tuple[int, int, str]  # an object, or [start, end, label]
 
 
+def records(file: Entry) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the numbered JSON objects of a file, one per line; blank lines are passed over."""
+    for number, line in file.lines():
+        if line.strip():
+            yield number, parse_object(line, file.where, number)
+
+
 def object_units(files: Sequence[Entry], make: Callable[[dict[str, Any], str], Document]) -> Iterator[Unit]:
     """Yield one document per line; `make` gets the JSON object and the name of a document that has no id."""
     return line_units(files, partial(_parse_object_line, make), named=partial(numbered, files))
