@@ -94,7 +94,7 @@ def run_command(
     groups = frame.read_groups(Path(group_by)) if group_by is not None and Path(group_by).is_file() else group_by
     key = None if vault is None and key_file is None else key_of(key_file)
     find = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)
-    _tell_reached(find, quiet=quiet)
+    _tell_reached(find, recall, quiet=quiet)
     job = plan(
         NotesInput(notes, from_, ReadOptions(max_chars=max_chars)),
         place,
@@ -152,9 +152,8 @@ def _dial(find: HybridDetector) -> dict[str, Any]:
     return {"asked": recall, "thresholds": model.dial.at(recall) if model.taggers else {}}
 
 
-def _tell_reached(find: HybridDetector, *, quiet: bool) -> None:
+def _tell_reached(find: HybridDetector, recall: float | None, *, quiet: bool) -> None:
     """Say so if the dial does not go as far as was asked for."""
-    recall = find.recall
     if recall is None:
         return
     reached = find.model.dial.reaches(recall)

@@ -17,6 +17,7 @@ from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions
 from chaffinch.text.formats.units import Record, Unit, record_units
 
 _NOT_XML = "characters XML cannot hold (written as U+FFFD)"
+_NOT_XML_FIELDS = "characters of fields that XML cannot hold (written as U+FFFD)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ def _add(parent: Element, name: str, text: str, losses: Losses) -> Element:
 
 def _legal(text: str, losses: Losses) -> str:
     kept, replaced = legal(text)
-    losses.add(_NOT_XML, replaced)
+    losses.add(_NOT_XML_FIELDS, replaced)
     return kept
 
 
