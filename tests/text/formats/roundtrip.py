@@ -43,6 +43,7 @@ LOSS_PARTS: dict[str, frozenset[str]] = {
     "meta fields": frozenset({"meta"}),
     "that meta fields were absent (they come back empty)": frozenset({"meta"}),
     "types of meta fields (they come back as text)": frozenset({"meta"}),
+    "numbers that are not finite (they come back as null)": frozenset({"meta"}),
     "columns between token and tag": frozenset({"meta"}),
     "columns that are empty or hold tabs, line feeds or a mark": frozenset({"meta"}),
     "marks and separators as they were": frozenset({"meta"}),

@@ -15,6 +15,7 @@ from chaffinch.text import Document, Soft, Span
 from chaffinch.text.formats import FORMATS, Format, ReadOptions, by_name, read, write
 from chaffinch.text.formats.base import entries
 from tests.text.formats.annotated import annotated, legal_in_xml
+from tests.text.formats.oddities import oddities
 from tests.text.formats.roundtrip import assert_kept_or_reported, exact, through
 from tests.text.formats.tokenised import enriched_documents, token_documents
 from tests.text.strategies import TEXTS, corpora, documents, simple_documents
@@ -46,6 +47,12 @@ def _with_computed_tokens(doc: Document) -> Document:
 @given(docs=SAMPLES)
 def test_what_comes_back_is_equal_in_every_part_that_no_loss_names(form: Format, docs: list[Document]) -> None:
     assert_kept_or_reported(usable(docs, form), form.name)
+
+
+@every_format
+def test_each_thing_that_is_odd_comes_back_or_is_named_as_lost(form: Format) -> None:
+    for doc in oddities(given=form.can.needs_tokens, folder=form.folder):
+        assert_kept_or_reported([doc], form.name)
 
 
 @every_format

@@ -246,7 +246,7 @@ def _between(doc: Document, layout: ColumnLayout, losses: Losses) -> list[list[s
     """The columns of a document, filled up with "_" where the file has more than it."""
     columns = _columns(doc)
     wanted = layout.width - 2
-    if columns is None or (len(columns) != wanted and len(doc.tokens)):
+    if columns is None or (len(columns) != wanted and len(doc.tokens)) or ("columns" in doc.meta and not columns):
         losses.add("columns between token and tag")
     columns = (columns or [])[:wanted]
     kept = [[_clean(cell, layout, losses, "columns") for cell in column] for column in columns]

@@ -12,6 +12,7 @@ import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -118,7 +119,7 @@ class _RawRow:
 
     def cells(self, delimiter: str, where: str) -> list[str]:
         """Return the cells."""
-        text = decode(self.content.removeprefix(BOM), where, self.line)
+        text = decode(self.content, where, self.line)
         try:
             return next(_reader([text], delimiter), [])
         except csv.Error:
@@ -167,20 +168,17 @@ def _cut(file: Entry) -> Iterator[tuple[_RawRow, str]]:
 
     def lines(stream: Iterable[bytes]) -> Iterator[str]:
         nonlocal line
-        for raw in stream:
-            line += 1
-            taken.append(raw)
-            yield raw.decode("latin-1")
+        for line, raw in enumerate(stream, start=1):
+            taken.append(raw.removeprefix(BOM) if line == 1 else raw)
+            yield taken[-1].decode("latin-1")
 
     try:
         with file.open() as stream:
-            if not any(_reader(lines(stream), ",", strict=False)):  # stops behind the first row that is not blank
-                return
-            header = b"".join(taken).lstrip(b"\r\n")
-            delimiter = _delimiter(header.removeprefix(BOM).decode("latin-1")) or ","
-            yield _RawRow(line, header), delimiter
-            taken.clear()
-            for row in _reader(lines(stream), delimiter):
+            texts = lines(stream)
+            first = next((text for text in texts if text.strip("\r\n")), "")
+            del taken[:-1]
+            delimiter = _delimiter(first) or ","
+            for row in _reader(chain([first], texts), delimiter):
                 if row:
                     yield _RawRow(line, b"".join(taken)), delimiter
                 taken.clear()
@@ -190,10 +188,10 @@ def _cut(file: Entry) -> Iterator[tuple[_RawRow, str]]:
         raise _invalid(file.where, line) from None
 
 
-def _reader(lines: Iterable[str], delimiter: str, *, strict: bool = True) -> Iterator[list[str]]:
+def _reader(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
     """Return the rows of lines; cells may be of any length, as a text that is too long is refused when it is parsed."""
     csv.field_size_limit(_LONGEST_CELL)  # one limit for the process, set here only
-    return csv.reader(lines, delimiter=delimiter, strict=strict)
+    return csv.reader(lines, delimiter=delimiter, strict=True)
 
 
 def _invalid(where: str, line: int) -> DataError:

@@ -136,6 +136,7 @@ def _record(doc: Document, how: Writing) -> dict[str, Any]:
         ]
     elif doc.layers:
         record["label"] = [[span.start, span.end, span.label] for span in spans]
+    how.losses.add("meta fields", not doc.meta.get("Comments", True))  # none are read from an empty list
     return record | {"Comments": []} | flat_fields(doc, _OWN, how.losses)
 
 

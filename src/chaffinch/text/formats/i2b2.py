@@ -179,7 +179,7 @@ def _tags_of_meta(meta: Mapping[str, object], spans: Sequence[Span], how: Writin
         for label, tag in (held.items() if isinstance(held, Mapping) else ())
         if label in labels and isinstance(tag, str) and _NAME.fullmatch(tag) and _TAG_OF.get(label, "OTHER") != tag
     }
-    how.losses.add("meta fields", len(meta) - ("tags" in meta and unusual == held))
+    how.losses.add("meta fields", len(meta) - (bool(held) and unusual == held))
     return _TAG_OF | unusual
 
 

@@ -24,6 +24,7 @@ from chaffinch.text.formats._shared.json_records import (
     group_of,
     id_of,
     meta_of,
+    note_numbers,
     object_units,
     span_record,
     spans_of,
@@ -100,7 +101,7 @@ class JsonLines:
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """One line per document; a document given as JSON and read back is the same."""
-        return write_lines(documents, target, record_of)
+        return write_lines(documents, target, lambda doc: _record(doc, how))
 
 
 def document_of(record: Mapping[str, Any], number: str, how: ReadOptions) -> Document:
@@ -156,6 +157,11 @@ def record_of(doc: Document) -> dict[str, Any]:
     if doc.soft:
         record["soft"] = {name: soft_record(soft) for name, soft in doc.soft.items()}
     return record
+
+
+def _record(doc: Document, how: Writing) -> dict[str, Any]:
+    note_numbers(doc, how.losses)
+    return record_of(doc)
 
 
 def soft_record(soft: Soft) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import msgspec
 from chaffinch.errors import DataError, MissingExtraError
 from chaffinch.text.document import Document
 from chaffinch.text.formats import hf, jsonl
-from chaffinch.text.formats._shared.json_records import numbered
+from chaffinch.text.formats._shared.json_records import note_numbers, numbered
 from chaffinch.text.formats.base import UNREADABLE, Capabilities, Entry, ReadOptions, Writing, group_of_meta
 from chaffinch.text.formats.csv_table import ID_NAMES, TEXT_NAMES
 from chaffinch.text.formats.units import Record, Unit, record_units
@@ -59,7 +59,7 @@ class Parquet:
         schema = _schema()
         count = 0
         with pq.ParquetWriter(target, schema, compression="zstd") as writer:
-            for rows in _batches(documents):
+            for rows in _batches(documents, how):
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
                 count += len(rows)
         return count
@@ -91,10 +91,11 @@ def _schema() -> Any:
     )
 
 
-def _batches(documents: Iterable[Document]) -> Iterator[list[dict[str, Any]]]:
+def _batches(documents: Iterable[Document], how: Writing) -> Iterator[list[dict[str, Any]]]:
     rows: list[dict[str, Any]] = []
     size = 0
     for doc in documents:
+        note_numbers(doc, how.losses)
         rows.append(_row(doc))
         size += len(doc.text)
         if len(rows) == _ROWS or size >= _CHARS:

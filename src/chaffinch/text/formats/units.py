@@ -140,8 +140,11 @@ def _parse_record(make: Callable[[str, R], Document], record: Record[R], where: 
 
 
 def _encode(value: object) -> bytes:
-    """Return bytes that stand for a value; what has no bytes of its own is shown."""
-    return msgspec.msgpack.encode(value, enc_hook=repr)
+    """Return bytes that stand for a value; what has none of its own is shown."""
+    try:
+        return msgspec.msgpack.encode(value, enc_hook=repr)
+    except OverflowError:  # a number of more than 64 bits
+        return repr(value).encode("utf-8", "surrogatepass")
 
 
 def _fail(error: DataError) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -140,11 +141,25 @@ def meta_of(record: Mapping[str, Any], own: Collection[str | None]) -> dict[str,
 def flat_fields(doc: Document, own: Collection[str | None], losses: Losses) -> dict[str, Any]:
     """Group and meta of a document as fields of a flat record; what clashes with the format's own is noted."""
     fields = meta_of(doc.meta, own)
+    note_numbers(doc, losses)
     losses.add("meta fields", len(doc.meta) - len(fields))
     if doc.group is not None and group_of_meta(fields) != doc.group:
         fields["group"] = doc.group
     losses.add("groups (patients)", group_of_meta(fields) != doc.group)
     return fields
+
+
+def note_numbers(doc: Document, losses: Losses) -> None:
+    """Note the numbers of meta fields that JSON does not have."""
+    losses.add("numbers that are not finite (they come back as null)", _count_not_finite(doc.meta))
+
+
+def _count_not_finite(value: object) -> int:
+    if isinstance(value, Mapping):
+        return sum(map(_count_not_finite, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(_count_not_finite, value))
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def numbered(files: Sequence[Entry], file: Entry, number: int) -> str:
