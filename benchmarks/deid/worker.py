@@ -21,7 +21,7 @@ from benchmarks.deid.scores import Tally, tally
 from benchmarks.hmmdp.worker import FOUND, spent
 from chaffinch import Document, Span
 from chaffinch.deid.detect import word_lists as lexicons
-from chaffinch.deid.detect.detector import LAYER, Detector
+from chaffinch.deid.detect.detector import LAYER, HybridDetector
 from chaffinch.deid.detect.model import Model, load
 from chaffinch.deid.detect.recall_dial import RECALLS, Dial
 from chaffinch.deid.keys import Secret
@@ -44,7 +44,7 @@ def bare(docs: Sequence[Document]) -> list[Document]:
 
 def found(model: Model, docs: Sequence[Document], recall: float | None = None) -> list[list[Span]]:
     """What a model finds in documents, those of a patient together, as the command reads them."""
-    return [list(doc.layer(LAYER)) for doc in Detector(model, recall, by_patient=True)(bare(docs))]
+    return [list(doc.layer(LAYER)) for doc in HybridDetector(model, recall, by_patient=True)(bare(docs))]
 
 
 def meddocan(job: Job) -> Answer:
@@ -127,7 +127,7 @@ def speed(job: Job) -> Answer:
     """Characters per CPU second of detection and surrogates by the packaged model, warm, the middle of some rounds."""
     model = load(DEFAULT)
     docs = bare(notes.english(Path(job["data"]), job["fold"])[1])
-    policy, secret, detect = Policy.read("i2b2-surrogate"), Secret.new(), Detector(model)
+    policy, secret, detect = Policy.read("i2b2-surrogate"), Secret.new(), HybridDetector(model)
 
     def work() -> int:
         return sum(len(acting.act(doc, LAYER, policy, secret).text) for doc in detect(docs))

@@ -29,7 +29,7 @@ def read(path: Path) -> Iterator[Document]:
     """
     for file in files(path, lambda entry: entry.suffix == ".xml", "DDI XML"):
         try:
-            yield _document(parse(file), _place(file))
+            yield _document(parse(file.content(), file.where), _place(file))
         except DataError as error:
             raise error.at(file.where) from None
 

@@ -31,7 +31,7 @@ def read(path: Path) -> Iterator[Document]:
     for file in found:
         if file.suffix == ".xml":
             try:
-                yield _document(parse(file), splits)
+                yield _document(parse(file.content(), file.where), splits)
             except DataError as error:
                 raise error.at(file.where) from None
 

@@ -52,7 +52,7 @@ def _key(file: Entry, suffix: str) -> str:
 def _parts(file: Entry) -> dict[str, str]:
     """The text of every part of an anndoc page by its name, in their order."""
     found: dict[str, str] = {}
-    for node in parse(file).iter(etree.Element):
+    for node in parse(file.content(), file.where).iter(etree.Element):
         name = node.get("id")
         if name is not None and etree.QName(node).localname in {"h1", "h2", "h3", "h4", "h5", "h6", "p"}:
             found[name] = text_of(node)

@@ -28,7 +28,7 @@ def read(path: Path) -> Iterator[Document]:
     `meta` has corpus, split and, where stated, the PubMed id.
     """
     for file in files(path, lambda entry: entry.suffix == ".xml", "PPI XML"):
-        root = parse(file)
+        root = parse(file.content(), file.where)
         try:
             for node in root.iterfind("document"):
                 yield _document(node, attribute(root, "source"))

@@ -14,10 +14,11 @@ import pytest
 
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release.patient import LAYER, Detector, Numbered, Release, Released, release
+from chaffinch.deid.release.patient import LAYER, Numbered, Release, Released, release
 from chaffinch.deid.surrogates.lists import names, surnames
 from chaffinch.text import Document, Span
 from tests.attacks.sizes import sized
+from tests.deid.releases import FunctionDetector
 
 pytestmark = pytest.mark.drill
 
@@ -40,7 +41,7 @@ def test_the_name_of_a_clinician_of_all_patients_is_not_the_one_that_is_missing(
     rng = np.random.default_rng(21)
     first = [name for (role, _), every in names().real.items() if role == "F" for name in every if len(name) > 3]
     pool = [name for name in surnames()[:20_000] if len(name) > 3] if sort == "surnames" else first
-    how, marked = Release(Policy.read("i2b2-surrogate"), Secret(rng.bytes(32))), Detector(list, "marked", "0" * 64)
+    how, marked = Release(Policy.read("i2b2-surrogate"), Secret(rng.bytes(32))), FunctionDetector(list, "marked")
     clinician = pool[37]
     seen: Counter[str] = Counter()
     for patient in range(PATIENTS):

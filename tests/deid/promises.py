@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from chaffinch.deid.policy import Policy, PolicyRule
-from chaffinch.deid.release.patient import LAYER, Detector
+from chaffinch.deid.release.patient import LAYER
 from chaffinch.text import Document, Span
+from tests.deid.releases import FunctionDetector
 
 Rng = np.random.Generator
 
@@ -153,7 +154,7 @@ def with_patient(doc: Document) -> Document:
     return replace(doc, group=doc.patient)
 
 
-def planted(docs: Sequence[Document]) -> Detector:
+def planted(docs: Sequence[Document]) -> FunctionDetector:
     """A detector that finds what was planted in these documents, told by their text."""
     known = {doc.text: doc.layers[PLANTED] for doc in docs}
 
@@ -161,7 +162,7 @@ def planted(docs: Sequence[Document]) -> Detector:
         for doc in given:
             yield doc.with_layer(LAYER, known[doc.text])
 
-    return Detector(find, PLANTED, "0" * 64)
+    return FunctionDetector(find, PLANTED)
 
 
 class Dated(NamedTuple):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from chaffinch.deid.keys import Secret
-from chaffinch.deid.release.patient import LAYER, Detector
+from chaffinch.deid.release.patient import LAYER
 from chaffinch.text import Document, Span
 
 # Made by `chaffinch deid secret new`: nothing that a person thought of is accepted.
@@ -18,6 +20,22 @@ CANARY = "Quillfeather"
 KNOWN = re.compile(r"(?P<DOCTOR>Quillfeather|Penn|Lowe)|(?P<DATE>\d\d/\d\d/\d{4})|(?P<PHONE>555-\d{4})")
 
 
+@dataclass(frozen=True, slots=True)
+class FunctionDetector:
+    """A detector that does what a function does."""
+
+    find: Callable[[Sequence[Document]], Iterable[Document]] = field(repr=False)
+    name: str = "pattern"
+    model_digest: str = "0" * 64
+    layer: str = LAYER
+    by_patient: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    digest: str = ""
+
+    def __call__(self, documents: Sequence[Document]) -> Iterable[Document]:
+        return self.find(documents)
+
+
 def find(docs: Iterable[Document]) -> Iterator[Document]:
     """The documents with a layer of all that the pattern knows."""
     for doc in docs:
@@ -25,9 +43,11 @@ def find(docs: Iterable[Document]) -> Iterator[Document]:
         yield doc.with_layer(LAYER, spans)
 
 
-def detector(step: Callable[[Sequence[Document]], Iterable[Document]] = find, *, by_patient: bool = False) -> Detector:
+def detector(
+    step: Callable[[Sequence[Document]], Iterable[Document]] = find, *, by_patient: bool = False
+) -> FunctionDetector:
     """A detector that does this, or finds what the pattern knows."""
-    return Detector(step, "pattern", "0" * 64, by_patient=by_patient)
+    return FunctionDetector(step, by_patient=by_patient)
 
 
 def note(number: int) -> str:

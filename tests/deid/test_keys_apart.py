@@ -15,9 +15,9 @@ from chaffinch.deid import keys, vault
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import Release
-from chaffinch.deid.release.units import source
+from chaffinch.deid.release.units import open_source
 from chaffinch.errors import ConfigError
-from chaffinch.jobs.batches import Job
+from chaffinch.jobs.job import ReleaseJob, VaultTarget
 from tests.deid.releases import KEY, OTHER_KEY, SECRET, detector
 
 SAME = "the secret and the key of the vault are the same"
@@ -72,10 +72,10 @@ def test_variables_are_compared_too(
 
 def test_a_job_refuses_one_key_for_both(tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("x")
-    given, how = source(tmp_path / "note.txt"), Release(Policy("tag"), SECRET)
+    given, how = open_source(tmp_path / "note.txt"), Release(Policy("tag"), SECRET)
     with pytest.raises(ConfigError, match=SAME):
-        Job(given, tmp_path / "out.txt", how, detector(), vault=tmp_path / "v", key=Secret(SECRET.key))
-    Job(given, tmp_path / "out.txt", how, detector(), vault=tmp_path / "v", key=KEY)
+        ReleaseJob(given, tmp_path / "out.txt", how, detector(), vault=VaultTarget(tmp_path / "v", Secret(SECRET.key)))
+    ReleaseJob(given, tmp_path / "out.txt", how, detector(), vault=VaultTarget(tmp_path / "v", KEY))
 
 
 def test_a_vault_is_not_put_under_the_secret_or_its_old_key(

@@ -29,23 +29,24 @@ import pytest
 from chaffinch.deid.detect import cues
 from chaffinch.deid.detect.detector import detector as rules
 from chaffinch.deid.detect.model import Model, load
+from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.policy import Policy, PolicyRule
 from chaffinch.deid.release.account import Account, check_chain
-from chaffinch.deid.release.patient import LAYER, Detector, Numbered, Release, Released, Withheld, release
+from chaffinch.deid.release.patient import LAYER, Numbered, Release, Released, Withheld, release
 from chaffinch.deid.release.replace import act
-from chaffinch.deid.release.units import Unit, UnitSource, source
+from chaffinch.deid.release.units import UnitSource, open_source
 from chaffinch.deid.surrogates.letters import bases
 from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.vault import Vault, restore
 from chaffinch.errors import ChaffinchError, ConfigError, DataError, ModelError
-from chaffinch.jobs.batches import EXACT, Job
-from chaffinch.jobs.release import counted, released
+from chaffinch.jobs.job import ReleaseJob, VaultTarget
+from chaffinch.jobs.release import dry_run, run_release
 from chaffinch.models.cascade.fit import Cascade
 from chaffinch.models.tagger import train
 from chaffinch.text import Document, Span
-from chaffinch.text.formats import by_name, read, write
+from chaffinch.text.formats import FORMATS, Unit, by_name, read, write
 from tests.deid.promises import (
     LABELS,
     PLANTED,
@@ -60,7 +61,7 @@ from tests.deid.promises import (
     with_patient,
     word,
 )  # fmt: skip
-from tests.deid.releases import KEY, OTHER_SECRET, SECRET
+from tests.deid.releases import KEY, OTHER_SECRET, SECRET, FunctionDetector
 
 SURROGATES = READY[2]
 TAGS = Release(Policy("tag"))
@@ -69,8 +70,7 @@ _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def by_rules(*, by_patient: bool = False) -> Detector:
-    own = rules(by_patient=by_patient)
-    return Detector(own, own.name, own.digest, own.layer, own.by_patient)
+    return rules(by_patient=by_patient)
 
 
 def written(docs: Sequence[Document], form: str, folder: Path) -> Path:
@@ -102,16 +102,16 @@ class Test1NoTextLostOrMoved:
                 acted.text[a:b] for a, b in zip(*afters, strict=True)
             ]
 
-    @pytest.mark.parametrize("form", EXACT)
+    @pytest.mark.parametrize("form", [form.name for form in FORMATS if form.can.exact])
     def test_files_of_every_exact_format_come_back(self, form: str, tmp_path: Path) -> None:
         docs = documents(300, 2)
         if form in ("i2b2", "meddocan"):
             cleaned = (replace(doc, text=_NO_XML.sub("\u00b6", doc.text)) for doc in docs)
             docs = tuple(replace(doc, text=doc.text.replace("\r", "\n")) for doc in cleaned)
         place, output = written(docs, form, tmp_path), tmp_path / "out"
-        manifest = released(
-            Job(
-                source(place, form=form, grouping=with_patient),
+        manifest = run_release(
+            ReleaseJob(
+                open_source(place, form=form, grouping=with_patient),
                 output,
                 Release(SURROGATES, SECRET, True),
                 planted(docs),
@@ -158,7 +158,7 @@ class Test2ExactOffsets:
         docs = documents(1500, 5)
         place, output = written(docs, "jsonl", tmp_path), tmp_path / "out.jsonl"
         how = Release(Policy("tag"), keep_ids=True, spans=True)
-        released(Job(source(place), output, how, planted(docs)))
+        run_release(ReleaseJob(open_source(place), output, how, planted(docs)))
         after = {doc.id: doc for doc in read(output)}
         for line in account_of(output)[0]:
             doc = after[line["id"]]
@@ -186,13 +186,13 @@ def _unit(number: int, doc: Document, fate: str) -> Unit:
             raise _OddError(doc.text)
         return doc
 
-    return Unit(number, doc.id, doc.id, content, parse)
+    return Unit(doc.id, doc.id, content, parse, number=number)
 
 
 _FATES = ("good", "good", "good", "gone", "unreadable", "broken", "detector", "moved", "outside", "recursion")
 
 
-def _fateful(docs: Sequence[Document], fates: dict[str, str]) -> Detector:
+def _fateful(docs: Sequence[Document], fates: dict[str, str]) -> FunctionDetector:
     """A detector that fails on documents in the way that is their fate."""
     sound = planted(docs)
 
@@ -210,7 +210,7 @@ def _fateful(docs: Sequence[Document], fates: dict[str, str]) -> Detector:
                 found = replace(found, layers={LAYER: (Span(0, len(doc.text) + 1, "DATE"),)})
             yield found
 
-    return Detector(find, "fateful", "0" * 64)
+    return FunctionDetector(find, "fateful")
 
 
 def _mixture(number: int, seed: int) -> tuple[list[Document], dict[str, str], UnitSource]:
@@ -229,15 +229,15 @@ class Test3FailsClosed:
     def test_exactly_the_sound_documents_go_out(self, seed: int, tmp_path: Path) -> None:
         docs, fates, given = _mixture(250, seed)
         good = [doc.id for doc in docs if fates[doc.text] == "good"]
-        job = Job(given, tmp_path / "out.jsonl", Release(Policy("tag"), keep_ids=True), _fateful(docs, fates))
-        manifest = released(job)
+        job = ReleaseJob(given, tmp_path / "out.jsonl", Release(Policy("tag"), keep_ids=True), _fateful(docs, fates))
+        manifest = run_release(job)
         assert manifest["documents"] == {"in": 250, "released": len(good), "withheld": 250 - len(good)}
         assert [doc.id for doc in read(job.output)] == good
         lines, _ = account_of(job.output)
         assert [line["id"] for line in lines if line["status"] == "released"] == good
         withheld = [json.loads(line) for line in (job.private / "withheld.jsonl").read_bytes().splitlines()]
         assert len(withheld) == sum(manifest["withheld"].values()) == 250 - len(good)
-        assert counted(job)["documents"] == manifest["documents"]
+        assert dry_run(job)["documents"] == manifest["documents"]
 
     def test_a_disk_that_fails_at_any_step_leaves_all_or_nothing(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -247,17 +247,15 @@ class Test3FailsClosed:
         monkeypatch.setattr("chaffinch.deid.vault._COSTS", range(30))
         docs = documents(5, 6)
         place = written(docs, "txt", tmp_path)
-        job = Job(
-            source(place, grouping=with_patient),
+        job = ReleaseJob(
+            open_source(place, grouping=with_patient),
             tmp_path / "w" / "out",
             Release(SURROGATES, SECRET),
             planted(docs),
-            "",
-            tmp_path / "v",
-            KEY,
+            vault=VaultTarget(tmp_path / "v", KEY),
         )
         (tmp_path / "w").mkdir()
-        released(job)
+        run_release(job)
         whole = _content(tmp_path / "w")
         steps, finished = 0, False
         said: set[str] = set()
@@ -267,7 +265,7 @@ class Test3FailsClosed:
             (tmp_path / "v").unlink(missing_ok=True)
             _DISK.start(tmp_path, fail_at=steps)
             try:
-                released(job)
+                run_release(job)
                 finished = not _DISK.failed
             except ChaffinchError as error:
                 said.add(str(error))
@@ -276,9 +274,9 @@ class Test3FailsClosed:
                 _DISK.stop()
             if job.work.exists():
                 assert not job.output.exists() or job.manifest.exists()
-                released(job, resume=True)
+                run_release(job, resume=True)
             elif not job.output.exists():
-                released(job)
+                run_release(job)
             assert _content(tmp_path / "w") == whole, f"at step {steps}"
             assert len(list(restore(read(job.output), Vault.open(tmp_path / "v", KEY)))) == 5
             steps += 1
@@ -344,17 +342,17 @@ class Test4NoTextAnywhereElse:
         ]
         fates = {f"{canary} {text}": fate for text, fate in fates.items()}
         units = [_unit(n, doc, fates[doc.text]) for n, doc in enumerate(docs, start=1)]
-        job = Job(
+        job = ReleaseJob(
             UnitSource(by_name("jsonl"), lambda: iter(units)), tmp_path / "out.jsonl", Release(SURROGATES, SECRET),
-            _fateful([replace(doc, layers={PLANTED: (Span(0, len(canary), "PATIENT"),)}) for doc in docs], fates), "",
-            tmp_path / "vault", KEY,
+            _fateful([replace(doc, layers={PLANTED: (Span(0, len(canary), "PATIENT"),)}) for doc in docs], fates),
+            vault=VaultTarget(tmp_path / "vault", KEY),
         )  # fmt: skip
-        manifest = released(job)
+        manifest = run_release(job)
         assert 0 < manifest["documents"]["withheld"] < 250
         private = {f"out.jsonl.private/{name}.jsonl" for name in ("ids", "withheld")}  # they lead to files by name
         for path, content in _content(tmp_path).items():
             assert (canary.encode() in content) == (path in private), path
-        results = release([Numbered(n, doc) for n, doc in enumerate(docs)], job.how, job.detector)
+        results = release([Numbered(n, doc) for n, doc in enumerate(docs)], job.release, job.detector)
         told = [repr(results), repr(units), repr(job), caplog.text, *capfd.readouterr()]
         assert not any(canary in one for one in told)
 
@@ -503,7 +501,11 @@ class Test7ReversibleOnlyWithTheKey:
         docs = documents(1500, 16)
         place, output, vault = written(docs, "jsonl", tmp_path), tmp_path / "out.jsonl", tmp_path / "vault"
         how = Release(SURROGATES, SECRET)
-        released(Job(source(place, grouping=with_patient), output, how, planted(docs), "", vault, KEY))
+        run_release(
+            ReleaseJob(
+                open_source(place, grouping=with_patient), output, how, planted(docs), vault=VaultTarget(vault, KEY)
+            )
+        )
         again = list(restore(read(output), Vault.open(vault, KEY)))
         assert [(doc.id, doc.text, doc.group) for doc in again] == [(doc.id, doc.text, doc.patient) for doc in docs]
         content, rng = vault.read_bytes(), np.random.default_rng(17)
@@ -520,7 +522,9 @@ class Test7ReversibleOnlyWithTheKey:
         for name in ("in", "out"):
             (tmp_path / name).mkdir()
         place = written(docs, "jsonl", tmp_path / "in")
-        released(Job(source(place), tmp_path / "out" / "n.jsonl", Release(SURROGATES, SECRET), planted(docs)))
+        run_release(
+            ReleaseJob(open_source(place), tmp_path / "out" / "n.jsonl", Release(SURROGATES, SECRET), planted(docs))
+        )
         files = _content(tmp_path / "out")
         del files["n.jsonl.private/ids.jsonl"]  # the steward's own, 0600
         left = b"".join(files.values())

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import Release
-from chaffinch.deid.release.units import grouping, source
-from chaffinch.jobs import batches as parcels
-from chaffinch.jobs.batches import Job
-from chaffinch.jobs.release import released
+from chaffinch.deid.release.units import open_source
+from chaffinch.jobs import batches
+from chaffinch.jobs.job import ReleaseJob
+from chaffinch.jobs.release import run_release
 from chaffinch.text import Document
+from chaffinch.text.grouping import Grouping
 from tests.deid.releases import SECRET, detector, find
 
 
@@ -24,6 +25,6 @@ def slowly(docs: Sequence[Document]) -> Iterable[Document]:
 
 
 if __name__ == "__main__":
-    parcels._PARCEL_DOCUMENTS = 1
-    given = source(sys.argv[1], grouping=grouping(r"^(p\d+)-"))
-    released(Job(given, Path(sys.argv[2]), Release(Policy.read("i2b2-surrogate"), SECRET), detector(slowly)))
+    batches._BATCH_DOCUMENTS = 1
+    given = open_source(sys.argv[1], grouping=Grouping(r"^(p\d+)-"))
+    run_release(ReleaseJob(given, Path(sys.argv[2]), Release(Policy.read("i2b2-surrogate"), SECRET), detector(slowly)))

@@ -12,14 +12,15 @@ import pytest
 import chaffinch as cf
 from chaffinch.cli import main
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release.patient import LAYER, Detector, Release
-from chaffinch.deid.release.units import grouping, source
+from chaffinch.deid.release.patient import LAYER, Release
+from chaffinch.deid.release.units import open_source
 from chaffinch.errors import ConfigError
-from chaffinch.jobs.batches import Job
+from chaffinch.jobs.job import ReleaseJob
 from chaffinch.jobs.ledger import Ledger
-from chaffinch.jobs.release import released
+from chaffinch.jobs.release import run_release
 from chaffinch.text import Document, Span
-from tests.deid.releases import SECRET, detector
+from chaffinch.text.grouping import Grouping
+from tests.deid.releases import SECRET, FunctionDetector, detector
 
 TAGS = Release(Policy("tag"), SECRET, keep_ids=True)
 SURROGATES = Release(Policy.read("i2b2-surrogate"), SECRET, keep_ids=True)
@@ -38,8 +39,8 @@ def notes(tmp_path: Path) -> Path:
     return folder
 
 
-def job(notes: Path, output: Path, found: Detector, how: Release) -> Job:
-    return Job(source(notes, grouping=grouping(r"-(p\d)$")), output, how, found)
+def job(notes: Path, output: Path, found: FunctionDetector, how: Release) -> ReleaseJob:
+    return ReleaseJob(open_source(notes, grouping=Grouping(r"-(p\d)$")), output, how, found)
 
 
 def find_by_patient(docs: Sequence[Document]) -> Iterator[Document]:
@@ -63,14 +64,14 @@ class Killed(BaseException):
 def test_whole_patients_are_worked_on_together_in_the_order_of_the_input(
     how: Release, by_patient: bool, size: int, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._PARCEL_DOCUMENTS", size)
+    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", size)
     calls: list[list[str]] = []
 
     def note_calls(docs: Sequence[Document]) -> Iterator[Document]:
         calls.append([doc.id for doc in docs])
         return find_by_patient(docs)
 
-    released(job(notes, tmp_path / "out", detector(note_calls, by_patient=by_patient), how))
+    run_release(job(notes, tmp_path / "out", detector(note_calls, by_patient=by_patient), how))
     for patient in range(4):
         (call,) = [ids for ids in calls if any(name.endswith(f"p{patient}") for name in ids)]
         expected = [f"{number:02d}-p{patient}" for number in range(patient, 12, 4)]
@@ -82,11 +83,11 @@ def test_whole_patients_are_worked_on_together_in_the_order_of_the_input(
 def test_a_run_killed_between_two_notes_of_a_patient_resumes_with_the_same_bytes(
     puts: int, size: int, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._PARCEL_DOCUMENTS", size)
+    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", size)
     found = replace(detector(find_by_patient), by_patient=True)
     for name in ("whole", "part"):
         (tmp_path / name).mkdir()
-    released(job(notes, tmp_path / "whole" / "out", found, SURROGATES))
+    run_release(job(notes, tmp_path / "whole" / "out", found, SURROGATES))
     usual, done = Ledger.put, 0
 
     def put_some(self: Ledger, key: str, result: bytes) -> None:
@@ -100,7 +101,7 @@ def test_a_run_killed_between_two_notes_of_a_patient_resumes_with_the_same_bytes
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "put", put_some)
         with pytest.raises(Killed):
-            released(job(notes, tmp_path / "part" / "out", found, SURROGATES))
+            run_release(job(notes, tmp_path / "part" / "out", found, SURROGATES))
     stored: list[str] = []
 
     def note_puts(self: Ledger, key: str, result: bytes) -> None:
@@ -108,7 +109,7 @@ def test_a_run_killed_between_two_notes_of_a_patient_resumes_with_the_same_bytes
         usual(self, key, result)
 
     monkeypatch.setattr(Ledger, "put", note_puts)
-    released(job(notes, tmp_path / "part" / "out", found, SURROGATES), resume=True)
+    run_release(job(notes, tmp_path / "part" / "out", found, SURROGATES), resume=True)
     assert len(stored) == 12 - puts, "what is there already is not stored again"
     assert content(tmp_path / "part") == content(tmp_path / "whole")
     texts = b"".join(path.read_bytes() for path in (tmp_path / "part" / "out").iterdir())
@@ -119,7 +120,7 @@ def test_a_run_killed_between_two_notes_of_a_patient_resumes_with_the_same_bytes
 def test_a_note_of_another_name_is_another_note(
     by_patient: bool, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._PARCEL_DOCUMENTS", 1)
+    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", 1)
     for name in ("whole", "part"):
         (tmp_path / name).mkdir()
     calls = 0
@@ -133,11 +134,11 @@ def test_a_note_of_another_name_is_another_note(
 
     found = detector(stop_at_the_second, by_patient=by_patient)
     with pytest.raises(Killed):
-        released(job(notes, tmp_path / "part" / "out", found, TAGS))
+        run_release(job(notes, tmp_path / "part" / "out", found, TAGS))
     for number in (0, 4, 8):
         (notes / f"{number:02d}-p0.txt").rename(notes / f"{number:02d}-p9.txt")
-    released(job(notes, tmp_path / "part" / "out", found, TAGS), resume=True)
-    released(job(notes, tmp_path / "whole" / "out", found, TAGS))
+    run_release(job(notes, tmp_path / "part" / "out", found, TAGS), resume=True)
+    run_release(job(notes, tmp_path / "whole" / "out", found, TAGS))
     assert content(tmp_path / "part") == content(tmp_path / "whole")
 
 
@@ -201,5 +202,5 @@ def test_what_is_said_of_patients_is_checked(tmp_path: Path, capsys: pytest.Capt
 
 def test_notes_that_cannot_be_read_need_no_patient(notes: Path, tmp_path: Path) -> None:
     (notes / "bad.txt").write_bytes(b"\xff")
-    manifest = released(job(notes, tmp_path / "out", detector(), SURROGATES))
+    manifest = run_release(job(notes, tmp_path / "out", detector(), SURROGATES))
     assert manifest["documents"] == {"in": 13, "released": 12, "withheld": 1}

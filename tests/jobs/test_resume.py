@@ -204,12 +204,12 @@ def test_each_note_a_patient_does_not_go_on_without_it(place: Path, monkeypatch:
 @pytest.mark.parametrize("package", ["chaffinch", "numpy", "scipy", "numba", "python"])
 def test_another_version_does_not_go_on(package: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert stop_after(3, monkeypatch, lambda: main(arguments("out", BASE))) == 130
-    from chaffinch.jobs import batches as parcels
+    from chaffinch.jobs import job as jobs
 
-    found = parcels.versions()
+    found = jobs.versions()
     assert package in found
     with monkeypatch.context() as patch:
-        patch.setattr(parcels, "versions", lambda: {**found, package: "0.0"})
+        patch.setattr(jobs, "versions", lambda: {**found, package: "0.0"})
         assert main([*arguments("out", BASE), "--resume"]) == 2
     assert main([*arguments("out", BASE), "--resume"]) == 0
 
@@ -306,7 +306,7 @@ def test_a_call_finishes_what_the_command_began(place: Path, monkeypatch: pytest
 def test_notes_that_changed_meanwhile_come_out_as_in_a_fresh_run(
     change: str, apart: bool, keyed: bool, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._PARCEL_DOCUMENTS", 2)
+    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", 2)
     options = {"--model": "rules", "--group-by": r"^(p\d)-", "--secret-file": "secret"}
     options |= {"--policy": "i2b2-surrogate"} if keyed else {}
     options |= {"--apart": ""} if apart else {}

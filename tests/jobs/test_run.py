@@ -21,18 +21,19 @@ import pytest
 
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.account import check_chain
-from chaffinch.deid.release.patient import Detector, Release
-from chaffinch.deid.release.units import grouping, source
+from chaffinch.deid.release.patient import Release
+from chaffinch.deid.release.units import open_source
 from chaffinch.deid.vault import Vault, restore
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.jobs import release as module
-from chaffinch.jobs.batches import Job
+from chaffinch.jobs.job import ReleaseJob, VaultTarget
 from chaffinch.jobs.ledger import opened
-from chaffinch.jobs.release import counted, released
-from chaffinch.jobs.run import Interrupted, WorkItem, key_of, run
+from chaffinch.jobs.release import dry_run, run_release
+from chaffinch.jobs.run import Interrupted, WorkItem, in_order, key_of, process_batches
 from chaffinch.text import Document
 from chaffinch.text.formats import ReadOptions, read, write
-from tests.deid.releases import CANARY, KEY, SECRET, detector, find, note
+from chaffinch.text.grouping import Grouping
+from tests.deid.releases import CANARY, KEY, SECRET, FunctionDetector, detector, find, note
 
 SURROGATES = Release(Policy.read("i2b2-surrogate"), SECRET)
 
@@ -46,9 +47,11 @@ def notes(tmp_path: Path) -> Path:
     return folder
 
 
-def job(notes: Path, output: Path, found: Detector | None = None, how: Release = SURROGATES, **more: Any) -> Job:
-    given = source(notes, how=ReadOptions(max_chars=1000), grouping=grouping(r"^(p\d)-"))
-    return Job(given, output, how, found or detector(), **more)
+def job(
+    notes: Path, output: Path, found: FunctionDetector | None = None, how: Release = SURROGATES, **more: Any
+) -> ReleaseJob:
+    given = open_source(notes, how=ReadOptions(max_chars=1000), grouping=Grouping(r"^(p\d)-"))
+    return ReleaseJob(given, output, how, found or detector(), **more)
 
 
 def content(folder: Path, *, but: Sequence[str] = ("notes",)) -> dict[str, bytes]:
@@ -60,24 +63,25 @@ def content(folder: Path, *, but: Sequence[str] = ("notes",)) -> dict[str, bytes
     }
 
 
-def test_results_are_in_the_order_of_numbers_and_no_parcel_that_is_done_is_done_twice(tmp_path: Path) -> None:
-    parcels = [[WorkItem(n, key_of("s", str(n)), n) for n in part] for part in ([3, 1], [0], [2])]
+def test_results_are_in_the_order_of_numbers_and_no_batch_that_is_done_is_done_twice(tmp_path: Path) -> None:
+    batches = [[WorkItem(n, key_of("s", str(n)), n) for n in part] for part in ([3, 1], [0], [2])]
     done: list[int] = []
 
     def work(numbers: Sequence[int]) -> list[bytes | None]:
         done.extend(numbers)
         return [None if n == 1 else b"%d" % n for n in numbers]
 
-    for expected in ([3, 1, 0, 2], [3, 1]):  # 1 has no result that is kept, and 3 is in its parcel
+    for expected in ([3, 1, 0, 2], [3, 1]):  # 1 has no result that is kept, and 3 is in its batch
         done.clear()
         with opened(tmp_path / "job", "s", resume=True) as ledger:
-            assert list(run(parcels, work, ledger)) == [b"0", None, b"2", b"3"]
+            outcomes = process_batches(batches, work, ledger)
+            assert list(in_order(outcomes, ledger)) == [(0, b"0"), (1, None), (2, b"2"), (3, b"3")]
         assert done == expected
 
 
 def test_a_release_adds_up(notes: Path, tmp_path: Path) -> None:
     (notes / "p9-01.txt").write_bytes(b"\xff" + CANARY.encode())
-    manifest = released(job(notes, tmp_path / "out"))
+    manifest = run_release(job(notes, tmp_path / "out"))
     assert manifest["documents"] == {"in": 13, "released": 12, "withheld": 1}
     assert manifest["patients"] == 4
     assert json.loads((tmp_path / "out.manifest.json").read_bytes()) == manifest
@@ -92,7 +96,7 @@ def test_a_release_adds_up(notes: Path, tmp_path: Path) -> None:
 
 
 def test_the_vault_gives_the_files_back_byte_for_byte(notes: Path, tmp_path: Path) -> None:
-    released(job(notes, tmp_path / "out", vault=tmp_path / "v", key=KEY))
+    run_release(job(notes, tmp_path / "out", vault=VaultTarget(tmp_path / "v", KEY)))
     again = restore(read(tmp_path / "out"), Vault.open(tmp_path / "v", KEY))
     write(again, tmp_path / "again", format="txt")
     assert content(tmp_path / "again") == content(notes)
@@ -100,7 +104,7 @@ def test_the_vault_gives_the_files_back_byte_for_byte(notes: Path, tmp_path: Pat
 
 
 def test_offsets_lead_from_the_input_to_the_output(notes: Path, tmp_path: Path) -> None:
-    released(job(notes, tmp_path / "out", how=Release(Policy("tag"), keep_ids=True)))
+    run_release(job(notes, tmp_path / "out", how=Release(Policy("tag"), keep_ids=True)))
     assert not (tmp_path / "out.private" / "ids.jsonl").exists()
     for line in (tmp_path / "out.private" / "documents.jsonl").read_bytes().splitlines():
         entry = json.loads(line)
@@ -114,7 +118,7 @@ class Killed(BaseException):
     """As if the process had gone."""
 
 
-def _killed_after(number: int) -> Detector:
+def _killed_after(number: int) -> FunctionDetector:
     seen = 0
 
     def step(docs: Sequence[Document]) -> Iterator[Document]:
@@ -131,18 +135,18 @@ def _killed_after(number: int) -> Detector:
 def test_a_run_stopped_anywhere_and_resumed_gives_the_same_bytes(
     by_patient: bool, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._PARCEL_DOCUMENTS", 3)
+    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", 3)
     (tmp_path / "whole").mkdir()
-    released(job(notes, tmp_path / "whole" / "out", detector(by_patient=by_patient)))
+    run_release(job(notes, tmp_path / "whole" / "out", detector(by_patient=by_patient)))
     expected = content(tmp_path / "whole")
     (tmp_path / "part").mkdir()
     for stopped, done in enumerate((3, 0, 6, 0)):  # so many more documents, then the end
         stopping = replace(_killed_after(done), by_patient=by_patient)
         with pytest.raises(Killed):
-            released(job(notes, tmp_path / "part" / "out", stopping), resume=stopped > 0)
+            run_release(job(notes, tmp_path / "part" / "out", stopping), resume=stopped > 0)
         assert [path.name for path in (tmp_path / "part").iterdir()] == ["out.part"]
         assert CANARY not in str(content(tmp_path / "part"))
-    released(job(notes, tmp_path / "part" / "out", replace(_killed_after(3), by_patient=by_patient)), resume=True)
+    run_release(job(notes, tmp_path / "part" / "out", replace(_killed_after(3), by_patient=by_patient)), resume=True)
     assert content(tmp_path / "part") == expected
 
 
@@ -152,7 +156,7 @@ def test_a_run_stopped_while_things_are_placed_can_be_finished(
 ) -> None:
     (tmp_path / "whole").mkdir()
     (tmp_path / "part").mkdir()
-    released(job(notes, tmp_path / "whole" / "out"))
+    run_release(job(notes, tmp_path / "whole" / "out"))
     usual, count = Path.replace, 0
 
     def stopping(self: Path, target: Path) -> Path:
@@ -166,12 +170,12 @@ def test_a_run_stopped_while_things_are_placed_can_be_finished(
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", stopping)
         try:
-            released(job(notes, tmp_path / "part" / "out"))
+            run_release(job(notes, tmp_path / "part" / "out"))
         except Killed:
             manifest = (tmp_path / "part" / "out.manifest.json").exists()
             assert manifest or not (tmp_path / "part" / "out").exists()
             patch.undo()
-            released(job(notes, tmp_path / "part" / "out"), resume=True)
+            run_release(job(notes, tmp_path / "part" / "out"), resume=True)
     assert content(tmp_path / "part") == content(tmp_path / "whole")
 
 
@@ -184,9 +188,9 @@ def test_a_run_stopped_when_all_is_placed_does_nothing_again(
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "rmtree", stop)
         with pytest.raises(Killed):
-            released(job(notes, tmp_path / "out"))
+            run_release(job(notes, tmp_path / "out"))
     before = content(tmp_path, but=("notes", "out.part"))
-    manifest = released(job(notes, tmp_path / "out", _killed_after(0)), resume=True)
+    manifest = run_release(job(notes, tmp_path / "out", _killed_after(0)), resume=True)
     assert manifest["documents"]["released"] == 12
     assert content(tmp_path) == before
 
@@ -194,13 +198,13 @@ def test_a_run_stopped_when_all_is_placed_does_nothing_again(
 def test_kill_9_in_the_middle_then_resume_gives_the_same_bytes(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._PARCEL_DOCUMENTS", 1)  # as in the job that is killed
+    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", 1)  # as in the job that is killed
     (tmp_path / "whole").mkdir()
     (tmp_path / "part").mkdir()
     for number in range(12, 60):
         (notes / f"p{number // 3:02d}-{number:02d}.txt").write_bytes(note(number).encode() + b"x" * 30_000)
-    given = source(notes, grouping=grouping(r"^(p\d+)-"))
-    released(Job(given, tmp_path / "whole" / "out", SURROGATES, detector()))
+    given = open_source(notes, grouping=Grouping(r"^(p\d+)-"))
+    run_release(ReleaseJob(given, tmp_path / "whole" / "out", SURROGATES, detector()))
     output = tmp_path / "part" / "out"
     child = subprocess.Popen(
         [sys.executable, "-m", "tests.jobs.slow_job", notes, output], cwd=Path(__file__).parents[2]
@@ -222,14 +226,14 @@ def test_kill_9_in_the_middle_then_resume_gives_the_same_bytes(
         return find(docs)
 
     with pytest.raises(ConfigError, match="--resume"):
-        released(Job(given, output, SURROGATES, detector(noting)))
-    released(Job(given, output, SURROGATES, detector(noting)), resume=True)
+        run_release(ReleaseJob(given, output, SURROGATES, detector(noting)))
+    run_release(ReleaseJob(given, output, SURROGATES, detector(noting)), resume=True)
     assert 0 < len(seen) < 45
     assert content(tmp_path / "part") == content(tmp_path / "whole")
 
 
 def test_ctrl_c_keeps_what_is_done(notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._PARCEL_DOCUMENTS", 3)
+    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", 3)
     calls = 0
 
     def step(docs: Sequence[Document]) -> Iterator[Document]:
@@ -240,9 +244,9 @@ def test_ctrl_c_keeps_what_is_done(notes: Path, tmp_path: Path, monkeypatch: pyt
         return find(docs)
 
     with pytest.raises(Interrupted, match=r"6 documents are done.*--resume"):
-        released(job(notes, tmp_path / "out", detector(step)))
+        run_release(job(notes, tmp_path / "out", detector(step)))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["notes", "out.part"]
-    assert released(job(notes, tmp_path / "out", detector(step)), resume=True)["documents"]["released"] == 12
+    assert run_release(job(notes, tmp_path / "out", detector(step)), resume=True)["documents"]["released"] == 12
     assert calls == 5
 
 
@@ -255,40 +259,40 @@ def test_a_full_disk_leaves_no_output_and_can_be_resumed(
 
     (tmp_path / "whole").mkdir()
     (tmp_path / "part").mkdir()
-    released(job(notes, tmp_path / "whole" / "out"))
+    run_release(job(notes, tmp_path / "whole" / "out"))
     with monkeypatch.context() as patch:
         if where == "write":
             patch.setattr(Path, "write_bytes", full)
         else:
             patch.setattr(module, "_sync", full)
         with pytest.raises(ChaffinchError, match=r"No space left.*--resume"):
-            released(job(notes, tmp_path / "part" / "out"))
+            run_release(job(notes, tmp_path / "part" / "out"))
     assert [path.name for path in (tmp_path / "part").iterdir()] == ["out.part"]
-    released(job(notes, tmp_path / "part" / "out"), resume=True)
+    run_release(job(notes, tmp_path / "part" / "out"), resume=True)
     assert content(tmp_path / "part") == content(tmp_path / "whole")
 
 
 def test_other_settings_do_not_go_on_with_a_job(notes: Path, tmp_path: Path) -> None:
     with pytest.raises(Killed):
-        released(job(notes, tmp_path / "out", _killed_after(0)))
+        run_release(job(notes, tmp_path / "out", _killed_after(0)))
     with pytest.raises(ConfigError, match="other settings"):
-        released(job(notes, tmp_path / "out", how=Release(Policy("tag"), SECRET)), resume=True)
+        run_release(job(notes, tmp_path / "out", how=Release(Policy("tag"), SECRET)), resume=True)
     with pytest.raises(ConfigError, match="other settings"):
-        released(job(notes, tmp_path / "out", vault=tmp_path / "v", key=KEY), resume=True)
+        run_release(job(notes, tmp_path / "out", vault=VaultTarget(tmp_path / "v", KEY)), resume=True)
 
 
 def test_an_input_that_changed_since_is_read_anew(notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._PARCEL_DOCUMENTS", 3)
+    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", 3)
     with pytest.raises(Killed):
-        released(job(notes, tmp_path / "out", _killed_after(6)))
+        run_release(job(notes, tmp_path / "out", _killed_after(6)))
     (notes / "p0-01.txt").write_bytes(b"Dr. Lowe wrote this later.")
-    released(job(notes, tmp_path / "out", how=SURROGATES), resume=True)
+    run_release(job(notes, tmp_path / "out", how=SURROGATES), resume=True)
     (tmp_path / "whole").mkdir()
-    released(job(notes, tmp_path / "whole" / "out"))
+    run_release(job(notes, tmp_path / "whole" / "out"))
     assert content(tmp_path, but=("notes", "whole")) == content(tmp_path / "whole")
 
 
-def test_the_size_of_parcels_changes_no_byte_and_no_socket_is_opened(
+def test_the_size_of_batches_changes_no_byte_and_no_socket_is_opened(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object, **__: object) -> None:
@@ -297,10 +301,10 @@ def test_the_size_of_parcels_changes_no_byte_and_no_socket_is_opened(
     monkeypatch.setattr(socket, "socket", refused)
     found = []
     for size in (1, 5, 64):
-        monkeypatch.setattr("chaffinch.jobs.batches._PARCEL_DOCUMENTS", size)
+        monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", size)
         (tmp_path / str(size)).mkdir()
         for by_patient in (False, True):
-            released(job(notes, tmp_path / str(size) / f"{by_patient}", detector(by_patient=by_patient)))
+            run_release(job(notes, tmp_path / str(size) / f"{by_patient}", detector(by_patient=by_patient)))
         found.append(content(tmp_path / str(size)))
     assert found[0] == found[1] == found[2]
     assert len(found[0]) == 2 * 15
@@ -310,30 +314,32 @@ def test_the_size_of_parcels_changes_no_byte_and_no_socket_is_opened(
 def test_a_birth_date_and_the_year_of_another_note_do_not_tell_an_age_over_89(
     size: int, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chaffinch.jobs.batches._PARCEL_DOCUMENTS", size)
+    monkeypatch.setattr("chaffinch.jobs.batches._BATCH_DOCUMENTS", size)
     (notes / "p8-00.txt").write_text("DOB 03/04/1925.")
     (notes / "p8-77.txt").write_text("Seen 06/07/2013.")  # 88 years
     (notes / "p9-00.txt").write_text("DOB 03/04/1925.")
     (notes / "p9-77.txt").write_text("Seen 06/07/2018.")  # 93 years
     for number in range(70):
         (notes / f"p7-{number:02d}.txt").write_text("Seen 06/07/2018.")
-    released(job(notes, tmp_path / "out", detector()))
+    run_release(job(notes, tmp_path / "out", detector()))
     births = [text for path in (tmp_path / "out").iterdir() if (text := path.read_text())[:3] == "DOB"]
     assert sorted(re.sub(r"\d", "9", text) for text in births) == ["DOB 99/99/9999.", "DOB [DATE]."]
 
 
 def test_a_dry_run_counts_the_same_and_writes_nothing(notes: Path, tmp_path: Path) -> None:
     before = content(tmp_path, but=())
-    manifest = counted(job(notes, tmp_path / "out"))
+    manifest = dry_run(job(notes, tmp_path / "out"))
     assert content(tmp_path, but=()) == before
-    real = released(job(notes, tmp_path / "out"))
+    real = run_release(job(notes, tmp_path / "out"))
     assert {key: real[key] for key in manifest} == manifest
 
 
 def test_a_note_of_100_megabytes_is_withheld(notes: Path, tmp_path: Path) -> None:
     with (notes / "p9-01.txt").open("wb") as stream:
         stream.truncate(100_000_000)
-    manifest = released(Job(source(notes, grouping=grouping(r"^(p\d)-")), tmp_path / "out", SURROGATES, detector()))
+    manifest = run_release(
+        ReleaseJob(open_source(notes, grouping=Grouping(r"^(p\d)-")), tmp_path / "out", SURROGATES, detector())
+    )
     assert manifest["documents"] == {"in": 13, "released": 12, "withheld": 1}
     assert list(manifest["withheld"]) == ["… characters, the limit is …; raise it with --max-chars"]
     (line,) = (tmp_path / "out.private" / "withheld.jsonl").read_bytes().splitlines()
@@ -342,7 +348,7 @@ def test_a_note_of_100_megabytes_is_withheld(notes: Path, tmp_path: Path) -> Non
 
 def test_two_documents_of_one_name_do_not_share_a_file(notes: Path, tmp_path: Path) -> None:
     (notes / "p0-00.TXT").write_bytes(b"Dr. Lowe.")
-    manifest = released(job(notes, tmp_path / "out"))
+    manifest = run_release(job(notes, tmp_path / "out"))
     assert manifest["documents"] == {"in": 13, "released": 12, "withheld": 1}
     assert "earlier document" in next(iter(manifest["withheld"]))
 
@@ -353,15 +359,15 @@ def test_places_that_are_taken_are_refused_before_any_work(notes: Path, tmp_path
     (tmp_path / "full" / "x").touch()
     (tmp_path / "v").touch()
     with pytest.raises(DataError, match="not empty"):
-        released(job(notes, tmp_path / "full", stopping))
+        run_release(job(notes, tmp_path / "full", stopping))
     with pytest.raises(ConfigError, match="never overwritten"):
-        released(job(notes, tmp_path / "out", stopping, vault=tmp_path / "v", key=KEY))
+        run_release(job(notes, tmp_path / "out", stopping, vault=VaultTarget(tmp_path / "v", KEY)))
     with pytest.raises(ConfigError, match="does not exist"):
-        released(job(notes, tmp_path / "no" / "out", stopping))
+        run_release(job(notes, tmp_path / "no" / "out", stopping))
     with pytest.raises(DataError, match="folder"):
-        released(job(notes, tmp_path / "v", stopping))
+        run_release(job(notes, tmp_path / "v", stopping))
     with pytest.raises(ConfigError, match="needs a key"):
-        job(notes, tmp_path / "out", vault=tmp_path / "w")
+        job(notes, tmp_path / "out", vault=VaultTarget(tmp_path / "w"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "notes", "v"]
 
 
@@ -376,10 +382,19 @@ def test_every_format_goes_out_as_it_came_in_and_can_be_restored(form: str, name
     ]
     place = tmp_path / ("notes" if form in ("i2b2", "brat") else f"notes.{form}")
     write([doc.with_layer("gold", []) for doc in docs], place, format=form)
-    given = source(place)
+    given = open_source(place)
     assert given.form.name == form
     alone = form == "brat"  # it names no patients
-    released(Job(given, tmp_path / name, SURROGATES, detector(), "", tmp_path / "v", KEY, each_note_a_patient=alone))
+    run_release(
+        ReleaseJob(
+            given,
+            tmp_path / name,
+            SURROGATES,
+            detector(),
+            vault=VaultTarget(tmp_path / "v", KEY),
+            each_note_a_patient=alone,
+        )
+    )
     out = read(tmp_path / name)
     assert out.format == form
     assert all(CANARY not in doc.text for doc in out)

@@ -26,9 +26,6 @@ from chaffinch.weak import load as load_weak
 if TYPE_CHECKING:  # its lists are loaded when they are used
     from chaffinch.deid.detect.detector import Detector
 
-SEVERAL_LAYERS = ("jsonl", "parquet", "labelstudio")
-KEEP_SOURCES = ("jsonl", "parquet")  # formats that can say which system found a span
-
 _NOT_SAID = ("labels", "lost", "documents with a patient")  # in the table of facts; they are in the JSON
 _VOTES = "joins votes and tags nothing by itself; use it with chaffinch weak aggregate --fit"
 _OTHER_VERBS = {
@@ -104,7 +101,7 @@ def tag_command(
         tagged = tagger.annotate(given, layer=layer, posteriors=posteriors)
     tally = _Tally(layer)
     documents = tally.count(tagged)
-    fitting = (_fit(doc, form.name, layer, how.losses) for doc in documents)
+    fitting = (_fit(doc, form, layer, how.losses) for doc in documents)
     losses = _written(fitting, output, form, how.losses, strict=strict)
     aligned = {} if align is None else {"align": align, **tally.patients()}
     result = {"from": corpus.format, "to": form.name, **aligned, **tally.facts(), "lost": dict(losses.counts)}
@@ -176,12 +173,13 @@ def _bias(given: Iterable[str]) -> dict[str, float]:
 
 def _output_format(output: Path, to: str | None, source: Path, own: Format) -> Format:
     """The format named, or that of the input if the name of the output allows it, or the one its suffix tells."""
-    if to == "txt":
-        raise ConfigError("txt cannot hold spans; choose another format, such as --to brat or --to jsonl")
     if to:
-        return by_name(to)
-    if own.name == "txt":
-        own = by_name("brat")
+        form = by_name(to)
+        if form.can.layers == "none":
+            raise ConfigError(f"{to} cannot hold spans; choose another format, such as --to brat or --to jsonl")
+        return form
+    if own.can.annotated_as:
+        own = by_name(own.can.annotated_as)
     usual = ("",) if own.folder else ("", source.suffix, *own.suffixes)
     return own if output.suffix in usual else output_format(output)
 
@@ -193,14 +191,14 @@ def _fresh(documents: Iterable[Document], layer: str, losses: Losses) -> Iterato
         yield doc
 
 
-def _fit(doc: Document, form: str, layer: str, losses: Losses) -> Document:
-    """The document as the format can hold it: where there is one layer, the new one is it."""
-    if form in KEEP_SOURCES:
+def _fit(doc: Document, form: Format, layer: str, losses: Losses) -> Document:
+    """Return the document as the format can hold it: where there is one layer, the new one is it."""
+    if form.can.span_sources:
         return doc
     spans = tuple(replace(span, source="") for span in doc.layers[layer])
-    if form in SEVERAL_LAYERS:
+    if form.can.layers == "many":
         return replace(doc, layers={**doc.layers, layer: spans})
-    votes = {name: own for name, own in doc.layers.items() if form == "weak" and name.startswith("source:")}
+    votes = {name: own for name, own in doc.layers.items() if form.can.votes and name.startswith("source:")}
     losses.add("layers other than the new one", len(doc.layers.keys() - votes.keys() - {layer}))
     return replace(doc, layers={**votes, "gold": spans})
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from chaffinch.deid.detect.detector import Detector, detector
+from chaffinch.deid.detect.detector import detector
+from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.synth.notes import notes

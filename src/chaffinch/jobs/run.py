@@ -1,9 +1,9 @@
-"""One folder or stream through a function: order kept, nothing done twice, and what is done outlives the process."""
+"""Work items in batches through a function: finished results are kept in a ledger, and nothing is done twice."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -34,8 +34,15 @@ class WorkItem(Generic[P]):
     payload: P
 
 
+@dataclass(frozen=True, slots=True)
+class KeptKey:
+    """Stands for a result that is in the ledger."""
+
+    key: str
+
+
 def key_of(*parts: str | bytes) -> str:
-    """A key for parts; each is length-prefixed, so that no other parts have it.
+    """Return a key for parts; each is length-prefixed, so that no other parts have it.
 
     >>> key_of("ab", "c") == key_of("a", "bc")
     False
@@ -47,50 +54,49 @@ def key_of(*parts: str | bytes) -> str:
     return whole.hexdigest()
 
 
-def run(
-    parcels: Iterable[Sequence[WorkItem[P]]],
+def process_batches(
+    batches: Iterable[Sequence[WorkItem[P]]],
     work: Callable[[Sequence[P]], Sequence[bytes | R]],
     ledger: Ledger,
     *,
-    tick: Callable[[int], None] = lambda _: None,
-) -> Iterator[bytes | R]:
-    """The result of every item, in the order of their numbers, once all are there.
+    done: Callable[[Sequence[WorkItem[P]]], None] = lambda _: None,
+) -> dict[int, KeptKey | R]:
+    """Process all batches, and return by the number of each item where its result is, or the result if it is not kept.
 
-    `work` gets all items of a parcel, or none if all have a result: results within a parcel may depend on one another.
-    A result of bytes goes to the ledger, and a second run takes it from there; any other is tried again by a second
-    run, with its whole parcel. `tick` hears how many items are through. Interrupted on Ctrl-C, with all in the ledger
-    that was done.
+    `work` gets all items of a batch, or none if all have a result: results within a batch may depend on one another. A
+    result of bytes goes to the ledger, and a second run takes it from there; any other is tried again by a second run,
+    with its whole batch. `done` hears of each batch that is through.
     """
-    order: dict[int, str | R] = {}
-    try:
-        for parcel in parcels:
-            order |= _through(parcel, work, ledger)
-            tick(len(parcel))
-        ledger.sync()
-    except KeyboardInterrupt:
-        ledger.sync()
-        raise Interrupted(len(ledger)) from None
-    for number in sorted(order):
-        result = order[number]
-        yield _kept(ledger, result) if isinstance(result, str) else result
+    outcomes: dict[int, KeptKey | R] = {}
+    for batch in batches:
+        outcomes |= _process(batch, work, ledger)
+        done(batch)
+    ledger.sync()
+    return outcomes
 
 
-def _through(
-    parcel: Sequence[WorkItem[P]], work: Callable[[Sequence[P]], Sequence[bytes | R]], ledger: Ledger
-) -> dict[int, str | R]:
-    """Return by the number of each item the key of its result, or the result itself if it is not kept."""
-    order: dict[int, str | R] = {item.number: item.key for item in parcel}
-    before = {item.key: ledger.get(item.key) for item in parcel}
+def in_order(outcomes: Mapping[int, KeptKey | R], ledger: Ledger) -> Iterator[tuple[int, bytes | R]]:
+    """Yield the number and the result of every item, in the order of the input."""
+    for number in sorted(outcomes):
+        outcome = outcomes[number]
+        yield number, _kept(ledger, outcome.key) if isinstance(outcome, KeptKey) else outcome
+
+
+def _process(
+    batch: Sequence[WorkItem[P]], work: Callable[[Sequence[P]], Sequence[bytes | R]], ledger: Ledger
+) -> dict[int, KeptKey | R]:
+    outcomes: dict[int, KeptKey | R] = {item.number: KeptKey(item.key) for item in batch}
+    before = {item.key: ledger.get(item.key) for item in batch}
     if None not in before.values():
-        return order
-    results = zip(parcel, work([item.payload for item in parcel]), strict=True)
-    # What is missing is put last: a run that is killed before that does this parcel once more.
+        return outcomes
+    results = zip(batch, work([item.payload for item in batch]), strict=True)
+    # What is missing is put last: a run that is killed before that does this batch once more.
     for item, result in sorted(results, key=lambda pair: before[pair[0].key] is None):
         if not isinstance(result, bytes):
-            order[item.number] = result
+            outcomes[item.number] = result
         elif result != before[item.key]:
             ledger.put(item.key, result)
-    return order
+    return outcomes
 
 
 def _kept(ledger: Ledger, key: str) -> bytes:

@@ -26,23 +26,34 @@ _REMEDIES = {
 }
 
 
-@cache
-def compiled(pattern: str, ignore_case: bool) -> Any:
-    """The expression, ready to match; ConfigError with the place of the fault and a remedy if it cannot be read."""
+def compiled(pattern: str, ignore_case: bool, complaint: str = "") -> Any:
+    """Return the expression, ready to match.
+
+    ConfigError with the place of the fault and a remedy if it cannot be read; `complaint` says what is wrong in the
+    words of the caller, such as the name of an option.
+    """
     import re2
 
-    options = re2.Options()
-    options.log_errors = False
-    options.case_sensitive = not ignore_case
     try:
-        return re2.compile(pattern, options)
+        return _compiled(pattern, ignore_case)
     except re2.error as error:
         said = error.args[0]
         why = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
         kind, _, part = why.partition(": ")
         remedy = next((words for start, words in _REMEDIES.items() if why.startswith(start)), "correct it")
         place = f" at character {_place(pattern, kind, part) + 1}"
-        raise ConfigError(f"the pattern {pattern!r} cannot be read: {kind}{place}; {remedy}") from None
+        complaint = complaint or f"the pattern {pattern!r} cannot be read"
+        raise ConfigError(f"{complaint}: {kind}{place}; {remedy}") from None
+
+
+@cache
+def _compiled(pattern: str, ignore_case: bool) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    options.case_sensitive = not ignore_case
+    return re2.compile(pattern, options)
 
 
 def _place(pattern: str, kind: str, part: str) -> int:

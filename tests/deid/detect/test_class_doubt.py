@@ -16,18 +16,17 @@ from hypothesis import strategies as st
 from chaffinch.deid.detect import class_doubt
 from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.class_doubt import LIMIT, class_layer, settle_classes
-from chaffinch.deid.detect.detector import LAYER, Detector, detector
+from chaffinch.deid.detect.detector import LAYER, HybridDetector, detector
 from chaffinch.deid.detect.merge import joined, widen
 from chaffinch.deid.detect.model import Model
 from chaffinch.deid.operators import OPERATORS
 from chaffinch.deid.policy import Policy, PolicyRule
-from chaffinch.deid.release.patient import Detector as Finder
 from chaffinch.deid.release.patient import Numbered, Release, Released, release
 from chaffinch.deid.release.replace import Acted, act
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document, Soft, Span
 from chaffinch.weak import Regex
-from tests.deid.releases import SECRET
+from tests.deid.releases import SECRET, FunctionDetector
 
 LIMITED = Policy.read("limited-dataset")
 SAFE = Policy.read("safe-harbor")
@@ -65,7 +64,7 @@ class StubTagger:
             yield spans, rows
 
 
-def finder(told: dict[str, Chances], **more: Any) -> Detector:
+def finder(told: dict[str, Chances], **more: Any) -> HybridDetector:
     return detector(Model((cast(Tagger, StubTagger(told)),)), **more)
 
 
@@ -73,7 +72,7 @@ def words(doc: Document) -> list[tuple[str, str]]:
     return [(span.label, doc.text[span.start : span.end]) for span in doc.layer(LAYER)]
 
 
-def released(find: Detector, text: str, policy: Policy = LIMITED) -> str:
+def released(find: HybridDetector, text: str, policy: Policy = LIMITED) -> str:
     (doc,) = find([Document.make(text)])
     return act(doc, LAYER, policy, SECRET).text
 
@@ -346,7 +345,7 @@ def test_class_chances_do_not_depend_on_neighbours() -> None:
 
 def test_a_release_counts_spans_under_the_class_that_was_acted_on() -> None:
     find = finder({"Maple": {"HOSPITAL": 0.4, "CITY": 0.6}})
-    (one,) = release([Numbered(1, Document.make("From Maple today"))], Release(LIMITED), Finder(find, "stub", "0"))
+    (one,) = release([Numbered(1, Document.make("From Maple today"))], Release(LIMITED), FunctionDetector(find))
     assert isinstance(one, Released)
     assert one.text == "From [HOSPITAL] today"
     assert set(one.bands) == {"HOSPITAL"}
@@ -381,25 +380,25 @@ HOMES = [
 
 
 @pytest.fixture(scope="module")
-def packaged() -> Detector:
+def packaged() -> HybridDetector:
     return detector("deid-en")
 
 
 @pytest.mark.parametrize("text", PUMPS)
-def test_no_serial_number_of_a_pump_is_released(packaged: Detector, text: str) -> None:
+def test_no_serial_number_of_a_pump_is_released(packaged: HybridDetector, text: str) -> None:
     out = released(packaged, text)
     assert not any(code in out for code in ("12/04", "2019-03", "03-04", "04122019", "1998-06", "2018", "0412"))
     assert "2011-10" not in out
 
 
 @pytest.mark.parametrize("text", HOMES)
-def test_no_care_home_is_released(packaged: Detector, text: str) -> None:
+def test_no_care_home_is_released(packaged: HybridDetector, text: str) -> None:
     out = released(packaged, text)
     names = "Maple Court,Sunrise,Hollow,Golden,Brookside,Elmwood,Kirksey,Pine,Laurel".split(",")
     assert not any(name in out for name in names)
 
 
-def test_dates_ages_and_towns_are_still_kept(packaged: Detector) -> None:
+def test_dates_ages_and_towns_are_still_kept(packaged: HybridDetector) -> None:
     text = "Mr. Cole is 72 years old and lives in Springfield, MA 01103. He was seen on 3/4/1998 and on May 7, 2001."
     out = released(packaged, text)
     assert out == text.replace("Cole", "[PATIENT]")

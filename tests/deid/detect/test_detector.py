@@ -14,7 +14,7 @@ from chaffinch import deid
 from chaffinch.deid.detect import cues
 from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect.admission import KnownIdentifiers
-from chaffinch.deid.detect.detector import LAYER, Detector, detector, with_dial
+from chaffinch.deid.detect.detector import LAYER, HybridDetector, detector, with_dial
 from chaffinch.deid.detect.merge import joined, trimmed
 from chaffinch.deid.detect.model import Model, load
 from chaffinch.deid.detect.recall_dial import Dial, Read
@@ -187,7 +187,7 @@ def test_a_dial_refuses_what_it_cannot_do() -> None:
 def test_models_join_rules_and_the_dial_finds_more(model: Model) -> None:
     notes = deid.notes(10, 1, seed=9, names="held-out")
 
-    def caught(find: Detector) -> tuple[float, int]:
+    def caught(find: HybridDetector) -> tuple[float, int]:
         total = hit = flagged = 0
         for doc in find(notes):
             gold = {place for span in doc.layer("gold") for place in range(span.start, span.end)}

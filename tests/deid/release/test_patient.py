@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from chaffinch.deid.policy import Policy, PolicyRule
 from chaffinch.deid.release import patient as module
 from chaffinch.deid.release.account import Account, check_chain
-from chaffinch.deid.release.patient import LAYER, Detector, Numbered, Release, Released, Withheld, detected, release
+from chaffinch.deid.release.patient import LAYER, Numbered, Release, Released, Withheld, detected, release
 from chaffinch.deid.release.replace import Acted, Replacement
-from chaffinch.deid.release.units import UnitSource, grouping, source
+from chaffinch.deid.release.units import UnitSource, open_source, read_unit
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Soft, Span, formats
 from chaffinch.text.formats import ReadOptions, by_name, read, write
-from tests.deid.releases import CANARY, OTHER_SECRET, SECRET, detector, find, note
+from chaffinch.text.grouping import Grouping
+from tests.deid.releases import CANARY, OTHER_SECRET, SECRET, FunctionDetector, detector, find, note
 from tests.deid.texts import documents
 
 HOW = Release(Policy("tag"))
@@ -32,7 +33,7 @@ def one(text: str = f"Dr. {CANARY} came.", **more: str) -> Document:
     return Document.make(text, **{"id": "n1", **more})  # type: ignore[arg-type]
 
 
-def released(doc: Document, how: Release = HOW, found: Detector | None = None) -> Released | Withheld:
+def released(doc: Document, how: Release = HOW, found: FunctionDetector | None = None) -> Released | Withheld:
     return release([Numbered(1, doc)], how, found or detector())[0]
 
 
@@ -186,7 +187,7 @@ def test_units_are_the_documents_that_the_format_reads(form: str, parts: int, tm
         docs = [Document.make(note(n).replace("\0", ""), id=f"{part}{n}-01", layers={"gold": []}) for n in range(3)]
         write(docs, folder / f"part{part}{by_name(form).suffixes[0]}", format=form)
     expected = list(read(folder, format=form))
-    units = list(source(folder, form=form))
+    units = list(open_source(folder, form=form))
     assert [unit.read() for unit in units] == expected
     assert [unit.number for unit in units] == list(range(1, 3 * parts + 1))
     assert len({unit.name for unit in units}) == 3 * parts
@@ -205,7 +206,7 @@ def test_records_without_an_id_are_numbered_as_the_format_does(
     folder.mkdir()
     for number in range(files):
         (folder / f"n{number}.{form}").write_bytes(content)
-    assert [unit.read() for unit in source(folder, form=form)] == list(read(folder, format=form))
+    assert [unit.read() for unit in open_source(folder, form=form)] == list(read(folder, format=form))
 
 
 def test_a_bad_file_keeps_no_other_from_being_read(tmp_path: Path) -> None:
@@ -216,7 +217,7 @@ def test_a_bad_file_keeps_no_other_from_being_read(tmp_path: Path) -> None:
     (tmp_path / "e.pdf").write_bytes(b"%PDF-1.4" + CANARY.encode())
     (tmp_path / "f.txt").write_bytes(CANARY.encode() * 40)
     (tmp_path / "g.txt").write_bytes(b"")
-    found = _reasons(source(tmp_path, how=ReadOptions(max_chars=300)))
+    found = _reasons(open_source(tmp_path, how=ReadOptions(max_chars=300)))
     assert found["a"] == found["g"] == ""
     assert "UTF-8" in found["b"]
     assert "UTF-8" in found["c"]
@@ -230,7 +231,7 @@ def _reasons(given: UnitSource) -> dict[str, str]:
     found = {}
     for unit in given:
         try:
-            unit.read()
+            read_unit(unit)
             found[unit.id] = ""
         except DataError as error:
             found[unit.id] = module.reason(error)
@@ -240,11 +241,11 @@ def _reasons(given: UnitSource) -> dict[str, str]:
 def test_a_bad_record_keeps_no_other_from_being_read(tmp_path: Path) -> None:
     lines = [b'{"text": "One."}', b'{"text": "Quill', b'{"text": "caf\xe9"}', b'["Quill"]', b'{"text": "Five."}']
     (tmp_path / "n.jsonl").write_bytes(b"\n".join(lines))
-    found = _reasons(source(tmp_path / "n.jsonl"))
+    found = _reasons(open_source(tmp_path / "n.jsonl"))
     assert [bool(found[str(n)]) for n in range(5)] == [False, True, True, True, False]
     rows = [b"id,text", b"a,One.", b"b,Two.,Quill", b"c,caf\xe9", b'd,"Four', b'."', b"e," + b"x" * 99, b"f,Six."]
     (tmp_path / "n.csv").write_bytes(b"\n".join(rows))
-    given = source(tmp_path / "n.csv", how=ReadOptions(max_chars=90))
+    given = open_source(tmp_path / "n.csv", how=ReadOptions(max_chars=90))
     found = _reasons(given)
     assert [bool(found[str(n)]) for n in range(6)] == [False, True, True, False, True, False]
     assert "Quill" not in str(found)
@@ -252,7 +253,7 @@ def test_a_bad_record_keeps_no_other_from_being_read(tmp_path: Path) -> None:
 
 def test_what_stands_behind_broken_quotes_is_withheld(tmp_path: Path) -> None:
     (tmp_path / "n.csv").write_bytes(b'id,text\na,One.\nb,"Two" Quill\nc,Three.\n')
-    found = list(_reasons(source(tmp_path / "n.csv")).values())
+    found = list(_reasons(open_source(tmp_path / "n.csv")).values())
     assert found[0] == ""
     assert "all that stand behind it" in found[1]
     assert len(found) == 2
@@ -261,15 +262,15 @@ def test_what_stands_behind_broken_quotes_is_withheld(tmp_path: Path) -> None:
 def test_an_over_long_row_of_parquet_keeps_no_other_from_being_read(tmp_path: Path) -> None:
     texts = ["One.", "x" * 99, "Three."]
     write([Document.make(text, id=str(n)) for n, text in enumerate(texts)], tmp_path / "n.parquet")
-    found = _reasons(source(tmp_path / "n.parquet", how=ReadOptions(max_chars=50)))
+    found = _reasons(open_source(tmp_path / "n.parquet", how=ReadOptions(max_chars=50)))
     assert [bool(reason) for reason in found.values()] == [False, True, False]
 
 
 def test_patients_come_from_a_pattern_or_a_table() -> None:
     doc = one(id="penn-01")
-    assert grouping(r"^(\w+)-")(doc).group == "penn"
-    assert grouping(r"^\w+")(doc).group == "penn"
-    assert grouping("nothing")(doc).group is None
-    assert grouping(groups={"penn-01": "Mary"})(doc).group == "Mary"
+    assert Grouping(r"^(\w+)-")(doc).group == "penn"
+    assert Grouping(r"^\w+")(doc).group == "penn"
+    assert Grouping("nothing")(doc).group is None
+    assert Grouping(table={"penn-01": "Mary"})(doc).group == "Mary"
     with pytest.raises(ConfigError, match="regular expression"):
-        grouping("(")
+        Grouping("(")

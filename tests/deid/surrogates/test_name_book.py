@@ -11,13 +11,14 @@ import pytest
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release.patient import LAYER, Detector, Numbered, Release, Released, release
+from chaffinch.deid.release.patient import LAYER, Numbered, Release, Released, release
 from chaffinch.deid.surrogates import names as surrogate_names
 from chaffinch.deid.surrogates import surrogate
 from chaffinch.deid.surrogates.lists import SIZES, names, surnames
 from chaffinch.deid.surrogates.name_book import NameBook
 from chaffinch.text import Document, Span
 from tests.attacks.sizes import sized
+from tests.deid.releases import FunctionDetector
 
 pytestmark = pytest.mark.drill
 
@@ -44,7 +45,7 @@ def notes(people: Sequence[Sequence[str]], patient: str) -> list[Document]:
 
 def released(docs: Sequence[Document]) -> list[str]:
     """The released texts of documents that are marked already."""
-    results = release([Numbered(n, doc) for n, doc in enumerate(docs)], SURROGATES, Detector(list, "marked", "0" * 64))
+    results = release([Numbered(n, doc) for n, doc in enumerate(docs)], SURROGATES, FunctionDetector(list, "marked"))
     assert all(isinstance(one, Released) for one in results)
     return [one.text for one in results if isinstance(one, Released)]
 
@@ -150,7 +151,7 @@ def test_other_patients_and_the_order_of_the_batch_change_nothing() -> None:
     rng = np.random.default_rng(6)
     docs = [doc for patient in "abc" for doc in notes([unknown(rng, 9) for _ in range(3)], patient)]
     given = [Numbered(n, doc) for n, doc in enumerate(docs)]
-    detector = Detector(list, "marked", "0" * 64)
+    detector = FunctionDetector(list, "marked")
     whole = release(given, SURROGATES, detector)
     for order in (rng.permutation(9), rng.permutation(9)):
         assert release([given[n] for n in order], SURROGATES, detector) == [whole[n] for n in order]

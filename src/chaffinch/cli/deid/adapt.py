@@ -12,7 +12,7 @@ import typer
 
 from chaffinch.cli import common as frame
 from chaffinch.cli.train import options as settings
-from chaffinch.deid.detect.detector import LAYER, Detector
+from chaffinch.deid.detect.detector import LAYER, HybridDetector
 from chaffinch.deid.detect.model import Model, load
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.core.training import Progress as Learning
@@ -99,7 +99,7 @@ def _compared(docs: Sequence[Document], old: Model | None, new: Model) -> list[d
     counts = [
         Counter[str]()
         if own is None
-        else Counter(span.label for doc in Detector(own)(docs) for span in doc.layer(LAYER))
+        else Counter(span.label for doc in HybridDetector(own)(docs) for span in doc.layer(LAYER))
         for own in (old, new)
     ]
     return [

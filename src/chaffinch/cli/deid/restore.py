@@ -14,7 +14,7 @@ from chaffinch.deid import vault as vaults
 from chaffinch.deid.keys import VARIABLE, Secret, check_apart
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.text import Document
-from chaffinch.text.formats import ReadOptions, by_name, read, write
+from chaffinch.text.formats import ReadOptions, by_name, output_variant, read, write
 
 VaultFile = Annotated[Path, typer.Option("--vault", metavar="FILE", help="The vault that deid run --vault wrote.")]
 KeyFile = Annotated[
@@ -43,9 +43,7 @@ def restore_command(
     """
     held = vaults.Vault.open(vault, key_of(key_file))
     corpus = read(source, format=from_, how=ReadOptions(max_chars=_NO_LIMIT))
-    form = by_name(corpus.format)
-    if form.name == "csv" and output.suffix == ".tsv":
-        form = by_name("tsv")
+    form = output_variant(by_name(corpus.format), output)
     count = 0
 
     def counted() -> Iterator[Document]:

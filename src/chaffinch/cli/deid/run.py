@@ -18,17 +18,17 @@ from chaffinch.cli import common as frame
 from chaffinch.cli.deid.restore import key_of
 from chaffinch.cli.train import StoppedEarly
 from chaffinch.deid import keys
-from chaffinch.deid.detect.detector import detector
+from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release.patient import Detector as Finder
 from chaffinch.deid.release.patient import Release
 from chaffinch.deid.release.summary_page import html
 from chaffinch.errors import ConfigError, WithheldError
 from chaffinch.features.lexicon import read_phrases
-from chaffinch.jobs.batches import COMMAND, Job
-from chaffinch.jobs.deid import DEFAULT, POLICY, finder, placed, plan
-from chaffinch.jobs.release import Tick, counted, released
+from chaffinch.jobs import release as releases
+from chaffinch.jobs.deid import DEFAULT, POLICY, check_output, plan
+from chaffinch.jobs.job import COMMAND, NotesInput, Patients, VaultTarget
+from chaffinch.jobs.release import Tick
 from chaffinch.jobs.run import Interrupted
 from chaffinch.text.formats import ReadOptions
 from chaffinch.text.formats.base import replacing, write_text
@@ -90,28 +90,34 @@ def run_command(
     """
     place = _place(notes, output, dry_run=dry_run)
     _check_page(page, notes, place, dry_run=dry_run)
-    how = Release(Policy.read(policy), _secret(secret_file), ids == "keep", tuple(keep), spans)
+    release = Release(Policy.read(policy), _secret(secret_file), ids == "keep", tuple(keep), spans)
     groups = frame.read_groups(Path(group_by)) if group_by is not None and Path(group_by).is_file() else group_by
     key = None if vault is None and key_file is None else key_of(key_file)
-    found = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)
-    _tell_reached(found, recall, quiet=quiet)
+    find = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)
+    _tell_reached(find, recall, quiet=quiet)
     job = plan(
-        notes, place, how, found, form=from_, reading=ReadOptions(max_chars=max_chars), groups=groups,
-        each_note_a_patient=each_note_a_patient, vault=vault, key=key, words=COMMAND,
-    )  # fmt: skip
+        NotesInput(notes, from_, ReadOptions(max_chars=max_chars)),
+        place,
+        release,
+        find,
+        patients=Patients(groups, each_note_a_patient),
+        vault=VaultTarget(vault, key),
+        option_names=COMMAND,
+    )
     began = time.monotonic()
     try:
         with _progress(quiet=quiet) as tick:
-            manifest = counted(job, tick=tick) if dry_run else released(job, resume=resume, tick=tick)
+            if dry_run:
+                manifest = releases.dry_run(job, tick=tick)
+            else:
+                manifest = releases.run_release(job, resume=resume, tick=tick)
     except Interrupted as stop:
         raise StoppedEarly(str(stop)) from None
     rate = manifest["documents"]["in"] / max(time.monotonic() - began, 1e-9)
     if page is not None:
         with replacing(page) as beside:
-            told = html(
-                manifest, how.policy, title=f"Release of {notes.name}", output=place.name, dial=_dial(job, recall)
-            )
-            write_text(beside, told)
+            title = f"Release of {notes.name}"
+            write_text(beside, html(manifest, release.policy, title=title, output=place.name, dial=_dial(find)))
         frame.note(f"wrote {page}", quiet=quiet)
     result = {"dry run": dry_run, "output": None if dry_run else str(place), **manifest, "notes per second": rate}
     frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
@@ -124,7 +130,8 @@ def _place(notes: Path, output: Path | None, *, dry_run: bool) -> Path:
         if not dry_run:
             raise ConfigError("say where to write with -o OUT, or only count with --dry-run")
         return notes.with_name(notes.name + ".released")
-    return placed(notes, output)
+    check_output(notes, output)
+    return output
 
 
 def _check_page(page: Path | None, notes: Path, place: Path, *, dry_run: bool) -> None:
@@ -139,18 +146,17 @@ def _check_page(page: Path | None, notes: Path, place: Path, *, dry_run: bool) -
         raise ConfigError(f"--html {page} is a folder, or in the input or the output; name a file beside them")
 
 
-def _dial(job: Job, recall: float | None) -> dict[str, Any]:
-    """How the dial was set: the recall asked for, and the thresholds that gives."""
-    model = getattr(job.detector.find, "model", None)
-    return {"asked": recall, "thresholds": model.dial.at(recall) if model is not None and model.taggers else {}}
+def _dial(find: HybridDetector) -> dict[str, Any]:
+    """Return how the dial was set: the recall asked for, and the thresholds that gives."""
+    model, recall = find.model, find.recall
+    return {"asked": recall, "thresholds": model.dial.at(recall) if model.taggers else {}}
 
 
-def _tell_reached(found: Finder, recall: float | None, *, quiet: bool) -> None:
-    """Says so if the dial does not go as far as was asked for."""
-    model = getattr(found.find, "model", None)
-    if recall is None or model is None:
+def _tell_reached(find: HybridDetector, recall: float | None, *, quiet: bool) -> None:
+    """Say so if the dial does not go as far as was asked for."""
+    if recall is None:
         return
-    reached = model.dial.reaches(recall)
+    reached = find.model.dial.reaches(recall)
     if reached < recall:
         frame.note(
             f"--recall {recall:g} is more than this model can do: {reached:.3f} on the notes its dial was set on; "
@@ -171,12 +177,11 @@ def _detector(
     lists: tuple[Path | None, Path | None],
     types: Path | None,
     by_patient: bool,
-) -> Finder:
+) -> HybridDetector:
     allow, deny = ([] if path is None else read_phrases(path) for path in lists)
     own_types = [] if types is None else load_sources(types)
     chosen = None if model == RULES and not Path(model).exists() else model
-    own = detector(chosen, recall=recall, known=known, allow=allow, deny=deny, types=own_types, by_patient=by_patient)
-    return finder(own)
+    return detector(chosen, recall=recall, known=known, allow=allow, deny=deny, types=own_types, by_patient=by_patient)
 
 
 @contextmanager

@@ -16,12 +16,11 @@ from chaffinch.cli.weak.votes import METHODS, Some, Votes, chosen, method_of, re
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.models.core.training import Watcher
 from chaffinch.text import Document
-from chaffinch.text.formats import Losses, ReadOptions, output_format, write
+from chaffinch.text.formats import Losses, ReadOptions, by_name, output_format, write
 from chaffinch.weak.aggregate import LAYER, Learnt, aggregate, apply, fit
 from chaffinch.weak.storage import CHMM, MULTIHMM, kind_of, load, save
 from chaffinch.weak.vote_rules import RULES
 
-SEVERAL_LAYERS = ("jsonl", "parquet")  # formats that keep votes, labels and soft labels side by side
 MODEL = ".cfm"
 
 
@@ -107,7 +106,7 @@ def _loaded(path: Path, method: str | None) -> Learnt:
 
 def _written(docs: list[Document], output: Path, form: str, layer: str, losses: Losses) -> Losses:
     """All that was lost, once the documents are written; ChaffinchError if the disk refuses them."""
-    alone = None if form in SEVERAL_LAYERS else layer
+    alone = None if by_name(form).can.soft else layer
     try:
         return write(docs, output, format=form, layer=alone, losses=losses)
     except OSError as error:

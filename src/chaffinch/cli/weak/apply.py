@@ -19,8 +19,6 @@ from chaffinch.weak.journal import Journal, is_slow, remembered, run_of
 from chaffinch.weak.sources import Source, about, layer_of, load_sources
 from chaffinch.weak.votes import LINK
 
-KEEPING = ("jsonl", "parquet", "weak")  # formats that keep the votes of several sources
-
 
 def apply_command(
     notes: Annotated[
@@ -113,18 +111,17 @@ def _written(applied: Applied, output: Path, form: str, how: ReadOptions, *, str
 def _format(output: Path, to: str | None) -> str:
     """The format that was named, or that the suffix tells; ConfigError for those that would lose the votes."""
     name = to or ("weak" if output.suffix in ("", ".weak") else output_format(output).name)
-    form = by_name(name).name
-    if form not in KEEPING:
-        raise ConfigError(f"{form} cannot hold the votes of several sources; write .jsonl or .parquet, or --to weak")
-    return form
+    if not by_name(name).can.votes:
+        raise ConfigError(f"{name} cannot hold the votes of several sources; write .jsonl or .parquet, or --to weak")
+    return name
 
 
 def _check_links(form: str, sources: Sequence[Source]) -> None:
     """Refuses a format that has no place for linking rules."""
     linking = [own.name for own in sources if layer_of(own).startswith(LINK)]
-    if form == "weak" and linking:
+    if linking and not by_name(form).can.vote_links:
         raise ConfigError(
-            f"the format weak cannot hold the linking rule {linking[0]!r}; write .jsonl or .parquet, or leave it out"
+            f"the format {form} cannot hold the linking rule {linking[0]!r}; write .jsonl or .parquet, or leave it out"
         )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,7 @@ LONGEST_CELL = 3  # digits of a number in a row of numbers that identifies nobod
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Detector:
+class HybridDetector:
     """Adds the layer "deid", soft labels of that name, and chances of classes (`class_doubt`). Made by `detector`.
 
     `deny` and `known` always count; `allow` takes away what patterns, models and repeats find inside its phrases. With
@@ -63,6 +64,18 @@ class Detector:
     by_patient: bool = False
     name: str = "rules"
     layer: str = LAYER
+
+    @property
+    def model_digest(self) -> str:
+        """The digest of its model."""
+        return self.model.digest
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the manifest tells of its settings: no phrase, only how many."""
+        allow, deny = (0 if lists is None else sum(map(len, lists.phrases)) for lists in (self.allow, self.deny))
+        known = 0 if self.known is None else sum(map(len, self.known.patients.values()))
+        return {"recall": self.recall, "allow": allow, "deny": deny, "known": known, "types": len(self.types)}
 
     @property
     def digest(self) -> str:
@@ -334,7 +347,7 @@ def detector(
     deny: Iterable[str] | Mapping[str, Iterable[str]] = (),
     types: Sequence[Source] = (),
     by_patient: bool = False,
-) -> Detector:
+) -> HybridDetector:
     """What adds the layer "deid" to documents: of a model, a file, a packaged name, or of rules alone.
 
     `recall` turns the dial of the model; `known` is an admission file; `allow` and `deny` are phrases that are never or
@@ -351,12 +364,12 @@ def detector(
     own.dial.at(recall)
     held = KnownIdentifiers.read(known) if isinstance(known, str | Path) else known
     lists = deny if isinstance(deny, Mapping) else {"OTHER": deny}
-    return Detector(own, recall, held, _lexicon({"O": allow}), _lexicon(lists), tuple(types), by_patient, name)
+    return HybridDetector(own, recall, held, _lexicon({"O": allow}), _lexicon(lists), tuple(types), by_patient, name)
 
 
 def with_dial(model: Model, documents: Iterable[Document], *, gold: str | None = None) -> Model:
     """The model with its dial set on notes it did not learn from."""
-    own = Detector(replace(model, dial=dial.Dial()))
+    own = HybridDetector(replace(model, dial=dial.Dial()))
     read = Read.joined(own.read(documents, gold))
     return replace(model, dial=dial.fit(read, model.labels))
 

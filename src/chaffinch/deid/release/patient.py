@@ -21,6 +21,7 @@ import numpy as np
 
 from chaffinch.deid.dates.telling_ages import DatedText, Timeline, dated_texts, patient_timeline
 from chaffinch.deid.detect.class_doubt import settle_classes
+from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.leakage import Left, Risk, risk
@@ -36,24 +37,6 @@ LAYER = "deid"
 BANDS = (("0.99-1", 0.99), ("0.9-0.99", 0.9), ("0.5-0.9", 0.5), ("0-0.5", 0.0))  # of confidence, and from where on
 
 Place = tuple[int, int, str, str, int, int]  # start, end, label, operator, out_start, out_end
-
-
-@dataclass(frozen=True, slots=True)
-class Detector:
-    """What finds identifiers: documents in, the same documents with one more layer out.
-
-    `by_patient`: it reads a patient's documents together, so they must come together. `digest` is that of its model,
-    and `facts` are told in the manifest with it. `inputs` stands for all that decides what it finds, phrases of the
-    user included, and is never published: whoever guesses a phrase could check the guess.
-    """
-
-    find: Callable[[Sequence[Document]], Iterable[Document]] = field(repr=False)
-    name: str
-    digest: str
-    layer: str = LAYER
-    by_patient: bool = False
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    inputs: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +65,12 @@ class Release:
         """All that decides what comes out, as plain values without any secret."""
         return {
             "chaffinch": version("chaffinch"),
-            "model": {"name": detector.name, "digest": detector.digest, "layer": detector.layer, **detector.facts},
+            "model": {
+                "name": detector.name,
+                "digest": detector.model_digest,
+                "layer": detector.layer,
+                **detector.facts,
+            },
             "policy": {"name": self.policy.name, "digest": self.policy.digest()},
             "secret": None if self.secret is None else self.secret.fingerprint(),
             "ids": "kept" if self.keep_ids else "numbers" if self.secret is None else "pseudonyms",
@@ -223,7 +211,7 @@ def detected(docs: Sequence[Document], detector: Detector) -> list[Document | Ex
     Where the detector fails on several, they are tried again patient by patient, then one by one.
     """
     try:
-        found = list(detector.find(docs))
+        found = list(detector(docs))
         _check(docs, found, detector.layer)
     except Exception as error:  # whatever a detector raises, the document must not go out
         if len(docs) == 1:

@@ -21,7 +21,7 @@ from chaffinch.deid import patterns
 from chaffinch.deid.detect import cues
 from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect import word_lists as lexicons
-from chaffinch.deid.detect.detector import LAYER, Detector
+from chaffinch.deid.detect.detector import LAYER, HybridDetector
 from chaffinch.deid.detect.model import Model, legible
 from chaffinch.deid.detect.token_scores import over
 from chaffinch.deid.kinds import kind_of
@@ -145,7 +145,7 @@ def voted(notes: Sequence[Document], model: Model) -> list[Document]:
     if not notes:
         return []
     bare = [replace(doc, layers={}, soft={}, relations=()) for doc in notes]
-    found = list(Detector(model)(bare))
+    found = list(HybridDetector(model)(bare))
     ready = _with_known([_votes(*pair) for pair in zip(cues.with_cues(bare), found, strict=True)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of sources that never speak

@@ -193,7 +193,7 @@ def read(model: Model, docs: Iterable[Document], labels: Sequence[str]) -> Itera
     """What a model makes of documents as they come, with the whole lists; its labels are numbered as these are."""
     place = np.array([labels.index(name) for name in model.labels], np.int64)
     bare = (replace(doc, layers={GOLD: doc.layer()}) for doc in docs)
-    for own in detect.Detector(model).read(bare, GOLD):
+    for own in detect.HybridDetector(model).read(bare, GOLD):
         yield replace(own, types=place[own.types])
 
 

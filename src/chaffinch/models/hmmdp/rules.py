@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
 
 from chaffinch.errors import ConfigError
+from chaffinch.text.regex import compiled
 
 REACH = 3  # tokens before and after a span in which triggers count
 
@@ -25,31 +24,17 @@ class TagRule:
     triggers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _compiled(self.pattern, self.label)
+        compiled(self.pattern, False, f"the pattern of the rule for {self.label} cannot be read")
         object.__setattr__(self, "words", tuple(word.lower() for word in self.words))
         object.__setattr__(self, "triggers", tuple(word.lower() for word in self.triggers))
 
     def fits(self, text: str, words: list[str], around: list[str]) -> bool:
         """Does it fit a span with that text, words and surroundings?"""
-        if self.pattern and not _compiled(self.pattern, self.label).search(text):
+        if self.pattern and not compiled(self.pattern, False).search(text):
             return False
         if self.words and not any(word in self.words for word in words):
             return False
         return not self.triggers or any(word in self.triggers for word in around)
-
-
-@cache
-def _compiled(pattern: str, label: str) -> Any:
-    import re2
-
-    quiet = re2.Options()
-    quiet.log_errors = False
-    try:
-        return re2.compile(pattern, quiet)
-    except re2.error as error:
-        said = error.args[0]
-        why = said.decode() if isinstance(said, bytes) else said
-        raise ConfigError(f"the pattern of the rule for {label} cannot be read: {why}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,50 +2,29 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 
 from chaffinch.errors import ConfigError, DataError, LossError
 from chaffinch.text.corpus import Corpus
 from chaffinch.text.document import Document
 from chaffinch.text.formats.base import Entry, Format, Losses, ReadOptions, Writing, entries, replacing
-from chaffinch.text.formats.bioc_json import BIOC_JSON
-from chaffinch.text.formats.bioc_xml import BIOC_XML
-from chaffinch.text.formats.brat import BRAT
-from chaffinch.text.formats.conll import CONLL, IOB1, IOBES
-from chaffinch.text.formats.csv_table import CSV, TSV
-from chaffinch.text.formats.doccano import DOCCANO
-from chaffinch.text.formats.hf import HF
-from chaffinch.text.formats.i2b2 import I2B2, MEDDOCAN
-from chaffinch.text.formats.jsonl import JSONL
-from chaffinch.text.formats.labelstudio import LABELSTUDIO
-from chaffinch.text.formats.parquet import PARQUET
-from chaffinch.text.formats.pubtator import PUBTATOR
-from chaffinch.text.formats.txt import TXT
-from chaffinch.text.formats.weak_votes import WEAK
+from chaffinch.text.formats.units import Unit
+from chaffinch.text.grouping import Grouping
 
-# In the order in which they are asked whether they know a file: the particular before the general.
-FORMATS: tuple[Format, ...] = (
-    MEDDOCAN,
-    I2B2,
-    BIOC_XML,
-    BIOC_JSON,
-    BRAT,
-    PUBTATOR,
-    PARQUET,
-    LABELSTUDIO,
-    WEAK,
-    HF,
-    DOCCANO,
-    JSONL,
-    CONLL,
-    IOB1,
-    IOBES,
-    CSV,
-    TSV,
-    TXT,
-)
+
+def _discover() -> tuple[Format, ...]:
+    """Return the formats that the modules beside this one list, in the order in which they are asked for a file."""
+    names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
+    modules = [import_module(f"{__name__}.{name}") for name in names]
+    found: list[Format] = [form for module in modules for form in getattr(module, "FORMATS", ())]
+    return tuple(sorted(found, key=lambda form: form.can.generality))
+
+
+FORMATS: tuple[Format, ...] = _discover()
 
 _GENERAL = {"", ".txt", ".json", ".xml"}  # suffixes that tell nothing
 
@@ -54,10 +33,12 @@ __all__ = [
     "Format",
     "Losses",
     "ReadOptions",
+    "Unit",
     "Writing",
     "by_name",
     "find_format",
     "output_format",
+    "output_variant",
     "read",
     "write",
 ]
@@ -84,8 +65,8 @@ def find_format(files: Sequence[Entry], path: Path) -> Format:
     if not found:  # broken content; the name of the file tells what it should be, and reading what is wrong
         suffixes = {file.suffix for file in files} - _GENERAL
         found = {form.name: form for form in FORMATS for suffix in suffixes if suffix == form.suffixes[0]}
-    if BRAT.name in found:
-        found.pop(TXT.name, None)  # brat's own texts
+    # A text beside its annotations is part of another format.
+    found = {name: form for name, form in found.items() if form.can.annotated_as not in found}
     if not found:
         raise DataError("no known format was recognised; name it with --from", path=path)
     if len(found) > 1:
@@ -115,10 +96,11 @@ def read(
         chosen = _without_common_folder(chosen)
     reading = how or ReadOptions()
 
+    grouping = Grouping(group, groups)
+
     def walk() -> Iterator[Document]:
         reading.losses.counts.clear()  # the account is that of the last walk
-        documents = form.read(chosen, reading)
-        return _grouped(documents, group, groups) if group or groups else documents
+        return (grouping(unit.read()) for unit in form.units(chosen, reading))
 
     return Corpus(walk, form.name)
 
@@ -158,6 +140,12 @@ def output_format(target: Path, name: str | None = None) -> Format:
     raise ConfigError(f"the suffix {target.suffix!r} does not tell the output format; name it with --to")
 
 
+def output_variant(form: Format, target: Path) -> Format:
+    """Return the format in which documents of a format are written to a path: itself, or the variant of that suffix."""
+    name = dict(form.can.variants).get(target.suffix)
+    return form if name is None else by_name(name)
+
+
 def _without_common_folder(files: Sequence[Entry]) -> list[Entry]:
     """Members of an archive, without the folders that all of them share."""
     folders = [PurePosixPath(file.name).parent.parts for file in files]
@@ -165,23 +153,3 @@ def _without_common_folder(files: Sequence[Entry]) -> list[Entry]:
     while all(len(parts) > shared and parts[shared] == folders[0][shared] for parts in folders):
         shared += 1
     return [replace(file, name="/".join(PurePosixPath(file.name).parts[shared:])) for file in files]
-
-
-def _grouped(
-    documents: Iterable[Document], pattern: str | None, groups: Mapping[str, str] | None
-) -> Iterator[Document]:
-    """The documents with their patients, by a table or a pattern on the id; what neither names stays as it is."""
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        matcher = re2.compile(pattern, options) if pattern else None
-    except re2.error as error:
-        raise ConfigError(f"--group {pattern!r} is not a regular expression: {error}") from None
-    for doc in documents:
-        group = groups.get(doc.id) if groups else None
-        match = matcher.search(doc.id) if matcher and group is None else None
-        if match:
-            group = match.group(1 if match.re.groups else 0)
-        yield replace(doc, group=group) if group is not None else doc

@@ -18,11 +18,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias, cast
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import MAX_CHARS, Document, Splitter
 from chaffinch.text.span import Span
+
+if TYPE_CHECKING:
+    from chaffinch.text.formats.units import Unit
+
+UnitKind: TypeAlias = Literal["file", "line", "row", "record", "stream"]
+LayerKind: TypeAlias = Literal["none", "one", "many"]
 
 # What opening and reading a file, compressed or not, can raise.
 UNREADABLE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError)
@@ -229,8 +235,30 @@ class Writing:
 _PLAIN = {"meta": "meta fields", "soft": "soft layers", "relations": "relations", "layers": "layers"}
 
 
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a format can hold and how it is read: said by each format, asked by everybody else.
+
+    `generality`: formats are asked in rising order whether they know a file. 0: its content begins as that of no other;
+    1 and 2: records with fields of its own; 3: any record with a text; 4: rows and columns; 5: any text.
+    """
+
+    unit: UnitKind = "stream"  # what can be read apart from the others; of a "stream" all that follow a fault are lost
+    generality: int = 0
+    exact: bool = False  # keeps every character of a text, but for those that its own syntax cannot hold
+    needs_tokens: bool = False  # writes tokens, so documents must have them
+    layers: LayerKind = "one"
+    span_sources: bool = False  # keeps who found a span, beside the spans of others
+    votes: bool = False  # keeps the layers of weak sources
+    vote_links: bool = False  # keeps the links by which a vote follows another
+    soft: bool = False  # keeps soft labels
+    needs_layer: bool = False  # without a layer, empty or not, an output is not recognised as of this format
+    annotated_as: str = ""  # of a format without layers: the name of the one that adds them beside the same files
+    variants: tuple[tuple[str, str], ...] = ()  # suffixes of outputs, each with the format that is written instead
+
+
 class Format(Protocol):
-    """One file format; a module-level constant of its own file under `formats`."""
+    """One file format; modules under `formats` list theirs in a constant `FORMATS`."""
 
     @property
     def name(self) -> str: ...
@@ -246,11 +274,18 @@ class Format(Protocol):
     def suffixes(self) -> tuple[str, ...]:
         """Suffixes of the files it reads; the first one is typical."""
 
+    @property
+    def can(self) -> Capabilities:
+        """What it can hold."""
+
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """Whether a file with one of the suffixes (or any other) looks like this format."""
 
-    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
-        """The documents of those files, in order; files of other suffixes were left out by the caller."""
+    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+        """Yield the documents of those files, in order, each to be parsed apart from the others where that can be.
+
+        Files of other suffixes were left out by the caller.
+        """
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """Writes the documents to a path that does not exist yet, and returns how many there were."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
-from chaffinch.text.formats._shared.bioc import to_document, to_record
-from chaffinch.text.formats.base import Entry, ReadOptions, Writing
+from chaffinch.text.formats._shared.bioc import parse_record, to_record
+from chaffinch.text.formats.base import Capabilities, Entry, ReadOptions, Writing
+from chaffinch.text.formats.units import Record, Unit, record_units
 
 _HEADER = b'{"bioctype":"BioCCollection","source":"","date":"","key":"","version":"1.0","infons":{},"documents":['
 
@@ -25,6 +27,7 @@ class BiocJson:
     about: str = "BioC JSON: a collection of documents with passages, annotations and relations"
     folder: bool = False
     suffixes: tuple[str, ...] = (".json", ".jsonl")
+    can: ClassVar[Capabilities] = Capabilities("record")
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """JSON with passages, or a collection that starts with its infons."""
@@ -33,15 +36,10 @@ class BiocJson:
             b'"passages"' in head or (b'"documents"' in head and b'"infons"' in head)
         )
 
-    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
-        """The documents of each file: of a collection, a list of collections or documents, or one on each line."""
+    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+        """Yield the documents of each file: of a collection, a list of them or of documents, or one on each line."""
         for file in files:
-            for number, (line, record) in enumerate(_records(file), start=1):
-                try:
-                    yield to_document(record, how)
-                except DataError as error:
-                    error.message = f"document {number}: {error.message}"
-                    raise error.at(file.where, line) from None
+            yield from record_units(file, _records(file), partial(parse_record, how), "document")
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """One collection, one line for each document."""
@@ -64,7 +62,7 @@ def _keeps(value: object) -> bool:
     return value is not None and type(back) is type(value) and back == value
 
 
-def _records(file: Entry) -> Iterator[tuple[int | None, dict[str, Any]]]:
+def _records(file: Entry) -> Iterator[Record[dict[str, Any]]]:
     try:
         content = msgspec.json.decode(file.content().removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -74,7 +72,7 @@ def _records(file: Entry) -> Iterator[tuple[int | None, dict[str, Any]]]:
     for record in (record for part in parts for record in _documents(part)):
         if not isinstance(record, dict) or "passages" not in record:
             raise DataError('holds something other than documents with "passages"', path=file.where)
-        yield None, record
+        yield Record(str(record.get("id", "")), None, record)
 
 
 def _documents(part: Any) -> list[Any]:
@@ -86,7 +84,7 @@ def _documents(part: Any) -> list[Any]:
     return [part]
 
 
-def _record_lines(file: Entry) -> Iterator[tuple[int, dict[str, Any]]]:
+def _record_lines(file: Entry) -> Iterator[Record[dict[str, Any]]]:
     """One document on each line, as the bioc library streams them."""
     for number, line in file.lines():
         if line.strip():
@@ -96,7 +94,8 @@ def _record_lines(file: Entry) -> Iterator[tuple[int, dict[str, Any]]]:
                 raise DataError("is not valid JSON; check it with: jq . FILE", path=file.where, line=number) from None
             if not isinstance(record, dict) or "passages" not in record:
                 raise DataError('is not a document with "passages"', path=file.where, line=number)
-            yield number, record
+            yield Record(str(record.get("id", "")), number, record)
 
 
 BIOC_JSON = BiocJson()
+FORMATS = (BIOC_JSON,)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from lxml import etree
 
-from chaffinch.errors import DataError
 from chaffinch.text.document import Document
-from chaffinch.text.formats._shared.bioc import to_document, to_record
+from chaffinch.text.formats._shared.bioc import parse_record, to_record
 from chaffinch.text.formats._shared.xml import Element, elements, legal, line_of, root_name, text_of
-from chaffinch.text.formats.base import Entry, Losses, ReadOptions, Writing
+from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions, Writing
+from chaffinch.text.formats.units import Record, Unit, record_units
 
 _NOT_XML = "characters XML cannot hold (written as U+FFFD)"
+_NOT_XML_FIELDS = "characters of fields that XML cannot hold (written as U+FFFD)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +28,20 @@ class BiocXml:
     about: str = "BioC XML: a collection of documents with passages, annotations and relations"
     folder: bool = False
     suffixes: tuple[str, ...] = (".xml",)
+    can: ClassVar[Capabilities] = Capabilities("record")
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """XML with <collection> as its root."""
         return root_name(head) == "collection"
 
-    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
-        """The documents of each file; only one of them is held at a time."""
+    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+        """Yield the documents of each file; the file is never held as a whole."""
         for file in files:
-            for number, element in enumerate(elements(file, "document", root="collection"), start=1):
-                try:
-                    yield to_document(_record(element), how)
-                except DataError as error:
-                    error.message = f"document {number}: {error.message}"
-                    raise error.at(file.where, line_of(element)) from None
+            records = (
+                Record(text_of(element.find("id")), line_of(element), _record(element))
+                for element in elements(file, "document", root="collection")
+            )
+            yield from record_units(file, records, partial(parse_record, how), "document")
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """One collection with all documents."""
@@ -138,8 +140,9 @@ def _add(parent: Element, name: str, text: str, losses: Losses) -> Element:
 
 def _legal(text: str, losses: Losses) -> str:
     kept, replaced = legal(text)
-    losses.add(_NOT_XML, replaced)
+    losses.add(_NOT_XML_FIELDS, replaced)
     return kept
 
 
 BIOC_XML = BiocXml()
+FORMATS = (BIOC_XML,)

@@ -9,17 +9,20 @@ choice, and it is what most other tools expect.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.standoff import check_place, check_quote, note_relation, whole
-from chaffinch.text.formats.base import Entry, Losses, ReadOptions, Writing, file_of, write_text
+from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions, Writing, decode, file_of, write_text
+from chaffinch.text.formats.units import Unit, failing_unit
 from chaffinch.text.span import Argument, Relation, Span
 
 Roles: TypeAlias = list[tuple[str, str]]  # role and id of each argument
@@ -53,21 +56,25 @@ class Brat:
     about: str = "brat standoff: a folder of .txt and .ann files"
     folder: bool = True
     suffixes: tuple[str, ...] = (".ann", ".txt")
+    can: ClassVar[Capabilities] = Capabilities("file", exact=True, needs_layer=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """An .ann file whose first line is an annotation, or that is empty."""
         start = head.removeprefix(b"\xef\xbb\xbf").strip()
         return entry.suffix == ".ann" and (not start or _LINE.match(start) is not None)
 
-    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
-        """One document per .txt file; without an .ann file beside it, it has no layer."""
+    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+        """Yield one document per .txt file; without an .ann file beside it, it has no layer."""
         texts = {file.stem: file for file in files if file.suffix != ".ann"}
         annotations = {file.stem: file for file in files if file.suffix == ".ann"}
+        for stem, file in texts.items():
+            annotated = annotations.get(stem)
+            parse = partial(_parse_pair, stem, file.where, None if annotated is None else annotated.where, how)
+            yield Unit(file.name, stem, partial(_read_pair, file, annotated), parse)
         for stem, file in annotations.items():
             if stem not in texts:
-                raise DataError("has no .txt file beside it; name the folder that holds both", path=file.where)
-        for stem, file in texts.items():
-            yield _document(stem, file, annotations.get(stem), how)
+                error = DataError("has no .txt file beside it; name the folder that holds both", path=file.where)
+                yield failing_unit(file.name, error)
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """A .txt and an .ann file per document, named by its id; a document without layers has no .ann file."""
@@ -83,18 +90,25 @@ class Brat:
         return count
 
 
-def _document(stem: str, file: Entry, annotated: Entry | None, how: ReadOptions) -> Document:
-    text = file.text()
+def _read_pair(text: Entry, annotated: Entry | None) -> bytes:
+    """Return the content of both files as one, the length of the text before it."""
+    first = text.content()
+    return len(first).to_bytes(8, "big") + first + (b"" if annotated is None else annotated.content())
+
+
+def _parse_pair(stem: str, where: str, annotated: str | None, how: ReadOptions, content: bytes) -> Document:
+    end = 8 + int.from_bytes(content[:8], "big")
+    text = decode(content[8:end], where)
     layers, relations = {}, []
     if annotated is not None:
-        found = _parse(annotated, text, how.losses)
+        found = _parse(Entry(stem, annotated, lambda: io.BytesIO(content[end:])), text, how.losses)
         spans = {
             key: Span(span.start, span.end, span.label, concept="|".join(found.concepts.get(key, ())))
             for key, span in found.spans.items()
         }
         how.losses.add("concepts of events", sum(key not in spans for key in found.concepts))
         layers = {how.layer: spans.values()}
-        relations = [_relation(line, spans, annotated.where, how.losses) for line in found.relations]
+        relations = [_relation(line, spans, annotated, how.losses) for line in found.relations]
     try:
         return Document.make(
             text,
@@ -105,7 +119,7 @@ def _document(stem: str, file: Entry, annotated: Entry | None, how: ReadOptions)
             max_chars=how.max_chars,
         )
     except DataError as error:
-        raise error.at(file.where) from None
+        raise error.at(where) from None
 
 
 def _parse(file: Entry, text: str, losses: Losses) -> _Annotations:
@@ -253,3 +267,4 @@ def _word(label: str, what: str, how: Writing) -> str:
 
 
 BRAT = Brat()
+FORMATS = (BRAT,)

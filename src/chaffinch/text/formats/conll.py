@@ -10,11 +10,13 @@ in canonical layout comes back byte for byte under the same name.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path, PurePosixPath
-from typing import Any, TextIO
+from typing import Any, ClassVar, TextIO
 from urllib.parse import quote, unquote
 
 from chaffinch.errors import DataError
@@ -28,7 +30,8 @@ from chaffinch.text.formats._shared.token_tags import (
     spans_of_tags,
     tags_of,
 )
-from chaffinch.text.formats.base import Entry, Losses, ReadOptions, Writing
+from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions, Writing
+from chaffinch.text.formats.units import Record, Unit, record_units
 from chaffinch.text.tags import Scheme
 
 _DOCSTART = "-DOCSTART-"
@@ -65,11 +68,18 @@ class _Block:
     between: list[list[str]] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     open: int = 0  # tokens before the sentence that is being read
+    layout: ColumnLayout = field(default_factory=ColumnLayout)
 
     def end_sentence(self) -> None:
         if len(self.words) > self.open:
             self.sizes.append(len(self.words) - self.open)
             self.open = len(self.words)
+
+    def record(self, otherwise: str, layout: ColumnLayout | None) -> Record[_Block]:
+        """Return the document as it is once its last row is read; it is called so unless its mark says otherwise."""
+        self.end_sentence()
+        self.layout = layout or ColumnLayout()
+        return Record(otherwise, self.line, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +91,7 @@ class Columns:
     scheme: Scheme
     suffixes: tuple[str, ...]
     folder: bool = False
+    can: ClassVar[Capabilities] = Capabilities("stream", 4, needs_tokens=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """Rows of one width with a tag in the last column, nine in ten at least; every scheme is read alike."""
@@ -93,12 +104,12 @@ class Columns:
         fitting = sum(len(row) == len(rows[0]) > 1 and TAG.fullmatch(row[-1]) is not None for row in rows)
         return (marks > 0 or len(rows) >= _PLAIN_ROWS) and len(rows) > 0 and fitting >= 0.9 * len(rows)
 
-    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
-        """The documents between the marks, or one per file; the number of columns is the same in a whole file."""
-        stems = [file.stem for file in files]
+    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+        """Yield the documents between the marks, or one per file; a whole file has the same number of columns."""
+        stems = Counter(file.stem for file in files)
         for file in files:
-            name = file.stem if stems.count(file.stem) == 1 else file.name
-            yield from _read_file(file, name, how)
+            name = file.stem if stems[file.stem] == 1 else file.name
+            yield from record_units(file, _blocks(file, name), partial(_document, how))
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """One file; the first document sets columns and separator. One document named like the file has no mark."""
@@ -135,7 +146,7 @@ class Columns:
             stream.write("\n".join(islice(rows, size)) + "\n\n")
 
 
-def _read_file(file: Entry, name: str, how: ReadOptions) -> Iterator[Document]:
+def _blocks(file: Entry, name: str) -> Iterator[Record[_Block]]:
     layout: ColumnLayout | None = None
     known = {"O"}
     block = _Block(1)
@@ -146,7 +157,7 @@ def _read_file(file: Entry, name: str, how: ReadOptions) -> Iterator[Document]:
             continue
         if _is_mark(cells):
             if block.words or block.mark is not None:
-                yield _document(file, block, f"{name}-{block.number}", layout, how)
+                yield block.record(f"{name}-{block.number}", layout)
                 block = _Block(block.number + 1)
             block.line, block.mark = number, line
             continue
@@ -168,7 +179,7 @@ def _read_file(file: Entry, name: str, how: ReadOptions) -> Iterator[Document]:
             block.between.append(cells[1:-1])
     if block.words or block.mark is not None:
         otherwise = name if block.number == 1 and block.mark is None else f"{name}-{block.number}"
-        yield _document(file, block, otherwise, layout, how)
+        yield block.record(otherwise, layout)
 
 
 def _cells(line: str) -> list[str]:
@@ -194,9 +205,8 @@ def _check_tag(tag: str, file: Entry, number: int) -> None:
         raise DataError(message, path=file.where, line=number)
 
 
-def _document(file: Entry, block: _Block, otherwise: str, layout: ColumnLayout | None, how: ReadOptions) -> Document:
-    block.end_sentence()
-    layout = layout or ColumnLayout()
+def _document(how: ReadOptions, otherwise: str, block: _Block) -> Document:
+    layout = block.layout
     text, tokens, sentences = lay_out(block.words, block.sizes)
     name = otherwise if block.mark is None else _id_of_mark(block.mark, otherwise)
     own = {} if block.mark in (None, layout.mark(name, otherwise)) else {"mark": block.mark}
@@ -206,12 +216,9 @@ def _document(file: Entry, block: _Block, otherwise: str, layout: ColumnLayout |
     if block.between:
         meta["columns"] = {str(i): list(column) for i, column in enumerate(zip(*block.between, strict=True), start=1)}
     layers = {how.layer: spans_of_tags(block.tags, tokens, block.sizes)}
-    try:
-        return Document.make(
-            text, id=name, meta=meta, layers=layers, tokens=tokens, sentences=sentences, max_chars=how.max_chars
-        )
-    except DataError as error:
-        raise error.at(file.where, block.line) from None
+    return Document.make(
+        text, id=name, meta=meta, layers=layers, tokens=tokens, sentences=sentences, max_chars=how.max_chars
+    )
 
 
 def _own_meta(doc: Document) -> Mapping[str, Any]:
@@ -239,7 +246,7 @@ def _between(doc: Document, layout: ColumnLayout, losses: Losses) -> list[list[s
     """The columns of a document, filled up with "_" where the file has more than it."""
     columns = _columns(doc)
     wanted = layout.width - 2
-    if columns is None or (len(columns) != wanted and len(doc.tokens)):
+    if columns is None or (len(columns) != wanted and len(doc.tokens)) or ("columns" in doc.meta and not columns):
         losses.add("columns between token and tag")
     columns = (columns or [])[:wanted]
     kept = [[_clean(cell, layout, losses, "columns") for cell in column] for column in columns]
@@ -284,3 +291,4 @@ _SUFFIXES = (".conll", ".iob", ".iob2", ".iobes", ".iob1", ".bio", ".tsv", ".txt
 CONLL = Columns("conll", "columns of tokens and IOB2 tags, a blank line between sentences", "IOB2", _SUFFIXES)
 IOB1 = Columns("iob1", "the same with IOB1 tags, as CoNLL-2003 has them", "IOB1", (".iob1", *_SUFFIXES))
 IOBES = Columns("iobes", "the same with IOBES tags", "IOBES", (".iobes", *_SUFFIXES))
+FORMATS = (CONLL, IOB1, IOBES)

@@ -9,19 +9,21 @@ end, label, or of [start, end, label]. Every character of a cell is kept, line e
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
-from chaffinch.errors import DataError, LimitError
+from chaffinch.errors import DataError
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.json_records import SpanItem, numbered, span_record, spans_of, spool, typed
 from chaffinch.text.formats.base import (
     UNREADABLE,
+    Capabilities,
     Entry,
     Losses,
     ReadOptions,
@@ -30,6 +32,7 @@ from chaffinch.text.formats.base import (
     group_of_meta,
     unreadable,
 )
+from chaffinch.text.formats.units import BOM, Unit, failing_unit, same_bytes
 
 TEXT_NAMES = ("text", "note", "note_text", "report", "content")
 ID_NAMES = ("id", "note_id", "doc_id", "row_id")
@@ -48,6 +51,7 @@ class Table:
     delimiter: str
     suffixes: tuple[str, ...]
     folder: bool = False
+    can: ClassVar[Capabilities] = Capabilities("row", 4, exact=True, variants=((".tsv", "tsv"),))
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """A header with a text column, and rows as wide as it; a file of another suffix needs an id column too."""
@@ -66,20 +70,10 @@ class Table:
         whole = rows[1:-1] if len(head) >= 65536 else rows[1:]
         return known and _first(TEXT_NAMES, names) is not None and all(len(row) == len(names) for row in whole)
 
-    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
-        """One document per row; errors name the line on which the row ends."""
+    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+        """Yield one document per row; errors name the line on which the row ends."""
         for file in files:
-            rows = _rows(file, how.max_chars)
-            line, header = next(rows, (1, []))
-            places = _places(header, file, line)
-            for index, (line, row) in enumerate(rows):
-                if len(row) != len(header):
-                    message = f"{len(row)} cells where the header has {len(header)}; mend the row or its quotes"
-                    raise DataError(message, path=file.where, line=line)
-                try:
-                    yield _document(dict(zip(header, row, strict=True)), places, numbered(files, file, index), how)
-                except DataError as error:
-                    raise error.at(file.where, line) from None
+            yield from _row_units(file, partial(numbered, files), how)
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """A header and one row per document; the columns are those that any document needs."""
@@ -116,32 +110,112 @@ def _delimiter(header: str) -> str:
     return ""
 
 
-def _lines(file: Entry) -> Iterator[str]:
-    """The lines with their ends, decoded one by one, so that a bad byte has its line in the message."""
+@dataclass(frozen=True, slots=True)
+class _RawRow:
+    """A row as it stands in its file, and the line on which it ends."""
+
+    line: int
+    content: bytes
+
+    def cells(self, delimiter: str, where: str) -> list[str]:
+        """Return the cells."""
+        text = decode(self.content, where, self.line)
+        try:
+            return next(_reader([text], delimiter), [])
+        except csv.Error:
+            raise _invalid(where, self.line) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """The first row of a file, the file's place for messages, and the delimiter of its rows."""
+
+    row: _RawRow
+    where: str
+    delimiter: str
+
+
+def _row_units(file: Entry, named: Callable[[Entry, int], str], how: ReadOptions) -> Iterator[Unit]:
+    """Yield one unit for each row below the header; a header that cannot be read fails with each of its rows."""
+    header: _Header | None = None
+    index = 0
+    try:
+        for row, delimiter in _cut(file):
+            if header is None:
+                header = _Header(row, file.where, delimiter)
+                continue
+            name = named(file, index)
+            index += 1
+            parse = partial(_parse_row, header, row.line, name, how)
+            yield Unit(f"{file.name}:{index}", name, partial(same_bytes, row.content), parse)
+    except DataError as error:
+        yield failing_unit(f"{file.name}:{index + 1}", error, rest=True)
+        return
+    if not index:  # then nobody else would say what is wrong with the header
+        try:
+            _columns(header or _Header(_RawRow(1, b""), file.where, ","))
+        except DataError as error:
+            yield failing_unit(f"{file.name}:1", error)
+
+
+def _cut(file: Entry) -> Iterator[tuple[_RawRow, str]]:
+    """Yield the rows that are not blank, the header first, each with the delimiter of the file.
+
+    Bytes are looked at as if they were Latin-1, where quotes and delimiters are the same: a bad one spoils one row.
+    """
+    taken: list[bytes] = []
+    line = 0
+
+    def lines(stream: Iterable[bytes]) -> Iterator[str]:
+        nonlocal line
+        for line, raw in enumerate(stream, start=1):
+            taken.append(raw.removeprefix(BOM) if line == 1 else raw)
+            yield taken[-1].decode("latin-1")
+
     try:
         with file.open() as stream:
-            for number, raw in enumerate(stream, start=1):
-                line = decode(raw, file.where, number)
-                yield line.removeprefix("\ufeff") if number == 1 else line
+            texts = lines(stream)
+            first = next((text for text in texts if text.strip("\r\n")), "")
+            del taken[:-1]
+            delimiter = _delimiter(first) or ","
+            for row in _reader(chain([first], texts), delimiter):
+                if row:
+                    yield _RawRow(line, b"".join(taken)), delimiter
+                taken.clear()
     except UNREADABLE as error:
         raise unreadable(file.where, error) from None
+    except csv.Error:
+        raise _invalid(file.where, line) from None
 
 
-def _rows(file: Entry, max_chars: int) -> Iterator[tuple[int, list[str]]]:
-    csv.field_size_limit(max(csv.field_size_limit(), min(max_chars, _LONGEST_CELL)))  # one limit for the process
-    lines = _lines(file)
-    first = next(lines, "")
-    reader = csv.reader(chain([first], lines), delimiter=_delimiter(first) or ",", strict=True)
+def _reader(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+    """Return the rows of lines; cells may be of any length, as a text that is too long is refused when it is parsed."""
+    csv.field_size_limit(_LONGEST_CELL)  # one limit for the process, set here only
+    return csv.reader(lines, delimiter=delimiter, strict=True)
+
+
+def _invalid(where: str, line: int) -> DataError:
+    message = 'is not valid CSV: a quote is open at the end, or is not doubled inside a cell; mend it ("")'
+    return DataError(message, path=where, line=line)
+
+
+@lru_cache(maxsize=16)
+def _columns(header: _Header) -> tuple[list[str], _Places]:
+    """Return the names of all columns, and which of them are no meta fields."""
+    names = header.row.cells(header.delimiter, header.where)
+    return names, _places(names, header.where, header.row.line)
+
+
+def _parse_row(header: _Header, line: int, name: str, how: ReadOptions, content: bytes) -> Document:
+    columns, places = _columns(header)
+    cells = _RawRow(line, content).cells(header.delimiter, header.where)
+    if len(cells) != len(columns):
+        message = f"{len(cells)} cells where the header has {len(columns)}; mend the row or its quotes"
+        raise DataError(message, path=header.where, line=line)
     try:
-        for row in reader:
-            if row:
-                yield reader.line_num, row
-    except csv.Error as error:
-        if "field limit" in str(error):
-            message = f"a cell has more than {csv.field_size_limit():,} characters; raise the limit with --max-chars"
-            raise LimitError(message, path=file.where, line=reader.line_num) from None
-        message = 'is not valid CSV: a quote is open at the end, or is not doubled inside a cell; mend it ("")'
-        raise DataError(message, path=file.where, line=reader.line_num) from None
+        return _document(dict(zip(columns, cells, strict=True)), places, name, how)
+    except DataError as error:
+        raise error.at(header.where, line) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +227,7 @@ class _Places:
     spans: str | None
 
 
-def _places(header: Sequence[str], file: Entry, line: int) -> _Places:
+def _places(header: Sequence[str], where: str, line: int) -> _Places:
     names = [name.strip().lower() for name in header]
     text, name, spans = (_first(wanted, names) for wanted in (TEXT_NAMES, ID_NAMES, _SPAN_NAMES))
     if text is None:
@@ -161,9 +235,9 @@ def _places(header: Sequence[str], file: Entry, line: int) -> _Places:
         sure = name is not None or _group(dict.fromkeys(header, "some")) is not None
         found = ", ".join(map(repr, header)) if sure else f"{len(header)} that may be no header at all"
         message = f"no column is called {', '.join(TEXT_NAMES)}; the columns are {found}; name the one with the text"
-        raise DataError(message, path=file.where, line=line)
+        raise DataError(message, path=where, line=line)
     if len(set(header)) < len(header):
-        raise DataError("two columns have the same name; make the names differ", path=file.where, line=line)
+        raise DataError("two columns have the same name; make the names differ", path=where, line=line)
     return _Places(header[text], *(None if place is None else header[place] for place in (name, spans)))
 
 
@@ -220,3 +294,4 @@ def _meta_cells(doc: Document, losses: Losses) -> dict[str, str]:
 
 CSV = Table("csv", "a table with a column of texts, comma-separated", ",", (".csv", ".tsv"))
 TSV = Table("tsv", "a table with a column of texts, tab-separated", "\t", (".tsv", ".csv"))
+FORMATS = (CSV, TSV)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -22,11 +23,12 @@ from chaffinch.text.formats._shared.json_records import (
     group_of,
     id_of,
     meta_of,
-    read_lines,
+    object_units,
     typed,
     write_lines,
 )
-from chaffinch.text.formats.base import Entry, Losses, ReadOptions, Writing
+from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions, Writing
+from chaffinch.text.formats.units import Unit
 from chaffinch.text.span import Argument, Relation, Span
 
 _OWN = ("id", "text", "data", "label", "labels", "entities", "relations")
@@ -58,6 +60,7 @@ class Doccano:
     about: str = "JSON lines as doccano exports them, with relations where there are any"
     folder: bool = False
     suffixes: tuple[str, ...] = (".doccano.jsonl", ".jsonl", ".ndjson", ".json")
+    can: ClassVar[Capabilities] = Capabilities("line", 2, exact=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """Objects with a text and doccano's own fields: "label" lists, offsets called start_offset, comments."""
@@ -69,9 +72,9 @@ class Doccano:
             return all(isinstance(item, dict) and "start_offset" in item for item in entities)
         return isinstance(record.get("label"), list) or isinstance(record.get("Comments"), list)
 
-    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
-        """One document per line."""
-        return read_lines(files, lambda record, number: _document(record, number, how))
+    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+        """Yield one document per line."""
+        return object_units(files, partial(_document, how=how))
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """One line per document, in the form with relations where a document has some."""
@@ -133,6 +136,7 @@ def _record(doc: Document, how: Writing) -> dict[str, Any]:
         ]
     elif doc.layers:
         record["label"] = [[span.start, span.end, span.label] for span in spans]
+    how.losses.add("meta fields", not doc.meta.get("Comments", True))  # none are read from an empty list
     return record | {"Comments": []} | flat_fields(doc, _OWN, how.losses)
 
 
@@ -153,3 +157,4 @@ def binary_relations(
 
 
 DOCCANO = Doccano()
+FORMATS = (DOCCANO,)

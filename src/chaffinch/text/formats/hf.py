@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
@@ -20,7 +21,7 @@ from chaffinch.text.formats._shared.json_records import (
     group_of,
     id_of,
     meta_of,
-    read_lines,
+    object_units,
     typed,
     write_lines,
 )
@@ -33,7 +34,8 @@ from chaffinch.text.formats._shared.token_tags import (
     spans_of_tags,
     tags_of,
 )
-from chaffinch.text.formats.base import Entry, ReadOptions, Writing
+from chaffinch.text.formats.base import Capabilities, Entry, ReadOptions, Writing
+from chaffinch.text.formats.units import Unit
 
 _TAGS = ("ner_tags", "tags", "labels")
 _OWN = ("id", "tokens", "sentences")
@@ -47,6 +49,7 @@ class TokenLists:
     about: str = "JSON lines with token and tag lists (Hugging Face datasets)"
     folder: bool = False
     suffixes: tuple[str, ...] = (".hf.jsonl", ".jsonl", ".ndjson", ".json")
+    can: ClassVar[Capabilities] = Capabilities("line", 1, needs_tokens=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """Lines of objects with a list of words called "tokens"."""
@@ -55,9 +58,9 @@ class TokenLists:
             return False
         return all(isinstance(token, str) for token in record["tokens"])
 
-    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
-        """One document per line; tokens are given."""
-        return read_lines(files, lambda record, number: document_of(record, number, how))
+    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+        """Yield one document per line; tokens are given."""
+        return object_units(files, partial(document_of, how=how))
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """One line per document, with IOB2 tags as text; a document without layers has no tags."""
@@ -131,3 +134,4 @@ def _record(doc: Document, how: Writing) -> dict[str, Any]:
 
 
 HF = TokenLists()
+FORMATS = (HF,)

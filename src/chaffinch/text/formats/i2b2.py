@@ -11,13 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import ClassVar
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.standoff import check_place, check_quote, whole
 from chaffinch.text.formats._shared.xml import Element, attribute, cdata, legal, line_of, parse, root_name, text_of
-from chaffinch.text.formats.base import Entry, Losses, ReadOptions, Writing, file_of, write_text
+from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions, Writing, file_of, write_text
+from chaffinch.text.formats.units import Unit, file_units
 from chaffinch.text.span import Span
 
 _I2B2 = {
@@ -65,6 +68,7 @@ class Records:
     patients: bool
     folder: bool = True
     suffixes: tuple[str, ...] = (".xml",)
+    can: ClassVar[Capabilities] = Capabilities("file", exact=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """XML with <TEXT> just below the root; Spanish if the root or a TYPE says so."""
@@ -74,14 +78,9 @@ class Records:
         spanish = root == "MEDDOCAN" or (root != "deIdi2b2" and _SPANISH.search(head) is not None)
         return spanish == (self.root == "MEDDOCAN")
 
-    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
-        """One document per file; without <TAGS> it has no layer."""
-        for file in files:
-            root = parse(file)
-            try:
-                yield self._document(root, file.stem, how)
-            except DataError as error:
-                raise error.at(file.where) from None
+    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+        """Yield one document per file; without <TAGS> it has no layer."""
+        return file_units(files, partial(self._parse, how))
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """One file per document, named by its id."""
@@ -96,6 +95,13 @@ class Records:
     def _group(self, name: str) -> str | None:
         match = _RECORD.match(PurePosixPath(name).name) if self.patients else None
         return match[1] if match else None
+
+    def _parse(self, how: ReadOptions, name: str, where: str, content: bytes) -> Document:
+        root = parse(content, where)
+        try:
+            return self._document(root, name, how)
+        except DataError as error:
+            raise error.at(where) from None
 
     def _document(self, root: Element, name: str, how: ReadOptions) -> Document:
         held = root.find("TEXT")
@@ -173,7 +179,7 @@ def _tags_of_meta(meta: Mapping[str, object], spans: Sequence[Span], how: Writin
         for label, tag in (held.items() if isinstance(held, Mapping) else ())
         if label in labels and isinstance(tag, str) and _NAME.fullmatch(tag) and _TAG_OF.get(label, "OTHER") != tag
     }
-    how.losses.add("meta fields", len(meta) - ("tags" in meta and unusual == held))
+    how.losses.add("meta fields", len(meta) - (bool(held) and unusual == held))
     return _TAG_OF | unusual
 
 
@@ -205,3 +211,4 @@ MEDDOCAN = Records(
     first=1,
     patients=False,
 )
+FORMATS = (MEDDOCAN, I2B2)

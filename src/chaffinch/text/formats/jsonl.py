@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import msgspec
 import numpy as np
@@ -23,13 +24,15 @@ from chaffinch.text.formats._shared.json_records import (
     group_of,
     id_of,
     meta_of,
-    read_lines,
+    note_numbers,
+    object_units,
     span_record,
     spans_of,
     typed,
     write_lines,
 )
-from chaffinch.text.formats.base import Entry, ReadOptions, Writing
+from chaffinch.text.formats.base import Capabilities, Entry, ReadOptions, Writing
+from chaffinch.text.formats.units import Unit
 from chaffinch.text.span import Argument, Relation
 
 _SHORT = ("spans", "entities", "labels", "label")
@@ -83,19 +86,22 @@ class JsonLines:
     about: str = "JSON lines with character spans; keeps everything"
     folder: bool = False
     suffixes: tuple[str, ...] = (".jsonl", ".ndjson", ".json")
+    can: ClassVar[Capabilities] = Capabilities(
+        "line", 3, exact=True, layers="many", span_sources=True, votes=True, vote_links=True, soft=True
+    )
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """Lines of objects with a text, whatever else is in them; formats with a text and more are asked before."""
         record = first_object(entry, head)
         return record is not None and isinstance(record.get("text"), str)
 
-    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
-        """One document per line; a record without an id gets its number in the file."""
-        return read_lines(files, lambda record, number: document_of(record, number, how))
+    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+        """Yield one document per line; a record without an id gets its number in the file."""
+        return object_units(files, partial(document_of, how=how))
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """One line per document; a document given as JSON and read back is the same."""
-        return write_lines(documents, target, record_of)
+        return write_lines(documents, target, lambda doc: _record(doc, how))
 
 
 def document_of(record: Mapping[str, Any], number: str, how: ReadOptions) -> Document:
@@ -153,6 +159,11 @@ def record_of(doc: Document) -> dict[str, Any]:
     return record
 
 
+def _record(doc: Document, how: Writing) -> dict[str, Any]:
+    note_numbers(doc, how.losses)
+    return record_of(doc)
+
+
 def soft_record(soft: Soft) -> dict[str, Any]:
     """Token distributions as a JSON object."""
     return {"labels": soft.labels, "values": soft.values.tolist()}
@@ -173,3 +184,4 @@ def relation_record(relation: Relation) -> dict[str, Any]:
 
 
 JSONL = JsonLines()
+FORMATS = (JSONL,)

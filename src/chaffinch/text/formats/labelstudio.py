@@ -13,8 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -22,8 +23,9 @@ import numpy as np
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.json_records import flat_fields, group_of, id_of, meta_of, numbered, typed
-from chaffinch.text.formats.base import Entry, Losses, ReadOptions, Writing
+from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions, Writing
 from chaffinch.text.formats.doccano import ROLES, binary_relations
+from chaffinch.text.formats.units import BOM, Record, Unit, record_units
 from chaffinch.text.span import Argument, Relation, Span
 
 _OWN = ("id", "text")
@@ -80,26 +82,16 @@ class LabelStudio:
     about: str = "JSON tasks as Label Studio exports and imports them, with predictions"
     folder: bool = False
     suffixes: tuple[str, ...] = (".labelstudio.json", ".json")
+    can: ClassVar[Capabilities] = Capabilities("record", exact=True, layers="many")
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """A JSON list whose first object is a task."""
         return _TASK.match(head.removeprefix(b"\xef\xbb\xbf").lstrip()) is not None
 
-    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
-        """One document per task; errors name the number of the task in its file, counted from 1."""
+    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+        """Yield one document per task; errors name the number of the task in its file, counted from 1."""
         for file in files:
-            try:
-                tasks = msgspec.json.decode(file.content().removeprefix(b"\xef\xbb\xbf"))
-            except (msgspec.DecodeError, UnicodeError, RecursionError):
-                raise DataError("is not valid JSON; export it again, as JSON", path=file.where) from None
-            if not isinstance(tasks, list):
-                raise DataError("is not a list of tasks; export it again, as JSON", path=file.where)
-            for index, task in enumerate(tasks):
-                try:
-                    yield _document(typed(task, Task), numbered(files, file, index), how)
-                except DataError as error:
-                    error.message = f"task {index + 1}: {error.message}"
-                    raise error.at(file.where) from None
+            yield from record_units(file, _tasks(file, files), partial(_parse_task, how), "task")
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """One task per document, offsets in code points."""
@@ -140,6 +132,21 @@ def _document(task: Task, number: str, how: ReadOptions) -> Document:
         split=how.split,
         max_chars=how.max_chars,
     )
+
+
+def _tasks(file: Entry, files: Sequence[Entry]) -> Iterator[Record[Any]]:
+    try:
+        tasks = msgspec.json.decode(file.content().removeprefix(BOM))
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise DataError("is not valid JSON; export it again, as JSON") from None
+    if not isinstance(tasks, list):
+        raise DataError("is not a list of tasks; export it again, as JSON")
+    for index, task in enumerate(tasks):
+        yield Record(numbered(files, file, index), None, task)
+
+
+def _parse_task(how: ReadOptions, name: str, task: Any) -> Document:
+    return _document(typed(task, Task), name, how)
 
 
 def _results(task: Task, how: ReadOptions) -> dict[str, Result]:
@@ -261,3 +268,4 @@ def _items(doc: Document, name: str, relations: Sequence[Relation], losses: Loss
 
 
 LABELSTUDIO = LabelStudio()
+FORMATS = (LABELSTUDIO,)

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
 from chaffinch.errors import DataError, MissingExtraError
 from chaffinch.text.document import Document
 from chaffinch.text.formats import hf, jsonl
-from chaffinch.text.formats._shared.json_records import numbered
-from chaffinch.text.formats.base import UNREADABLE, Entry, ReadOptions, Writing, group_of_meta
+from chaffinch.text.formats._shared.json_records import note_numbers, numbered
+from chaffinch.text.formats.base import UNREADABLE, Capabilities, Entry, ReadOptions, Writing, group_of_meta
 from chaffinch.text.formats.csv_table import ID_NAMES, TEXT_NAMES
+from chaffinch.text.formats.units import Record, Unit, record_units
+
+_Kind: TypeAlias = Literal["own", "other", "tokens"]  # of a file: written by us, with a text column, with words
 
 _JSON = ("meta", "relations", "soft")
 _SPANS = ("spans", "entities")
@@ -36,20 +40,18 @@ class Parquet:
     about: str = "Parquet with one document per row; keeps everything"
     folder: bool = False
     suffixes: tuple[str, ...] = (".parquet", ".pq")
+    can: ClassVar[Capabilities] = Capabilities(
+        "record", exact=True, layers="many", span_sources=True, votes=True, vote_links=True, soft=True
+    )
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """The four bytes with which every Parquet file begins."""
         return head.startswith(b"PAR1")
 
-    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
-        """One document per row; the line in errors is the number of the row, counted from 1."""
+    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+        """Yield one document per row; the line in errors is the number of the row, counted from 1."""
         for file in files:
-            for index, (record, tokens_only) in enumerate(_records(file)):
-                read = hf.document_of if tokens_only else jsonl.document_of
-                try:
-                    yield read(record, numbered(files, file, index), how)
-                except DataError as error:
-                    raise error.at(file.where, index + 1) from None
+            yield from record_units(file, _records(file, files), partial(_document, how))
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """Row groups of up to a thousand documents."""
@@ -57,7 +59,7 @@ class Parquet:
         schema = _schema()
         count = 0
         with pq.ParquetWriter(target, schema, compression="zstd") as writer:
-            for rows in _batches(documents):
+            for rows in _batches(documents, how):
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
                 count += len(rows)
         return count
@@ -89,10 +91,11 @@ def _schema() -> Any:
     )
 
 
-def _batches(documents: Iterable[Document]) -> Iterator[list[dict[str, Any]]]:
+def _batches(documents: Iterable[Document], how: Writing) -> Iterator[list[dict[str, Any]]]:
     rows: list[dict[str, Any]] = []
     size = 0
     for doc in documents:
+        note_numbers(doc, how.losses)
         rows.append(_row(doc))
         size += len(doc.text)
         if len(rows) == _ROWS or size >= _CHARS:
@@ -115,22 +118,30 @@ def _row(doc: Document) -> dict[str, Any]:
     return row
 
 
-def _records(file: Entry) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Every row as the JSON object that says the same, and whether it is one of tokens and tags."""
+def _records(file: Entry, files: Sequence[Entry]) -> Iterator[Record[tuple[_Kind, dict[str, Any]]]]:
+    """Yield every row, with the kind of its file."""
     pa, pq = _pyarrow()
     try:
         with file.open() as stream:
             table = pq.ParquetFile(stream)
             schema = table.schema_arrow
             own = "layers" in schema.names and pa.types.is_map(schema.field("layers").type)
-            words = _words_only(pa, schema)
+            kind: _Kind = "tokens" if _words_only(pa, schema) else "own" if own else "other"
+            index = 0
             for batch in table.iter_batches(batch_size=64):
                 for row in batch.to_pylist():
-                    yield (row if words else _own_record(row) if own else _other_record(row)), words
+                    yield Record(numbered(files, file, index), index + 1, (kind, row))
+                    index += 1
     except (pa.ArrowException, *UNREADABLE):
         raise DataError("is not a Parquet file, or is damaged; check how it was made", path=file.where) from None
-    except DataError as error:
-        raise error.at(file.where) from None
+
+
+def _document(how: ReadOptions, name: str, value: tuple[_Kind, dict[str, Any]]) -> Document:
+    """Return the document of a row, through the JSON object that says the same."""
+    kind, row = value
+    if kind == "tokens":
+        return hf.document_of(row, name, how)
+    return jsonl.document_of(_own_record(row) if kind == "own" else _other_record(row), name, how)
 
 
 def _words_only(pa: Any, schema: Any) -> bool:
@@ -187,3 +198,4 @@ def _are_spans(value: Any) -> bool:
 
 
 PARQUET = Parquet()
+FORMATS = (PARQUET,)

@@ -15,8 +15,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
@@ -28,7 +29,8 @@ from chaffinch.text.formats._shared.standoff import (
     note_relation,
     whole,
 )
-from chaffinch.text.formats.base import Entry, ReadOptions, Writing
+from chaffinch.text.formats.base import Capabilities, Entry, ReadOptions, Writing
+from chaffinch.text.formats.units import Record, Unit, record_units
 from chaffinch.text.span import Argument, Relation, Span
 
 _HEADER = re.compile(r"([^|\t]+)\|([a-z]+)\|(.*)", re.DOTALL)
@@ -63,29 +65,16 @@ class PubTator:
     about: str = "PubTator: titles and abstracts with mentions, concepts and relations"
     folder: bool = False
     suffixes: tuple[str, ...] = (".pubtator", ".txt")
+    can: ClassVar[Capabilities] = Capabilities("stream")
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """A first line with an id and |t|."""
         return _START.match(head.removeprefix(b"\xef\xbb\xbf")) is not None
 
-    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
-        """The documents of each file, one after the other."""
+    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+        """Yield the documents of each file, one after the other."""
         for file in files:
-            block: _Block | None = None
-            line = 0
-            try:
-                for line, content in file.lines():
-                    header = _HEADER.fullmatch(content)
-                    if header and header[2] == "t":
-                        if block:
-                            yield _document(block, how, file.where)
-                        block = _Block(header[1], line, header[3])
-                    elif content.strip():
-                        _take(block, content, header, how)
-            except DataError as error:
-                raise error.at(file.where, line) from None
-            if block:
-                yield _document(block, how, file.where)
+            yield from record_units(file, _blocks(file, how), partial(_document, how))
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """One block of lines per document, and an empty line after each."""
@@ -96,6 +85,24 @@ class PubTator:
                 note_no_layer(doc, how)
                 stream.writelines(f"{line}\n" for line in (*_lines(doc, how), ""))
         return count
+
+
+def _blocks(file: Entry, how: ReadOptions) -> Iterator[Record[_Block]]:
+    block: _Block | None = None
+    line = 0
+    try:
+        for line, content in file.lines():
+            header = _HEADER.fullmatch(content)
+            if header and header[2] == "t":
+                if block:
+                    yield Record(block.id, block.line, block)
+                block = _Block(header[1], line, header[3])
+            elif content.strip():
+                _take(block, content, header, how)
+    except DataError as error:
+        raise error.at(file.where, line) from None
+    if block:
+        yield Record(block.id, block.line, block)
 
 
 def _take(block: _Block | None, content: str, header: re.Match[str] | None, how: ReadOptions) -> None:
@@ -129,20 +136,17 @@ def _take_mention(block: _Block, columns: Sequence[str], how: ReadOptions) -> No
     how.losses.add("columns after the seventh", max(0, len(columns) - 7))
 
 
-def _document(block: _Block, how: ReadOptions, where: str) -> Document:
+def _document(how: ReadOptions, name: str, block: _Block) -> Document:
     mentions = by_concept(sorted(block.spans))
-    try:
-        return Document.make(
-            block.text,
-            id=block.id,
-            meta={_INDIVIDUAL: block.individual} if block.individual else {},
-            layers={how.layer: block.spans},
-            relations=[_relation(label, concepts, mentions) for label, *concepts in block.relations],
-            split=how.split,
-            max_chars=how.max_chars,
-        )
-    except DataError as error:
-        raise error.at(where, block.line) from None
+    return Document.make(
+        block.text,
+        id=name,
+        meta={_INDIVIDUAL: block.individual} if block.individual else {},
+        layers={how.layer: block.spans},
+        relations=[_relation(label, concepts, mentions) for label, *concepts in block.relations],
+        split=how.split,
+        max_chars=how.max_chars,
+    )
 
 
 def _relation(label: str, concepts: Sequence[str], mentions: Mapping[str, tuple[Span, ...]]) -> Relation:
@@ -218,3 +222,4 @@ def _clean(text: str, pattern: str, what: str, how: Writing) -> str:
 
 
 PUBTATOR = PubTator()
+FORMATS = (PUBTATOR,)

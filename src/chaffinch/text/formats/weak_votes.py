@@ -15,8 +15,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -39,8 +40,9 @@ from chaffinch.text.formats._shared.token_tags import (
     spans_of_tags,
     token_runs,
 )
-from chaffinch.text.formats.base import Entry, ReadOptions, Writing
+from chaffinch.text.formats.base import Capabilities, Entry, ReadOptions, Writing
 from chaffinch.text.formats.hf import read_sizes
+from chaffinch.text.formats.units import BOM, Record, Unit, record_units
 from chaffinch.text.span import Span
 
 _PREFIX = "source:"
@@ -72,26 +74,21 @@ class WeakLabels:
     about: str = "JSON with the votes of weak sources on tokens (CHMM, WRENCH)"
     folder: bool = True
     suffixes: tuple[str, ...] = (".json",)
+    can: ClassVar[Capabilities] = Capabilities("record", needs_tokens=True, votes=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """An object of objects with weak labels in them."""
         start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         return _ITEMS.match(start) is not None and (b'"weak_labels"' in head or b'"weak_labels"' in entry.head(_HEAD))
 
-    def read(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Document]:
-        """One document per item, named by its key, with the file's name before it if there are several files."""
+    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+        """Yield one document per item, named by its key, with the file's name before it if there are several files."""
         items = [file for file in files if PurePosixPath(file.name).name != _META]
         metas = {str(PurePosixPath(file.name).parent): file for file in files if file not in items}
         for file in items:
-            names = _source_names(file, metas.get(str(PurePosixPath(file.name).parent)))
-            found = parse_object(file.content().removeprefix(b"\xef\xbb\xbf"), file.where)
-            for number, (key, item) in enumerate(found.items(), start=1):
-                name = key if len(items) == 1 else f"{file.stem}-{key}"
-                try:
-                    yield _document(typed(item, VotedSentence), name, names, how)
-                except DataError as error:
-                    error.message = f"item {number}: {error.message}"
-                    raise error.at(file.where) from None
+            meta = metas.get(str(PurePosixPath(file.name).parent))
+            prefix = "" if len(items) == 1 else f"{file.stem}-"
+            yield from record_units(file, _records(file, meta, prefix), partial(_parse_item, how), "item")
 
     def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
         """A folder with documents.json, numbered from 0, and meta.json with the names of the sources."""
@@ -114,6 +111,18 @@ class WeakLabels:
         names = [name.removeprefix(_PREFIX) for name in sources]
         (target / _META).write_bytes(encoder.encode({"lf": names, "num_lf": len(names)}) + b"\n")
         return count
+
+
+def _records(file: Entry, meta: Entry | None, prefix: str) -> Iterator[Record[tuple[list[str] | None, Any]]]:
+    """Yield the items of a file, each with the names of the sources."""
+    names = _source_names(file, meta)
+    for key, item in parse_object(file.content().removeprefix(BOM), file.where).items():
+        yield Record(prefix + key, None, (names, item))
+
+
+def _parse_item(how: ReadOptions, name: str, value: tuple[list[str] | None, Any]) -> Document:
+    names, item = value
+    return _document(typed(item, VotedSentence), name, names, how)
 
 
 def _source_names(file: Entry, meta: Entry | None) -> list[str] | None:
@@ -205,3 +214,4 @@ def _runs(doc: Document, name: str, how: Writing) -> list[tuple[int, int, str]]:
 
 
 WEAK = WeakLabels()
+FORMATS = (WEAK,)

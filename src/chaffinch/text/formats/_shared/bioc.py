@@ -37,8 +37,8 @@ _CONCEPT = ("identifier", "Identifier", "MESH")  # as PubTator, NCBI tools and B
 _TYPE = ("type", "relation")  # BC5CDR names the type of a relation "relation"
 
 
-def to_document(record: Record, how: ReadOptions) -> Document:
-    """The document of one record."""
+def parse_record(how: ReadOptions, _: str, record: Record) -> Document:
+    """Return the document of one record."""
     passages = _objects(record, "passages")
     text, structure = _layout(passages, how)
     spans, by_id = [], {}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -13,6 +15,7 @@ import msgspec
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
 from chaffinch.text.formats.base import Entry, Losses, group_of_meta
+from chaffinch.text.formats.units import Unit, line_units
 from chaffinch.text.span import Span
 
 T = TypeVar("T")
@@ -36,20 +39,21 @@ SpanItem: TypeAlias = SpanRecord | tuple[int, int, str]  # an object, or [start,
 
 
 def records(file: Entry) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The numbered JSON objects of a file, one per line; blank lines are passed over."""
+    """Yield the numbered JSON objects of a file, one per line; blank lines are passed over."""
     for number, line in file.lines():
         if line.strip():
             yield number, parse_object(line, file.where, number)
 
 
-def read_lines(files: Sequence[Entry], make: Callable[[dict[str, Any], str], Document]) -> Iterator[Document]:
-    """One document per line; `make` gets the object and the name of a document that has no id."""
-    for file in files:
-        for index, (line, record) in enumerate(records(file)):
-            try:
-                yield make(record, numbered(files, file, index))
-            except DataError as error:
-                raise error.at(file.where, line) from None
+def object_units(files: Sequence[Entry], make: Callable[[dict[str, Any], str], Document]) -> Iterator[Unit]:
+    """Yield one document per line; `make` gets the JSON object and the name of a document that has no id."""
+    return line_units(files, partial(_parse_object_line, make), named=partial(numbered, files))
+
+
+def _parse_object_line(
+    make: Callable[[dict[str, Any], str], Document], line: str, where: str, number: int, name: str
+) -> Document:
+    return make(parse_object(line, where, number), name)
 
 
 def write_lines(documents: Iterable[Document], target: Path, record: Callable[[Document], dict[str, Any]]) -> int:
@@ -137,11 +141,25 @@ def meta_of(record: Mapping[str, Any], own: Collection[str | None]) -> dict[str,
 def flat_fields(doc: Document, own: Collection[str | None], losses: Losses) -> dict[str, Any]:
     """Group and meta of a document as fields of a flat record; what clashes with the format's own is noted."""
     fields = meta_of(doc.meta, own)
+    note_numbers(doc, losses)
     losses.add("meta fields", len(doc.meta) - len(fields))
     if doc.group is not None and group_of_meta(fields) != doc.group:
         fields["group"] = doc.group
     losses.add("groups (patients)", group_of_meta(fields) != doc.group)
     return fields
+
+
+def note_numbers(doc: Document, losses: Losses) -> None:
+    """Note the numbers of meta fields that JSON does not have."""
+    losses.add("numbers that are not finite (they come back as null)", _count_not_finite(doc.meta))
+
+
+def _count_not_finite(value: object) -> int:
+    if isinstance(value, Mapping):
+        return sum(map(_count_not_finite, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(_count_not_finite, value))
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def numbered(files: Sequence[Entry], file: Entry, number: int) -> str:

@@ -52,16 +52,15 @@ def root_name(head: bytes) -> str:
     return found[1].decode("ascii", "replace") if found else ""
 
 
-def parse(file: Entry) -> Element:
+def parse(content: bytes, where: str) -> Element:
     """The root element of a whole file, parsed with everything dangerous switched off."""
-    content = file.content()
-    _refuse_entities(content, file.where)
+    _refuse_entities(content, where)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
         root = etree.fromstring(content, parser)
     except etree.XMLSyntaxError as error:
-        raise _broken(error, file.where) from None
-    _refuse_declared(root, file.where)
+        raise _broken(error, where) from None
+    _refuse_declared(root, where)
     return root
 
 

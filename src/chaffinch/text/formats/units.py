@@ -1,0 +1,155 @@
+"""Documents of files one by one: a unit has the bytes of one document and knows how to parse them.
+
+Every format cuts its files into units, so that a document that cannot be read keeps no other from being read. Units
+hold no open file, only values and functions of modules, so that another process can parse them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Generic, TypeVar
+
+import msgspec
+
+from chaffinch.errors import DataError
+from chaffinch.text.document import Document
+from chaffinch.text.formats.base import UNREADABLE, Entry, decode, unreadable
+
+R = TypeVar("R")
+
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One document of an input that was not parsed yet.
+
+    `name` is its file (and record), for private lists only; `id` is what it is called if it cannot be read. `rest`: it
+    cannot be read, and stands for all that follow it in its file. `number` is its place in the input, from 1 on, once
+    somebody has counted.
+    """
+
+    name: str = field(repr=False)
+    id: str = field(repr=False)
+    content: Callable[[], bytes] = field(repr=False)
+    parse: Callable[[bytes], Document] = field(repr=False)
+    rest: bool = False
+    number: int = 0
+
+    def read(self) -> Document:
+        """Return the document; DataError if it cannot be read."""
+        return self.parse(self.content())
+
+    def hold(self) -> Unit:
+        """Return the unit with its content in memory, so that its file is read once; whatever reading raises."""
+        return replace(self, content=partial(same_bytes, self.content()))
+
+
+@dataclass(frozen=True, slots=True)
+class Record(Generic[R]):
+    """One document of a file, cut out of it: what it is called without an id of its own, its line, and its value."""
+
+    name: str
+    line: int | None
+    value: R = field(repr=False)
+
+
+def file_units(files: Iterable[Entry], make: Callable[[str, str, bytes], Document]) -> Iterator[Unit]:
+    """Yield one unit for each file; `make` gets the file's stem, its place for messages, and its content."""
+    for file in files:
+        yield Unit(file.name, file.stem, file.content, partial(make, file.stem, file.where))
+
+
+def record_units(
+    file: Entry, records: Iterable[Record[R]], make: Callable[[str, R], Document], word: str = ""
+) -> Iterator[Unit]:
+    """Yield one unit for each record of a file; `make` gets its name and value.
+
+    Where the records themselves cannot be told apart any more, all that follow are one unit that fails. `word` is put
+    before messages with the number of the record, for files whose lines say nothing.
+    """
+    number = 0
+    try:
+        for number, record in enumerate(records, start=1):
+            place = f"{word} {number}: " if word else ""
+            parse = partial(_parse_record, make, record, file.where, place)
+            yield Unit(f"{file.name}:{number}", record.name, partial(_encode, record.value), parse)
+    except DataError as error:
+        yield failing_unit(f"{file.name}:{number + 1}", error.at(file.where), rest=True)
+
+
+def line_units(
+    files: Sequence[Entry], make: Callable[[str, str, int, str], Document], *, named: Callable[[Entry, int], str]
+) -> Iterator[Unit]:
+    """Yield one unit for each line that is not blank.
+
+    `make` gets the text of the line, the place of its file and its number in it, and the name of a document that has no
+    id, which `named` makes of the file and the index of the document.
+    """
+    for file in files:
+        index = 0
+        try:
+            for number, line in _lines(file):
+                name = named(file, index)
+                index += 1
+                parse = partial(_parse_line, make, file.where, number, name)
+                yield Unit(f"{file.name}:{index}", name, partial(same_bytes, line), parse)
+        except DataError as error:
+            yield failing_unit(f"{file.name}:{index + 1}", error, rest=True)
+
+
+def failing_unit(name: str, error: DataError, *, rest: bool = False) -> Unit:
+    """Return a unit that cannot be read, with its reason."""
+    return Unit(name, name, partial(_fail, error), _parse_nothing, rest)
+
+
+def same_bytes(content: bytes) -> bytes:
+    """Return the content: with `partial`, a function for content that is in memory."""
+    return content
+
+
+def _lines(file: Entry) -> Iterator[tuple[int, bytes]]:
+    """Yield the numbered lines that are not blank, with their ends."""
+    try:
+        with file.open() as stream:
+            for number, line in enumerate(stream, start=1):
+                if line.removeprefix(BOM).strip():
+                    yield number, line
+    except UNREADABLE as error:
+        raise unreadable(file.where, error) from None
+
+
+def _parse_line(
+    make: Callable[[str, str, int, str], Document], where: str, number: int, name: str, line: bytes
+) -> Document:
+    text = decode(line.removeprefix(BOM), where, number)
+    try:
+        return make(text, where, number, name)
+    except DataError as error:
+        raise error.at(where, number) from None
+
+
+def _parse_record(make: Callable[[str, R], Document], record: Record[R], where: str, place: str, _: bytes) -> Document:
+    try:
+        return make(record.name, record.value)
+    except DataError as error:
+        error.message = place + error.message
+        raise error.at(where, record.line) from None
+
+
+def _encode(value: object) -> bytes:
+    """Return bytes that stand for a value; what has none of its own is shown."""
+    try:
+        return msgspec.msgpack.encode(value, enc_hook=repr)
+    except OverflowError:  # a number of more than 64 bits
+        return repr(value).encode("utf-8", "surrogatepass")
+
+
+def _fail(error: DataError) -> bytes:
+    raise error
+
+
+def _parse_nothing(_: bytes) -> Document:
+    return Document.make("")
