@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 
 import chaffinch
-from chaffinch.deid import patterns
 from chaffinch.deid.detect import word_lists as lexicons
 from chaffinch.deid.kinds import kind_of
+from chaffinch.deid.patterns import find as patterns
 from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.synth.personas import Half
 from chaffinch.deid.training.learn import DIAL, SOURCE, Lesson, learn

@@ -11,18 +11,9 @@ from datetime import date, timedelta
 
 import pytest
 
-from chaffinch.deid.dates import (
-    Order,
-    Precision,
-    days_for,
-    order_of,
-    parse,
-    shift,
-    usual_year,
-    year,
-)
 from chaffinch.deid.dates.calendar_words import Language, easter, holiday_date
 from chaffinch.deid.dates.parse import LONGEST
+from chaffinch.deid.dates.shift import Order, Precision, days_for, order_of, parse, shift, usual_year, year
 from chaffinch.errors import ConfigError
 from tests.deid.releases import SECRET
 

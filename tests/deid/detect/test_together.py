@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid import patterns
 from chaffinch.deid.detect import cues
 from chaffinch.deid.detect import word_lists as lexicons
 from chaffinch.deid.detect.detector import detector
+from chaffinch.deid.patterns import find as patterns
 from chaffinch.deid.patterns.pattern import ByteText, Pattern, matches
 from chaffinch.text import Document, Span
 from tests.deid.patterns.pattern_cases import CLEAN, FOUND

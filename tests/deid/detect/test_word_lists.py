@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from chaffinch.deid import patterns
 from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.patterns import find as patterns
 from chaffinch.text import Document
 from tests.deid.texts import texts
 

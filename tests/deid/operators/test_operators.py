@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaffinch.deid import dates
+from chaffinch.deid.dates import shift as dates
 from chaffinch.deid.dates.ages import capped_age
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.operators import OPERATORS, Generalise, Keep, Mask, Number, Remove, Shift, Surrogate, Tag
 from chaffinch.deid.operators.generalise import SMALL_AREAS, area
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
-from chaffinch.deid.surrogates import surrogate
+from chaffinch.deid.surrogates.surrogate import surrogate
 from chaffinch.errors import ConfigError
 from tests.deid.releases import SECRET
 from tests.deid.texts import texts
@@ -275,7 +275,7 @@ def test_whole_weeks_keep_weekdays() -> None:
 def test_a_surrogate_is_drawn_and_what_comes_out_unchanged_by_chance_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = Memory(SECRET)
     assert Surrogate()(seen("Penn", "DOCTOR"), memory) == surrogate("Penn", kind_of("DOCTOR"), "p1", SECRET)
-    monkeypatch.setattr("chaffinch.deid.surrogates.surrogate", lambda *_, **__: "Quill")
+    monkeypatch.setattr("chaffinch.deid.surrogates.surrogate.surrogate", lambda *_, **__: "Quill")
     assert Surrogate()(seen("QUILL ", "DOCTOR"), memory) == "Quill"  # a tag would tell that this was the original
     with pytest.raises(ConfigError, match="no secret"):
         Surrogate()(seen("Penn", "DOCTOR"), Memory())

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid import kinds, patterns
+from chaffinch.deid import kinds
 from chaffinch.deid.detect import cues
+from chaffinch.deid.patterns import find as patterns
 from chaffinch.deid.patterns.pattern import ByteText, Pattern, matcher_of
 from chaffinch.text import Document, Span
 from tests.deid.patterns.pattern_cases import CLEAN, FOUND

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from chaffinch.deid import patterns
 from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.patterns import find as patterns
 from chaffinch.models.core.batching import BATCH_TOKENS, batches
 from chaffinch.text import Document, Span
 

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 
-from chaffinch.deid import patterns
 from chaffinch.deid.detect import cues, repeats
 from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect import token_scores as detect_soft
@@ -28,6 +27,7 @@ from chaffinch.deid.detect.model import Model, legible, load
 from chaffinch.deid.detect.recall_dial import Read
 from chaffinch.deid.detect.token_scores import Claim, Flags, Sheet
 from chaffinch.deid.kinds import kind_of
+from chaffinch.deid.patterns import find as patterns
 from chaffinch.deid.patterns import places as patterns_places
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import Lexicon

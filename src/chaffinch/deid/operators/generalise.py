@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaffinch.deid import dates
+from chaffinch.deid.dates import shift as dates
 from chaffinch.deid.dates.ages import capped_age
 from chaffinch.deid.dates.telling_ages import FULL_YEAR, OLDEST_TOLD
 from chaffinch.deid.operators.tag import named

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, get_args
 
-from chaffinch.deid import dates
-from chaffinch.deid.dates import Order
+from chaffinch.deid.dates import shift as dates
+from chaffinch.deid.dates.shift import Order
 from chaffinch.deid.operators.tag import named
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
 from chaffinch.errors import ConfigError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaffinch.deid import surrogates as surrogate
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
+from chaffinch.deid.surrogates import surrogate
 
 
 @dataclass(frozen=True, slots=True)

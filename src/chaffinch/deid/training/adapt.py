@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from chaffinch.deid import patterns
 from chaffinch.deid.detect import cues
 from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect import word_lists as lexicons
@@ -25,6 +24,7 @@ from chaffinch.deid.detect.detector import LAYER, Detector
 from chaffinch.deid.detect.model import Model, legible
 from chaffinch.deid.detect.token_scores import over
 from chaffinch.deid.kinds import kind_of
+from chaffinch.deid.patterns import find as patterns
 from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.training.learn import GOLD, LOWEST, Lesson, Tell, joined, learn, read
 from chaffinch.errors import ConfigError, DataError

@@ -1,0 +1,79 @@
+"""Surrogates: invented values of the same kind and form as the identifiers they stand for.
+
+A surrogate is drawn by HMAC from the secret, the patient, the kind and the identifier's normalised form: the same
+wherever the identifier turns up, in any order of documents, and unlike any other under another secret. All values of
+its form are as likely, so that the surrogates of many patients do not tell what they stand for; by chance, therefore,
+one may be the original. Ages and dates have operators of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from chaffinch.deid.keys import Secret
+from chaffinch.deid.kinds import Kind
+from chaffinch.deid.surrogates import contacts, ids, places
+from chaffinch.deid.surrogates.letters import Keyed, bases, reshaped
+from chaffinch.deid.surrogates.name_book import NameBook
+from chaffinch.deid.surrogates.names import Gender, person, username
+from chaffinch.errors import ConfigError
+
+# The kind's own way if it has one, else that of its category.
+_WAYS: Mapping[str, Callable[[str, Keyed], str]] = {
+    "USERNAME": username,
+    "PROFESSION": places.profession,
+    "HOSPITAL": places.institution,
+    "ORGANIZATION": places.institution,
+    "STREET": places.street,
+    "CITY": places.city,
+    "STATE": places.state,
+    "COUNTRY": places.country,
+    "ZIP": ids.zip_code,
+    "ROOM": ids.room,
+    "DEPARTMENT": places.department,
+    "LOCATION": places.place,
+    "PHONE": contacts.phone,
+    "FAX": contacts.phone,
+    "EMAIL": contacts.email,
+    "URL": contacts.url,
+    "IPADDR": contacts.ip_address,
+    "CONTACT": contacts.contact,
+    "SSN": ids.social_security,
+    "ID": ids.identifier,
+    "OTHER": ids.identifier,
+}
+LONGEST = 1000  # characters; what is longer is no identifier, and gets a tag
+_ELSEWHERE = {"AGE": "generalise", "DATE": "shift"}
+
+
+def surrogate(
+    text: str,
+    kind: Kind,
+    patient: str,
+    secret: Secret,
+    *,
+    gender: Gender | None = None,
+    names: NameBook | None = None,
+) -> str:
+    """Draw what stands for an identifier of this patient under this secret.
+
+    `gender` (F or M) serves first names of which the lists tell none; `names` is the book of the patient's names so
+    far. A text without letters and digits, or of over 1,000 characters, becomes the tag of its kind. ConfigError for
+    ages and dates.
+
+    >>> from chaffinch.deid.kinds import kind_of
+    >>> secret = Secret(b"7f1c0a94d3e85b62c4097ad1f6be3358e2d049b7618caf5390fd72ae14c65b08")
+    >>> surrogate("Smith, John A.", kind_of("PATIENT"), "p2", secret)
+    'Rhizama, Ziart S.'
+    >>> surrogate("J. SMITH", kind_of("DOCTOR"), "p2", secret)
+    'Z. RHIZAMA'
+    """
+    if kind.category in _ELSEWHERE:
+        raise ConfigError(f"{kind.category} has no surrogates; use the operator {_ELSEWHERE[kind.category]}")
+    normal = bases(text) if len(text) <= LONGEST else ""
+    if not normal:
+        return f"[{kind.name}]"
+    keyed = Keyed(secret, patient, NameBook() if names is None else names)
+    way = _WAYS.get(kind.name) or _WAYS.get(kind.category)
+    drawn = person(text, keyed, gender=gender) if way is None else way(text, keyed)
+    return drawn if keyed.used else reshaped(text, keyed, "nothing drawn")
