@@ -43,11 +43,6 @@ from chaffinch.deid.dates.relative import is_relative
 from chaffinch.deid.dates.render import write_shifted
 from chaffinch.errors import ConfigError
 
-__all__ = [
-    "Order", "Parsed", "Point", "Precision", "days_for", "order_of", "parse", "shift", "shift_sizes", "usual_year",
-    "year",
-]  # fmt: skip
-
 ORDERS: tuple[Order, ...] = ("mdy", "dmy", "ymd")
 LEAST_DAYS = 31  # from here on a month of a year never stays itself
 MOST_DAYS = 3 * 365  # keeps treatments and ages plausible, and leaves 1,025 sizes to guess from
@@ -125,23 +120,6 @@ def shift(
     """The text of a date `days` later in the same format, or None if it cannot be read (then tag it)."""
     parsed = parse(text, order=order, reference_year=reference_year, language=language)
     return None if parsed is None else parsed.shifted(days)
-
-
-def year(text: str, *, reference_year: int | None = None, order: Order = "mdy") -> str | None:
-    """The year alone, as HIPAA's safe harbor allows: 1998, 1997-1998 for a range, 1990s for a decade, or None.
-
-    >>> year("3/4/98"), year("12/30-1/2/98"), year("the 90s"), year("March 4")
-    ('1998', '1997-1998', '1990s', None)
-    """
-    parsed = parse(text, order=order, reference_year=reference_year)
-    if parsed is None:
-        return None
-    if parsed.precision == "decade" and len(parsed.points) == 1:
-        return f"{parsed.points[0].year}s"
-    years = parsed.years
-    if not years:
-        return None
-    return f"{years[0]:04d}" if len(years) == 1 else f"{years[0]:04d}-{years[-1]:04d}"
 
 
 def order_of(texts: Iterable[str]) -> Order | None:

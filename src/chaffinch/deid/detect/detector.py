@@ -26,7 +26,7 @@ from chaffinch.deid.detect.merge import agreed, is_code, joined, trimmed, widen
 from chaffinch.deid.detect.model import Model, legible, load
 from chaffinch.deid.detect.recall_dial import Read
 from chaffinch.deid.detect.token_scores import Claim, Flags, Sheet
-from chaffinch.deid.kinds import kind_of
+from chaffinch.deid.kinds import KINDS, handling_of, kind_of
 from chaffinch.deid.patterns import find as patterns
 from chaffinch.deid.patterns import places as patterns_places
 from chaffinch.errors import ConfigError
@@ -42,7 +42,6 @@ LAYER = "deid"
 SHIELD = 0.9  # the chance of a name that a bare eponym needs to be flagged by models
 CERTAIN = 0.99  # the score of what a user or an admission file says
 SHORTEST = 3  # characters of a word whose repeats are looked for
-_TOWNS = frozenset({"CITY", "STATE", "COUNTRY"})
 LONGEST_CELL = 3  # digits of a number in a row of numbers that identifies nobody
 
 
@@ -143,7 +142,7 @@ class Detector:
         out = []
         for span in spans:
             final = span.source == "deny" or span.source in types or _keeps_type(span)
-            denied = not final and span.label in _TOWNS and patterns_places.is_no_town(doc.text, span.start)
+            denied = not final and _is_town(span.label) and patterns_places.is_no_town(doc.text, span.start)
             if denied or span.source not in detect_soft.MODELLED:
                 modelled = span.source in detect_soft.MODELLED
                 chance = 0.0 if modelled else 1.0 if span.source in exact else span.score
@@ -306,7 +305,12 @@ def _standing_alone(word: str, text: str) -> int:
 
 @cache
 def _repeats(label: str) -> bool:
-    return kind_of(label).category in ("NAME", "LOCATION", "ID", "CONTACT")
+    return kind_of(label).is_proper_name or kind_of(label).is_code
+
+
+@cache
+def _is_town(label: str) -> bool:
+    return label in KINDS and handling_of(KINDS[label]).town
 
 
 @cache

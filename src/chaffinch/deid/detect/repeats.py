@@ -9,14 +9,13 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 from chaffinch.deid.detect import word_lists as lexicons
-from chaffinch.deid.kinds import kind_of
+from chaffinch.deid.kinds import handling_of, kind_of
 from chaffinch.text import Document, Span
 from chaffinch.weak.sources.base import token_run
 
 SOURCE = "repeat"
 SURE = 0.9  # the least score of a name that is looked for elsewhere, and the score of what is found there
 LEAST = 3  # letters
-_NO_WORDS = frozenset({"USERNAME"})
 
 
 def names_of(docs: Sequence[Document], layer: str) -> dict[str, str]:
@@ -24,8 +23,7 @@ def names_of(docs: Sequence[Document], layer: str) -> dict[str, str]:
     labels: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for doc in docs:
         for span in doc.layers[layer]:
-            kind = kind_of(span.label)
-            if span.score >= SURE and kind.category == "NAME" and kind.name not in _NO_WORDS:
+            if span.score >= SURE and handling_of(kind_of(span.label)).person:
                 for word in _words(doc, span):
                     if _is_name(word):
                         labels[word.casefold()][span.label] += 1

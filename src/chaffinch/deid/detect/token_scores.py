@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from chaffinch.deid.detect import word_lists as lexicons
 from chaffinch.deid.detect.word_lists import is_name
+from chaffinch.deid.kinds import HANDLING, KINDS
 from chaffinch.kernels.lattice import Floats, Ints
 from chaffinch.text import Document, Soft, Span
 
@@ -28,7 +29,8 @@ _BEFORE = frozenset(["", *".!?:;•*-#\n\r)"])  # what a line or a sentence come
 SURE = 0.97  # at most this much of a token's chance goes to what rules found
 MODELLED = ("model", "dial")  # the sources of spans of models: decoded ones, and runs of tokens that reach the dial
 # Without models: the chance that a capitalised word which may be a name is one of each of these, and that others are.
-NAMES, NAMELIKE, OTHERWISE = ("DOCTOR", "FAMILY", "PATIENT"), 0.08, 0.003
+NAMES = tuple(sorted(name for name, row in HANDLING.items() if row.person and not KINDS[name].generic))
+NAMELIKE, OTHERWISE = 0.08, 0.003
 
 
 def mean(softs: Sequence[Soft]) -> Soft:

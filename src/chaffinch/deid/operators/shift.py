@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, get_args
 
 from chaffinch.deid.dates import shift as dates
-from chaffinch.deid.dates.shift import Order
+from chaffinch.deid.dates.points import Order
 from chaffinch.deid.operators.tag import named
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
 from chaffinch.errors import ConfigError

@@ -75,7 +75,7 @@ def found_in(docs: Sequence[Document], sources: Iterable[Pattern] | None = None)
 
 def _without_protected(doc: Document, votes: list[Span]) -> list[Span]:
     """The votes but for unsure ones over terms that identify nobody ("for Wilson disease")."""
-    unsure = [span for span in votes if span.score < UNSURE and kind_of(span.label).category in ("NAME", "LOCATION")]
+    unsure = [span for span in votes if span.score < UNSURE and kind_of(span.label).is_proper_name]
     if not unsure:
         return votes
     shields = [span for span in lexicons.protected(doc) if span.score == 1.0]

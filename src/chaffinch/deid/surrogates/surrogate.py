@@ -8,42 +8,13 @@ one may be the original. Ages and dates have operators of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from chaffinch.deid.keys import Secret
-from chaffinch.deid.kinds import Kind
-from chaffinch.deid.surrogates import contacts, ids, places
-from chaffinch.deid.surrogates.letters import Keyed, bases, reshaped
+from chaffinch.deid.kinds import Kind, handling_of
+from chaffinch.deid.surrogates.letters import Gender, Keyed, bases, reshaped
 from chaffinch.deid.surrogates.name_book import NameBook
-from chaffinch.deid.surrogates.names import Gender, person, username
 from chaffinch.errors import ConfigError
 
-# The kind's own way if it has one, else that of its category.
-_WAYS: Mapping[str, Callable[[str, Keyed], str]] = {
-    "USERNAME": username,
-    "PROFESSION": places.profession,
-    "HOSPITAL": places.institution,
-    "ORGANIZATION": places.institution,
-    "STREET": places.street,
-    "CITY": places.city,
-    "STATE": places.state,
-    "COUNTRY": places.country,
-    "ZIP": ids.zip_code,
-    "ROOM": ids.room,
-    "DEPARTMENT": places.department,
-    "LOCATION": places.place,
-    "PHONE": contacts.phone,
-    "FAX": contacts.phone,
-    "EMAIL": contacts.email,
-    "URL": contacts.url,
-    "IPADDR": contacts.ip_address,
-    "CONTACT": contacts.contact,
-    "SSN": ids.social_security,
-    "ID": ids.identifier,
-    "OTHER": ids.identifier,
-}
 LONGEST = 1000  # characters; what is longer is no identifier, and gets a tag
-_ELSEWHERE = {"AGE": "generalise", "DATE": "shift"}
 
 
 def surrogate(
@@ -68,12 +39,12 @@ def surrogate(
     >>> surrogate("J. SMITH", kind_of("DOCTOR"), "p2", secret)
     'Z. RHIZAMA'
     """
-    if kind.category in _ELSEWHERE:
-        raise ConfigError(f"{kind.category} has no surrogates; use the operator {_ELSEWHERE[kind.category]}")
+    handling = handling_of(kind)
+    if handling.surrogate is None:
+        raise ConfigError(f"{kind.category} has no surrogates; use the operator {handling.instead}")
     normal = bases(text) if len(text) <= LONGEST else ""
     if not normal:
         return f"[{kind.name}]"
-    keyed = Keyed(secret, patient, NameBook() if names is None else names)
-    way = _WAYS.get(kind.name) or _WAYS.get(kind.category)
-    drawn = person(text, keyed, gender=gender) if way is None else way(text, keyed)
+    keyed = Keyed(secret, patient, NameBook() if names is None else names, gender=gender)
+    drawn = handling.surrogate(text, keyed)
     return drawn if keyed.used else reshaped(text, keyed, "nothing drawn")

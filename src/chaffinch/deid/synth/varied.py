@@ -28,7 +28,8 @@ from chaffinch.text import Document
 
 SITES = ("a", "b", "c", "d", "e", "f")
 CHARTS = 0.6  # the share of notes that are whole charts
-LABELS = tuple(name for name in KINDS if name not in ("NAME", "LOCATION", "CONTACT", "ID", "OTHER"))
+_PEOPLE_AND_DAYS = ("PATIENT", "FAMILY", "DOCTOR", "DATE")
+LABELS = tuple(name for name in KINDS if name in (*_PEOPLE_AND_DAYS, *synth_forms.LABELS.values()))
 
 _KIN = {True: ("daughter", "sister", "niece", "mother", "aunt"), False: ("son", "brother", "nephew", "father", "uncle")}
 _ENDS = ("letterheads", "signatures", "closings")

@@ -169,7 +169,7 @@ def _with_known(docs: Sequence[Document]) -> list[Document]:
     found, seen = Counter[tuple[str, str]](), Counter[str]()
     for doc in docs:
         spans = [*doc.layers[SOURCE + "model"], *doc.layers[SOURCE + "patterns"]]
-        names = [span for span in spans if kind_of(span.label).category in ("NAME", "LOCATION")]
+        names = [span for span in spans if kind_of(span.label).is_proper_name]
         label = {word: span.label for span in names for word in doc.text[span.start : span.end].split()}
         inside = over(doc, names)
         words = doc.words()

@@ -24,7 +24,7 @@ from chaffinch.deid.detect import detector as detect
 from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect import word_lists as lexicons
 from chaffinch.deid.detect.model import Model, legible
-from chaffinch.deid.kinds import kind_of
+from chaffinch.deid.kinds import HANDLING, kind_of
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.word_lists import Standing
 from chaffinch.models import tagger
@@ -45,20 +45,10 @@ CAPITALS = 3  # every so many documents are learnt from in capitals too
 LOWEST = 0.03  # of the dial's levels: below it English prose is flagged more than identifiers are found
 LIGHT = 0.08  # weights below it are dropped: they are half the file, and hardly tell
 HIDDEN = 3  # every so many names are hidden while the tagger learns
-_NAMED = ("NAME", "LOCATION")
 
 Tell = Callable[[Progress], None]
 
-
-# Kinds that the tagger need not tell apart: rules do.
-_JOINED = {
-    "FAX": "PHONE",
-    "EMAIL": "URL",
-    "IPADDR": "URL",
-    "LOCATION-OTHER": "CITY",
-    **dict.fromkeys(("SSN", "HEALTHPLAN", "ACCOUNT", "LICENSE", "VEHICLE", "DEVICE", "BIOID"), "IDNUM"),
-}
-
+_LEARNT_AS = {name: row.learnt_as for name, row in HANDLING.items() if row.learnt_as}  # rules tell these apart
 
 ENGLISH = (
     Cascade(
@@ -199,7 +189,7 @@ def read(model: Model, docs: Iterable[Document], labels: Sequence[str]) -> Itera
 
 def joined(spans: Iterable[Span]) -> list[Span]:
     """The spans by the kinds that a tagger tells apart."""
-    return [replace(span, label=_JOINED.get(span.label, span.label)) for span in spans]
+    return [replace(span, label=_LEARNT_AS.get(span.label, span.label)) for span in spans]
 
 
 def names_in(docs: Iterable[Document], layer: str | None = None) -> frozenset[str]:
@@ -208,7 +198,7 @@ def names_in(docs: Iterable[Document], layer: str | None = None) -> frozenset[st
         word.strip(".,;:()'\"")
         for doc in docs
         for span in doc.layer(layer)
-        if kind_of(span.label).category in _NAMED
+        if kind_of(span.label).is_proper_name
         for word in doc.text[span.start : span.end].replace("-", " ").split()
     )
 
