@@ -35,7 +35,6 @@ from datetime import date
 from functools import lru_cache
 from typing import Protocol
 
-from chaffinch.deid.dates.calendar_words import Language
 from chaffinch.deid.dates.named import spoken
 from chaffinch.deid.dates.parse import LONGEST, has_letters, read_points
 from chaffinch.deid.dates.points import Order, Point, Precision, Ways
@@ -88,7 +87,7 @@ class Parsed:
 
 
 def parse(
-    text: str, *, order: Order = "mdy", reference_year: int | None = None, language: Language | None = None
+    text: str, *, order: Order = "mdy", reference_year: int | None = None, language: str | None = None
 ) -> Parsed | None:
     """What the text of a span means as a date, or None. `language` settles words that two languages share (mar, Mai).
 
@@ -115,7 +114,7 @@ def shift(
     *,
     reference_year: int | None = None,
     order: Order = "mdy",
-    language: Language | None = None,
+    language: str | None = None,
 ) -> str | None:
     """The text of a date `days` later in the same format, or None if it cannot be read (then tag it)."""
     parsed = parse(text, order=order, reference_year=reference_year, language=language)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from chaffinch import languages
 from chaffinch.deid.detect import word_lists as lexicons
 from chaffinch.deid.kinds import HANDLING, KINDS, folded, is_known, kind_of
 from chaffinch.deid.patterns.pattern import matcher_of
@@ -29,21 +30,7 @@ SCORE, PART_SCORE = 1.0, 0.95
 SHORTEST_PART, SHORTEST_NUMBER = 2, 4  # characters of a name's part, digits of a number
 LONGEST = 120  # characters of one identifier
 _LABEL_OF = {column: name for name, row in HANDLING.items() for column in row.columns}
-_SUFFIXES = {
-    "street": "st",
-    "avenue": "ave",
-    "road": "rd",
-    "lane": "ln",
-    "drive": "dr",
-    "court": "ct",
-    "place": "pl",
-    "boulevard": "blvd",
-    "terrace": "ter",
-    "circle": "cir",
-    "parkway": "pkwy",
-    "apartment": "apt",
-    "suite": "ste",
-}
+_SUFFIXES: Mapping[str, str] = languages.table("en", "patterns/places")["street_abbreviations"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from chaffinch import languages
 from chaffinch.deid.detect import word_lists as lexicons
 from chaffinch.deid.patterns import find as patterns
 from chaffinch.models.core.batching import BATCH_TOKENS, batches
@@ -29,43 +30,10 @@ _LABEL = re.compile(
 _MARK = re.compile(r"[:#>|]|\s-")  # every label ends in one
 _TITLE = re.compile(r"^[ \t#*]*([A-Z][A-Za-z/&' -]{2,40}?)(?::|\s-)?[ \t]*$|^[ \t]*([A-Z][A-Z/&' ]{2,40}):")
 
-# What a label announces, by words of it; the first that fits counts.
-_FIELDS = (
-    (
-        "doctor",
-        "attending provider physician surgeon dictated signed author pcp referring ordering consultant cc "
-        "dr nurse resident fellow reviewed transcribed by md phys staff radiologist pathologist cardiologist "
-        "anesthesiologist oncologist hospitalist clinician assistant dictator",
-    ),
-    ("kin", "contact kin proxy nok spouse wife husband mother father guardian daughter son brother sister"),
-    ("name", "name patient pt re client member subject guarantor alias person"),
-    ("date", "date dob birth born admitted admission discharged discharge seen visit dos when signed d t"),
-    ("age", "age sex gender"),
-    (
-        "id",
-        "mrn record chart csn unit number no account acct id ssn accession specimen case license npi dea policy "
-        "serial vin",
-    ),
-    ("contact", "phone tel telephone fax cell pager ext email e-mail mobile"),
-    (
-        "place",
-        "address street city town county residence state zip hospital facility location loc where clinic department "
-        "dept room bed ward floor service",
-    ),
-    ("job", "occupation profession employer job work employment"),
-)
-_FIELD_OF = {word: name for name, words in reversed(_FIELDS) for word in words.split()}
-_SECTIONS = (
-    ("social", "social occupational"),
-    ("family", "family"),
-    ("history", "history hpi illness complaint subjective reason interval background"),
-    ("medications", "medications medication meds drugs allergies prescriptions"),
-    ("exam", "exam examination physical objective vitals review ros pe"),
-    ("results", "labs laboratory results findings imaging data studies impression technique radiology"),
-    ("plan", "plan assessment recommendations disposition follow-up followup instructions"),
-    ("course", "course hospital procedure procedures operation"),
-)
-_SECTION_OF = {word: name for name, words in reversed(_SECTIONS) for word in words.split()}
+_CUES = languages.cue_words("en")
+# What a word of a label or a title announces; the first class that fits counts.
+_FIELD_OF = {word: name for name, words in reversed(_CUES.fields.items()) for word in words}
+_SECTION_OF = {word: name for name, words in reversed(_CUES.sections.items()) for word in words}
 _LAST_LINES = 4
 _LONGEST_TITLE, _LONGEST_SIGNED = 48, 90  # characters of a line
 

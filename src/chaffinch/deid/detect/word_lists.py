@@ -20,56 +20,7 @@ from chaffinch.text import Document, Span, resolve
 
 LANGUAGE = "en"
 LAYER = "cue:protected"  # where votes are kept once they were asked for
-# Endings that international drug names share.
-_DRUG_ENDINGS = (
-    "pril",
-    "prilat",
-    "olol",
-    "statin",
-    "mab",
-    "azole",
-    "cillin",
-    "mycin",
-    "oxacin",
-    "sartan",
-    "dipine",
-    "prazole",
-    "tidine",
-    "gliptin",
-    "gliflozin",
-    "parin",
-    "xaban",
-    "triptan",
-    "setron",
-    "lukast",
-    "cycline",
-    "caine",
-    "barbital",
-    "azepam",
-    "zolam",
-    "oxetine",
-    "traline",
-    "pramine",
-    "triptyline",
-    "tinib",
-    "ciclovir",
-    "vudine",
-    "navir",
-    "sone",
-    "solone",
-    "thiazide",
-    "semide",
-    "terol",
-    "tropium",
-    "glitazone",
-    "formin",
-    "dronate",
-    "fibrate",
-    "profen",
-    "coxib",
-    "codone",
-    "morphone",
-)
+_DRUG_ENDINGS = languages.lines(LANGUAGE, "protected/drug-endings")
 REMEMBERED = 1 << 15  # words whose answers are held
 _TIME = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 _LINKS = ("'s", "’s", "-")  # tokens between an eponym and its head noun

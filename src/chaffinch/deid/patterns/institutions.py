@@ -8,7 +8,7 @@ from functools import cache
 from chaffinch import languages
 from chaffinch.deid.detect import word_lists as lexicons
 from chaffinch.deid.patterns.pattern import Pattern, either
-from chaffinch.deid.patterns.proper_names import CAP, SMALL, is_no_place, is_part_of_place, words_in
+from chaffinch.deid.patterns.proper_names import CAP, SMALL, WORDS, is_no_place, is_part_of_place, words_in
 
 _CARE = (
     r"(?:Hospitals?|Medical\s(?:Center|Centre|Group|Associates|Clinic|Practice|Campus)|Clinics?|"
@@ -33,7 +33,8 @@ _FIRM = (
 )
 _LINKS = r"(?:(?:of|&|the|for|de|del|la)[ ])"
 
-UNSURE_COUNTRIES = tuple("Chad Georgia Jordan Guinea Turkey Mali Niger Oman Cuba Peru Israel Kenya".split())
+UNSURE_COUNTRIES = WORDS["countries_and_words"]
+_GENERIC = frozenset(WORDS["generic_institutions"])
 
 
 @cache
@@ -164,16 +165,7 @@ def _firms() -> tuple[Pattern, ...]:
 @cache
 def countries() -> tuple[str, ...]:
     listed = languages.lines("en", "surrogates/countries")
-    more = (
-        "England Scotland Wales USA UK U.S.A. U.K. America Russia Korea Taiwan Congo Vietnam Bosnia Serbia "
-        "Syria Macedonia"
-    ).split()
-    return tuple(
-        sorted(
-            (set(listed) | set(more) | {"United States", "United Kingdom", "Puerto Rico", "Hong Kong"})
-            - {*UNSURE_COUNTRIES, ""}
-        )
-    )
+    return tuple(sorted({*listed, *WORDS["more_countries"]} - {*UNSURE_COUNTRIES, ""}))
 
 
 def _nations() -> tuple[Pattern, ...]:
@@ -196,20 +188,6 @@ def _nations() -> tuple[Pattern, ...]:
             cut=lambda text: (4 if text.startswith("the ") else 0, len(text)),
         ),
     )
-
-
-_GENERIC = frozenset(
-    "medical general community regional county memorial hospital hospitals clinic clinics center "
-    "centre health care healthcare system urgent primary family practice surgery "
-    "outpatient inpatient emergency pain heart cancer nursing home rehabilitation rehab women's "
-    "children's university of the and & at for in va department heart skilled "
-    "acute chronic eye dental sleep wound memory diabetes cardiac vascular imaging pharmacy laboratory "
-    "lab institute hospice assisted living physicians associates "
-    "infusion dialysis travel walk-in follow-up specialty local our this that her his their my your a "
-    "an main new old outside another same referring admitting birth "
-    "coumadin anticoagulation asthma allergy spine breast retina resident teaching psychiatric mental "
-    "behavioral tertiary public private free retail mail order".split()
-)
 
 
 def _house(text: str) -> tuple[int, int] | None:

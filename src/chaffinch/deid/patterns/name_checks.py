@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import re
 
+from chaffinch import languages
 from chaffinch.deid.detect import word_lists as lexicons
 
 # A degree after a comma, or the beginning of one: "Ada Penn, PA-C", "Ada Penn, M." of "M.D."
 _WITH_DEGREE = re.compile(r"(?<=\w),\s?(?:PA-?C|MD|M\.D\.?|DO|RN|NP|PhD)\.?$|(?<=\w),\s?[MDRP]\.$")
 _PIECE = re.compile(r"[^\s,/]+")
-_PARTICLES = frozenset(
-    "van von der den de la del della di da dos du bin ibn al el ter le y st. jr sr ii iii iv jr. sr.".split()
+_WORDS = languages.words("en", "patterns/names")
+_PARTICLES, _NEVER, _NOBODY, _NO_INITIALS = (
+    frozenset(_WORDS[name]) for name in ("particles", "never_names", "nobody", "never_initials")
 )
-_NEVER = frozenset(
-    "the this that he she it they his her we you i a an and or of on in at to for with from by is was "
-    "has no not mr mrs ms dr who what when "
-    "please also will see if md rn np do".split()
-)
-
-_NOBODY = frozenset(
-    "none unknown pending same self yes no not na n/a tbd see per unassigned other any new signed available various "
-    "multiple both team staff unable deferred blank same-day on date time".split()
-)
-_FIELDS_OF_MEDICINE = ("ology", "ologist", "iatry", "iatrist", "surgery", "ics", "pathy", "itis", "emia", "osis", "oma")
+_FIELDS_OF_MEDICINE = _WORDS["medical_endings"]
 
 
 def _is_initial(word: str) -> bool:
@@ -234,9 +226,6 @@ def small_names(text: str) -> tuple[int, int] | None:
 def pair_of_initials(text: str) -> bool:
     """Initials of who dictated and who typed, and no two words."""
     return not any(lexicons.is_frequent(part) or lexicons.is_term(part) for part in text.split("/"))
-
-
-_NO_INITIALS = frozenset("BY IN ON TO AT MD RN NP PA DO US CT MRI IV PO PT OT ED ER OR EMS GI ENT ICU".split())
 
 
 def initials(text: str) -> bool:

@@ -9,7 +9,7 @@ from chaffinch import languages
 from chaffinch.deid.detect import word_lists as lexicons
 from chaffinch.deid.patterns.institutions import UNSURE_COUNTRIES, countries
 from chaffinch.deid.patterns.pattern import Pattern, either
-from chaffinch.deid.patterns.proper_names import CAP, SMALL, is_no_place, is_part_of_place, words_in
+from chaffinch.deid.patterns.proper_names import CAP, SMALL, WORDS, is_no_place, is_part_of_place, words_in
 
 _SUFFIX = (
     r"(?:Street|St|Avenue|Ave|Av|Road|Rd|Lane|Ln|Drive|Dr|Court|Ct|Place|Pl|Boulevard|Blvd|Terrace|Ter|"
@@ -23,27 +23,13 @@ _UNIT = (
     r"\.?\s?#?\s?[0-9A-Za-z]{1,5}\b|\s#\s?[0-9A-Za-z]{1,5}\b)?"
 )
 _SIDE = r"(?:(?:[NSEW]{1,2}\.?|North|South|East|West)\s)?"
-_CODES = (
-    "AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM "
-    "NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA "
-    "WA WV WI WY PR"
-)
-_STATES = (
-    "Alabama|Alaska|Arizona|Arkansas|California|Colorado|Connecticut|Delaware|Florida|Georgia|Hawaii|"
-    "Idaho|Illinois|Indiana|Iowa|Kansas|Kentucky|"
-    "Louisiana|Maine|Maryland|Massachusetts|Michigan|Minnesota|Mississippi|Missouri|Montana|Nebraska|"
-    "Nevada|New Hampshire|New Jersey|New Mexico|"
-    "New York|North Carolina|North Dakota|Ohio|Oklahoma|Oregon|Pennsylvania|Rhode Island|South "
-    "Carolina|South Dakota|Tennessee|Texas|Utah|Vermont|"
-    "Virginia|Washington|West Virginia|Wisconsin|Wyoming|District of Columbia|Puerto Rico|Ontario|"
-    "Quebec|British Columbia|Alberta|Manitoba"
-)
-_UNCERTAIN_STATES = frozenset("Virginia Washington Georgia Delaware".split())
+_CODES, _STATES = either(WORDS["state_codes"]), "|".join(WORDS["states"])
+_UNCERTAIN_STATES = frozenset(WORDS["states_and_names"])
 _ABBREVIATIONS = r"(?:Mass|Calif|Conn|Fla|Penn|Tex|Wash|Ariz|Colo|Ill|Mich|Minn|Wis|Tenn)\."
-_STATE = rf"(?:{either(_CODES)}|{_STATES}|N\.Y\.|N\.J\.|D\.C\.|{_ABBREVIATIONS})"
+_STATE = rf"(?:{_CODES}|{_STATES}|N\.Y\.|N\.J\.|D\.C\.|{_ABBREVIATIONS})"
 # Degrees, tests and words that are also codes of states: the city must be known, or a postcode follow.
-_ALSO_WORDS = frozenset("MD PA CT MS OR IN ME OK HI DE ND VA MA AL MI LA CO ID MO MT NE PR AR SC PT".split())
-_BEHIND = _ALSO_WORDS - {"MD", "PA", "PT", "OR", "IN", "ME"}  # those that no person has behind a name
+_ALSO_WORDS = frozenset(WORDS["codes_and_words"])
+_BEHIND = _ALSO_WORDS.difference(WORDS["codes_after_people"])  # those that no person has behind a name
 _NO_STREET = re.compile(
     r"\b(?:MM|CM|MG|ML|HOURS?|HRS?|DAYS?|WEEKS?|MONTHS?|YEARS?|YO|BY|WITH|PER|UNDER|FOR|AND|FROM|WAS|IS|HAS|LEADS?|OSH)\b"
 )

@@ -5,77 +5,16 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from chaffinch import languages
 from chaffinch.deid.detect import word_lists as lexicons
 from chaffinch.deid.patterns.pattern import Pattern, either
 
 _PHRASE = r"[A-Za-z][A-Za-z'’/\-]*(?:[ ][A-Za-z'’/\-]+){0,4}"
-_STOPS = frozenset(
-    "and or but who which that at for in with from on since until part-time full-time he she they is "
-    "was has lives now currently when where due by to because living here there "
-    "but then before after while as, so without there,".split()
-)
-_NOT_JOBS = frozenset(
-    "patient smoker drinker nonsmoker non-smoker former current never man woman male female gentleman "
-    "lady boy girl child candidate carrier donor twin widow widower father mother user "
-    "member good poor very well known new old young pleasant reliable victim survivor diabetic "
-    "alcoholic bachelor resident citizen native vegetarian runner sleeper reader risk concern "
-    "factor mild small large number other marker tumor cancer disorder doctor physician nurse surgeon "
-    "provider caregiver helper holder reporter historian her his the a an".split()
-)
-_ENDINGS = (
-    "er",
-    "or",
-    "ist",
-    "ian",
-    "man",
-    "woman",
-    "ant",
-    "smith",
-    "keeper",
-    "clerk",
-    "chef",
-    "cook",
-    "guard",
-    "pilot",
-    "coach",
-    "nurse",
-    "agent",
-    "maid",
-    "aide",
-    "judge",
-    "priest",
-)
-
-
+_WORDS = languages.words("en", "patterns/professions")
+_STOPS, _NOT_JOBS = frozenset(_WORDS["phrase_ends"]), frozenset(_WORDS["never_jobs"])
 # A job of two words that is one wherever it stands; jobs of those who write notes are left out.
-_KIND_OF_WORK = either(
-    "bus truck taxi cab uber delivery ambulance tram train crane forklift tractor school elementary "
-    "high\\sschool middle\\sschool preschool kindergarten music art math science english history piano dance "
-    "yoga ski swim sports insurance real\\sestate estate travel tour ticket claims sales car auto automobile "
-    "bank loan mortgage credit tax financial investment stock security prison corrections correctional police "
-    "fire parole probation customs construction factory steel mill mine coal oil gas railroad railway road "
-    "sanitation postal mail warehouse dock shipyard sheet\\smetal cabinet furniture shoe dress model candle "
-    "tool clock instrument glass film theater theatre wedding event graphic fashion interior web software "
-    "computer systems data network it civil mechanical electrical chemical structural aerospace flight airline "
-    "air\\straffic farm ranch fruit vineyard dairy cattle pig poultry horse dog zoo restaurant hotel kitchen "
-    "pastry line short-order bar night shop store retail grocery flower gift book hair nail beauty tattoo city "
-    "county state town public court district law legal patent trial newspaper magazine radio tv television "
-    "news makeup house window carpet pool pest tree lawn garden landscape office executive administrative "
-    "payroll human\\sresources hr call\\scenter customer\\sservice parking toll graduate college phd "
-    "philosophy economics physics chemistry biology opera jazz rock church parish army navy marine air\\sforce "
-    "coast\\sguard merchant day\\scare daycare library museum funeral"
-)
-_WORKER = either(
-    "driver operator conductor engineer mechanic teacher instructor professor lecturer tutor principal "
-    "superintendent agent broker adjuster guide guard officer fighter inspector worker foreman supervisor "
-    "manager clerk carrier handler maker builder repairman installer welder fitter cutter finisher designer "
-    "planner programmer developer analyst administrator architect attendant controller farmer owner keeper "
-    "trainer walker breeder cook chef waiter hostess dresser stylist artist critic editor writer reporter "
-    "anchor announcer producer director actor cleaner washer gardener secretary assistant representative rep "
-    "salesman saleswoman salesperson buyer dealer student defender attorney lawyer judge stenographer "
-    "photographer musician singer dancer player pastor minister sergeant captain lieutenant veteran recruit "
-    "commander advisor adviser auditor accountant teller librarian curator aide specialist technician porter "
-    "janitor custodian collector dispatcher"
+_KIND_OF_WORK, _WORKER = (
+    either(word.replace(" ", r"\s") for word in _WORDS[name]) for name in ("kinds_of_work", "workers")
 )
 
 
@@ -233,7 +172,7 @@ def _whole_job(text: str) -> tuple[int, int] | None:
 
 def _last_job(text: str) -> tuple[int, int] | None:
     words = _words(text)
-    if not words or not (is_job(words[-1].group()) or words[-1].group().lower().endswith(_ENDINGS)):
+    if not words or not (is_job(words[-1].group()) or words[-1].group().lower().endswith(_WORDS["endings"])):
         return None
     first = len(words) - 1
     while first > 0 and words[first - 1].group().lower() not in _STOPS | _NOT_JOBS and len(words) - first < 3:

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import re
 
+from chaffinch import languages
 from chaffinch.deid.detect import word_lists as lexicons
 
 CAP = r"[\p{Lu}ʻ][\p{L}\p{M}'’ʻ.\-]*\p{L}"
-SMALL = frozenset(
-    "dr dr. mr mrs ms the a an at in on to from by our this that his her their my your seen patient pt "
-    "he she and or of for with was is i we".split()
-)
-_PARTS = frozenset(
-    "St Saint Mt Mount Good Sacred Holy Mercy Providence Beth Our New Lake Valley Park North South "
-    "East West River Ridge Hill Hills Springs Spring Green Oak Cedar Pine Bay Falls Heights View Grace "
-    "Hope Trinity San Santa Los Las Fort Port El La National".split()
-)
+WORDS = languages.words("en", "patterns/places")
+SMALL, _PARTS = frozenset(WORDS["never_begin"]), frozenset(WORDS["parts_of_places"])
 
 
 def words_in(text: str) -> list[re.Match[str]]:

@@ -26,15 +26,12 @@ from chaffinch.deid.surrogates.letters import (
     styled,
 )
 from chaffinch.deid.surrogates.lists import BOTH, FEMALE, MALE, SIZES, SURNAME, UNTOLD, names
+from chaffinch.languages import kept_words
 
-TITLES = frozenset("mr mrs ms miss mx dr drs doctor prof professor sir madam herr frau sra srta dra dna dona".split())
-AFTER = frozenset(  # what may follow a name: generations and degrees
-    "jr sr ii iii iv md phd rn np lpn lvn crna dds dmd dpm dvm pharmd psyd edd msn mph facp facs lcsw aprn cnp fnp bsn"
-    " esq mbbs frcs frcp".split()
-)
-AFTER_COMMA = frozenset("do pa".split())  # degrees that are also names and initials
-PARTICLES = frozenset("van von der den de del la st saint mc mac".split())
-LOWER_PARTICLES = frozenset("al el le di da du do dos das bin ibn y e i ter ten zu zum zur vom af av dem".split())
+TITLES = kept_words("titles")
+AFTER = kept_words("after_names")  # generations and degrees
+AFTER_COMMA = kept_words("after_comma")  # degrees that are also names and initials
+PARTICLES, LOWER_PARTICLES = kept_words("particles"), kept_words("lower_particles")
 PREFIXES = frozenset("odl")  # before an apostrophe
 APOSTROPHES = frozenset("'’ʼ`´")
 MOST_INITIALS = 3
