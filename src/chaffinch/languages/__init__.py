@@ -25,7 +25,6 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -38,12 +37,11 @@ from chaffinch.errors import ConfigError
 _T = TypeVar("_T")
 
 LEXICA = ("first", "last", "city", "state", "hospital", "job")
-NAMES = ("first", "last", "city")  # the lists that words may be left out of
+NAMES = ("first", "last", "city")  # the lists that words may be hidden from
 BUCKETS = ("hi", "lo")
 SETTINGS, COMMON = "pack.toml", "common.txt"
 
 _HERE = Path(__file__).parent
-_LEFT_OUT: list[frozenset[str]] = [frozenset()]  # the last counts
 _CLASS_NAME = re.compile("[a-z]{1,12}")
 _PHONE_MASK = re.compile(r"[-+0(). /]+")
 
@@ -87,49 +85,42 @@ def shipped() -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in _HERE.glob(f"*/{SETTINGS}")))
 
 
-def pack(name: str | Path) -> Pack:
-    """The pack of a name, or of a folder with the same files; each is read once.
+def pack(name: str | Path, hidden: frozenset[str] = frozenset()) -> Pack:
+    """Return the pack of a name, or of a folder with the same files; each is read once.
 
-    A name of a shipped pack wins over a folder of that name: "./en" is the folder.
+    A name of a shipped pack wins over a folder of that name: "./en" is the folder. The lists of names and cities lack
+    the `hidden` words, which must be folded; common words stay.
 
     >>> pack("es").months["enero"]
     1
+    >>> "smith" in pack("en", frozenset(["smith"])).lexica["last"]
+    False
     """
     folder = _HERE / name if isinstance(name, str) and name in shipped() else Path(name)
     if not folder.is_dir():
         raise ConfigError(f"no language pack {str(name)!r}; name one of {', '.join(shipped())}, or a folder")
-    return _lacking(folder.resolve(), left_out())
+    return _pack_without(folder.resolve(), hidden)
 
 
-@contextmanager
-def without(words: Iterable[str]) -> Iterator[None]:
-    """While it lasts, the packs that are asked for lack these names and cities: for measuring on names no list has.
+def hidden_words(words: Iterable[str]) -> frozenset[str]:
+    """Return words and their parts as `pack` takes them to hide them, folded.
 
-    Common words stay. It is for one thread.
-
-    >>> with without(["Smith"]):
-    ...     "smith" in pack("en").lexica["last"]
-    False
+    >>> sorted(hidden_words(["Mary Ann"]))
+    ['ann', 'mary', 'mary ann']
     """
-    _LEFT_OUT.append(left_out().union(fold(part) for word in words for part in (word, *word.split())))
-    try:
-        yield
-    finally:
-        _LEFT_OUT.pop()
-
-
-def left_out() -> frozenset[str]:
-    """The words that the lists lack for now, folded."""
-    return _LEFT_OUT[-1]
+    return frozenset(fold(part) for word in words for part in (word, *word.split()))
 
 
 @cache
 def lines(language: str, name: str) -> tuple[str, ...]:
     """Return the entries of a list of a shipped language, such as `lines("en", "protected/drugs")`.
 
-    Blank lines and lines that begin with "# " are left out; a list may be a .txt or a .txt.gz.
+    Blank lines and lines that begin with "# " are left out; a list may be a .txt or a .txt.gz. A list that a language
+    does not have is empty.
     """
     path = _HERE / language / f"{name}.txt"
+    if not path.exists() and not path.with_suffix(".txt.gz").exists():
+        return ()
     content = path.read_bytes() if path.exists() else gzip.decompress(path.with_suffix(".txt.gz").read_bytes())
     return tuple(line for line in content.decode().splitlines() if line.strip() and not line.startswith("# "))
 
@@ -244,11 +235,11 @@ def _load(folder: Path) -> Pack:
 
 
 @lru_cache(maxsize=4)
-def _lacking(folder: Path, gone: frozenset[str]) -> Pack:
+def _pack_without(folder: Path, hidden: frozenset[str]) -> Pack:
     whole = _load(folder)
-    if not gone:
+    if not hidden:
         return whole
-    fewer = {name: {word: own for word, own in whole.lexica[name].items() if word not in gone} for name in NAMES}
+    fewer = {name: {word: rate for word, rate in whole.lexica[name].items() if word not in hidden} for name in NAMES}
     return replace(whole, lexica={**whole.lexica, **fewer})
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch import languages
-from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.detect.word_lists import word_lists
 from chaffinch.deid.kinds import HANDLING, KINDS, folded, is_known, kind_of
 from chaffinch.deid.patterns.pattern import matcher_of
 from chaffinch.errors import ConfigError, DataError
@@ -158,7 +158,7 @@ def _patterns(identifier: Identifier) -> Iterator[tuple[str, float, bool]]:
         yield (
             "(" + r"[\s,.;:/#'’-]{1,4}".join(map(_word, words)) + ")",
             SCORE,
-            len(words) == 1 and lexicons.is_common(plain),
+            len(words) == 1 and word_lists().is_common(plain),
         )
 
 
@@ -187,7 +187,7 @@ def _name_patterns(plain: str) -> Iterator[tuple[str, float, bool]]:
         yield rf"({surname},\s?{given[0][0]}\b\.?)", SCORE, True
     for part in parts:
         if len(part) >= SHORTEST_PART:
-            ordinary = lexicons.is_common(part) or len(part) < 3
+            ordinary = word_lists().is_common(part) or len(part) < 3
             yield rf"({re.escape(part)})", PART_SCORE, ordinary
 
 

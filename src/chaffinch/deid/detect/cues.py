@@ -8,18 +8,20 @@ identify nobody.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from chaffinch import languages
-from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.detect.word_lists import LANGUAGE, WordLists, word_lists
+from chaffinch.deid.detect.word_lists import LAYER as PROTECTED
 from chaffinch.deid.patterns import find as patterns
 from chaffinch.models.core.batching import BATCH_TOKENS, batches
 from chaffinch.text import Document, Span
 
 FIELD, SECTION = "cue:field", "cue:section"
 ROW = "row"  # of a table of numbers, among the fields
-LAYERS = (FIELD, SECTION, lexicons.LAYER, patterns.LAYER)
+LAYERS = (FIELD, SECTION, PROTECTED, patterns.LAYER)
 _LONGEST_LABEL = 32
 LEAST_NUMBERS = 5  # of a row of a table
 _NUMBERS = re.compile(r"(?<!\S)[-+<>(]?\d[\d./:x-]*[%)HL]?(?!\S)")
@@ -30,25 +32,29 @@ _LABEL = re.compile(
 _MARK = re.compile(r"[:#>|]|\s-")  # every label ends in one
 _TITLE = re.compile(r"^[ \t#*]*([A-Z][A-Za-z/&' -]{2,40}?)(?::|\s-)?[ \t]*$|^[ \t]*([A-Z][A-Z/&' ]{2,40}):")
 
-_CUES = languages.cue_words("en")
-# What a word of a label or a title announces; the first class that fits counts.
-_FIELD_OF = {word: name for name, words in reversed(_CUES.fields.items()) for word in words}
-_SECTION_OF = {word: name for name, words in reversed(_CUES.sections.items()) for word in words}
 _LAST_LINES = 4
 _LONGEST_TITLE, _LONGEST_SIGNED = 48, 90  # characters of a line
 
 
-def with_cues(docs: Iterable[Document]) -> Iterator[Document]:
-    """The documents with the layers of cues and of patterns, those that lack them."""
-    for some in batches(docs, BATCH_TOKENS):
-        layers = [dict(doc.layers) for doc in some]  # filled step by step, for finders build on one another
-        held = [replace(doc, layers=own) for doc, own in zip(some, layers, strict=True)]
-        for name, find in _FINDERS:
+def with_cues(docs: Iterable[Document], lists: WordLists | None = None) -> Iterator[Document]:
+    """Yield the documents with the layers of cues and of patterns, those that lack them."""
+    known = lists or word_lists()
+    # By layer, what finds its spans in documents, which may build on the layers before.
+    finders: tuple[tuple[str, Callable[[Sequence[Document]], list[list[Span]]]], ...] = (
+        (FIELD, lambda docs: [fields(doc.text, known.language) for doc in docs]),
+        (SECTION, lambda docs: [sections(doc.text, known.language) for doc in docs]),
+        (PROTECTED, known.protected_in),
+        (patterns.LAYER, lambda docs: patterns.find_in(docs, lists=known)),
+    )
+    for batch in batches(docs, BATCH_TOKENS):
+        layers = [dict(doc.layers) for doc in batch]  # filled step by step, for finders build on one another
+        prepared = [replace(doc, layers=own) for doc, own in zip(batch, layers, strict=True)]
+        for name, find in finders:
             lacking = [place for place, own in enumerate(layers) if name not in own]
-            found = find([held[place] for place in lacking]) if lacking else []
+            found = find([prepared[place] for place in lacking]) if lacking else []
             for place, spans in zip(lacking, found, strict=True):
                 layers[place][name] = tuple(spans)
-        yield from held
+        yield from prepared
 
 
 def without_cues(doc: Document, before: Document) -> Document:
@@ -57,16 +63,17 @@ def without_cues(doc: Document, before: Document) -> Document:
     return replace(doc, layers={name: spans for name, spans in doc.layers.items() if name not in gone})
 
 
-def fields(text: str) -> list[Span]:
-    """What stands behind the labels of lines, up to the next label or the end of the line; and rows of numbers.
+def fields(text: str, language: str = LANGUAGE) -> list[Span]:
+    """Find what stands behind the labels of lines, up to the next label or the end of the line; and rows of numbers.
 
     >>> [(span.start, span.end, span.label) for span in fields("Attending: Ada Penn   MRN: 12345")]
     [(10, 22, 'doctor'), (26, 32, 'id')]
     """
     out: list[Span] = []
+    announced, _ = _classes(language)
     for start, line in _lines(text):
         matches = _LABEL.finditer(line) if _MARK.search(line) else ()
-        labels = [(match.start(1), match.end(), _kind(match.group(1), _FIELD_OF)) for match in matches]
+        labels = [(match.start(1), match.end(), _class_of(match.group(1), announced)) for match in matches]
         found = len(out)
         for place, (_, begin, kind) in enumerate(labels):
             end = labels[place + 1][0] if place + 1 < len(labels) else len(line)
@@ -85,13 +92,14 @@ def _is_row(line: str) -> bool:
     return numbers >= LEAST_NUMBERS and numbers > len(line.split()) / 2
 
 
-def sections(text: str) -> list[Span]:
-    """The sections of a note: from each title to the next; "letterhead" before the first, "signature" at the end."""
+def sections(text: str, language: str = LANGUAGE) -> list[Span]:
+    """Find the sections of a note: from each title to the next; "letterhead" before the first, "signature" last."""
     lines = list(_lines(text))
+    _, begun = _classes(language)
     cuts: list[tuple[int, str]] = [(0, "letterhead")]
     for start, line in lines:
         match = _TITLE.match(line) if len(line) <= _LONGEST_TITLE or ":" in line[:_LONGEST_TITLE] else None
-        kind = _kind(match.group(1) or match.group(2), _SECTION_OF) if match else ""
+        kind = _class_of(match.group(1) or match.group(2), begun) if match else ""
         if match and kind:
             cuts += [(start, "title"), (start + match.end(), kind)]
     filled = [(start, line) for start, line in lines if line.strip()]
@@ -112,15 +120,17 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         start += len(line) + 1
 
 
-def _kind(label: str, table: dict[str, str]) -> str:
+@cache
+def _classes(language: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return by word what a label with it announces, and what a title; the first class that fits counts."""
+    cues = languages.cue_words(language)
+    fields, sections = (
+        {word: name for name, words in reversed(table.items()) for word in words}
+        for table in (cues.fields, cues.sections)
+    )
+    return fields, sections
+
+
+def _class_of(label: str, table: Mapping[str, str]) -> str:
     words = re.findall(r"[a-z-]+", label.lower())
     return next((table[word] for word in words if word in table), "") if len(label) <= _LONGEST_LABEL else ""
-
-
-# By layer, what finds its spans in documents, which may build on the layers before.
-_FINDERS: tuple[tuple[str, Callable[[Sequence[Document]], list[list[Span]]]], ...] = (
-    (FIELD, lambda docs: [fields(doc.text) for doc in docs]),
-    (SECTION, lambda docs: [sections(doc.text) for doc in docs]),
-    (lexicons.LAYER, lexicons.protected_in),
-    (patterns.LAYER, patterns.found_in),
-)

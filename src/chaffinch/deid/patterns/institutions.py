@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 
-from chaffinch import languages
-from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.detect.word_lists import WordLists
 from chaffinch.deid.patterns.pattern import Pattern, either
-from chaffinch.deid.patterns.proper_names import CAP, SMALL, WORDS, is_no_place, is_part_of_place, words_in
+from chaffinch.deid.patterns.place_checks import CAP, PlaceChecks, countries
 
 _CARE = (
     r"(?:Hospitals?|Medical\s(?:Center|Centre|Group|Associates|Clinic|Practice|Campus)|Clinics?|"
@@ -33,14 +31,11 @@ _FIRM = (
 )
 _LINKS = r"(?:(?:of|&|the|for|de|del|la)[ ])"
 
-UNSURE_COUNTRIES = WORDS["countries_and_words"]
-_GENERIC = frozenset(WORDS["generic_institutions"])
 
-
-@cache
-def patterns() -> tuple[Pattern, ...]:
+def patterns(lists: WordLists) -> tuple[Pattern, ...]:
     """The patterns of houses and countries."""
-    return (*_inside(), *_hospitals(), *_firms(), *_nations())
+    checks = PlaceChecks(lists)
+    return (*_inside(), *_hospitals(checks), *_firms(checks), *_nations())
 
 
 def _inside() -> tuple[Pattern, ...]:
@@ -87,7 +82,7 @@ def _inside() -> tuple[Pattern, ...]:
     )
 
 
-def _hospitals() -> tuple[Pattern, ...]:
+def _hospitals(checks: PlaceChecks) -> tuple[Pattern, ...]:
     saint = r"(?:St|Saint|Mt|Mount|SAINT|ST)\b\.?[ ]"
     at = (
         r"(?i:\b(?:treated|seen|admitted|evaluated|operated|hospitali[sz]ed|transferred|discharged|referred|"
@@ -103,7 +98,7 @@ def _hospitals() -> tuple[Pattern, ...]:
             rf"\b(?P<span>(?:{saint})?{CAP}(?:(?:[ ]|-)(?:{_LINKS}{{0,2}}{CAP}|&)){{0,5}}[ ]{_CARE})\b",
             label="HOSPITAL",
             score=0.85,
-            cut=_house,
+            cut=checks.institution,
         ),
         Pattern(
             "hospital-of",
@@ -112,7 +107,7 @@ def _hospitals() -> tuple[Pattern, ...]:
             rf"(?:[ ](?:{_LINKS}{{0,2}}{CAP})){{0,4}})",
             label="HOSPITAL",
             score=0.85,
-            cut=_house,
+            cut=checks.institution,
         ),
         Pattern(
             "hospital-saint",
@@ -125,7 +120,7 @@ def _hospitals() -> tuple[Pattern, ...]:
             rf"{at}(?P<span>(?:{saint})?{CAP}(?:[ ](?:{_LINKS}{{0,2}}{CAP})){{0,4}})",
             label="HOSPITAL",
             score=0.7,
-            cut=_house_at,
+            cut=checks.institution_after_verb,
         ),
         Pattern(
             "hospital-short",
@@ -139,14 +134,14 @@ def _hospitals() -> tuple[Pattern, ...]:
     )
 
 
-def _firms() -> tuple[Pattern, ...]:
+def _firms(checks: PlaceChecks) -> tuple[Pattern, ...]:
     return (
         Pattern(
             "firm",
             rf"\b(?P<span>{CAP}(?:[ ](?:{_LINKS}{{0,1}}{CAP}|&)){{0,4}}?,?[ ]{_FIRM})\b",
             label="ORGANIZATION",
             score=0.75,
-            cut=_firm,
+            cut=checks.company,
         ),
         Pattern(
             "firm-works",
@@ -154,18 +149,12 @@ def _firms() -> tuple[Pattern, ...]:
             rf"of|with)\s(?:the\s)?)(?P<span>{CAP}(?:[ ](?:{_LINKS}?{CAP}|&)){{0,3}})",
             label="ORGANIZATION",
             score=0.7,
-            cut=_house_at,
+            cut=checks.institution_after_verb,
         ),
         Pattern(
             "firm-university", rf"\b(?P<span>University[ ]of[ ]{CAP}(?:[ ]{CAP})?)", label="ORGANIZATION", score=0.8
         ),
     )
-
-
-@cache
-def countries() -> tuple[str, ...]:
-    listed = languages.lines("en", "surrogates/countries")
-    return tuple(sorted({*listed, *WORDS["more_countries"]} - {*UNSURE_COUNTRIES, ""}))
 
 
 def _nations() -> tuple[Pattern, ...]:
@@ -188,49 +177,6 @@ def _nations() -> tuple[Pattern, ...]:
             cut=lambda text: (4 if text.startswith("the ") else 0, len(text)),
         ),
     )
-
-
-def _house(text: str) -> tuple[int, int] | None:
-    """The name of a house of care: from its first proper word, which must not be generic, to its end."""
-    words = words_in(text)
-    while words and (words[0].group().lower() in SMALL or words[0].group().lower() in ("department", "division")):
-        words.pop(0)
-    proper = [word for word in words if word.group().lower().rstrip(".,") not in _GENERIC]
-    if not proper or all(is_no_place(word.group()) and not is_part_of_place(word.group()) for word in proper):
-        return None
-    while (
-        words
-        and is_no_place(words[0].group())
-        and words[0].group().lower() not in _GENERIC
-        and not is_part_of_place(words[0].group())
-    ):
-        words.pop(0)
-    return (words[0].start(), len(text)) if len(words) > 1 else None
-
-
-def _house_at(text: str) -> tuple[int, int] | None:
-    words = words_in(text)
-    last = words[-1].end() if words else 0
-    proper = 0
-    for word in words:
-        plain = word.group().lower().rstrip(".,")
-        if (
-            is_no_place(word.group())
-            and plain not in _GENERIC
-            and not is_part_of_place(word.group())
-            and plain not in ("of", "and", "&", "the")
-        ):
-            last = word.start()
-            break
-        proper += plain not in _GENERIC and not lexicons.is_term(word.group()) and not word.group().isupper()
-    return (0, len(text[:last].rstrip(" .,"))) if proper and words[0].group().lower() not in SMALL else None
-
-
-def _firm(text: str) -> tuple[int, int] | None:
-    words = words_in(text)
-    while words and (is_no_place(words[0].group()) or words[0].group().lower() in _GENERIC):
-        words.pop(0)
-    return (words[0].start(), len(text)) if len(words) > 1 else None
 
 
 def _department(text: str) -> bool:

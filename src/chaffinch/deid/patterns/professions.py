@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from dataclasses import dataclass
 
 from chaffinch import languages
-from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.detect.word_lists import WordLists
 from chaffinch.deid.patterns.pattern import Pattern, either
 
 _PHRASE = r"[A-Za-z][A-Za-z'’/\-]*(?:[ ][A-Za-z'’/\-]+){0,4}"
@@ -18,9 +18,9 @@ _KIND_OF_WORK, _WORKER = (
 )
 
 
-@cache
-def patterns() -> tuple[Pattern, ...]:
+def patterns(lists: WordLists) -> tuple[Pattern, ...]:
     """The patterns of professions."""
+    checks = JobChecks(lists)
     return (
         Pattern(
             "job-title",
@@ -47,7 +47,7 @@ def patterns() -> tuple[Pattern, ...]:
             rf"\s(?:\w+\s){{0,2}}as\s(?:an?\s|the\s)?)(?P<span>{_PHRASE})",
             label="PROFESSION",
             score=0.85,
-            cut=_until_stop,
+            cut=_job_phrase,
         ),
         Pattern(
             "job-field",
@@ -55,14 +55,14 @@ def patterns() -> tuple[Pattern, ...]:
             rf"former\s)?)(?P<span>{_PHRASE})",
             label="PROFESSION",
             score=0.85,
-            cut=_field,
+            cut=_job_in_field,
         ),
         Pattern(
             "job-by-trade",
             rf"\b(?P<span>{_PHRASE})\sby\s(?:trade|profession|training|occupation)\b",
             label="PROFESSION",
             score=0.85,
-            cut=_last_job,
+            cut=checks.last_job,
         ),
         Pattern(
             "job-retired",
@@ -70,7 +70,7 @@ def patterns() -> tuple[Pattern, ...]:
             rf"freelance)[ -]?)(?P<span>{_PHRASE})",
             label="PROFESSION",
             score=0.75,
-            cut=_job,
+            cut=checks.job,
         ),
         Pattern(
             "job-is-a",
@@ -78,7 +78,7 @@ def patterns() -> tuple[Pattern, ...]:
             rf"full-time\s)?)(?P<span>{_PHRASE})",
             label="PROFESSION",
             score=0.7,
-            cut=_job,
+            cut=checks.job,
         ),
         Pattern(
             "job-apposed",
@@ -86,7 +86,7 @@ def patterns() -> tuple[Pattern, ...]:
             rf"(?:,\san?\s|\sis\sthe\s|\swas\sthe\s))(?P<span>{_PHRASE})",
             label="PROFESSION",
             score=0.7,
-            cut=_job,
+            cut=checks.job,
         ),
         Pattern(
             "job-alone",
@@ -94,7 +94,7 @@ def patterns() -> tuple[Pattern, ...]:
             r"(?P<span>[A-Za-z][a-z-]+(?:[ ][a-z-]+){0,2})[.,;]",
             label="PROFESSION",
             score=0.7,
-            cut=_whole_job,
+            cut=checks.whole_job,
         ),
         Pattern(
             "job-year-old",
@@ -102,26 +102,60 @@ def patterns() -> tuple[Pattern, ...]:
             rf"(?P<span>{_PHRASE})",
             label="PROFESSION",
             score=0.7,
-            cut=_job,
+            cut=checks.job,
         ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class JobChecks:
+    """The checks of professions by word lists."""
+
+    lists: WordLists
+
+    def is_job(self, word: str) -> bool:
+        """Return whether a word is a job of the list, what notes often call people apart.
+
+        >>> from chaffinch.deid.detect.word_lists import word_lists
+        >>> checks = JobChecks(word_lists())
+        >>> checks.is_job("carpenter"), checks.is_job("smoker")
+        (True, False)
+        """
+        small = word.lower().rstrip(".,")
+        return small not in _NOT_JOBS and self.lists.rate(small, "job") == "hi" and not self.lists.is_term(small)
+
+    def job(self, text: str) -> tuple[int, int] | None:
+        """The words up to the last job among them, with what qualifies it."""
+        end, start = 0, -1
+        for place, word in enumerate(_words(text)):
+            if word.group().lower() in _STOPS or place > 3:
+                break
+            start = word.start() if start < 0 else start
+            if self.is_job(word.group()):
+                end = word.end()
+        if not end or any(word.lower() in _NOT_JOBS for word in text[start:end].split()):
+            return None
+        return start, end
+
+    def whole_job(self, text: str) -> tuple[int, int] | None:
+        found = self.job(text)
+        return found if found and found[1] == len(text) else None
+
+    def last_job(self, text: str) -> tuple[int, int] | None:
+        words = _words(text)
+        if not words or not (self.is_job(words[-1].group()) or words[-1].group().lower().endswith(_WORDS["endings"])):
+            return None
+        first = len(words) - 1
+        while first > 0 and words[first - 1].group().lower() not in _STOPS | _NOT_JOBS and len(words) - first < 3:
+            first -= 1
+        return words[first].start(), len(text)
 
 
 def _words(text: str) -> list[re.Match[str]]:
     return list(re.finditer(r"\S+", text))
 
 
-def is_job(word: str) -> bool:
-    """Whether a word is a job of the list, the usual suspects of notes apart.
-
-    >>> is_job("carpenter"), is_job("smoker")
-    (True, False)
-    """
-    small = word.lower().rstrip(".,")
-    return small not in _NOT_JOBS and lexicons.rate(small, "job") == "hi" and not lexicons.is_term(small)
-
-
-def _until_stop(text: str) -> tuple[int, int] | None:
+def _job_phrase(text: str) -> tuple[int, int] | None:
     """What stands before the first word that ends a phrase."""
     end = 0
     for word in _words(text):
@@ -130,17 +164,17 @@ def _until_stop(text: str) -> tuple[int, int] | None:
         end = word.end()
         if word.group().endswith((",", ".")):
             break
-    return _not_listed(text, 0, end)
+    return _refuse_other_words(text, 0, end)
 
 
-def _field(text: str) -> tuple[int, int] | None:
+def _job_in_field(text: str) -> tuple[int, int] | None:
     plain = text.lower()
     if plain.startswith(("none", "unknown", "unemployed", "retired", "n/a", "disabled", "not ", "denies", "student")):
         return None
-    return _until_stop(text)
+    return _job_phrase(text)
 
 
-def _not_listed(text: str, start: int, end: int) -> tuple[int, int] | None:
+def _refuse_other_words(text: str, start: int, end: int) -> tuple[int, int] | None:
     words = text[start:end].split()
     if (
         not words
@@ -149,32 +183,3 @@ def _not_listed(text: str, start: int, end: int) -> tuple[int, int] | None:
     ):
         return None
     return start, end
-
-
-def _job(text: str) -> tuple[int, int] | None:
-    """The words up to the last job among them, with what qualifies it."""
-    end, start = 0, -1
-    for place, word in enumerate(_words(text)):
-        if word.group().lower() in _STOPS or place > 3:
-            break
-        start = word.start() if start < 0 else start
-        if is_job(word.group()):
-            end = word.end()
-    if not end or any(word.lower() in _NOT_JOBS for word in text[start:end].split()):
-        return None
-    return start, end
-
-
-def _whole_job(text: str) -> tuple[int, int] | None:
-    found = _job(text)
-    return found if found and found[1] == len(text) else None
-
-
-def _last_job(text: str) -> tuple[int, int] | None:
-    words = _words(text)
-    if not words or not (is_job(words[-1].group()) or words[-1].group().lower().endswith(_WORDS["endings"])):
-        return None
-    first = len(words) - 1
-    while first > 0 and words[first - 1].group().lower() not in _STOPS | _NOT_JOBS and len(words) - first < 3:
-        first -= 1
-    return words[first].start(), len(text)

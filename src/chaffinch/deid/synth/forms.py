@@ -106,7 +106,7 @@ class Maker:
             "dept:field": lambda: self._dept("field"), "country": lambda: pick(rng, entries("countries")),
             "state": lambda: pick(rng, entries("states"))[:2], "url": self._url,
             "state:name": lambda: state_names()[pick(rng, entries("states"))[:2]],
-            "profession": lambda: pick(rng, personas.jobs(names.own.half)),
+            "profession": lambda: pick(rng, personas.jobs(names.known.half)),
             "industry": lambda: pick(rng, personas.lines("varied/industries")),
             "ssn:part": lambda: code(pick(rng, forms("id")["ssn_part"]), rng),
         }  # fmt: skip
@@ -145,7 +145,7 @@ class Maker:
     def _fill(self, pattern: str) -> str:
         number = code(pick(self.rng, ("[123456789]", "[123456789]#", "[123456789]##")), self.rng)
         saint = pick(self.rng, forms("place")["saints"].split())
-        cities = pick(self.rng, self.names.own.cities)
+        cities = pick(self.rng, self.names.known.cities)
         surnames = iter([self.names.surname(), self.names.surname()])
         text = re.sub(r"\{L\}", lambda _: next(surnames), pattern)
         return text.format(p=self._place(), c=cities, g=saint, n=number)
