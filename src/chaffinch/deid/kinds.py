@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from chaffinch.deid.dates.ages import capped_age
-from chaffinch.deid.rounding import round_date, round_zip
+from chaffinch.deid.release.rounding import round_date, round_zip
 from chaffinch.deid.surrogates import contacts, ids, names, places
 from chaffinch.deid.surrogates.letters import Keyed
 from chaffinch.text.identifiers import CATEGORIES, KINDS, KNOWN_LABELS, Kind, folded, is_known, kind_of

@@ -15,7 +15,7 @@ from chaffinch.deid.dates.calendar_words import easter, holiday_date
 from chaffinch.deid.dates.parse import LONGEST
 from chaffinch.deid.dates.points import Order, Precision
 from chaffinch.deid.dates.shift import days_for, order_of, parse, shift, usual_year
-from chaffinch.deid.rounding import round_date
+from chaffinch.deid.release.rounding import round_date
 from chaffinch.errors import ConfigError
 from tests.deid.releases import SECRET
 

@@ -24,7 +24,7 @@ from chaffinch.deid.operators.surrogate import Surrogate
 from chaffinch.deid.operators.tag import Tag
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
-from chaffinch.deid.rounding import SMALL_AREAS, round_zip
+from chaffinch.deid.release.rounding import SMALL_AREAS, round_zip
 from chaffinch.deid.surrogates.surrogate import surrogate
 from chaffinch.errors import ConfigError
 from tests.deid.releases import SECRET

@@ -61,7 +61,7 @@ KIN = either(
 def patterns(lists: WordLists) -> tuple[Pattern, ...]:
     """The patterns of names."""
     checks = NameChecks(lists)
-    return (*_titles(checks), *_degrees(checks), *_patient_fields(checks), *_staff_fields(checks))
+    return (*_titles(checks), *_degrees(checks), *_patient_fields(checks), *_staff_fields(checks), *_signatures(checks))
 
 
 def _titles(checks: NameChecks) -> tuple[Pattern, ...]:
@@ -201,6 +201,11 @@ def _staff_fields(checks: NameChecks) -> tuple[Pattern, ...]:
             score=0.8,
             cut=checks.probable_name,
         ),
+    )
+
+
+def _signatures(checks: NameChecks) -> tuple[Pattern, ...]:
+    return (
         Pattern(
             "name-done-by",
             rf"(?i:\b{_DONE_BY}\s?:?\s?(?:and\s)?(?:dr\.?\s)?)(?P<span>{_EITHER})",

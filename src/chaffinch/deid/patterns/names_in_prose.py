@@ -34,7 +34,14 @@ _APPOSED = rf"{WORD}(?:[ ]\p{{Lu}}\.)?(?:[ ]{WORD})?"
 def patterns(lists: WordLists) -> tuple[Pattern, ...]:
     """The patterns of names in prose."""
     checks = NameChecks(lists)
-    return (*_among_people(checks), *_in_text(checks), *_by_role(checks), *_letters(checks), *_listed(checks))
+    return (
+        *_among_people(checks),
+        *_in_text(checks),
+        *_with_initials(checks),
+        *_by_role(checks),
+        *_letters(checks),
+        *_listed(checks),
+    )
 
 
 def _among_people(checks: NameChecks) -> tuple[Pattern, ...]:
@@ -112,6 +119,11 @@ def _in_text(checks: NameChecks) -> tuple[Pattern, ...]:
             score=0.6,
             cut=checks.first_and_last_name,
         ),
+    )
+
+
+def _with_initials(checks: NameChecks) -> tuple[Pattern, ...]:
+    return (
         Pattern(
             "name-initial",
             r"\b(?P<span>\p{Lu}\p{Ll}+[ ]\p{Lu}\.)(?:[^\p{L}]|$)",

@@ -38,7 +38,7 @@ _NO_TOWN_BEFORE = 12  # characters in which it is looked for
 def patterns(lists: WordLists) -> tuple[Pattern, ...]:
     """The patterns of places."""
     checks = PlaceChecks(lists)
-    return (*_streets(), *_with_states(checks), *_cities(checks), *_postcodes())
+    return (*_streets(), *_with_states(checks), *_states(checks), *_cities(checks), *_postcodes())
 
 
 def _streets() -> tuple[Pattern, ...]:
@@ -128,6 +128,11 @@ def _with_states(checks: PlaceChecks) -> tuple[Pattern, ...]:
             score=0.9,
             cut=checks.state_after_city,
         ),
+    )
+
+
+def _states(checks: PlaceChecks) -> tuple[Pattern, ...]:
+    return (
         Pattern("state-city", rf"\b{_CITY},\s?(?P<span>{_STATE})\b", label="STATE", score=0.9, fits=_sure_state),
         Pattern(
             "state-behind-house",

@@ -21,6 +21,10 @@ _KIND_OF_WORK, _WORKER = (
 def patterns(lists: WordLists) -> tuple[Pattern, ...]:
     """The patterns of professions."""
     checks = JobChecks(lists)
+    return (*_named_jobs(checks), *_jobs_of_people(checks))
+
+
+def _named_jobs(checks: JobChecks) -> tuple[Pattern, ...]:
     return (
         Pattern(
             "job-title",
@@ -64,6 +68,11 @@ def patterns(lists: WordLists) -> tuple[Pattern, ...]:
             score=0.85,
             cut=checks.last_job,
         ),
+    )
+
+
+def _jobs_of_people(checks: JobChecks) -> tuple[Pattern, ...]:
+    return (
         Pattern(
             "job-retired",
             r"(?i:\b(?:retired|former|ex-|semi-retired|self-employed|unemployed|disabled|part-time|full-time|"
