@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 
 import chaffinch
-from chaffinch.deid import patterns
-from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.detect.word_lists import word_lists
 from chaffinch.deid.kinds import kind_of
+from chaffinch.deid.patterns import find as patterns
 from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.synth.personas import Half
 from chaffinch.deid.training.learn import DIAL, SOURCE, Lesson, learn
@@ -122,7 +122,7 @@ def _labelled(docs: Iterable[Document], source: str) -> Iterator[Document]:
         spans = [_mapped(doc.text, span) for span in doc.layer("gold")]
         more = [
             own
-            for own in patterns.found(doc)
+            for own in patterns.find(doc)
             if source in HIPAA_ONLY and _unmarked(own) and not any(map(own.overlaps, spans))
         ]
         layers = {"gold": [*spans, *more], BY_RULE: more} if source in HIPAA_ONLY else {"gold": spans}
@@ -152,7 +152,7 @@ def _label(text: str, span: Span) -> str:
             return "STREET"
         if _HOUSE.search(words):
             return "HOSPITAL"
-        return "STATE" if any(lexicons.rate(word, "state") == "hi" for word in words.split()) else "CITY"
+        return "STATE" if any(word_lists().rate(word, "state") == "hi" for word in words.split()) else "CITY"
     return name
 
 

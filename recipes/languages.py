@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import chaffinch
-from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch import languages
 from chaffinch.deid.synth import personas
 from chaffinch.languages import COMMON, fold
 from chaffinch.text import Document
@@ -231,7 +231,8 @@ def lines(path: Path) -> list[str]:
 def plain(words: Path) -> Iterator[str]:
     """The small words of a spelling list, and our own words that identify nobody, folded."""
     yield from (word for word in lines(words) if word.islower() and word.isalpha())
-    own = [word for name in OWN_COMMON for word in lines(OWN / f"{name}.txt")] + list(lexicons.words_of("credentials"))
+    own = [word for name in OWN_COMMON for word in lines(OWN / f"{name}.txt")]
+    own += languages.lines("en", "protected/credentials")
     yield from (fold(word) for word in own if WORD.fullmatch(word) and len(word) > 2)  # two letters may be initials
 
 

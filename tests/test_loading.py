@@ -14,8 +14,8 @@ import chaffinch as cf
 from chaffinch import bundle, loading
 from chaffinch.cli import main
 from chaffinch.deid.detect.class_doubt import class_layer
-from chaffinch.deid.detect.detector import Detector
 from chaffinch.deid.detect.model import Model
+from chaffinch.deid.detect.detector import HybridDetector
 from chaffinch.errors import ModelError
 from chaffinch.features import embed
 from chaffinch.models.votes.multihmm.model import Model as MultiHMMModel
@@ -48,7 +48,7 @@ def relations(path: Path) -> None:
 
 FILES: dict[str, tuple[Callable[[Path], object], type[Any]]] = {
     "cascade": (lambda path: tagger().save(path), cf.Tagger),
-    "deid": (lambda path: Model((tagger(),)).save(path), Detector),
+    "deid": (lambda path: Model((tagger(),)).save(path), HybridDetector),
     "weak": (lambda path: weak_one(voted()).save(path), WeakTagger),
     "multihmm": (lambda path: storage.save(fit(voted()), path), MultiHMMModel),
     "chmm": (lambda path: storage.save(fit(voted(), BRIEF, embedder=embedder), path), Conditional),
@@ -79,7 +79,7 @@ def test_every_loader_exists_and_every_kind_has_one() -> None:
 
 def test_the_packaged_detector_annotates_as_a_tagger_does() -> None:
     detector = cf.load("deid-en")
-    assert isinstance(detector, Detector)
+    assert isinstance(detector, HybridDetector)
     found = next(iter(detector.annotate([NOTE], layer="mine")))
     assert [span.label for span in found.layer("mine")] == ["DOCTOR", "DATE"]
     assert not found.soft

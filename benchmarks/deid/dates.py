@@ -13,7 +13,8 @@ from datetime import date, timedelta
 from itertools import combinations
 
 from chaffinch import Document
-from chaffinch.deid.dates import ORDERS, Order, Parsed, Point, days_for, order_of, parse, usual_year
+from chaffinch.deid.dates.points import Order, Point
+from chaffinch.deid.dates.shift import ORDERS, Parsed, days_for, order_of, parse, usual_year
 from chaffinch.deid.keys import Secret
 
 LEEWAY = 1  # of 29 February

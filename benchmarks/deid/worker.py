@@ -20,14 +20,14 @@ from benchmarks.deid import dates, peers
 from benchmarks.deid.scores import Tally, tally
 from benchmarks.hmmdp.worker import FOUND, spent
 from chaffinch import Document, Span
-from chaffinch.deid.detect import word_lists as lexicons
 from chaffinch.deid.detect.detector import LAYER, HybridDetector
 from chaffinch.deid.detect.model import Model, load
 from chaffinch.deid.detect.recall_dial import RECALLS, Dial
+from chaffinch.deid.detect.word_lists import WordLists, word_lists
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release import replace as acting
-from chaffinch.deid.training.learn import Lesson, learn, names_in
+from chaffinch.deid.training.learn import Lesson, learn, names_in, with_lists
 
 Job: TypeAlias = Mapping[str, Any]
 Answer: TypeAlias = dict[str, Any]
@@ -42,9 +42,12 @@ def bare(docs: Sequence[Document]) -> list[Document]:
     return [replace(doc, layers={}) for doc in docs]
 
 
-def found(model: Model, docs: Sequence[Document], recall: float | None = None) -> list[list[Span]]:
+def found(
+    model: Model, docs: Sequence[Document], recall: float | None = None, lists: WordLists | None = None
+) -> list[list[Span]]:
     """What a model finds in documents, those of a patient together, as the command reads them."""
-    return [list(doc.layer(LAYER)) for doc in HybridDetector(model, recall, by_patient=True)(bare(docs))]
+    detect = HybridDetector(model, recall, by_patient=True, lists=lists or word_lists())
+    return [list(doc.layer(LAYER)) for doc in detect(bare(docs))]
 
 
 def meddocan(job: Job) -> Answer:
@@ -73,13 +76,13 @@ def english(job: Job) -> Answer:
     data = Path(job["data"])
     train, test = notes.english(data, job["fold"], job["split"])
     prose = notes.prose(data)
-    with lexicons.without(names_in(test, "gold")):
-        model, seconds = spent(lambda: learn(train, lesson=Lesson.invented()))
-        model.save(Path(job["folder"]) / f"{job['fold']}.cfm")
-        answer: Answer = {"train CPU s": seconds}
-        for name, recall in (("balanced", None), ("safe", SAFE)):
-            answer[name] = tally(test, found(model, test, recall), ignored="by rule")
-            answer[f"{name} prose"] = tally(prose, found(model, prose, recall))
+    lists = word_lists(hidden=names_in(test, "gold"))
+    model, seconds = spent(lambda: learn(train, lesson=Lesson.invented(), lists=lists))
+    model.save(Path(job["folder"]) / f"{job['fold']}.cfm")
+    answer: Answer = {"train CPU s": seconds}
+    for name, recall in (("balanced", None), ("safe", SAFE)):
+        answer[name] = tally(test, found(model, test, recall, lists), ignored="by rule")
+        answer[f"{name} prose"] = tally(prose, found(model, prose, recall, lists))
     return answer
 
 
@@ -114,12 +117,12 @@ def adapted(job: Job) -> Answer:
     from chaffinch.deid.training.adapt import adapt
 
     learnt_from, test = notes.halves(notes.other_sites(patients=2 * notes.PATIENTS))
-    with lexicons.without(names_in(test, "gold") | names_in(learnt_from, "gold")):
-        model = load(Path(job["folder"]) / f"{notes.SITES}.cfm")
-        site, seconds = spent(lambda: adapt(bare(learnt_from), model))
-        answer: Answer = {"adapt CPU s": seconds}
-        for name, own in (("before", model), ("after", site)):
-            answer[name] = [tally(test, found(own, test, recall)) for recall in (None, *RECALLS)]
+    lists = word_lists(hidden=names_in(test, "gold") | names_in(learnt_from, "gold"))
+    model = with_lists(load(Path(job["folder"]) / f"{notes.SITES}.cfm"), lists)
+    site, seconds = spent(lambda: adapt(bare(learnt_from), model, lists=lists))
+    answer: Answer = {"adapt CPU s": seconds}
+    for name, own in (("before", model), ("after", site)):
+        answer[name] = [tally(test, found(own, test, recall, lists)) for recall in (None, *RECALLS)]
     return answer
 
 

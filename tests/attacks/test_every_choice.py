@@ -21,8 +21,8 @@ from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.surrogates import letters as surrogate_letters
 from chaffinch.deid.surrogates import names as surrogate_names
 from chaffinch.deid.surrogates import permute as permutations
-from chaffinch.deid.surrogates import surrogate
 from chaffinch.deid.surrogates.letters import Keyed
+from chaffinch.deid.surrogates.surrogate import surrogate
 from tests.attacks.sizes import sized
 from tests.attacks.test_shared_values import VALUES
 

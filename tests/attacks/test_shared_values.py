@@ -16,8 +16,8 @@ import pytest
 
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.surrogates import surrogate
 from chaffinch.deid.surrogates.lists import entries, names
+from chaffinch.deid.surrogates.surrogate import surrogate
 from tests.attacks.sizes import sized
 
 pytestmark = pytest.mark.drill

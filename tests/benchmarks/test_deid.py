@@ -12,7 +12,7 @@ from benchmarks.deid.scores import Tally, summed, tally
 
 from benchmarks import deid
 from chaffinch import Document, Span
-from chaffinch.deid.dates import Parsed
+from chaffinch.deid.dates.shift import Parsed
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import KINDS
 from chaffinch.errors import ConfigError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chaffinch.deid.kinds import CATEGORIES, HIPAA, KINDS, KNOWN_LABELS, Kind, is_known, kind_of
+from chaffinch.deid.kinds import CATEGORIES, HANDLING, HIPAA, KINDS, KNOWN_LABELS, Kind, handling_of, is_known, kind_of
+from chaffinch.deid.operators import OPERATORS
 from chaffinch.deid.synth import notes as synth
 from chaffinch.evaluate.schemes.official import I2B2_HIPAA, I2B2_TAGS
 from chaffinch.text.formats import i2b2
@@ -92,3 +93,30 @@ def test_a_label_of_the_users_own_keeps_its_name() -> None:
 
 def test_no_other_name_has_two_meanings() -> None:
     assert len(KNOWN_LABELS) == len({label.upper().replace("_", "-") for label in KNOWN_LABELS})
+
+
+def test_every_kind_and_category_has_a_row_for_de_identification() -> None:
+    assert HANDLING.keys() == KINDS.keys()
+    assert set(CATEGORIES) <= HANDLING.keys()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_row_draws_surrogates_or_names_an_operator_and_leads_to_kinds(name: str) -> None:
+    row = HANDLING[name]
+    assert (row.surrogate is None) == (row.instead in OPERATORS)
+    assert row.learnt_as is None or HANDLING[row.learnt_as].learnt_as is None
+    assert not (row.person and KINDS[name].category != "NAME")
+    assert not (row.town and KINDS[name].category != "LOCATION")
+
+
+def test_no_two_kinds_share_a_column_or_an_alias() -> None:
+    columns = [column for row in HANDLING.values() for column in row.columns]
+    aliases = [alias for kind in KINDS.values() for alias in kind.aliases]
+    assert len(columns) == len(set(columns)) > 40
+    assert len(aliases) == len(set(aliases)) > 90
+
+
+def test_a_kind_without_a_row_is_treated_as_its_category() -> None:
+    assert handling_of(Kind("INSURER-ID", "ID", "R")) is HANDLING["ID"]
+    assert handling_of(kind_of("Trial arm")) is HANDLING["OTHER"]
+    assert handling_of(KINDS["ZIP"]) is HANDLING["ZIP"]

@@ -360,8 +360,8 @@ class Test4NoTextAnywhereElse:
         def fail(text: str, *_: object, **__: object) -> str:
             raise ValueError(f"cannot read {text!r}")
 
-        monkeypatch.setattr("chaffinch.deid.surrogates.surrogate", fail)
-        monkeypatch.setattr("chaffinch.deid.dates.shift", fail)
+        monkeypatch.setattr("chaffinch.deid.surrogates.surrogate.surrogate", fail)
+        monkeypatch.setattr("chaffinch.deid.dates.shift.shift", fail)
         failed = 0
         for found in documents(1000, 7, overlaps=False):
             doc = found.with_layer(PLANTED, [replace(span, score=1.0) for span in found.layer(PLANTED)])  # no doubt

@@ -24,7 +24,7 @@ from chaffinch.weak import WeakTagger, load_sources
 from chaffinch.weak import load as load_weak
 
 if TYPE_CHECKING:  # its lists are loaded when they are used
-    from chaffinch.deid.detect.detector import Detector
+    from chaffinch.deid.detect.detector import HybridDetector
 
 _NOT_SAID = ("labels", "lost", "documents with a patient")  # in the table of facts; they are in the JSON
 _VOTES = "joins votes and tags nothing by itself; use it with chaffinch weak aggregate --fit"
@@ -112,7 +112,7 @@ def tag_command(
 
 def _loaded(
     model: str, sources: Path | None, of_taggers: Mapping[str, object], of_weak: Mapping[str, object]
-) -> Tagger | WeakTagger | Detector:
+) -> Tagger | WeakTagger | HybridDetector:
     """Return the tagger of a model file; ConfigError for options that its kind does not have."""
     kind = bundle.read_manifest(model).kind
     if kind in _OTHER_VERBS:
@@ -124,7 +124,7 @@ def _loaded(
             kind, "no model of `weak alternate`"
         )
         raise ConfigError(f"{wrong[0]} does not go with this model, which is {what}; leave it out")
-    tagger: Tagger | WeakTagger | Detector = (
+    tagger: Tagger | WeakTagger | HybridDetector = (
         load(model) if sources is None else load_weak(model, sources=load_sources(sources))
     )
     return tagger
@@ -146,7 +146,7 @@ def _written(documents: Iterable[Document], output: Path, form: Format, losses: 
         raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
 
 
-def _split(tagger: Tagger | WeakTagger | Detector, lines: bool | None, quiet: bool) -> Splitter:
+def _split(tagger: Tagger | WeakTagger | HybridDetector, lines: bool | None, quiet: bool) -> Splitter:
     """How to cut text: as was chosen, else as the documents that the model learnt from were; a note if they differ."""
     own = settings.own_split(tagger) if isinstance(tagger, Tagger) else None
     if lines is None:

@@ -28,8 +28,10 @@ from typing import Any, TypeAlias
 
 from chaffinch.checks import did_you_mean
 from chaffinch.deid.dates.telling_ages import OLDEST_TOLD, AgeLimit
+from chaffinch.deid.detect.class_doubt import LEAVES_NOTHING
 from chaffinch.deid.kinds import KINDS, folded, is_known, kind_of
-from chaffinch.deid.operators import OPERATORS, Action, Generalise, Keep, Shift
+from chaffinch.deid.operators import OPERATORS, Action
+from chaffinch.deid.operators.generalise import Generalise
 from chaffinch.deid.release.replace import Operator
 from chaffinch.errors import ConfigError
 
@@ -179,10 +181,10 @@ class Policy:
         (AgeLimit(years=89, by_year=False), None)
         """
         date = action(self.rule(label))
-        if not isinstance(date, (Generalise, Keep, Shift)):
+        if date.hides >= LEAVES_NOTHING:
             return None
         rules = {self.rule(name) for name in ("AGE", *self.rules) if kind_of(name).name == "AGE"}
-        hiding = [one for one in map(action, rules) if not isinstance(one, Keep)]
+        hiding = [one for one in map(action, rules) if one.hides]
         limits = [one.over if isinstance(one, Generalise) else OLDEST_TOLD for one in hiding]
         limits += [date.over] if isinstance(date, Generalise) else []
         return AgeLimit(min(limits), by_year=isinstance(date, Generalise)) if limits else None

@@ -93,16 +93,23 @@ class Symbols:
 
 
 def learn(
-    seen: Observed, language: str, *, patients: Ints, min_count: int, min_groups: int, hidden: Flags | None = None
+    seen: Observed,
+    language: str,
+    *,
+    patients: Ints,
+    min_count: int,
+    min_groups: int,
+    hidden: Flags | None = None,
+    names_hidden: frozenset[str] = frozenset(),
 ) -> Symbols:
     """The symbols of training documents, with a pack of word lists.
 
     They are seen `min_count` times, by `min_groups` of the patients (D,) of documents.
 
     With `hidden` (N,), the tokens inside identifiers, words that are mostly hidden do not become symbols, nor does what
-    is made of their letters.
+    is made of their letters. The lists of names lack the words of `names_hidden`.
     """
-    pack, by_type, types = oov.pack(language), _type_keys(seen), seen.types[seen.places]
+    pack, by_type, types = oov.pack(language, names_hidden), _type_keys(seen), seen.types[seen.places]
     owners, V = patients[seen.owners[seen.places]], len(seen.lists) - 1
     open_type = np.ones(V, np.bool_)
     if hidden is not None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from zlib import crc32
 
 import numpy as np
@@ -21,19 +20,23 @@ _PARTS = re.compile(r"[-'’.]+")
 _REMEMBERED = 1 << 17  # words
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Standing:
-    """The lists of a language pack; names that are left out for now (`languages.without`) are in none of them."""
+    """The lists of a language pack; those of names lack the `hidden` words (`languages.hidden_words`)."""
 
-    language: str
-    _memory: list[tuple[Pack, dict[str, int]]] = field(default_factory=list, init=False, repr=False)  # of one pack
+    __slots__ = ("_numbers", "hidden", "language")
+
+    def __init__(self, language: str, hidden: frozenset[str] = frozenset()) -> None:
+        self.language, self.hidden = language, hidden
+        self._numbers: dict[str, int] = {}  # of words met so far
+
+    def __repr__(self) -> str:
+        return f"Standing({self.language!r}, {len(self.hidden)} words hidden)"
 
     def marks(self, docs: Sequence[Document]) -> list[NDArray[np.int64]]:
         """(T,) of every document: a number for each way a word can stand and be written; 0 where it has no letter."""
-        pack = languages.pack(self.language)
-        if not self._memory or self._memory[0][0] is not pack or len(self._memory[0][1]) > _REMEMBERED:
-            self._memory[:] = [(pack, {})]
-        known = self._memory[0][1]
+        if len(self._numbers) > _REMEMBERED:
+            self._numbers = {}
+        pack, known = languages.pack(self.language, self.hidden), self._numbers
         out = []
         for doc in docs:
             words = doc.words()
@@ -52,12 +55,12 @@ def standing(word: str, pack: Pack) -> str:
     ('Title last-hi city-hi', 'small common')
     """
     how = "small" if word.islower() else "CAPITALS" if word.isupper() else "Title" if word[:1].isupper() else "mixed"
-    told = _lists(fold(word), pack)
-    if told == ["new"] and len(parts := [part for part in _PARTS.split(word) if part]) > 1:
-        told = ["parts", *sorted({own for part in parts for own in _lists(fold(part), pack)})]
-    if how == "small" and "common" in told:
-        told = [own for own in told if own in ("common", "job-hi")]
-    return f"{how} {' '.join(told)}"
+    lists = _lists(fold(word), pack)
+    if lists == ["new"] and len(parts := [part for part in _PARTS.split(word) if part]) > 1:
+        lists = ["parts", *sorted({name for part in parts for name in _lists(fold(part), pack)})]
+    if how == "small" and "common" in lists:
+        lists = [name for name in lists if name in ("common", "job-hi")]
+    return f"{how} {' '.join(lists)}"
 
 
 def _lists(word: str, pack: Pack) -> list[str]:

@@ -1,8 +1,17 @@
-"""Language packs: the months, ages, names, places and common words of a language, as data in a folder.
+"""Languages: words of names, places, dates and labels, as data in a folder per language. There is no list of languages.
 
     en/pack.toml           months, words for ages and decades, telephone masks, suffix classes
     en/lexicon-first.txt   word, tab, hi or lo; one file per lexicon of `LEXICA`, each of which may be missing
     en/common.txt          the common words, one per line; what follows a tab is for people (their rate per million)
+
+These are a pack, which taggers use. The others serve de-identification, and each may be missing:
+
+    en/calendar.toml       months, weekdays, seasons, holidays and the small words of dates
+    en/numbers.toml        words for numbers, and for people of an age
+    en/cues.toml           what labels of lines and titles of sections announce
+    en/protected/*.txt     terms that identify nobody
+    en/patterns/*.toml     words that patterns of names, places and professions know
+    en/surrogates/*        lists that surrogates are drawn from, and words that they keep
 
 A word of a lexicon is `hi` if it is more than half a power of ten likelier there than in the language at large, else
 `lo`: "Smith" is hi and "Reading" lo among last names. `recipes/languages.py` makes the packs en, es and de. Another
@@ -16,23 +25,23 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from chaffinch.errors import ConfigError
 
+_T = TypeVar("_T")
+
 LEXICA = ("first", "last", "city", "state", "hospital", "job")
-NAMES = ("first", "last", "city")  # the lists that words may be left out of
+NAMES = ("first", "last", "city")  # the lists that words may be hidden from
 BUCKETS = ("hi", "lo")
 SETTINGS, COMMON = "pack.toml", "common.txt"
 
 _HERE = Path(__file__).parent
-_LEFT_OUT: list[frozenset[str]] = [frozenset()]  # the last counts
 _CLASS_NAME = re.compile("[a-z]{1,12}")
 _PHONE_MASK = re.compile(r"[-+0(). /]+")
 
@@ -76,51 +85,136 @@ def shipped() -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in _HERE.glob(f"*/{SETTINGS}")))
 
 
-def pack(name: str | Path) -> Pack:
-    """The pack of a name, or of a folder with the same files; each is read once.
+def pack(name: str | Path, hidden: frozenset[str] = frozenset()) -> Pack:
+    """Return the pack of a name, or of a folder with the same files; each is read once.
 
-    A name of a shipped pack wins over a folder of that name: "./en" is the folder.
+    A name of a shipped pack wins over a folder of that name: "./en" is the folder. The lists of names and cities lack
+    the `hidden` words, which must be folded; common words stay.
 
     >>> pack("es").months["enero"]
     1
+    >>> "smith" in pack("en", frozenset(["smith"])).lexica["last"]
+    False
     """
     folder = _HERE / name if isinstance(name, str) and name in shipped() else Path(name)
     if not folder.is_dir():
         raise ConfigError(f"no language pack {str(name)!r}; name one of {', '.join(shipped())}, or a folder")
-    return _lacking(folder.resolve(), left_out())
+    return _pack_without(folder.resolve(), hidden)
 
 
-@contextmanager
-def without(words: Iterable[str]) -> Iterator[None]:
-    """While it lasts, the packs that are asked for lack these names and cities: for measuring on names no list has.
+def hidden_words(words: Iterable[str]) -> frozenset[str]:
+    """Return words and their parts as `pack` takes them to hide them, folded.
 
-    Common words stay. It is for one thread.
-
-    >>> with without(["Smith"]):
-    ...     "smith" in pack("en").lexica["last"]
-    False
+    >>> sorted(hidden_words(["Mary Ann"]))
+    ['ann', 'mary', 'mary ann']
     """
-    _LEFT_OUT.append(left_out().union(fold(part) for word in words for part in (word, *word.split())))
-    try:
-        yield
-    finally:
-        _LEFT_OUT.pop()
-
-
-def left_out() -> frozenset[str]:
-    """The words that the lists lack for now, folded."""
-    return _LEFT_OUT[-1]
+    return frozenset(fold(part) for word in words for part in (word, *word.split()))
 
 
 @cache
 def lines(language: str, name: str) -> tuple[str, ...]:
     """Return the entries of a list of a shipped language, such as `lines("en", "protected/drugs")`.
 
-    Blank lines and lines that begin with "# " are left out; a list may be a .txt or a .txt.gz.
+    Blank lines and lines that begin with "# " are left out; a list may be a .txt or a .txt.gz. A list that a language
+    does not have is empty.
     """
     path = _HERE / language / f"{name}.txt"
+    if not path.exists() and not path.with_suffix(".txt.gz").exists():
+        return ()
     content = path.read_bytes() if path.exists() else gzip.decompress(path.with_suffix(".txt.gz").read_bytes())
     return tuple(line for line in content.decode().splitlines() if line.strip() and not line.startswith("# "))
+
+
+class Calendar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of `calendar.toml`: words of dates as they are written, in their order."""
+
+    months: tuple[str, ...]  # January first
+    weekdays: tuple[str, ...]  # Monday first
+    short_months: tuple[str, ...] = ()
+    short_weekdays: tuple[str, ...] = ()
+    seasons: tuple[str, ...] = ()  # winter first
+    short_seasons: tuple[str, ...] = ()
+    rank: int = 100  # a word of several languages is of the one with the lowest rank, unless other words tell
+    day_after_month: bool = False  # a number after a month may be a day
+    spoken: str = ""  # a regular expression of small words that stand in dates of this language alone
+    more_months: dict[str, int] = {}  # other spellings, and their places from 1; the same for the following
+    more_short_months: dict[str, int] = {}
+    more_weekdays: dict[str, int] = {}
+    more_short_weekdays: dict[str, int] = {}
+    more_seasons: dict[str, int] = {}
+    more_short_seasons: dict[str, int] = {}
+    holidays: dict[str, tuple[int, ...]] = {}
+
+
+class NumberWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of `numbers.toml`."""
+
+    units: tuple[str, ...]  # one to nine
+    teens: tuple[str, ...]  # ten to nineteen
+    tens: tuple[str, ...]  # twenty to ninety
+    decades: tuple[str, ...]  # twenties to nineties
+    people: dict[str, int]  # octogenarian, 80
+
+
+class CueWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of `cues.toml`: what labels of lines and titles of sections announce, by words of them."""
+
+    fields: dict[str, tuple[str, ...]]
+    sections: dict[str, tuple[str, ...]]
+
+
+@cache
+def calendars() -> Mapping[str, Calendar]:
+    """Return the calendars of all languages that have one, by language, in order of rank.
+
+    >>> list(calendars())[:3]
+    ['en', 'es', 'de']
+    """
+    found = {name: _typed(name, "calendar", Calendar) for name in languages_with("calendar.toml")}
+    return dict(sorted(found.items(), key=lambda item: (item[1].rank, item[0])))
+
+
+@cache
+def number_words(language: str) -> NumberWords:
+    """Return the words for numbers of a shipped language."""
+    return _typed(language, "numbers", NumberWords)
+
+
+@cache
+def cue_words(language: str) -> CueWords:
+    """Return the cues of a shipped language; a language without any has no words."""
+    known = language in languages_with("cues.toml")
+    return _typed(language, "cues", CueWords) if known else CueWords({}, {})
+
+
+@cache
+def words(language: str, name: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the lists of words of a TOML file of a shipped language, such as `words("en", "patterns/names")`."""
+    lists = {key: value for key, value in table(language, name).items() if isinstance(value, list)}
+    return msgspec.convert(lists, dict[str, tuple[str, ...]])
+
+
+@cache
+def kept_words(name: str) -> frozenset[str]:
+    """Return the words of a list of `surrogates/words.toml`, those of all languages together.
+
+    >>> {"street", "calle", "strasse"} <= kept_words("streets")
+    True
+    """
+    lists = [words(language, "surrogates/words") for language in languages_with("surrogates/words.toml")]
+    return frozenset(word for known in lists for word in known.get(name, ()))
+
+
+def languages_with(file: str) -> tuple[str, ...]:
+    """Return the shipped languages whose folder has a file."""
+    return tuple(name for name in shipped() if (_HERE / name / file).is_file())
+
+
+def _typed(language: str, name: str, kind: type[_T]) -> _T:
+    try:
+        return msgspec.convert(table(language, name), kind)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"languages/{language}/{name}.toml: {error}; see the file of another language") from None
 
 
 @cache
@@ -141,11 +235,11 @@ def _load(folder: Path) -> Pack:
 
 
 @lru_cache(maxsize=4)
-def _lacking(folder: Path, gone: frozenset[str]) -> Pack:
+def _pack_without(folder: Path, hidden: frozenset[str]) -> Pack:
     whole = _load(folder)
-    if not gone:
+    if not hidden:
         return whole
-    fewer = {name: {word: own for word, own in whole.lexica[name].items() if word not in gone} for name in NAMES}
+    fewer = {name: {word: rate for word, rate in whole.lexica[name].items() if word not in hidden} for name in NAMES}
     return replace(whole, lexica={**whole.lexica, **fewer})
 
 

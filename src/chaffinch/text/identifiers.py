@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 CATEGORIES = ("NAME", "PROFESSION", "LOCATION", "AGE", "DATE", "CONTACT", "ID", "OTHER")
 
-# A name, a contact, a number or a street leads to a person by itself, and few patients share it. Towns, hospitals,
-# organisations, professions, ages and dates are shared by many, and are labels of newswire and of science as well.
-_DIRECT_CATEGORIES, _DIRECT_KINDS = ("NAME", "CONTACT", "ID"), ("STREET",)
 _DIRECT_LABELS = ("PHI",)  # says no more than that it identifies
 # Words that make any label one of identifiers, as in "patient_first_name". NAME, ID and FAMILY are not among them: a
 # drug has a name, a gene an id, a protein a family.
@@ -25,70 +22,124 @@ _WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A type of identifier: its name, its category, and the letter of HIPAA's list, if it is on it."""
+    """A type of identifier: its name, its category, and the letter of HIPAA's list, if it is on it.
+
+    `aliases` are what other guidelines call it. `direct`: it leads to a person by itself, and few patients share it
+    (a name, a contact, a number, a street); towns, hospitals, professions, ages and dates are shared by many, and are
+    labels of newswire and of science as well. `generic`: it stands for labels that say no more than the category.
+    """
 
     name: str
     category: str
     hipaa: str | None
+    aliases: tuple[str, ...] = field(default=(), repr=False)
+    direct: bool = field(default=False, repr=False)
+    generic: bool = field(default=False, repr=False)
+
+    @property
+    def is_proper_name(self) -> bool:
+        """Whether it names a person or a place, with words that have a capital."""
+        return self.category in ("NAME", "LOCATION")
+
+    @property
+    def is_code(self) -> bool:
+        """Whether it is a number or an address that stands for one person or thing."""
+        return self.category in ("ID", "CONTACT")
 
 
-# By category: name, and after a colon the letter of HIPAA's list. Clinicians, hospitals, professions, states and
-# countries are not on the list. A name of a category stands for labels that say no more than the category.
-_TABLE = {
-    "NAME": "PATIENT:A FAMILY:A DOCTOR USERNAME:R NAME:A",
-    "PROFESSION": "PROFESSION",
-    "LOCATION": "HOSPITAL ORGANIZATION:A STREET:B CITY:B STATE COUNTRY ZIP:B LOCATION-OTHER:B ROOM DEPARTMENT "
-    "LOCATION:B",
-    "AGE": "AGE:C",
-    "DATE": "DATE:C",
-    "CONTACT": "PHONE:D FAX:E EMAIL:F URL:N IPADDR:O CONTACT:D",
-    "ID": "SSN:G MEDICALRECORD:H HEALTHPLAN:I ACCOUNT:J LICENSE:K VEHICLE:L DEVICE:M BIOID:P IDNUM:R ID:R",
-    "OTHER": "OTHER",
-}
-
-KINDS: Mapping[str, Kind] = {
-    entry.partition(":")[0]: Kind(entry.partition(":")[0], category, entry.partition(":")[2] or None)
-    for category, entries in _TABLE.items()
-    for entry in entries.split()
-}
-
-# What other guidelines call our kinds; a label that leads to OTHER is known, but is no identifier of ours.
-_OTHER_NAMES = {
-    "PATIENT": "NOMBRE_SUJETO_ASISTENCIA NAME_PATIENT PATIENT_NAME",
-    "FAMILY": "NAME_RELATIVE RELATIVE",
-    "DOCTOR": "NOMBRE_PERSONAL_SANITARIO NAME_DOCTOR STAFF HCW CLINICIAN",
-    "USERNAME": "NAME_USERNAME USER",
-    "NAME": "NAME_EXT NAME_OTHER PERSON PER NAMES",
-    "PROFESSION": "PROFESION OCCUPATION",
-    "HOSPITAL": "LOCATION_HOSPITAL CENTRO_SALUD HOSP",
-    "ORGANIZATION": "INSTITUCION LOCATION_ORGANIZATION ORGANISATION ORG",
-    "STREET": "CALLE LOCATION_STREET STREET_ADDRESS ADDRESS",
-    "CITY": "LOCATION_CITY TOWN",
-    "STATE": "LOCATION_STATE",
-    "COUNTRY": "PAIS LOCATION_COUNTRY",
-    "ZIP": "LOCATION_ZIP ZIP_CODE POSTCODE POSTAL_CODE",
-    "LOCATION-OTHER": "TERRITORIO",
-    "LOCATION": "GEOGRAPHIC_LOCATION GPE LOC PLACE",
-    "ROOM": "LOCATION_ROOM",
-    "DEPARTMENT": "LOCATION_DEPARTMENT WARD",
-    "AGE": "EDAD_SUJETO_ASISTENCIA",
-    "DATE": "FECHAS DATE_TIME DATE_BIRTH DATE_DEATH DATES",
-    "PHONE": "NUMERO_TELEFONO CONTACT_PHONE PHONE_NUMBER TELEPHONE US_PHONE_NUMBER",
-    "FAX": "NUMERO_FAX CONTACT_FAX FAX_NUMBER",
-    "EMAIL": "CORREO_ELECTRONICO CONTACT_EMAIL EMAIL_ADDRESS E-MAIL",
-    "URL": "URL_WEB CONTACT_URL DOMAIN_NAME",
-    "IPADDR": "DIREC_PROT_INTERNET IPADDRESS IP_ADDRESS IP",
-    "SSN": "SOCIAL_SECURITY_NUMBER US_SSN",
-    "MEDICALRECORD": "ID_SUJETO_ASISTENCIA MEDICAL_RECORD_NUMBER MRN",
-    "HEALTHPLAN": "ID_ASEGURAMIENTO HEALTH_PLAN_BENEFICIARY_NUMBER",
-    "ACCOUNT": "ACCOUNT_NUMBER CREDIT_CARD IBAN_CODE IBAN US_BANK_NUMBER",
-    "LICENSE": "ID_TITULACION_PERSONAL_SANITARIO CERTIFICATE_LICENSE_NUMBER LICENCE US_DRIVER_LICENSE",
-    "VEHICLE": "IDENTIF_VEHICULOS_NRSERIE_PLACAS VEHICLE_IDENTIFIER",
-    "DEVICE": "IDENTIF_DISPOSITIVOS_NRSERIE DEVICE_IDENTIFIER",
-    "BIOID": "IDENTIF_BIOMETRICOS BIOMETRIC_IDENTIFIER",
-    "IDNUM": "ID_CONTACTO_ASISTENCIAL ID_EMPLEO_PERSONAL_SANITARIO OTRO_NUMERO_IDENTIF UNIQUE_IDENTIFIER US_PASSPORT",
-    "OTHER": "SEXO_SUJETO_ASISTENCIA FAMILIARES_SUJETO_ASISTENCIA OTROS_SUJETO_ASISTENCIA NAME_TITLE TITLE NRP PHI",
-}
+# Clinicians, hospitals, professions, states and countries are not on HIPAA's list. A label that leads to OTHER is
+# known, but is no identifier of ours. What de-identification does with a kind stands in `deid/kinds.py`.
+_ROWS = (
+    Kind("PATIENT", "NAME", "A", aliases=("NOMBRE_SUJETO_ASISTENCIA", "NAME_PATIENT", "PATIENT_NAME"), direct=True),
+    Kind("FAMILY", "NAME", "A", aliases=("NAME_RELATIVE", "RELATIVE"), direct=True),
+    Kind(
+        "DOCTOR",
+        "NAME",
+        None,
+        aliases=("NOMBRE_PERSONAL_SANITARIO", "NAME_DOCTOR", "STAFF", "HCW", "CLINICIAN"),
+        direct=True,
+    ),
+    Kind("USERNAME", "NAME", "R", aliases=("NAME_USERNAME", "USER"), direct=True),
+    Kind("NAME", "NAME", "A", aliases=("NAME_EXT", "NAME_OTHER", "PERSON", "PER", "NAMES"), direct=True, generic=True),
+    Kind("PROFESSION", "PROFESSION", None, aliases=("PROFESION", "OCCUPATION")),
+    Kind("HOSPITAL", "LOCATION", None, aliases=("LOCATION_HOSPITAL", "CENTRO_SALUD", "HOSP")),
+    Kind("ORGANIZATION", "LOCATION", "A", aliases=("INSTITUCION", "LOCATION_ORGANIZATION", "ORGANISATION", "ORG")),
+    Kind("STREET", "LOCATION", "B", aliases=("CALLE", "LOCATION_STREET", "STREET_ADDRESS", "ADDRESS"), direct=True),
+    Kind("CITY", "LOCATION", "B", aliases=("LOCATION_CITY", "TOWN")),
+    Kind("STATE", "LOCATION", None, aliases=("LOCATION_STATE",)),
+    Kind("COUNTRY", "LOCATION", None, aliases=("PAIS", "LOCATION_COUNTRY")),
+    Kind("ZIP", "LOCATION", "B", aliases=("LOCATION_ZIP", "ZIP_CODE", "POSTCODE", "POSTAL_CODE")),
+    Kind("LOCATION-OTHER", "LOCATION", "B", aliases=("TERRITORIO",)),
+    Kind("ROOM", "LOCATION", None, aliases=("LOCATION_ROOM",)),
+    Kind("DEPARTMENT", "LOCATION", None, aliases=("LOCATION_DEPARTMENT", "WARD")),
+    Kind("LOCATION", "LOCATION", "B", aliases=("GEOGRAPHIC_LOCATION", "GPE", "LOC", "PLACE"), generic=True),
+    Kind("AGE", "AGE", "C", aliases=("EDAD_SUJETO_ASISTENCIA",)),
+    Kind("DATE", "DATE", "C", aliases=("FECHAS", "DATE_TIME", "DATE_BIRTH", "DATE_DEATH", "DATES")),
+    Kind(
+        "PHONE",
+        "CONTACT",
+        "D",
+        aliases=("NUMERO_TELEFONO", "CONTACT_PHONE", "PHONE_NUMBER", "TELEPHONE", "US_PHONE_NUMBER"),
+        direct=True,
+    ),
+    Kind("FAX", "CONTACT", "E", aliases=("NUMERO_FAX", "CONTACT_FAX", "FAX_NUMBER"), direct=True),
+    Kind(
+        "EMAIL", "CONTACT", "F", aliases=("CORREO_ELECTRONICO", "CONTACT_EMAIL", "EMAIL_ADDRESS", "E-MAIL"), direct=True
+    ),
+    Kind("URL", "CONTACT", "N", aliases=("URL_WEB", "CONTACT_URL", "DOMAIN_NAME"), direct=True),
+    Kind("IPADDR", "CONTACT", "O", aliases=("DIREC_PROT_INTERNET", "IPADDRESS", "IP_ADDRESS", "IP"), direct=True),
+    Kind("CONTACT", "CONTACT", "D", direct=True, generic=True),
+    Kind("SSN", "ID", "G", aliases=("SOCIAL_SECURITY_NUMBER", "US_SSN"), direct=True),
+    Kind("MEDICALRECORD", "ID", "H", aliases=("ID_SUJETO_ASISTENCIA", "MEDICAL_RECORD_NUMBER", "MRN"), direct=True),
+    Kind("HEALTHPLAN", "ID", "I", aliases=("ID_ASEGURAMIENTO", "HEALTH_PLAN_BENEFICIARY_NUMBER"), direct=True),
+    Kind(
+        "ACCOUNT",
+        "ID",
+        "J",
+        aliases=("ACCOUNT_NUMBER", "CREDIT_CARD", "IBAN_CODE", "IBAN", "US_BANK_NUMBER"),
+        direct=True,
+    ),
+    Kind(
+        "LICENSE",
+        "ID",
+        "K",
+        aliases=("ID_TITULACION_PERSONAL_SANITARIO", "CERTIFICATE_LICENSE_NUMBER", "LICENCE", "US_DRIVER_LICENSE"),
+        direct=True,
+    ),
+    Kind("VEHICLE", "ID", "L", aliases=("IDENTIF_VEHICULOS_NRSERIE_PLACAS", "VEHICLE_IDENTIFIER"), direct=True),
+    Kind("DEVICE", "ID", "M", aliases=("IDENTIF_DISPOSITIVOS_NRSERIE", "DEVICE_IDENTIFIER"), direct=True),
+    Kind("BIOID", "ID", "P", aliases=("IDENTIF_BIOMETRICOS", "BIOMETRIC_IDENTIFIER"), direct=True),
+    Kind(
+        "IDNUM",
+        "ID",
+        "R",
+        aliases=(
+            "ID_CONTACTO_ASISTENCIAL",
+            "ID_EMPLEO_PERSONAL_SANITARIO",
+            "OTRO_NUMERO_IDENTIF",
+            "UNIQUE_IDENTIFIER",
+            "US_PASSPORT",
+        ),
+        direct=True,
+    ),
+    Kind("ID", "ID", "R", direct=True, generic=True),
+    Kind(
+        "OTHER",
+        "OTHER",
+        None,
+        aliases=(
+            "SEXO_SUJETO_ASISTENCIA",
+            "FAMILIARES_SUJETO_ASISTENCIA",
+            "OTROS_SUJETO_ASISTENCIA",
+            "NAME_TITLE",
+            "TITLE",
+            "NRP",
+            "PHI",
+        ),
+        generic=True,
+    ),
+)
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _ROWS}
 
 
 def folded(label: str) -> str:
@@ -101,10 +152,10 @@ def folded(label: str) -> str:
 
 
 _BY_NAME = {
-    **{folded(alias): name for name, aliases in _OTHER_NAMES.items() for alias in aliases.split()},
-    **{folded(name): name for name in KINDS},
+    **{folded(alias): kind.name for kind in _ROWS for alias in kind.aliases},
+    **{folded(kind.name): kind.name for kind in _ROWS},
 }
-KNOWN_LABELS = tuple(sorted({*KINDS, *(alias for aliases in _OTHER_NAMES.values() for alias in aliases.split())}))
+KNOWN_LABELS = tuple(sorted({*KINDS, *(alias for kind in _ROWS for alias in kind.aliases)}))
 
 
 @lru_cache(maxsize=4096)
@@ -133,6 +184,8 @@ def names_identifier(label: str) -> bool:
     (True, True, False)
     """
     kind = kind_of(label)
-    if kind.category in _DIRECT_CATEGORIES or kind.name in _DIRECT_KINDS or folded(label) in _DIRECT_LABELS:
-        return True
-    return any(word.upper() in _DIRECT_WORDS for word in _WORD.findall(label))
+    return (
+        kind.direct
+        or folded(label) in _DIRECT_LABELS
+        or any(word.upper() in _DIRECT_WORDS for word in _WORD.findall(label))
+    )

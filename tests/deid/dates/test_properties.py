@@ -13,7 +13,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from chaffinch.deid.dates import Order, Parsed, parse, shift
+from chaffinch.deid.dates.points import Order
+from chaffinch.deid.dates.shift import Parsed, parse, shift
 
 Form: TypeAlias = tuple[str, Order, Callable[[date], str]]
 SPANISH = "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre".split()

@@ -8,10 +8,11 @@ from recipes.deid_en import LEADS, TITLES, in_layout
 
 from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect.cues import with_cues
-from chaffinch.deid.detect.detector import _unshielded, detector
+from chaffinch.deid.detect.detector import detector
 from chaffinch.deid.detect.model import legible
 from chaffinch.deid.detect.recall_dial import Read
-from chaffinch.deid.detect.token_scores import DOUBT, Sheet, doubted
+from chaffinch.deid.detect.token_scores import DOUBT, Sheet, discount_common_words
+from chaffinch.deid.detect.word_lists import word_lists
 from chaffinch.text import Document, Soft
 from chaffinch.weak import Regex
 
@@ -43,7 +44,7 @@ def test_what_is_found_in_a_note_in_small_letters_stands_in_the_note_as_it_came(
 def test_common_words_are_doubted_and_nothing_else() -> None:
     docs = [Document.make("Penn will carpenter"), Document.make("will")]
     soft = Soft(("O", "A", "B"), np.tile([0.5, 0.3, 0.2], (4, 1)))
-    found = doubted(Sheet.of(docs), soft).values
+    found = discount_common_words(Sheet.of(docs), soft, word_lists()).values
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     np.testing.assert_allclose(found[[0, 2]], soft.values[[0, 2]])  # a name and a job
     for row in (1, 3):
@@ -54,7 +55,8 @@ def test_common_words_are_doubted_and_nothing_else() -> None:
     words = text.replace(".", " .").replace("-", "- ").split()
     doc = Document.make(text)
     assert doc.words() == words
-    lowered = doubted(Sheet.of([doc]), Soft(("O", "A"), np.full((len(words), 2), 0.5))).values[:, 1] < 0.5
+    soft = Soft(("O", "A"), np.full((len(words), 2), 0.5))
+    lowered = discount_common_words(Sheet.of([doc]), soft, word_lists()).values[:, 1] < 0.5
     told = {(place, word) for place, word in enumerate(words) if lowered[place]}
     assert told == {(0, "Lower"), (1, "pain"), (3, "Range"), (4, "and"), (7, "Range"), (8, "of"), (9, "MOTION")}
 
@@ -84,6 +86,6 @@ def test_abstracts_in_layout_hold_the_words_of_the_abstract_and_no_identifier() 
 def test_short_numbers_in_a_row_of_numbers_are_never_flagged_by_models() -> None:
     text = "PD 535 747 323 323 222 5551234 Penn\nRoom 535, Penn"
     (doc,) = with_cues([Document.make(text)])
-    free = _unshielded(Sheet.of([doc]), np.ones(len(doc.tokens)))
+    free = detector()._not_protected(Sheet.of([doc]), np.ones(len(doc.tokens)))
     kept = [word for word, own in zip(doc.words(), free.tolist(), strict=True) if own]
     assert kept == ["PD", "5551234", "Penn", "Room", "535", ",", "Penn"]

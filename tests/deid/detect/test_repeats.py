@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chaffinch.deid.detect import repeats
 from chaffinch.deid.detect.detector import detector
+from chaffinch.deid.detect.word_lists import word_lists
 from chaffinch.text import Document, Span
 
 
@@ -14,7 +15,7 @@ def _doc(text: str, *spans: Span, group: str | None = None) -> Document:
 def test_a_sure_name_is_found_again_and_takes_the_label_it_mostly_has() -> None:
     first = _doc("Ilse Quorn. Quorn came.", Span(0, 10, "PATIENT", 0.95), Span(12, 17, "DOCTOR", 0.95))
     second = _doc("QUORN slept; Quorn woke.", Span(0, 5, "PATIENT", 0.95))
-    names = repeats.names_of([first, second], "deid")
+    names = repeats.names_of([first, second], "deid", word_lists())
     assert names == {"ilse": "PATIENT", "quorn": "PATIENT"}
     again = repeats.repeats(second, "deid", names)
     assert [(span.start, span.end, span.label) for span in again] == [(13, 18, "PATIENT")]
@@ -26,7 +27,7 @@ def test_neither_unsure_names_nor_common_words_nor_small_letters_nor_places_are_
         "Hope Zyrle, Mr. Vorlin of Trask. hope vorlin Vorlin Trask Zyrle Hope",
         Span(0, 10, "PATIENT", 0.95), Span(16, 22, "PATIENT", 0.5), Span(26, 31, "CITY", 0.99),
     )  # fmt: skip
-    names = repeats.names_of([doc], "deid")
+    names = repeats.names_of([doc], "deid", word_lists())
     assert set(names) == {"zyrle"}
     assert [doc.text[span.start : span.end] for span in repeats.repeats(doc, "deid", names)] == ["Zyrle"]
 

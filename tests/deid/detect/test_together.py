@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid import patterns
 from chaffinch.deid.detect import cues
-from chaffinch.deid.detect import word_lists as lexicons
 from chaffinch.deid.detect.detector import detector
+from chaffinch.deid.detect.word_lists import word_lists
+from chaffinch.deid.patterns import find as patterns
 from chaffinch.deid.patterns.pattern import ByteText, Pattern, matches
 from chaffinch.text import Document, Span
 from tests.deid.patterns.pattern_cases import CLEAN, FOUND
@@ -36,9 +36,9 @@ def told(spans: Sequence[Span]) -> list[tuple[Any, ...]]:
 @settings(max_examples=150, deadline=None)
 def test_rules_find_the_same_alone_and_on_a_page_with_others(texts: list[str]) -> None:
     docs = [Document.make(text, id=str(number)) for number, text in enumerate(texts)]
-    for doc, found, shields in zip(docs, patterns.found_in(docs), lexicons.protected_in(docs), strict=True):
-        assert told(found) == told(patterns.found(doc))
-        assert told(shields) == told(lexicons.protected(doc))
+    for doc, found, shields in zip(docs, patterns.find_in(docs), word_lists().protected_in(docs), strict=True):
+        assert told(found) == told(patterns.find(doc))
+        assert told(shields) == told(word_lists().protected(doc))
 
 
 @given(st.lists(TEXTS, min_size=2, max_size=5), st.randoms())
@@ -82,5 +82,5 @@ def test_no_match_crosses_from_one_text_to_the_next() -> None:
 def test_all_written_cases_are_found_on_one_page_as_alone() -> None:
     lines = "\n".join([*FOUND.values(), CLEAN]).replace("{", "").replace("}", "").splitlines()
     docs = [Document.make(line.strip()) for line in lines]
-    for doc, found in zip(docs, patterns.found_in(docs), strict=True):
-        assert told(found) == told(patterns.found(doc))
+    for doc, found in zip(docs, patterns.find_in(docs), strict=True):
+        assert told(found) == told(patterns.find(doc))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from chaffinch.deid import patterns
-from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.detect.word_lists import word_lists
+from chaffinch.deid.patterns import find as patterns
 from chaffinch.text import Document
 from tests.deid.texts import texts
 
@@ -31,7 +31,7 @@ SHIELDED = [
 def test_terms_are_shielded(case: str) -> None:
     start, end = case.index("{"), case.index("}") - 1
     doc = Document.make(case.replace("{", "").replace("}", ""))
-    assert any(span.start <= start and span.end >= end and span.label == "O" for span in lexicons.protected(doc))
+    assert any(span.start <= start and span.end >= end and span.label == "O" for span in word_lists().protected(doc))
 
 
 @pytest.mark.parametrize(
@@ -48,41 +48,41 @@ def test_terms_are_shielded(case: str) -> None:
     ],
 )
 def test_a_person_is_not_shielded(text: str) -> None:
-    assert lexicons.protected(Document.make(text + " was here.")) == []
+    assert word_lists().protected(Document.make(text + " was here.")) == []
 
 
 def test_a_bare_eponym_is_shielded_less_than_one_with_its_noun() -> None:
     bare, full = Document.make("Wilson was positive."), Document.make("Wilson disease was positive.")
-    assert [span.score for span in lexicons.protected(bare)] == [0.5]
-    assert [span.score for span in lexicons.protected(full)] == [1.0]
+    assert [span.score for span in word_lists().protected(bare)] == [0.5]
+    assert [span.score for span in word_lists().protected(full)] == [1.0]
 
 
 def test_rates_tell_names_from_words() -> None:
-    assert lexicons.rate("SMITH", "last") == "hi"
-    assert lexicons.rate("notaname", "last") == ""
-    assert lexicons.is_name("Smith")
-    assert lexicons.is_name("Zwylkowitz")
+    assert word_lists().rate("SMITH", "last") == "hi"
+    assert word_lists().rate("notaname", "last") == ""
+    assert word_lists().is_name("Smith")
+    assert word_lists().is_name("Zwylkowitz")
     for word in ("patient", "Assessment", "Lasix", "Cardiology", "mg", "Hospital"):
-        assert not lexicons.is_name(word)
+        assert not word_lists().is_name(word)
 
 
 def test_a_rare_eponym_is_protected_before_a_head_noun_alone() -> None:
     note = Document.make("A Hasson trocar, HASSON TROCAR, Morison's pouch. Hasson came; Dr. Hasson trocar kit.")
-    found = [(note.text[span.start : span.end], span.score) for span in lexicons.protected(note)]
+    found = [(note.text[span.start : span.end], span.score) for span in word_lists().protected(note)]
     assert found == [("Hasson", 0.5), ("HASSON", 0.5), ("Morison", 0.5)]
 
 
 @settings(max_examples=100, deadline=None)
 @given(texts)
 def test_any_text_gives_votes_inside_it(text: str) -> None:
-    for span in lexicons.protected(Document.make(text)):
+    for span in word_lists().protected(Document.make(text)):
         assert 0 <= span.start < span.end <= len(text)
         assert span.label == "O"
 
 
 def test_times_of_day_and_credentials_behind_a_name_are_protected() -> None:
     note = Document.make("Ann Lee, LMHC, F.A.C.C. at 07:58:41 and 14:05. Lot 25:61, LMHC; she, LMHC.")
-    found = [(note.text[span.start : span.end], span.source) for span in lexicons.protected(note)]
+    found = [(note.text[span.start : span.end], span.source) for span in word_lists().protected(note)]
     assert found == [
         ("LMHC", "credential"), ("F.A.C.C.", "credential"), ("07:58:41", "time"), ("14:05", "time"),
     ]  # fmt: skip
@@ -90,7 +90,7 @@ def test_times_of_day_and_credentials_behind_a_name_are_protected() -> None:
 
 def test_things_named_after_places_are_protected_and_what_a_person_could_be_called_is_not() -> None:
     note = Document.make("Congo red negative, Poland Spring at bedside. Mary Jane doing well, seen by Dr Pepper.")
-    assert [note.text[span.start : span.end] for span in lexicons.protected(note)] == ["Congo red", "Poland Spring"]
-    found = {note.text[span.start : span.end] for span in patterns.found(note)}
+    assert [note.text[span.start : span.end] for span in word_lists().protected(note)] == ["Congo red", "Poland Spring"]
+    found = {note.text[span.start : span.end] for span in patterns.find(note)}
     assert "Pepper" in found
     assert not found & {"Congo", "Poland"}

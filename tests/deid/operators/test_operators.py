@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaffinch.deid import dates
+from chaffinch.deid import operators
+from chaffinch.deid.dates import shift as dates
 from chaffinch.deid.dates.ages import capped_age
 from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.operators import OPERATORS, Generalise, Keep, Mask, Number, Remove, Shift, Surrogate, Tag
-from chaffinch.deid.operators.generalise import SMALL_AREAS, area
+from chaffinch.deid.operators import OPERATORS
+from chaffinch.deid.operators.generalise import Generalise
+from chaffinch.deid.operators.keep import Keep
+from chaffinch.deid.operators.mask import Mask
+from chaffinch.deid.operators.number import Number
+from chaffinch.deid.operators.remove import Remove
+from chaffinch.deid.operators.shift import Shift
+from chaffinch.deid.operators.surrogate import Surrogate
+from chaffinch.deid.operators.tag import Tag
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
-from chaffinch.deid.surrogates import surrogate
+from chaffinch.deid.release.rounding import SMALL_AREAS, round_zip
+from chaffinch.deid.surrogates.surrogate import surrogate
 from chaffinch.errors import ConfigError
 from tests.deid.releases import SECRET
 from tests.deid.texts import texts
@@ -170,7 +180,7 @@ def test_zip_codes(text: str, expected: str) -> None:
 
 def test_small_areas_are_those_of_the_census_of_2000() -> None:
     assert len(SMALL_AREAS) == 17
-    assert {at for at in range(1000) if area(f"{at:03d}01") == "000"} == {
+    assert {at for at in range(1000) if round_zip(f"{at:03d}01") == "000"} == {
         0, 36, 59, 63, 102, 203, 556, 692, 790, 821, 823, 830, 831, 878, 879, 884, 890, 893
     }  # fmt: skip
 
@@ -275,7 +285,7 @@ def test_whole_weeks_keep_weekdays() -> None:
 def test_a_surrogate_is_drawn_and_what_comes_out_unchanged_by_chance_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = Memory(SECRET)
     assert Surrogate()(seen("Penn", "DOCTOR"), memory) == surrogate("Penn", kind_of("DOCTOR"), "p1", SECRET)
-    monkeypatch.setattr("chaffinch.deid.surrogates.surrogate", lambda *_, **__: "Quill")
+    monkeypatch.setattr("chaffinch.deid.surrogates.surrogate.surrogate", lambda *_, **__: "Quill")
     assert Surrogate()(seen("QUILL ", "DOCTOR"), memory) == "Quill"  # a tag would tell that this was the original
     with pytest.raises(ConfigError, match="no secret"):
         Surrogate()(seen("Penn", "DOCTOR"), Memory())
@@ -286,3 +296,9 @@ def test_operators_say_what_they_need() -> None:
     assert {name: kind.only for name, kind in OPERATORS.items() if kind.only} == {
         "generalise": ("AGE", "ZIP", "DATE"), "shift": ("DATE",)
     }  # fmt: skip
+
+
+def test_every_file_of_the_folder_is_an_operator_by_its_name() -> None:
+    files = {path.stem for path in Path(operators.__file__).parent.glob("*.py")} - {"__init__"}
+    assert OPERATORS.keys() == files == {"generalise", "keep", "mask", "number", "remove", "shift", "surrogate", "tag"}
+    assert all(kind.__name__.lower() == name for name, kind in OPERATORS.items())

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid import kinds, patterns
+from chaffinch.deid import kinds
 from chaffinch.deid.detect import cues
+from chaffinch.deid.patterns import find as patterns
 from chaffinch.deid.patterns.pattern import ByteText, Pattern, matcher_of
 from chaffinch.text import Document, Span
 from tests.deid.patterns.pattern_cases import CLEAN, FOUND
@@ -31,12 +32,12 @@ def test_there_are_enough_cases() -> None:
 def test_identifiers_are_found_with_exact_bounds(label: str, case: str) -> None:
     start, end = case.index("{"), case.index("}") - 1
     doc = Document.make(case.replace("{", "").replace("}", ""))
-    assert Span(start, end, label) in patterns.found(doc), [(s.label, s.start, s.end) for s in patterns.found(doc)]
+    assert Span(start, end, label) in patterns.find(doc), [(s.label, s.start, s.end) for s in patterns.find(doc)]
 
 
 @pytest.mark.parametrize("text", LOOKALIKES)
 def test_lookalikes_are_left_alone(text: str) -> None:
-    found = patterns.found(Document.make(text))
+    found = patterns.find(Document.make(text))
     assert [(span.label, span.source) for span in found] == []
 
 
@@ -53,7 +54,7 @@ def test_every_pattern_has_a_name_of_its_own_and_votes_a_known_subtype() -> None
 @settings(max_examples=300, deadline=None)
 @given(texts)
 def test_any_text_gives_spans_inside_it_that_do_not_overlap(text: str) -> None:
-    spans = patterns.found(Document.make(text))
+    spans = patterns.find(Document.make(text))
     assert all(0 <= span.start < span.end <= len(text) for span in spans)
     assert all(a.end <= b.start for a, b in pairwise(spans))
     assert all(not text[span.start].isspace() and not text[span.end - 1].isspace() for span in spans)
@@ -63,7 +64,7 @@ def test_any_text_gives_spans_inside_it_that_do_not_overlap(text: str) -> None:
 @given(texts, st.sampled_from(["é", "\U0001d49c", "ß\u0301", "\ufeff", "日本"]))
 def test_offsets_count_characters_whatever_stands_before(text: str, odd: str) -> None:
     doc = Document.make(f"{odd}\n{text}\nSSN: 123-45-6789\nDr. Penn")
-    found = {(span.label, doc.text[span.start : span.end]) for span in patterns.found(doc)}
+    found = {(span.label, doc.text[span.start : span.end]) for span in patterns.find(doc)}
     assert {("SSN", "123-45-6789"), ("DOCTOR", "Penn")} <= found
 
 
@@ -128,7 +129,7 @@ def test_cues_are_layers_on_any_text_and_leave_no_trace(text: str) -> None:
 
 
 def test_found_names_the_pattern() -> None:
-    (span,) = patterns.found(Document.make("MRN: 1234567"))
+    (span,) = patterns.find(Document.make("MRN: 1234567"))
     assert re.fullmatch(r"id-mrn.*", span.source)
 
 

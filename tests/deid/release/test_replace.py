@@ -152,6 +152,13 @@ def test_of_equal_spans_the_one_that_hides_more_acts() -> None:
     assert act(doc, "x", Policy.read("safe-harbor"), None).text == "[ROOM]"
 
 
+def test_how_much_an_operator_hides_ranks_equal_spans_not_its_name() -> None:
+    rules = {"DATE": PolicyRule("shift"), "ID": PolicyRule("mask"), "AGE": PolicyRule("keep")}
+    policy = Policy("mixed", PolicyRule("tag"), rules=rules)
+    doc = Document.make("1998", layers={"x": [Span(0, 4, "DATE", 1.0), Span(0, 4, "ID", 0.2), Span(0, 4, "AGE", 1.0)]})
+    assert [one.label for one in apart(doc.layers["x"], doc.text, policy)] == ["ID"]
+
+
 def test_no_repr_and_no_error_shows_text() -> None:
     doc = Document.make("Dr. Quillfeather", id="n1", layers={"x": [Span(4, 16, "DOCTOR")]})
     acted = act(doc, "x", Policy.read("limited-dataset"), None)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.surrogates import surrogate
 from chaffinch.deid.surrogates.letters import base, bears
+from chaffinch.deid.surrogates.surrogate import surrogate
 from tests.deid.releases import OTHER_SECRET, SECRET
 
 CODES = st.text(string.ascii_letters + string.digits + "-/. #", min_size=1, max_size=20)

@@ -13,9 +13,9 @@ from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import LAYER, Numbered, Release, Released, release
 from chaffinch.deid.surrogates import names as surrogate_names
-from chaffinch.deid.surrogates import surrogate
 from chaffinch.deid.surrogates.lists import SIZES, names, surnames
 from chaffinch.deid.surrogates.name_book import NameBook
+from chaffinch.deid.surrogates.surrogate import surrogate
 from chaffinch.text import Document, Span
 from tests.attacks.sizes import sized
 from tests.deid.releases import FunctionDetector

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.surrogates import surrogate
 from chaffinch.deid.surrogates.letters import letter_map
 from chaffinch.deid.surrogates.lists import entries, names
 from chaffinch.deid.surrogates.names import AFTER, AFTER_COMMA, LOWER_PARTICLES, PARTICLES, PREFIXES, TITLES
+from chaffinch.deid.surrogates.surrogate import surrogate
 from tests.deid.releases import SECRET
 
 FEMALE = [name for name in entries("names-first-female")[:300] if len(name) > 1]

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaffinch.deid.kinds import kind_of
-from chaffinch.deid.surrogates import surrogate
 from chaffinch.deid.surrogates.lists import entries
 from chaffinch.deid.surrogates.places import INSTITUTIONS, REGIONS, SAINTS, SMALLER, WARDS
+from chaffinch.deid.surrogates.surrogate import surrogate
 from tests.deid.releases import SECRET
 
 STATES = [line.split(" ", 1) for line in entries("states")]

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid import surrogates as module
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import KINDS, Kind, kind_of
-from chaffinch.deid.surrogates import surrogate
+from chaffinch.deid.surrogates import surrogate as module
 from chaffinch.deid.surrogates.name_book import NameBook
+from chaffinch.deid.surrogates.surrogate import surrogate
 from chaffinch.errors import ConfigError
 from tests.deid.releases import OTHER_SECRET, SECRET
 

@@ -220,7 +220,7 @@ def test_train_and_held_out_share_no_name() -> None:
         drawn[half] = words - set(particles) - {"", "al", "uí", "ó"}
         assert len(drawn[half]) > 1500
     assert not drawn["train"] & drawn["held-out"]
-    one, other = (synth_names.own(half) for half in halves)
+    one, other = (synth_names.names_of_half(half) for half in halves)
     assert not set(one.cities) & set(other.cities)
     assert min(len(one.last), len(other.last)) > 2500
 

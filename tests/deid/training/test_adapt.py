@@ -13,6 +13,7 @@ from chaffinch.cli import main
 from chaffinch.deid.detect import cues
 from chaffinch.deid.detect.detector import detector
 from chaffinch.deid.detect.model import Model, load
+from chaffinch.deid.detect.word_lists import word_lists
 from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.training.adapt import adapt, voted
 from chaffinch.deid.training.learn import SOURCE, learn
@@ -54,7 +55,7 @@ def file(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_is_voted_for_is_told_and_what_nobody_knows_is_not(model: Model) -> None:
     docs = [Document.make(of_site(n, name), id=str(n)) for n, name in enumerate(NAMES * 2)]
-    for doc in voted(docs, model):
+    for doc in voted(docs, model, word_lists()):
         soft, words = doc.soft["told"], doc.words()
         told = dict(zip(words, soft.values.tolist(), strict=True))
         assert soft.labels[int(np.argmax(told[words[3]]))].endswith("DOCTOR")

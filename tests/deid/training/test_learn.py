@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,16 +11,18 @@ import numpy as np
 import pytest
 
 from chaffinch import languages
-from chaffinch.deid.detect import word_lists as lexicons
 from chaffinch.deid.detect.detector import detector
 from chaffinch.deid.detect.model import Model, load
+from chaffinch.deid.detect.word_lists import word_lists
 from chaffinch.deid.synth import names as synth_names
 from chaffinch.deid.synth import notes as synth
-from chaffinch.deid.training.learn import SOURCE, by_source, learn, names_in
-from chaffinch.errors import DataError
+from chaffinch.deid.training.learn import SOURCE, by_source, learn, names_in, with_lists
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.word_lists import standing
 from chaffinch.models.cascade import fit as cascade
+from chaffinch.models.core.resources import Resources
 from chaffinch.models.hmmdp import model as hmmdp_model
+from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document, Span
 from tests.deid.training.lessons import QUICK
 
@@ -70,29 +73,82 @@ def test_the_same_notes_and_seed_give_the_same_file(learnt: Model, tmp_path: Pat
     np.testing.assert_array_equal(ways[0].soft["deid"].values, ways[1].soft["deid"].values)
 
 
-def test_names_are_hidden_while_it_learns_and_back_in_the_finished_lists(learnt: Model) -> None:
-    lists = cascade.own(learnt.taggers[0].model).resources.standing
-    assert lists is not None
-    doc = Document.make("Smith Smith")
-    whole = lists.marks([doc])[0][0]
-    with lexicons.without(["Smith"]):
-        assert lists.marks([doc])[0][0] != whole
-    assert lists.marks([doc])[0][0] == whole
+def test_names_are_hidden_while_it_learns_and_back_in_the_finished_lists(
+    learnt: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lists = cascade.own(learnt.taggers[0].model).resources
+    assert lists.standing is not None
+    assert lists.standing.hidden == lists.hidden == frozenset()
     chain = learnt.taggers[1].model
     assert isinstance(chain, hmmdp_model.Model)
     assert chain.symbols.pack.lexica == languages.pack("en").lexica
+    while_learning: list[frozenset[str]] = []
+
+    def train(docs: object, config: object, *, resources: Resources, **_: object) -> Tagger:
+        assert resources.standing is None or resources.standing.hidden == resources.hidden
+        while_learning.append(resources.hidden)
+        return learnt.taggers[len(while_learning) - 1]
+
+    monkeypatch.setattr("chaffinch.models.tagger.train", train)
+    learn(notes(2), notes(1, seed=8), lesson=QUICK)
+    assert [0.3 < len(hidden) / len(word_lists().every_word) < 0.36 for hidden in while_learning] == [True, True]
 
 
-def test_lists_and_generated_notes_lack_the_names_left_out() -> None:
-    with lexicons.without(["Smith", "Mary"]):
-        with lexicons.without(["Miller"]):
-            assert [lexicons.rate(name, "last") for name in ("Smith", "Miller", "Brown")] == ["", "", "hi"]
-        assert lexicons.rate("Miller", "last") == "hi"
-        assert "Smith" not in synth_names.own("all").last
-        assert "Miller" in synth_names.own("all").last
-        assert standing("Smith", languages.pack("en")) == "Title new"
-    assert lexicons.rate("Smith", "last") == "hi"
-    assert "Smith" in synth_names.own("all").last
+def test_lists_and_generated_notes_lack_hidden_names() -> None:
+    fewer = word_lists(hidden=["Smith", "Mary"])
+    fewest = fewer.hiding(["Miller"])
+    assert [fewest.rate(name, "last") for name in ("Smith", "Miller", "Brown")] == ["", "", "hi"]
+    assert fewer.rate("Miller", "last") == "hi"
+    drawn = synth_names.names_of_half("all", fewer.hidden).last
+    assert "Smith" not in drawn
+    assert "Miller" in drawn
+    assert standing("Smith", languages.pack("en", fewer.hidden)) == "Title new"
+    assert word_lists().rate("Smith", "last") == "hi"
+    assert "Smith" in synth_names.names_of_half("all").last
+    words = {word for doc in synth.notes(3, 1, style="varied", hidden=fewer.hidden) for word in doc.text.split()}
+    assert not words & {"Smith", "Mary"}
+    with pytest.raises(ConfigError, match="varied"):
+        synth.notes(1, 1, hidden=fewer.hidden)
+
+
+def test_a_model_that_is_given_other_lists_has_them_in_every_tagger(learnt: Model) -> None:
+    lists = word_lists(hidden=["Smith"])
+    fewer = with_lists(learnt, lists)
+    for old, new in zip(learnt.taggers, fewer.taggers, strict=True):
+        assert (old.model.resources.hidden, new.model.resources.hidden) == (frozenset(), {"smith"})  # type: ignore[attr-defined]  # both methods have them
+    chain = fewer.taggers[1].model
+    assert isinstance(chain, hmmdp_model.Model)
+    assert "smith" not in chain.symbols.pack.lexica["last"]
+    back = with_lists(fewer, word_lists()).taggers[1].model
+    assert isinstance(back, hmmdp_model.Model)
+    assert back.symbols.pack is languages.pack("en")
+
+
+def test_a_model_in_another_thread_is_not_touched_by_hidden_words(learnt: Model) -> None:
+    """One thread learns, with every third name hidden; meanwhile another finds what it found before, list or model."""
+    docs = [Document.make("Seen by Smith. Mary Miller of Boston, RN, saw Baker.", id="a"), *notes(3, seed=9)]
+
+    def look() -> list[object]:
+        found = [doc.layer("deid") for find in (detector(), detector(learnt)) for doc in find(docs)]
+        return [*found, [word_lists().rate(word, "last") for word in ("Smith", "Miller", "Baker", "Brown")]]
+
+    before, looks, done = look(), list[list[object]](), threading.Event()
+
+    def watch() -> None:
+        while not done.is_set():
+            looks.append(look())
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        again = learn(notes(12), notes(2, seed=5), lesson=QUICK, lists=word_lists(hidden=["Brown"]))
+    finally:
+        done.set()
+        thread.join()
+    assert len(looks) > 1
+    assert all(each == before for each in looks)
+    alone = learn(notes(12), notes(2, seed=5), lesson=QUICK, lists=word_lists(hidden=["Brown"]))
+    assert again.dial.told() == alone.dial.told()  # nor is learning by the others
 
 
 def test_names_in_are_the_words_of_names_and_places_alone() -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 
-_UNITS = "one two three four five six seven eight nine".split()
-_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_DECADES = "twenties thirties forties fifties sixties seventies eighties nineties".split()
-_PEOPLE = {
-    "quadragenarian": 40, "quinquagenarian": 50, "sexagenarian": 60, "septuagenarian": 70, "octogenarian": 80,
-    "nonagenarian": 90, "centenarian": 100, "supercentenarian": 110,
-}  # fmt: skip
+from chaffinch import languages
+
+_NUMBERS = languages.number_words("en")
+_UNITS, _TEENS, _TENS, _DECADES, _PEOPLE = (
+    _NUMBERS.units,
+    _NUMBERS.teens,
+    _NUMBERS.tens,
+    _NUMBERS.decades,
+    _NUMBERS.people,
+)
 _VALUES = {
     **{word: number for number, word in enumerate([*_UNITS, *_TEENS], start=1)},
     **{word: 10 * number for number, word in enumerate(_TENS, start=2)},

@@ -1,59 +1,21 @@
-"""The words of the calendar in English, Spanish and German: months, weekdays, seasons and holidays, and their case."""
+"""The words of the calendar in all languages: months, weekdays, seasons and holidays, and their case."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Literal, TypeAlias
 
-Language: TypeAlias = Literal["en", "es", "de"]
-
-_MONTHS: Mapping[Language, tuple[str, str]] = {  # full names, short names
-    "en": (
-        "January February March April May June July August September October November December",
-        "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec",
-    ),
-    "es": (
-        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
-        "ene feb mar abr may jun jul ago sep oct nov dic",
-    ),
-    "de": (
-        "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
-        "Jan Feb Mär Apr Mai Jun Jul Aug Sep Okt Nov Dez",
-    ),
-}
-_WEEKDAYS: Mapping[Language, tuple[str, str]] = {
-    "en": ("Monday Tuesday Wednesday Thursday Friday Saturday Sunday", "Mon Tue Wed Thu Fri Sat Sun"),
-    "es": ("lunes martes miércoles jueves viernes sábado domingo", "lun mar mié jue vie sáb dom"),
-    "de": ("Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag", "Mo Di Mi Do Fr Sa So"),
-}
-_SEASONS: Mapping[Language, tuple[str, str]] = {  # winter first: it is the season of the year's first day
-    "en": ("winter spring summer fall", ""),
-    "es": ("invierno primavera verano otoño", ""),
-    "de": ("Winter Frühling Sommer Herbst", ""),
-}
-# Other spellings: word, language, number counted from 0, and whether the word is a short form.
-_MORE_MONTHS = (
-    ("Sept", "en", 8, True), ("setiembre", "es", 8, False), ("sept", "es", 8, True), ("set", "es", 8, True),
-    ("Maerz", "de", 2, False), ("Marz", "de", 2, False), ("Mrz", "de", 2, True), ("Jänner", "de", 0, False),
-    ("Feber", "de", 1, False), ("Sept", "de", 8, True),
-)  # fmt: skip
-_MORE_WEEKDAYS = (
-    ("Tues", "en", 1, True), ("Weds", "en", 2, True), ("Thur", "en", 3, True), ("Thurs", "en", 3, True),
-    ("miercoles", "es", 2, False), ("sabado", "es", 5, False), ("mie", "es", 2, True), ("sab", "es", 5, True),
-    ("Sonnabend", "de", 5, False),
-)  # fmt: skip
-_MORE_SEASONS = (("autumn", "en", 3, False), ("otono", "es", 3, False), ("Frühjahr", "de", 1, False))
+from chaffinch import languages
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
     """A calendar word that was understood: its language, its number from 0, and whether it is a short form."""
 
-    language: Language
+    language: str
     number: int
     short: bool
 
@@ -61,20 +23,25 @@ class Name:
 class CalendarWords:
     """One kind of calendar words: finds a word's number, and writes another number in the same manner."""
 
-    def __init__(
-        self, names: Mapping[Language, tuple[str, str]], more: Iterable[tuple[str, Language, int, bool]] = ()
-    ) -> None:
-        self._forms = {(lang, bool(i)): both[i].split() for lang, both in names.items() for i in (0, 1) if both[i]}
+    def __init__(self, sort: str) -> None:
+        """Collect the words of a sort (months, weekdays, seasons) from the calendars of all languages."""
+        self._forms: dict[tuple[str, bool], tuple[str, ...]] = {}
         known: dict[str, list[Name]] = {}
-        for (language, short), words in self._forms.items():
-            for number, word in enumerate(words):
-                known.setdefault(word.casefold(), []).append(Name(language, number, short))
-        for word, language, number, short in more:
-            known.setdefault(word.casefold(), []).append(Name(language, number, short))
+        more: list[tuple[str, Name]] = []
+        for language, calendar in languages.calendars().items():
+            for short, prefix in ((False, ""), (True, "short_")):
+                if words := getattr(calendar, f"{prefix}{sort}"):
+                    self._forms[language, short] = words
+                for number, word in enumerate(words):
+                    known.setdefault(word.casefold(), []).append(Name(language, number, short))
+                spellings = getattr(calendar, f"more_{prefix}{sort}")
+                more += [(word, Name(language, number - 1, short)) for word, number in spellings.items()]
+        for word, name in more:
+            known.setdefault(word.casefold(), []).append(name)
         self._known = known
         self.pattern = alternation(known)
 
-    def find(self, word: str, *, language: Language | None, short: bool = False) -> Name | None:
+    def find(self, word: str, *, language: str | None, short: bool = False) -> Name | None:
         """The meaning of a word, in `language` if it has it; May is the full word unless `short` says otherwise."""
         found = self._known.get(unicodedata.normalize("NFC", word).casefold(), [])
         return max(found, key=lambda name: (name.language == language, name.short == short), default=None)
@@ -107,9 +74,7 @@ def ordinal(day: int) -> str:
     return "th" if 11 <= day <= 13 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
 
 
-MONTHS = CalendarWords(_MONTHS, _MORE_MONTHS)  # type: ignore[arg-type]  # the literals of the table are languages
-WEEKDAYS = CalendarWords(_WEEKDAYS, _MORE_WEEKDAYS)  # type: ignore[arg-type]  # the same
-SEASONS = CalendarWords(_SEASONS, _MORE_SEASONS)  # type: ignore[arg-type]  # the same
+MONTHS, WEEKDAYS, SEASONS = CalendarWords("months"), CalendarWords("weekdays"), CalendarWords("seasons")
 
 
 def easter(year: int) -> date:
@@ -125,48 +90,25 @@ def easter(year: int) -> date:
     return date(year, month, (h - m + r + month + 19) % 32)
 
 
-# A holiday is a fixed day (month, day), the nth weekday of a month (month, weekday from 0, n; -1 is the last), or a
-# number of days after Easter (days,).
-_HOLIDAYS: Mapping[Language, Mapping[str, tuple[int, ...]]] = {
-    "en": {
-        "christmas": (12, 25), "christmas day": (12, 25), "xmas": (12, 25), "christmas eve": (12, 24),
-        "boxing day": (12, 26), "new year's eve": (12, 31), "new years eve": (12, 31), "new year's day": (1, 1),
-        "new years day": (1, 1), "new year's": (1, 1), "new years": (1, 1), "new year": (1, 1),
-        "valentine's day": (2, 14), "valentines day": (2, 14), "st. patrick's day": (3, 17),
-        "st patrick's day": (3, 17), "independence day": (7, 4), "fourth of july": (7, 4), "halloween": (10, 31),
-        "veterans day": (11, 11), "veteran's day": (11, 11), "juneteenth": (6, 19), "groundhog day": (2, 2),
-        "mlk day": (1, 0, 3), "martin luther king day": (1, 0, 3), "presidents' day": (2, 0, 3),
-        "presidents day": (2, 0, 3), "president's day": (2, 0, 3), "mother's day": (5, 6, 2), "mothers day": (5, 6, 2),
-        "memorial day": (5, 0, -1), "father's day": (6, 6, 3), "fathers day": (6, 6, 3), "labor day": (9, 0, 1),
-        "labour day": (9, 0, 1), "columbus day": (10, 0, 2), "thanksgiving": (11, 3, 4),
-        "thanksgiving day": (11, 3, 4), "easter": (0,), "easter sunday": (0,), "easter monday": (1,),
-        "good friday": (-2,), "palm sunday": (-7,), "ash wednesday": (-46,), "mardi gras": (-47,), "pentecost": (49,),
-    },
-    "es": {
-        "navidad": (12, 25), "nochebuena": (12, 24), "nochevieja": (12, 31), "año nuevo": (1, 1), "reyes": (1, 6),
-        "día de reyes": (1, 6), "semana santa": (-3,), "viernes santo": (-2,), "domingo de ramos": (-7,),
-        "día de todos los santos": (11, 1), "todos los santos": (11, 1),
-    },
-    "de": {
-        "weihnachten": (12, 25), "heiligabend": (12, 24), "heiliger abend": (12, 24), "silvester": (12, 31),
-        "neujahr": (1, 1), "ostern": (0,), "ostersonntag": (0,), "ostermontag": (1,), "karfreitag": (-2,),
-        "pfingsten": (49,), "pfingstsonntag": (49,), "pfingstmontag": (50,), "christi himmelfahrt": (39,),
-        "rosenmontag": (-48,), "aschermittwoch": (-46,), "allerheiligen": (11, 1),
-        "tag der deutschen einheit": (10, 3), "nikolaus": (12, 6),
-    },
-}  # fmt: skip
-_HOLIDAY_OF = {word: (language, rule) for language, rules in _HOLIDAYS.items() for word, rule in rules.items()}
+_HOLIDAY_OF = {
+    word: (language, rule)
+    for language, calendar in languages.calendars().items()
+    for word, rule in calendar.holidays.items()
+}
 HOLIDAYS = alternation(_HOLIDAY_OF).replace("'", "['’]")
 
 
-def holiday(words: str) -> tuple[Language, tuple[int, ...]] | None:
+def holiday(words: str) -> tuple[str, tuple[int, ...]] | None:
     """The language of a holiday's name and the rule that gives its day (see `holiday_date`), or None."""
     plain = " ".join(unicodedata.normalize("NFC", words).casefold().replace("’", "'").split())
     return _HOLIDAY_OF.get(plain)
 
 
 def holiday_date(rule: tuple[int, ...], year: int) -> date:
-    """The day of a holiday in a year.
+    """Return the day of a holiday in a year.
+
+    A rule is a fixed day (month, day), the nth weekday of a month (month, weekday from 0, n; -1 is the last), or a
+    number of days after Easter (days,).
 
     >>> holiday_date((11, 3, 4), 1997)  # Thanksgiving: the fourth Thursday of November
     datetime.date(1997, 11, 27)

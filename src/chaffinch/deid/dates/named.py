@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from chaffinch.deid.dates.calendar_words import HOLIDAYS, MONTHS, SEASONS, WEEKDAYS, Language, Name, holiday
+from chaffinch import languages
+from chaffinch.deid.dates.calendar_words import HOLIDAYS, MONTHS, SEASONS, WEEKDAYS, Name, holiday
 from chaffinch.deid.dates.numeric import YEAR, number_field, pads, read_decade, year_field
 from chaffinch.deid.dates.points import Field, Point, Role, Ways
 
@@ -32,23 +33,15 @@ _HOLIDAY = _pattern(rf"(?P<word>{HOLIDAYS}){_NO_LETTER}(?:{_OF_YEAR}{YEAR})?")
 _WEEKDAY = _pattern(rf"(?P<word>{WEEKDAYS.pattern})(?:s{_NO_LETTER}|{_NO_LETTER})")
 _WEEKDAY_FIRST = _pattern(_WEEKDAY.pattern + r"[.,]{0,2}\s{0,2}(?:(?:the|den|dem|der|el|,)\s{1,2})?")
 _WEEKDAY_LAST = _pattern(r"[\s,]{1,2}\(?" + _WEEKDAY.pattern + r"\.?\)?\Z")
-_SPANISH = _pattern(
-    r"(?:\b|[0-9])(?:de|del|el|al|año|mes|lunes|martes|miércoles|jueves|viernes|sábado|domingo|a\slas)\s"
-)
-_GERMAN = _pattern(
-    r"\b(?:den|dem|der|vom|bis|und|im|seit|(?:mon|diens|donners|frei|sams|sonn)tag,?|mittwoch,?|(?:mo|di|mi|do|fr|sa|so)[.,])\s"
-    r"|[0-9]\.\s?[^\W\d_]|jahr|\buhr"
-)
+_SPOKEN = {name: _pattern(calendar.spoken) for name, calendar in languages.calendars().items() if calendar.spoken}
 
 
-def spoken(text: str) -> Language | None:
-    """The language, other than English, whose small words stand in the text."""
-    if _SPANISH.search(text):
-        return "es"
-    return "de" if _GERMAN.search(text) else None
+def spoken(text: str) -> str | None:
+    """Return the language, other than English, whose small words stand in the text."""
+    return next((language for language, words in _SPOKEN.items() if words.search(text)), None)
 
 
-def language_of(text: str, ways: Ways) -> Language | None:
+def language_of(text: str, ways: Ways) -> str | None:
     """The language whose small words stand in the text, else the one of `ways`."""
     return spoken(text) or ways.language
 
@@ -78,13 +71,20 @@ def read_named(text: str, start: int, end: int, ways: Ways) -> list[Point] | Non
 
 
 def _is_year(match: re.Match[str], ways: Ways) -> bool:
-    """Whether the number after a month is a year: never a day, in Spanish and German, with 'of', or as in Mar-04."""
+    """Return whether the number after a month is a year.
+
+    It is if it is never a day, if the language writes no day there, with 'of', or as in Mar-04.
+    """
     digits = match["y"]
     if not digits.isdigit() or len(digits) == 4 or int(digits) > 31 or digits == "00":
         return True
     name = MONTHS.find(match["mon"], language=language_of(match.string, ways))
     apart = match["t"].strip()
-    return apart == "-" or apart[-1:].isalpha() or (name is not None and name.language != "en")
+    return (
+        apart == "-"
+        or apart[-1:].isalpha()
+        or (name is not None and not languages.calendars()[name.language].day_after_month)
+    )
 
 
 def _is_days(match: re.Match[str]) -> bool:

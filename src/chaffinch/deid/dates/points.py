@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Literal, TypeAlias
 
-from chaffinch.deid.dates.calendar_words import Language, Name, holiday_date
+from chaffinch.deid.dates.calendar_words import Name, holiday_date
 
 Order: TypeAlias = Literal["mdy", "dmy", "ymd"]
 Precision: TypeAlias = Literal[
@@ -27,7 +27,7 @@ class Ways:
 
     order: Order = "mdy"
     reference_year: int | None = None
-    language: Language | None = None
+    language: str | None = None
 
     def full_year(self, two_digits: int) -> int:
         """The four-digit year of two digits: 1931 to 2030 (31–99, 00–30), or from 89 before the reference year."""

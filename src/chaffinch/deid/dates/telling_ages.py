@@ -18,10 +18,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from chaffinch.deid import dates
-from chaffinch.deid.dates import ORDERS, Order, Parsed
+from chaffinch.deid.dates import shift as dates
 from chaffinch.deid.dates.ages import capped_age
-from chaffinch.deid.dates.points import AHEAD, LATEST
+from chaffinch.deid.dates.points import AHEAD, LATEST, Order
+from chaffinch.deid.dates.shift import ORDERS, Parsed
 from chaffinch.text import Span
 
 OLDEST_TOLD = 89  # the greatest age that may be told, 45 CFR 164.514(b)(2)(i)(C)

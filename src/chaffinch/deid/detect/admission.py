@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from chaffinch import languages
 from chaffinch.checks import did_you_mean
-from chaffinch.deid.detect import word_lists as lexicons
-from chaffinch.deid.kinds import KINDS, folded, is_known, kind_of
+from chaffinch.deid.detect.word_lists import word_lists
+from chaffinch.deid.kinds import HANDLING, KINDS, folded, is_known, kind_of
 from chaffinch.deid.patterns.pattern import matcher_of
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span, resolve
@@ -28,36 +29,8 @@ PATIENT_COLUMNS = ("patient", "group", "patient_id", "subject", "subject_id")
 SCORE, PART_SCORE = 1.0, 0.95
 SHORTEST_PART, SHORTEST_NUMBER = 2, 4  # characters of a name's part, digits of a number
 LONGEST = 120  # characters of one identifier
-_COLUMNS = {
-    "PATIENT": "name first last middle maiden given surname alias nickname first_name last_name middle_name full_name",
-    "FAMILY": "next_of_kin relative spouse contact_name guardian emergency_contact mother father",
-    "DOCTOR": "pcp physician doctor provider attending",
-    "STREET": "street address street_address address_line address1 address2",
-    "CITY": "city town",
-    "ZIP": "zip postcode zip_code postal_code",
-    "PHONE": "phone telephone mobile cell home_phone work_phone",
-    "DATE": "dob birth_date date_of_birth born",
-    "MEDICALRECORD": "mrn medical_record record unit_number",
-    "ACCOUNT": "account account_number",
-    "HEALTHPLAN": "member_id policy insurance_id plan_id",
-    "ORGANIZATION": "employer company school",
-}
-_LABEL_OF = {column: label for label, columns in _COLUMNS.items() for column in columns.split()}
-_SUFFIXES = {
-    "street": "st",
-    "avenue": "ave",
-    "road": "rd",
-    "lane": "ln",
-    "drive": "dr",
-    "court": "ct",
-    "place": "pl",
-    "boulevard": "blvd",
-    "terrace": "ter",
-    "circle": "cir",
-    "parkway": "pkwy",
-    "apartment": "apt",
-    "suite": "ste",
-}
+_LABEL_OF = {column: name for name, row in HANDLING.items() for column in row.columns}
+_SUFFIXES: Mapping[str, str] = languages.table("en", "patterns/places")["street_abbreviations"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +158,7 @@ def _patterns(identifier: Identifier) -> Iterator[tuple[str, float, bool]]:
         yield (
             "(" + r"[\s,.;:/#'’-]{1,4}".join(map(_word, words)) + ")",
             SCORE,
-            len(words) == 1 and lexicons.is_common(plain),
+            len(words) == 1 and word_lists().is_common(plain),
         )
 
 
@@ -214,7 +187,7 @@ def _name_patterns(plain: str) -> Iterator[tuple[str, float, bool]]:
         yield rf"({surname},\s?{given[0][0]}\b\.?)", SCORE, True
     for part in parts:
         if len(part) >= SHORTEST_PART:
-            ordinary = lexicons.is_common(part) or len(part) < 3
+            ordinary = word_lists().is_common(part) or len(part) < 3
             yield rf"({re.escape(part)})", PART_SCORE, ordinary
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # is left. Below, little more is stopped, and what good patterns find alone would go.
 LIMIT = 0.15
 PLAUSIBLE = 0.05  # the least chance of a class that may take a span over, if one of them has it: a third of the limit
-_HIDDEN = 2  # operators that hide this much leave nothing readable, so the class of their spans need not be sure
+LEAVES_NOTHING = 2  # operators that hide this much leave nothing readable: the class of their spans need not be sure
 
 
 def class_layer(layer: str) -> str:
@@ -75,7 +75,7 @@ def settle_classes(doc: Document, layer: str | None, policy: Policy, *, limit: f
     """
     spans = doc.layer(layer)
     hides = _hides(policy)
-    readable = [span for span in spans if hides[span.label] < _HIDDEN]
+    readable = [span for span in spans if hides[span.label] < LEAVES_NOTHING]
     if not readable:
         return spans
     soft = _class_chances(doc, layer)
@@ -107,12 +107,12 @@ def _settle_by_score(span: Span, hides: _Hides, limit: float) -> str:
 def _settle_by_chances(doc: Document, spans: Sequence[Span], soft: Soft, hides: _Hides, limit: float) -> Iterator[str]:
     """Yield the class of each span, by the chances of its tokens."""
     ranks = np.array([-1 if label == "O" else hides[label] for label in soft.labels], np.int64)
-    risks = soft.values @ (ranks[:, None] > np.arange(_HIDDEN))  # (T, ranks) the chance of classes hidden better
+    risks = soft.values @ (ranks[:, None] > np.arange(LEAVES_NOTHING))  # (T, ranks) the chance of classes hidden better
     for span, (first, end) in zip(spans, runs(doc, spans).tolist(), strict=True):
         label, rank = span.label, hides[span.label]
         if first == end:
-            label, rank = _settle_by_score(span, hides, limit), _HIDDEN
-        while rank < _HIDDEN:
+            label, rank = _settle_by_score(span, hides, limit), LEAVES_NOTHING
+        while rank < LEAVES_NOTHING:
             riskiest = first + int(risks[first:end, rank].argmax()) if end > first + 1 else first
             if risks[riskiest, rank] < limit:
                 break

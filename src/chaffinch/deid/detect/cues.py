@@ -8,17 +8,20 @@ identify nobody.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
-from chaffinch.deid import patterns
-from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch import languages
+from chaffinch.deid.detect.word_lists import LANGUAGE, WordLists, word_lists
+from chaffinch.deid.detect.word_lists import LAYER as PROTECTED
+from chaffinch.deid.patterns import find as patterns
 from chaffinch.models.core.batching import BATCH_TOKENS, batches
 from chaffinch.text import Document, Span
 
 FIELD, SECTION = "cue:field", "cue:section"
 ROW = "row"  # of a table of numbers, among the fields
-LAYERS = (FIELD, SECTION, lexicons.LAYER, patterns.LAYER)
+LAYERS = (FIELD, SECTION, PROTECTED, patterns.LAYER)
 _LONGEST_LABEL = 32
 LEAST_NUMBERS = 5  # of a row of a table
 _NUMBERS = re.compile(r"(?<!\S)[-+<>(]?\d[\d./:x-]*[%)HL]?(?!\S)")
@@ -29,58 +32,29 @@ _LABEL = re.compile(
 _MARK = re.compile(r"[:#>|]|\s-")  # every label ends in one
 _TITLE = re.compile(r"^[ \t#*]*([A-Z][A-Za-z/&' -]{2,40}?)(?::|\s-)?[ \t]*$|^[ \t]*([A-Z][A-Z/&' ]{2,40}):")
 
-# What a label announces, by words of it; the first that fits counts.
-_FIELDS = (
-    (
-        "doctor",
-        "attending provider physician surgeon dictated signed author pcp referring ordering consultant cc "
-        "dr nurse resident fellow reviewed transcribed by md phys staff radiologist pathologist cardiologist "
-        "anesthesiologist oncologist hospitalist clinician assistant dictator",
-    ),
-    ("kin", "contact kin proxy nok spouse wife husband mother father guardian daughter son brother sister"),
-    ("name", "name patient pt re client member subject guarantor alias person"),
-    ("date", "date dob birth born admitted admission discharged discharge seen visit dos when signed d t"),
-    ("age", "age sex gender"),
-    (
-        "id",
-        "mrn record chart csn unit number no account acct id ssn accession specimen case license npi dea policy "
-        "serial vin",
-    ),
-    ("contact", "phone tel telephone fax cell pager ext email e-mail mobile"),
-    (
-        "place",
-        "address street city town county residence state zip hospital facility location loc where clinic department "
-        "dept room bed ward floor service",
-    ),
-    ("job", "occupation profession employer job work employment"),
-)
-_FIELD_OF = {word: name for name, words in reversed(_FIELDS) for word in words.split()}
-_SECTIONS = (
-    ("social", "social occupational"),
-    ("family", "family"),
-    ("history", "history hpi illness complaint subjective reason interval background"),
-    ("medications", "medications medication meds drugs allergies prescriptions"),
-    ("exam", "exam examination physical objective vitals review ros pe"),
-    ("results", "labs laboratory results findings imaging data studies impression technique radiology"),
-    ("plan", "plan assessment recommendations disposition follow-up followup instructions"),
-    ("course", "course hospital procedure procedures operation"),
-)
-_SECTION_OF = {word: name for name, words in reversed(_SECTIONS) for word in words.split()}
 _LAST_LINES = 4
 _LONGEST_TITLE, _LONGEST_SIGNED = 48, 90  # characters of a line
 
 
-def with_cues(docs: Iterable[Document]) -> Iterator[Document]:
-    """The documents with the layers of cues and of patterns, those that lack them."""
-    for some in batches(docs, BATCH_TOKENS):
-        layers = [dict(doc.layers) for doc in some]  # filled step by step, for finders build on one another
-        held = [replace(doc, layers=own) for doc, own in zip(some, layers, strict=True)]
-        for name, find in _FINDERS:
+def with_cues(docs: Iterable[Document], lists: WordLists | None = None) -> Iterator[Document]:
+    """Yield the documents with the layers of cues and of patterns, those that lack them."""
+    known = lists or word_lists()
+    # By layer, what finds its spans in documents, which may build on the layers before.
+    finders: tuple[tuple[str, Callable[[Sequence[Document]], list[list[Span]]]], ...] = (
+        (FIELD, lambda docs: [fields(doc.text, known.language) for doc in docs]),
+        (SECTION, lambda docs: [sections(doc.text, known.language) for doc in docs]),
+        (PROTECTED, known.protected_in),
+        (patterns.LAYER, lambda docs: patterns.find_in(docs, lists=known)),
+    )
+    for batch in batches(docs, BATCH_TOKENS):
+        layers = [dict(doc.layers) for doc in batch]  # filled step by step, for finders build on one another
+        prepared = [replace(doc, layers=own) for doc, own in zip(batch, layers, strict=True)]
+        for name, find in finders:
             lacking = [place for place, own in enumerate(layers) if name not in own]
-            found = find([held[place] for place in lacking]) if lacking else []
+            found = find([prepared[place] for place in lacking]) if lacking else []
             for place, spans in zip(lacking, found, strict=True):
                 layers[place][name] = tuple(spans)
-        yield from held
+        yield from prepared
 
 
 def without_cues(doc: Document, before: Document) -> Document:
@@ -89,16 +63,17 @@ def without_cues(doc: Document, before: Document) -> Document:
     return replace(doc, layers={name: spans for name, spans in doc.layers.items() if name not in gone})
 
 
-def fields(text: str) -> list[Span]:
-    """What stands behind the labels of lines, up to the next label or the end of the line; and rows of numbers.
+def fields(text: str, language: str = LANGUAGE) -> list[Span]:
+    """Find what stands behind the labels of lines, up to the next label or the end of the line; and rows of numbers.
 
     >>> [(span.start, span.end, span.label) for span in fields("Attending: Ada Penn   MRN: 12345")]
     [(10, 22, 'doctor'), (26, 32, 'id')]
     """
     out: list[Span] = []
+    announced, _ = _classes(language)
     for start, line in _lines(text):
         matches = _LABEL.finditer(line) if _MARK.search(line) else ()
-        labels = [(match.start(1), match.end(), _kind(match.group(1), _FIELD_OF)) for match in matches]
+        labels = [(match.start(1), match.end(), _class_of(match.group(1), announced)) for match in matches]
         found = len(out)
         for place, (_, begin, kind) in enumerate(labels):
             end = labels[place + 1][0] if place + 1 < len(labels) else len(line)
@@ -117,13 +92,14 @@ def _is_row(line: str) -> bool:
     return numbers >= LEAST_NUMBERS and numbers > len(line.split()) / 2
 
 
-def sections(text: str) -> list[Span]:
-    """The sections of a note: from each title to the next; "letterhead" before the first, "signature" at the end."""
+def sections(text: str, language: str = LANGUAGE) -> list[Span]:
+    """Find the sections of a note: from each title to the next; "letterhead" before the first, "signature" last."""
     lines = list(_lines(text))
+    _, begun = _classes(language)
     cuts: list[tuple[int, str]] = [(0, "letterhead")]
     for start, line in lines:
         match = _TITLE.match(line) if len(line) <= _LONGEST_TITLE or ":" in line[:_LONGEST_TITLE] else None
-        kind = _kind(match.group(1) or match.group(2), _SECTION_OF) if match else ""
+        kind = _class_of(match.group(1) or match.group(2), begun) if match else ""
         if match and kind:
             cuts += [(start, "title"), (start + match.end(), kind)]
     filled = [(start, line) for start, line in lines if line.strip()]
@@ -144,15 +120,17 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         start += len(line) + 1
 
 
-def _kind(label: str, table: dict[str, str]) -> str:
+@cache
+def _classes(language: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return by word what a label with it announces, and what a title; the first class that fits counts."""
+    cues = languages.cue_words(language)
+    fields, sections = (
+        {word: name for name, words in reversed(table.items()) for word in words}
+        for table in (cues.fields, cues.sections)
+    )
+    return fields, sections
+
+
+def _class_of(label: str, table: Mapping[str, str]) -> str:
     words = re.findall(r"[a-z-]+", label.lower())
     return next((table[word] for word in words if word in table), "") if len(label) <= _LONGEST_LABEL else ""
-
-
-# By layer, what finds its spans in documents, which may build on the layers before.
-_FINDERS: tuple[tuple[str, Callable[[Sequence[Document]], list[list[Span]]]], ...] = (
-    (FIELD, lambda docs: [fields(doc.text) for doc in docs]),
-    (SECTION, lambda docs: [sections(doc.text) for doc in docs]),
-    (lexicons.LAYER, lexicons.protected_in),
-    (patterns.LAYER, patterns.found_in),
-)

@@ -17,18 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from chaffinch.deid import patterns
 from chaffinch.deid.detect import cues, repeats
 from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect import token_scores as detect_soft
-from chaffinch.deid.detect import word_lists as lexicons
 from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.class_doubt import class_layer, wider_class
 from chaffinch.deid.detect.merge import agreed, is_code, joined, trimmed, widen
 from chaffinch.deid.detect.model import Model, legible, load
 from chaffinch.deid.detect.recall_dial import Read
 from chaffinch.deid.detect.token_scores import Claim, Flags, Sheet
-from chaffinch.deid.kinds import kind_of
+from chaffinch.deid.detect.word_lists import WordLists, word_lists
+from chaffinch.deid.kinds import KINDS, handling_of, kind_of
+from chaffinch.deid.patterns import find as patterns
 from chaffinch.deid.patterns import places as patterns_places
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import Lexicon
@@ -40,10 +40,9 @@ from chaffinch.weak.fingerprint import fingerprint
 from chaffinch.weak.sources.base import Source, settle
 
 LAYER = "deid"
-SHIELD = 0.9  # the chance of a name that a bare eponym needs to be flagged by models
+PROTECTED_THRESHOLD = 0.9  # the chance of a name that a bare eponym needs to be flagged by models
 CERTAIN = 0.99  # the score of what a user or an admission file says
 SHORTEST = 3  # characters of a word whose repeats are looked for
-_TOWNS = frozenset({"CITY", "STATE", "COUNTRY"})
 LONGEST_CELL = 3  # digits of a number in a row of numbers that identifies nobody
 
 
@@ -64,6 +63,7 @@ class HybridDetector:
     by_patient: bool = False
     name: str = "rules"
     layer: str = LAYER
+    lists: WordLists = field(default_factory=word_lists, repr=False)
 
     @property
     def model_digest(self) -> str:
@@ -81,7 +81,7 @@ class HybridDetector:
     def digest(self) -> str:
         """Return what stands for all that decides what it finds. Never publish it: guessed phrases could be checked."""
         model = [self.model.taggers, self.model.dial.told(), self.model.rules]
-        lists = [self.allow, self.deny, self.known, self.types]
+        lists = [self.allow, self.deny, self.known, self.types, self.lists.language, self.lists.hidden]
         return fingerprint([model, self.recall, lists, self.by_patient, self.layer])
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
@@ -118,17 +118,17 @@ class HybridDetector:
 
     def _read(self, docs: Sequence[Document]) -> tuple[Sheet, Soft, list[list[Span]]]:
         """The documents with cues, as models read them, their soft labels joined, and the spans by document."""
-        prepared = list(cues.with_cues(map(legible, docs) if self.model.rules else docs))
+        prepared = list(cues.with_cues(map(legible, docs) if self.model.rules else docs, self.lists))
         sheet = Sheet.of(prepared)
         if not self.model.taggers:
-            return sheet, detect_soft.by_rules(prepared), [[] for _ in prepared]
+            return sheet, detect_soft.by_rules(prepared, self.lists), [[] for _ in prepared]
         softs, found = [], []
         for tagger in self.model.taggers:
             spans, rows = zip(*tagger.read(prepared), strict=True)
             softs.append(Soft(("O", *tagger.labels), np.concatenate(rows)))
             found.append(detect_soft.scored(sheet, softs[-1], spans))
         soft = detect_soft.mean(softs)
-        soft = detect_soft.doubted(sheet, soft) if self.model.rules else soft
+        soft = detect_soft.discount_common_words(sheet, soft, self.lists) if self.model.rules else soft
         return sheet, soft, found[0] if len(found) == 1 else [agreed(own) for own in zip(*found, strict=True)]
 
     def _found(self, docs: Sequence[Document]) -> list[Document]:
@@ -167,7 +167,7 @@ class HybridDetector:
         out = []
         for span in spans:
             final = span.source == "deny" or span.source in types or _keeps_type(span)
-            denied = not final and span.label in _TOWNS and patterns_places.is_no_town(doc.text, span.start)
+            denied = not final and _is_town(span.label) and patterns_places.is_no_town(doc.text, span.start)
             if denied or span.source not in detect_soft.MODELLED:
                 modelled = span.source in detect_soft.MODELLED
                 chance = 0.0 if modelled else 1.0 if span.source in exact else span.score
@@ -214,8 +214,24 @@ class HybridDetector:
         thresholds = self.model.dial.at(self.recall)
         levels = np.array([thresholds.get(name, thresholds[""]) for name in soft.labels])[1:]
         levels = levels[types] if len(levels) else np.ones(len(types))
-        flags = (chances >= levels) & _unshielded(sheet, chances)
+        flags = (chances >= levels) & self._not_protected(sheet, chances)
         return detect_soft.spans_of(sheet, soft, flags, decoded)
+
+    def _not_protected(self, sheet: Sheet, chances: Floats) -> Flags:
+        """(N,) True where models may flag a token.
+
+        It must not be inside a protected term (a bare eponym counts below `PROTECTED_THRESHOLD` alone), nor a short
+        number in a row of a table.
+        """
+        terms = [self.lists.protected(doc) for doc in sheet.docs]
+        tokens, sizes = detect_soft.tokens_of(*sheet.runs(terms))
+        bare = np.repeat(np.array([term.score < 1.0 for spans in terms for term in spans], np.bool_), sizes)
+        free = np.ones(len(chances), np.bool_)
+        free[tokens[~(bare & (chances[tokens] >= PROTECTED_THRESHOLD))]] = False
+        rows = [[span for span in doc.layers[cues.FIELD] if span.label == cues.ROW] for doc in sheet.docs]
+        numbers = [row for row in np.flatnonzero(sheet.over(rows)).tolist() if _is_short_number(sheet.word(row)[0])]
+        free[numbers] = False
+        return free
 
     def _repeated(self, found: list[Document], originals: Sequence[Document]) -> Iterator[Document]:
         """The documents with the repeats of what was found: in the patient's documents, or in each alone."""
@@ -224,7 +240,7 @@ class HybridDetector:
             members[doc.patient if self.by_patient else number].append(number)
         again = self._aligned(found, members.values())
         for numbers in members.values():
-            names = repeats.names_of([found[number] for number in numbers], self.layer)
+            names = repeats.names_of([found[number] for number in numbers], self.layer, self.lists)
             for number in numbers:
                 sure = repeats.repeats(found[number], self.layer, names)
                 same = {(span.start, span.end) for span in sure}
@@ -236,13 +252,16 @@ class HybridDetector:
     def _aligned(self, found: Sequence[Document], members: Iterable[Sequence[int]]) -> defaultdict[int, list[Span]]:
         """By number, what alignment adds to documents; it sees those with a word that is an identifier elsewhere."""
         chosen = sorted(
-            number for own in members if _recurs([found[number] for number in own], self.layer) for number in own
+            number
+            for own in members
+            if _recurs([found[number] for number in own], self.layer, self.lists.common_words)
+            for number in own
         )
         docs = [
             found[number] if self.by_patient else replace(found[number], group=None, id=str(number))
             for number in chosen
         ]
-        aligned = alignment.align(docs, _aligner(), layer=self.layer, mode="recall") if docs else []
+        aligned = alignment.align(docs, _aligner(self.lists.language), layer=self.layer, mode="recall") if docs else []
         out: defaultdict[int, list[Span]] = defaultdict(list)
         for number, old, new in zip(chosen, docs, aligned, strict=True):
             if new is not old:
@@ -253,8 +272,8 @@ class HybridDetector:
     def _with_repeats(self, before: Document, again: Sequence[Span]) -> Document:
         """The document with the repeats that count: names with a capital, neither protected nor allowed."""
         text, spans = before.text, before.layers[self.layer]
-        shields = [shield for shield in lexicons.protected(before) if shield.score == 1.0]
-        new = [own for own in again if _may_repeat(text, own, shields)]
+        terms = [term for term in self.lists.protected(before) if term.score == 1.0]
+        new = [own for own in again if _may_repeat(text, own, terms)]
         if not new:
             return before
         joint = trimmed(text, joined([spans, self._allowed(before, new)]))
@@ -274,32 +293,19 @@ def _keeps_type(span: Span) -> bool:
     return span.source in patterns.exact() and is_code(span.label)
 
 
-def _unshielded(sheet: Sheet, chances: Floats) -> Flags:
-    """(N,) where no protected term stands, nor a short number in a row of them, or a bare eponym very likely a name."""
-    shields = [lexicons.protected(doc) for doc in sheet.docs]
-    tokens, sizes = detect_soft.tokens_of(*sheet.runs(shields))
-    bare = np.repeat(np.array([shield.score < 1.0 for own in shields for shield in own], np.bool_), sizes)
-    out = np.ones(len(chances), np.bool_)
-    out[tokens[~(bare & (chances[tokens] >= SHIELD))]] = False
-    rows = [[span for span in doc.layers[cues.FIELD] if span.label == cues.ROW] for doc in sheet.docs]
-    numbers = [row for row in np.flatnonzero(sheet.over(rows)).tolist() if _is_short_number(sheet.word(row)[0])]
-    out[numbers] = False
-    return out
-
-
 def _is_short_number(word: str) -> bool:
     return len(word) <= LONGEST_CELL and word.isdecimal()
 
 
-def _may_repeat(text: str, span: Span, shields: Sequence[Span]) -> bool:
+def _may_repeat(text: str, span: Span, terms: Sequence[Span]) -> bool:
     if not _repeats(span.label):
         return False
     own = text[span.start : span.end]
     plain = len(own) < SHORTEST or (own.islower() and own.isalpha())
-    return not plain and not any(map(span.overlaps, shields))
+    return not plain and not any(map(span.overlaps, terms))
 
 
-def _recurs(docs: Sequence[Document], layer: str) -> bool:
+def _recurs(docs: Sequence[Document], layer: str, common: frozenset[str]) -> bool:
     """Whether a word inside a span whose repeats count stands elsewhere too; a common word must be in spans twice."""
     times: Counter[str] = Counter()
     counts: set[str] = set()
@@ -309,7 +315,6 @@ def _recurs(docs: Sequence[Document], layer: str) -> bool:
             words = [doc.text[a:b].casefold() for a, b in doc.tokens[first:end].tolist()]
             times.update(words)
             counts.update(word for word in words if len(word) >= SHORTEST and _repeats(span.label))
-    common = _aligner().common
     texts = [doc.text.casefold() for doc in docs] if counts else []
     return any(
         sum(_standing_alone(word, text) for text in texts) > times[word]
@@ -330,12 +335,17 @@ def _standing_alone(word: str, text: str) -> int:
 
 @cache
 def _repeats(label: str) -> bool:
-    return kind_of(label).category in ("NAME", "LOCATION", "ID", "CONTACT")
+    return kind_of(label).is_proper_name or kind_of(label).is_code
 
 
 @cache
-def _aligner() -> alignment.Model:
-    return alignment.Model.default("recall", common=lexicons.common_words())
+def _is_town(label: str) -> bool:
+    return label in KINDS and handling_of(KINDS[label]).town
+
+
+@cache
+def _aligner(language: str) -> alignment.Model:
+    return alignment.Model.default("recall", common=word_lists(language).common_words)
 
 
 def detector(

@@ -34,7 +34,7 @@ def joined(ranks: Iterable[Iterable[Span]]) -> list[Span]:
 
 def is_code(label: str) -> bool:
     """Return whether a label is of numbers and addresses that stand for one person or thing."""
-    return kind_of(label).category in ("ID", "CONTACT")
+    return kind_of(label).is_code
 
 
 def widen(text: str, exact: Sequence[Span], others: Sequence[Span]) -> list[Span]:

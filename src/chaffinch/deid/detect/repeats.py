@@ -8,26 +8,24 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
-from chaffinch.deid.detect import word_lists as lexicons
-from chaffinch.deid.kinds import kind_of
+from chaffinch.deid.detect.word_lists import WordLists
+from chaffinch.deid.kinds import handling_of, kind_of
 from chaffinch.text import Document, Span
 from chaffinch.weak.sources.base import token_run
 
 SOURCE = "repeat"
 SURE = 0.9  # the least score of a name that is looked for elsewhere, and the score of what is found there
 LEAST = 3  # letters
-_NO_WORDS = frozenset({"USERNAME"})
 
 
-def names_of(docs: Sequence[Document], layer: str) -> dict[str, str]:
+def names_of(docs: Sequence[Document], layer: str, lists: WordLists) -> dict[str, str]:
     """By word, in small letters, the label that most names with it have, for words that are nothing but names."""
     labels: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for doc in docs:
         for span in doc.layers[layer]:
-            kind = kind_of(span.label)
-            if span.score >= SURE and kind.category == "NAME" and kind.name not in _NO_WORDS:
+            if span.score >= SURE and handling_of(kind_of(span.label)).person:
                 for word in _words(doc, span):
-                    if _is_name(word):
+                    if _is_name(word, lists):
                         labels[word.casefold()][span.label] += 1
     return {word: min(own, key=lambda label: (-own[label], label)) for word, own in labels.items()}
 
@@ -54,13 +52,13 @@ def _words(doc: Document, span: Span) -> Collection[str]:
     return [doc.text[a:b] for a, b in doc.tokens[first:end].tolist()]
 
 
-def _is_name(word: str) -> bool:
+def _is_name(word: str, lists: WordLists) -> bool:
     return (
         len(word) >= LEAST
         and word.isalpha()
         and word[0].isupper()
-        and not lexicons.is_common(word)
-        and not lexicons.is_term(word)
-        and not lexicons.is_drug(word)
-        and not lexicons.is_section(word)
+        and not lists.is_common(word)
+        and not lists.is_term(word)
+        and not lists.is_drug(word)
+        and not lists.is_section(word)
     )

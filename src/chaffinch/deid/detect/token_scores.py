@@ -14,8 +14,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.deid.detect import word_lists as lexicons
-from chaffinch.deid.detect.word_lists import is_name
+from chaffinch.deid.detect.word_lists import WordLists
+from chaffinch.deid.kinds import HANDLING, KINDS
 from chaffinch.kernels.lattice import Floats, Ints
 from chaffinch.text import Document, Soft, Span
 
@@ -28,7 +28,8 @@ _BEFORE = frozenset(["", *".!?:;•*-#\n\r)"])  # what a line or a sentence come
 SURE = 0.97  # at most this much of a token's chance goes to what rules found
 MODELLED = ("model", "dial")  # the sources of spans of models: decoded ones, and runs of tokens that reach the dial
 # Without models: the chance that a capitalised word which may be a name is one of each of these, and that others are.
-NAMES, NAMELIKE, OTHERWISE = ("DOCTOR", "FAMILY", "PATIENT"), 0.08, 0.003
+NAMES = tuple(sorted(name for name, row in HANDLING.items() if row.person and not KINDS[name].generic))
+NAMELIKE, OTHERWISE = 0.08, 0.003
 
 
 def mean(softs: Sequence[Soft]) -> Soft:
@@ -40,18 +41,18 @@ def mean(softs: Sequence[Soft]) -> Soft:
     return Soft(labels, values)
 
 
-def by_rules(docs: Iterable[Document]) -> Soft:
+def by_rules(docs: Iterable[Document], lists: WordLists) -> Soft:
     """The soft labels of documents that no model has read: words that look like names may be names."""
     words = [word for doc in docs for word in doc.words()]
     values = np.full((len(words), 1 + len(NAMES)), OTHERWISE)
-    maybe = [word[:1].isupper() and len(word) > 2 and word.isalpha() and is_name(word) for word in words]
+    maybe = [word[:1].isupper() and len(word) > 2 and word.isalpha() and lists.is_name(word) for word in words]
     values[np.array(maybe, np.bool_)] = NAMELIKE
     values[:, 0] = 1.0 - values[:, 1:].sum(axis=1)
     return Soft(("O", *NAMES), values)
 
 
-def doubted(sheet: Sheet, soft: Soft) -> Soft:
-    """The soft labels with common words less likely identifiers: in small letters, in capitals, or at a beginning.
+def discount_common_words(sheet: Sheet, soft: Soft, lists: WordLists) -> Soft:
+    """Return the soft labels with common words less likely: those in small letters, in capitals, or at a beginning.
 
     Jobs are as likely as they were, and so are words with a capital that are often names.
 
@@ -60,7 +61,7 @@ def doubted(sheet: Sheet, soft: Soft) -> Soft:
     """
     own = 1.0 - soft.values[:, 0]
     maybe = np.flatnonzero(own > DOUBTED).tolist()
-    rows = np.array([row for row in maybe if lexicons.is_plain(*sheet.word(row))], np.int64)
+    rows = np.array([row for row in maybe if lists.is_plain(*sheet.word(row))], np.int64)
     if not len(rows):
         return soft
     values, before = soft.values.copy(), own[rows]

@@ -1,19 +1,18 @@
-"""What can be done with an identifier: one operator in each file, a frozen choice of options that is called."""
+"""What can be done with an identifier: one operator in each file, a frozen choice of options that is called.
+
+The file's name is the operator's name in policies, and its class is called the same with a capital.
+"""
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Mapping
+from importlib import import_module
 from typing import ClassVar, Protocol
 
-from chaffinch.deid.operators.generalise import Generalise
-from chaffinch.deid.operators.keep import Keep
-from chaffinch.deid.operators.mask import Mask
-from chaffinch.deid.operators.number import Number
-from chaffinch.deid.operators.remove import Remove
-from chaffinch.deid.operators.shift import Shift
-from chaffinch.deid.operators.surrogate import Surrogate
-from chaffinch.deid.operators.tag import Tag
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
+
+__all__ = ["OPERATORS", "Action"]
 
 
 class Action(Protocol):
@@ -33,25 +32,6 @@ class Action(Protocol):
 
 
 OPERATORS: Mapping[str, type[Action]] = {
-    "tag": Tag,
-    "number": Number,
-    "mask": Mask,
-    "remove": Remove,
-    "keep": Keep,
-    "generalise": Generalise,
-    "surrogate": Surrogate,
-    "shift": Shift,
+    module.name: getattr(import_module(f"{__name__}.{module.name}"), module.name.capitalize())
+    for module in pkgutil.iter_modules(__path__)
 }
-
-__all__ = [
-    "OPERATORS",
-    "Action",
-    "Generalise",
-    "Keep",
-    "Mask",
-    "Number",
-    "Remove",
-    "Shift",
-    "Surrogate",
-    "Tag",
-]

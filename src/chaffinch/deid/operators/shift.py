@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, get_args
 
 from chaffinch.checks import check_choice, check_flags, check_wholes
-from chaffinch.deid import dates
-from chaffinch.deid.dates import Order
+from chaffinch.deid.dates import shift as dates
+from chaffinch.deid.dates.points import Order
 from chaffinch.deid.operators.tag import named
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
 

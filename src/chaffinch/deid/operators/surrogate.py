@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaffinch.deid import surrogates as surrogate
+from chaffinch.deid.kinds import HANDLING
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
+from chaffinch.deid.surrogates import surrogate
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class Surrogate:
     """
 
     only: ClassVar[tuple[str, ...]] = ()
-    never: ClassVar[tuple[str, ...]] = ("AGE", "DATE")
+    never: ClassVar[tuple[str, ...]] = tuple(name for name, row in HANDLING.items() if row.surrogate is None)
     keyed: ClassVar[bool] = True
     hides: ClassVar[int] = 2
 

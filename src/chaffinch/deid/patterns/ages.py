@@ -25,11 +25,13 @@ _OLD = (
 @cache
 def patterns() -> tuple[Pattern, ...]:
     """The patterns of ages."""
-    return (*_spoken(), *_cued())
+    return (*_spoken(), *_of_people(), *_cued(), *_told_by_events())
+
+
+_DOSE = r"\s?(?:mg|%|/\d|-\d{3}|\.\d)"
 
 
 def _spoken() -> tuple[Pattern, ...]:
-    not_dose = r"\s?(?:mg|%|/\d|-\d{3}|\.\d)"
     return (
         Pattern(
             "age-old",
@@ -69,9 +71,14 @@ def _spoken() -> tuple[Pattern, ...]:
             rf"(?:about\s|approximately\s)?(?P<span>{_N})\b",
             label="AGE",
             ignore_case=True,
-            after=not_dose,
+            after=_DOSE,
             fits=is_age,
         ),
+    )
+
+
+def _of_people() -> tuple[Pattern, ...]:
+    return (
         Pattern(
             "age-aged-words",
             rf"\b(?:age|aged)\s(?:of\s)?(?P<span>{_NUMBER_WORD})\b",
@@ -161,6 +168,11 @@ def _cued() -> tuple[Pattern, ...]:
             before=r"(?:bp|hr|map|sats?|spo2|rates?|pulse|temp|glucose|sugars?|pressures?|readings|pulses|values)\s(?:was\s|"
             r"were\s|is\s|are\s|now\s)?(?:in|to)\s(?:the\s)?",
         ),
+    )
+
+
+def _told_by_events() -> tuple[Pattern, ...]:
+    return (
         Pattern(
             "age-death",
             rf"\b(?:died|deceased|passed(?:\saway)?|alive|living|death|expired|lived|onset|diagnosed|until)"

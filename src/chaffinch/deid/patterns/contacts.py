@@ -34,11 +34,13 @@ _PHONE_WORDS = (
 @cache
 def patterns() -> tuple[Pattern, ...]:
     """The patterns of contacts."""
-    return (*_phones(), *_pagers(), *_addresses(), *_users())
+    return (*_phones(), *_short_phones(), *_pagers(), *_addresses(), *_network_addresses(), *_users())
+
+
+_NO_MONEY = r"[\d$€£][,.]?|[A-Za-z]-?"
 
 
 def _phones() -> tuple[Pattern, ...]:
-    money = r"[\d$€£][,.]?|[A-Za-z]-?"
     return (
         Pattern(
             "phone",
@@ -46,7 +48,7 @@ def _phones() -> tuple[Pattern, ...]:
             label="PHONE",
             score=0.93,
             exact=True,
-            before=money,
+            before=_NO_MONEY,
             after=_UNIT,
             fits=_phone,
         ),
@@ -63,7 +65,7 @@ def _phones() -> tuple[Pattern, ...]:
             rf"\b(\d{{3}}[-–.]\d{{4}}{_EXTENSION})\b",
             label="PHONE",
             score=0.7,
-            before=money + r"|[-./]|[<>~] ?",
+            before=_NO_MONEY + r"|[-./]|[<>~] ?",
             after=_UNIT,
         ),
         Pattern(
@@ -83,6 +85,11 @@ def _phones() -> tuple[Pattern, ...]:
             after=_UNIT,
             fits=_no_times,
         ),
+    )
+
+
+def _short_phones() -> tuple[Pattern, ...]:
+    return (
         Pattern(
             "phone-area",
             r"(?P<span>\(\d{2,5}\) ?\d{3,5}[ -]\d{3,5})\b",
@@ -160,12 +167,14 @@ def _pagers() -> tuple[Pattern, ...]:
     )
 
 
+_HOST = r"[\p{L}\p{N}][\p{L}\p{N}-]*"
+
+
 def _addresses() -> tuple[Pattern, ...]:
-    host = r"[\p{L}\p{N}][\p{L}\p{N}-]*"
     return (
         Pattern(
             "email",
-            rf"(?P<span>[\p{{L}}\p{{N}}_][\p{{L}}\p{{N}}._%+'’-]*@{host}(?:\.{host})+)",
+            rf"(?P<span>[\p{{L}}\p{{N}}_][\p{{L}}\p{{N}}._%+'’-]*@{_HOST}(?:\.{_HOST})+)",
             label="EMAIL",
             score=0.99,
             exact=True,
@@ -197,6 +206,11 @@ def _addresses() -> tuple[Pattern, ...]:
             fits=_host,
             cut=_no_sign,
         ),
+    )
+
+
+def _network_addresses() -> tuple[Pattern, ...]:
+    return (
         Pattern(
             "ip4",
             r"\b(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})\b",

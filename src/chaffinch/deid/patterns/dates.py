@@ -52,7 +52,7 @@ _NOT_MORE = r"[\d./-]|\d"
 @cache
 def patterns() -> tuple[Pattern, ...]:
     """The patterns of dates."""
-    return (*_numbers(), *_named(), *_short(), *_partial(), *_years(), *_days())
+    return (*_numbers(), *_named(), *_short(), *_partial(), *_years(), *_short_years(), *_days())
 
 
 def _numbers() -> tuple[Pattern, ...]:
@@ -195,26 +195,28 @@ def _partial() -> tuple[Pattern, ...]:
     )
 
 
+_YEAR_CUES = (
+    "in|since|from|until|till|of|by|circa|year|during|late|early|mid|before|after|around|about|to|through|"
+    "between|and|dated|approximately|ca|until|born|back in|as of|class of"
+)
+_YEAR_UNITS = (
+    r" ?(?:mg|mcg|ml|units?|calories|kcal|cal\b|cells|g\b|grams?|hours|hrs|h\b|steps|patients|cases|"
+    r"people|cc|iu|ft|"
+    r"feet|controls|individuals|subjects|families|bp|kb|nucleotides|samples|children|women|men|%|per\b|"
+    r"/|x\b|-?fold)"
+    r"|[.,:]\d|-[a-z]"
+)
+
+
 def _years() -> tuple[Pattern, ...]:
-    cues = (
-        "in|since|from|until|till|of|by|circa|year|during|late|early|mid|before|after|around|about|to|through|"
-        "between|and|dated|approximately|ca|until|born|back in|as of|class of"
-    )
-    unit = (
-        r" ?(?:mg|mcg|ml|units?|calories|kcal|cal\b|cells|g\b|grams?|hours|hrs|h\b|steps|patients|cases|"
-        r"people|cc|iu|ft|"
-        r"feet|controls|individuals|subjects|families|bp|kb|nucleotides|samples|children|women|men|%|per\b|"
-        r"/|x\b|-?fold)"
-        r"|[.,:]\d|-[a-z]"
-    )
     return (
         Pattern(
             "date-year",
-            rf"\b(?i:{cues})\s(?:the\syear\s)?(?P<span>(?:19|20)\d\d)\b",
+            rf"\b(?i:{_YEAR_CUES})\s(?:the\syear\s)?(?P<span>(?:19|20)\d\d)\b",
             label="DATE",
             score=0.7,
             exact=True,
-            after=unit,
+            after=_YEAR_UNITS,
         ),
         Pattern(
             "date-year-range",
@@ -223,7 +225,7 @@ def _years() -> tuple[Pattern, ...]:
             score=0.7,
             exact=True,
             before=r"[\d.,$]",
-            after=unit,
+            after=_YEAR_UNITS,
             fits=_rising_years,
         ),
         Pattern(
@@ -232,7 +234,7 @@ def _years() -> tuple[Pattern, ...]:
             label="DATE",
             score=0.6,
             before=r"al\.?,? ?\(",
-            after=unit,
+            after=_YEAR_UNITS,
         ),
         Pattern(
             "date-year-end",
@@ -241,6 +243,11 @@ def _years() -> tuple[Pattern, ...]:
             score=0.6,
             before=r"al\.?, ",
         ),
+    )
+
+
+def _short_years() -> tuple[Pattern, ...]:
+    return (
         Pattern(
             "date-short-year",
             r"\b(?i:in|since|of|until|from|by|before|after|around|circa|back in|late|early)\s"

@@ -75,7 +75,7 @@ _CUES = (
 @cache
 def patterns() -> tuple[Pattern, ...]:
     """The patterns of numbers that identify."""
-    return (*_social(), *(own for cue in _CUES for own in _cued(*cue)), *_shapes(), *_digits(), *_codes())
+    return (*_social(), *(own for cue in _CUES for own in _cued(*cue)), *_shapes(), *_records(), *_digits(), *_codes())
 
 
 def _cued(label: str, name: str, words: str) -> tuple[Pattern, ...]:
@@ -206,6 +206,11 @@ def _shapes() -> tuple[Pattern, ...]:
             score=0.96,
             exact=True,
         ),
+    )
+
+
+def _records() -> tuple[Pattern, ...]:
+    return (
         Pattern(
             "record-parts",
             r"\b(\d{3}-\d{2}-\d{2}|\d{3}-\d{4}-\d|\d{2}-\d{2}-\d{2}-\d|\d{2}-\d{2}-\d{3})\b",

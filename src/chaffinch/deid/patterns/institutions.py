@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 
-from chaffinch import languages
-from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.detect.word_lists import WordLists
 from chaffinch.deid.patterns.pattern import Pattern, either
-from chaffinch.deid.patterns.proper_names import CAP, SMALL, is_no_place, is_part_of_place, words_in
+from chaffinch.deid.patterns.place_checks import CAP, PlaceChecks, countries
 
 _CARE = (
     r"(?:Hospitals?|Medical\s(?:Center|Centre|Group|Associates|Clinic|Practice|Campus)|Clinics?|"
@@ -33,13 +31,11 @@ _FIRM = (
 )
 _LINKS = r"(?:(?:of|&|the|for|de|del|la)[ ])"
 
-UNSURE_COUNTRIES = tuple("Chad Georgia Jordan Guinea Turkey Mali Niger Oman Cuba Peru Israel Kenya".split())
 
-
-@cache
-def patterns() -> tuple[Pattern, ...]:
+def patterns(lists: WordLists) -> tuple[Pattern, ...]:
     """The patterns of houses and countries."""
-    return (*_inside(), *_hospitals(), *_firms(), *_nations())
+    checks = PlaceChecks(lists)
+    return (*_inside(), *_hospitals(checks), *_firms(checks), *_nations())
 
 
 def _inside() -> tuple[Pattern, ...]:
@@ -86,7 +82,7 @@ def _inside() -> tuple[Pattern, ...]:
     )
 
 
-def _hospitals() -> tuple[Pattern, ...]:
+def _hospitals(checks: PlaceChecks) -> tuple[Pattern, ...]:
     saint = r"(?:St|Saint|Mt|Mount|SAINT|ST)\b\.?[ ]"
     at = (
         r"(?i:\b(?:treated|seen|admitted|evaluated|operated|hospitali[sz]ed|transferred|discharged|referred|"
@@ -102,7 +98,7 @@ def _hospitals() -> tuple[Pattern, ...]:
             rf"\b(?P<span>(?:{saint})?{CAP}(?:(?:[ ]|-)(?:{_LINKS}{{0,2}}{CAP}|&)){{0,5}}[ ]{_CARE})\b",
             label="HOSPITAL",
             score=0.85,
-            cut=_house,
+            cut=checks.institution,
         ),
         Pattern(
             "hospital-of",
@@ -111,7 +107,7 @@ def _hospitals() -> tuple[Pattern, ...]:
             rf"(?:[ ](?:{_LINKS}{{0,2}}{CAP})){{0,4}})",
             label="HOSPITAL",
             score=0.85,
-            cut=_house,
+            cut=checks.institution,
         ),
         Pattern(
             "hospital-saint",
@@ -124,7 +120,7 @@ def _hospitals() -> tuple[Pattern, ...]:
             rf"{at}(?P<span>(?:{saint})?{CAP}(?:[ ](?:{_LINKS}{{0,2}}{CAP})){{0,4}})",
             label="HOSPITAL",
             score=0.7,
-            cut=_house_at,
+            cut=checks.institution_after_verb,
         ),
         Pattern(
             "hospital-short",
@@ -138,14 +134,14 @@ def _hospitals() -> tuple[Pattern, ...]:
     )
 
 
-def _firms() -> tuple[Pattern, ...]:
+def _firms(checks: PlaceChecks) -> tuple[Pattern, ...]:
     return (
         Pattern(
             "firm",
             rf"\b(?P<span>{CAP}(?:[ ](?:{_LINKS}{{0,1}}{CAP}|&)){{0,4}}?,?[ ]{_FIRM})\b",
             label="ORGANIZATION",
             score=0.75,
-            cut=_firm,
+            cut=checks.company,
         ),
         Pattern(
             "firm-works",
@@ -153,26 +149,11 @@ def _firms() -> tuple[Pattern, ...]:
             rf"of|with)\s(?:the\s)?)(?P<span>{CAP}(?:[ ](?:{_LINKS}?{CAP}|&)){{0,3}})",
             label="ORGANIZATION",
             score=0.7,
-            cut=_house_at,
+            cut=checks.institution_after_verb,
         ),
         Pattern(
             "firm-university", rf"\b(?P<span>University[ ]of[ ]{CAP}(?:[ ]{CAP})?)", label="ORGANIZATION", score=0.8
         ),
-    )
-
-
-@cache
-def countries() -> tuple[str, ...]:
-    listed = languages.lines("en", "surrogates/countries")
-    more = (
-        "England Scotland Wales USA UK U.S.A. U.K. America Russia Korea Taiwan Congo Vietnam Bosnia Serbia "
-        "Syria Macedonia"
-    ).split()
-    return tuple(
-        sorted(
-            (set(listed) | set(more) | {"United States", "United Kingdom", "Puerto Rico", "Hong Kong"})
-            - {*UNSURE_COUNTRIES, ""}
-        )
     )
 
 
@@ -196,63 +177,6 @@ def _nations() -> tuple[Pattern, ...]:
             cut=lambda text: (4 if text.startswith("the ") else 0, len(text)),
         ),
     )
-
-
-_GENERIC = frozenset(
-    "medical general community regional county memorial hospital hospitals clinic clinics center "
-    "centre health care healthcare system urgent primary family practice surgery "
-    "outpatient inpatient emergency pain heart cancer nursing home rehabilitation rehab women's "
-    "children's university of the and & at for in va department heart skilled "
-    "acute chronic eye dental sleep wound memory diabetes cardiac vascular imaging pharmacy laboratory "
-    "lab institute hospice assisted living physicians associates "
-    "infusion dialysis travel walk-in follow-up specialty local our this that her his their my your a "
-    "an main new old outside another same referring admitting birth "
-    "coumadin anticoagulation asthma allergy spine breast retina resident teaching psychiatric mental "
-    "behavioral tertiary public private free retail mail order".split()
-)
-
-
-def _house(text: str) -> tuple[int, int] | None:
-    """The name of a house of care: from its first proper word, which must not be generic, to its end."""
-    words = words_in(text)
-    while words and (words[0].group().lower() in SMALL or words[0].group().lower() in ("department", "division")):
-        words.pop(0)
-    proper = [word for word in words if word.group().lower().rstrip(".,") not in _GENERIC]
-    if not proper or all(is_no_place(word.group()) and not is_part_of_place(word.group()) for word in proper):
-        return None
-    while (
-        words
-        and is_no_place(words[0].group())
-        and words[0].group().lower() not in _GENERIC
-        and not is_part_of_place(words[0].group())
-    ):
-        words.pop(0)
-    return (words[0].start(), len(text)) if len(words) > 1 else None
-
-
-def _house_at(text: str) -> tuple[int, int] | None:
-    words = words_in(text)
-    last = words[-1].end() if words else 0
-    proper = 0
-    for word in words:
-        plain = word.group().lower().rstrip(".,")
-        if (
-            is_no_place(word.group())
-            and plain not in _GENERIC
-            and not is_part_of_place(word.group())
-            and plain not in ("of", "and", "&", "the")
-        ):
-            last = word.start()
-            break
-        proper += plain not in _GENERIC and not lexicons.is_term(word.group()) and not word.group().isupper()
-    return (0, len(text[:last].rstrip(" .,"))) if proper and words[0].group().lower() not in SMALL else None
-
-
-def _firm(text: str) -> tuple[int, int] | None:
-    words = words_in(text)
-    while words and (is_no_place(words[0].group()) or words[0].group().lower() in _GENERIC):
-        words.pop(0)
-    return (words[0].start(), len(text)) if len(words) > 1 else None
 
 
 def _department(text: str) -> bool:

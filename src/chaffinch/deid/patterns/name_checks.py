@@ -3,63 +3,223 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch import languages
+from chaffinch.deid.detect.word_lists import WordLists
 
 # A degree after a comma, or the beginning of one: "Ada Penn, PA-C", "Ada Penn, M." of "M.D."
 _WITH_DEGREE = re.compile(r"(?<=\w),\s?(?:PA-?C|MD|M\.D\.?|DO|RN|NP|PhD)\.?$|(?<=\w),\s?[MDRP]\.$")
 _PIECE = re.compile(r"[^\s,/]+")
-_PARTICLES = frozenset(
-    "van von der den de la del della di da dos du bin ibn al el ter le y st. jr sr ii iii iv jr. sr.".split()
+_WORDS = languages.words("en", "patterns/names")
+_PARTICLES, _NEVER, _NOBODY, _NO_INITIALS = (
+    frozenset(_WORDS[name]) for name in ("particles", "never_names", "nobody", "never_initials")
 )
-_NEVER = frozenset(
-    "the this that he she it they his her we you i a an and or of on in at to for with from by is was "
-    "has no not mr mrs ms dr who what when "
-    "please also will see if md rn np do".split()
-)
+_FIELDS_OF_MEDICINE = _WORDS["medical_endings"]
 
-_NOBODY = frozenset(
-    "none unknown pending same self yes no not na n/a tbd see per unassigned other any new signed available various "
-    "multiple both team staff unable deferred blank same-day on date time".split()
-)
-_FIELDS_OF_MEDICINE = ("ology", "ologist", "iatry", "iatrist", "surgery", "ics", "pathy", "itis", "emia", "osis", "oma")
+
+@dataclass(frozen=True, slots=True)
+class NameChecks:
+    """The checks of names by word lists; those that return a place cut a match to its name, or refuse it."""
+
+    lists: WordLists
+
+    def _name_at_start(self, text: str, *, good: bool = False) -> tuple[int, int] | None:
+        """The run of names from the beginning; the first word may be any if the cue is good."""
+        if " " in text.partition(",")[0]:
+            text = _WITH_DEGREE.sub("", text)
+        start = end = -1
+        given = False  # whether the word before was an initial or a first name: any capitalised word may follow
+        for place, piece in enumerate(_PIECE.finditer(text)):
+            word = piece.group().rstrip(".")
+            plain = re.sub(r"['’]s$", "", word)
+            titled = word.istitle() and bool(self.lists.rate(word, "first") or self.lists.rate(word, "last"))
+            particle = word.lower() in _PARTICLES or piece.group().lower() in _PARTICLES
+            fits = (
+                particle
+                or (_is_initial(piece.group()) and word.isupper())
+                or all(map(self.lists.is_name, plain.split("-")))
+                or (place == 0 and good)
+                or ((given or titled) and not self.lists.is_term(plain))
+            )
+            if word.lower() in _NEVER or not fits:
+                break
+            given = word[:1].isupper() and (
+                _is_initial(piece.group())
+                or (self.lists.rate(word, "first") == "hi" and not self.lists.is_common(word))
+            )
+            start = piece.start() if start < 0 else start
+            end = piece.start() + len(plain) if plain != word else piece.end()
+            if plain != word:
+                break
+        return None if start < 0 else (start, _trim_end(text, start, end))
+
+    def name_after_title(self, text: str) -> tuple[int, int] | None:
+        """The name after a title or in a field: its first word may be any, but for words that never are names."""
+        return self._name_at_start(text, good=True)
+
+    def name_in_field(self, text: str) -> tuple[int, int] | None:
+        """The name that fills a field: any words but those that say there is none."""
+        first = text.split(maxsplit=1)[0].strip(".,").lower()
+        return None if first in _NOBODY or self.lists.is_term(first) else self._name_at_start(text, good=True)
+
+    def probable_name(self, text: str) -> tuple[int, int] | None:
+        """The name if all its words may be names, and they are more than an initial."""
+        found = self._name_at_start(text)
+        return found if found and any(len(word.strip(".,")) > 1 for word in text[slice(*found)].split()) else None
+
+    def name_before_degree(self, text: str) -> tuple[int, int] | None:
+        """The name at the end of a run of capitalised words, such as before a degree."""
+        pieces = list(_PIECE.finditer(text))
+        while pieces:
+            start = pieces[0].start()
+            found = self.probable_name(text[start:])
+            if found is not None and start + found[1] >= len(text.rstrip(" .,")):
+                return start, len(text.rstrip(" ,"))
+            pieces.pop(0)
+        return None
+
+    def listed_name(self, text: str) -> tuple[int, int] | None:
+        """The name if its first word is a first name or a surname of the lists."""
+        found = self.probable_name(text)
+        if found is None:
+            return None
+        first = text[slice(*found)].split(maxsplit=1)[0].rstrip(".,")
+        return (
+            found
+            if "hi" in (self.lists.rate(first, "first"), self.lists.rate(first, "last"))
+            and not self._is_ordinary(first)
+            else None
+        )
+
+    def _is_ordinary(self, word: str) -> bool:
+        return self.lists.is_common(word) and "hi" not in (
+            self.lists.rate(word, "first"),
+            self.lists.rate(word, "last"),
+        )
+
+    def first_and_last_name(self, text: str) -> tuple[int, int] | None:
+        words = text.split()
+        first, last = words[0], words[-1]
+        both = self.lists.rate(first, "first") == "hi" and self.lists.rate(last, "last") == "hi"
+        sure = (
+            self.lists.rate(first, "first") == "hi"
+            and self.lists.is_name(last)
+            and (both or not self.lists.is_common(first))
+        )
+        plain = [part for part in re.split(r"['’-]", last) if len(part) > 1]
+        if not sure or last.lower() in _NEVER:
+            return None
+        known = self.lists.rate(last, "last") == "hi" or (plain and not any(map(self.lists.is_common, plain)))
+        return self._name_at_start(text) if known and (text.isupper() or not last.isupper()) else None
+
+    def is_first_name_and_initial(self, text: str) -> bool:
+        first = text.split(maxsplit=1)[0]
+        return self.lists.rate(first, "first") == "hi" and not self._is_ordinary(first)
+
+    def is_unknown_word_and_initial(self, text: str) -> bool:
+        """A capitalised word that is no word of ours, and an initial: "Oriel D."."""
+        return self._is_unknown_word(text.split(maxsplit=1)[0])
+
+    def name_in_apposition(self, text: str) -> tuple[int, int] | None:
+        """The name of somebody just described, of two words at least: "a 70-year-old man, Oriel Dahl"."""
+        pieces = list(_PIECE.finditer(text))
+        first = pieces[0].group()
+        known = "hi" in (self.lists.rate(first, "first"), self.lists.rate(first, "last"))
+        if (
+            len(pieces) < 2
+            or not (known or self._is_unknown_word(first))
+            or self.lists.is_term(pieces[1].group().rstrip("."))
+        ):
+            return None
+        end = pieces[1].end()
+        return pieces[0].start(), end if _is_initial(pieces[1].group()) else _trim_end(text, 0, end)
+
+    def name_of_speaker(self, text: str) -> tuple[int, int] | None:
+        """Who says something: words that are no words of ours, or a first name and any."""
+        words = text.split()
+        known = self.lists.rate(words[0], "first") == "hi" and not self.lists.is_common(words[0])
+        fits = all(self._is_unknown_word(word) for word in words) or (
+            known and len(words) > 1 and not self.lists.is_term(words[-1])
+        )
+        return None if not fits or words[0].lower().endswith(_FIELDS_OF_MEDICINE) else (0, len(text))
+
+    def name_alone(self, text: str) -> tuple[int, int] | None:
+        """A name whose words are of the lists, or no words of ours."""
+        words = text.split()
+        known = all(
+            self._is_unknown_word(word)
+            or "hi" in (self.lists.rate(word, "first"), self.lists.rate(word, "last"))
+            or _is_initial(word)
+            for word in words
+        )
+        field = words[0].lower().endswith(_FIELDS_OF_MEDICINE)
+        return self.probable_name(text) if known and not field else None
+
+    def _is_unknown_word(self, word: str) -> bool:
+        plain = word.strip(".,")
+        return len(plain) > 2 and plain.istitle() and not self.lists.is_common(plain) and not self.lists.is_term(plain)
+
+    def is_initial_and_surname(self, text: str) -> bool:
+        last = text.rsplit(maxsplit=1)[-1]
+        return self.lists.rate(last, "last") == "hi" and self.lists.is_name(last) and not self.lists.is_common(last)
+
+    def is_surname_and_first_name(self, text: str) -> bool:
+        last, first = re.split(r",\s?", text)[:2]
+        first = first.split()[0]
+        return (
+            self.lists.rate(first, "first") == "hi"
+            and self.lists.is_name(last)
+            and self.lists.is_name(first)
+            and self.lists.rate(last, "last") == "hi"
+        )
+
+    def whole_name(self, text: str) -> tuple[int, int] | None:
+        found = self.listed_name(text)
+        if found is None and "," in text:
+            first = text.split(",")[1].split(maxsplit=1)[0]
+            found = self.probable_name(text) if self.lists.rate(first, "first") == "hi" else None
+        return found if found and found[1] >= len(text.rstrip(". ")) else None
+
+    def name_as_line(self, text: str) -> tuple[int, int] | None:
+        """A line that is a first name and a surname."""
+        words = [word.strip(".") for word in text.split()]
+        names = (
+            2 <= len(words) <= 4
+            and self.lists.rate(words[0], "first") == "hi"
+            and self.lists.rate(words[-1], "last") == "hi"
+        )
+        return self.whole_name(text) if names else None
+
+    def is_lower_case_name(self, text: str) -> bool:
+        return text.lower() not in _NEVER and (
+            "hi" in (self.lists.rate(text, "last"), self.lists.rate(text, "first")) or not self.lists.is_common(text)
+        )
+
+    def lower_case_names(self, text: str) -> tuple[int, int] | None:
+        words = text.replace(",", " ").split()
+        return (
+            (0, len(text))
+            if all(self.is_lower_case_name(word) for word in words)
+            and any(self.lists.rate(word, "first") for word in words)
+            else None
+        )
+
+    def is_pair_of_initials(self, text: str) -> bool:
+        """Initials of who dictated and who typed, and no two words."""
+        return not any(self.lists.is_frequent(part) or self.lists.is_term(part) for part in text.split("/"))
+
+    def is_initials(self, text: str) -> bool:
+        """Whether letters may be somebody's initials, and no degree, abbreviation or frequent word."""
+        plain = text.replace(".", "")
+        return len(plain) >= 2 and plain not in _NO_INITIALS and (len(plain) < 3 or not self.lists.is_frequent(plain))
 
 
 def _is_initial(word: str) -> bool:
     return len(word.rstrip(".")) == 1 or re.fullmatch(r"(?:\w\.){2,}", word) is not None
 
 
-def _run(text: str, *, good: bool = False) -> tuple[int, int] | None:
-    """The run of names from the beginning; the first word may be any if the cue is good."""
-    if " " in text.partition(",")[0]:
-        text = _WITH_DEGREE.sub("", text)
-    start = end = -1
-    given = False  # whether the word before was an initial or a first name, after which any capitalised word may come
-    for place, piece in enumerate(_PIECE.finditer(text)):
-        word = piece.group().rstrip(".")
-        plain = re.sub(r"['’]s$", "", word)
-        titled = word.istitle() and bool(lexicons.rate(word, "first") or lexicons.rate(word, "last"))
-        particle = word.lower() in _PARTICLES or piece.group().lower() in _PARTICLES
-        fits = (
-            particle
-            or (_is_initial(piece.group()) and word.isupper())
-            or all(map(lexicons.is_name, plain.split("-")))
-            or (place == 0 and good)
-            or ((given or titled) and not lexicons.is_term(plain))
-        )
-        if word.lower() in _NEVER or not fits:
-            break
-        given = word[:1].isupper() and (
-            _is_initial(piece.group()) or (lexicons.rate(word, "first") == "hi" and not lexicons.is_common(word))
-        )
-        start = piece.start() if start < 0 else start
-        end = piece.start() + len(plain) if plain != word else piece.end()
-        if plain != word:
-            break
-    return None if start < 0 else (start, _tidy(text, start, end))
-
-
-def _tidy(text: str, start: int, end: int) -> int:
+def _trim_end(text: str, start: int, end: int) -> int:
     """The end without a comma, a particle or a full stop that is no initial's."""
     while end > start:
         last = text[start:end].rsplit(maxsplit=1)[-1] if text[start:end].split() else ""
@@ -76,170 +236,5 @@ def _tidy(text: str, start: int, end: int) -> int:
     return end
 
 
-def told(text: str) -> tuple[int, int] | None:
-    """The name after a title or in a field: its first word may be any, but for words that never are names."""
-    return _run(text, good=True)
-
-
-def filled(text: str) -> tuple[int, int] | None:
-    """The name that fills a field: any words but those that say there is none."""
-    first = text.split(maxsplit=1)[0].strip(".,").lower()
-    return None if first in _NOBODY or lexicons.is_term(first) else _run(text, good=True)
-
-
-def likely(text: str) -> tuple[int, int] | None:
-    """The name if all its words may be names, and they are more than an initial."""
-    found = _run(text)
-    return found if found and any(len(word.strip(".,")) > 1 for word in text[slice(*found)].split()) else None
-
-
-def ending(text: str) -> tuple[int, int] | None:
-    """The name at the end of a run of capitalised words, such as before a degree."""
-    pieces = list(_PIECE.finditer(text))
-    while pieces:
-        start = pieces[0].start()
-        found = likely(text[start:])
-        if found is not None and start + found[1] >= len(text.rstrip(" .,")):
-            return start, len(text.rstrip(" ,"))
-        pieces.pop(0)
-    return None
-
-
-def listed(text: str) -> tuple[int, int] | None:
-    """The name if its first word is a first name or a surname of the lists."""
-    found = likely(text)
-    if found is None:
-        return None
-    first = text[slice(*found)].split(maxsplit=1)[0].rstrip(".,")
-    return (
-        found
-        if "hi" in (lexicons.rate(first, "first"), lexicons.rate(first, "last")) and not _ordinary(first)
-        else None
-    )
-
-
-def _ordinary(word: str) -> bool:
-    return lexicons.is_common(word) and "hi" not in (lexicons.rate(word, "first"), lexicons.rate(word, "last"))
-
-
-def first_and_last(text: str) -> tuple[int, int] | None:
-    words = text.split()
-    first, last = words[0], words[-1]
-    both = lexicons.rate(first, "first") == "hi" and lexicons.rate(last, "last") == "hi"
-    sure = lexicons.rate(first, "first") == "hi" and lexicons.is_name(last) and (both or not lexicons.is_common(first))
-    plain = [part for part in re.split(r"['’-]", last) if len(part) > 1]
-    if not sure or last.lower() in _NEVER:
-        return None
-    known = lexicons.rate(last, "last") == "hi" or (plain and not any(map(lexicons.is_common, plain)))
-    return _run(text) if known and (text.isupper() or not last.isupper()) else None
-
-
-def first_and_initial(text: str) -> bool:
-    first = text.split(maxsplit=1)[0]
-    return lexicons.rate(first, "first") == "hi" and not _ordinary(first)
-
-
-def any_and_initial(text: str) -> bool:
-    """A capitalised word that is no word of ours, and an initial: "Oriel D."."""
-    return _foreign(text.split(maxsplit=1)[0])
-
-
-def apposed(text: str) -> tuple[int, int] | None:
-    """The name of somebody just described, of two words at least: "a 70-year-old man, Oriel Dahl"."""
-    pieces = list(_PIECE.finditer(text))
-    first = pieces[0].group()
-    known = "hi" in (lexicons.rate(first, "first"), lexicons.rate(first, "last"))
-    if len(pieces) < 2 or not (known or _foreign(first)) or lexicons.is_term(pieces[1].group().rstrip(".")):
-        return None
-    end = pieces[1].end()
-    return pieces[0].start(), end if _is_initial(pieces[1].group()) else _tidy(text, 0, end)
-
-
-def saying(text: str) -> tuple[int, int] | None:
-    """Who says something: words that are no words of ours, or a first name and any."""
-    words = text.split()
-    known = lexicons.rate(words[0], "first") == "hi" and not lexicons.is_common(words[0])
-    fits = all(_foreign(word) for word in words) or (known and len(words) > 1 and not lexicons.is_term(words[-1]))
-    return None if not fits or words[0].lower().endswith(_FIELDS_OF_MEDICINE) else (0, len(text))
-
-
-def alone(text: str) -> tuple[int, int] | None:
-    """A name whose words are of the lists, or no words of ours."""
-    words = text.split()
-    known = all(
-        _foreign(word) or "hi" in (lexicons.rate(word, "first"), lexicons.rate(word, "last")) or _is_initial(word)
-        for word in words
-    )
-    field = words[0].lower().endswith(_FIELDS_OF_MEDICINE)
-    return likely(text) if known and not field else None
-
-
-def _foreign(word: str) -> bool:
-    plain = word.strip(".,")
-    return len(plain) > 2 and plain.istitle() and not lexicons.is_common(plain) and not lexicons.is_term(plain)
-
-
-def initial_and_last(text: str) -> bool:
-    last = text.rsplit(maxsplit=1)[-1]
-    return lexicons.rate(last, "last") == "hi" and lexicons.is_name(last) and not lexicons.is_common(last)
-
-
-def last_and_first(text: str) -> bool:
-    last, first = re.split(r",\s?", text)[:2]
-    first = first.split()[0]
-    return (
-        lexicons.rate(first, "first") == "hi"
-        and lexicons.is_name(last)
-        and lexicons.is_name(first)
-        and lexicons.rate(last, "last") == "hi"
-    )
-
-
-def whole(text: str) -> tuple[int, int] | None:
-    found = listed(text)
-    if found is None and "," in text:
-        first = text.split(",")[1].split(maxsplit=1)[0]
-        found = likely(text) if lexicons.rate(first, "first") == "hi" else None
-    return found if found and found[1] >= len(text.rstrip(". ")) else None
-
-
-def lone(text: str) -> tuple[int, int] | None:
-    """A line that is a first name and a surname."""
-    words = [word.strip(".") for word in text.split()]
-    names = (
-        2 <= len(words) <= 4 and lexicons.rate(words[0], "first") == "hi" and lexicons.rate(words[-1], "last") == "hi"
-    )
-    return whole(text) if names else None
-
-
-def no_genitive(text: str) -> tuple[int, int]:
+def without_genitive(text: str) -> tuple[int, int]:
     return 0, len(re.sub(r"['’]s$", "", text))
-
-
-def small_name(text: str) -> bool:
-    return text.lower() not in _NEVER and (
-        "hi" in (lexicons.rate(text, "last"), lexicons.rate(text, "first")) or not lexicons.is_common(text)
-    )
-
-
-def small_names(text: str) -> tuple[int, int] | None:
-    words = text.replace(",", " ").split()
-    return (
-        (0, len(text))
-        if all(small_name(word) for word in words) and any(lexicons.rate(word, "first") for word in words)
-        else None
-    )
-
-
-def pair_of_initials(text: str) -> bool:
-    """Initials of who dictated and who typed, and no two words."""
-    return not any(lexicons.is_frequent(part) or lexicons.is_term(part) for part in text.split("/"))
-
-
-_NO_INITIALS = frozenset("BY IN ON TO AT MD RN NP PA DO US CT MRI IV PO PT OT ED ER OR EMS GI ENT ICU".split())
-
-
-def initials(text: str) -> bool:
-    """Whether letters may be somebody's initials, and no degree, abbreviation or frequent word."""
-    plain = text.replace(".", "")
-    return len(plain) >= 2 and plain not in _NO_INITIALS and (len(plain) < 3 or not lexicons.is_frequent(plain))

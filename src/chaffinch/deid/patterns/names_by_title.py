@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
-
-from chaffinch.deid.patterns.name_checks import (
-    ending,
-    filled,
-    initials,
-    likely,
-    no_genitive,
-    pair_of_initials,
-    small_name,
-    small_names,
-    told,
-)
+from chaffinch.deid.detect.word_lists import WordLists
+from chaffinch.deid.patterns.name_checks import NameChecks, without_genitive
 from chaffinch.deid.patterns.pattern import Pattern, either
 
 WORD = r"\p{Lu}(?:[\p{L}\p{M}]|['’\-](?:\p{L}))+"
@@ -69,13 +58,13 @@ KIN = either(
 )
 
 
-@cache
-def patterns() -> tuple[Pattern, ...]:
+def patterns(lists: WordLists) -> tuple[Pattern, ...]:
     """The patterns of names."""
-    return (*_titles(), *_degrees(), *_patient_fields(), *_staff_fields())
+    checks = NameChecks(lists)
+    return (*_titles(checks), *_degrees(checks), *_patient_fields(checks), *_staff_fields(checks), *_signatures(checks))
 
 
-def _titles() -> tuple[Pattern, ...]:
+def _titles(checks: NameChecks) -> tuple[Pattern, ...]:
     return (
         Pattern(
             "name-doctor",
@@ -83,20 +72,20 @@ def _titles() -> tuple[Pattern, ...]:
             label="DOCTOR",
             score=0.96,
             before=r"\d \w+ ",
-            cut=told,
+            cut=checks.name_after_title,
         ),
         Pattern(
             "name-doctors",
             rf"\b[Dd]rs\.?[ ]{PERSON}(?:,|\sand|\s&|/)[ ]?(?:and\s)?(?P<span>{PERSON})",
             label="DOCTOR",
-            cut=told,
+            cut=checks.name_after_title,
         ),
         Pattern(
             "name-mister",
             rf"\b(?:Mr|Mrs|Ms|Miss|Mx|Mister|Madam|MR|MRS|MS|Mme|Sra?|Señora?)\b\.?[ ]{{0,2}}(?P<span>{PERSON})",
             label="PATIENT",
             score=0.95,
-            cut=told,
+            cut=checks.name_after_title,
         ),
         Pattern(
             "name-small",
@@ -104,8 +93,8 @@ def _titles() -> tuple[Pattern, ...]:
             label="PATIENT",
             score=0.7,
             ignore_case=True,
-            fits=small_name,
-            cut=no_genitive,
+            fits=checks.is_lower_case_name,
+            cut=without_genitive,
         ),
         Pattern(
             "name-other-title",
@@ -114,19 +103,19 @@ def _titles() -> tuple[Pattern, ...]:
             rf"Attorney|Sister|Brother)\b\.?[ ](?P<span>{PERSON})",
             label="PATIENT",
             score=0.7,
-            cut=likely,
+            cut=checks.probable_name,
         ),
     )
 
 
-def _degrees() -> tuple[Pattern, ...]:
+def _degrees(checks: NameChecks) -> tuple[Pattern, ...]:
     return (
         Pattern(
             "name-degree",
             rf"\b(?P<span>{_EITHER})(?:,[ ]?|[ ]){DEGREE}(?:[^\p{{L}}]|$)",
             label="DOCTOR",
             score=0.95,
-            cut=ending,
+            cut=checks.name_before_degree,
         ),
         Pattern(
             "name-degree-small",
@@ -139,12 +128,12 @@ def _degrees() -> tuple[Pattern, ...]:
             rf"\b(?P<span>{PERSON}),[ ](?:PA|PT|OT|RD|SLP|ND|DC|MA|RT|EMT)\b",
             label="DOCTOR",
             score=0.7,
-            cut=ending,
+            cut=checks.name_before_degree,
         ),
     )
 
 
-def _patient_fields() -> tuple[Pattern, ...]:
+def _patient_fields(checks: NameChecks) -> tuple[Pattern, ...]:
     patient = (
         r"(?:(?:patient|pt|client|member|subject|resident|full|legal|last|first|preferred|maiden|given|"
         r"family|sur)?['’]?s?\s?name|patient|pt|member|client|"
@@ -152,82 +141,91 @@ def _patient_fields() -> tuple[Pattern, ...]:
     )
     return (
         Pattern(
-            "name-patient-field", rf"(?i:\b{patient}{SIGN})(?P<span>{_EITHER})", label="PATIENT", score=0.95, cut=told
+            "name-patient-field",
+            rf"(?i:\b{patient}{SIGN})(?P<span>{_EITHER})",
+            label="PATIENT",
+            score=0.95,
+            cut=checks.name_after_title,
         ),
         Pattern(
             "name-re",
             rf"(?m:^)\s*(?:RE|Re|Regarding|REGARDING|Subject|SUBJECT)\s?[:-]\s?(?P<span>{_EITHER})",
             label="PATIENT",
             score=0.95,
-            cut=told,
+            cut=checks.name_after_title,
         ),
         Pattern(
             "name-patient-small",
             rf"(?i:\b(?:patient|pt|name){SIGN})(?P<span>[a-z][a-z'’-]+,? [a-z][a-z'’-]+)\b",
             label="PATIENT",
             score=0.7,
-            cut=small_names,
+            cut=checks.lower_case_names,
         ),
         Pattern(
             "name-patient-bare",
             rf"(?m:^)\s*(?:NAME|PATIENT|PATIENT NAME|PT|Pt|Name|Patient Name|RE)[ \t]+(?P<span>{_EITHER})",
             label="PATIENT",
             score=0.85,
-            cut=likely,
+            cut=checks.probable_name,
         ),
     )
 
 
-def _staff_fields() -> tuple[Pattern, ...]:
+def _staff_fields(checks: NameChecks) -> tuple[Pattern, ...]:
     return (
         Pattern(
             "name-staff-field",
             rf"(?i:\b(?:{_STAFF}){SIGN}(?:dr\.?\s)?)(?P<span>{_EITHER})[ \t]*(?:[|;<*\n]|\s\s|$)",
             label="DOCTOR",
             score=0.9,
-            cut=filled,
+            cut=checks.name_in_field,
         ),
         Pattern(
             "name-doctor-field",
             rf"(?i:\b(?:{_DOCTOR_WORDS}){SIGN}(?:dr\.?\s)?)(?P<span>{_EITHER})",
             label="DOCTOR",
             score=0.94,
-            cut=likely,
+            cut=checks.probable_name,
         ),
         Pattern(
             "name-letter-field",
             rf"(?m:^)\s*(?:To|From|TO|FROM|Attn|ATTN|By|BY)\s?:\s?(?:Dr\.?\s)?(?P<span>{_EITHER})",
             label="DOCTOR",
             score=0.9,
-            cut=likely,
+            cut=checks.probable_name,
         ),
         Pattern(
             "name-doctor-bare",
             rf"(?m:^)\s*(?i:attending|att|pcp|provider|surgeon|cc)[ \t]+(?P<span>{_EITHER})",
             label="DOCTOR",
             score=0.8,
-            cut=likely,
+            cut=checks.probable_name,
         ),
+    )
+
+
+def _signatures(checks: NameChecks) -> tuple[Pattern, ...]:
+    return (
         Pattern(
             "name-done-by",
             rf"(?i:\b{_DONE_BY}\s?:?\s?(?:and\s)?(?:dr\.?\s)?)(?P<span>{_EITHER})",
             label="DOCTOR",
             score=0.94,
-            cut=likely,
+            cut=checks.probable_name,
         ),
         Pattern(
             "name-signed",
             rf"(?i:\b(?:electronically\s)?signed\s?:\s?)(?P<span>{_EITHER})",
             label="DOCTOR",
             score=0.94,
-            cut=likely,
+            cut=checks.probable_name,
         ),
         Pattern(
             "name-cc",
             rf"(?i:\bcc\s?:?\s)(?:Dr\.?\s)?{PERSON}(?:,[ ]{DEGREE})?,[ ](?P<span>{PERSON})",
             label="DOCTOR",
             score=0.8,
-            cut=likely,
+            cut=checks.probable_name,
         ),
         Pattern(
             "name-contact-field",
@@ -236,7 +234,7 @@ def _staff_fields() -> tuple[Pattern, ...]:
             rf"power\sof\sattorney|{KIN})(?:'s\sname|\sname)?{SIGN})(?P<span>{_EITHER})",
             label="FAMILY",
             score=0.93,
-            cut=likely,
+            cut=checks.probable_name,
         ),
         Pattern(
             "initials",
@@ -245,13 +243,13 @@ def _staff_fields() -> tuple[Pattern, ...]:
             r"(?:[\s,;/]|$)",
             label="DOCTOR",
             score=0.6,
-            fits=initials,
+            fits=checks.is_initials,
         ),
         Pattern(
             "initials-pair",
             r"(?m:^)\s*(?P<span>[A-Za-z]{2,3}/[a-z]{2,3})\s*(?m:$)",
             label="DOCTOR",
             score=0.6,
-            fits=pair_of_initials,
+            fits=checks.is_pair_of_initials,
         ),
     )

@@ -2,24 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
-
-from chaffinch.deid.patterns.name_checks import (
-    alone,
-    any_and_initial,
-    apposed,
-    ending,
-    first_and_initial,
-    first_and_last,
-    initial_and_last,
-    last_and_first,
-    likely,
-    listed,
-    lone,
-    saying,
-    told,
-    whole,
-)
+from chaffinch.deid.detect.word_lists import WordLists
+from chaffinch.deid.patterns.name_checks import NameChecks
 from chaffinch.deid.patterns.names_by_title import KIN, LISTED, PERSON, WORD
 from chaffinch.deid.patterns.pattern import Pattern
 
@@ -47,27 +31,34 @@ _SERVICES = (
 _APPOSED = rf"{WORD}(?:[ ]\p{{Lu}}\.)?(?:[ ]{WORD})?"
 
 
-@cache
-def patterns() -> tuple[Pattern, ...]:
+def patterns(lists: WordLists) -> tuple[Pattern, ...]:
     """The patterns of names in prose."""
-    return (*_among_people(), *_in_text(), *_by_role(), *_letters(), *_listed())
+    checks = NameChecks(lists)
+    return (
+        *_among_people(checks),
+        *_in_text(checks),
+        *_with_initials(checks),
+        *_by_role(checks),
+        *_letters(checks),
+        *_listed(checks),
+    )
 
 
-def _among_people() -> tuple[Pattern, ...]:
+def _among_people(checks: NameChecks) -> tuple[Pattern, ...]:
     return (
         Pattern(
             "name-seen-by",
             rf"(?i:\b(?:{_SEEN_BY})\s(?:dr\.?\s|nurse\s|her\s|his\s|the\s)?)(?P<span>{PERSON})",
             label="DOCTOR",
             score=0.8,
-            cut=likely,
+            cut=checks.probable_name,
         ),
         Pattern(
             "name-kin",
             rf"(?i:\b{KIN}(?:(?:,|\sis|\snamed|\scalled)\s|\s\(?|,|:\s?))(?P<span>{PERSON})",
             label="FAMILY",
             score=0.85,
-            cut=likely,
+            cut=checks.probable_name,
         ),
         Pattern(
             "name-of-kin",
@@ -76,7 +67,7 @@ def _among_people() -> tuple[Pattern, ...]:
             rf"oldest|youngest|late)\s)?(?i:{KIN})\b",
             label="FAMILY",
             score=0.75,
-            cut=ending,
+            cut=checks.name_before_degree,
         ),
         Pattern(
             "name-married",
@@ -85,19 +76,19 @@ def _among_people() -> tuple[Pattern, ...]:
             rf"father\sof|son\sof|daughter\sof)\s(?:his\s|her\s)?)(?P<span>{PERSON})",
             label="FAMILY",
             score=0.75,
-            cut=likely,
+            cut=checks.probable_name,
         ),
     )
 
 
-def _in_text() -> tuple[Pattern, ...]:
+def _in_text(checks: NameChecks) -> tuple[Pattern, ...]:
     return (
         Pattern(
             "name-patient-is",
             rf"\b(?P<span>{PERSON})\sis\s(?:a|an)\s(?:\w+\s)?\d{{1,3}}[ -]?(?i:y)",
             label="PATIENT",
             score=0.9,
-            cut=ending,
+            cut=checks.name_before_degree,
         ),
         Pattern(
             "name-of-age",
@@ -105,35 +96,40 @@ def _in_text() -> tuple[Pattern, ...]:
             r"\s(?i:man|woman|m|f)\b)",
             label="PATIENT",
             score=0.85,
-            cut=ending,
+            cut=checks.name_before_degree,
         ),
         Pattern(
             "name-says",
             rf"(?:[.!?:•*]\s{{1,3}}|(?m:^)[-•*]?\s*)(?P<span>{WORD}(?:[ ]{WORD})?)\s(?:{_SAYS})\b",
             label="PATIENT",
             score=0.7,
-            cut=saying,
+            cut=checks.name_of_speaker,
         ),
         Pattern(
             "name-the-patient",
             rf"(?i:\b(?:patient|pt|patients\slike|like|such\sas|for|client)\s)(?P<span>{PERSON})",
             label="PATIENT",
             score=0.6,
-            cut=listed,
+            cut=checks.listed_name,
         ),
         Pattern(
             "name-full",
             rf"\b(?P<span>\p{{Lu}}\p{{L}}+(?:[ ]\p{{Lu}}\b\.?)?[ ]{WORD})",
             label="PATIENT",
             score=0.6,
-            cut=first_and_last,
+            cut=checks.first_and_last_name,
         ),
+    )
+
+
+def _with_initials(checks: NameChecks) -> tuple[Pattern, ...]:
+    return (
         Pattern(
             "name-initial",
             r"\b(?P<span>\p{Lu}\p{Ll}+[ ]\p{Lu}\.)(?:[^\p{L}]|$)",
             label="PATIENT",
             score=0.6,
-            fits=first_and_initial,
+            fits=checks.is_first_name_and_initial,
         ),
         Pattern(
             "name-initial-first",
@@ -141,7 +137,7 @@ def _in_text() -> tuple[Pattern, ...]:
             label="DOCTOR",
             score=0.6,
             after=r",? (?:et al|and \w\.)|, [A-Z]\.",
-            fits=initial_and_last,
+            fits=checks.is_initial_and_surname,
         ),
         Pattern(
             "name-initial-told",
@@ -149,7 +145,7 @@ def _in_text() -> tuple[Pattern, ...]:
             r"admitted|visited|presented|reports|from)\b)",
             label="PATIENT",
             score=0.7,
-            fits=any_and_initial,
+            fits=checks.is_unknown_word_and_initial,
         ),
         Pattern(
             "name-initial-phone",
@@ -164,19 +160,19 @@ def _in_text() -> tuple[Pattern, ...]:
             r"after|admitted|treated|presented|diagnosed)\b)",
             label="PATIENT",
             score=0.8,
-            cut=apposed,
+            cut=checks.name_in_apposition,
         ),
     )
 
 
-def _by_role() -> tuple[Pattern, ...]:
+def _by_role(checks: NameChecks) -> tuple[Pattern, ...]:
     return (
         Pattern(
             "name-service",
             rf"(?:[.;:•*\n]|^)[ \t-]*(?i:{_SERVICES})[ ]?(?:[:/]|[-–][ ])[ ]?(?P<span>{PERSON})[ \t]*(?:[.;,\n]|$)",
             label="DOCTOR",
             score=0.7,
-            cut=alone,
+            cut=checks.name_alone,
         ),
         Pattern(
             "name-family",
@@ -184,14 +180,14 @@ def _by_role() -> tuple[Pattern, ...]:
             r"members?|meeting|aware|updated|notified|will|and|who)\b",
             label="FAMILY",
             score=0.7,
-            cut=alone,
+            cut=checks.name_alone,
         ),
         Pattern(
             "name-baby",
             rf"\b(?:Baby|BABY)(?: (?:boy|girl|Boy|Girl|BOY|GIRL|of))? (?P<span>{WORD})\b",
             label="PATIENT",
             score=0.8,
-            cut=alone,
+            cut=checks.name_alone,
         ),
         Pattern(
             "name-kin-is",
@@ -199,12 +195,12 @@ def _by_role() -> tuple[Pattern, ...]:
             rf"(?P<span>{LISTED}|{PERSON})",
             label="FAMILY",
             score=0.85,
-            cut=told,
+            cut=checks.name_after_title,
         ),
     )
 
 
-def _letters() -> tuple[Pattern, ...]:
+def _letters(checks: NameChecks) -> tuple[Pattern, ...]:
     closing = (
         r"(?:sincerely(?:\syours)?|regards|best(?:\sregards|\swishes)?|respectfully|yours(?:\s\w+)?|"
         r"thank\syou|thanks|cheers|warmly)"
@@ -215,40 +211,56 @@ def _letters() -> tuple[Pattern, ...]:
             rf"\bDear[ ](?:(?:Dr|Mr|Mrs|Ms|Miss|Prof)\.?[ ])?(?P<span>{PERSON})",
             label="PATIENT",
             score=0.85,
-            cut=likely,
+            cut=checks.probable_name,
         ),
         Pattern(
             "name-closing",
             rf"(?im:^\s*{closing}\s*,?\s*$)\s{{0,4}}(?P<span>{PERSON})",
             label="DOCTOR",
             score=0.85,
-            cut=likely,
+            cut=checks.probable_name,
         ),
         Pattern(
-            "name-dash", rf"(?m:^)[-–—]{{1,2}}[ ]?(?P<span>{PERSON})[ \t]*(?m:$)", label="DOCTOR", score=0.6, cut=whole
+            "name-dash",
+            rf"(?m:^)[-–—]{{1,2}}[ ]?(?P<span>{PERSON})[ \t]*(?m:$)",
+            label="DOCTOR",
+            score=0.6,
+            cut=checks.whole_name,
         ),
-        Pattern("name-line", rf"(?:_{{4,}}\s*\n\s*)(?P<span>{PERSON})", label="DOCTOR", score=0.85, cut=likely),
+        Pattern(
+            "name-line", rf"(?:_{{4,}}\s*\n\s*)(?P<span>{PERSON})", label="DOCTOR", score=0.85, cut=checks.probable_name
+        ),
         Pattern(
             "name-i-am",
             rf"\b(?:I,|I am|I'm|This is|My name is|my name is)[ ](?P<span>{PERSON})",
             label="PATIENT",
             score=0.7,
-            cut=listed,
+            cut=checks.listed_name,
         ),
     )
 
 
-def _listed() -> tuple[Pattern, ...]:
+def _listed(checks: NameChecks) -> tuple[Pattern, ...]:
     return (
         Pattern(
             "name-listed",
             r"\b(?P<span>\p{Lu}[\p{L}'’-]+,[ ]?\p{Lu}\p{L}+(?:[ ]\p{Lu}\b\.?)?)",
             label="PATIENT",
             score=0.65,
-            fits=last_and_first,
+            fits=checks.is_surname_and_first_name,
         ),
         Pattern(
-            "name-listed-line", rf"(?m:^)[ \t]*(?P<span>{LISTED})[ \t]*(?m:$)", label="PATIENT", score=0.7, cut=whole
+            "name-listed-line",
+            rf"(?m:^)[ \t]*(?P<span>{LISTED})[ \t]*(?m:$)",
+            label="PATIENT",
+            score=0.7,
+            cut=checks.whole_name,
         ),
-        Pattern("name-lone-line", rf"(?m:^)[ \t]*(?P<span>{PERSON})[ \t]*(?m:$)", label="PATIENT", score=0.6, cut=lone),
+        Pattern(
+            "name-lone-line",
+            rf"(?m:^)[ \t]*(?P<span>{PERSON})[ \t]*(?m:$)",
+            label="PATIENT",
+            score=0.6,
+            cut=checks.name_as_line,
+        ),
     )

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 
-from chaffinch import languages
-from chaffinch.deid.detect import word_lists as lexicons
-from chaffinch.deid.patterns.institutions import UNSURE_COUNTRIES, countries
+from chaffinch.deid.detect.word_lists import WordLists
 from chaffinch.deid.patterns.pattern import Pattern, either
-from chaffinch.deid.patterns.proper_names import CAP, SMALL, is_no_place, is_part_of_place, words_in
+from chaffinch.deid.patterns.place_checks import ALSO_WORDS, CAP, WORDS, PlaceChecks
 
 _SUFFIX = (
     r"(?:Street|St|Avenue|Ave|Av|Road|Rd|Lane|Ln|Drive|Dr|Court|Ct|Place|Pl|Boulevard|Blvd|Terrace|Ter|"
@@ -23,27 +20,11 @@ _UNIT = (
     r"\.?\s?#?\s?[0-9A-Za-z]{1,5}\b|\s#\s?[0-9A-Za-z]{1,5}\b)?"
 )
 _SIDE = r"(?:(?:[NSEW]{1,2}\.?|North|South|East|West)\s)?"
-_CODES = (
-    "AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM "
-    "NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA "
-    "WA WV WI WY PR"
-)
-_STATES = (
-    "Alabama|Alaska|Arizona|Arkansas|California|Colorado|Connecticut|Delaware|Florida|Georgia|Hawaii|"
-    "Idaho|Illinois|Indiana|Iowa|Kansas|Kentucky|"
-    "Louisiana|Maine|Maryland|Massachusetts|Michigan|Minnesota|Mississippi|Missouri|Montana|Nebraska|"
-    "Nevada|New Hampshire|New Jersey|New Mexico|"
-    "New York|North Carolina|North Dakota|Ohio|Oklahoma|Oregon|Pennsylvania|Rhode Island|South "
-    "Carolina|South Dakota|Tennessee|Texas|Utah|Vermont|"
-    "Virginia|Washington|West Virginia|Wisconsin|Wyoming|District of Columbia|Puerto Rico|Ontario|"
-    "Quebec|British Columbia|Alberta|Manitoba"
-)
-_UNCERTAIN_STATES = frozenset("Virginia Washington Georgia Delaware".split())
+_CODES, _STATES = either(WORDS["state_codes"]), "|".join(WORDS["states"])
+_UNCERTAIN_STATES = frozenset(WORDS["states_and_names"])
 _ABBREVIATIONS = r"(?:Mass|Calif|Conn|Fla|Penn|Tex|Wash|Ariz|Colo|Ill|Mich|Minn|Wis|Tenn)\."
-_STATE = rf"(?:{either(_CODES)}|{_STATES}|N\.Y\.|N\.J\.|D\.C\.|{_ABBREVIATIONS})"
-# Degrees, tests and words that are also codes of states: the city must be known, or a postcode follow.
-_ALSO_WORDS = frozenset("MD PA CT MS OR IN ME OK HI DE ND VA MA AL MI LA CO ID MO MT NE PR AR SC PT".split())
-_BEHIND = _ALSO_WORDS - {"MD", "PA", "PT", "OR", "IN", "ME"}  # those that no person has behind a name
+_STATE = rf"(?:{_CODES}|{_STATES}|N\.Y\.|N\.J\.|D\.C\.|{_ABBREVIATIONS})"
+_BEHIND = ALSO_WORDS.difference(WORDS["codes_after_people"])  # those that no person has behind a name
 _NO_STREET = re.compile(
     r"\b(?:MM|CM|MG|ML|HOURS?|HRS?|DAYS?|WEEKS?|MONTHS?|YEARS?|YO|BY|WITH|PER|UNDER|FOR|AND|FROM|WAS|IS|HAS|LEADS?|OSH)\b"
 )
@@ -54,10 +35,10 @@ _NO_TOWN = re.compile(r"\b(?:at|on)\s+(?:the\s+)?\Z", re.IGNORECASE)
 _NO_TOWN_BEFORE = 12  # characters in which it is looked for
 
 
-@cache
-def patterns() -> tuple[Pattern, ...]:
+def patterns(lists: WordLists) -> tuple[Pattern, ...]:
     """The patterns of places."""
-    return (*_streets(), *_with_states(), *_cities(), *_postcodes())
+    checks = PlaceChecks(lists)
+    return (*_streets(), *_with_states(checks), *_states(checks), *_cities(checks), *_postcodes())
 
 
 def _streets() -> tuple[Pattern, ...]:
@@ -116,22 +97,42 @@ def _streets() -> tuple[Pattern, ...]:
     )
 
 
-def _with_states() -> tuple[Pattern, ...]:
+def _with_states(checks: PlaceChecks) -> tuple[Pattern, ...]:
     return (
-        Pattern("city-state", rf"\b(?P<span>{_CITY}),\s?{_STATE}\b", label="CITY", score=0.9, fits=None, cut=_city),
         Pattern(
-            "city-state-sure", rf"\b(?P<span>{_CITY}),?\s{_STATE}\s\d{{5}}\b", label="CITY", score=0.95, cut=_any_city
+            "city-state",
+            rf"\b(?P<span>{_CITY}),\s?{_STATE}\b",
+            label="CITY",
+            score=0.9,
+            fits=None,
+            cut=checks.city_before_state,
         ),
         Pattern(
-            "city-unsure", rf"\b(?P<span>{_CITY},\s?{either(_ALSO_WORDS)})\b", label="CITY", score=0.9, cut=_known_city
+            "city-state-sure",
+            rf"\b(?P<span>{_CITY}),?\s{_STATE}\s\d{{5}}\b",
+            label="CITY",
+            score=0.95,
+            cut=checks.any_city,
+        ),
+        Pattern(
+            "city-unsure",
+            rf"\b(?P<span>{_CITY},\s?{either(ALSO_WORDS)})\b",
+            label="CITY",
+            score=0.9,
+            cut=checks.city_before_code,
         ),
         Pattern(
             "state-unsure",
-            rf"\b(?P<span>{_CITY},\s?{either(_ALSO_WORDS)})\b",
+            rf"\b(?P<span>{_CITY},\s?{either(ALSO_WORDS)})\b",
             label="STATE",
             score=0.9,
-            cut=_known_state,
+            cut=checks.state_after_city,
         ),
+    )
+
+
+def _states(checks: PlaceChecks) -> tuple[Pattern, ...]:
+    return (
         Pattern("state-city", rf"\b{_CITY},\s?(?P<span>{_STATE})\b", label="STATE", score=0.9, fits=_sure_state),
         Pattern(
             "state-behind-house",
@@ -144,7 +145,7 @@ def _with_states() -> tuple[Pattern, ...]:
             rf"\b{_HOUSES},[ ](?P<span>{_CITY}),[ ]{either(_BEHIND)}\b",
             label="CITY",
             score=0.85,
-            cut=_any_city,
+            cut=checks.any_city,
         ),
         Pattern(
             "state-postcode",
@@ -173,7 +174,7 @@ def _with_states() -> tuple[Pattern, ...]:
     )
 
 
-def _cities() -> tuple[Pattern, ...]:
+def _cities(checks: PlaceChecks) -> tuple[Pattern, ...]:
     lives = (
         r"(?:lives?|lived|living|resides?|resided|residing|resident|born|raised|grew\sup|moved|relocated|"
         r"native|hometown|visiting|visited|travel(?:l?ed|ing|s)?|trip|"
@@ -183,30 +184,42 @@ def _cities() -> tuple[Pattern, ...]:
         r"to|from|near|at|is)"
     )
     return (
-        Pattern("city-lives", rf"(?i:\b{lives}\s)(?P<span>{_CITY})", label="CITY", score=0.8, cut=_any_city),
+        Pattern("city-lives", rf"(?i:\b{lives}\s)(?P<span>{_CITY})", label="CITY", score=0.8, cut=checks.any_city),
         Pattern(
             "city-works",
             r"(?i:\b(?:works?|worked|working|employed|teaches|practices|job)\s(?:[a-z-]+\s){1,6}in\s)"
             rf"(?P<span>{_CITY})",
             label="CITY",
             score=0.75,
-            cut=_any_city,
+            cut=checks.any_city,
         ),
-        Pattern("city-in", rf"\b(?i:in|near|outside|around)\s(?P<span>{_CITY})", label="CITY", score=0.7, cut=_city_in),
-        Pattern("city-listed", rf"\b(?i:from|to|of|at)\s(?P<span>{_CITY})", label="CITY", score=0.65, cut=_listed_city),
+        Pattern(
+            "city-in",
+            rf"\b(?i:in|near|outside|around)\s(?P<span>{_CITY})",
+            label="CITY",
+            score=0.7,
+            cut=checks.listed_city,
+        ),
+        Pattern(
+            "city-listed",
+            rf"\b(?i:from|to|of|at)\s(?P<span>{_CITY})",
+            label="CITY",
+            score=0.65,
+            cut=checks.unmistakable_city,
+        ),
         Pattern(
             "city-street",
             rf"\b{_SUFFIX}\b\.?{_UNIT},?\s(?P<span>{_CITY})(?:[\n.,;]|$)",
             label="CITY",
             score=0.8,
-            cut=_any_city,
+            cut=checks.any_city,
         ),
         Pattern(
             "city-house",
             rf"\b(?:Hospital|Clinic|Center|Infirmary|Institute)(?:,|\sin)\s(?P<span>{_CITY})(?:[\n.,;]|$)",
             label="CITY",
             score=0.75,
-            cut=_any_city,
+            cut=checks.any_city,
         ),
         Pattern(
             "city-field",
@@ -254,90 +267,7 @@ def _is_street(text: str) -> bool:
 
 
 def _sure_state(text: str) -> bool:
-    return text not in _ALSO_WORDS
-
-
-def _city(text: str) -> tuple[int, int] | None:
-    return None if text.rsplit(maxsplit=1)[-1] in _ALSO_WORDS else _any_city(text)
-
-
-def _any_city(text: str) -> tuple[int, int] | None:
-    """The words of a city after a cue: any but those that cannot be."""
-    words = words_in(text)
-    while words and _no_city(words[0].group()):
-        words.pop(0)
-    if not words or text[words[0].start() :].rstrip(".") in _no_cities():
-        return None
-    end = words[0].end()
-    for word in words[1:]:
-        plain = word.group().rstrip(".")
-        if _no_city(plain):
-            break
-        end = word.end()
-    return words[0].start(), len(text[:end].rstrip("."))
-
-
-@cache
-def _no_cities() -> frozenset[str]:
-    """Countries and states."""
-    return frozenset([*countries(), *UNSURE_COUNTRIES, *_STATES.split("|")])
-
-
-def _no_city(word: str) -> bool:
-    plain = word.rstrip(".,")
-    if plain.lower() in SMALL or lexicons.is_drug(plain):
-        return True
-    return lexicons.rate(plain, "city") == "" and is_no_place(plain) and not is_part_of_place(plain)
-
-
-@cache
-def _city_names() -> frozenset[str]:
-    listed = languages.lines("en", "surrogates/cities")
-    return frozenset(name.lower() for name in listed if name)
-
-
-def is_city(name: str) -> bool:
-    """Whether a name is a city of the lists."""
-    small = name.lower().strip(" .,")
-    return (small in _city_names() and not lexicons.is_left_out(small)) or (
-        " " not in small and lexicons.rate(small, "city") == "hi" and not lexicons.is_common(small)
-    )
-
-
-def _listed_city(text: str) -> tuple[int, int] | None:
-    """The longest beginning that is a city of the lists; a single word must be nothing else."""
-    found = _city_in(text)
-    name = "" if found is None else text[slice(*found)]
-    other = lexicons.is_common(name) or "hi" in (lexicons.rate(name, "last"), lexicons.rate(name, "first"))
-    return None if " " not in name and other else found
-
-
-def _city_in(text: str) -> tuple[int, int] | None:
-    """The longest beginning that is a city of the lists; a single word must be likelier as a city than as a word."""
-    words = words_in(text)
-    for count in range(len(words), 0, -1):
-        name = text[: words[count - 1].end()].rstrip(".,")
-        if is_city(name) and (count > 1 or not lexicons.is_common(name) or lexicons.rate(name, "city") == "hi"):
-            return 0, len(name)
-    return None
-
-
-def _known_city(text: str) -> tuple[int, int] | None:
-    name = text.rpartition(",")[0]
-    words = words_in(name)
-    first = words[0].group().rstrip(".")
-    if len(words) > 1 and (
-        len(first) == 1 or (lexicons.rate(first, "first") == "hi" and lexicons.rate(first, "city") != "hi")
-    ):
-        return None  # a person with a degree
-    for skip in range(len(words)):
-        if is_city(name[words[skip].start() :]):
-            return words[skip].start(), len(name)
-    return None
-
-
-def _known_state(text: str) -> tuple[int, int] | None:
-    return (len(text) - 2, len(text)) if text[-2:] not in ("MD", "PT") and _known_city(text) else None
+    return text not in ALSO_WORDS
 
 
 def is_no_town(text: str, start: int) -> bool:

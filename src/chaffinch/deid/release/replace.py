@@ -224,9 +224,9 @@ def apart(spans: Sequence[Span], text: str, policy: Policy) -> tuple[Span, ...]:
     return tuple(taken)
 
 
-def _rank(span: Span, policy: Policy) -> tuple[bool, int, bool, float, int, str]:
-    name, _ = policy.operator(span.label)
-    return name == "keep", span.start - span.end, name == "generalise", -span.score, span.start, span.label
+def _rank(span: Span, policy: Policy) -> tuple[bool, int, int, float, int, str]:
+    hides = policy.hides(span.label)
+    return hides == 0, span.start - span.end, -hides, -span.score, span.start, span.label
 
 
 def _left_of(span: Span, taken: Sequence[Span], first: int) -> Iterator[Span]:

@@ -21,11 +21,9 @@ from chaffinch.deid.surrogates.letters import (
     pieces,
     reshaped,
 )
+from chaffinch.languages import kept_words
 
-ROOM_WORDS = frozenset(
-    "room rooms rm bed floor fl ward unit suite ste level bay wing tower building bldg pod st nd rd th habitacion hab"
-    " planta cama zimmer station bett etage".split()
-)
+ROOM_WORDS = kept_words("rooms")
 _SSN_WORDS = frozenset("ssn ss no number social security last four x xx xxx xxxx xxxxx".split())
 _ZIP_WORDS = frozenset("zip code".split())
 _AREA = "9"  # no social security number begins so

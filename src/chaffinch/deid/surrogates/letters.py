@@ -17,10 +17,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
+from typing import Literal, TypeAlias
 
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.surrogates.name_book import NameBook
 from chaffinch.deid.surrogates.permute import LARGEST, permute
+
+Gender: TypeAlias = Literal["F", "M"]
 
 _PLAIN = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "t", "æ": "a", "œ": "o", "ı": "i"})
 _DIACRITICS = range(0x300, 0x370)
@@ -39,6 +42,7 @@ class Keyed:
     patient: str = field(repr=False)
     names: NameBook = field(default_factory=NameBook, repr=False)
     used: bool = False
+    gender: Gender | None = field(default=None, repr=False)  # serves first names of which the lists tell none
 
     def number(self, bound: int, *parts: str) -> int:
         """Draw a number below the bound; the parts say what it is for."""

@@ -11,7 +11,6 @@ are kept too, so the initial of O'Brien does not agree with its name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
 
 from chaffinch.deid.surrogates.letters import (
     Keyed,
@@ -27,35 +26,30 @@ from chaffinch.deid.surrogates.letters import (
     styled,
 )
 from chaffinch.deid.surrogates.lists import BOTH, FEMALE, MALE, SIZES, SURNAME, UNTOLD, names
+from chaffinch.languages import kept_words
 
-Gender: TypeAlias = Literal["F", "M"]
-
-TITLES = frozenset("mr mrs ms miss mx dr drs doctor prof professor sir madam herr frau sra srta dra dna dona".split())
-AFTER = frozenset(  # what may follow a name: generations and degrees
-    "jr sr ii iii iv md phd rn np lpn lvn crna dds dmd dpm dvm pharmd psyd edd msn mph facp facs lcsw aprn cnp fnp bsn"
-    " esq mbbs frcs frcp".split()
-)
-AFTER_COMMA = frozenset("do pa".split())  # degrees that are also names and initials
-PARTICLES = frozenset("van von der den de del la st saint mc mac".split())
-LOWER_PARTICLES = frozenset("al el le di da du do dos das bin ibn y e i ter ten zu zum zur vom af av dem".split())
+TITLES = kept_words("titles")
+AFTER = kept_words("after_names")  # generations and degrees
+AFTER_COMMA = kept_words("after_comma")  # degrees that are also names and initials
+PARTICLES, LOWER_PARTICLES = kept_words("particles"), kept_words("lower_particles")
 PREFIXES = frozenset("odl")  # before an apostrophe
 APOSTROPHES = frozenset("'’ʼ`´")
 MOST_INITIALS = 3
 
 
-def person(text: str, keyed: Keyed, *, gender: Gender | None = None) -> str:
-    """Replace every word of a name and keep its form; the gender serves first names of which the lists tell none."""
+def person(text: str, keyed: Keyed) -> str:
+    """Replace every word of a name and keep its form."""
     parts = pieces(text)
     kept = _kept(parts)
     drawn = {}
     for at, part in enumerate(parts):
         if at in kept or not bears(part[0]):
             continue
-        drawn[at] = name_word(part, keyed, gender=gender) if is_word(part) else reshaped(part, keyed, "number")
+        drawn[at] = name_word(part, keyed) if is_word(part) else reshaped(part, keyed, "number")
     return joined(parts, drawn)
 
 
-def name_word(word: str, keyed: Keyed, *, gender: Gender | None = None) -> str:
+def name_word(word: str, keyed: Keyed) -> str:
     """What stands for one word of a name, in its style: a name of the same sort, or letters for initials."""
     folded = fold(word)
     role = names().roles.get(folded)
@@ -65,7 +59,7 @@ def name_word(word: str, keyed: Keyed, *, gender: Gender | None = None) -> str:
     if letter is None:
         return _other_script(word, keyed)
     if role in {BOTH, UNTOLD}:
-        role = gender or (FEMALE, MALE)[keyed.number(2, "gender", folded)]
+        role = keyed.gender or (FEMALE, MALE)[keyed.number(2, "gender", folded)]
     return styled(_listed_name(folded, role or SURNAME, letter, keyed), word)
 
 

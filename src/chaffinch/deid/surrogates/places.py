@@ -28,36 +28,13 @@ from chaffinch.deid.surrogates.letters import (
 )
 from chaffinch.deid.surrogates.lists import entries, names, state_names, states
 from chaffinch.deid.surrogates.names import name_word
+from chaffinch.languages import kept_words
 
 Namer: TypeAlias = Callable[[str, Keyed], str]  # what stands for a run of words
 
-SMALL = frozenset("of the and s".split())
-SMALLER = SMALL | frozenset("at for in on to de del la las los el y und der die das des am an zu im".split())
-SAINTS = frozenset("st saint ste sankt san santa santo sta".split())
-SIDES = frozenset(
-    "n s e w ne nw se sw north south east west northeast northwest southeast southwest upper lower".split()
-)
-STREETS = frozenset(
-    "street st str avenue ave av road rd lane ln drive dr court ct place pl boulevard blvd terrace ter way circle cir"
-    " parkway pkwy highway hwy route rte square sq trail trl alley aly turnpike tpke expressway loop plaza plz"
-    " apt apartment suite ste unit floor fl room rm building bldg box po p o pob no lot calle c avenida avda paseo"
-    " plaza piso strasse weg platz gasse allee ufer haus nr th st nd rd".split()
-)
-INSTITUTIONS = frozenset(
-    "hospital hospitals clinic clinics center centre medical health healthcare general memorial community regional"
-    " county university college school institute foundation system systems services service care practice group family"
-    " veterans va children childrens women womens cancer heart surgical surgery rehabilitation rehab nursing home"
-    " hospice infirmary associates partners physicians pharmacy laboratory laboratories lab labs office department"
-    " inc llc ltd corp corporation company co bank church club association society national state city federal"
-    " insurance union high elementary academy museum library army navy police fire universitario universitaria clinica"
-    " centro salud klinikum krankenhaus klinik universitatsklinikum".split()
-)
-REGIONS = frozenset("county township parish borough province region district".split())
-WARDS = frozenset(
-    "department dept unit service services clinic ward division floor section center office team outpatient inpatient"
-    " intensive care".split()
-)
-ALIASES = frozenset("us usa uk uae eu eeuu".split())
+SMALL, SAINTS, SIDES, STREETS = map(kept_words, ("small_words_in_places", "saints", "sides", "streets"))
+SMALLER, INSTITUTIONS, REGIONS, WARDS = map(kept_words, ("small_words", "institutions", "regions", "wards"))
+ALIASES = kept_words("country_aliases")
 _STREET_ENDING = re.compile("(.{3,}?)(stra(?:ß|ss)e|str|weg|platz|gasse|allee)", re.IGNORECASE)
 _PARTS = re.compile(r"([,;\n\r]+)")
 _ZIP = re.compile(r"(?<![0-9])[0-9]{5}(?:-[0-9]{4})?(?![0-9])")

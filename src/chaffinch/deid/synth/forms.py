@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chaffinch import languages
 from chaffinch.deid.surrogates.lists import entries, state_names
 from chaffinch.deid.synth import personas
 from chaffinch.deid.synth.names import NameDrawer, nick
@@ -24,17 +25,12 @@ LABELS: Mapping[str, str] = {
 }  # fmt: skip
 """The label of what a slot is filled with; people bring their own, and days are DATE."""
 
-_MONTHS = "January February March April May June July August September October November December".split()
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_CALENDAR, _NUMBERS = languages.calendars()["en"], languages.number_words("en")
+_MONTHS, _DAYS, _SEASONS = _CALENDAR.months, _CALENDAR.weekdays, _CALENDAR.seasons
 _SHORT = "Mon Tues Weds Thurs Fri Sat Sun".split()
-_SEASONS = ("winter", "spring", "summer", "fall")
 _PATTERN = re.compile(r"#|@|\[(\w+)\]")
-_TENS = "twenties thirties forties fifties sixties seventies eighties nineties".split()
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-_TENFOLD = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_TENS, _TENFOLD = _NUMBERS.decades, _NUMBERS.tens
+_ONES = ("zero", *_NUMBERS.units, *_NUMBERS.teens)
 
 
 def forms(kind: str) -> dict[str, Any]:
@@ -110,7 +106,7 @@ class Maker:
             "dept:field": lambda: self._dept("field"), "country": lambda: pick(rng, entries("countries")),
             "state": lambda: pick(rng, entries("states"))[:2], "url": self._url,
             "state:name": lambda: state_names()[pick(rng, entries("states"))[:2]],
-            "profession": lambda: pick(rng, personas.jobs(names.own.half)),
+            "profession": lambda: pick(rng, personas.jobs(names.known.half)),
             "industry": lambda: pick(rng, personas.lines("varied/industries")),
             "ssn:part": lambda: code(pick(rng, forms("id")["ssn_part"]), rng),
         }  # fmt: skip
@@ -149,7 +145,7 @@ class Maker:
     def _fill(self, pattern: str) -> str:
         number = code(pick(self.rng, ("[123456789]", "[123456789]#", "[123456789]##")), self.rng)
         saint = pick(self.rng, forms("place")["saints"].split())
-        cities = pick(self.rng, self.names.own.cities)
+        cities = pick(self.rng, self.names.known.cities)
         surnames = iter([self.names.surname(), self.names.surname()])
         text = re.sub(r"\{L\}", lambda _: next(surnames), pattern)
         return text.format(p=self._place(), c=cities, g=saint, n=number)

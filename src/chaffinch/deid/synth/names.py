@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
-from chaffinch import languages
-from chaffinch.deid.detect import word_lists as lexicons
+from chaffinch.deid.detect.word_lists import word_lists
 from chaffinch.deid.surrogates.lists import entries
 from chaffinch.deid.synth import personas
 from chaffinch.deid.synth.personas import Half, Person, pick
@@ -23,7 +22,7 @@ _SOUND = re.compile(r"[^aeiouy]*[aeiouy]+[^\Waeiouy]")
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class NamesOfHalf:
     """The names and cities of a half."""
 
     half: Half
@@ -34,16 +33,13 @@ class Own:
     cities: tuple[str, ...]
 
 
-def own(half: Half) -> Own:
-    """What a half draws its names from, but for words left out of the lists (`lexicons.without`); "all" is both."""
-    return _own(half, languages.left_out())
+@lru_cache(maxsize=8)
+def names_of_half(half: Half, hidden: frozenset[str] = frozenset()) -> NamesOfHalf:
+    """Return what a half draws its names from, without hidden words (`languages.hidden_words`); "all" is both."""
 
-
-@cache
-def _own(half: Half, gone: frozenset[str]) -> Own:
     def mine(names: Sequence[str]) -> tuple[str, ...]:
         fits = [name for name in dict.fromkeys(names) if name not in ABBREVIATIONS and len(name) > 1]
-        fits = [name for name in fits if not gone.intersection(name.lower().replace("-", " ").split())]
+        fits = [name for name in fits if not hidden.intersection(name.lower().replace("-", " ").split())]
         return tuple(name for name in fits if half == "all" or personas.half_of(name.replace("-", " ")) == half)
 
     listed = personas.lists(half)
@@ -53,22 +49,22 @@ def _own(half: Half, gone: frozenset[str]) -> Own:
         for female, mark in ((True, "F"), (False, "M"))
     }
     cities = tuple(name for name in entries("cities") if half in ("all", personas.half_of(name.replace(" ", "-"))))
-    cities = tuple(name for name in cities if not gone.intersection(name.lower().split()))
+    cities = tuple(name for name in cities if not hidden.intersection(name.lower().split()))
     rare = {mark: mine(names) for mark, names in listed.rare.items()}
     last = mine([*listed.last, *entries("surnames-more")])
-    return Own(half, first, last, tuple(filter(lexicons.is_common, last)), rare, cities)
+    return NamesOfHalf(half, first, last, tuple(filter(word_lists().is_common, last)), rare, cities)
 
 
 class NameDrawer:
     """Draws people whose names differ from one another."""
 
-    def __init__(self, half: Half, rng: np.random.Generator) -> None:
-        self.own, self.rng, self.taken = own(half), rng, set[str]()
+    def __init__(self, half: Half, rng: np.random.Generator, hidden: frozenset[str] = frozenset()) -> None:
+        self.known, self.rng, self.taken = names_of_half(half, hidden), rng, set[str]()
 
     def person(self, female: bool, label: str, *, last: str | None = None, kin: str = "") -> Person:
         """Someone new; a family member may bear the patient's surname."""
         first = self._new(lambda: self._first(female))
-        middle = pick(self.rng, self.own.first[female])
+        middle = pick(self.rng, self.known.first[female])
         return Person(first, middle, last or self._new(self._last), female, label, kin)
 
     def surname(self) -> str:
@@ -85,27 +81,27 @@ class NameDrawer:
     def _first(self, female: bool) -> str:
         chance = int(self.rng.integers(20))
         if chance == 0:
-            return pick(self.rng, self.own.rare["F" if female else "M"])
+            return pick(self.rng, self.known.rare["F" if female else "M"])
         if chance < 4:
             return self._invented("first")
-        name = self._listed(self.own.first[female])
-        return f"{name}-{self._listed(self.own.first[female])}" if chance == 19 and "-" not in name else name
+        name = self._listed(self.known.first[female])
+        return f"{name}-{self._listed(self.known.first[female])}" if chance == 19 and "-" not in name else name
 
     def _last(self) -> str:
         chance = int(self.rng.integers(20))
         if chance == 0:
-            return pick(self.rng, self.own.rare["L"])
+            return pick(self.rng, self.known.rare["L"])
         if chance < 4:
             return self._invented("surname")
-        if chance in (5, 6) and self.own.words:
-            return pick(self.rng, self.own.words)
+        if chance in (5, 6) and self.known.words:
+            return pick(self.rng, self.known.words)
         if chance == 4:
             particle: str = pick(self.rng, personas.table("varied/names")["surname"]["particles"].split(";"))
             joined = particle[-1] in "'-" or particle in ("Mc", "Mac", "Fitz")
             return particle + ("" if joined else " ") + self._invented("surname")
-        name = self._listed(self.own.last)
+        name = self._listed(self.known.last)
         if chance == 19 and name.isalpha():
-            return name + pick(self.rng, ("-", "-", " ")) + self._listed(self.own.last)
+            return name + pick(self.rng, ("-", "-", " ")) + self._listed(self.known.last)
         return name
 
     def _listed(self, names: Sequence[str]) -> str:
@@ -120,7 +116,7 @@ class NameDrawer:
         while True:
             middle = pick(self.rng, parts["middles"].split()) if self.rng.integers(3) else ""
             name: str = pick(self.rng, parts["starts"].split()) + middle + pick(self.rng, parts["ends"].split())
-            if 3 < len(name) < 14 and (self.own.half == "all" or personas.half_of(name) == self.own.half):
+            if 3 < len(name) < 14 and (self.known.half == "all" or personas.half_of(name) == self.known.half):
                 return name
 
 

@@ -55,13 +55,15 @@ def notes(
     names: Half = "all",
     style: Style = "plain",
     sites: Sequence[str] | None = None,
+    hidden: frozenset[str] = frozenset(),
 ) -> list[Document]:
     """Invented notes, `notes_each` for every patient; the layer "gold" holds every identifier in them.
 
     `group` is the patient, and ids are p0001-01, p0001-02, …; `meta` has the kind of note and its date. Patients keep
     their notes when more patients are asked for. `names` draws from one of two disjoint halves, or from all. The style
-    "varied" has far more layouts and written forms, and the labels of i2b2 2014 (`synth_varied.LABELS`); its patients
-    are those of `sites` in turn (all of `synth_varied.SITES` unless told otherwise), which share no template.
+    "varied" has far more layouts and written forms, and the labels of i2b2 2014 (`varied.LABELS`); its patients
+    are those of `sites` in turn (all of `varied.SITES` unless told otherwise), which share no template. Names and
+    cities of varied notes have no `hidden` word (`languages.hidden_words`).
 
     >>> first, second = notes(1, 2, seed=7)
     >>> first.id, first.group == second.group
@@ -73,9 +75,11 @@ def notes(
     check_choice(names, "names", get_args(Half))
     check_choice(style, "style", get_args(Style))
     if style == "varied":
-        return varied(patients, notes_each, seed=seed, names=names, sites=_checked(sites))
+        return varied(patients, notes_each, seed=seed, names=names, sites=_checked(sites), hidden=hidden)
     if sites is not None:
         raise ConfigError('only the style "varied" has sites: give style="varied", or no sites')
+    if hidden:
+        raise ConfigError('only the style "varied" can do without words: give style="varied", or hide none')
     documents = []
     for number in range(1, patients + 1):
         rng = np.random.default_rng([seed, number])

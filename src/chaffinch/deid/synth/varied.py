@@ -28,7 +28,8 @@ from chaffinch.text import Document
 
 SITES = ("a", "b", "c", "d", "e", "f")
 CHARTS = 0.6  # the share of notes that are whole charts
-LABELS = tuple(name for name in KINDS if name not in ("NAME", "LOCATION", "CONTACT", "ID", "OTHER"))
+_PEOPLE_AND_DAYS = ("PATIENT", "FAMILY", "DOCTOR", "DATE")
+LABELS = tuple(name for name in KINDS if name in (*_PEOPLE_AND_DAYS, *synth_forms.LABELS.values()))
 
 _KIN = {True: ("daughter", "sister", "niece", "mother", "aunt"), False: ("son", "brother", "nephew", "father", "uncle")}
 _ENDS = ("letterheads", "signatures", "closings")
@@ -70,13 +71,21 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def varied(patients: int, notes_each: int, *, seed: int, names: Half, sites: Sequence[str]) -> list[Document]:
+def varied(
+    patients: int,
+    notes_each: int,
+    *,
+    seed: int,
+    names: Half,
+    sites: Sequence[str],
+    hidden: frozenset[str] = frozenset(),
+) -> list[Document]:
     """Varied notes of patients of the sites, in turn; all notes of a patient are of one site."""
     documents = []
     for number in range(1, patients + 1):
         rng = np.random.default_rng([seed, number, len(SITES)])
         site = sites[(number - 1) % len(sites)]
-        scene, visits = _story(notes_each, names, rng)
+        scene, visits = _story(notes_each, names, rng, hidden)
         for place in range(notes_each):
             prev, visit, following = visits[place : place + 3]
             days = {
@@ -92,9 +101,11 @@ def varied(patients: int, notes_each: int, *, seed: int, names: Half, sites: Seq
     return documents
 
 
-def _story(notes: int, half: Half, rng: np.random.Generator) -> tuple[Scene, list[date]]:
+def _story(
+    notes: int, half: Half, rng: np.random.Generator, hidden: frozenset[str] = frozenset()
+) -> tuple[Scene, list[date]]:
     """All that stays the same in the notes of a patient, and the days of the visits."""
-    names = NameDrawer(half, rng)
+    names = NameDrawer(half, rng, hidden)
     maker = synth_forms.Maker(names, rng)
     cast = _people(names, rng)
     visits = [date(int(rng.integers(1975, 2026)), 1, 1) + timedelta(int(rng.integers(365)))]

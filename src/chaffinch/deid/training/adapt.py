@@ -17,16 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from chaffinch.deid import patterns
 from chaffinch.deid.detect import cues
 from chaffinch.deid.detect import recall_dial as dial
-from chaffinch.deid.detect import word_lists as lexicons
 from chaffinch.deid.detect.detector import LAYER, HybridDetector
 from chaffinch.deid.detect.model import Model, legible
 from chaffinch.deid.detect.token_scores import over
+from chaffinch.deid.detect.word_lists import WordLists, word_lists
 from chaffinch.deid.kinds import kind_of
+from chaffinch.deid.patterns import find as patterns
 from chaffinch.deid.synth import notes as synth
-from chaffinch.deid.training.learn import GOLD, LOWEST, Lesson, Tell, joined, learn, read
+from chaffinch.deid.training.learn import GOLD, LOWEST, Lesson, Tell, joined, learn, read, with_lists
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models import tagger
 from chaffinch.models.cascade.fit import Cascade
@@ -55,17 +55,20 @@ def adapt(
     replay: Sequence[Document] | None = None,
     language: str | None = None,
     seed: int = 0,
+    lists: WordLists | None = None,
     tell: Tell | None = None,
 ) -> Model:
     """The model of a site: learnt further on its notes, whose labels are not looked at, and on reviewed notes (`gold`).
 
     Without a model it learns from reviewed notes alone, in any language; `language` names word lists that help.
     `replay` are notes with gold that keep it from forgetting; generated ones unless given. The dial is set on reviewed
-    notes where there are any, else on what votes say of notes held out and on generated ones.
+    notes where there are any, else on what votes say of notes held out and on generated ones. `lists` are the word
+    lists of rules and taggers, the whole ones unless given.
     """
+    known_lists = lists or word_lists()
     reviewed = [_gold(doc) for doc in gold or ()]
     if model is None:
-        return learn(_checked(reviewed), seed=seed, tell=tell, lesson=Lesson.elsewhere(language))
+        return learn(_checked(reviewed), seed=seed, tell=tell, lesson=Lesson.elsewhere(language), lists=known_lists)
     if language is not None:
         raise ConfigError("language names lists for learning without a model; leave it out, or begin with none")
     if not model.taggers:
@@ -74,16 +77,19 @@ def adapt(
         if not isinstance(old.model.config, Cascade | HMMDP):
             kind = old.manifest.kind
             raise DataError(f"a {kind} cannot go on learning; adapt deid-en, or a model of cascade or hmmdp")
+    model = with_lists(model, known_lists)
     known = {doc.id for doc in reviewed}
     own = [doc for doc in notes if doc.id not in known]
     if len(own) + len(reviewed) < FEWEST:
         raise DataError(f"there are {len(own) + len(reviewed)} notes; give at least {FEWEST} to adapt to")
-    again = synth.notes(REPLAYED, 3, seed=seed + 1, style="varied") if replay is None else list(replay)
+    if replay is None:
+        replay = synth.notes(REPLAYED, 3, seed=seed + 1, style="varied", hidden=known_lists.hidden)
+    again = list(replay)
     if model.rules:
         own, reviewed, again = ([legible(doc) for doc in docs] for docs in (own, reviewed, again))
-    told = [*voted(own, model), *_told(reviewed)]
-    kept = _told(map(_gold, again))
-    fit = _Fit(model, seed, tell)
+    told = [*voted(own, model, known_lists), *_told(reviewed, known_lists)]
+    kept = _told(map(_gold, again), known_lists)
+    fit = _Fit(model, seed, tell, known_lists)
     reads = list(fit.crossed(told, kept, reviewed))
     final = fit([*told, *kept])
     return replace(final, dial=dial.fit(dial.Read.joined(reads), final.labels, lowest=LOWEST), checksum="")
@@ -96,6 +102,7 @@ class _Fit:
     model: Model
     seed: int
     tell: Tell | None
+    lists: WordLists
 
     def __call__(self, docs: Sequence[Document]) -> Model:
         """The model with its taggers, each gone on learning."""
@@ -121,7 +128,7 @@ class _Fit:
         if marked:
             apart = [marked[doc.id] for doc in apart if doc.id in marked]
         others = [] if any(doc.layer(GOLD) for doc in apart if doc.id in marked) else kept[::HELD_OUT]
-        for doc, own in zip([*apart, *others], read(model, [*apart, *others], model.labels), strict=True):
+        for doc, own in zip([*apart, *others], read(model, [*apart, *others], model.labels, self.lists), strict=True):
             yield own if doc.id in marked or _TOLD not in doc.soft else _said(own, doc.soft[_TOLD])
 
 
@@ -140,51 +147,51 @@ def _said(own: dial.Read, soft: Soft) -> dial.Read:
     return dial.Read(own.chances[rows], own.types[rows], own.ruled[rows], right[rows])
 
 
-def voted(notes: Sequence[Document], model: Model) -> list[Document]:
+def voted(notes: Sequence[Document], model: Model, lists: WordLists) -> list[Document]:
     """The notes with cues, and with soft labels of what sources make of them: rows of zeros where nobody knows."""
     if not notes:
         return []
     bare = [replace(doc, layers={}, soft={}, relations=()) for doc in notes]
-    found = list(HybridDetector(model)(bare))
-    ready = _with_known([_votes(*pair) for pair in zip(cues.with_cues(bare), found, strict=True)])
+    found = list(HybridDetector(model, lists=lists)(bare))
+    ready = _with_known([_votes(*pair, lists) for pair in zip(cues.with_cues(bare, lists), found, strict=True)], lists)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of sources that never speak
         settled = aggregate(ready, MultiHMM(), layer=_VOTED)
     return [_settled(*pair) for pair in zip(settled, found, strict=True)]
 
 
-def _votes(doc: Document, found: Document) -> Document:
+def _votes(doc: Document, found: Document, lists: WordLists) -> Document:
     """The document with a layer for each source; spans labelled O are votes for O."""
     by = {"patterns": list(doc.layers[patterns.LAYER])}
     by["model"] = [span for span in found.layers[LAYER] if span.source in ("model", "dial")]
     by["repeats"] = [span for span in found.layers[LAYER] if span.source in ("alignment", "repeat")]
-    by["protected"] = [span for span in lexicons.protected(doc) if span.score == 1.0]
+    by["protected"] = [span for span in lists.protected(doc) if span.score == 1.0]
     for name, spans in by.items():
         doc = doc.with_layer(SOURCE + name, joined(spans))
     return doc
 
 
-def _with_known(docs: Sequence[Document]) -> list[Document]:
+def _with_known(docs: Sequence[Document], lists: WordLists) -> list[Document]:
     """The documents with one more source: words with a capital that are found as names nearly wherever they stand."""
     found, seen = Counter[tuple[str, str]](), Counter[str]()
     for doc in docs:
         spans = [*doc.layers[SOURCE + "model"], *doc.layers[SOURCE + "patterns"]]
-        names = [span for span in spans if kind_of(span.label).category in ("NAME", "LOCATION")]
+        names = [span for span in spans if kind_of(span.label).is_proper_name]
         label = {word: span.label for span in names for word in doc.text[span.start : span.end].split()}
         inside = over(doc, names)
         words = doc.words()
-        seen.update({word for word in words if _may_be_known(word)})
+        seen.update({word for word in words if _may_be_known(word, lists)})
         found.update({(word, label[word]) for word, at in zip(words, inside, strict=True) if at and word in label})
     known = {
         word: label
         for (word, label), times in found.items()
-        if times >= KNOWN_TIMES and times >= KNOWN_SHARE * seen[word] and _may_be_known(word)
+        if times >= KNOWN_TIMES and times >= KNOWN_SHARE * seen[word] and _may_be_known(word, lists)
     }
     return [doc.with_layer(SOURCE + "known", _known(doc, known)) for doc in docs]
 
 
-def _may_be_known(word: str) -> bool:
-    return len(word) > 2 and word.istitle() and word.isalpha() and lexicons.is_name(word)
+def _may_be_known(word: str, lists: WordLists) -> bool:
+    return len(word) > 2 and word.istitle() and word.isalpha() and lists.is_name(word)
 
 
 def _known(doc: Document, known: Mapping[str, str]) -> Iterator[Span]:
@@ -209,9 +216,9 @@ def _settled(doc: Document, found: Document) -> Document:
     return doc.with_layer(GOLD, doc.layers[_VOTED]).with_soft(_TOLD, Soft(soft.labels, rows))
 
 
-def _told(docs: Iterable[Document]) -> list[Document]:
+def _told(docs: Iterable[Document], lists: WordLists) -> list[Document]:
     """Documents with cues, told their gold spans."""
-    ready = [doc.with_layer(GOLD, joined(doc.layers[GOLD])) for doc in cues.with_cues(docs)]
+    ready = [doc.with_layer(GOLD, joined(doc.layers[GOLD])) for doc in cues.with_cues(docs, lists)]
     names = tuple(sorted({span.label for doc in ready for span in doc.layers[GOLD]}))
     labels, numbers = Labels(names, "IOB2"), {name: number for number, name in enumerate(names)}
     known = np.eye(len(labels.tags))

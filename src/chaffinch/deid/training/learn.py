@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,9 +21,9 @@ from chaffinch import languages
 from chaffinch.deid.detect import cues
 from chaffinch.deid.detect import detector as detect
 from chaffinch.deid.detect import recall_dial as dial
-from chaffinch.deid.detect import word_lists as lexicons
 from chaffinch.deid.detect.model import Model, legible
-from chaffinch.deid.kinds import kind_of
+from chaffinch.deid.detect.word_lists import LANGUAGE, WordLists, word_lists
+from chaffinch.deid.kinds import HANDLING, kind_of
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.word_lists import Standing
 from chaffinch.models import tagger
@@ -45,20 +44,10 @@ CAPITALS = 3  # every so many documents are learnt from in capitals too
 LOWEST = 0.03  # of the dial's levels: below it English prose is flagged more than identifiers are found
 LIGHT = 0.08  # weights below it are dropped: they are half the file, and hardly tell
 HIDDEN = 3  # every so many names are hidden while the tagger learns
-_NAMED = ("NAME", "LOCATION")
 
 Tell = Callable[[Progress], None]
 
-
-# Kinds that the tagger need not tell apart: rules do.
-_JOINED = {
-    "FAX": "PHONE",
-    "EMAIL": "URL",
-    "IPADDR": "URL",
-    "LOCATION-OTHER": "CITY",
-    **dict.fromkeys(("SSN", "HEALTHPLAN", "ACCOUNT", "LICENSE", "VEHICLE", "DEVICE", "BIOID"), "IDNUM"),
-}
-
+_LEARNT_AS = {name: row.learnt_as for name, row in HANDLING.items() if row.learnt_as}  # rules tell these apart
 
 ENGLISH = (
     Cascade(
@@ -85,7 +74,7 @@ class Lesson:
     configs: tuple[Cascade | HMMDP, ...] = ENGLISH
     english: bool = True
     hide: bool = True  # every third name from the lists while the taggers learn
-    language: str | None = lexicons.LANGUAGE
+    language: str | None = LANGUAGE
 
     @classmethod
     def invented(cls) -> Lesson:
@@ -97,7 +86,7 @@ class Lesson:
         """For notes in other languages: the lists of a language pack, or none, and no rules."""
         if language not in (None, *languages.shipped()):
             raise ConfigError(f"no word lists for {language!r}; name one of {', '.join(languages.shipped())}, or none")
-        chain = replace(ELSEWHERE[1], language=language or lexicons.LANGUAGE)
+        chain = replace(ELSEWHERE[1], language=language or LANGUAGE)
         return cls((ELSEWHERE[0], chain), english=False, language=language)
 
 
@@ -107,28 +96,30 @@ def learn(
     *,
     seed: int = 0,
     lesson: Lesson | None = None,
+    lists: WordLists | None = None,
     tell: Tell | None = None,
 ) -> Model:
     """The model of documents whose layer "gold", or only one, holds the identifiers.
 
     Its dial is set on `held_out`, whose templates should not be in training; without any, on what taggers of other
     sources (`meta["source"]`) make of each source (but for documents with a false `meta["dial"]`), before the final one
-    learns from all. To measure on names that no list has, do all of it inside `lexicons.without(names_in(test))`.
+    learns from all. To measure on names that no list has, give `word_lists(hidden=names_in(test))` as `lists`, here and
+    to the detector.
     """
     chosen = lesson or Lesson()
     chosen = replace(chosen, configs=tuple(replace(config, seed=seed) for config in chosen.configs))
     bare = [
         replace(doc, layers={GOLD: tuple(joined(doc.layer()) if chosen.english else doc.layer())}) for doc in training
     ]
-    course = _Course(chosen, tell)
+    course = _Course.of(chosen, tell, lists or word_lists())
     ready = course.prepared(_with_capitals(map(legible, bare)) if chosen.english else bare)
     parts = [] if held_out else by_source(ready)
     reads: list[dial.Read] = []
     for part in parts if len(parts) > 1 else ():
         rest = [doc for other in parts if other is not part for doc in other]
-        reads += read(course.model(rest), [doc for doc in part if _sets_dial(doc)], _labels(ready))
+        reads += read(course.model(rest), [doc for doc in part if _sets_dial(doc)], _labels(ready), course.lists)
     model = course.model(ready)
-    reads += read(model, held_out, model.labels)
+    reads += read(model, held_out, model.labels, course.lists)
     lowest = LOWEST if chosen.english else 0.0
     return replace(model, dial=dial.fit(dial.Read.joined(reads), model.labels, lowest=lowest)) if reads else model
 
@@ -139,13 +130,17 @@ class _Course:
 
     lesson: Lesson
     tell: Tell | None
+    lists: WordLists
+    fewer: WordLists  # while taggers learn
+
+    @classmethod
+    def of(cls, lesson: Lesson, tell: Tell | None, lists: WordLists) -> _Course:
+        hide = lesson.english and lesson.hide
+        return cls(lesson, tell, lists, lists.hiding(_every(HIDDEN, lists)) if hide else lists)
 
     def prepared(self, docs: Iterable[Document]) -> list[Document]:
         """The documents with cues, as lists that lack names give them."""
-        if not self.lesson.english:
-            return list(docs)
-        with _hiding(self.lesson):
-            return list(cues.with_cues(docs))
+        return list(cues.with_cues(docs, self.fewer)) if self.lesson.english else list(docs)
 
     def model(self, docs: Sequence[Document]) -> Model:
         """The model of prepared documents, without a dial."""
@@ -153,26 +148,40 @@ class _Course:
 
     def _tagger(self, docs: Sequence[Document], config: Cascade | HMMDP) -> Tagger:
         language = self.lesson.language if isinstance(config, Cascade) else None
-        lists = Resources(standing=Standing(language)) if language else None
-        with _hiding(self.lesson):
-            learnt = tagger.train(docs, config, layer=GOLD, resources=lists, progress=self.tell)
-        return replace(learnt, model=finished(learnt.model) if self.lesson.english else learnt.model)
+        hidden = self.fewer.hidden
+        lists = Resources(standing=Standing(language, hidden) if language else None, hidden=hidden)
+        learnt = tagger.train(docs, config, layer=GOLD, resources=lists, progress=self.tell)
+        whole = use_lists(learnt.model, self.lists.hidden)
+        return replace(learnt, model=_drop_light_weights(whole) if self.lesson.english else whole)
 
 
-def finished(model: Any) -> Any:
-    """The model of a tagger with whole lists in the place of those it was learnt with, and without light weights."""
-    if isinstance(model, cascade.Model):  # it asks for the lists when it reads
+def with_lists(model: Model, lists: WordLists) -> Model:
+    """Return the model with taggers that know the lists without the hidden words."""
+    taggers = tuple(replace(each, model=use_lists(each.model, lists.hidden)) for each in model.taggers)
+    return replace(model, taggers=taggers)
+
+
+def use_lists(model: Any, hidden: frozenset[str]) -> Any:
+    """Return the model of a tagger with lists of its language that lack the hidden words."""
+    if model.resources.hidden == hidden:
+        return model
+    standing = model.resources.standing
+    if standing is not None:
+        standing = Standing(standing.language, hidden)
+    model = replace(model, resources=replace(model.resources, standing=standing, hidden=hidden))
+    if isinstance(model, cascade.Model):
+        return model
+    return replace(model, symbols=replace(model.symbols, pack=languages.pack(model.config.language, hidden)))
+
+
+def _drop_light_weights(model: Any) -> Any:
+    if isinstance(model, cascade.Model):
         return replace(model, readings=tuple(map(_lighter, model.readings)))
-    symbols = replace(model.symbols, pack=languages.pack(model.config.language))
-    return replace(model, symbols=symbols, latent=model.latent and _lighter(model.latent))
+    return replace(model, latent=model.latent and _lighter(model.latent))
 
 
 def _lighter(part: Linear) -> Linear:
     return rounded(part.labels, part.vocabulary, part.weights, least=LIGHT)
-
-
-def _hiding(lesson: Lesson) -> AbstractContextManager[None]:
-    return lexicons.without(_every(HIDDEN) if lesson.english and lesson.hide else ())
 
 
 def _with_capitals(docs: Iterable[Document]) -> Iterator[Document]:
@@ -189,26 +198,26 @@ def _sets_dial(doc: Document) -> bool:
     return bool(doc.meta.get(DIAL, True))
 
 
-def read(model: Model, docs: Iterable[Document], labels: Sequence[str]) -> Iterator[dial.Read]:
-    """What a model makes of documents as they come, with the whole lists; its labels are numbered as these are."""
+def read(model: Model, docs: Iterable[Document], labels: Sequence[str], lists: WordLists) -> Iterator[dial.Read]:
+    """Yield what a model makes of documents as they come; its labels are numbered as these are."""
     place = np.array([labels.index(name) for name in model.labels], np.int64)
     bare = (replace(doc, layers={GOLD: doc.layer()}) for doc in docs)
-    for own in detect.HybridDetector(model).read(bare, GOLD):
+    for own in detect.HybridDetector(model, lists=lists).read(bare, GOLD):
         yield replace(own, types=place[own.types])
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
     """The spans by the kinds that a tagger tells apart."""
-    return [replace(span, label=_JOINED.get(span.label, span.label)) for span in spans]
+    return [replace(span, label=_LEARNT_AS.get(span.label, span.label)) for span in spans]
 
 
 def names_in(docs: Iterable[Document], layer: str | None = None) -> frozenset[str]:
-    """The words of names and places among the identifiers of documents, for `lexicons.without`."""
+    """The words of names and places among the identifiers of documents, for `word_lists`."""
     return frozenset(
         word.strip(".,;:()'\"")
         for doc in docs
         for span in doc.layer(layer)
-        if kind_of(span.label).category in _NAMED
+        if kind_of(span.label).is_proper_name
         for word in doc.text[span.start : span.end].replace("-", " ").split()
     )
 
@@ -234,7 +243,7 @@ def _labels(docs: Iterable[Document]) -> tuple[str, ...]:
     return tuple(sorted({span.label for doc in docs for span in doc.layers[GOLD]}))
 
 
-def _every(number: int) -> Iterator[str]:
-    for word in lexicons.listed():
+def _every(number: int, lists: WordLists) -> Iterator[str]:
+    for word in lists.every_word:
         if hashlib.sha256(word.encode()).digest()[1] % number == 0:
             yield word

@@ -23,11 +23,15 @@ MOST_SIZES, MOST_LAYERS = 8, 64  # of clusters; of layers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resources:
-    """Word clusters from unlabelled text, lists of phrases, and the word lists of a language."""
+    """Word clusters from unlabelled text, lists of phrases, and the word lists of a language.
+
+    `hidden` are words (`languages.hidden_words`) that the lists of names in signatures of an HMM-DP lack.
+    """
 
     clusters: WordClusters | None = None
     lexicon: Lexicon | None = None
     standing: Standing | None = None
+    hidden: frozenset[str] = frozenset()
 
     def columns(self, seen: Observed, docs: Sequence[Document], layers: Sequence[str]) -> list[Column]:
         """One column per size of clusters, one for the lexicon, one per layer, one for word lists."""
@@ -71,7 +75,7 @@ class Resources:
             phrases = iter(strings["lexicon.phrases"])
             own = tuple(tuple(islice(phrases, size)) for size in sizes)
             lexicon = Lexicon(strings["lexicon.labels"], own, bool(fold_case))
-        return cls(clusters, lexicon, Standing(*strings["standing"]) if "standing" in strings else None)
+        return cls(clusters, lexicon, Standing(strings["standing"][0]) if "standing" in strings else None)
 
 
 def columns_of(

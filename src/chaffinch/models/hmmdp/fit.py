@@ -105,6 +105,7 @@ class _Run:
         symbols = symbol.learn(
             seen, config.language, patients=self.task.patients, min_count=config.min_count,
             min_groups=self.min_patients, hidden=evidence.inside if config.private else None,
+            names_hidden=self.resources.hidden,
         )  # fmt: skip
         every = symbols(seen)
         known = chosen(symbols, every, config.emissions)
