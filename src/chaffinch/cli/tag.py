@@ -14,7 +14,7 @@ import typer
 from chaffinch import bundle
 from chaffinch.cli import common as frame
 from chaffinch.cli.train import options as settings
-from chaffinch.errors import ChaffinchError, ConfigError
+from chaffinch.errors import ConfigError
 from chaffinch.models.tagger import Tagger, load
 from chaffinch.text import Corpus, Document
 from chaffinch.text.document import Splitter
@@ -146,10 +146,8 @@ def _check_place(output: Path, inputs: Iterable[Path]) -> None:
 
 def _written(documents: Iterable[Document], output: Path, form: Format, losses: Losses, *, strict: bool) -> Losses:
     """All that was lost, once the documents are written; ChaffinchError if the disk refuses them."""
-    try:
+    with frame.naming_unwritable(output):
         return write(documents, output, format=form.name, strict=strict, losses=losses)
-    except OSError as error:
-        raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
 
 
 def _split(tagger: Tagger | WeakTagger | _Identifiers, lines: bool | None, quiet: bool) -> Splitter:

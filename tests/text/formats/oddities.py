@@ -24,7 +24,8 @@ _LAYERS: tuple[list[Span], ...] = (
 )  # fmt: skip
 _NAMES = ("", "rules", "predictions", "predictions:1", "annotation:2", "annotation:3", "source:", "source:a")
 _METAS: tuple[dict[str, Any], ...] = (
-    *({"a": value} for value in (None, "", True, 1, 1.5, 2**70, [1], {"b": "c"}, "\ufeff")), {"a": float("inf")}, {"a": [float("nan")]},
+    *({"a": value} for value in (None, "", True, 1, 1.5, 2**70, [1], {"b": "c"}, "\ufeff")),
+    {"a": float("inf")}, {"a": [float("nan")]},
     {"group": "x"}, {"patient": "p"}, {"patient": 7}, {"subject_id": None}, {"spans": "x"}, {"labels": []},
     {"label": "x"}, {"entities": []}, {"text": "x"}, {"id": "x"}, {"note": "x"}, {"report": "x"}, {"note_id": "x"},
     {"Text": "t"}, {" text": "z"}, {"content": "x"}, {"GROUP": "x"}, {"Patient": "q"}, {"tags": {}},
