@@ -14,8 +14,8 @@ import chaffinch as cf
 from chaffinch import bundle, loading
 from chaffinch.cli import main
 from chaffinch.deid.detect.class_doubt import class_layer
-from chaffinch.deid.detect.model import Model
 from chaffinch.deid.detect.detector import HybridDetector
+from chaffinch.deid.detect.model import Model
 from chaffinch.errors import ModelError
 from chaffinch.features import embed
 from chaffinch.models.votes.multihmm.model import Model as MultiHMMModel

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -26,6 +27,7 @@ from chaffinch.deid.release.units import open_source
 from chaffinch.deid.vault import Vault, restore
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.jobs import release as module
+from chaffinch.jobs.batches import BatchWork, batches, process_batch
 from chaffinch.jobs.job import ReleaseJob, VaultTarget
 from chaffinch.jobs.ledger import opened
 from chaffinch.jobs.release import dry_run, run_release
@@ -77,6 +79,23 @@ def test_results_are_in_the_order_of_numbers_and_no_batch_that_is_done_is_done_t
             outcomes = process_batches(batches, work, ledger)
             assert list(in_order(outcomes, ledger)) == [(0, b"0"), (1, None), (2, b"2"), (3, b"3")]
         assert done == expected
+
+
+def _find_here(documents: Sequence[Document]) -> Iterator[Document]:
+    return find(documents)
+
+
+@pytest.mark.parametrize("by_patient", [False, True])
+def test_a_batch_can_be_processed_by_another_process(by_patient: bool, notes: Path, tmp_path: Path) -> None:
+    (notes / "p9-01.txt").write_bytes(b"\xff" + CANARY.encode())
+    own = job(notes, tmp_path / "out", detector(_find_here, by_patient=by_patient))
+    (batch,) = batches(own)
+    units = [item.payload for item in batch]
+    work = BatchWork(own.release, own.detector)
+    here = process_batch(work, units)
+    there = process_batch(*pickle.loads(pickle.dumps((work, [unit for unit in units if unit.id != "p9-01"]))))
+    assert [result for result in here if isinstance(result, bytes)] == there
+    assert len(there) == 12
 
 
 def test_a_release_adds_up(notes: Path, tmp_path: Path) -> None:

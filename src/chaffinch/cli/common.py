@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from chaffinch.checks import did_you_mean
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.text import MAX_CHARS
 
 T = TypeVar("T")
@@ -121,6 +121,15 @@ def live_line(first: str, words: Callable[[T], str], *, quiet: bool) -> Iterator
     with Progress(*columns, console=console, transient=True) as live:
         task = live.add_task(first, total=None)
         yield lambda step: live.update(task, description=words(step))
+
+
+@contextmanager
+def naming_unwritable(output: Path) -> Iterator[None]:
+    """Say in plain words that the disk refuses an output, inside a block that writes it."""
+    try:
+        yield
+    except OSError as error:
+        raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
 
 
 def read_groups(path: Path | None) -> dict[str, str] | None:

@@ -14,6 +14,7 @@ from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.synth.notes import Style
 from chaffinch.deid.synth.personas import Half
 from chaffinch.text.formats import FORMATS, output_format, write
+from chaffinch.text.formats.brat import BRAT
 
 synth_app = typer.Typer(help="Invent documents whose spans are known.", rich_markup_mode=None)
 
@@ -51,7 +52,7 @@ def notes_command(
 
     Formats: FORMAT_NAMES.
     """
-    form = output_format(output, to or (None if output.suffix else "brat")).name
+    form = output_format(output, to or (None if output.suffix else BRAT.name)).name
     chosen = None if sites is None else [site.strip() for site in sites.split(",")]
     documents = synth.notes(patients, notes, seed=seed, names=names, style=style, sites=chosen)
     losses = write(documents, output, format=form)

@@ -14,7 +14,7 @@ import typer
 from chaffinch import bundle
 from chaffinch.cli import common as frame
 from chaffinch.cli.train import options as settings
-from chaffinch.errors import ChaffinchError, ConfigError, ModelError
+from chaffinch.errors import ConfigError, ModelError
 from chaffinch.loading import load
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Corpus, Document
@@ -140,10 +140,8 @@ def _check_place(output: Path, inputs: Iterable[Path]) -> None:
 
 def _written(documents: Iterable[Document], output: Path, form: Format, losses: Losses, *, strict: bool) -> Losses:
     """All that was lost, once the documents are written; ChaffinchError if the disk refuses them."""
-    try:
+    with frame.naming_unwritable(output):
         return write(documents, output, format=form.name, strict=strict, losses=losses)
-    except OSError as error:
-        raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
 
 
 def _split(tagger: Tagger | WeakTagger | HybridDetector, lines: bool | None, quiet: bool) -> Splitter:

@@ -54,9 +54,8 @@ def restore_command(
 
     before = os.umask(0o077)
     try:
-        write(counted(), output, format=form.name)
-    except OSError as error:
-        raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
+        with frame.naming_unwritable(output):
+            write(counted(), output, format=form.name)
     finally:
         os.umask(before)
     result = {"restored": count, "in the vault": len(held), "format": form.name}

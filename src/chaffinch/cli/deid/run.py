@@ -25,10 +25,9 @@ from chaffinch.deid.release.patient import Release
 from chaffinch.deid.release.summary_page import html
 from chaffinch.errors import ConfigError, WithheldError
 from chaffinch.features.lexicon import read_phrases
-from chaffinch.jobs import release as releases
 from chaffinch.jobs.deid import DEFAULT, POLICY, check_output, plan
-from chaffinch.jobs.job import COMMAND, NotesInput, Patients, VaultTarget
-from chaffinch.jobs.release import Tick
+from chaffinch.jobs.job import COMMAND, NotesInput, Patients, ReleaseJob, VaultTarget
+from chaffinch.jobs.release import Tick, dry_run, run_release
 from chaffinch.jobs.run import Interrupted
 from chaffinch.text.formats import ReadOptions
 from chaffinch.text.formats.base import replacing, write_text
@@ -37,41 +36,47 @@ from chaffinch.weak.sources import load_sources
 RULES = "rules"  # the name of the model that is none: patterns and lists alone
 
 
+_SecretFile = Annotated[
+    Path | None, typer.Option(help=f"Key of surrogates, date shifts and new ids; else it is in {keys.VARIABLE}.")
+]
+_GroupBy = Annotated[
+    str | None, typer.Option(help="The patient: a regular expression on the id, or a file of id and patient.")
+]
+_EachNoteAPatient = Annotated[
+    bool, typer.Option("--each-note-a-patient", help="No two notes are of one patient; in place of --group-by.")
+]
+_Known = Annotated[Path | None, typer.Option(help="Identifiers of each patient, from admission; kept in memory only.")]
+_Types = Annotated[
+    Path | None, typer.Option(help="Types of your own: a file of sources, as `weak apply --sources` takes.")
+]
+_Apart = Annotated[bool, typer.Option("--apart", help="Look at each note alone, not at the patient's others.")]
+_Keep = Annotated[
+    list[str], typer.Option(metavar="FIELD", help="A harmless column or field that goes along; several times.")
+]
+_Spans = Annotated[
+    bool, typer.Option("--spans", help="Mark in the output what was replaced; tells surrogates from leaks.")
+]
+
+
 def run_command(
     notes: Annotated[Path, typer.Argument(metavar="IN", help="A file, a folder, or a .gz, .zip or .tar.gz of them.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write; in the format of IN.")] = None,
     policy: Annotated[str, typer.Option(help="What is done to each kind: a TOML file, or a ready policy.")] = POLICY,
     model: Annotated[str, typer.Option(help="What finds identifiers: a file, a packaged model, or rules.")] = DEFAULT,
     recall: Annotated[float | None, typer.Option(help="Share of identifiers to find.", min=0, max=1)] = None,
-    secret_file: Annotated[
-        Path | None, typer.Option(help=f"Key of surrogates, date shifts and new ids; else it is in {keys.VARIABLE}.")
-    ] = None,
-    group_by: Annotated[
-        str | None, typer.Option(help="The patient: a regular expression on the id, or a file of id and patient.")
-    ] = None,
-    each_note_a_patient: Annotated[
-        bool, typer.Option("--each-note-a-patient", help="No two notes are of one patient; in place of --group-by.")
-    ] = False,
-    known: Annotated[
-        Path | None, typer.Option(help="Identifiers of each patient, from admission; kept in memory only.")
-    ] = None,
+    secret_file: _SecretFile = None,
+    group_by: _GroupBy = None,
+    each_note_a_patient: _EachNoteAPatient = False,
+    known: _Known = None,
     allow: Annotated[Path | None, typer.Option(help="File of phrases that are no identifiers, one per line.")] = None,
     deny: Annotated[Path | None, typer.Option(help="File of phrases that always are, one per line.")] = None,
-    types: Annotated[
-        Path | None, typer.Option(help="Types of your own: a file of sources, as `weak apply --sources` takes.")
-    ] = None,
-    apart: Annotated[
-        bool, typer.Option("--apart", help="Look at each note alone, not at the patient's others.")
-    ] = False,
+    types: _Types = None,
+    apart: _Apart = False,
     vault: Annotated[Path | None, typer.Option(help="Keep the originals, encrypted, in this new file.")] = None,
     key_file: Annotated[Path | None, typer.Option(help="Key of the vault; else it is in CHAFFINCH_VAULT_KEY.")] = None,
     ids: Annotated[Literal["new", "keep"], typer.Option(help="keep: ids and file names tell nothing.")] = "new",
-    keep: Annotated[
-        list[str], typer.Option(metavar="FIELD", help="A harmless column or field that goes along; several times.")
-    ] = [],  # noqa: B006  (typer copies it)
-    spans: Annotated[
-        bool, typer.Option("--spans", help="Mark in the output what was replaced; tells surrogates from leaks.")
-    ] = False,
+    keep: _Keep = [],  # noqa: B006  (typer copies it)
+    spans: _Spans = False,
     page: Annotated[Path | None, typer.Option("--html", help="Write a summary of the run, one HTML file.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing; count what would be done.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Finish a run that was stopped.")] = False,
@@ -104,24 +109,26 @@ def run_command(
         vault=VaultTarget(vault, key),
         option_names=COMMAND,
     )
-    began = time.monotonic()
-    try:
-        with _progress(quiet=quiet) as tick:
-            if dry_run:
-                manifest = releases.dry_run(job, tick=tick)
-            else:
-                manifest = releases.run_release(job, resume=resume, tick=tick)
-    except Interrupted as stop:
-        raise StoppedEarly(str(stop)) from None
-    rate = manifest["documents"]["in"] / max(time.monotonic() - began, 1e-9)
+    manifest, rate = _run(job, dry=dry_run, resume=resume, quiet=quiet)
     if page is not None:
+        title = f"Release of {notes.name}"
         with replacing(page) as beside:
-            title = f"Release of {notes.name}"
             write_text(beside, html(manifest, release.policy, title=title, output=place.name, dial=_dial(find)))
         frame.note(f"wrote {page}", quiet=quiet)
     result = {"dry run": dry_run, "output": None if dry_run else str(place), **manifest, "notes per second": rate}
     frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
     _tell_withheld(manifest, None if dry_run else job.private / "withheld.jsonl")
+
+
+def _run(job: ReleaseJob, *, dry: bool, resume: bool, quiet: bool) -> tuple[dict[str, Any], float]:
+    """Return the manifest, and how many notes were done in a second."""
+    began = time.monotonic()
+    try:
+        with _progress(quiet=quiet) as tick:
+            manifest = dry_run(job, tick=tick) if dry else run_release(job, resume=resume, tick=tick)
+    except Interrupted as stop:
+        raise StoppedEarly(str(stop)) from None
+    return manifest, manifest["documents"]["in"] / max(time.monotonic() - began, 1e-9)
 
 
 def _place(notes: Path, output: Path | None, *, dry_run: bool) -> Path:

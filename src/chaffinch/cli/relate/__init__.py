@@ -13,7 +13,7 @@ from chaffinch.cli import common as frame
 from chaffinch.cli.relate.evaluate_page import page
 from chaffinch.cli.relate.modes import Given, learnt, settings_of
 from chaffinch.cli.train import options as settings
-from chaffinch.errors import ChaffinchError, ConfigError, DataError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.relations import AnyExtractor, Schema, save
 from chaffinch.relations.candidates import candidates
 from chaffinch.relations.config import Mode
@@ -221,10 +221,8 @@ def _write(docs: Iterable[Document], output: Path, to: str | None, source: Path)
         if to is not None:
             raise
         form = read(source).format
-    try:
+    with frame.naming_unwritable(output):
         return write(docs, output, format=form)
-    except OSError as error:
-        raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
 
 
 def _known(path: Path) -> list[list[str]]:

@@ -13,7 +13,7 @@ from chaffinch.cli import common as frame
 from chaffinch.cli.train import options as settings
 from chaffinch.cli.train.progress import live_line
 from chaffinch.cli.weak.votes import METHODS, Some, Votes, chosen, method_of, read_votes, stop_at_once, told_of_silence
-from chaffinch.errors import ChaffinchError, ConfigError
+from chaffinch.errors import ConfigError
 from chaffinch.models.core.training import Watcher
 from chaffinch.text import Document
 from chaffinch.text.formats import Losses, ReadOptions, by_name, output_format, write
@@ -107,10 +107,8 @@ def _loaded(path: Path, method: str | None) -> Learnt:
 def _written(docs: list[Document], output: Path, form: str, layer: str, losses: Losses) -> Losses:
     """All that was lost, once the documents are written; ChaffinchError if the disk refuses them."""
     alone = None if by_name(form).can.soft else layer
-    try:
+    with frame.naming_unwritable(output):
         return write(docs, output, format=form, layer=alone, losses=losses)
-    except OSError as error:
-        raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
 
 
 def _facts(docs: list[Document], layer: str, names: tuple[str, ...]) -> dict[str, Any]:

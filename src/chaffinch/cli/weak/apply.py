@@ -102,10 +102,8 @@ def _journal(
 
 def _written(applied: Applied, output: Path, form: str, how: ReadOptions, *, strict: bool) -> Losses:
     """All that was lost, once the documents are written; ChaffinchError if the disk refuses them."""
-    try:
+    with frame.naming_unwritable(output):
         return write(applied.documents, output, format=form, strict=strict, losses=how.losses)
-    except OSError as error:
-        raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
 
 
 def _format(output: Path, to: str | None) -> str:
