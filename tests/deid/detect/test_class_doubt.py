@@ -17,7 +17,7 @@ from chaffinch.deid.detect import class_doubt
 from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.class_doubt import LIMIT, class_layer, settle_classes
 from chaffinch.deid.detect.detector import LAYER, HybridDetector, detector
-from chaffinch.deid.detect.merge import joined, widen
+from chaffinch.deid.detect.merge import merge_by_rank, widen
 from chaffinch.deid.detect.model import Model
 from chaffinch.deid.operators import OPERATORS
 from chaffinch.deid.policy import Policy, PolicyRule
@@ -167,8 +167,8 @@ def test_widening_covers_what_was_covered_and_stays_inside_the_others(
 
 
 def test_of_spans_over_one_place_the_surest_stays() -> None:
-    assert [s.label for s in joined([[Span(0, 5, "CITY", 0.65), Span(0, 5, "HOSPITAL", 0.97)]])] == ["HOSPITAL"]
-    assert [s.label for s in joined([[Span(0, 5, "HOSPITAL", 0.9), Span(0, 5, "CITY", 0.9)]])] == ["CITY"]
+    assert [s.label for s in merge_by_rank([[Span(0, 5, "CITY", 0.65), Span(0, 5, "HOSPITAL", 0.97)]])] == ["HOSPITAL"]
+    assert [s.label for s in merge_by_rank([[Span(0, 5, "HOSPITAL", 0.9), Span(0, 5, "CITY", 0.9)]])] == ["CITY"]
 
 
 # A span is kept only where its class is sure

@@ -15,10 +15,10 @@ from chaffinch.deid.detect import cues
 from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.detector import LAYER, HybridDetector, detector, with_dial
-from chaffinch.deid.detect.merge import joined, trimmed
+from chaffinch.deid.detect.merge import merge_by_rank, trim_punctuation
 from chaffinch.deid.detect.model import Model, load
-from chaffinch.deid.detect.recall_dial import Dial, Read
-from chaffinch.deid.detect.token_scores import Sheet, mean, spans_of
+from chaffinch.deid.detect.recall_dial import Dial, DialSample
+from chaffinch.deid.detect.token_scores import TokenIndex, mean, spans_of
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.cascade.fit import Cascade
 from chaffinch.models.tagger import train
@@ -100,7 +100,7 @@ def test_any_text_is_read_and_kept(found: list[str]) -> None:
 )
 def test_joined_spans_cover_all_and_overlap_nowhere(ranks: list[list[tuple[int, int, str]]]) -> None:
     spans = [[Span(start, start + length, label) for start, length, label in rank] for rank in ranks]
-    out = joined(spans)
+    out = merge_by_rank(spans)
     covered = {place for rank in spans for span in rank for place in range(span.start, span.end)}
     assert {place for span in out for place in range(span.start, span.end)} == covered
     assert all(a.end <= b.start for a, b in pairwise(out))
@@ -110,7 +110,7 @@ def test_joined_spans_cover_all_and_overlap_nowhere(ranks: list[list[tuple[int, 
 
 
 def test_trimmed_spans_lose_signs_and_not_letters() -> None:
-    assert trimmed("(Penn), MD", [Span(0, 6, "A"), Span(6, 10, "A"), Span(5, 7, "A")]) == [
+    assert trim_punctuation("(Penn), MD", [Span(0, 6, "A"), Span(6, 10, "A"), Span(5, 7, "A")]) == [
         Span(1, 5, "A"),
         Span(8, 10, "A"),
     ]
@@ -120,7 +120,7 @@ def test_runs_of_flagged_tokens_stop_at_lines_labels_and_decoded_spans() -> None
     doc = Document.make("Ada Penn Lowe\nHart 7")
     values = np.array([[0.2, 0.8, 0.0], [0.2, 0.8, 0.0], [0.6, 0.4, 0.0], [0.6, 0.4, 0.0], [0.6, 0.0, 0.4]])
     soft, flags = Soft(("O", "NAME", "ID"), np.tile(values, (2, 1))), np.ones(10, np.bool_)
-    first, found = spans_of(Sheet.of([doc, doc]), soft, flags, [[], [Span(0, 8, "NAME")]])
+    first, found = spans_of(TokenIndex.of([doc, doc]), soft, flags, [[], [Span(0, 8, "NAME")]])
     assert first == [Span(0, 13, "NAME"), Span(14, 18, "NAME"), Span(19, 20, "ID")]
     assert found == [Span(0, 8, "NAME"), Span(9, 13, "NAME"), Span(14, 18, "NAME"), Span(19, 20, "ID")]
     assert found[0].score == pytest.approx(0.8)
@@ -136,7 +136,7 @@ def test_the_mean_of_models_knows_all_labels() -> None:
 def test_the_dial_reaches_each_recall_with_the_highest_thresholds() -> None:
     """Ten identifiers of one type at chances 0.05, 0.15, …, 0.95, none ruled, and nothing else."""
     chances = np.arange(0.05, 1, 0.1)
-    read = Read(chances, np.zeros(10, np.int64), np.zeros(10, np.bool_), np.ones(10, np.bool_))
+    read = DialSample(chances, np.zeros(10, np.int64), np.zeros(10, np.bool_), np.ones(10, np.bool_))
     found = dial.fit(read, ["A"], recalls=(0.5, 1.0))
     assert found.reached[1] == 1.0
     assert (chances >= found.at(1.0)["A"]).all()
@@ -150,7 +150,7 @@ def test_thresholds_flag_the_recall_they_promise_and_fall_as_it_rises(seed: int)
     gold = rng.random(300) < 0.3
     chances = np.clip(rng.normal(np.where(gold, 0.7, 0.3), 0.25), 0.001, 1.0)
     types, ruled = rng.integers(0, 3, 300), rng.random(300) < 0.2
-    found = dial.fit(Read(chances, types, ruled, gold), ["A", "B", "C"])
+    found = dial.fit(DialSample(chances, types, ruled, gold), ["A", "B", "C"])
     assert (np.diff(found.thresholds, axis=0) <= 1e-12).all()
     for recall, reached, row in zip(found.recalls, found.reached, found.thresholds, strict=True):
         flagged = ruled | (chances >= row[types])
@@ -165,7 +165,7 @@ def test_a_dial_with_a_lowest_level_tells_what_it_reaches() -> None:
     """Twenty tokens, ten identifiers at the chances 0.05, 0.15, …, 0.95, as many others below all of them."""
     chances = np.concatenate([np.arange(0.05, 1, 0.1), np.full(10, 0.01)])
     gold = np.arange(20) < 10
-    read = Read(chances, np.zeros(20, np.int64), np.zeros(20, np.bool_), gold)
+    read = DialSample(chances, np.zeros(20, np.int64), np.zeros(20, np.bool_), gold)
     free, bound = (dial.fit(read, ["A"], recalls=(0.5, 1.0), lowest=lowest) for lowest in (0.0, 0.5))
     assert free.reaches(1.0) == 1.0
     assert 0.5 <= bound.reaches(1.0) < 1.0
@@ -173,7 +173,7 @@ def test_a_dial_with_a_lowest_level_tells_what_it_reaches() -> None:
 
 
 def test_a_dial_refuses_what_it_cannot_do() -> None:
-    none = Read(np.ones(2), np.zeros(2, np.int64), np.zeros(2, np.bool_), np.zeros(2, np.bool_))
+    none = DialSample(np.ones(2), np.zeros(2, np.int64), np.zeros(2, np.bool_), np.zeros(2, np.bool_))
     with pytest.raises(DataError, match="no identifier"):
         dial.fit(none, ["A"])
     with pytest.raises(ConfigError, match="no dial"):

@@ -9,9 +9,9 @@ from recipes.deid_en import LEADS, TITLES, in_layout
 from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect.cues import with_cues
 from chaffinch.deid.detect.detector import detector
-from chaffinch.deid.detect.model import legible
-from chaffinch.deid.detect.recall_dial import Read
-from chaffinch.deid.detect.token_scores import DOUBT, Sheet, discount_common_words
+from chaffinch.deid.detect.model import upper_if_caseless
+from chaffinch.deid.detect.recall_dial import DialSample
+from chaffinch.deid.detect.token_scores import DOUBT, TokenIndex, discount_common_words
 from chaffinch.deid.detect.word_lists import word_lists
 from chaffinch.text import Document, Soft
 from chaffinch.weak import Regex
@@ -22,14 +22,14 @@ from chaffinch.weak import Regex
 )
 def test_notes_without_words_that_begin_with_a_capital_are_read_in_capitals(text: str) -> None:
     doc = Document.make(text)
-    read = legible(doc)
+    read = upper_if_caseless(doc)
     assert read.text == text.upper()
     np.testing.assert_array_equal(read.tokens, doc.tokens)  # so that what is found stands where it stood
 
 
 def test_notes_in_which_capitals_tell_something_are_read_as_they_are() -> None:
     for text in ("Seen by Dr. PENN.", "Penn saw him", "", "12/3", "strasse und straße"):
-        assert legible(Document.make(text)).text == text
+        assert upper_if_caseless(Document.make(text)).text == text
 
 
 def test_what_is_found_in_a_note_in_small_letters_stands_in_the_note_as_it_came() -> None:
@@ -44,7 +44,7 @@ def test_what_is_found_in_a_note_in_small_letters_stands_in_the_note_as_it_came(
 def test_common_words_are_doubted_and_nothing_else() -> None:
     docs = [Document.make("Penn will carpenter"), Document.make("will")]
     soft = Soft(("O", "A", "B"), np.tile([0.5, 0.3, 0.2], (4, 1)))
-    found = discount_common_words(Sheet.of(docs), soft, word_lists()).values
+    found = discount_common_words(TokenIndex.of(docs), soft, word_lists()).values
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     np.testing.assert_allclose(found[[0, 2]], soft.values[[0, 2]])  # a name and a job
     for row in (1, 3):
@@ -56,7 +56,7 @@ def test_common_words_are_doubted_and_nothing_else() -> None:
     doc = Document.make(text)
     assert doc.words() == words
     soft = Soft(("O", "A"), np.full((len(words), 2), 0.5))
-    lowered = discount_common_words(Sheet.of([doc]), soft, word_lists()).values[:, 1] < 0.5
+    lowered = discount_common_words(TokenIndex.of([doc]), soft, word_lists()).values[:, 1] < 0.5
     told = {(place, word) for place, word in enumerate(words) if lowered[place]}
     assert told == {(0, "Lower"), (1, "pain"), (3, "Range"), (4, "and"), (7, "Range"), (8, "of"), (9, "MOTION")}
 
@@ -64,7 +64,7 @@ def test_common_words_are_doubted_and_nothing_else() -> None:
 def test_a_dial_with_a_lowest_level_says_what_it_reaches() -> None:
     """Identifiers at chances 0.05, 0.15, …, 0.95: above 0.5 are five of ten, whatever recall is asked for."""
     chances = np.arange(0.05, 1, 0.1)
-    read = Read(chances, np.zeros(10, np.int64), np.zeros(10, np.bool_), np.ones(10, np.bool_))
+    read = DialSample(chances, np.zeros(10, np.int64), np.zeros(10, np.bool_), np.ones(10, np.bool_))
     free = dial.fit(read, [], recalls=(0.3, 1.0))
     held = dial.fit(read, [], recalls=(0.3, 1.0), lowest=0.5)
     assert held.levels == (free.levels[0], 0.5)
@@ -86,6 +86,6 @@ def test_abstracts_in_layout_hold_the_words_of_the_abstract_and_no_identifier() 
 def test_short_numbers_in_a_row_of_numbers_are_never_flagged_by_models() -> None:
     text = "PD 535 747 323 323 222 5551234 Penn\nRoom 535, Penn"
     (doc,) = with_cues([Document.make(text)])
-    free = detector()._not_protected(Sheet.of([doc]), np.ones(len(doc.tokens)))
+    free = detector()._not_protected(TokenIndex.of([doc]), np.ones(len(doc.tokens)))
     kept = [word for word, own in zip(doc.words(), free.tolist(), strict=True) if own]
     assert kept == ["PD", "5551234", "Penn", "Room", "535", ",", "Penn"]

@@ -95,7 +95,7 @@ def test_a_megabyte_of_noise_is_read() -> None:
 
 def test_the_surest_label_wins_a_place_and_the_longest_span_an_overlap() -> None:
     votes = [Span(0, 4, "DATE", 0.6), Span(0, 4, "SSN", 0.9), Span(10, 20, "STREET", 0.7), Span(12, 24, "DATE", 0.9)]
-    assert patterns.settle(votes) == (Span(0, 4, "SSN"), Span(10, 12, "STREET"), Span(12, 24, "DATE"))
+    assert patterns.resolve_votes(votes) == (Span(0, 4, "SSN"), Span(10, 12, "STREET"), Span(12, 24, "DATE"))
 
 
 def test_a_pattern_heeds_what_stands_beside_it() -> None:

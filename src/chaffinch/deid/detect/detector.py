@@ -22,10 +22,10 @@ from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect import token_scores as detect_soft
 from chaffinch.deid.detect.admission import KnownIdentifiers
 from chaffinch.deid.detect.class_doubt import class_layer, wider_class
-from chaffinch.deid.detect.merge import agreed, is_code, joined, trimmed, widen
-from chaffinch.deid.detect.model import Model, legible, load
-from chaffinch.deid.detect.recall_dial import Read
-from chaffinch.deid.detect.token_scores import Claim, Flags, Sheet
+from chaffinch.deid.detect.merge import is_code, merge_by_rank, trim_punctuation, vote_spans, widen
+from chaffinch.deid.detect.model import Model, load, upper_if_caseless
+from chaffinch.deid.detect.recall_dial import DialSample
+from chaffinch.deid.detect.token_scores import Claim, Flags, TokenIndex
 from chaffinch.deid.detect.word_lists import WordLists, word_lists
 from chaffinch.deid.kinds import KINDS, handling_of, kind_of
 from chaffinch.deid.patterns import find as patterns
@@ -106,49 +106,49 @@ class HybridDetector:
 
         return Corpus(walk)
 
-    def read(self, documents: Iterable[Document], gold: str | None = None) -> Iterator[Read]:
+    def read(self, documents: Iterable[Document], gold: str | None = None) -> Iterator[DialSample]:
         """What the dial is fitted on: the tokens of documents with a gold layer, before any threshold."""
         for docs in batches(documents, BATCH_TOKENS):
-            sheet, soft, _ = self._read(docs)
+            index, soft, _ = self._read(docs)
             chances, types = detect_soft.chances(soft)
-            rules = [[*self._sure(doc), *self._ruled(own)] for doc, own in zip(docs, sheet.docs, strict=True)]
-            ruled = sheet.cut(sheet.over(rules))
-            right = sheet.cut(sheet.over([doc.layer(gold) for doc in docs]))
-            yield from map(Read, sheet.cut(chances), sheet.cut(types), ruled, right)
+            rules = [[*self._sure(doc), *self._ruled(own)] for doc, own in zip(docs, index.docs, strict=True)]
+            ruled = index.cut(index.over(rules))
+            right = index.cut(index.over([doc.layer(gold) for doc in docs]))
+            yield from map(DialSample, index.cut(chances), index.cut(types), ruled, right)
 
-    def _read(self, docs: Sequence[Document]) -> tuple[Sheet, Soft, list[list[Span]]]:
+    def _read(self, docs: Sequence[Document]) -> tuple[TokenIndex, Soft, list[list[Span]]]:
         """The documents with cues, as models read them, their soft labels joined, and the spans by document."""
-        prepared = list(cues.with_cues(map(legible, docs) if self.model.rules else docs, self.lists))
-        sheet = Sheet.of(prepared)
+        prepared = list(cues.with_cues(map(upper_if_caseless, docs) if self.model.rules else docs, self.lists))
+        index = TokenIndex.of(prepared)
         if not self.model.taggers:
-            return sheet, detect_soft.by_rules(prepared, self.lists), [[] for _ in prepared]
+            return index, detect_soft.by_rules(prepared, self.lists), [[] for _ in prepared]
         softs, found = [], []
         for tagger in self.model.taggers:
             spans, rows = zip(*tagger.read(prepared), strict=True)
             softs.append(Soft(("O", *tagger.labels), np.concatenate(rows)))
-            found.append(detect_soft.scored(sheet, softs[-1], spans))
+            found.append(detect_soft.scored(index, softs[-1], spans))
         soft = detect_soft.mean(softs)
-        soft = detect_soft.discount_common_words(sheet, soft, self.lists) if self.model.rules else soft
-        return sheet, soft, found[0] if len(found) == 1 else [agreed(own) for own in zip(*found, strict=True)]
+        soft = detect_soft.discount_common_words(index, soft, self.lists) if self.model.rules else soft
+        return index, soft, found[0] if len(found) == 1 else [vote_spans(own) for own in zip(*found, strict=True)]
 
     def _found(self, docs: Sequence[Document]) -> list[Document]:
         """The documents with cues and with what rules and models find, and with soft labels sure of it."""
-        sheet, soft, decoded = self._read(docs)
-        flagged = self._flagged(sheet, soft, decoded) if self.model.taggers else decoded
+        index, soft, decoded = self._read(docs)
+        flagged = self._flagged(index, soft, decoded) if self.model.taggers else decoded
         found = [
-            trimmed(doc.text, joined([self._sure(doc), *self._ranked(doc, self._ruled(read), own)]))
-            for doc, read, own in zip(docs, sheet.docs, flagged, strict=True)
+            trim_punctuation(doc.text, merge_by_rank([self._sure(doc), *self._ranked(doc, self._ruled(read), own)]))
+            for doc, read, own in zip(docs, index.docs, flagged, strict=True)
         ]
-        softs = detect_soft.with_spans(sheet, soft, found)
+        softs = detect_soft.with_spans(index, soft, found)
         said = soft if self.model.taggers else Soft(("O",), np.ones((len(soft.values), 1)))
-        classes = detect_soft.with_claims(sheet, said, list(map(self._claims, docs, found)))
+        classes = detect_soft.with_claims(index, said, list(map(self._claims, docs, found)))
         return [
             replace(
                 doc,
                 layers={**doc.layers, self.layer: tuple(spans)},
                 soft={**doc.soft, self.layer: own, class_layer(self.layer): chances},
             )
-            for doc, spans, own, chances in zip(sheet.docs, found, softs, classes, strict=True)
+            for doc, spans, own, chances in zip(index.docs, found, softs, classes, strict=True)
         ]
 
     def _ranked(self, doc: Document, ruled: Sequence[Span], modelled: Sequence[Span]) -> list[list[Span]]:
@@ -193,7 +193,7 @@ class HybridDetector:
         for own in self.types:
             found, _ = settle(own(doc), str(getattr(own, "label", "")) or own.name, len(doc.text))
             spans += [replace(span, score=CERTAIN, source=own.name) for span in found if span.label != "O"]
-        return joined([self.known(doc) if self.known else [], spans])
+        return merge_by_rank([self.known(doc) if self.known else [], spans])
 
     def _allowed(self, doc: Document, spans: Iterable[Span]) -> list[Span]:
         """The spans that do not lie inside an allowed phrase."""
@@ -208,28 +208,28 @@ class HybridDetector:
 
         return [span for span in spans if not inside(span)]
 
-    def _flagged(self, sheet: Sheet, soft: Soft, decoded: Sequence[Sequence[Span]]) -> list[list[Span]]:
+    def _flagged(self, index: TokenIndex, soft: Soft, decoded: Sequence[Sequence[Span]]) -> list[list[Span]]:
         """The spans of models of which a token reaches its threshold, and the runs of other tokens that do."""
         chances, types = detect_soft.chances(soft)
         thresholds = self.model.dial.at(self.recall)
         levels = np.array([thresholds.get(name, thresholds[""]) for name in soft.labels])[1:]
         levels = levels[types] if len(levels) else np.ones(len(types))
-        flags = (chances >= levels) & self._not_protected(sheet, chances)
-        return detect_soft.spans_of(sheet, soft, flags, decoded)
+        flags = (chances >= levels) & self._not_protected(index, chances)
+        return detect_soft.spans_of(index, soft, flags, decoded)
 
-    def _not_protected(self, sheet: Sheet, chances: Floats) -> Flags:
+    def _not_protected(self, index: TokenIndex, chances: Floats) -> Flags:
         """(N,) True where models may flag a token.
 
         It must not be inside a protected term (a bare eponym counts below `PROTECTED_THRESHOLD` alone), nor a short
         number in a row of a table.
         """
-        terms = [self.lists.protected(doc) for doc in sheet.docs]
-        tokens, sizes = detect_soft.tokens_of(*sheet.runs(terms))
+        terms = [self.lists.protected(doc) for doc in index.docs]
+        tokens, sizes = detect_soft.tokens_of(*index.runs(terms))
         bare = np.repeat(np.array([term.score < 1.0 for spans in terms for term in spans], np.bool_), sizes)
         free = np.ones(len(chances), np.bool_)
         free[tokens[~(bare & (chances[tokens] >= PROTECTED_THRESHOLD))]] = False
-        rows = [[span for span in doc.layers[cues.FIELD] if span.label == cues.ROW] for doc in sheet.docs]
-        numbers = [row for row in np.flatnonzero(sheet.over(rows)).tolist() if _is_short_number(sheet.word(row)[0])]
+        rows = [[span for span in doc.layers[cues.FIELD] if span.label == cues.ROW] for doc in index.docs]
+        numbers = [row for row in np.flatnonzero(index.over(rows)).tolist() if _is_short_number(index.word(row)[0])]
         free[numbers] = False
         return free
 
@@ -276,11 +276,11 @@ class HybridDetector:
         new = [own for own in again if _may_repeat(text, own, terms)]
         if not new:
             return before
-        joint = trimmed(text, joined([spans, self._allowed(before, new)]))
-        sheet, name, old = Sheet.of([before]), class_layer(self.layer), set(spans)
-        (soft,) = detect_soft.with_spans(sheet, before.soft[self.layer], [joint])
+        joint = trim_punctuation(text, merge_by_rank([spans, self._allowed(before, new)]))
+        index, name, old = TokenIndex.of([before]), class_layer(self.layer), set(spans)
+        (soft,) = detect_soft.with_spans(index, before.soft[self.layer], [joint])
         (classes,) = detect_soft.with_claims(
-            sheet, before.soft[name], [self._claims(before, [own for own in joint if own not in old])]
+            index, before.soft[name], [self._claims(before, [own for own in joint if own not in old])]
         )
         return before.with_layer(self.layer, joint).with_soft(self.layer, soft).with_soft(name, classes)
 
@@ -380,7 +380,7 @@ def detector(
 def with_dial(model: Model, documents: Iterable[Document], *, gold: str | None = None) -> Model:
     """The model with its dial set on notes it did not learn from."""
     own = HybridDetector(replace(model, dial=dial.Dial()))
-    read = Read.joined(own.read(documents, gold))
+    read = DialSample.join(own.read(documents, gold))
     return replace(model, dial=dial.fit(read, model.labels))
 
 

@@ -13,14 +13,14 @@ from chaffinch.text import Span, resolve
 _place = attrgetter("start", "end")
 
 
-def joined(ranks: Iterable[Iterable[Span]]) -> list[Span]:
+def merge_by_rank(ranks: Iterable[Iterable[Span]]) -> list[Span]:
     """One sorted list without overlaps that covers every letter and digit of all spans; earlier ranks go first.
 
     Inside a rank the longest of the spans that overlap stays whole, and of those over one place the surest. A span
-    that sticks out of others is cut: its rest is a span of its own. Texts are needed only for the cuts, which `trimmed`
-    then tidies.
+    that sticks out of others is cut: its rest is a span of its own. Texts are needed only for the cuts, which
+    `trim_punctuation` then tidies.
 
-    >>> joined([[Span(5, 9, "DATE")], [Span(0, 12, "NAME")]])[0]
+    >>> merge_by_rank([[Span(5, 9, "DATE")], [Span(0, 12, "NAME")]])[0]
     Span(start=0, end=5, label='NAME', score=1.0, source='', concept='')
     """
     out: list[Span] = []
@@ -88,18 +88,19 @@ def _covering(rank: Sequence[Span], before: Sequence[Span]) -> list[Span]:
     kept = sorted([*before, *resolve(whole, "longest")])
     if len(kept) == len(before) + len(rank):
         return kept  # all of them stayed whole
-    out = sorted([*kept, *resolve(uncovered(rank, kept), "longest")])
-    while rest := uncovered(rank, out):
+    out = sorted([*kept, *resolve(subtract_spans(rank, kept), "longest")])
+    while rest := subtract_spans(rank, out):
         out = sorted([*out, *resolve(rest, "longest")])
     return out
 
 
-def agreed(answers: Sequence[Iterable[Span]]) -> list[Span]:
+def vote_spans(answers: Sequence[Iterable[Span]]) -> list[Span]:
     """The spans of several taggers without overlaps: of all ways to choose, the one with the most certainty in sum.
 
     The certainty of a span is the sum of the scores of those that found it so, with that label; the score is its mean.
 
-    >>> [own.end for own in agreed([[Span(0, 9, "NAME", 0.9)], [Span(0, 5, "NAME", 0.8)], [Span(0, 5, "NAME", 0.7)]])]
+    >>> short = [[Span(0, 5, "NAME", 0.8)], [Span(0, 5, "NAME", 0.7)]]
+    >>> [span.end for span in vote_spans([[Span(0, 9, "NAME", 0.9)], *short])]
     [5]
     """
     sums: dict[tuple[int, int, str], float] = {}
@@ -124,7 +125,7 @@ def agreed(answers: Sequence[Iterable[Span]]) -> list[Span]:
     return out[::-1]
 
 
-def uncovered(spans: Iterable[Span], kept: Sequence[Span]) -> list[Span]:
+def subtract_spans(spans: Iterable[Span], kept: Sequence[Span]) -> list[Span]:
     """The pieces of spans that no kept span covers; kept spans are sorted and do not overlap."""
     ends = [own.end for own in kept]
     return [piece for span in spans for piece in _pieces(span, kept, ends)]
@@ -148,10 +149,10 @@ def _touched(span: Span, kept: Sequence[Span]) -> bool:
     return at > 0 and kept[at - 1].end > span.start
 
 
-def trimmed(text: str, spans: Iterable[Span]) -> list[Span]:
+def trim_punctuation(text: str, spans: Iterable[Span]) -> list[Span]:
     """The spans without blanks and signs at the ends that are pieces of others; those without letter or digit go.
 
-    >>> trimmed("Penn, MD.", [Span(4, 9, "DOCTOR")])
+    >>> trim_punctuation("Penn, MD.", [Span(4, 9, "DOCTOR")])
     [Span(start=6, end=8, label='DOCTOR', score=1.0, source='', concept='')]
     """
     out = []

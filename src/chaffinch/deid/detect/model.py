@@ -84,10 +84,10 @@ def load(path: str | Path) -> Model:
         raise ModelError(error.message, path=bundle.find(path)) from None
 
 
-def legible(doc: Document) -> Document:
-    """The document as English taggers read it: one whose words all begin alike, where case says nothing, in capitals.
+def upper_if_caseless(doc: Document) -> Document:
+    """Return the document in capitals if its casing says nothing (few words begin with a capital), else as it is.
 
-    >>> legible(Document.make("seen by dr. penn.")).text
+    >>> upper_if_caseless(Document.make("seen by dr. penn.")).text
     'SEEN BY DR. PENN.'
     """
     codes = np.frombuffer(f" {doc.text} ".encode("ascii", "replace"), np.uint8)

@@ -34,7 +34,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Read:
+class DialSample:
     """The tokens of notes: how likely each is an identifier, of which type, what rules flag, and what is right."""
 
     chances: Floats  # (N,)
@@ -43,7 +43,7 @@ class Read:
     gold: Flags  # (N,)
 
     @classmethod
-    def joined(cls, parts: Iterable[Read]) -> Read:
+    def join(cls, parts: Iterable[DialSample]) -> DialSample:
         """The tokens of several."""
         own = list(parts)
         if not own:
@@ -105,7 +105,7 @@ class Dial:
         return cls(labels, recalls, reached, table, tuple(told["levels"]), tuple(told["balanced"]))
 
 
-def fit(read: Read, labels: Sequence[str], *, recalls: Sequence[float] = RECALLS, lowest: float = 0.0) -> Dial:
+def fit(read: DialSample, labels: Sequence[str], *, recalls: Sequence[float] = RECALLS, lowest: float = 0.0) -> Dial:
     """The dial of notes the models did not learn from.
 
     No level of calibrated chance is below `lowest`: a recall that would ask for less is not reached, and `reached` says
@@ -149,7 +149,7 @@ def _between(levels: Floats, end: int) -> float:
     return float(1.0 / (1.0 + np.exp(np.log(1.0 / pair - 1.0).mean())))
 
 
-def _offsets(read: Read, count: int) -> Floats:
+def _offsets(read: DialSample, count: int) -> Floats:
     """(L,) by how much the log-odds of each type's chances are too low."""
     doubtful = ~read.ruled & (read.chances < _DOUBTFUL)
     types = read.types[doubtful]

@@ -1,6 +1,6 @@
 """Soft labels of a detector: those of several models joined, what rules make of them, and flagged tokens as spans.
 
-T tokens of one document, N of all on a sheet, L labels, the first of which is O.
+T tokens of one document, N of all in an index, L labels, the first of which is O.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def by_rules(docs: Iterable[Document], lists: WordLists) -> Soft:
     return Soft(("O", *NAMES), values)
 
 
-def discount_common_words(sheet: Sheet, soft: Soft, lists: WordLists) -> Soft:
+def discount_common_words(index: TokenIndex, soft: Soft, lists: WordLists) -> Soft:
     """Return the soft labels with common words less likely: those in small letters, in capitals, or at a beginning.
 
     Jobs are as likely as they were, and so are words with a capital that are often names.
@@ -61,7 +61,7 @@ def discount_common_words(sheet: Sheet, soft: Soft, lists: WordLists) -> Soft:
     """
     own = 1.0 - soft.values[:, 0]
     maybe = np.flatnonzero(own > DOUBTED).tolist()
-    rows = np.array([row for row in maybe if lists.is_plain(*sheet.word(row))], np.int64)
+    rows = np.array([row for row in maybe if lists.is_plain(*index.word(row))], np.int64)
     if not len(rows):
         return soft
     values, before = soft.values.copy(), own[rows]
@@ -94,7 +94,7 @@ def runs(doc: Document, spans: Sequence[Span]) -> Ints:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Sheet:
+class TokenIndex:
     """The tokens of some documents, one document after another, so that spans of all find their tokens at once."""
 
     docs: Sequence[Document]
@@ -104,8 +104,8 @@ class Sheet:
     ends: Ints  # (N,)
 
     @classmethod
-    def of(cls, docs: Sequence[Document]) -> Sheet:
-        """The sheet of those documents."""
+    def of(cls, docs: Sequence[Document]) -> TokenIndex:
+        """Return the index of some documents."""
         bounds = list(accumulate((len(doc.tokens) for doc in docs), initial=0))
         shifts = list(accumulate((len(doc.text) + 1 for doc in docs), initial=0))[:-1]
         none = np.zeros((0, 2), np.int64)
@@ -163,7 +163,7 @@ def tokens_of(firsts: Ints, ends: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Table:
-    """Chances of all tokens on a sheet, with columns for labels of spans that the soft labels do not know."""
+    """Chances of all tokens of an index, with columns for labels of spans that the soft labels do not know."""
 
     labels: tuple[str, ...]
     number: Mapping[str, int]  # the column of every label
@@ -178,29 +178,29 @@ class _Table:
         values = np.concatenate([soft.values, np.zeros((len(soft.values), len(added)))], axis=1)
         return cls(soft.labels, number, own_more, values)
 
-    def cut(self, sheet: Sheet) -> list[Soft]:
+    def cut(self, index: TokenIndex) -> list[Soft]:
         """By document, its rows, with the columns it needs."""
         plain, out = len(self.labels), []
-        for (begin, end), names in zip(pairwise(sheet.bounds), self.more, strict=True):
+        for (begin, end), names in zip(pairwise(index.bounds), self.more, strict=True):
             chosen = [*range(plain), *(self.number[name] for name in names)] if names else slice(plain)
             out.append(Soft((*self.labels, *names), self.values[begin:end, chosen].copy()))
         return out
 
 
-def with_spans(sheet: Sheet, soft: Soft, spans: Sequence[Sequence[Span]]) -> list[Soft]:
+def with_spans(index: TokenIndex, soft: Soft, spans: Sequence[Sequence[Span]]) -> list[Soft]:
     """By document, soft labels that are as sure of the spans as these are, where they were less sure before."""
     table = _Table.of(soft, [{span.label for span in own} for own in spans])
-    tokens, sizes = tokens_of(*sheet.runs(spans))
+    tokens, sizes = tokens_of(*index.runs(spans))
     columns = np.repeat(np.array([table.number[span.label] for own in spans for span in own], np.int64), sizes)
     wanted = np.repeat([min(SURE, span.score) for own in spans for span in own], sizes)
     while len(tokens):
         first = np.append(True, tokens[1:] != tokens[:-1])  # a token that two spans touch has its turn for each
         _raise(table.values, tokens[first], columns[first], wanted[first])
         tokens, columns, wanted = tokens[~first], columns[~first], wanted[~first]
-    return table.cut(sheet)
+    return table.cut(index)
 
 
-def with_claims(sheet: Sheet, soft: Soft, claims: Sequence[Sequence[Claim]]) -> list[Soft]:
+def with_claims(index: TokenIndex, soft: Soft, claims: Sequence[Sequence[Claim]]) -> list[Soft]:
     """By document, chances of classes: of what models call no identifier, claims say how much is of their labels.
 
     A claim that is final says it of all of its tokens. What a claim is not sure of, or denies, goes to the wider class
@@ -208,7 +208,7 @@ def with_claims(sheet: Sheet, soft: Soft, claims: Sequence[Sequence[Claim]]) -> 
     """
     table = _Table.of(soft, [{name for own in some for name in (own.span.label, own.wider)} for some in claims])
     values, every = table.values, [own for some in claims for own in some]
-    tokens, sizes = tokens_of(*sheet.runs([[own.span for own in some] for some in claims]))
+    tokens, sizes = tokens_of(*index.runs([[own.span for own in some] for some in claims]))
     columns = np.repeat(np.array([table.number[own.span.label] for own in every], np.int64), sizes)
     widers = np.repeat(np.array([table.number[own.wider] for own in every], np.int64), sizes)
     chosen = np.repeat(np.array([own.chance for own in every], np.float64), sizes)
@@ -223,7 +223,7 @@ def with_claims(sheet: Sheet, soft: Soft, claims: Sequence[Sequence[Claim]]) -> 
     values[tokens, widers] += free * (1.0 - chosen)
     values[tokens[denied], widers[denied]] += values[tokens[denied], columns[denied]]
     values[tokens[denied], columns[denied]] = 0.0
-    return table.cut(sheet)
+    return table.cut(index)
 
 
 def _raise(values: Floats, rows: Ints, columns: Ints, wanted: Floats) -> None:
@@ -236,9 +236,9 @@ def _raise(values: Floats, rows: Ints, columns: Ints, wanted: Floats) -> None:
     values[rows, columns] = wanted
 
 
-def scored(sheet: Sheet, soft: Soft, spans: Sequence[Sequence[Span]]) -> list[list[Span]]:
+def scored(index: TokenIndex, soft: Soft, spans: Sequence[Sequence[Span]]) -> list[list[Span]]:
     """The spans by document, each with the mean chance of its label over its tokens as its score."""
-    tokens, sizes = tokens_of(*sheet.runs(spans))
+    tokens, sizes = tokens_of(*index.runs(spans))
     number = {name: place for place, name in enumerate(soft.labels)}
     columns = np.repeat(np.array([number[span.label] for own in spans for span in own], np.int64), sizes)
     owner = np.repeat(np.arange(len(sizes)), sizes)
@@ -247,14 +247,14 @@ def scored(sheet: Sheet, soft: Soft, spans: Sequence[Sequence[Span]]) -> list[li
     return [[Span(span.start, span.end, span.label, next(scores), span.source) for span in own] for own in spans]
 
 
-def spans_of(sheet: Sheet, soft: Soft, flags: Flags, decoded: Sequence[Sequence[Span]]) -> list[list[Span]]:
+def spans_of(index: TokenIndex, soft: Soft, flags: Flags, decoded: Sequence[Sequence[Span]]) -> list[list[Span]]:
     """By document, the decoded spans with a flagged token, whole, and runs of the other flagged tokens.
 
     Scores are mean chances. A run never goes on over a change of label, over a line's end, or into a decoded span, so
     neighbours stay apart.
     """
     sure, types = chances(soft)
-    firsts, ends = sheet.runs(decoded)
+    firsts, ends = index.runs(decoded)
     so_far = np.concatenate([[0], np.cumsum(flags)])
     hit = so_far[ends] > so_far[firsts]
     likely, kinds = sure.tolist(), types.tolist()
@@ -267,23 +267,23 @@ def spans_of(sheet: Sheet, soft: Soft, flags: Flags, decoded: Sequence[Sequence[
         ]
         for spans in decoded
     ]
-    for number, first, end in _alone(sheet, flags & ~sheet.covered(firsts[hit], ends[hit]), kinds):
-        doc, shift = sheet.docs[number], sheet.shifts[number]
-        start, stop = int(sheet.starts[first]) - shift, int(sheet.ends[end - 1]) - shift
+    for number, first, end in _alone(index, flags & ~index.covered(firsts[hit], ends[hit]), kinds):
+        doc, shift = index.docs[number], index.shifts[number]
+        start, stop = int(index.starts[first]) - shift, int(index.ends[end - 1]) - shift
         if any(map(str.isalnum, doc.text[start:stop])):
             out[number].append(Span(start, stop, soft.labels[1 + kinds[first]], _mean(likely[first:end]), MODELLED[1]))
     return [sorted(own) for own in out]
 
 
-def _alone(sheet: Sheet, free: Flags, kinds: Sequence[int]) -> list[tuple[int, int, int]]:
+def _alone(index: TokenIndex, free: Flags, kinds: Sequence[int]) -> list[tuple[int, int, int]]:
     """The runs of free tokens of one label in a line: the number of the document, the first token and the end."""
     tokens = np.flatnonzero(free)
-    owners = np.searchsorted(sheet.bounds, tokens, side="right") - 1
+    owners = np.searchsorted(index.bounds, tokens, side="right") - 1
     out: list[tuple[int, int, int]] = []
     for token, owner in zip(tokens.tolist(), owners.tolist(), strict=True):
         if out and out[-1][2] == token and out[-1][0] == owner and kinds[token] == kinds[token - 1]:
-            shift = sheet.shifts[owner]
-            between = sheet.docs[owner].text[int(sheet.ends[token - 1]) - shift : int(sheet.starts[token]) - shift]
+            shift = index.shifts[owner]
+            between = index.docs[owner].text[int(index.ends[token - 1]) - shift : int(index.starts[token]) - shift]
             if "\n" not in between:
                 out[-1] = (owner, out[-1][1], token + 1)
                 continue

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 
-from chaffinch.deid.detect.merge import uncovered
+from chaffinch.deid.detect.merge import subtract_spans
 from chaffinch.deid.detect.word_lists import WordLists, word_lists
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.patterns import (
@@ -76,7 +76,7 @@ def find_in(
     for pattern in patterns(known) if sources is None else sources:
         for number, span in pattern.on(page):
             votes[number].append(span)
-    return [list(settle(_without_protected(doc, spans, known))) for doc, spans in zip(docs, votes, strict=True)]
+    return [list(resolve_votes(_without_protected(doc, spans, known))) for doc, spans in zip(docs, votes, strict=True)]
 
 
 def _without_protected(doc: Document, votes: list[Span], lists: WordLists) -> list[Span]:
@@ -95,7 +95,7 @@ def _without_protected(doc: Document, votes: list[Span], lists: WordLists) -> li
     return [span for span in votes if id(span) not in gone]
 
 
-def settle(votes: Iterable[Span]) -> tuple[Span, ...]:
+def resolve_votes(votes: Iterable[Span]) -> tuple[Span, ...]:
     """The spans that are left: of those over one place the surest, then of those that overlap the longest."""
     best: dict[tuple[int, int], Span] = {}
     for span in votes:
@@ -108,5 +108,5 @@ def settle(votes: Iterable[Span]) -> tuple[Span, ...]:
 
 def _in_two(votes: Iterable[Span], kept: tuple[Span, ...]) -> list[Span]:
     """The kept spans, and the ends of others that stick out of them: what a pattern found stays found."""
-    rest = [replace(piece, score=piece.score * 0.9, source=PIECE) for piece in uncovered(votes, kept)]
+    rest = [replace(piece, score=piece.score * 0.9, source=PIECE) for piece in subtract_spans(votes, kept)]
     return sorted([*kept, *resolve(rest, "longest")])

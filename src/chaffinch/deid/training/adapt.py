@@ -20,13 +20,13 @@ import numpy as np
 from chaffinch.deid.detect import cues
 from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect.detector import LAYER, HybridDetector
-from chaffinch.deid.detect.model import Model, legible
+from chaffinch.deid.detect.model import Model, upper_if_caseless
 from chaffinch.deid.detect.token_scores import over
 from chaffinch.deid.detect.word_lists import WordLists, word_lists
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.patterns import find as patterns
 from chaffinch.deid.synth import notes as synth
-from chaffinch.deid.training.learn import GOLD, LOWEST, Lesson, Tell, joined, learn, read, with_lists
+from chaffinch.deid.training.learn import GOLD, LOWEST, Lesson, Tell, as_learnt, learn, read, with_lists
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models import tagger
 from chaffinch.models.cascade.fit import Cascade
@@ -86,13 +86,13 @@ def adapt(
         replay = synth.notes(REPLAYED, 3, seed=seed + 1, style="varied", hidden=known_lists.hidden)
     again = list(replay)
     if model.rules:
-        own, reviewed, again = ([legible(doc) for doc in docs] for docs in (own, reviewed, again))
+        own, reviewed, again = ([upper_if_caseless(doc) for doc in docs] for docs in (own, reviewed, again))
     told = [*voted(own, model, known_lists), *_told(reviewed, known_lists)]
     kept = _told(map(_gold, again), known_lists)
     fit = _Fit(model, seed, tell, known_lists)
     reads = list(fit.crossed(told, kept, reviewed))
     final = fit([*told, *kept])
-    return replace(final, dial=dial.fit(dial.Read.joined(reads), final.labels, lowest=LOWEST), checksum="")
+    return replace(final, dial=dial.fit(dial.DialSample.join(reads), final.labels, lowest=LOWEST), checksum="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class _Fit:
 
     def crossed(
         self, told: Sequence[Document], kept: Sequence[Document], reviewed: Sequence[Document]
-    ) -> Iterator[dial.Read]:
+    ) -> Iterator[dial.DialSample]:
         """What the dial is set on: documents held out of a first fit, told or reviewed."""
         names = sorted({doc.patient for doc in told})
         held = set(names[::HELD_OUT]) if len(names) > 1 else set()
@@ -140,11 +140,11 @@ def _known_labels(soft: Soft, names: Sequence[str]) -> Soft:
     return Soft(labels, np.where(open_rows[:, None], 0.0, soft.values[:, known]))
 
 
-def _said(own: dial.Read, soft: Soft) -> dial.Read:
+def _said(own: dial.DialSample, soft: Soft) -> dial.DialSample:
     """The tokens of which something was said, and what."""
     rows = soft.values.sum(axis=1) > 0
     right = soft.values.argmax(axis=1) > 0
-    return dial.Read(own.chances[rows], own.types[rows], own.ruled[rows], right[rows])
+    return dial.DialSample(own.chances[rows], own.types[rows], own.ruled[rows], right[rows])
 
 
 def voted(notes: Sequence[Document], model: Model, lists: WordLists) -> list[Document]:
@@ -167,7 +167,7 @@ def _votes(doc: Document, found: Document, lists: WordLists) -> Document:
     by["repeats"] = [span for span in found.layers[LAYER] if span.source in ("alignment", "repeat")]
     by["protected"] = [span for span in lists.protected(doc) if span.score == 1.0]
     for name, spans in by.items():
-        doc = doc.with_layer(SOURCE + name, joined(spans))
+        doc = doc.with_layer(SOURCE + name, as_learnt(spans))
     return doc
 
 
@@ -218,7 +218,7 @@ def _settled(doc: Document, found: Document) -> Document:
 
 def _told(docs: Iterable[Document], lists: WordLists) -> list[Document]:
     """Documents with cues, told their gold spans."""
-    ready = [doc.with_layer(GOLD, joined(doc.layers[GOLD])) for doc in cues.with_cues(docs, lists)]
+    ready = [doc.with_layer(GOLD, as_learnt(doc.layers[GOLD])) for doc in cues.with_cues(docs, lists)]
     names = tuple(sorted({span.label for doc in ready for span in doc.layers[GOLD]}))
     labels, numbers = Labels(names, "IOB2"), {name: number for number, name in enumerate(names)}
     known = np.eye(len(labels.tags))

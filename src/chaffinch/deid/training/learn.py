@@ -21,7 +21,7 @@ from chaffinch import languages
 from chaffinch.deid.detect import cues
 from chaffinch.deid.detect import detector as detect
 from chaffinch.deid.detect import recall_dial as dial
-from chaffinch.deid.detect.model import Model, legible
+from chaffinch.deid.detect.model import Model, upper_if_caseless
 from chaffinch.deid.detect.word_lists import LANGUAGE, WordLists, word_lists
 from chaffinch.deid.kinds import HANDLING, kind_of
 from chaffinch.errors import ConfigError, DataError
@@ -109,19 +109,20 @@ def learn(
     chosen = lesson or Lesson()
     chosen = replace(chosen, configs=tuple(replace(config, seed=seed) for config in chosen.configs))
     bare = [
-        replace(doc, layers={GOLD: tuple(joined(doc.layer()) if chosen.english else doc.layer())}) for doc in training
+        replace(doc, layers={GOLD: tuple(as_learnt(doc.layer()) if chosen.english else doc.layer())})
+        for doc in training
     ]
     course = _Course.of(chosen, tell, lists or word_lists())
-    ready = course.prepared(_with_capitals(map(legible, bare)) if chosen.english else bare)
+    ready = course.prepared(_with_capitals(map(upper_if_caseless, bare)) if chosen.english else bare)
     parts = [] if held_out else by_source(ready)
-    reads: list[dial.Read] = []
+    reads: list[dial.DialSample] = []
     for part in parts if len(parts) > 1 else ():
         rest = [doc for other in parts if other is not part for doc in other]
         reads += read(course.model(rest), [doc for doc in part if _sets_dial(doc)], _labels(ready), course.lists)
     model = course.model(ready)
     reads += read(model, held_out, model.labels, course.lists)
     lowest = LOWEST if chosen.english else 0.0
-    return replace(model, dial=dial.fit(dial.Read.joined(reads), model.labels, lowest=lowest)) if reads else model
+    return replace(model, dial=dial.fit(dial.DialSample.join(reads), model.labels, lowest=lowest)) if reads else model
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,7 @@ def _lighter(part: Linear) -> Linear:
 
 
 def _with_capitals(docs: Iterable[Document]) -> Iterator[Document]:
-    """The documents, and some of them once more in capitals, as notes without capitals are read (`legible`)."""
+    """Yield the documents, and some once more in capitals, as notes without any are read (`upper_if_caseless`)."""
     for number, doc in enumerate(docs):
         yield doc
         text = doc.text.upper()
@@ -198,7 +199,7 @@ def _sets_dial(doc: Document) -> bool:
     return bool(doc.meta.get(DIAL, True))
 
 
-def read(model: Model, docs: Iterable[Document], labels: Sequence[str], lists: WordLists) -> Iterator[dial.Read]:
+def read(model: Model, docs: Iterable[Document], labels: Sequence[str], lists: WordLists) -> Iterator[dial.DialSample]:
     """Yield what a model makes of documents as they come; its labels are numbered as these are."""
     place = np.array([labels.index(name) for name in model.labels], np.int64)
     bare = (replace(doc, layers={GOLD: doc.layer()}) for doc in docs)
@@ -206,7 +207,7 @@ def read(model: Model, docs: Iterable[Document], labels: Sequence[str], lists: W
         yield replace(own, types=place[own.types])
 
 
-def joined(spans: Iterable[Span]) -> list[Span]:
+def as_learnt(spans: Iterable[Span]) -> list[Span]:
     """The spans by the kinds that a tagger tells apart."""
     return [replace(span, label=_LEARNT_AS.get(span.label, span.label)) for span in spans]
 
