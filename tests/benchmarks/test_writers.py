@@ -222,9 +222,10 @@ def test_a_scoring_of_test_notes_leaves_a_line_and_one_of_dev_none(
     lines = (corpus / "scorings.jsonl").read_bytes().splitlines()
     assert len(lines) == 2
     entry = msgspec.json.decode(lines[0])
-    assert set(entry) == {"date", "commit", "command", "reason", "figures"}
+    assert set(entry) == {"date", "commit", "command", "reason", "figures", "by category"}
     assert (entry["command"], entry["reason"]) == ("the command", "a made-up reason")
     assert entry["figures"]["chaffinch, balanced"]["R"][0] == pytest.approx(3 / 8, abs=1e-4)
+    assert entry["by category"]["chaffinch, balanced"]["type DATE"] == 0.0
     assert b"Quill" not in lines[0]
     assert any(row["system"] == "scrubadub" and "pip install" in row["absent"] for row in report.rows)
 

@@ -109,7 +109,7 @@ def measure_writers(run: WritersRun) -> Report:
             _break_down(ours[setting], report)
     _add_bars(ours, report)
     if run.split == "test":
-        append_scoring(run.command, reason, _logged(results), run.scorings)
+        append_scoring(run.command, reason, _logged(results), _logged_rows(report), run.scorings)
     return report
 
 
@@ -242,3 +242,12 @@ def _logged(results: Mapping[str, SystemResult]) -> dict[str, dict[str, list[flo
         }
         for system, result in results.items()
     }
+
+
+def _logged_rows(report: Report) -> dict[str, dict[str, float]]:
+    """Return recall by type, style and country, and false alarms by class, of each setting that is broken down."""
+    logged: dict[str, dict[str, float]] = {}
+    for row in report.rows:
+        if "category" in row:
+            logged.setdefault(row["system"], {})[row["category"]] = row["R" if "R" in row else "false per 1,000"]
+    return logged

@@ -31,10 +31,14 @@ def reason_for(split: str) -> str:
     return reason
 
 
-def append_scoring(command: str, reason: str, figures: Mapping[str, Any], path: Path = SCORINGS) -> None:
-    """Append a line for a scoring of the test notes."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    entry = {"date": now, "commit": _commit(), "command": command, "reason": reason, "figures": figures}
+def append_scoring(
+    command: str, reason: str, figures: Mapping[str, Any], by_category: Mapping[str, Any], path: Path = SCORINGS
+) -> None:
+    """Append a line for a scoring of the test notes: figures by system, and by category for our settings."""
+    entry = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"), "commit": _commit(), "command": command,
+        "reason": reason, "figures": figures, "by category": by_category,
+    }  # fmt: skip
     with path.open("ab") as file:
         file.write(msgspec.json.encode(entry) + b"\n")
 
