@@ -39,10 +39,11 @@ SYSTEMS: Final = (OURS, READER, *peers.BY_WRITER)
 BALANCED: Final = "balanced"
 SAFEST: Final = f"recall {SAFE}"
 HARD_STYLES: Final = ("dictated", "lower case", "scanned")
-# Floor and goal of a figure, by setting. Lower is better where the floor is above the goal.
-LEVELS: Final[Mapping[str, Mapping[str, tuple[float | None, float]]]] = {
+# Floor and goal of a figure, by setting. Lower is better where the floor is above the goal. The floor of strict F1 is
+# .05 above the baseline that was logged on 18 November 2026.
+LEVELS: Final[Mapping[str, Mapping[str, tuple[float, float]]]] = {
     BALANCED: {
-        "R": (0.960, 0.985), "P": (0.935, 0.965), "false per 1,000": (25, 12), "strict F1": (None, 0.90),
+        "R": (0.960, 0.985), "P": (0.935, 0.965), "false per 1,000": (25, 12), "strict F1": (0.616, 0.90),
     },
     SAFEST: {
         "R": (0.987, 0.997), "P": (0.85, 0.90), "direct R": (0.988, 0.998), "leaking direct": (0.20, 0.05),
@@ -82,10 +83,10 @@ class Report:
         shown = {name: round(value, 4) if isinstance(value, float) else value for name, value in values.items()}
         self.rows.append({"system": system, **shown})
 
-    def add_bar(self, name: str, value: Estimate, floor: float | None, goal: float, unit: str) -> None:
+    def add_bar(self, name: str, value: Estimate, floor: float, goal: float, unit: str) -> None:
         """Add a bar with its interval; lower is better where the floor is above the goal."""
-        better = "lower" if floor is not None and floor > goal else "higher"
-        edges = {name: None if edge is None else round(edge, 4) for name, edge in asdict(value).items()}
+        better = "lower" if floor > goal else "higher"
+        edges = {name: None if edge is None else round(edge, 6) for name, edge in asdict(value).items()}
         self.bars.append({"id": name, **edges, "unit": unit, "floor": floor, "goal": goal, "better": better})
 
 

@@ -23,6 +23,7 @@ from chaffinch import Document, Span
 from chaffinch.deid.kinds import KINDS, kind_of
 
 DRAWS: Final = 2000
+FEWEST: Final = 5  # writers; drawn from fewer, an interval would look narrower than it is
 DIRECT: Final = frozenset(
     name for name, kind in KINDS.items() if name in ("PATIENT", "STREET") or kind.category in ("CONTACT", "ID")
 )
@@ -45,7 +46,7 @@ class NoteCounts:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with its 95 % interval over writers, if there are several."""
+    """A figure with its 95 % interval over writers, if there are enough of them."""
 
     value: float
     low: float | None = None
@@ -147,9 +148,9 @@ FIGURES: Final[Mapping[str, Figure]] = {
 def estimate(notes: Sequence[NoteCounts], figure: Figure, seed: int = 0) -> Estimate:
     """Return a figure over notes, with the middle 95 % of its values when writers are drawn anew.
 
-    >>> notes = [NoteCounts(name, "", "", {"gold": 2, "hits": hits}) for name, hits in (("a", 1), ("b", 2))]
+    >>> notes = [NoteCounts(name, "", "", {"gold": 2, "hits": 1}) for name in "abcdef"]
     >>> estimate(notes, FIGURES["R"])
-    Estimate(value=0.75, low=0.5, high=1.0)
+    Estimate(value=0.5, low=0.5, high=0.5)
     """
     names = sorted({name for note in notes for name in note.counts})
     writers = {writer: row for row, writer in enumerate(sorted({note.writer for note in notes}))}
@@ -157,7 +158,7 @@ def estimate(notes: Sequence[NoteCounts], figure: Figure, seed: int = 0) -> Esti
     for note in notes:
         table[writers[note.writer]] += [note.counts.get(name, 0) for name in names]
     value = float(np.nan_to_num(figure(_sums_of(names, table.sum(axis=0)[None])))[0])
-    if len(writers) < 2:
+    if len(writers) < FEWEST:
         return Estimate(value)
     chosen = np.random.default_rng(seed).integers(len(writers), size=(DRAWS, len(writers)))
     times = np.stack([(chosen == row).sum(axis=1) for row in range(len(writers))], axis=1)  # (D, W)
