@@ -4,13 +4,15 @@ Every model is learnt in a process of its own; costs are CPU seconds of that pro
 are of words (tokens with a letter or a digit) in any identifier or in none, and of strict spans on MEDDOCAN, whose own
 development notes are the test set; the dial is set on training notes that the model did not learn from. `--only` takes
 one part, or several with commas, which share what they learn; `--split dev` measures MEDDOCAN on these 100 notes, with
-the dial set on 100 others, and reads no test notes, and the written notes are those to look at.
+the dial set on 100 others, and reads no test notes, and the written notes are those to look at. The part "writers" (the
+notes of many hands) runs only if it is named, and needs no corpora; on test notes it asks for a reason and logs itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,8 @@ from benchmarks.deid.data import FOLDS, SITES, WRITTEN
 from benchmarks.deid.keep import count_by_limit
 from benchmarks.deid.scores import Tally, summed
 from benchmarks.deid.worker import told
+from benchmarks.deid.writers import WritersRun, measure_writers
+from benchmarks.deid.writers.log import reason_for
 from benchmarks.tagger import Options
 from chaffinch.deid.detect.class_doubt import LIMIT
 from chaffinch.errors import ConfigError
@@ -28,7 +32,9 @@ from chaffinch.errors import ConfigError
 COLUMNS = (
     "part", "system", "notes", "strict F1", "interval", "P", "R", "F1", "HIPAA R", "leaking notes", "category", "of",
     "false per 1,000", "train CPU s", "adapt CPU s", "chars per CPU s", "MB", "pairs", "unequal", "partial",
-    "incompatible", "tagged", "dates", "limit", "direct released", "hidden", "absent",
+    "incompatible", "tagged", "dates", "limit", "direct released", "hidden", "writers", "R interval", "P interval",
+    "direct R", "direct R interval", "leaking direct", "span F1", "asked", "promised", "flagged", "shared", "CPU s",
+    "absent",
 )  # fmt: skip
 HIGHER: dict[str, Any] = {"low": None, "high": None, "better": "higher"}
 
@@ -38,6 +44,7 @@ class Bench:
 
     def __init__(self, options: Options, own: Folder) -> None:
         self.own, self.split, self.part, self._numbers = own, options.split, "", count()
+        self.command = f"chaffinch bench deid --only {options.only} --split {options.split}"
         self.rows: list[dict[str, Any]] = []
         self.bars: list[dict[str, Any]] = []
         self._done: dict[str, dict[str, Any]] = {}
@@ -127,7 +134,7 @@ class Bench:
         for fold, found in ours.items():
             self.counted(f"chaffinch, {fold} held out", found)
         own = summed(ours.values())
-        for name in peers.MODULES:
+        for name in peers.BY_FOLD:
             if reason := peers.absent(name):
                 self.add(name, absent=reason)
                 continue
@@ -194,8 +201,16 @@ class Bench:
                 self.bar("keep_direct_released", row["direct released"], None, 0, unit="identifiers", better="lower")
                 self.bar("keep_hidden", row["hidden"], None, 0, unit="identifiers", better="lower")
 
+    def writers(self) -> None:
+        """Add the packaged model and its peers on the notes of many hands."""
+        run = WritersRun("test" if self.split == "test" else "dev", self.own.folder, self.command)
+        report = measure_writers(run)
+        self.rows += [{"part": self.part, **row} for row in report.rows]
+        self.bars += report.bars
+
 
 PARTS = ("meddocan", "english", "written", "peers", "adapt", "speed", "private", "dates", "keep")
+ON_REQUEST = "writers"
 # Floor and goal of recall, precision, recall of HIPAA's types, and words wrongly flagged in 1,000 of plain prose.
 LEVELS: Mapping[str, tuple[tuple[float, float], ...]] = {
     "balanced": ((0.965, 0.985), (0.95, 0.97), (0.985, 0.996), (25, 8)),
@@ -204,13 +219,15 @@ LEVELS: Mapping[str, tuple[tuple[float, float], ...]] = {
 
 
 def run(options: Options) -> dict[str, Any]:
-    """All parts, or the one asked for."""
-    if options.data is None:
-        raise ConfigError("this benchmark needs the corpora; name their folder with --data or CHAFFINCH_DATA")
+    """Run all parts but the one on request, or those asked for."""
     asked = options.only.split(",") if options.only else PARTS
-    if unknown := set(asked) - set(PARTS):
-        raise ConfigError(f"unknown part {min(unknown)!r}; choose of {', '.join(PARTS)}")
-    with Folder(options.data) as own:
+    if unknown := set(asked) - {*PARTS, ON_REQUEST}:
+        raise ConfigError(f"unknown part {min(unknown)!r}; choose of {', '.join((*PARTS, ON_REQUEST))}")
+    if options.data is None and set(asked) != {ON_REQUEST}:
+        raise ConfigError("this benchmark needs the corpora; name their folder with --data or CHAFFINCH_DATA")
+    if ON_REQUEST in asked:
+        reason_for(options.split)
+    with Folder(options.data or Path()) as own:
         bench = Bench(options, own)
         for part in asked:
             bench.part = part

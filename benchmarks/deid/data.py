@@ -1,7 +1,8 @@
 """The notes of the de-identification benchmark: Spanish ones, English ones in folds, and plain prose.
 
-`notes/dev.txt` and `notes/test.txt` are notes of thirteen invented hospitals, written for this benchmark with every
-identifier marked as [[LABEL:text]]; nothing is learnt from them.
+`older_notes/dev.txt` and `older_notes/test.txt` are notes of thirteen invented hospitals, written for this benchmark
+with every identifier marked as [[LABEL:text]]. Nothing is learnt from them, but developers know them; `writers` reads
+the notes that nobody tuned on.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def test_missing_data_and_unknown_parts_are_refused() -> None:
 
 
 def test_a_peer_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(peers.MODULES, "scrubadub", "no_such_module_of_ours")
+    monkeypatch.setitem(peers.MODULES, "scrubadub", ("no_such_module_of_ours",))
     assert "pip install" in peers.absent("scrubadub")
 
 
