@@ -209,9 +209,7 @@ def with_added(
     for span in fixed:
         taken[span.start : span.end] = True
     out = list(fixed)
-    for span in answer.spans:
-        first = int(np.searchsorted(doc.tokens[:, 1], span.start, side="right"))
-        end = int(np.searchsorted(doc.tokens[:, 0], span.end, side="left"))
+    for span, (first, end) in zip(answer.spans, doc.token_ranges(answer.spans).tolist(), strict=True):
         chance = float(answer.chances[first:end, 1 + names.index(span.label)].min(initial=1.0))
         if chance >= threshold and not taken[span.start : span.end].any():
             out.append(replace(span, score=chance, source=STUDENT))

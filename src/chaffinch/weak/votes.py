@@ -21,6 +21,7 @@ from chaffinch.kernels.lattice import Bools, Floats, Ints
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.votes.matrix import APART, SILENT, TOGETHER, Ballots
 from chaffinch.text import Document, Soft, Span
+from chaffinch.text.tokens import ranges_of_spans
 
 SOURCE, LINK = "source:", "link:"
 _LINKS = {"TOGETHER": TOGETHER, "APART": APART}
@@ -68,7 +69,7 @@ def with_labels(
     labels, line, out = found.labels, _Line.of(docs), []
     first, end = _runs(tags, found.bounds)
     cuts = np.searchsorted(first, found.documents).tolist()
-    begins, ends, names = line.starts[first], line.ends[end - 1], (tags[first] - 1) // 2
+    begins, ends, names = line.tokens[first, 0], line.tokens[end - 1, 1], (tags[first] - 1) // 2
     for place, (doc, shift) in enumerate(zip(docs, line.shifts.tolist(), strict=True)):
         own = slice(cuts[place], cuts[place + 1])
         rows = zip((begins[own] - shift).tolist(), (ends[own] - shift).tolist(), names[own].tolist(), strict=True)
@@ -83,8 +84,7 @@ def with_labels(
 class _Line:
     """Documents end to end on one line of characters, so that one search finds the tokens of all spans."""
 
-    starts: Ints  # (T,)
-    ends: Ints  # (T,)
+    tokens: Ints  # (T, 2) where each token begins and ends
     shifts: Ints  # (D,) where each document begins
     documents: Ints  # (D + 1,) its first token
 
@@ -95,16 +95,12 @@ class _Line:
         sizes = [len(doc.tokens) for doc in docs]
         offsets = np.concatenate([np.zeros((0, 2), np.int64), *(doc.tokens for doc in docs)])
         offsets = offsets + np.repeat(shifts, sizes)[:, None]
-        return cls(offsets[:, 0], offsets[:, 1], shifts, np.cumsum([0, *sizes]).astype(np.int64))
-
-    def tokens(self, begin: Ints, end: Ints) -> tuple[Ints, Ints]:
-        """First tokens of spans and the ends of them; all tokens that a span touches are its."""
-        return np.searchsorted(self.ends, begin, side="right"), np.searchsorted(self.starts, end, side="left")
+        return cls(offsets, shifts, np.cumsum([0, *sizes]).astype(np.int64))
 
     def bounds(self, docs: Sequence[Document]) -> Ints:
         """The first tokens of all sentences, and T; tokens outside of all sentences join the one before."""
         ends = [doc.sentences[:, 1] + shift for doc, shift in zip(docs, self.shifts.tolist(), strict=True)]
-        within = np.searchsorted(self.starts, np.concatenate([np.zeros(0, np.int64), *ends]), side="left")
+        within = np.searchsorted(self.tokens[:, 0], np.concatenate([np.zeros(0, np.int64), *ends]), side="left")
         return np.unique(np.concatenate([[0], within, self.documents])).astype(np.int64)
 
 
@@ -135,13 +131,13 @@ def _soft_labels(docs: Sequence[Document], sources: Sequence[str]) -> set[str]:
 
 def _codes(line: _Line, said: Sequence[tuple[int, int, int, str]], names: Sequence[str], S: int) -> NDArray[np.int16]:
     """(T, S) the votes of spans."""
-    out = np.full((len(line.starts), S), SILENT, np.int16)
+    out = np.full((len(line.tokens), S), SILENT, np.int16)
     numbers = {name: number for number, name in enumerate(names)} | {"O": -1}
     rows = [(source, begin, end, numbers[label]) for source, begin, end, label in said if label in numbers]
     source, begin, end, number = np.array(rows, np.int64).reshape(-1, 4).T
     order = np.lexsort((begin, begin - end))  # the longest first
     source, number = source[order], number[order]
-    first, last = line.tokens(begin[order], end[order])
+    first, last = ranges_of_spans(line.tokens, begin[order], end[order]).T
     kept = _apart(source, first, last, len(out))
     source, number, first, last = source[kept], number[kept], first[kept], last[kept]
     sizes = last - first
@@ -173,12 +169,14 @@ def _apart(source: Ints, first: Ints, end: Ints, T: int) -> Bools:
 
 def _links(docs: Sequence[Document], line: _Line, rules: Sequence[str]) -> NDArray[np.int8]:
     """(T, R) what linking rules say of a token and the one before it."""
-    out = np.zeros((len(line.starts), len(rules)), np.int8)
-    for rule, begin, end, label in _said(docs, line, [LINK + name for name in rules]):
+    out = np.zeros((len(line.tokens), len(rules)), np.int8)
+    said = _said(docs, line, [LINK + name for name in rules])
+    edges = np.array([(begin, end) for _, begin, end, _ in said], np.int64).reshape(-1, 2)
+    ranges = ranges_of_spans(line.tokens, *edges.T).tolist()
+    for (rule, _, _, label), (first, last) in zip(said, ranges, strict=True):
         if label not in _LINKS:
             raise DataError(f"layer {LINK + rules[rule]!r} has a span {label!r}; linking rules say TOGETHER or APART")
-        first, last = line.tokens(np.array(begin), np.array(end))
-        out[int(first) + 1 : int(last), rule] = _LINKS[label]
+        out[first + 1 : last, rule] = _LINKS[label]
     return out
 
 

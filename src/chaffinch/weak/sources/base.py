@@ -137,6 +137,12 @@ def phrases_in(text: str, phrases: Lexicon) -> list[tuple[int, int]]:
     return [(int(places[start]), int(places[end - 1]) + 1) for start, end, _ in found]
 
 
+def token_ranges_of_phrases(doc: Document, phrases: Lexicon) -> list[tuple[int, int]]:
+    """Return the tokens that every phrase in a document touches, half-open."""
+    places = np.array(phrases_in(doc.text, phrases), np.int32).reshape(-1, 2)
+    return [(first, end) for first, end in doc.token_ranges(places).tolist()]
+
+
 def runs_in_sentences(doc: Document) -> list[tuple[int, int]]:
     """The first token and one past the last of every sentence that has a token."""
     return [(first, end) for first, end in doc.sentence_tokens().tolist() if first < end]
@@ -148,12 +154,6 @@ def sentence_around(sentences: Sequence[tuple[int, int]], token: int) -> tuple[i
         return token, token
     first, end = sentences[max(0, bisect_right(sentences, token, key=lambda own: own[0]) - 1)]
     return (first, end) if first <= token < end else (token, token)
-
-
-def token_run(doc: Document, start: int, end: int) -> tuple[int, int]:
-    """The first token that a stretch of text touches, and one past the last."""
-    first = int(np.searchsorted(doc.tokens[:, 1], start, side="right"))
-    return first, max(first, int(np.searchsorted(doc.tokens[:, 0], end, side="left")))
 
 
 def over_tokens(doc: Document, first: int, end: int, label: str) -> Span:

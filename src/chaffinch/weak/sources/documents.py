@@ -17,7 +17,6 @@ from chaffinch.weak.sources.base import (
     over_tokens,
     runs_in_sentences,
     spans_on,
-    token_run,
     words_of,
 )
 
@@ -61,7 +60,8 @@ class Abbreviations:
         if not labelled:
             return []
         keys = [(singular(word),) for word in doc.words()]
-        shorts = [(_joined(keys[slice(*token_run(doc, s.start, s.end))]), label) for _, s, label in labelled]
+        ranges = doc.token_ranges([short for _, short, _ in labelled]).tolist()
+        shorts = [(_joined(keys[a:b]), label) for (a, b), (_, _, label) in zip(ranges, labelled, strict=True)]
         found = _places(doc, keys, dict(reversed(shorts)))  # the first explanation counts
         return sorted({*found, *(Span(long.start, long.end, label) for long, _, label in labelled if self.label)})
 
@@ -69,8 +69,9 @@ class Abbreviations:
         """The long forms, short forms and labels of the pairs that have one."""
         if self.label:
             heads = {plain(head) for head in self.heads}
-            for long, short in found:
-                first, end = token_run(doc, long.start, long.end)
+            found = list(found)
+            ranges = doc.token_ranges([long for long, _ in found]).tolist()
+            for (long, short), (first, end) in zip(found, ranges, strict=True):
                 head = over_tokens(doc, max(first, end - 1), end, "")
                 if not heads or plain(doc.text[head.start : head.end]) in heads:
                     yield long, short, self.label
@@ -116,15 +117,15 @@ class History:
         if not labels:
             return []
         found = _places(doc, keys, labels)
-        runs = (token_run(doc, span.start, span.end) for span in found)
-        return [span for span, run in zip(found, runs, strict=True) if self.everywhere or not any(taken[slice(*run)])]
+        ranges = zip(found, doc.token_ranges(found).tolist(), strict=True)
+        return [span for span, (first, end) in ranges if self.everywhere or not any(taken[first:end])]
 
     def _strings(self, doc: Document, keys: Sequence[Key]) -> tuple[dict[Key, str], list[bool]]:
         """The label of every string that has one, and (T,) the tokens that sources say something of."""
         votes: defaultdict[Key, Counter[str]] = defaultdict(Counter)
         taken = [False] * len(keys)
-        for span in spans_on(doc, self.on):
-            first, end = token_run(doc, span.start, span.end)
+        spans = spans_on(doc, self.on)
+        for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
             taken[first:end] = [True] * (end - first)
             key = _joined(keys[first:end])
             if span.label != "O" and (len(key) > 1 or (key and len(key[0]) >= self.min_length)):

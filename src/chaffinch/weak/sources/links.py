@@ -19,10 +19,9 @@ from chaffinch.weak.sources.base import (
     check_name,
     is_capitalised,
     over_tokens,
-    phrases_in,
     phrases_of,
     runs_in_sentences,
-    token_run,
+    token_ranges_of_phrases,
     words_of,
 )
 from chaffinch.weak.votes import LINK
@@ -69,7 +68,7 @@ class Link:
     def __call__(self, doc: Document) -> list[Span]:
         """The runs of tokens that belong together, and the pairs that do not."""
         if self._lexicon is not None:
-            runs = [token_run(doc, start, end) for start, end in phrases_in(doc.text, self._lexicon)]
+            runs = token_ranges_of_phrases(doc, self._lexicon)
         else:
             runs = list(_joined(doc, _capitals(doc) if self.rule == "capitalised" else _hyphens(doc)))
         return _links(doc, runs, self.apart)
@@ -106,7 +105,7 @@ class ChunkLink:
     def __call__(self, doc: Document) -> list[Span]:
         """The phrases of two tokens or more, and the pairs of tokens at their edges if asked for."""
         chunks = [chunk for chunk in self._tagger(doc).layer(self._tagger.layer) if chunk.label in self.labels]
-        return _links(doc, [token_run(doc, chunk.start, chunk.end) for chunk in chunks], self.apart)
+        return _links(doc, doc.token_ranges(chunks).tolist(), self.apart)
 
 
 def _links(doc: Document, runs: Iterable[tuple[int, int]], apart: bool) -> list[Span]:

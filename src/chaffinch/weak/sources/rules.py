@@ -23,7 +23,7 @@ from chaffinch.weak.sources.base import (
     phrases_of,
     runs_in_sentences,
     sentence_around,
-    token_run,
+    token_ranges_of_phrases,
     words_of,
 )
 
@@ -178,7 +178,7 @@ class Context:
 
     def __call__(self, doc: Document) -> list[Span]:
         """The words beside triggers."""
-        triggers = [token_run(doc, start, end) for start, end in phrases_in(doc.text, self._lexicon)]
+        triggers = token_ranges_of_phrases(doc, self._lexicon)
         if not triggers:
             return []
         words, taken = doc.words(), {place for first, end in triggers for place in range(first, end)}

@@ -107,7 +107,7 @@ def as_tags(doc: Document, spans: Sequence[Span], chances: Floats, names: Sequen
     """
     out = np.zeros((len(chances), 1 + 2 * len(names)))
     out[:, 0] = chances[:, 0]
-    begins = {(int(np.searchsorted(doc.tokens[:, 1], span.start, side="right")), span.label) for span in spans}
+    begins = {(first, span.label) for span, first in zip(spans, doc.token_ranges(spans)[:, 0].tolist(), strict=True)}
     for number, name in enumerate(names):
         own = chances[:, 1 + number]
         share = 1.0 - np.append(0.0, own[:-1])
@@ -121,9 +121,8 @@ def hardened(doc: Document, layer: str, names: Sequence[str]) -> Soft:
     labels = Labels(tuple(names), "IOB2")
     out = np.zeros((len(doc.tokens), len(labels.tags)))
     out[:, 0] = 1.0
-    for span in doc.layer(layer):
-        first = int(np.searchsorted(doc.tokens[:, 1], span.start, side="right"))
-        end = int(np.searchsorted(doc.tokens[:, 0], span.end, side="left"))
+    spans = doc.layer(layer)
+    for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
         if first < end:
             number = names.index(span.label)
             out[first:end] = np.eye(len(labels.tags))[2 + 2 * number]

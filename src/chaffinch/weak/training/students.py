@@ -277,9 +277,8 @@ def _by_network(network: Network, rows: NDArray[np.floating]) -> Answer:
 def _tags(doc: Document, layer: str, names: Sequence[str]) -> NDArray[np.int64]:
     """(T,) the tags of a layer's spans: O, then first tokens and others of each label."""
     out = np.zeros(len(doc.tokens), np.int64)
-    for span in doc.layer(layer):
-        first = int(np.searchsorted(doc.tokens[:, 1], span.start, side="right"))
-        end = int(np.searchsorted(doc.tokens[:, 0], span.end, side="left"))
+    spans = doc.layer(layer)
+    for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
         out[first:end] = 2 + 2 * names.index(span.label)
         out[first : min(first + 1, end)] -= 1
     return out
