@@ -30,7 +30,7 @@ from chaffinch.weak.aggregate import aggregate, apply
 from chaffinch.weak.training.aggregator import Fit, Settle
 from chaffinch.weak.training.alternate import Alternated, Published, Recipe, alternate
 from chaffinch.weak.training.students import LINEAR
-from chaffinch.weak.votes import ballots, sources_of, with_labels
+from chaffinch.weak.votes import collect_votes, sources_of, with_labels
 
 NEURAL = "pip install 'chaffinch[neural,minilm]'"
 SOURCES, TEXT = "sources", "text alone"  # ways in which a student labels
@@ -79,7 +79,7 @@ def hmm(work: Work) -> Found:
     votes = _joint(work.texts) if told.pop("joint", False) else work.texts.votes
     config = msgspec.convert(told, MultiHMM)
     asked = _blind(work.texts.test)
-    model, seconds = spent(lambda: multihmm.fit(ballots(votes), config), rounds=ROUNDS)
+    model, seconds = spent(lambda: multihmm.fit(collect_votes(votes), config), rounds=ROUNDS)
     docs, then = spent(lambda: apply(asked, model, layer=FOUND), rounds=ROUNDS)
     return Found({SOURCES: docs}, {"fit CPU s": seconds, "apply CPU s": then})
 
@@ -105,7 +105,7 @@ def own(work: Work) -> Found:
     votes = _joint(work.texts) if work.system.fields.get("joint", False) else work.texts.votes
 
     def learn() -> tuple[multihmm.Model, text_sources.TextSources]:
-        model = multihmm.fit(ballots(votes))
+        model = multihmm.fit(collect_votes(votes))
         return model, text_sources.learn(apply(votes, model, layer=LAYER), LAYER)
 
     (model, sources), seconds = spent(learn)
@@ -173,11 +173,11 @@ def chmm_fit(config: CHMM, read: Callable[[Sequence[Document]], Rows]) -> Fit:
     """A conditional HMM as alternate training wants its aggregators: from votes to a function of documents."""
 
     def fit(docs: Sequence[Document]) -> Settle:
-        sources, votes = sources_of(docs), ballots(docs)
+        sources, votes = sources_of(docs), collect_votes(docs)
         model = chmm.fit(votes, read(docs), config)
 
         def settle(others: Sequence[Document], layer: str) -> list[Document]:
-            found = ballots(others, sources=sources, labels=votes.names)
+            found = collect_votes(others, sources=sources, labels=votes.names)
             result = model.posterior(found, read(others))
             return with_labels(others, found, result.tags, result.chances, layer=layer)
 

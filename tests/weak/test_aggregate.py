@@ -30,7 +30,7 @@ from chaffinch.weak.embedded import Conditional
 from chaffinch.weak.training.aggregator import Settled, fit_votes
 from chaffinch.weak.training.students import Students, whole
 from chaffinch.weak.vote_rules import LongestSpan, SpanVote, TokenVote, Union
-from chaffinch.weak.votes import ballots
+from chaffinch.weak.votes import collect_votes
 
 TEXT = "severe copper toxicosis was seen in dogs with copper toxicosis"
 
@@ -103,7 +103,7 @@ def test_gold_is_not_looked_at() -> None:
 def test_learning_on_other_documents() -> None:
     train, test = [document(number) for number in range(6)], [document(9)]
     found = aggregate(test, fit_on=train)
-    model = multihmm.fit(ballots(train))
+    model = multihmm.fit(collect_votes(train))
     again = apply(test, model)
     assert len(found) == 1
     np.testing.assert_array_equal(found[0].soft["aggregate"].values, again[0].soft["aggregate"].values)

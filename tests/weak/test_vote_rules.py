@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import ConfigError
-from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.weak.vote_rules import LongestSpan, Rule, SpanVote, TokenVote, Union, shares, spans_by
 from tests.models.votes.votes import by_hand
 
@@ -17,7 +17,7 @@ VOTES = {
 }
 
 
-def spans(rule: Rule, votes: Ballots) -> list[tuple[int, int, str]]:
+def spans(rule: Rule, votes: VoteMatrix) -> list[tuple[int, int, str]]:
     found = spans_by(rule, votes)
     return [(a, b, votes.names[n]) for a, b, n in zip(found.first.tolist(), found.end.tolist(), found.label.tolist(), strict=True)]  # fmt: skip # noqa: E501
 

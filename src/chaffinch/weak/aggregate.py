@@ -10,7 +10,7 @@ import numpy as np
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.core.training import Watcher
 from chaffinch.models.votes.chmm.config import CHMM
-from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.models.votes.multihmm.spans import Spans
@@ -19,7 +19,7 @@ from chaffinch.weak import embedded as conditional
 from chaffinch.weak.embedded import Conditional
 from chaffinch.weak.training.students import Embedder
 from chaffinch.weak.vote_rules import RULES, Rule, TokenVote, Union, shares, spans_by
-from chaffinch.weak.votes import ballots, sources_of, with_labels
+from chaffinch.weak.votes import collect_votes, sources_of, with_labels
 
 LAYER = "aggregate"
 
@@ -66,37 +66,37 @@ def fit(
 
 def apply(docs: Sequence[Document], model: Learnt, *, layer: str = LAYER) -> list[Document]:
     """The documents with a layer and soft labels of what a fitted model makes of their sources."""
-    found = with_rules(ballots(docs, sources=model.sources, labels=model.names), model.rules)
+    found = with_rules(collect_votes(docs, sources=model.sources, labels=model.names), model.rules)
     result = model.posterior(found, docs) if isinstance(model, Conditional) else model.posterior(found)
     return with_labels(docs, found, result.tags, result.chances, layer=layer)
 
 
 def joint(
     docs: Sequence[Document], fit_on: Iterable[Document] | None, sources: Sequence[str] | None
-) -> Ballots:  # fmt: skip
+) -> VoteMatrix:  # fmt: skip
     """The votes to learn from, on all labels that documents of either kind use."""
     if fit_on is None:
-        return ballots(docs, sources=sources)
+        return collect_votes(docs, sources=sources)
     other = list(fit_on)
     if not other:
         raise DataError("fit_on has no documents; leave it out to learn from the documents themselves")
     sources = sources_of(other) if sources is None else sources
-    return ballots(other, labels=ballots([*other, *docs], sources=sources).names, sources=sources)
+    return collect_votes(other, labels=collect_votes([*other, *docs], sources=sources).names, sources=sources)
 
 
-def with_rules(found: Ballots, rules: tuple[str, ...]) -> Ballots:
+def with_rules(found: VoteMatrix, rules: tuple[str, ...]) -> VoteMatrix:
     """The votes with the words of those linking rules; one that no document has says nothing."""
     links = np.zeros((len(found), len(rules)), np.int8)
     for column, name in enumerate(rules):
         if name in found.rules:
             links[:, column] = found.links[:, found.rules.index(name)]
-    return Ballots(
+    return VoteMatrix(
         found.sources, found.names, found.codes, found.bounds, found.documents, found.soft, rules, links
     )  # fmt: skip
 
 
 def _by_rule(docs: list[Document], rule: Rule, layer: str, sources: Sequence[str] | None) -> list[Document]:
-    found = ballots(docs, sources=sources)
+    found = collect_votes(docs, sources=sources)
     spans = spans_by(rule, found)
     if isinstance(rule, Union):
         return _with_spans(docs, found, spans, layer)
@@ -104,7 +104,7 @@ def _by_rule(docs: list[Document], rule: Rule, layer: str, sources: Sequence[str
     return with_labels(docs, found, spans.tags(len(found)), chances, layer=layer)
 
 
-def _with_spans(docs: list[Document], found: Ballots, spans: Spans, layer: str) -> list[Document]:
+def _with_spans(docs: list[Document], found: VoteMatrix, spans: Spans, layer: str) -> list[Document]:
     """The documents with a layer of spans that may overlap."""
     cuts = np.searchsorted(spans.first, found.documents)
     out = []

@@ -17,7 +17,7 @@ from chaffinch.errors import MissingExtraError, ModelError
 from chaffinch.models.core.training import Watcher
 from chaffinch.models.votes.chmm import fit as chmm
 from chaffinch.models.votes.chmm.config import CHMM
-from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm.model import Result
 from chaffinch.text import Document
 from chaffinch.weak.training.students import Embedder
@@ -54,9 +54,9 @@ class Conditional:
         """The linking rules it listens to."""
         return self.model.rules
 
-    def posterior(self, ballots: Ballots, docs: Sequence[Document]) -> Result:
+    def posterior(self, vote_matrix: VoteMatrix, docs: Sequence[Document]) -> Result:
         """What it makes of the votes on documents."""
-        return self.model.posterior(ballots, rows_of(docs, self.embedder, len(self.model.mean)))
+        return self.model.posterior(vote_matrix, rows_of(docs, self.embedder, len(self.model.mean)))
 
     def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
         """What it learnt, and how the embedder reads a sentence of ours; the embedder itself is in no file."""
@@ -82,7 +82,7 @@ class Conditional:
 
 
 def fit(
-    ballots: Ballots, docs: Sequence[Document], config: CHMM | None = None, *, watcher: Watcher | None = None,
+    vote_matrix: VoteMatrix, docs: Sequence[Document], config: CHMM | None = None, *, watcher: Watcher | None = None,
     embedder: Embedder | None = None,
 ) -> Conditional:  # fmt: skip
     """What a conditional HMM learns from the votes on documents.
@@ -90,7 +90,7 @@ def fit(
     The embedder is the packaged one, of the extra `minilm`, unless another is given.
     """
     embedder = packaged() if embedder is None else embedder
-    return Conditional(chmm.fit(ballots, rows_of(docs, embedder), config, watcher=watcher), embedder)
+    return Conditional(chmm.fit(vote_matrix, rows_of(docs, embedder), config, watcher=watcher), embedder)
 
 
 def packaged() -> Embedder:

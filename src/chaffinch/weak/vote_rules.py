@@ -15,7 +15,7 @@ import numpy as np
 
 from chaffinch.errors import ConfigError
 from chaffinch.kernels import Floats, Ints
-from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm.spans import Spans, candidates, edges, settle
 
 
@@ -53,40 +53,40 @@ Rule: TypeAlias = Union | TokenVote | SpanVote | LongestSpan
 RULES = (Union, TokenVote, SpanVote, LongestSpan)
 
 
-def spans_by(rule: Rule, ballots: Ballots) -> Spans:
+def spans_by(rule: Rule, vote_matrix: VoteMatrix) -> Spans:
     """The spans that a rule makes of votes; those of `Union` may overlap."""
     match rule:
         case Union():
-            return candidates(ballots)
+            return candidates(vote_matrix)
         case TokenVote():
-            return _runs(_most_voted(ballots, rule), ballots.bounds)
+            return _runs(_most_voted(vote_matrix, rule), vote_matrix.bounds)
         case SpanVote():
-            return settle(candidates(ballots), longest=False)
+            return settle(candidates(vote_matrix), longest=False)
         case LongestSpan():
-            return settle(candidates(ballots), longest=True)
+            return settle(candidates(vote_matrix), longest=True)
 
 
-def shares(ballots: Ballots) -> Floats:
+def shares(vote_matrix: VoteMatrix) -> Floats:
     """(T, L) the share of each tag among the votes for entities on a token; O where there is none."""
-    votes = _counted(ballots).astype(float)
+    votes = _counted(vote_matrix).astype(float)
     votes[:, 0] = votes.sum(axis=1) == 0
     return np.asarray(votes / votes.sum(axis=1, keepdims=True))
 
 
-def _counted(ballots: Ballots) -> Ints:
+def _counted(vote_matrix: VoteMatrix) -> Ints:
     """(T, L) the sources that vote for each tag; none for O."""
-    T, L = len(ballots), 1 + 2 * len(ballots.names)
-    tokens, sources = np.nonzero(ballots.codes > 0)
-    tags = ballots.codes[tokens, sources].astype(np.int64)
+    T, L = len(vote_matrix), 1 + 2 * len(vote_matrix.names)
+    tokens, sources = np.nonzero(vote_matrix.codes > 0)
+    tags = vote_matrix.codes[tokens, sources].astype(np.int64)
     return np.bincount(tokens * L + tags, minlength=T * L).reshape(T, L)
 
 
-def _most_voted(ballots: Ballots, rule: TokenVote) -> Ints:
+def _most_voted(vote_matrix: VoteMatrix, rule: TokenVote) -> Ints:
     """(T,) the tag with most votes."""
-    L = 1 + 2 * len(ballots.names)
+    L = 1 + 2 * len(vote_matrix.names)
     begin, inside = np.arange(1, L, 2), np.arange(2, L, 2)
     order = np.concatenate([[0], *((inside, begin) if rule.ties == "inside" else (begin, inside))]).astype(np.int64)
-    return np.asarray(order[_counted(ballots)[:, order].argmax(axis=1)])
+    return np.asarray(order[_counted(vote_matrix)[:, order].argmax(axis=1)])
 
 
 def _runs(tags: Ints, bounds: Ints) -> Spans:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import DataError
 from chaffinch.kernels.lattice import Bools, Floats, Ints
 from chaffinch.models.core.labels import Labels
-from chaffinch.models.votes.matrix import APART, SILENT, TOGETHER, Ballots
+from chaffinch.models.votes.matrix import APART, SILENT, TOGETHER, VoteMatrix
 from chaffinch.text import Document, Soft, Span
 from chaffinch.text.tokens import ranges_of_spans
 
@@ -32,16 +32,16 @@ def sources_of(docs: Sequence[Document]) -> tuple[str, ...]:
     return _named(docs, SOURCE)
 
 
-def ballots(
+def collect_votes(
     docs: Sequence[Document], *, sources: Sequence[str] | None = None, labels: Sequence[str] | None = None
-) -> Ballots:
+) -> VoteMatrix:
     """The votes of sources, all by default, on the tokens of documents.
 
     `labels` are the entity labels; by default all that sources use. A span that cuts a token counts for the whole
     token; of a source's spans that overlap the longest counts, then the first.
 
     >>> doc = Document.make("severe copper toxicosis", layers={"source:list": [Span(7, 23, "Disease")]})
-    >>> ballots([doc]).codes.T.tolist()
+    >>> collect_votes([doc]).codes.T.tolist()
     [[-1, 1, 2]]
     """
     sources = sources_of(docs) if sources is None else tuple(sources)
@@ -57,13 +57,13 @@ def ballots(
             soft[name] = np.concatenate([_soft(doc, SOURCE + name, Labels(names, "IOB2")) for doc in docs])
             speaks = soft[name].sum(axis=1) > 0
             codes[speaks, column] = soft[name][speaks].argmax(axis=1)
-    return Ballots(
+    return VoteMatrix(
         sources, names, codes, line.bounds(docs), line.documents, soft, rules, _links(docs, line, rules)
     )  # fmt: skip
 
 
 def with_labels(
-    docs: Sequence[Document], found: Ballots, tags: Ints, chances: Floats | None, *, layer: str
+    docs: Sequence[Document], found: VoteMatrix, tags: Ints, chances: Floats | None, *, layer: str
 ) -> list[Document]:
     """The documents with a layer of the spans of tags (T,), and with soft labels of the chances (T, L), if given."""
     labels, line, out = found.labels, _Line.of(docs), []
