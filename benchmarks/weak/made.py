@@ -17,7 +17,7 @@ from chaffinch.models.votes.chmm import fit as chmm
 from chaffinch.models.votes.chmm.tables import span_f1
 from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm import fit as multihmm
-from chaffinch.weak.vote_rules import LongestSpan, SpanVote, spans_by
+from chaffinch.weak.vote_rules import LongestSpan, SpanVote
 
 NAMES = ("X",)
 LENGTH = 20  # tokens of a sentence
@@ -43,7 +43,7 @@ def context(seed: int, ends: float = 0.0, sentences: int = SENTENCES) -> dict[st
                          "CHMM": replace(CONDITIONAL, seed=seed)}.items():  # fmt: skip
         model = chmm.fit(made.votes, made.rows, config, constant=hmm)
         found[name] = model.posterior(made.votes, made.rows).tags
-    found["SpanVote"] = spans_by(SpanVote(), made.votes).tags(len(made.votes))
+    found["SpanVote"] = SpanVote().spans(made.votes).tags(len(made.votes))
     return {name: span_f1(NAMES, made.votes.bounds, made.tags, tags) for name, tags in found.items()}
 
 
@@ -54,8 +54,8 @@ def links(seed: int, sentences: int = SENTENCES) -> dict[str, float]:
     found = {
         "MultiHMM, votes alone": multihmm.fit(alone).posterior(alone).tags,
         "MultiHMM with linking rules": multihmm.fit(made.votes).posterior(made.votes).tags,
-        "SpanVote": spans_by(SpanVote(), alone).tags(len(alone)),
-        "LongestSpan": spans_by(LongestSpan(), alone).tags(len(alone)),
+        "SpanVote": SpanVote().spans(alone).tags(len(alone)),
+        "LongestSpan": LongestSpan().spans(alone).tags(len(alone)),
     }
     return {name: span_f1(NAMES, alone.bounds, made.tags, tags) for name, tags in found.items()}
 

@@ -62,6 +62,14 @@ class VoteMatrix:
         soft = {name: own for name, own in self.soft.items() if name in sources}
         return replace(self, sources=tuple(sources), codes=np.ascontiguousarray(self.codes[:, columns]), soft=soft)
 
+    def with_rules(self, rules: tuple[str, ...]) -> VoteMatrix:
+        """Return the votes with the words of those linking rules; one that is not here says nothing."""
+        links = np.zeros((len(self), len(rules)), np.int8)
+        for column, name in enumerate(rules):
+            if name in self.rules:
+                links[:, column] = self.links[:, self.rules.index(name)]
+        return replace(self, rules=rules, links=links)
+
     def part(self, documents: Ints) -> VoteMatrix:
         """The votes on some documents, in that order."""
         spans = [(int(self.documents[d]), int(self.documents[d + 1])) for d in documents]

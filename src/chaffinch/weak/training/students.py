@@ -29,11 +29,11 @@ from chaffinch.models.core.resources import Resources
 from chaffinch.models.registry import Config
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Soft, Span
+from chaffinch.weak.embedded import Embedder
 from chaffinch.weak.training import network as students_network
 from chaffinch.weak.training.checkpoints import Checkpoints, Step
 from chaffinch.weak.training.network import Network
 
-Embedder: TypeAlias = Callable[[Document], NDArray[np.float32]]  # (T, D) of a document
 Student: TypeAlias = Config | tuple[Config, Config]  # one, or a pair whose second one's spans count
 LINEAR = Cascade(objective="crf", documents=False, calibrate=False)
 EDGES = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])  # of chances, where they become features
