@@ -26,7 +26,7 @@ from chaffinch.weak.aggregate import BY_NAME
 from chaffinch.weak.analysis.results import Outlook
 from chaffinch.weak.apply import apply
 from chaffinch.weak.embedded import packaged
-from chaffinch.weak.sources import PLAIN, Source, layer_of, load_sources
+from chaffinch.weak.sources import Source, is_plain_data, layer_of, load_sources
 from chaffinch.weak.sources.base import meant
 from chaffinch.weak.training.alternate import LAYER, Alternated, Published, Recipe, Watch, alternate
 from chaffinch.weak.training.checkpoints import MODEL, RUN, Step
@@ -229,6 +229,6 @@ def _tables(facts: dict[str, Any]) -> Iterator[Any]:
 def _remarks(sources: Sequence[Source]) -> Iterator[str]:
     if not sources:
         yield _BARE
-    code = [own.name for own in sources if type(own) not in PLAIN.values()]
+    code = [own.name for own in sources if not is_plain_data(own)]
     if code:
         yield _CODE + ", ".join(code) + "."

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document, Span
 from chaffinch.weak.propagate.abbreviations import Pair, pairs, singular
 from chaffinch.weak.propagate.labelled_text import Key, plain
 from chaffinch.weak.sources.base import (
+    SourceKind,
     check_flags,
     check_name,
     check_number,
@@ -22,7 +24,7 @@ from chaffinch.weak.sources.base import (
 
 
 @dataclass(frozen=True, slots=True)
-class Abbreviations:
+class Abbreviations(SourceKind):
     """All places of an abbreviation that brackets explain: "long form (LF)", or "LF (long form)".
 
     With `on`, names of sources or layers: where a span of theirs ends with the long form, the abbreviation has its
@@ -34,6 +36,8 @@ class Abbreviations:
     >>> [doc.text[span.start : span.end] for span in source(doc)]
     ['Duchenne muscular dystrophy', 'DMD', 'DMD']
     """
+
+    kind: ClassVar[str] = "abbreviations"
 
     name: str
     on: Sequence[str] = ()
@@ -86,7 +90,7 @@ class Abbreviations:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class History(SourceKind):
     """Other places of the strings that sources or layers label in the same document, under the label they have most.
 
     Strings are compared without case, plural, hyphens and possessives; abbreviations keep their case. A string of one
@@ -96,6 +100,8 @@ class History:
     >>> [(span.start, span.end) for span in History("again", ["list"])(doc)]
     [(15, 22)]
     """
+
+    kind: ClassVar[str] = "history"
 
     name: str
     on: Sequence[str]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from chaffinch.errors import ConfigError
 from chaffinch.features import lexicon
@@ -14,6 +14,7 @@ from chaffinch.models.tagger import Tagger, load
 from chaffinch.text import Document, Span
 from chaffinch.weak.sources.base import (
     Phrases,
+    SourceKind,
     check_choice,
     check_flags,
     check_name,
@@ -31,7 +32,7 @@ RULES = ("capitalised", "hyphen", "phrases")
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class Link(SourceKind):
     """Neighbouring tokens of a sentence that belong together, as one of three rules says.
 
     "capitalised": all begin with a capital letter; "hyphen": hyphens without spaces join them; "phrases": they stand
@@ -42,6 +43,9 @@ class Link:
     >>> [(span.start, span.end, span.label) for span in link(Document.make("We saw Ada Penn."))]
     [(7, 15, 'TOGETHER')]
     """
+
+    kind: ClassVar[str] = "link"
+    file_fields: ClassVar[tuple[str, ...]] = ("phrases",)
 
     name: str
     rule: Literal["capitalised", "hyphen", "phrases"]
@@ -75,11 +79,17 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkLink:
+class ChunkLink(SourceKind):
     """Neighbouring tokens of one base phrase belong together, as a shallow parser finds them; `apart` as in `Link`.
 
     `parser` is a tagger, a model file or the name of a packaged model; `labels` are the kinds of phrases that count.
     """
+
+    kind: ClassVar[str] = "chunks"
+    beyond_data: ClassVar[str] = "a model of its own"
+    slow: ClassVar[bool] = True
+    place_fields: ClassVar[tuple[str, ...]] = ("parser",)
+    model_fields: ClassVar[tuple[str, ...]] = ("parser",)
 
     name: str
     parser: Tagger | str | Path = "genia"

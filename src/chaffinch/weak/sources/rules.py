@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from chaffinch.features import lexicon
 from chaffinch.features.lexicon import SHORTEST
@@ -12,6 +12,7 @@ from chaffinch.text import Document, Span
 from chaffinch.text.regex import compiled
 from chaffinch.weak.sources.base import (
     Phrases,
+    SourceKind,
     check_choice,
     check_flags,
     check_name,
@@ -31,13 +32,15 @@ SPAN = "span"  # the named group that is the span
 
 
 @dataclass(frozen=True, slots=True)
-class Regex:
+class Regex(SourceKind):
     """A regular expression, matched in linear time (RE2). The group called "span", else the first, is the span.
 
     >>> dose = Regex("dose", r"(\\d+) ?mg", label="Dose")
     >>> [(span.start, span.end) for span in dose(Document.make("20 mg, then 5mg"))]
     [(0, 2), (12, 13)]
     """
+
+    kind: ClassVar[str] = "regex"
 
     name: str
     pattern: str
@@ -62,7 +65,7 @@ class Regex:
 
 
 @dataclass(frozen=True, slots=True)
-class Lexicon:
+class Lexicon(SourceKind):
     """A list of phrases, hundreds of thousands if need be: of a file with one per line, or given.
 
     Matches begin and end at the edge of a word; of those that overlap the leftmost counts, then the longest. With
@@ -72,6 +75,9 @@ class Lexicon:
     >>> [(span.start, span.end) for span in drugs(Document.make("Aspirin and beta blockers"))]
     [(0, 7), (12, 25)]
     """
+
+    kind: ClassVar[str] = "lexicon"
+    file_fields: ClassVar[tuple[str, ...]] = ("phrases",)
 
     name: str
     phrases: Phrases = field(repr=False)
@@ -102,13 +108,15 @@ class Lexicon:
 
 
 @dataclass(frozen=True, slots=True)
-class Suffix:
+class Suffix(SourceKind):
     """Words with one of the endings, at least `min_length` characters long, that are no exceptions; case is ignored.
 
     >>> itis = Suffix("itis", ["itis"], label="Disease", exceptions=["Tritis"])
     >>> [(span.start, span.end) for span in itis(Document.make("Hepatitis, tritis"))]
     [(0, 9)]
     """
+
+    kind: ClassVar[str] = "suffix"
 
     name: str
     endings: Sequence[str]
@@ -140,7 +148,7 @@ class Suffix:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class Context(SourceKind):
     """Words beside a trigger: the first that fits within `reach` tokens of it, and those that fit right behind.
 
     `side` says where the words stand: "after" the trigger or "before" it, in the same sentence. A word fits if it
@@ -151,6 +159,9 @@ class Context:
     >>> [(span.start, span.end) for span in doctor(Document.make("Seen by the nurse, then Dr. Ada Penn."))]
     [(28, 36)]
     """
+
+    kind: ClassVar[str] = "context"
+    file_fields: ClassVar[tuple[str, ...]] = ("triggers",)
 
     name: str
     triggers: Phrases
