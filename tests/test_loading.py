@@ -18,12 +18,10 @@ from chaffinch.deid.detect.detector import HybridDetector
 from chaffinch.deid.detect.model import Model
 from chaffinch.errors import ModelError
 from chaffinch.features import embed
-from chaffinch.models.votes.multihmm.model import Model as MultiHMMModel
 from chaffinch.relations.joint.extractor import JointExtractor
-from chaffinch.weak import storage
-from chaffinch.weak.aggregate import fit
-from chaffinch.weak.embedded import Conditional
-from chaffinch.weak.tagger import AGGREGATORS, KIND, WeakTagger
+from chaffinch.weak.aggregate import LEARNING, FittedMultiHMM, fit, save
+from chaffinch.weak.embedded import FittedCHMM
+from chaffinch.weak.tagger import KIND, WeakTagger
 from tests.relations.made import documents as related
 from tests.weak.test_aggregate import BRIEF, document, embedder, weak_one
 
@@ -50,8 +48,8 @@ FILES: dict[str, tuple[Callable[[Path], object], type[Any]]] = {
     "cascade": (lambda path: tagger().save(path), cf.Tagger),
     "deid": (lambda path: Model((tagger(),)).save(path), HybridDetector),
     "weak": (lambda path: weak_one(voted()).save(path), WeakTagger),
-    "multihmm": (lambda path: storage.save(fit(voted()), path), MultiHMMModel),
-    "chmm": (lambda path: storage.save(fit(voted(), BRIEF, embedder=embedder), path), Conditional),
+    "multihmm": (lambda path: save(fit(voted()), path), FittedMultiHMM),
+    "chmm": (lambda path: save(fit(voted(), BRIEF, embedder=embedder), path), FittedCHMM),
     "relations": (relations, JointExtractor),
 }
 
@@ -71,7 +69,7 @@ def test_a_file_of_every_kind_is_opened(kind: str, tmp_path: Path) -> None:
 
 
 def test_every_loader_exists_and_every_kind_has_one() -> None:
-    assert loading.LOADERS.keys() == {KIND, *AGGREGATORS, "deid", "relations"}
+    assert loading.LOADERS.keys() == {KIND, *LEARNING, "deid", "relations"}
     assert FILES.keys() == {*loading.LOADERS, "cascade"}
     for module, name in loading.LOADERS.values():
         assert callable(getattr(import_module(module), name))

@@ -15,9 +15,9 @@ from chaffinch import CHMM
 from chaffinch.kernels import Floats, Ints
 from chaffinch.models.votes.chmm import fit as chmm
 from chaffinch.models.votes.chmm.tables import span_f1
-from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm import fit as multihmm
-from chaffinch.weak.vote_rules import LongestSpan, SpanVote, spans_by
+from chaffinch.weak.vote_rules import LongestSpan, SpanVote
 
 NAMES = ("X",)
 LENGTH = 20  # tokens of a sentence
@@ -29,7 +29,7 @@ CONDITIONAL = CHMM(rate=0.02, ridge=1e-4, epochs=20, patience=20, batch=16)  # a
 class Made(NamedTuple):
     """Votes, what shows the context of each token, and the right tags."""
 
-    votes: Ballots
+    votes: VoteMatrix
     rows: Floats  # (T, D)
     tags: Ints  # (T,)
 
@@ -43,7 +43,7 @@ def context(seed: int, ends: float = 0.0, sentences: int = SENTENCES) -> dict[st
                          "CHMM": replace(CONDITIONAL, seed=seed)}.items():  # fmt: skip
         model = chmm.fit(made.votes, made.rows, config, constant=hmm)
         found[name] = model.posterior(made.votes, made.rows).tags
-    found["SpanVote"] = spans_by(SpanVote(), made.votes).tags(len(made.votes))
+    found["SpanVote"] = SpanVote().spans(made.votes).tags(len(made.votes))
     return {name: span_f1(NAMES, made.votes.bounds, made.tags, tags) for name, tags in found.items()}
 
 
@@ -54,8 +54,8 @@ def links(seed: int, sentences: int = SENTENCES) -> dict[str, float]:
     found = {
         "MultiHMM, votes alone": multihmm.fit(alone).posterior(alone).tags,
         "MultiHMM with linking rules": multihmm.fit(made.votes).posterior(made.votes).tags,
-        "SpanVote": spans_by(SpanVote(), alone).tags(len(alone)),
-        "LongestSpan": spans_by(LongestSpan(), alone).tags(len(alone)),
+        "SpanVote": SpanVote().spans(alone).tags(len(alone)),
+        "LongestSpan": LongestSpan().spans(alone).tags(len(alone)),
     }
     return {name: span_f1(NAMES, alone.bounds, made.tags, tags) for name, tags in found.items()}
 
@@ -82,7 +82,7 @@ def by_context(seed: int, sentences: int, ends: float) -> Made:
                 if rng.random() < (0.95 if good else 0.5):
                     _put(codes[:, source], span[0], _misjudged(span[1], ends, rng))
     rows = np.stack([np.repeat(kinds - 0.5, LENGTH), *rng.normal(size=(3, len(tags)))], axis=1)
-    return Made(_ballots(codes), rows, tags)
+    return Made(_vote_matrix(codes), rows, tags)
 
 
 def linked(seed: int, sentences: int) -> Made:
@@ -106,7 +106,7 @@ def linked(seed: int, sentences: int) -> Made:
                 codes[seen, source] = 1
     for source in range(3):
         codes[(tags == 0) & (rng.random(len(tags)) < 0.01), source] = 1
-    votes = _ballots(codes)
+    votes = _vote_matrix(codes)
     said[votes.bounds[:-1]] = 0
     return Made(replace(votes, rules=("phrase",), links=said), np.zeros((len(tags), 1)), tags)
 
@@ -121,6 +121,6 @@ def _put(tags: NDArray[np.integer], first: int, size: int) -> None:
     tags[first] = 1
 
 
-def _ballots(codes: NDArray[np.int16]) -> Ballots:
+def _vote_matrix(codes: NDArray[np.int16]) -> VoteMatrix:
     bounds = np.arange(0, len(codes) + 1, LENGTH)
-    return Ballots(tuple(f"s{k}" for k in range(codes.shape[1])), NAMES, codes, bounds, bounds)
+    return VoteMatrix(tuple(f"s{k}" for k in range(codes.shape[1])), NAMES, codes, bounds, bounds)

@@ -23,8 +23,8 @@ from benchmarks.hmmdp.peers import PIP
 from benchmarks.hmmdp.worker import FOUND, spent
 from chaffinch import Document, Span
 from chaffinch.kernels import Ints
-from chaffinch.models.votes.matrix import Ballots
-from chaffinch.weak.votes import SOURCE, ballots, sources_of, with_labels
+from chaffinch.models.votes.matrix import VoteMatrix
+from chaffinch.weak.votes import SOURCE, collect_votes, sources_of, with_labels
 
 Costs: TypeAlias = dict[str, float]
 
@@ -58,7 +58,7 @@ def skweak(votes: Votes) -> tuple[list[Document], Costs]:
     with _quiet():
         library: Any = importlib.import_module("skweak.generative")
 
-        names, sources = ballots(votes.learn).names, sources_of(votes.learn)
+        names, sources = collect_votes(votes.learn).names, sources_of(votes.learn)
         learnt, asked = _as_spacy(votes.learn, sources), _as_spacy(votes.test, sources)
         model = library.HMM("hmm", list(names))
         _, seconds = spent(lambda: model.fit(learnt, n_iter=PASSES))
@@ -110,19 +110,19 @@ PEERS: Mapping[str, Peer] = {"skweak HMM": skweak, "snorkel LabelModel": snorkel
 MODULES = {"skweak HMM": "skweak", "snorkel LabelModel": "snorkel", "crowd-kit Dawid–Skene": "crowdkit"}
 
 
-def _both(votes: Votes) -> tuple[Ballots, Ballots]:
+def _both(votes: Votes) -> tuple[VoteMatrix, VoteMatrix]:
     """The votes on both kinds of documents, with the same sources and labels."""
-    learnt = ballots(votes.learn)
-    return learnt, ballots(votes.test, sources=learnt.sources, labels=learnt.names)
+    learnt = collect_votes(votes.learn)
+    return learnt, collect_votes(votes.test, sources=learnt.sources, labels=learnt.names)
 
 
-def _spoken(found: Ballots) -> tuple[Ints, Ints]:
+def _spoken(found: VoteMatrix) -> tuple[Ints, Ints]:
     """The tokens that some source calls an entity, and (m, S) what is said of them; 0 is silence or O."""
     places = np.flatnonzero((found.codes > 0).any(axis=1))
     return places, np.maximum(found.codes[places], 0).astype(np.int64)
 
 
-def _tagged(docs: Sequence[Document], found: Ballots, places: Ints, said: Ints) -> list[Document]:
+def _tagged(docs: Sequence[Document], found: VoteMatrix, places: Ints, said: Ints) -> list[Document]:
     """The documents with the spans of tags at some places; an I after another label begins a span."""
     tags = np.zeros(len(found), np.int64)
     tags[places] = said

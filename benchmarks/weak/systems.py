@@ -26,11 +26,11 @@ from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.weak import propagate as text_sources
 from chaffinch.weak import vote_rules
-from chaffinch.weak.aggregate import aggregate, apply
-from chaffinch.weak.training.aggregator import Fit, Settle
+from chaffinch.weak.aggregate import FittedMultiHMM, LabelVotes, aggregate
+from chaffinch.weak.training.aggregator import FitVotes
 from chaffinch.weak.training.alternate import Alternated, Published, Recipe, alternate
 from chaffinch.weak.training.students import LINEAR
-from chaffinch.weak.votes import ballots, sources_of, with_labels
+from chaffinch.weak.votes import collect_votes, sources_of, with_labels
 
 NEURAL = "pip install 'chaffinch[neural,minilm]'"
 SOURCES, TEXT = "sources", "text alone"  # ways in which a student labels
@@ -79,8 +79,8 @@ def hmm(work: Work) -> Found:
     votes = _joint(work.texts) if told.pop("joint", False) else work.texts.votes
     config = msgspec.convert(told, MultiHMM)
     asked = _blind(work.texts.test)
-    model, seconds = spent(lambda: multihmm.fit(ballots(votes), config), rounds=ROUNDS)
-    docs, then = spent(lambda: apply(asked, model, layer=FOUND), rounds=ROUNDS)
+    model, seconds = spent(lambda: multihmm.fit(collect_votes(votes), config), rounds=ROUNDS)
+    docs, then = spent(lambda: FittedMultiHMM(model)(asked, FOUND), rounds=ROUNDS)
     return Found({SOURCES: docs}, {"fit CPU s": seconds, "apply CPU s": then})
 
 
@@ -104,14 +104,12 @@ def own(work: Work) -> Found:
     """The HMM of many sources and own sources; with the field "joint", learnt from the documents it labels too."""
     votes = _joint(work.texts) if work.system.fields.get("joint", False) else work.texts.votes
 
-    def learn() -> tuple[multihmm.Model, text_sources.TextSources]:
-        model = multihmm.fit(ballots(votes))
-        return model, text_sources.learn(apply(votes, model, layer=LAYER), LAYER)
+    def learn() -> tuple[FittedMultiHMM, text_sources.TextSources]:
+        fitted = FittedMultiHMM(multihmm.fit(collect_votes(votes)))
+        return fitted, text_sources.learn(fitted(votes, LAYER), LAYER)
 
-    (model, sources), seconds = spent(learn)
-    docs, then = spent(
-        lambda: text_sources.apply(sources, apply(_blind(work.texts.test), model, layer=LAYER), LAYER, into=FOUND)
-    )
+    (fitted, sources), seconds = spent(learn)
+    docs, then = spent(lambda: text_sources.apply(sources, fitted(_blind(work.texts.test), LAYER), LAYER, into=FOUND))
     return Found({SOURCES: docs}, {"fit CPU s": seconds, "apply CPU s": then})
 
 
@@ -169,15 +167,15 @@ METHODS: Mapping[str, Method] = {
 }
 
 
-def chmm_fit(config: CHMM, read: Callable[[Sequence[Document]], Rows]) -> Fit:
+def chmm_fit(config: CHMM, read: Callable[[Sequence[Document]], Rows]) -> FitVotes:
     """A conditional HMM as alternate training wants its aggregators: from votes to a function of documents."""
 
-    def fit(docs: Sequence[Document]) -> Settle:
-        sources, votes = sources_of(docs), ballots(docs)
+    def fit(docs: Sequence[Document]) -> LabelVotes:
+        sources, votes = sources_of(docs), collect_votes(docs)
         model = chmm.fit(votes, read(docs), config)
 
         def settle(others: Sequence[Document], layer: str) -> list[Document]:
-            found = ballots(others, sources=sources, labels=votes.names)
+            found = collect_votes(others, sources=sources, labels=votes.names)
             result = model.posterior(found, read(others))
             return with_labels(others, found, result.tags, result.chances, layer=layer)
 

@@ -20,7 +20,7 @@ from benchmarks.hmmdp.worker import FOUND, rss
 from benchmarks.weak.data import GOLD, SOURCE, Sample, Texts, documents
 from benchmarks.weak.systems import METHODS, System, Work
 from chaffinch import Document
-from chaffinch.weak.training.aggregator import hardened
+from chaffinch.weak.training.soft_labels import hardened
 
 WARMING = 24, 12, 4  # documents to learn from, to stop with and to label, for compiling
 COLD = ("rule", "peer", "embed", "supervised")  # methods that need no compiling, or whose cost hides it

@@ -12,9 +12,9 @@ from chaffinch.models import tagger
 # Who reads a file of a kind: a module and its function, imported when there is such a file. All other kinds are
 # methods of taggers, which their registry knows.
 LOADERS: dict[str, tuple[str, str]] = {
-    "chmm": ("chaffinch.weak.storage", "load"),
+    "chmm": ("chaffinch.weak.aggregate", "load"),
     "deid": ("chaffinch.deid.detect.detector", "detector"),
-    "multihmm": ("chaffinch.weak.storage", "load"),
+    "multihmm": ("chaffinch.weak.aggregate", "load"),
     "relations": ("chaffinch.relations.storage", "load"),
     "weak": ("chaffinch.weak.tagger", "load"),
 }
@@ -28,7 +28,7 @@ def load(path: str | Path) -> Any:
     supervision could not hold.
 
     >>> type(load("genia")).__name__, type(load("deid-en")).__name__
-    ('Tagger', 'Detector')
+    ('Tagger', 'HybridDetector')
     """
     module, name = LOADERS.get(bundle.read_manifest(path).kind, (tagger.__name__, "load"))
     return getattr(import_module(module), name)(path)

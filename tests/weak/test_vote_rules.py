@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import ConfigError
-from chaffinch.models.votes.matrix import Ballots
-from chaffinch.weak.vote_rules import LongestSpan, Rule, SpanVote, TokenVote, Union, shares, spans_by
+from chaffinch.models.votes.matrix import VoteMatrix
+from chaffinch.weak.vote_rules import LongestSpan, SpanVote, TokenVote, Union, VoteRule
 from tests.models.votes.votes import by_hand
 
 VOTES = {
@@ -17,8 +17,8 @@ VOTES = {
 }
 
 
-def spans(rule: Rule, votes: Ballots) -> list[tuple[int, int, str]]:
-    found = spans_by(rule, votes)
+def spans(rule: VoteRule, votes: VoteMatrix) -> list[tuple[int, int, str]]:
+    found = rule.spans(votes)
     return [(a, b, votes.names[n]) for a, b, n in zip(found.first.tolist(), found.end.tolist(), found.label.tolist(), strict=True)]  # fmt: skip # noqa: E501
 
 
@@ -71,11 +71,11 @@ def test_without_votes_there_are_no_spans() -> None:
     for votes in (by_hand(4, {}), by_hand(0, {}), by_hand(4, {"x": []}), by_hand(4, {}, names=())):
         for rule in (Union(), TokenVote(), SpanVote(), LongestSpan()):
             assert spans(rule, votes) == []
-        assert shares(votes).tolist() == [[1.0] + [0.0] * 2 * len(votes.names)] * len(votes)
+        assert TokenVote().chances(votes).tolist() == [[1.0] + [0.0] * 2 * len(votes.names)] * len(votes)
 
 
 def test_shares_of_votes() -> None:
-    found = shares(by_hand(9, VOTES))
+    found = TokenVote().chances(by_hand(9, VOTES))
     np.testing.assert_allclose(found[1], [0, 2 / 3, 1 / 3, 0, 0], rtol=0, atol=1e-12)
     np.testing.assert_allclose(found[4], [0, 1 / 3, 0, 2 / 3, 0], rtol=0, atol=1e-12)
     assert found[7].tolist() == [0, 1, 0, 0, 0]

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.deid.writers.corpus import SMALL_WORDS
-from chaffinch import Document
-from chaffinch.deid.detect import word_lists
+from chaffinch import Document, languages
+from chaffinch.deid.detect.word_lists import word_lists
 from chaffinch.languages import fold
 
 CLASSES: Final = ("drug", "eponym", "anatomy", "measurement", "label or title", "abbreviation", "ordinary")
@@ -75,16 +75,16 @@ def classes_of(doc: Document) -> list[str]:
 
 def _class_of(word: str, in_label: bool) -> str:
     plain = fold(word)
-    if word_lists.is_drug(word):
+    if word_lists().is_drug(word):
         return "drug"
-    frequent = word_lists.is_frequent(word)
+    frequent = word_lists().is_frequent(word)
     if word[:1].isupper() and plain in _eponyms() and not frequent:
         return "eponym"
     if plain in ANATOMY or _VERTEBRA.fullmatch(word):
         return "anatomy"
     if any(map(str.isdigit, word)) or plain in UNITS or plain in _folded("units"):
         return "measurement"
-    section = word[:1].isupper() and word_lists.is_section(word)
+    section = word[:1].isupper() and word_lists().is_section(word)
     if in_label or section or plain.rstrip(".") in _TITLES or word in _as_written("credentials"):
         return "label or title"
     if len(word) > 1 and not frequent and (_SHORT.fullmatch(word) or plain in _acronyms()):
@@ -96,12 +96,12 @@ def _class_of(word: str, in_label: bool) -> str:
 
 @cache
 def _as_written(name: str) -> frozenset[str]:
-    return frozenset(word_lists.words_of(name))
+    return frozenset(languages.lines("en", f"protected/{name}"))
 
 
 @cache
 def _folded(name: str) -> frozenset[str]:
-    return frozenset(map(fold, word_lists.words_of(name)))
+    return frozenset(map(fold, languages.lines("en", f"protected/{name}")))
 
 
 @cache

@@ -5,7 +5,7 @@ Without `with_text` it holds no word of any document and no document id, only la
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ from chaffinch.evaluate.results import Report, Table
 from chaffinch.evaluate.schemes.tokens import Leakage, leakage
 from chaffinch.evaluate.scoring import TABLES
 from chaffinch.report import charts
-from chaffinch.report.style import CSS
+from chaffinch.report.page import facts, page, table
 from chaffinch.text import Document, Span
 
 LISTED = 500  # mistakes listed one by one; the rest is only counted
@@ -35,7 +35,6 @@ def html(report: Report, pairs: Pairs, *, title: str = "Evaluation", with_text: 
     True
     """
     found = cases(pairs)
-    name = escape(title)
     sections = [
         _facts(report, pairs),
         *map(_scores, report.tables),
@@ -46,26 +45,19 @@ def html(report: Report, pairs: Pairs, *, title: str = "Evaluation", with_text: 
         _mistakes(found, [one.document for one in pairs], with_text=with_text),
     ]
     warning = '<p class="warn"><b>Contains document text.</b> Keep this file where the documents may be.</p>'
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"/>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
-        f"<title>{name}</title><style>{CSS}</style></head>\n"
-        f"<body><main><h1>{name}</h1>\n{warning if with_text else ''}{chr(10).join(filter(None, sections))}\n"
-        "</main></body></html>\n"
-    )
+    return page(title, [warning if with_text else "", *sections])
 
 
 def _facts(report: Report, pairs: Pairs) -> str:
     labels = {span.label for one in pairs for span in (*one.gold, *one.predicted)}
-    facts = [
-        ("documents", f"{report.documents:,}"),
-        ("missing", f"{report.missing:,}"),
-        ("extra", f"{report.extra:,}"),
-        ("labels", f"{len(labels):,}"),
-        ("gold spans", f"{sum(len(one.gold) for one in pairs):,}"),
-        ("predicted spans", f"{sum(len(one.predicted) for one in pairs):,}"),
-    ]
-    cells = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
+    counts = {
+        "documents": f"{report.documents:,}",
+        "missing": f"{report.missing:,}",
+        "extra": f"{report.extra:,}",
+        "labels": f"{len(labels):,}",
+        "gold spans": f"{sum(len(one.gold) for one in pairs):,}",
+        "predicted spans": f"{sum(len(one.predicted) for one in pairs):,}",
+    }
     notes = []
     if report.missing:
         notes.append("Missing documents had no prediction: they count as predicted empty, except in official schemes.")
@@ -74,12 +66,12 @@ def _facts(report: Report, pairs: Pairs) -> str:
     if report.draws:
         drawn = f"{report.draws:,} draws of documents, seed {report.seed}"
         notes.append(f"Intervals are {report.level:.0%} percentile intervals from {drawn}.")
-    return f'<dl class="facts">{cells}</dl>' + "".join(f"<p>{note}</p>" for note in notes)
+    return facts(counts) + "".join(f"<p>{note}</p>" for note in notes)
 
 
-def _scores(table: Table) -> str:
+def _scores(scored: Table) -> str:
     rows = []
-    for label, score in table.rows():
+    for label, score in scored.rows():
         cells = "".join(
             f"<td>{_number(value, interval)}{charts.bar(value, interval, title=_number_text(value, interval))}</td>"
             for value, interval in (
@@ -89,13 +81,13 @@ def _scores(table: Table) -> str:
             )
         )
         counts = "".join(f"<td>{n:,}</td>" for n in (score.tp, score.fp, score.fn, score.gold, score.predicted))
-        total = ' class="total"' if label in ("micro", "macro") and label not in table.labels else ""
+        total = ' class="total"' if label in ("micro", "macro") and label not in scored.labels else ""
         rows.append(f'<tr{total}><th scope="row">{escape(label)}</th>{cells}{counts}</tr>')
     head = ("", "precision", "recall", "F1", "hits", "false", "missed", "gold", "predicted")
-    facts = ", ".join(f"{escape(name)} {value:.4g}" for name, value in table.facts.items())
-    meaning = f"{TABLES[table.name].meaning[:1].upper()}{TABLES[table.name].meaning[1:]}."
-    under = f"<p>{facts}</p>" if facts else ""
-    return f"<h2>Scores: {escape(table.name)}</h2><p>{escape(meaning)}</p>{_table(head, rows)}{under}"
+    measures = ", ".join(f"{escape(name)} {value:.4g}" for name, value in scored.facts.items())
+    meaning = f"{TABLES[scored.name].meaning[:1].upper()}{TABLES[scored.name].meaning[1:]}."
+    under = f"<p>{measures}</p>" if measures else ""
+    return f"<h2>Scores: {escape(scored.name)}</h2><p>{escape(meaning)}</p>{table(head, rows)}{under}"
 
 
 def _number_text(value: float, interval: Interval | None) -> str:
@@ -113,7 +105,7 @@ def _kinds(found: Sequence[Case]) -> str:
         part = number / max(len(found), 1)
         cells = f"<td>{number:,}</td><td>{part:.1%}</td><td>{charts.share(part)}</td>"
         rows.append(f'<tr><th scope="row">{kind}</th>{cells}</tr>')
-    return f"<h2>Right and wrong</h2>{_table(('spans', 'number', 'share', ''), rows)}"
+    return f"<h2>Right and wrong</h2>{table(('spans', 'number', 'share', ''), rows)}"
 
 
 def _confusion(found: Confusion) -> str:
@@ -133,7 +125,7 @@ def _confusion(found: Confusion) -> str:
         f"Rows are gold, columns predicted; {OUTSIDE} is no span. Spans that overlap are put together, so wrong "
         "boundaries are on the diagonal too. Shading is the share of the row."
     )
-    return f'<h2>Label confusion</h2><p>{text}</p><div class="matrix">{_table(("gold", *found.labels), rows)}</div>'
+    return f'<h2>Label confusion</h2><p>{text}</p><div class="matrix">{table(("gold", *found.labels), rows)}</div>'
 
 
 def _leakage(found: Leakage) -> str:
@@ -152,7 +144,7 @@ def _leakage(found: Leakage) -> str:
     ]
     text = "If exactly the predicted spans were removed, whatever their labels:"
     items = "".join(f"<li>{line}</li>" for line in lines)
-    return f"<h2>Leakage</h2><p>{text}</p><ul>{items}</ul>{_table(('gold label', 'leaked', 'tokens', 'recall'), rows)}"
+    return f"<h2>Leakage</h2><p>{text}</p><ul>{items}</ul>{table(('gold label', 'leaked', 'tokens', 'recall'), rows)}"
 
 
 def _ranking(found: Ranked) -> str:
@@ -189,7 +181,7 @@ def _mistakes(found: Sequence[Case], docs: Sequence[Document], *, with_text: boo
         text += " In the context, gold is underlined and predicted has a ground."
     if len(wrong) > len(shown):
         text += f" The first {len(shown):,} of {len(wrong):,} are listed."
-    return f'<h2>Mistakes</h2><p>{text}</p><div class="mistakes">{_table(head, rows)}</div>' if wrong else ""
+    return f'<h2>Mistakes</h2><p>{text}</p><div class="mistakes">{table(head, rows)}</div>' if wrong else ""
 
 
 def _span(span: Span | None) -> str:
@@ -216,10 +208,3 @@ def _context(text: str, case: Case) -> str:
 def _visible(text: str) -> str:
     """Control characters as pictures of them; HTML allows only line ends and tabs."""
     return "".join(chr(0x2400 + ord(c)) if ord(c) < 32 and c not in "\n\t" else c for c in text)
-
-
-def _table(head: Iterable[str], rows: Iterable[str]) -> str:
-    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    return (
-        f'<div class="scroll"><table><thead><tr>{heads}</tr></thead>\n<tbody>{chr(10).join(rows)}</tbody></table></div>'
-    )

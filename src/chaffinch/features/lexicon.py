@@ -69,10 +69,9 @@ class Lexicon:
         A match that cuts a token counts for the tokens wholly inside it.
         """
         marks = np.zeros(len(doc.tokens), np.int16)
-        starts, ends, labels = self._matches(doc.text).T
-        begin = np.searchsorted(doc.tokens[:, 0], starts, side="left")
-        stop = np.searchsorted(doc.tokens[:, 1], ends, side="right")
-        held = stop > begin
+        matches = self._matches(doc.text)
+        begin, stop = doc.token_ranges(matches[:, :2], "inside").T
+        held, labels = stop > begin, matches[:, 2]
         begin, stop, base = begin[held], stop[held], 1 + 4 * labels[held]
         length = stop - begin
         shift = begin - (np.cumsum(length) - length)

@@ -222,8 +222,7 @@ def layer_marks(doc: Document, layer: str) -> NDArray[np.int64]:
         there = ", ".join(doc.layers) or "none"
         raise DataError(f"there is no layer {layer!r}, which serves as a feature (found: {there}); add it first")
     spans, out = doc.layers[layer], np.zeros(len(doc.tokens), np.int64)
-    first = np.searchsorted(doc.tokens[:, 1], np.array([span.start for span in spans], np.int32), side="right")
-    end = np.searchsorted(doc.tokens[:, 0], np.array([span.end for span in spans], np.int32), side="left")
+    first, end = doc.token_ranges(spans).T
     labels = [span.label for span in spans]
     code = {label: 2 + 2 * crc32(label.encode()) for label in set(labels)}
     values = np.array([code[label] for label in labels], np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import combinations, product
 from math import prod
@@ -83,12 +83,9 @@ def candidates(doc: Document, schema: Schema, *, layer: str | None = None) -> li
 
 def located(doc: Document, spans: Iterable[Span]) -> list[Mention]:
     """The spans with their tokens, sorted, each once; a span that covers no token is left out."""
-    starts, ends = doc.tokens[:, 0].tolist(), doc.tokens[:, 1].tolist()
-    out = []
-    for span in sorted(set(spans)):
-        first, end = bisect_right(ends, span.start), bisect_left(starts, span.end)
-        if first < end:
-            out.append(Mention(span, first, end))
+    distinct = sorted(set(spans))
+    ranges = zip(distinct, doc.token_ranges(distinct).tolist(), strict=True)
+    out = [Mention(span, first, end) for span, (first, end) in ranges if first < end]
     return sorted(out, key=lambda one: (one.first, one.end, one.span))
 
 

@@ -20,7 +20,7 @@ def concepts_of(span: Span) -> tuple[str, ...]:
     >>> concepts_of(Span(0, 1, "Disease", concept="D001|D002")), concepts_of(Span(0, 1, "Disease", concept="-1"))
     (('D001', 'D002'), ())
     """
-    return tuple(own for own in SPLIT.split(span.concept) if own not in UNKNOWN)
+    return _split(span.concept)
 
 
 def stated_concepts(doc: Document, schema: Schema) -> set[Concepts]:
@@ -29,9 +29,13 @@ def stated_concepts(doc: Document, schema: Schema) -> set[Concepts]:
     for relation in doc.relations:
         found = schema.arguments(relation)
         if found is not None:
-            named = [(own.concept,) if own.concept else _shared(own.spans) for own in found]
+            named = [_split(own.concept) if own.concept else _shared(own.spans) for own in found]
             out |= {concept_key(concepts, schema) for concepts in product(*named)}
     return out
+
+
+def _split(concept: str) -> tuple[str, ...]:
+    return tuple(own for own in SPLIT.split(concept) if own not in UNKNOWN)
 
 
 def _shared(spans: Sequence[Span]) -> tuple[str, ...]:

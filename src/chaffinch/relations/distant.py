@@ -61,7 +61,7 @@ def label(
             raise DataError(f"a known tuple has {len(own)} members and the schema {len(schema.roles)} roles")
     if not tuples:
         raise ConfigError("no known tuples were given; each has one name or concept per role")
-    folded = {tuple(part.casefold() for part in own) for own in tuples}
+    folded = {_key(tuple(part.casefold() for part in own), schema) for own in tuples}
     out = []
     for doc in docs:
         found = [

@@ -126,9 +126,10 @@ class DocumentExtractor:
     def _finding(self, doc: Document, pair: _Pair, score: float) -> Finding:
         schema = self.sentences.schema
         best = max(pair.candidates, key=lambda own: own[1])[0]
+        spans = doc.layer(self.sentences.config.layer)
         mentions = [
-            tuple(span for span in doc.layer(self.sentences.config.layer) if concept in concepts_of(span))
-            for concept in pair.concepts
+            tuple(span for span in spans if span.label == kind and concept in concepts_of(span))
+            for kind, concept in zip(schema.types, pair.concepts, strict=True)
         ]
         named = zip(schema.roles, mentions, pair.concepts, strict=True)
         arguments = tuple(Argument(role, spans, concept) for role, spans, concept in named)

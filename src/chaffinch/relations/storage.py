@@ -12,7 +12,7 @@ import numpy as np
 from chaffinch import bundle
 from chaffinch.bundle import State
 from chaffinch.bundle.state import Array
-from chaffinch.errors import ModelError
+from chaffinch.errors import ConfigError, ModelError
 from chaffinch.models.phrasehmm.fit import Model
 from chaffinch.models.phrasehmm.selection import Platt
 from chaffinch.relations.config import Extraction
@@ -50,7 +50,7 @@ def load(path: str | Path) -> AnyExtractor:
     try:
         mode = own.manifest.config["settings"]["mode"]
         return _joint(own) if mode == "joint" else _documents(own) if mode == "documents" else _entities(own)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, ConfigError):
         raise ModelError("its settings are damaged; copy the file again, or train anew", path=path) from None
 
 
@@ -69,6 +69,8 @@ def _entities(own: bundle.Bundle) -> Extractor:
     config = replace(Extraction.of(facts["settings"]), mode="entities")
     columns = Columns.of(config.views, [own.strings[view] for view in config.views])
     weights = LogisticWeights(own.arrays["weights"].astype(np.float64), float(facts["bias"]))
+    if weights.values.shape != (len(columns),):
+        raise ValueError("weights do not fit the features")
     calibration, threshold = PairCalibration(**facts["calibration"]), float(facts["threshold"])
     held, schema = _scored(own.arrays), Schema(**facts["schema"])
     return Extractor(schema, config, columns, weights, calibration, threshold, held, None, own.manifest)

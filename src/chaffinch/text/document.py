@@ -5,7 +5,7 @@ T tokens, S sentences, L labels.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import DataError, LimitError
 from chaffinch.text.sentences import line_offsets, sentence_offsets
 from chaffinch.text.span import Relation, Span
-from chaffinch.text.tokens import token_offsets
+from chaffinch.text.tokens import RangeMode, ranges_of_spans, token_offsets
 
 Offsets: TypeAlias = NDArray[np.int32]  # (T, 2) start and end of each token or sentence, in code points
 Splitter: TypeAlias = Literal["prose", "lines"]
@@ -110,6 +110,27 @@ class Document:
         starts = np.searchsorted(self.tokens[:, 0], self.sentences[:, 0], side="left")
         ends = np.searchsorted(self.tokens[:, 0], self.sentences[:, 1], side="left")
         return np.stack([starts, ends], axis=1)
+
+    def token_ranges(
+        self, spans: Sequence[Span] | NDArray[np.integer], mode: RangeMode = "touch"
+    ) -> NDArray[np.int64]:  # fmt: skip
+        """Return (n, 2) half-open token indices of n spans, or of n rows (start, end), in their order.
+
+        "touch": the tokens that share a character with the span. "inside": the tokens that lie wholly in it. "exact":
+        the tokens that it covers from edge to edge, if both its edges are token edges. A span that has no such token
+        has an empty range, whose two numbers are equal.
+
+        >>> doc = Document.make("Dr. Penn saw her.")
+        >>> cuts_two_tokens = [Span(5, 10, "DOCTOR")]
+        >>> doc.token_ranges(cuts_two_tokens).tolist(), doc.token_ranges(cuts_two_tokens, "exact").tolist()
+        ([[1, 3]], [[2, 2]])
+        """
+        if isinstance(spans, np.ndarray):
+            starts, ends = spans.astype(np.int32, copy=False).T
+        else:
+            starts = np.array([span.start for span in spans], np.int32)
+            ends = np.array([span.end for span in spans], np.int32)
+        return ranges_of_spans(self.tokens, starts, ends, mode)
 
     def with_layer(self, name: str, spans: Iterable[Span]) -> Document:
         """A copy with one more (or a replaced) layer."""

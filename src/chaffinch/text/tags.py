@@ -13,6 +13,7 @@ import numpy as np
 from chaffinch.errors import DataError
 from chaffinch.text.document import Offsets
 from chaffinch.text.span import Span, find_overlap
+from chaffinch.text.tokens import ranges_of_spans
 
 Scheme: TypeAlias = Literal["IOB1", "IOB2", "IOBES"]
 SCHEMES: tuple[Scheme, ...] = ("IOB1", "IOB2", "IOBES")
@@ -132,11 +133,12 @@ def encode(spans: Sequence[Span], tokens: Offsets, scheme: Scheme = "IOB2") -> l
             "say; settle overlaps first (longest, shortest, score, first)"
         )
     found = []
-    for span in spans:
-        run = token_run(span, tokens)
-        if run is None:
+    starts, ends = np.array([(span.start, span.end) for span in spans], np.int32).reshape(-1, 2).T
+    ranges = ranges_of_spans(tokens, starts, ends, "exact")
+    for span, (first, end) in zip(spans, ranges.tolist(), strict=True):
+        if first == end:
             raise DataError(f"span [{span.start}, {span.end}) {span.label} cuts a token; move it to a token edge")
-        found.append((*run, span.label))
+        found.append((first, end, span.label))
     return tags_of_runs(found, len(tokens), scheme)
 
 
@@ -150,12 +152,3 @@ def decode(tags: Sequence[str], tokens: Offsets, *, source: str = "") -> tuple[S
         raise DataError(f"{len(tags)} tags for {len(tokens)} tokens; there must be one tag per token")
     starts, ends = tokens[:, 0].tolist(), tokens[:, 1].tolist()
     return tuple(Span(starts[b], ends[e - 1], label, source=source) for b, e, label in runs(tags))
-
-
-def token_run(span: Span, tokens: Offsets) -> tuple[int, int] | None:
-    """The half-open token indices a span covers exactly, or None if an edge is not a token edge."""
-    first = int(np.searchsorted(tokens[:, 0], span.start))
-    last = int(np.searchsorted(tokens[:, 1], span.end))
-    if first < len(tokens) and last < len(tokens) and tokens[first, 0] == span.start and tokens[last, 1] == span.end:
-        return first, last + 1
-    return None

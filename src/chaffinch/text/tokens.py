@@ -12,9 +12,12 @@ import re
 import unicodedata
 from functools import cache
 from itertools import accumulate
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+RangeMode: TypeAlias = Literal["touch", "inside", "exact"]
 
 # Titles and abbreviations that keep their full stop; a title is never the end of a sentence.
 _TITLES = (
@@ -137,3 +140,27 @@ _ASCII_SPACE = bytes(chr(c).isspace() for c in range(256))
 @cache
 def _white_space() -> NDArray[np.bool_]:
     return np.array([chr(c).isspace() for c in range(0x10000)])
+
+
+def ranges_of_spans(
+    tokens: NDArray[np.integer], starts: NDArray[np.integer], ends: NDArray[np.integer], mode: RangeMode = "touch"
+) -> NDArray[np.int64]:
+    """Return (n, 2) half-open token ranges of n spans, by the offsets (T, 2) of tokens; see `Document.token_ranges`.
+
+    >>> tokens = np.array([[0, 3], [4, 7], [8, 12]])
+    >>> ranges_of_spans(tokens, np.array([2]), np.array([7])).tolist()
+    [[0, 2]]
+    """
+    if mode == "touch":
+        firsts = np.searchsorted(tokens[:, 1], starts, side="right")
+        stops = np.searchsorted(tokens[:, 0], ends, side="left")
+    elif mode == "inside":
+        firsts = np.searchsorted(tokens[:, 0], starts, side="left")
+        stops = np.searchsorted(tokens[:, 1], ends, side="right")
+    else:
+        firsts = np.searchsorted(tokens[:, 0], starts, side="left")
+        lasts = np.searchsorted(tokens[:, 1], ends, side="left")
+        fits = (firsts < len(tokens)) & (lasts < len(tokens))
+        fits[fits] = (tokens[firsts[fits], 0] == starts[fits]) & (tokens[lasts[fits], 1] == ends[fits])
+        stops = np.where(fits, lasts + 1, firsts)
+    return np.stack([firsts, np.maximum(firsts, stops)], axis=1)

@@ -14,6 +14,7 @@ from chaffinch.weak.analysis import analyse
 from chaffinch.weak.analysis.results import Analysis
 from chaffinch.weak.apply import Applied, apply
 from chaffinch.weak.sources import (
+    KINDS,
     Abbreviations,
     Annotations,
     ChunkLink,
@@ -25,6 +26,7 @@ from chaffinch.weak.sources import (
     Link,
     Regex,
     Source,
+    SourceKind,
     Suffix,
     Token,
     TokenPattern,
@@ -71,3 +73,11 @@ __all__ = [
     "read_annotations",
     "source",
 ]
+
+
+def __getattr__(name: str) -> type[SourceKind]:
+    """Return a kind of source that is not among the names above, by the name of its class."""
+    for made in KINDS.values():
+        if made.__name__ == name:
+            return made
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

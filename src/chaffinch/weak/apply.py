@@ -23,7 +23,7 @@ from chaffinch.checks import did_you_mean
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.core.batching import AHEAD, batches, mapper
 from chaffinch.text import Document, Span
-from chaffinch.weak.sources import PLAIN, Source, about, in_order, layer_of, needs
+from chaffinch.weak.sources import Source, about, in_order, is_plain_data, layer_of, needs
 from chaffinch.weak.sources.base import plain_name, settle
 from chaffinch.weak.votes import SOURCE
 
@@ -161,7 +161,7 @@ def _batch_of_held(docs: Sequence[Document]) -> list[_Answers]:
 @contextmanager
 def _mapped(sources: Sequence[Source], workers: int) -> Iterator[Any]:
     """A function from batches of documents to pairs of batch and answers, in order, over so many workers."""
-    if workers > 1 and all(type(own) in PLAIN.values() for own in sources):
+    if workers > 1 and all(map(is_plain_data, sources)):
         pool = ProcessPoolExecutor(workers, get_context("spawn"), _hold, (sources,))
         try:
             yield partial(_over_processes, pool, workers)

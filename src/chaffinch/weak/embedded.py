@@ -1,12 +1,13 @@
-"""Votes joined by a conditional HMM, which sees the words through their embeddings.
+"""Votes joined by a conditional HMM (CHMM), which sees the words through their embeddings.
 
 T tokens, D numbers of an embedding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,11 @@ from chaffinch.errors import MissingExtraError, ModelError
 from chaffinch.models.core.training import Watcher
 from chaffinch.models.votes.chmm import fit as chmm
 from chaffinch.models.votes.chmm.config import CHMM
-from chaffinch.models.votes.matrix import Ballots
-from chaffinch.models.votes.multihmm.model import Result
+from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.text import Document
-from chaffinch.weak.training.students import Embedder
+from chaffinch.weak.votes import collect_votes, with_labels
+
+Embedder: TypeAlias = Callable[[Document], NDArray[np.float32]]  # (T, D) of a document
 
 PROBE = "Aspirin 20 mg was given for severe renal failure."  # what tells one embedder from another
 NEAR = 1e-2  # by as much the same embedder's numbers may differ, elsewhere
@@ -27,8 +29,8 @@ _PROBE = "probe"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Conditional:
-    """A learnt conditional HMM and the embedder of its words."""
+class FittedCHMM:
+    """A learnt conditional HMM and the embedder of its words; called with documents it joins their votes."""
 
     model: chmm.Model
     embedder: Embedder
@@ -48,21 +50,18 @@ class Conditional:
         """The sources it knows something of."""
         return self.model.sources
 
-    @property
-    def rules(self) -> tuple[str, ...]:
-        """The linking rules it listens to."""
-        return self.model.rules
-
-    def posterior(self, ballots: Ballots, docs: Sequence[Document]) -> Result:
-        """What it makes of the votes on documents."""
-        return self.model.posterior(ballots, rows_of(docs, self.embedder, len(self.model.mean)))
+    def __call__(self, docs: Sequence[Document], layer: str) -> list[Document]:
+        """Return the documents with a layer, and soft labels, of what the model makes of their votes."""
+        votes = collect_votes(docs, sources=self.sources, labels=self.names).with_rules(self.model.rules)
+        result = self.model.posterior(votes, rows_of(docs, self.embedder, len(self.model.mean)))
+        return with_labels(docs, votes, result.tags, result.chances, layer=layer)
 
     def state(self) -> State:
         """Return what it learnt and how the embedder reads a sentence of ours; the embedder itself is in no file."""
         return self.model.state().merged(State({_PROBE: probed(self.embedder)}))
 
     @classmethod
-    def of(cls, state: State, embedder: Embedder | None = None) -> Conditional:
+    def of(cls, state: State, embedder: Embedder | None = None) -> FittedCHMM:
         """Return what a file holds, with the embedder it learnt with: the packaged one, unless another is given."""
         model = chmm.Model.of(state)
         if embedder is None:
@@ -80,15 +79,15 @@ class Conditional:
 
 
 def fit(
-    ballots: Ballots, docs: Sequence[Document], config: CHMM | None = None, *, watcher: Watcher | None = None,
+    votes: VoteMatrix, docs: Sequence[Document], config: CHMM | None = None, *, watcher: Watcher | None = None,
     embedder: Embedder | None = None,
-) -> Conditional:  # fmt: skip
+) -> FittedCHMM:  # fmt: skip
     """What a conditional HMM learns from the votes on documents.
 
     The embedder is the packaged one, of the extra `minilm`, unless another is given.
     """
     embedder = packaged() if embedder is None else embedder
-    return Conditional(chmm.fit(ballots, rows_of(docs, embedder), config, watcher=watcher), embedder)
+    return FittedCHMM(chmm.fit(votes, rows_of(docs, embedder), config, watcher=watcher), embedder)
 
 
 def packaged() -> Embedder:

@@ -1,7 +1,7 @@
 """What slow sources said, kept in a file while they are asked: after an interrupt they are not asked again.
 
-Slow are models, spaCy and Python code; rules and lists are quick. The file holds offsets, labels and hashes of
-documents, no text.
+Slow are models, spaCy and Python code, as each kind says of itself; rules and lists are quick. The file holds offsets,
+labels and hashes of documents, no text.
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ from chaffinch import bundle
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document, Span
 from chaffinch.weak.sources import about
-from chaffinch.weak.sources.base import Found, Source, settle
+from chaffinch.weak.sources.base import Found, Source, SourceKind, settle
 from chaffinch.weak.training.checkpoints import in_words, print_of
-
-SLOW = ("tagger", "spacy", "chunks", "python")  # kinds of sources
 
 _Line = tuple[str, list[tuple[int, int, str, float, str, str]]]  # a key, and fields of spans
 
@@ -108,7 +106,7 @@ def remembered(sources: Sequence[Source], journal: Journal) -> list[Source]:
 
 def is_slow(source: Source) -> bool:
     """Whether the source's answers are worth keeping."""
-    return about(source)["kind"] in SLOW
+    return source.slow if isinstance(source, SourceKind) else True
 
 
 def run_of(sources: Sequence[Source], file: Path) -> str:
@@ -116,7 +114,7 @@ def run_of(sources: Sequence[Source], file: Path) -> str:
     mark = hashlib.sha256(file.read_bytes())
     for own in sources:
         mark.update(in_words(tuple(about(own).items())).encode())
-        for name in ("model", "parser"):
+        for name in own.model_fields if isinstance(own, SourceKind) else ():
             place = getattr(own, name, None)
             if isinstance(place, str | Path):
                 mark.update(hashlib.sha256(bundle.find(place).read_bytes()).digest())

@@ -19,20 +19,19 @@ from chaffinch.models import registry as methods
 from chaffinch.models.core.batching import BATCH_TOKENS, batches
 from chaffinch.models.registry import kind_of
 from chaffinch.models.tagger import Tagger
-from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.text import Corpus, Document, Span
+from chaffinch.weak.aggregate import AGGREGATORS, LEARNING, FittedAggregator, LabelVotes, describe, restore
 from chaffinch.weak.apply import apply
-from chaffinch.weak.embedded import NEAR, packaged, probed
+from chaffinch.weak.embedded import NEAR, Embedder, packaged, probed
 from chaffinch.weak.propagate import TextSources
 from chaffinch.weak.sources import of_data, to_data
 from chaffinch.weak.sources.base import Source
-from chaffinch.weak.training.aggregator import Settle, Settled, as_tags
 from chaffinch.weak.training.network import Network
-from chaffinch.weak.training.students import Answer, Embedder, Students
+from chaffinch.weak.training.soft_labels import as_tags
+from chaffinch.weak.training.students import Answer, Students
 from chaffinch.weak.votes import SOURCE
 
 KIND = "weak"
-AGGREGATORS = ("multihmm", "chmm")  # kinds of files of aggregators alone
 STUDENT = "student"  # the name of the student's spans, and of the student as one more source
 THRESHOLD = 0.65
 _PROBE = "probe"  # of the network: what tells its embedder from another
@@ -46,7 +45,7 @@ class WeakTagger:
     each token's chance is at least the threshold. With `how="votes"` the student is one more source of the aggregator.
     """
 
-    settle: Settle
+    aggregator: LabelVotes
     students: Students
     text: TextSources = TextSources()  # noqa: RUF009  (frozen)
     threshold: float = THRESHOLD
@@ -88,14 +87,14 @@ class WeakTagger:
 
     def fixed(self, docs: Sequence[Document]) -> list[tuple[Span, ...]]:
         """The spans that sources and own sources agree on, for documents with votes."""
-        return [self.text(doc, doc.layer(KIND)) for doc in self.settle(docs, KIND)]
+        return [self.text(doc, doc.layer(KIND)) for doc in self.aggregator(docs, KIND)]
 
     def _with_sources(self, docs: Sequence[Document]) -> list[tuple[Span, ...]]:
         voted, answers = self.voted(docs), self.students(docs)
         if self.how == "adds":
             own = zip(docs, self.fixed(voted), answers, strict=True)
             return [with_added(doc, fixed, answer, self.labels, self.threshold) for doc, fixed, answer in own]
-        return [doc.layer(KIND) for doc in self.settle(with_student(voted, answers, self.labels), KIND)]
+        return [doc.layer(KIND) for doc in self.aggregator(with_student(voted, answers, self.labels), KIND)]
 
     def _alone(self, docs: Sequence[Document]) -> list[tuple[Span, ...]]:
         return [
@@ -107,7 +106,7 @@ class WeakTagger:
 
         Sources whose votes came with the documents, and of which the tagger has none, must come with others too.
         """
-        if not isinstance(self.settle, Settled):
+        if not isinstance(self.aggregator, FittedAggregator):
             raise ConfigError("the aggregator is a function, which no file can hold; use MultiHMM, CHMM or a rule")
         plain, supplied = [], []
         for own in self.sources:
@@ -117,11 +116,11 @@ class WeakTagger:
                 supplied.append(own.name)
         steps = self.students.taggers
         told = {
-            "sources": plain, "supplied": supplied, "needs": self.names, "aggregator": self.settle.told(),
+            "sources": plain, "supplied": supplied, "needs": self.names, "aggregator": describe(self.aggregator),
             "threshold": self.threshold, "how": self.how, "layer": self.layer,
             "students": [_told(step) for step in steps],
         }  # fmt: skip
-        state = State().with_child("settle", self.settle.state())
+        state = State().with_child("settle", self.aggregator.state())
         state = state.with_child("text", State(strings=self.text.strings()))
         for number, step in enumerate(steps):
             state = state.with_child(f"student{number}", step.model.state())
@@ -145,7 +144,7 @@ def load(path: str | Path, *, sources: Sequence[Source] = (), embedder: Embedder
     found = bundle.load(path)
     kind = found.manifest.kind
     if kind != KIND:
-        remedy = "use it with chaffinch weak aggregate --fit" if kind in AGGREGATORS else "read it with chaffinch.load"
+        remedy = "use it with chaffinch weak aggregate --fit" if kind in LEARNING else "read it with chaffinch.load"
         raise ModelError(f"is a model of kind {kind!r}, not {KIND!r}; {remedy}", path=bundle.find(path))
     try:
         return _tagger(found, {own.name: own for own in sources}, _embedder(found, embedder))
@@ -165,17 +164,15 @@ def _tagger(found: Bundle, given: Mapping[str, Source], embedder: Embedder | Non
         )
     held = {own.name: own for own in map(of_data, told["sources"])}
     first, *rest = [_student(found, number, own) for number, own in enumerate(told["students"])]
-    state, how = found.state, told["aggregator"]
-    settle = Settled.of(
-        state.child("settle", kind=how["kind"], config=how["config"]), how["sources"], embedder=embedder
-    )
+    state = found.state
+    aggregator = restore(state.child("settle"), told["aggregator"], embedder=embedder)
     network = state.child("network").arrays
     taught = Students(
         found.manifest.labels, first, rest[0] if rest else None,
         Network.of(network) if network else None, embedder if network else None,
     )  # fmt: skip
     return WeakTagger(
-        settle, taught, TextSources.of(state.child("text").strings), float(told["threshold"]), told["how"],
+        aggregator, taught, TextSources.of(state.child("text").strings), float(told["threshold"]), told["how"],
         (*held.values(), *(given[name] for name in told["supplied"])), tuple(told["needs"]), told["layer"],
     )  # fmt: skip
 
@@ -183,7 +180,8 @@ def _tagger(found: Bundle, given: Mapping[str, Source], embedder: Embedder | Non
 def _embedder(found: Bundle, given: Embedder | None) -> Embedder | None:
     """The embedder that a tagger learnt with, if it did; the aggregator looks at its own itself."""
     network = found.state.child("network").arrays
-    if given is None and (network or found.manifest.config["aggregator"]["kind"] == CHMM.__name__):
+    embedding = [one.config.__name__ for one in AGGREGATORS if one.embeds]
+    if given is None and (network or found.manifest.config["aggregator"]["kind"] in embedding):
         try:
             given = packaged()
         except MissingExtraError as error:
@@ -206,9 +204,7 @@ def with_added(
     for span in fixed:
         taken[span.start : span.end] = True
     out = list(fixed)
-    for span in answer.spans:
-        first = int(np.searchsorted(doc.tokens[:, 1], span.start, side="right"))
-        end = int(np.searchsorted(doc.tokens[:, 0], span.end, side="left"))
+    for span, (first, end) in zip(answer.spans, doc.token_ranges(answer.spans).tolist(), strict=True):
         chance = float(answer.chances[first:end, 1 + names.index(span.label)].min(initial=1.0))
         if chance >= threshold and not taken[span.start : span.end].any():
             out.append(replace(span, score=chance, source=STUDENT))

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from chaffinch.errors import DataError
 from chaffinch.kernels.lattice import Bools, Floats, Ints
 from chaffinch.models.core.labels import Labels
-from chaffinch.models.votes.matrix import APART, SILENT, TOGETHER, Ballots
+from chaffinch.models.votes.matrix import APART, SILENT, TOGETHER, VoteMatrix
 from chaffinch.text import Document, Soft, Span
+from chaffinch.text.tokens import ranges_of_spans
 
 SOURCE, LINK = "source:", "link:"
 _LINKS = {"TOGETHER": TOGETHER, "APART": APART}
@@ -31,16 +32,16 @@ def sources_of(docs: Sequence[Document]) -> tuple[str, ...]:
     return _named(docs, SOURCE)
 
 
-def ballots(
+def collect_votes(
     docs: Sequence[Document], *, sources: Sequence[str] | None = None, labels: Sequence[str] | None = None
-) -> Ballots:
+) -> VoteMatrix:
     """The votes of sources, all by default, on the tokens of documents.
 
     `labels` are the entity labels; by default all that sources use. A span that cuts a token counts for the whole
     token; of a source's spans that overlap the longest counts, then the first.
 
     >>> doc = Document.make("severe copper toxicosis", layers={"source:list": [Span(7, 23, "Disease")]})
-    >>> ballots([doc]).codes.T.tolist()
+    >>> collect_votes([doc]).codes.T.tolist()
     [[-1, 1, 2]]
     """
     sources = sources_of(docs) if sources is None else tuple(sources)
@@ -56,19 +57,19 @@ def ballots(
             soft[name] = np.concatenate([_soft(doc, SOURCE + name, Labels(names, "IOB2")) for doc in docs])
             speaks = soft[name].sum(axis=1) > 0
             codes[speaks, column] = soft[name][speaks].argmax(axis=1)
-    return Ballots(
+    return VoteMatrix(
         sources, names, codes, line.bounds(docs), line.documents, soft, rules, _links(docs, line, rules)
     )  # fmt: skip
 
 
 def with_labels(
-    docs: Sequence[Document], found: Ballots, tags: Ints, chances: Floats | None, *, layer: str
+    docs: Sequence[Document], found: VoteMatrix, tags: Ints, chances: Floats | None, *, layer: str
 ) -> list[Document]:
     """The documents with a layer of the spans of tags (T,), and with soft labels of the chances (T, L), if given."""
     labels, line, out = found.labels, _Line.of(docs), []
     first, end = _runs(tags, found.bounds)
     cuts = np.searchsorted(first, found.documents).tolist()
-    begins, ends, names = line.starts[first], line.ends[end - 1], (tags[first] - 1) // 2
+    begins, ends, names = line.tokens[first, 0], line.tokens[end - 1, 1], (tags[first] - 1) // 2
     for place, (doc, shift) in enumerate(zip(docs, line.shifts.tolist(), strict=True)):
         own = slice(cuts[place], cuts[place + 1])
         rows = zip((begins[own] - shift).tolist(), (ends[own] - shift).tolist(), names[own].tolist(), strict=True)
@@ -83,8 +84,7 @@ def with_labels(
 class _Line:
     """Documents end to end on one line of characters, so that one search finds the tokens of all spans."""
 
-    starts: Ints  # (T,)
-    ends: Ints  # (T,)
+    tokens: Ints  # (T, 2) where each token begins and ends
     shifts: Ints  # (D,) where each document begins
     documents: Ints  # (D + 1,) its first token
 
@@ -95,16 +95,12 @@ class _Line:
         sizes = [len(doc.tokens) for doc in docs]
         offsets = np.concatenate([np.zeros((0, 2), np.int64), *(doc.tokens for doc in docs)])
         offsets = offsets + np.repeat(shifts, sizes)[:, None]
-        return cls(offsets[:, 0], offsets[:, 1], shifts, np.cumsum([0, *sizes]).astype(np.int64))
-
-    def tokens(self, begin: Ints, end: Ints) -> tuple[Ints, Ints]:
-        """First tokens of spans and the ends of them; all tokens that a span touches are its."""
-        return np.searchsorted(self.ends, begin, side="right"), np.searchsorted(self.starts, end, side="left")
+        return cls(offsets, shifts, np.cumsum([0, *sizes]).astype(np.int64))
 
     def bounds(self, docs: Sequence[Document]) -> Ints:
         """The first tokens of all sentences, and T; tokens outside of all sentences join the one before."""
         ends = [doc.sentences[:, 1] + shift for doc, shift in zip(docs, self.shifts.tolist(), strict=True)]
-        within = np.searchsorted(self.starts, np.concatenate([np.zeros(0, np.int64), *ends]), side="left")
+        within = np.searchsorted(self.tokens[:, 0], np.concatenate([np.zeros(0, np.int64), *ends]), side="left")
         return np.unique(np.concatenate([[0], within, self.documents])).astype(np.int64)
 
 
@@ -135,13 +131,13 @@ def _soft_labels(docs: Sequence[Document], sources: Sequence[str]) -> set[str]:
 
 def _codes(line: _Line, said: Sequence[tuple[int, int, int, str]], names: Sequence[str], S: int) -> NDArray[np.int16]:
     """(T, S) the votes of spans."""
-    out = np.full((len(line.starts), S), SILENT, np.int16)
+    out = np.full((len(line.tokens), S), SILENT, np.int16)
     numbers = {name: number for number, name in enumerate(names)} | {"O": -1}
     rows = [(source, begin, end, numbers[label]) for source, begin, end, label in said if label in numbers]
     source, begin, end, number = np.array(rows, np.int64).reshape(-1, 4).T
     order = np.lexsort((begin, begin - end))  # the longest first
     source, number = source[order], number[order]
-    first, last = line.tokens(begin[order], end[order])
+    first, last = ranges_of_spans(line.tokens, begin[order], end[order]).T
     kept = _apart(source, first, last, len(out))
     source, number, first, last = source[kept], number[kept], first[kept], last[kept]
     sizes = last - first
@@ -173,12 +169,14 @@ def _apart(source: Ints, first: Ints, end: Ints, T: int) -> Bools:
 
 def _links(docs: Sequence[Document], line: _Line, rules: Sequence[str]) -> NDArray[np.int8]:
     """(T, R) what linking rules say of a token and the one before it."""
-    out = np.zeros((len(line.starts), len(rules)), np.int8)
-    for rule, begin, end, label in _said(docs, line, [LINK + name for name in rules]):
+    out = np.zeros((len(line.tokens), len(rules)), np.int8)
+    said = _said(docs, line, [LINK + name for name in rules])
+    edges = np.array([(begin, end) for _, begin, end, _ in said], np.int64).reshape(-1, 2)
+    ranges = ranges_of_spans(line.tokens, *edges.T).tolist()
+    for (rule, _, _, label), (first, last) in zip(said, ranges, strict=True):
         if label not in _LINKS:
             raise DataError(f"layer {LINK + rules[rule]!r} has a span {label!r}; linking rules say TOGETHER or APART")
-        first, last = line.tokens(np.array(begin), np.array(end))
-        out[int(first) + 1 : int(last), rule] = _LINKS[label]
+        out[first + 1 : last, rule] = _LINKS[label]
     return out
 
 

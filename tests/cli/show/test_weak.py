@@ -17,16 +17,15 @@ from chaffinch.models.cascade.fit import Model as CascadeModel
 from chaffinch.models.encoder.config import Encoder
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.models.votes.chmm.fit import CHMM
-from chaffinch.models.votes.multihmm.fit import Model
 from chaffinch.text import Document, Span
-from chaffinch.weak import storage as keeping
-from chaffinch.weak.aggregate import aggregate, fit
+from chaffinch.weak.aggregate import FittedAggregator, FittedMultiHMM, aggregate, fit, save
 from chaffinch.weak.apply import apply
+from chaffinch.weak.embedded import FittedCHMM
 from chaffinch.weak.propagate import TextSources
 from chaffinch.weak.sources import FromFunction, Lexicon, Regex
 from chaffinch.weak.sources.base import Source
 from chaffinch.weak.tagger import WeakTagger
-from chaffinch.weak.training.aggregator import Aggregator, Settled, fit_votes
+from chaffinch.weak.training.aggregator import AggregatorChoice, fit_votes
 from chaffinch.weak.training.students import Students, whole
 from chaffinch.weak.vote_rules import LongestSpan
 from tests.cli.show.test_subtags import lines_of, shown
@@ -49,7 +48,7 @@ def student() -> Tagger:
     return whole(train(aggregate(notes(0, 12)), QUICK, layer="aggregate"))
 
 
-def saved(path: Path, student: Tagger, how: Aggregator | None) -> Path:
+def saved(path: Path, student: Tagger, how: AggregatorChoice | None) -> Path:
     """A tagger with a list, a pattern and Python code among its sources."""
     code: Source = FromFunction("code", lambda doc: [], label="Disease")
     sources = (
@@ -57,14 +56,14 @@ def saved(path: Path, student: Tagger, how: Aggregator | None) -> Path:
         Regex("renal", "renal failure", label="Disease"),
     )
     docs = list(apply([*sources, code], notes(0, 12)))
-    settle = fit_votes(docs, how, embedder=embedder)
-    assert isinstance(settle, Settled)
+    fitted = fit_votes(docs, how, embedder=embedder)
+    assert isinstance(fitted, FittedAggregator)
     text = TextSources(lexicon={(CANARY,): "Disease"})
     names = ("a", "b", "c", "code", "drugs", "renal")
     assert isinstance(student.model, CascadeModel)
     layers = replace(student.model.config, layers=("student0:own",))
     stacked = replace(student, model=replace(student.model, config=layers))
-    WeakTagger(settle, Students(student.labels, student, stacked), text, 0.7, "adds", (*sources, code), names).save(
+    WeakTagger(fitted, Students(student.labels, student, stacked), text, 0.7, "adds", (*sources, code), names).save(
         path
     )
     return path
@@ -76,8 +75,9 @@ def test_an_aggregator_shows_its_sources(
 ) -> None:
     docs, path = linked(12), tmp_path / "m.cfm"
     model = fit(docs, config, embedder=embedder)
-    keeping.save(model, path, docs=docs)
-    hmm = model if isinstance(model, Model) else model.model.constant
+    save(model, path, docs=docs)
+    assert isinstance(model, FittedMultiHMM | FittedCHMM)
+    hmm = model.model if isinstance(model, FittedMultiHMM) else model.model.constant
     found = json.loads(shown(capsys, path, "--json"))
     assert found["kind"] == ("multihmm" if config is None else "chmm")
     assert (found["labels"], found["documents"]) == (["Chemical", "Disease"], 12)
@@ -99,7 +99,7 @@ def test_an_aggregator_shows_its_sources(
 @pytest.mark.filterwarnings("ignore:sources that never speak")
 @pytest.mark.parametrize("how", [None, LongestSpan(), CHMM(epochs=1)], ids=["MultiHMM", "LongestSpan", "CHMM"])
 def test_a_tagger_shows_its_parts_and_no_words(
-    how: Aggregator | None, student: Tagger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    how: AggregatorChoice | None, student: Tagger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, page = saved(tmp_path / "w.cfm", student, how), tmp_path / "page.html"
     told = shown(capsys, path, "--json")

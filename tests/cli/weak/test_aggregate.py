@@ -9,10 +9,10 @@ import pytest
 
 from chaffinch import bundle
 from chaffinch.cli import main
-from chaffinch.cli.weak import votes as weak_votes
 from chaffinch.features import embed
 from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.text.formats import read, write
+from chaffinch.weak.aggregate import Aggregator
 from tests.weak.test_aggregate import embedder
 from tests.weak.training.made_notes import notes
 
@@ -28,7 +28,10 @@ def votes(tmp_path: Path) -> Path:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small embedder in place of the packaged one, and few epochs."""
     monkeypatch.setattr(embed.Embedder, "load", lambda: embedder)
-    monkeypatch.setitem(weak_votes.METHODS, "chmm", CHMM(epochs=2, rate=0.05))
+    monkeypatch.setattr(
+        Aggregator, "settings",
+        lambda self, seed=0: CHMM(epochs=2, rate=0.05) if self.name == "chmm" else self.config(),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("method", ["multihmm", "chmm", "union", "token-vote", "span-vote", "longest-span"])

@@ -12,7 +12,7 @@ import pytest
 from chaffinch.cli import main
 from chaffinch.cli.weak import apply as weak_apply
 from chaffinch.text.formats import read
-from chaffinch.weak.votes import ballots
+from chaffinch.weak.votes import collect_votes
 from tests.canary import Canary
 
 TOML = r"""
@@ -66,7 +66,7 @@ def test_votes_are_written_in_formats_that_keep_them(
     assert (drugs["source"], drugs["kind"], drugs["spans"], drugs["errors"]) == ("drugs", "lexicon", 1, {})
     assert dose["negative_reliable"] is True
     docs = list(read(target))
-    assert ballots(docs).sources == ("drugs", "dose")
+    assert collect_votes(docs).sources == ("drugs", "dose")
     spans = [(doc.text[s.start : s.end], s.label) for doc in docs for own in doc.layers.values() for s in own]
     assert spans == [("aspirin", "Chemical"), ("20 mg", "Dose")]
 

@@ -22,7 +22,7 @@ from chaffinch.models.votes.chmm import tables as chmm_tables
 from chaffinch.models.votes.chmm.chain import Chain
 from chaffinch.models.votes.chmm.fit import CHMM
 from chaffinch.models.votes.chmm.tables import TokenInput, TokenTables
-from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm.config import MultiHMM
 
@@ -30,11 +30,11 @@ OWN = CHMM(constant=None)
 PLAIN = CHMM(constant=None, weight=0.0, silence="abstain", voted_is_entity=False, valid=False, prior=0.0, passes=1)
 
 
-def ballots(codes: NDArray[np.int64], lengths: list[int], names: tuple[str, ...] = ("X",)) -> Ballots:
+def make_votes(codes: NDArray[np.int64], lengths: list[int], names: tuple[str, ...] = ("X",)) -> VoteMatrix:
     """Votes on sentences of those lengths, each a document."""
     bounds = np.cumsum([0, *lengths])
     sources = tuple(f"s{k}" for k in range(codes.shape[1]))
-    return Ballots(sources, names, codes.astype(np.int16), bounds, bounds)
+    return VoteMatrix(sources, names, codes.astype(np.int16), bounds, bounds)
 
 
 def random_chain(rng: np.random.Generator, D: int, S: int, L: int, share: float, *, offset: bool) -> Chain:
@@ -171,7 +171,7 @@ def baum_welch(tables: TokenTables, symbols: Floats) -> TokenTables:
 
 def test_weight_0_is_the_multi_source_hmm() -> None:
     rng = np.random.default_rng(5)
-    votes = ballots(rng.integers(0, 3, size=(12, 2)), [12])
+    votes = make_votes(rng.integers(0, 3, size=(12, 2)), [12])
     config = replace(PLAIN, passes=60)
     rows = rng.normal(size=(12, 2))
     seen = chmm_tables.observe(votes, config)
@@ -185,7 +185,7 @@ def test_weight_0_is_the_multi_source_hmm() -> None:
 
 def test_em_never_lowers_the_likelihood() -> None:
     rng = np.random.default_rng(6)
-    votes, rows = ballots(rng.integers(-1, 3, size=(60, 3)), [20, 0, 15, 25]), rng.normal(size=(60, 4))
+    votes, rows = make_votes(rng.integers(-1, 3, size=(60, 3)), [20, 0, 15, 25]), rng.normal(size=(60, 4))
     for config in (PLAIN, replace(PLAIN, iid=True), replace(PLAIN, silence="weighed", valid=True)):
         seen = [
             chmm.fit(votes, rows, replace(config, passes=passes)).posterior(votes, rows).log_likelihood.sum()
@@ -196,7 +196,7 @@ def test_em_never_lowers_the_likelihood() -> None:
 
 def test_weight_0_for_layers_that_add_nothing() -> None:
     rng = np.random.default_rng(7)
-    votes, rows = ballots(rng.integers(-1, 3, size=(40, 3)), [20, 20]), rng.normal(size=(40, 4))
+    votes, rows = make_votes(rng.integers(-1, 3, size=(40, 3)), [20, 20]), rng.normal(size=(40, 4))
     constant = chmm.fit(votes, rows, replace(OWN, weight=0.0)).posterior(votes, rows)
     offset = chmm.fit(votes, rows, replace(OWN, rate=0.0, epochs=1)).posterior(votes, rows)
     for mine, theirs in zip(offset, constant, strict=True):
@@ -211,7 +211,7 @@ def test_layers_that_add_nothing_leave_the_multi_source_hmm(config: CHMM, rules:
     soft = rng.dirichlet(np.ones(5), 90) * (said[:, [2]] >= 0)
     said[:, 2] = np.where(said[:, 2] >= 0, soft.argmax(axis=1), -1)
     links = rng.integers(-1, 2, size=(90, 1)).astype(np.int8)
-    votes = replace(ballots(said, [20, 30, 0, 40], ("X", "Y")), soft={"s2": soft}, rules=("r",), links=links)
+    votes = replace(make_votes(said, [20, 30, 0, 40], ("X", "Y")), soft={"s2": soft}, rules=("r",), links=links)
     rows = rng.normal(size=(90, 4))
     hmm = multihmm.fit(votes, rules)
     expected = hmm.posterior(votes)
@@ -224,7 +224,7 @@ def test_layers_that_add_nothing_leave_the_multi_source_hmm(config: CHMM, rules:
 def test_the_gradient_on_top_of_the_multi_source_hmm() -> None:
     rng = np.random.default_rng(17)
     said = np.where(rng.random((30, 2)) < 0.5, -1, rng.integers(0, 3, size=(30, 2)))
-    votes, rows = ballots(said, [12, 18]), rng.normal(size=(30, 3))
+    votes, rows = make_votes(said, [12, 18]), rng.normal(size=(30, 3))
     model = chmm.fit(votes, rows, CHMM(rate=0.02, epochs=2, held_out=0.0, ridge=0.0))
     seen, chain = model.observe(votes), model.chain
     assert chain.weights is not None
@@ -242,7 +242,7 @@ def test_the_gradient_on_top_of_the_multi_source_hmm() -> None:
 @pytest.mark.parametrize("config", [CHMM(), OWN, CHMM.published(), CHMM(iid=True), replace(OWN, iid=True)])
 def test_one_source_alone_is_the_answer(config: CHMM) -> None:
     tags = np.array([0, 1, 2, 2, 0, 1, 0, 0, 3, 4, 0, 1])
-    votes = ballots(tags[:, None], [7, 5], ("X", "Y"))
+    votes = make_votes(tags[:, None], [7, 5], ("X", "Y"))
     rows = np.random.default_rng(8).normal(size=(12, 3))
     np.testing.assert_array_equal(chmm.fit(votes, rows, config).posterior(votes, rows).tags, tags)
 
@@ -250,7 +250,7 @@ def test_one_source_alone_is_the_answer(config: CHMM) -> None:
 def test_a_source_with_identity_confusions_leaves_no_doubt() -> None:
     rng = np.random.default_rng(18)
     tags = np.array([0, 1, 2, 2, 0, 1])
-    seen = chmm_tables.observe(ballots(tags[:, None], [6]), OWN)
+    seen = chmm_tables.observe(make_votes(tags[:, None], [6]), OWN)
     chain = random_chain(rng, 3, 1, 3, 0.0, offset=True)
     sure = chain._replace(tables=TokenTables(chain.tables.moves, np.eye(3)[None]), weights=None)
     found = chmm_chain.expect(sure, rng.normal(size=(6, 3)), seen, np.array([0, 6]))
@@ -259,7 +259,7 @@ def test_a_source_with_identity_confusions_leaves_no_doubt() -> None:
 
 def test_silence_by_each_rule() -> None:
     """Two labels' tags O, B, I; source 1 votes B, source 2 says nothing, source 3 "not an entity"; then nobody."""
-    votes = ballots(np.array([[1, -1, 0], [-1, -1, 0], [-1, -1, -1]]), [3])
+    votes = make_votes(np.array([[1, -1, 0], [-1, -1, 0], [-1, -1, -1]]), [3])
     third = 0.99 / 3
     published = chmm_tables.observe(votes, CHMM.published())
     np.testing.assert_allclose(published.symbols[0], [[0.0, 1, 0], [0.01, third, third], [0.01, third, third]])
@@ -280,7 +280,7 @@ def test_silence_by_each_rule() -> None:
 
 def test_soft_votes_are_distributions() -> None:
     soft = np.array([[0.2, 0.8, 0.0], [0.0, 0.0, 0.0]])
-    votes = replace(ballots(np.array([[1], [-1]]), [2]), soft={"s0": soft})
+    votes = replace(make_votes(np.array([[1], [-1]]), [2]), soft={"s0": soft})
     seen = chmm_tables.observe(votes, OWN)
     np.testing.assert_allclose(seen.symbols[0, 0], soft[0])
     np.testing.assert_allclose(seen.symbols[1, 0], [1, 0, 0])  # nothing but silence
@@ -288,7 +288,7 @@ def test_soft_votes_are_distributions() -> None:
 
 def test_no_votes_at_all_is_outside() -> None:
     rows = np.zeros((6, 2))
-    votes = ballots(np.full((6, 2), -1), [4, 2])
+    votes = make_votes(np.full((6, 2), -1), [4, 2])
     for config in (replace(OWN, epochs=2), CHMM.published(), replace(OWN, silence="weighed", epochs=1)):
         found = chmm.fit(votes, rows, config).posterior(votes, rows)
         assert (found.tags == 0).all()
@@ -296,7 +296,7 @@ def test_no_votes_at_all_is_outside() -> None:
 
 
 def test_empty_input() -> None:
-    votes, rows = ballots(np.zeros((0, 2), np.int64), []), np.zeros((0, 3))
+    votes, rows = make_votes(np.zeros((0, 2), np.int64), []), np.zeros((0, 3))
     found = chmm.fit(votes, rows, OWN).posterior(votes, rows)
     assert found.tags.shape == (0,)
     assert found.chances.shape == (0, 3)
@@ -306,7 +306,7 @@ def test_empty_input() -> None:
 def test_a_voted_token_is_an_entity_if_that_is_asked() -> None:
     rng = np.random.default_rng(9)
     codes = np.where(rng.random((200, 3)) < 0.2, rng.integers(1, 3, size=(200, 3)), -1)
-    votes, rows = ballots(codes, [100, 100]), rng.normal(size=(200, 2))
+    votes, rows = make_votes(codes, [100, 100]), rng.normal(size=(200, 2))
     found = chmm.fit(votes, rows, replace(OWN, epochs=1)).posterior(votes, rows)
     assert (found.tags[(codes > 0).any(axis=1)] > 0).all()
 
@@ -314,7 +314,7 @@ def test_a_voted_token_is_an_entity_if_that_is_asked() -> None:
 def test_a_long_sentence_stays_finite_in_single_precision() -> None:
     rng = np.random.default_rng(10)
     rows = rng.normal(size=(5_000, 8)).astype(np.float32)
-    votes = ballots(rng.integers(-1, 3, size=(5_000, 4)), [5_000])
+    votes = make_votes(rng.integers(-1, 3, size=(5_000, 4)), [5_000])
     found = chmm.fit(votes, rows, replace(OWN, epochs=2, passes=2, rate=0.01, held_out=0.0)).posterior(votes, rows)
     assert np.isfinite(found.chances).all()
     assert np.isfinite(found.log_likelihood).all()
@@ -323,7 +323,7 @@ def test_a_long_sentence_stays_finite_in_single_precision() -> None:
 
 def test_layers_begin_at_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(11)
-    votes, rows = ballots(rng.integers(-1, 3, size=(300, 3)), [100] * 3), rng.normal(size=(300, 4))
+    votes, rows = make_votes(rng.integers(-1, 3, size=(300, 3)), [100] * 3), rng.normal(size=(300, 4))
     config = replace(CHMM.published(rate=0.02, batch=1), warm=40)
     told: dict[int, float] = {}
     kept = chmm_chain.expect
@@ -365,7 +365,7 @@ def test_the_warm_gradient_is_that_of_the_squares() -> None:
         assert slopes[name][place] == pytest.approx((values[0] - values[1]) / 2e-6, abs=1e-7), name
 
 
-def drawn(seed: int, sentences: int) -> tuple[Ballots, Floats, Ints]:
+def drawn(seed: int, sentences: int) -> tuple[VoteMatrix, Floats, Ints]:
     """Votes on tags from a chain; in one kind of context two sources are right and two invent, in the other not.
 
     Embeddings show the kind of context, and nothing of the tags.
@@ -387,7 +387,7 @@ def drawn(seed: int, sentences: int) -> tuple[Ballots, Floats, Ints]:
         right = rng.random(len(gold)) < np.where(kind_of == source % 2, 0.92, 0.4)
         codes[:, source] = np.where(right, gold, rng.integers(0, 3, size=len(gold)))
     rows = np.stack([kind_of - 0.5, *rng.normal(size=(3, len(gold)))], axis=1)
-    return ballots(codes, lengths), rows, gold
+    return make_votes(codes, lengths), rows, gold
 
 
 def test_context_tells_which_source_to_trust() -> None:
@@ -403,7 +403,7 @@ def test_context_tells_which_source_to_trust() -> None:
         assert scores["chmm"][1] > scores[other][1] + margin, scores  # soft labels
 
 
-def drawn_spans(seed: int, sentences: int) -> tuple[Ballots, Floats, Ints]:
+def drawn_spans(seed: int, sentences: int) -> tuple[VoteMatrix, Floats, Ints]:
     """Spans of one to three tokens; by the kind of sentence, a source finds nearly all of them or invents its own."""
     rng, N = np.random.default_rng(seed), 20
     gold, codes = np.zeros(sentences * N, np.int64), np.full((sentences * N, 4), -1)
@@ -427,7 +427,7 @@ def drawn_spans(seed: int, sentences: int) -> tuple[Ballots, Floats, Ints]:
             for span in found:
                 put(codes[:, source], *span)
     rows = np.stack([np.repeat(kinds - 0.5, N), *rng.normal(size=(3, len(gold)))], axis=1)
-    return ballots(codes, [N] * sentences), rows, gold
+    return make_votes(codes, [N] * sentences), rows, gold
 
 
 def test_context_helps_the_multi_source_hmm() -> None:
@@ -486,13 +486,13 @@ def kept(model: chmm.Model, path: Path) -> State:
     return bundle.load(path).state
 
 
-def linked_votes(rng: np.random.Generator) -> tuple[Ballots, Floats]:
+def linked_votes(rng: np.random.Generator) -> tuple[VoteMatrix, Floats]:
     """Votes of two plain sources and a soft one, words of a linking rule, and embeddings in single precision."""
     said = np.where(rng.random((60, 3)) < 0.5, -1, rng.integers(0, 5, size=(60, 3)))
     soft = rng.dirichlet(np.ones(5), 60) * (said[:, [2]] >= 0)
     said[:, 2] = np.where(said[:, 2] >= 0, soft.argmax(axis=1), -1)
     links = rng.integers(-1, 2, size=(60, 1)).astype(np.int8)
-    votes = replace(ballots(said, [20, 0, 40], ("X", "Y")), soft={"s2": soft}, rules=("r",), links=links)
+    votes = replace(make_votes(said, [20, 0, 40], ("X", "Y")), soft={"s2": soft}, rules=("r",), links=links)
     return votes, rng.normal(size=(60, 4)).astype(np.float32)
 
 
@@ -552,7 +552,7 @@ def test_a_file_whose_pieces_do_not_fit_is_refused(config: CHMM, tmp_path: Path)
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    votes = ballots(np.zeros((4, 2), np.int64), [4])
+    votes = make_votes(np.zeros((4, 2), np.int64), [4])
     with pytest.raises(DataError, match=r"embeddings have shape \(3, 2\); votes and model need \(4, 2\)"):
         chmm.fit(votes, np.zeros((3, 2)), OWN)
     with pytest.raises(DataError, match="hold NaN"):

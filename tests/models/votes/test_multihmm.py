@@ -14,7 +14,7 @@ import pytest
 from chaffinch.bundle import Manifest, load, save
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels import forward_backward, log_partition
-from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm.chains import REACH, Chains, may_be_inside, whole
 from chaffinch.models.votes.multihmm.fit import Model, MultiHMM, estimates, fit
@@ -45,23 +45,23 @@ def may_follow(a: str, b: str) -> bool:
     return b[0] in "OBS"
 
 
-def said(ballots: Ballots) -> list[list[str]]:
+def said(vote_matrix: VoteMatrix) -> list[list[str]]:
     """What every source says of every token, told from the codes in plain Python."""
     out = []
-    for k in range(len(ballots.sources)):
-        tags = ["" if code < 0 else ballots.labels.tags[code] for code in ballots.codes[:, k].tolist()]
+    for k in range(len(vote_matrix.sources)):
+        tags = ["" if code < 0 else vote_matrix.labels.tags[code] for code in vote_matrix.codes[:, k].tolist()]
         own = []
         for t, tag in enumerate(tags):
             if tag in ("", "O"):
                 own.append(tag)
                 continue
-            goes_on = t + 1 < len(tags) and tags[t + 1] == "I" + tag[1:] and t + 1 not in ballots.bounds
+            goes_on = t + 1 < len(tags) and tags[t + 1] == "I" + tag[1:] and t + 1 not in vote_matrix.bounds
             own.append({"B": "BS", "I": "IE"}[tag[0]][not goes_on] + tag[1:])
         out.append(own)
     return out
 
 
-def log_score(model: Model, ballots: Ballots, votes: list[list[str]], path: list[str], at: int) -> float:
+def log_score(model: Model, vote_matrix: VoteMatrix, votes: list[list[str]], path: list[str], at: int) -> float:
     """The log-potential of one path of states over the sentence that begins at a token; -inf if it cannot be."""
     tables, weights, score, before = model.tables, model.weights, 0.0, "O"
     for t, state in enumerate(path, start=at):
@@ -73,11 +73,11 @@ def log_score(model: Model, ballots: Ballots, votes: list[list[str]], path: list
             return -math.inf
         near = range(max(at, t - REACH), min(at + len(path), t + REACH + 1))
         said_near = any(own[u] for own in votes for u in near) or any(
-            any(ballots.links[u].tolist()) for u in near if ballots.rules
+            any(vote_matrix.links[u].tolist()) for u in near if vote_matrix.rules
         )
         if not weights.reading and state != "O" and not said_near:
             return -math.inf
-        linked = ballots.rules and t > at and any(ballots.links[t].tolist())
+        linked = vote_matrix.rules and t > at and any(vote_matrix.links[t].tolist())
         if weights.reading and state != "O" and not linked and all(own[t] in ("", "O") for own in votes):
             return -math.inf
         for k, own in enumerate(votes):
@@ -93,7 +93,7 @@ def log_score(model: Model, ballots: Ballots, votes: list[list[str]], path: list
             else:
                 chance = tables.types[k, (i - 1) // 4, 1 + (j - 1) // 4] * tables.letters[k, (i - 1) % 4, (j - 1) % 4]
             score += weights.sources[k] * math.log(tables.rates[k, i] * chance)
-        for r, word in enumerate(ballots.links[t].tolist() if ballots.rules and t > at else []):
+        for r, word in enumerate(vote_matrix.links[t].tolist() if vote_matrix.rules and t > at else []):
             if word:
                 right = tables.links[r, 0 if word == 1 else 1]
                 score += math.log(right if (state[0] in "IE") == (word == 1) else 1 - right)
@@ -101,13 +101,15 @@ def log_score(model: Model, ballots: Ballots, votes: list[list[str]], path: list
     return score if before[0] in "OES" else -math.inf
 
 
-def listed(model: Model, ballots: Ballots) -> tuple[np.ndarray, list[int], float]:
+def listed(model: Model, vote_matrix: VoteMatrix) -> tuple[np.ndarray, list[int], float]:
     """Marginals of tags (T, 5), the best tags and the log-likelihood, from every path of every sentence."""
     tags = ("O", "B-A", "I-A", "B-B", "I-B")
     coarse = {name: tags.index(name.replace("S-", "B-").replace("E-", "I-")) for name in STATES}
-    chances, best, total, votes = np.zeros((len(ballots), 5)), [], 0.0, said(ballots)
-    for at, end in itertools.pairwise(ballots.bounds.tolist()):
-        paths = [(log_score(model, ballots, votes, list(p), at), p) for p in itertools.product(STATES, repeat=end - at)]
+    chances, best, total, votes = np.zeros((len(vote_matrix), 5)), [], 0.0, said(vote_matrix)
+    for at, end in itertools.pairwise(vote_matrix.bounds.tolist()):
+        paths = [
+            (log_score(model, vote_matrix, votes, list(p), at), p) for p in itertools.product(STATES, repeat=end - at)
+        ]
         top = max(paths, key=lambda own: own[0])
         z = math.fsum(math.exp(score - top[0]) for score, _ in paths)
         for score, path in paths:
@@ -264,7 +266,7 @@ def test_planted_reliabilities_are_recovered() -> None:
         wrong = (tags == 0) & (rng.random(size) < stray[k])
         codes[wrong, k] = rng.choice([1, 3], wrong.sum())
     bounds = np.arange(0, size + 1, 12)
-    votes = Ballots(("s0", "s1", "s2"), ("A", "B"), codes, bounds, bounds)
+    votes = VoteMatrix(("s0", "s1", "s2"), ("A", "B"), codes, bounds, bounds)
     model = fit(votes, MultiHMM(dependence=False, passes=100, trust=0.05))
     for k, own in enumerate(multihmm.estimates(model, votes)):
         right = votes.codes[:, k] == tags
@@ -358,14 +360,14 @@ def test_a_saved_model_reads_alike(tmp_path: Path) -> None:
 
 
 def test_sources_that_know_no_label_have_estimates() -> None:
-    votes = Ballots(
+    votes = VoteMatrix(
         ("s0", "s1"), (), np.array([[0, 0], [0, -1], [-1, -1]], np.int16), np.array([0, 3]), np.array([0, 3])
     )
     found = estimates(fit(votes), votes)
     assert [own.source for own in found] == ["s0", "s1"]
     assert all(own.span_precision.shape == own.token_recall.shape == (0,) for own in found)
     assert all(own.confusion.tolist() == [[1.0]] for own in found)  # all there is to say is O
-    nobody = Ballots((), (), np.zeros((3, 0), np.int16), np.array([0, 3]), np.array([0, 3]))
+    nobody = VoteMatrix((), (), np.zeros((3, 0), np.int16), np.array([0, 3]), np.array([0, 3]))
     assert estimates(fit(nobody), nobody) == []
 
 

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from chaffinch.kernels import Ints
-from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.matrix import VoteMatrix
 
 Piece = tuple[int, int, str]
 
 
 def by_hand(
     size: int, spans: Mapping[str, Sequence[Piece]], names: Sequence[str] = ("A", "B"), bounds: Sequence[int] = ()
-) -> Ballots:
+) -> VoteMatrix:
     """Votes of sources given as spans of tokens; a span labelled O is a vote for "not an entity"."""
     codes = np.full((size, len(spans)), -1, np.int16)
     for column, own in enumerate(spans.values()):
@@ -26,13 +26,13 @@ def by_hand(
             codes[first:end, column] = 2 + 2 * number
             codes[first, column] = max(1 + 2 * number, 0)
     edges = np.array([0, *bounds, size])
-    return Ballots(tuple(spans), tuple(names), codes, edges, edges)
+    return VoteMatrix(tuple(spans), tuple(names), codes, edges, edges)
 
 
 def drawn(
     rng: np.random.Generator, *, recall: Sequence[float], stray: Sequence[float], confused: Sequence[float] = (),
     sentences: int = 400, size: int = 12, longest: int = 3,
-) -> tuple[Ballots, Ints]:  # fmt: skip
+) -> tuple[VoteMatrix, Ints]:  # fmt: skip
     """Votes on true spans, of 1 to 3 tokens or of one, and the true tags (T,).
 
     A source finds a span with probability `recall`, calls it by another label with probability `confused`, and has
@@ -58,4 +58,4 @@ def drawn(
         wrong = (rng.random(len(tags)) < stray[k]) & (tags == 0)
         codes[wrong, k] = 1 + 2 * rng.integers(0, E, wrong.sum())
     bounds = np.arange(0, len(tags) + 1, size)
-    return Ballots(tuple(f"s{k}" for k in range(S)), names, codes, bounds, bounds), tags
+    return VoteMatrix(tuple(f"s{k}" for k in range(S)), names, codes, bounds, bounds), tags

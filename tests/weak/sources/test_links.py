@@ -12,7 +12,7 @@ from chaffinch.models.cascade.fit import Cascade
 from chaffinch.models.tagger import train
 from chaffinch.text import Document, Span
 from chaffinch.weak.sources import ChunkLink, Link
-from chaffinch.weak.votes import ballots
+from chaffinch.weak.votes import collect_votes
 
 QUICK = Cascade(objective="crf", documents=False, calibrate=False, epochs=3)
 
@@ -47,7 +47,7 @@ def test_the_edges_are_apart_if_asked_for() -> None:
     shared = Document.make("aa bb-cc dd", tokens=[(0, 2), (3, 8), (9, 11)])  # two phrases that share a token
     assert linked(shared, Link("l", "phrases", ["aa bb", "cc dd"], apart=True)) == [("aa bb-cc dd", "TOGETHER")]
     source = Link("l", "capitalised", apart=True)
-    votes = ballots([doc.with_layer(source.layer, source(doc))])
+    votes = collect_votes([doc.with_layer(source.layer, source(doc))])
     assert votes.rules == ("l",)
     assert votes.links[:, 0].tolist() == [0, 0, -1, 1, -1, 0, 0, 1, -1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import pickle
 from pathlib import Path
@@ -9,9 +10,12 @@ from typing import Any
 
 import pytest
 
+import chaffinch as cf
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span
 from chaffinch.weak.sources import (
+    IN_FILES,
+    KINDS,
     Abbreviations,
     Annotations,
     Context,
@@ -207,3 +211,25 @@ def test_what_a_source_gives_is_sorted_and_counted() -> None:
     assert spans == [Span(0, 2, "B"), Span(3, 5, "A")]
     assert refused == {"span outside the text": 3, "not a span": 4}
     assert settle([(0, 1)], "", 10) == ([], {"not a span": 1})
+
+
+def test_a_kind_is_known_by_what_its_class_says_alone() -> None:
+    assert {made.kind for made in KINDS.values()} == set(KINDS)
+    assert set(IN_FILES) == set(KINDS) - {"python"}
+    for made in KINDS.values():
+        known = inspect.signature(made.factory()).parameters
+        placed = {*made.file_fields, *made.place_fields, *made.model_fields} - {"in_list"}
+        assert placed <= set(known), made.kind
+        assert set(made.model_fields) <= set(made.place_fields), made.kind
+        assert getattr(cf.weak, made.__name__) is made
+    with pytest.raises(AttributeError, match="no attribute 'Regexp'"):
+        _ = cf.weak.Regexp
+
+
+def test_a_project_file_names_all_kinds_where_one_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    for text, message in (('name = "a"', "has no kind; choose one of"), ('kind = "python"', "unknown kind 'python'")):
+        path.write_text(f"[[source]]\n{text}\n")
+        with pytest.raises(ConfigError, match=message) as caught:
+            load_sources(path)
+        assert all(kind in str(caught.value) for kind in IN_FILES)

@@ -21,8 +21,8 @@ from chaffinch.weak.sources import Lexicon
 from chaffinch.weak.tagger import THRESHOLD, WeakTagger, load, with_added
 from chaffinch.weak.training import network as students_network
 from chaffinch.weak.training import students
-from chaffinch.weak.training.aggregator import as_tags
 from chaffinch.weak.training.alternate import Alternated, Recipe, _best_threshold, alternate, f1
+from chaffinch.weak.training.soft_labels import as_tags
 from chaffinch.weak.training.students import Answer, Plan, cross_fitted, with_columns
 from chaffinch.weak.vote_rules import LongestSpan
 from tests.weak.training.made_notes import DISEASES, QUICK, note, notes
@@ -38,7 +38,7 @@ def spans_of(docs: Sequence[Document], layer: str) -> list[list[tuple[Span, str]
 
 
 def test_the_labels_of_sources_stay_and_the_student_only_adds(done: Alternated) -> None:
-    settled = done.tagger.settle(notes(0, 40), "settled")
+    settled = done.tagger.aggregator(notes(0, 40), "settled")
     for doc, own in zip(done.documents, settled, strict=True):
         fixed = done.tagger.text(own, own.layer("settled"))
         found = doc.layer("alternate")
@@ -50,7 +50,7 @@ def test_the_labels_of_sources_stay_and_the_student_only_adds(done: Alternated) 
 
 def test_it_finds_more_than_the_sources(done: Alternated) -> None:
     gold = [doc.layer("gold") for doc in notes(0, 40, gold=True)]
-    settled = [doc.layer("s") for doc in done.tagger.settle(notes(0, 40), "s")]
+    settled = [doc.layer("s") for doc in done.tagger.aggregator(notes(0, 40), "s")]
     assert f1(gold, [doc.layer("alternate") for doc in done.documents]) > f1(gold, settled) + 0.05
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from chaffinch.cli import common as frame
-from chaffinch.cli.relate.evaluate_page import page
+from chaffinch.cli.relate.evaluate_page import outcome_page
 from chaffinch.cli.relate.modes import Given, learnt, settings_of
 from chaffinch.cli.train import options as settings
 from chaffinch.errors import ConfigError, DataError
@@ -157,7 +157,7 @@ def evaluate_command(
     extractor = load(model) if precision is None else load(model).with_precision(precision)
     found = score(extractor, _read(source, from_, max_chars, quiet))
     if html is not None:
-        write_text(html, page(found, extractor.schema, title=f"Relations: {extractor.schema.name}"))
+        write_text(html, outcome_page(found, extractor.schema, title=f"Relations: {extractor.schema.name}"))
     frame.emit(found.facts(), as_json=json, tables=[] if quiet else [frame.table_of(_rows(found))])
     if fail_under is not None and found.f1.value < fail_under:
         raise GateError(f"F1 is {found.f1.value:.3f}, below --fail-under {fail_under:g}")

@@ -7,17 +7,17 @@ from html import escape
 from chaffinch.relations.evaluate.scoring import Outcome
 from chaffinch.relations.schema import Schema
 from chaffinch.report import charts
-from chaffinch.report.style import CSS
+from chaffinch.report.page import page, table
 
 
-def page(found: Outcome, schema: Schema, *, title: str) -> str:
+def outcome_page(found: Outcome, schema: Schema, *, title: str) -> str:
     """The page: figures with intervals, and precision against recall as the threshold falls."""
     figures = {"precision": found.precision, "recall": found.recall, "F1": found.f1, "AUC of candidates": found.auc}
-    rows = "".join(
-        f"<tr><th>{name}</th><td>{own.value:.3f}</td><td>{own.low:.3f} to {own.high:.3f}</td>"
+    rows = [
+        f'<tr><th scope="row">{name}</th><td>{own.value:.3f}</td><td>{own.low:.3f} to {own.high:.3f}</td>'
         f"<td>{charts.bar(own.value, (own.low, own.high), title=f'{name} {own.value:.3f}')}</td></tr>"
         for name, own in figures.items()
-    )
+    ]
     curve = list(zip(found.curve.recall.tolist(), found.curve.precision.tolist(), strict=True))
     plot = charts.stairs(curve, title="Precision against recall", across="recall", up="precision") if curve else ""
     roles = ", ".join(f"{role} ({kind})" for role, kind in zip(schema.roles, schema.types, strict=True))
@@ -25,13 +25,9 @@ def page(found: Outcome, schema: Schema, *, title: str) -> str:
         f"<p>Roles: {escape(roles)}. {found.documents:,} documents, {found.stated:,} stated relations, "
         f"{found.candidates:,} candidates, {found.extracted:,} extracted at threshold {found.threshold:.3f}.</p>"
     )
-    name = escape(title)
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"/>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
-        f"<title>{name}</title><style>{CSS}</style></head>\n<body><main><h1>{name}</h1>\n{facts}\n"
-        f"<table><thead><tr><th></th><th>value</th><th>95 % interval</th><th></th></tr></thead><tbody>{rows}</tbody>"
-        f"</table>\n<h2>Precision and recall</h2>\n{plot}\n"
+    under = (
         "<p>Each step is a threshold; relations whose mentions share no sentence are in no candidate and stay missed, "
-        "so the curve may end before recall 1.</p></main></body></html>\n"
+        "so the curve may end before recall 1.</p>"
     )
+    head = ("", "value", "95 % interval", "")
+    return page(title, [facts, table(head, rows), "<h2>Precision and recall</h2>", plot, under])

@@ -7,10 +7,11 @@ from html import escape
 from typing import Any
 
 from chaffinch.cli.show.classhmm import YES_OR_NO, floor, no_examples
-from chaffinch.cli.show.page import climb, table
+from chaffinch.cli.show.page import climb
 from chaffinch.models.classhmm.describe.report import POSITIONS, three
 from chaffinch.models.hmmdp.describe_words import two
 from chaffinch.report import charts
+from chaffinch.report.page import table
 
 COLOURS = 8
 WIDTH, GAP, TALL, FOOT = 26, 6, 36, 14  # pixels of the bars of positions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -11,7 +11,8 @@ from chaffinch.bundle import Manifest
 from chaffinch.cli.show import left_out
 from chaffinch.models.hmmdp.describe_words import brief, two
 from chaffinch.report import charts
-from chaffinch.report.style import CSS
+from chaffinch.report.page import facts as fact_boxes
+from chaffinch.report.page import page, table
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 480, 200, 76, 36, 10  # pixels of the plot of the bound and its margins
 BAR, GAP, TALL = 7, 2, 22  # pixels of a sub-tag's bar
@@ -51,14 +52,7 @@ _MORE = """
 
 def html(name: str, manifest: Manifest, facts: Mapping[str, Any], sections: Sequence[str]) -> str:
     """The page of a model: its manifest, `facts` in words; features of its parts; and the sections of its kind."""
-    sections = [_head(manifest), _features(facts.get("features", {})), *sections, _manifest(facts)]
-    title = escape(name)
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"/>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
-        f"<title>{title}</title><style>{CSS}{_MORE}</style></head>\n"
-        f"<body><main><h1>{title}</h1>\n{chr(10).join(filter(None, sections))}\n</main></body></html>\n"
-    )
+    return page(name, [_head(manifest), _features(facts.get("features", {})), *sections, _manifest(facts)], _MORE)
 
 
 def of_subtags(states: Mapping[str, Any], listed: int, floor: int) -> list[str]:
@@ -75,13 +69,12 @@ def of_subtags(states: Mapping[str, Any], listed: int, floor: int) -> list[str]:
 def _head(manifest: Manifest) -> str:
     shown = {"method": manifest.kind, "documents": manifest.documents, "patients": manifest.patients,
              "labels": len(manifest.labels), "vocabulary floor": manifest.vocabulary_floor}  # fmt: skip
-    cells = "".join(f"<div><dt>{key}</dt><dd>{_value(value)}</dd></div>" for key, value in shown.items())
-    return f'<dl class="facts">{cells}</dl>'
+    return fact_boxes({key: _text(value) for key, value in shown.items()})
 
 
 def _manifest(facts: Mapping[str, Any]) -> str:
     rows = [
-        f'<tr><th scope="row">{escape(key)}</th><td>{_value(value)}</td></tr>'
+        f'<tr><th scope="row">{escape(key)}</th><td>{escape(_text(value))}</td></tr>'
         for key, value in facts.items()
         if not isinstance(value, dict)
     ]
@@ -203,13 +196,5 @@ def _pair(word: str, chance: float) -> str:
     return f'<span class="pair">{escape(word)} <small>{two(chance)}</small></span>'
 
 
-def _value(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else escape(str(value))
-
-
-def table(head: Iterable[str], rows: Iterable[str]) -> str:
-    """A table that scrolls by itself."""
-    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    return (
-        f'<div class="scroll"><table><thead><tr>{heads}</tr></thead>\n<tbody>{chr(10).join(rows)}</tbody></table></div>'
-    )
+def _text(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

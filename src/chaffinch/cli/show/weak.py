@@ -15,6 +15,7 @@ from chaffinch.bundle import Bundle, State
 from chaffinch.cli import common as frame
 from chaffinch.cli.show import View, plain, printable
 from chaffinch.errors import ModelError
+from chaffinch.report.page import table
 
 STUDENT = "student"
 _HOW = {
@@ -130,8 +131,6 @@ def _tables(told: Mapping[str, Any]) -> Iterator[Table | str]:
 
 def _sections(told: Mapping[str, Any]) -> Sequence[str]:
     """The tables, for the page."""
-    from chaffinch.cli.show.page import table
-
     out = []
     for key, title in (("sources", "Sources"), ("rules", "Linking rules")):
         rows = ["".join(_cell(value) for value in own.values()) for own in told[key]]

@@ -12,16 +12,15 @@ import typer
 from chaffinch.cli import common as frame
 from chaffinch.cli.train import options as settings
 from chaffinch.cli.train.progress import live_line
-from chaffinch.cli.weak.votes import METHODS, Some, Votes, chosen, method_of, read_votes, stop_at_once, told_of_silence
+from chaffinch.cli.weak.votes import Some, Votes, chosen, method_of, read_votes, stop_at_once, told_of_silence
 from chaffinch.errors import ConfigError
 from chaffinch.models.core.training import Watcher
 from chaffinch.text import Document
 from chaffinch.text.formats import Losses, ReadOptions, by_name, output_format, write
-from chaffinch.weak.aggregate import LAYER, Learnt, aggregate, apply, fit
-from chaffinch.weak.storage import CHMM, MULTIHMM, kind_of, load, save
-from chaffinch.weak.vote_rules import RULES
+from chaffinch.weak.aggregate import BY_NAME, LAYER, LEARNING, FittedAggregator, aggregator_of, fit, load, save
 
 MODEL = ".cfm"
+DEFAULT = "multihmm"
 
 
 def aggregate_command(
@@ -32,12 +31,13 @@ def aggregate_command(
         typer.Option("--fit", metavar="OTHER", help=f"Learn from these votes, or use this model of --save ({MODEL})."),
     ] = None,
     method: Annotated[
-        str | None, typer.Option(help=f"{', '.join(METHODS)}; default: {MULTIHMM}, or that of the model.")
+        str | None, typer.Option(help=f"{', '.join(BY_NAME)}; default: {DEFAULT}, or that of the model.")
     ] = None,
     sources: Some = None,
     layer: Annotated[str, typer.Option(help="Name of the new layer.")] = LAYER,
     model: Annotated[
-        Path | None, typer.Option("--save", metavar="MODEL", help=f"Keep what multihmm or chmm learnt, as {MODEL}.")
+        Path | None,
+        typer.Option("--save", metavar="MODEL", help=f"Keep what {' or '.join(LEARNING)} learnt, as {MODEL}."),
     ] = None,
     from_: frame.From = None,
     to: Annotated[str | None, typer.Option("--to", help="Format of the output; else by the suffix of OUT.")] = None,
@@ -62,21 +62,22 @@ def aggregate_command(
     if fit_on is not None and given_file is None:
         other = read_votes(fit_on, None, ReadOptions(max_chars=max_chars), quiet=quiet)
     own = names if sources is not None or other is None else None
-    how = method_of(method or MULTIHMM)
     with told_of_silence(quiet=quiet), stop_at_once(), live_line(quiet=quiet) as tell:
-        if isinstance(how, RULES):
-            out = aggregate(docs, how, layer=layer, sources=own)
+        if given_file is None:
+            how = method_of(method or DEFAULT).settings()
+            fitted = fit(docs, how, fit_on=other, sources=own, watcher=Watcher(tell))
         else:
-            learnt = (
-                fit(docs, how, fit_on=other, sources=own, watcher=Watcher(tell))
-                if given_file is None
-                else _loaded(given_file, method)
-            )
-            out, method = apply(docs, learnt, layer=layer), kind_of(learnt)
-            if model is not None:
-                save(learnt, model, docs=docs if other is None else other)
+            fitted = _loaded(given_file, method)
+        out = fitted(docs, layer)
+        if model is not None:
+            save(fitted, model, docs=docs if other is None else other)
     losses = _written(out, output, form, layer, reading.losses)
-    result = {"method": method, "to": form, **_facts(out, layer, names), "lost": dict(losses.counts)}
+    result = {
+        "method": aggregator_of(fitted.config).name,
+        "to": form,
+        **_facts(out, layer, names),
+        "lost": dict(losses.counts),
+    }
     frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
 
 
@@ -86,21 +87,21 @@ def _check(
     """Refuses places and options that do not go together, before anything is read."""
     if output.resolve() in [path.resolve() for path in places if path is not None]:
         raise ConfigError("the output is an input, or the model; name another place with -o")
-    learns = not isinstance(method_of(method or MULTIHMM), RULES)
-    if not learns and (given is not None or options["--save"] is not None):
+    if not method_of(method or DEFAULT).learns and (given is not None or options["--save"] is not None):
         raise ConfigError(
-            f"a model file holds what {MULTIHMM} or {CHMM} learnt, and {method} was asked for; leave one of them out"
+            f"a model file holds what {' or '.join(LEARNING)} learnt, and {method} was asked for; leave one of them out"
         )
     wrong = [name for name, value in options.items() if value is not None]
     if given is not None and wrong:
         raise ConfigError(f"--fit {given.name} is a model, which has learnt already; leave out {wrong[0]}")
 
 
-def _loaded(path: Path, method: str | None) -> Learnt:
+def _loaded(path: Path, method: str | None) -> FittedAggregator:
     """The model of a file; ConfigError if another method was asked for."""
     found = load(path)
-    if method not in (None, kind_of(found)):
-        raise ConfigError(f"--method {method} was asked for, and --fit is a model of {kind_of(found)}; leave one out")
+    kind = aggregator_of(found.config).name
+    if method not in (None, kind):
+        raise ConfigError(f"--method {method} was asked for, and --fit is a model of {kind}; leave one out")
     return found
 
 

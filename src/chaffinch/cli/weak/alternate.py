@@ -17,17 +17,17 @@ from chaffinch.checks import did_you_mean
 from chaffinch.cli import common as frame
 from chaffinch.cli.train import StoppedEarly
 from chaffinch.cli.train import options as settings
-from chaffinch.cli.weak.votes import METHODS, Stopped, method_of, stop_at_once
+from chaffinch.cli.weak.votes import Stopped, method_of, stop_at_once
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.evaluate import Pair, Pairs, score
 from chaffinch.models.registry import KINDS, Config
-from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.text import Document
 from chaffinch.text.formats import ReadOptions, read
+from chaffinch.weak.aggregate import BY_NAME
 from chaffinch.weak.analysis.results import Outlook
 from chaffinch.weak.apply import apply
 from chaffinch.weak.embedded import packaged
-from chaffinch.weak.sources import PLAIN, Source, layer_of, load_sources
+from chaffinch.weak.sources import Source, is_plain_data, layer_of, load_sources
 from chaffinch.weak.training.alternate import LAYER, Alternated, Published, Recipe, Watch, alternate
 from chaffinch.weak.training.checkpoints import MODEL, RUN, Step
 from chaffinch.weak.training.students import LINEAR, Student
@@ -43,7 +43,7 @@ def alternate_command(
     sources: Annotated[
         Path | None, typer.Option("--sources", "-s", help="The sources, .toml or .py; kept in the model.")
     ] = None,
-    method: Annotated[str, typer.Option(help=f"How votes are joined: {', '.join(METHODS)}.")] = "multihmm",
+    method: Annotated[str, typer.Option(help=f"How votes are joined: {', '.join(BY_NAME)}.")] = "multihmm",
     student: Annotated[
         str | None, typer.Option(help=f"What learns: {', '.join(KINDS)}, or two, as cascade,encoder; default: ours.")
     ] = None,
@@ -73,9 +73,7 @@ def alternate_command(
     """
     began = time.perf_counter()
     settings.check_place(output, (notes, sources, dev))
-    aggregator, chosen = method_of(method), _student(student, seed)
-    if isinstance(aggregator, CHMM):
-        aggregator = replace(aggregator, seed=seed)
+    aggregator, chosen = method_of(method).settings(seed=seed), _student(student, seed)
     found = () if sources is None else tuple(load_sources(sources))
     reading = ReadOptions(split="lines" if lines else "prose", max_chars=max_chars)
     table = frame.read_groups(groups)
@@ -231,6 +229,6 @@ def _tables(facts: dict[str, Any]) -> Iterator[Any]:
 def _remarks(sources: Sequence[Source]) -> Iterator[str]:
     if not sources:
         yield _BARE
-    code = [own.name for own in sources if type(own) not in PLAIN.values()]
+    code = [own.name for own in sources if not is_plain_data(own)]
     if code:
         yield _CODE + ", ".join(code) + "."

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from chaffinch.report import charts
-from chaffinch.report.style import CSS
+from chaffinch.report.page import facts, page, table
 from chaffinch.weak.analysis.results import ALL, Analysis, Level, Measure, Row, SourceFacts, cell, percent, scored
 
 _MORE = """
@@ -52,17 +52,11 @@ def html(found: Analysis, *, title: str) -> str:
         _head(found), _result(found), _table(found, "spans"), _table(found, "tokens"), _confusions(found),
         _dependence(found), _documents(found),
     ]  # fmt: skip
-    name = escape(title)
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"/>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
-        f"<title>{name}</title><style>{CSS}{_MORE}</style></head>\n"
-        f"<body><main><h1>{name}</h1>\n{chr(10).join(filter(None, sections))}\n</main></body></html>\n"
-    )
+    return page(title, sections, _MORE)
 
 
 def _head(found: Analysis) -> str:
-    return _facts({
+    return facts({
         "documents": f"{found.documents:,}", "without any vote": f"{found.without:,}", "tokens": f"{found.tokens:,}",
         "tokens voted on": percent(found.voted), "disputed labels": percent(found.disputed),
         "contested spans": percent(found.contested), "sources": f"{len(found.sources):,}",
@@ -71,7 +65,7 @@ def _head(found: Analysis) -> str:
 
 def _result(found: Analysis) -> str:
     seen = found.outlook
-    facts = {
+    measures = {
         "spans": f"{seen.spans:,}", "estimated precision": cell(seen.precision), "estimated recall": cell(seen.recall),
         "estimated F1": cell(seen.f1), "agreement of sources": cell(seen.agreement),
     }  # fmt: skip
@@ -83,12 +77,7 @@ def _result(found: Analysis) -> str:
             f"{scored(own.precision, own.precision_interval)}, recall {scored(own.recall, own.recall_interval)}, F1 "
             f"{scored(own.f1, own.f1_interval)}.</p>"
         )
-    return f"<h2>The joint result</h2>{_facts(facts)}{checked}<p>{escape(_SEEN)}</p>"
-
-
-def _facts(facts: dict[str, str]) -> str:
-    items = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
-    return f'<dl class="facts">{items}</dl>'
+    return f"<h2>The joint result</h2>{facts(measures)}{checked}<p>{escape(_SEEN)}</p>"
 
 
 def _table(found: Analysis, level: Level) -> str:
@@ -98,7 +87,7 @@ def _table(found: Analysis, level: Level) -> str:
     rows = [_row(source, row, level, gold) for source in found.sources for row in _shown(source, level)]
     text = _SPANS if level == "spans" else _TOKENS
     title = "Sources by spans" if level == "spans" else "Sources by tokens"
-    return f"<h2>{title}</h2><p>{escape(text)}</p>{_tabled('sources', [*head, 'weight'], rows)}"
+    return f"<h2>{title}</h2><p>{escape(text)}</p>{table([*head, 'weight'], rows, kind='sources')}"
 
 
 def _shown(source: SourceFacts, level: Level) -> list[Row]:
@@ -146,7 +135,7 @@ def _map(source: SourceFacts, labels: Sequence[str]) -> str:
             shade = f' class="{kind}" style="--v:{chance:.3f}"' if kind else ""
             cells.append(f'<td{shade} title="{escape(title)}">{_short(chance)}</td>')
         rows.append(f'<tr><th scope="row">{escape(kinds[place])}</th>{"".join(cells)}</tr>')
-    return _tabled("matrix", ("", "silent", *kinds), rows, caption=source.name)
+    return table(("", "silent", *kinds), rows, kind="matrix", caption=source.name)
 
 
 def _dependence(found: Analysis) -> str:
@@ -162,8 +151,8 @@ def _dependence(found: Analysis) -> str:
             for b, (other, value) in enumerate(zip(found.dependent, found.dependence[a], strict=True))
         ]
         rows.append(f'<tr><th scope="row">{escape(name)}</th>{"".join(cells)}</tr>')
-    table = _tabled("matrix", ("", *found.dependent), rows)
-    return f"<h2>Dependence</h2><p>{escape(_DEPENDENCE)}</p>{table}"
+    matrix = table(("", *found.dependent), rows, kind="matrix")
+    return f"<h2>Dependence</h2><p>{escape(_DEPENDENCE)}</p>{matrix}"
 
 
 def _documents(found: Analysis) -> str:
@@ -174,17 +163,7 @@ def _documents(found: Analysis) -> str:
         for own in found.disagreements
     ]
     head = ("document", "spans in conflict", "disputed tokens", "voted tokens")
-    return f"<h2>Most disagreement</h2><p>{escape(_DOCUMENTS)}</p>{_tabled('listed', head, rows)}"
-
-
-def _tabled(kind: str, head: Iterable[str], rows: Iterable[str], *, caption: str = "") -> str:
-    """A table that scrolls by itself."""
-    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    named = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return (
-        f'<div class="scroll"><table class="{kind}">{named}<thead><tr>{heads}</tr></thead>\n'
-        f"<tbody>{chr(10).join(rows)}</tbody></table></div>"
-    )
+    return f"<h2>Most disagreement</h2><p>{escape(_DOCUMENTS)}</p>{table(head, rows, kind='listed')}"
 
 
 def _short(value: float) -> str:

@@ -15,17 +15,10 @@ import typer
 from chaffinch.checks import did_you_mean
 from chaffinch.cli import common as frame
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.models.votes.chmm.config import CHMM
-from chaffinch.models.votes.multihmm.config import MultiHMM
 from chaffinch.text import Document
 from chaffinch.text.formats import ReadOptions, read
+from chaffinch.weak.aggregate import BY_NAME, Aggregator
 from chaffinch.weak.analysis import choose_sources
-from chaffinch.weak.vote_rules import LongestSpan, Rule, SpanVote, TokenVote, Union
-
-METHODS: dict[str, MultiHMM | CHMM | Rule] = {
-    "multihmm": MultiHMM(), "union": Union(), "token-vote": TokenVote(), "span-vote": SpanVote(),
-    "longest-span": LongestSpan(), "chmm": CHMM(),
-}  # fmt: skip
 
 Votes = Annotated[Path, typer.Argument(metavar="VOTES", help="Documents with votes, as `weak apply` writes them.")]
 Some = Annotated[str | None, typer.Option("--sources", metavar="A,B", help="These sources alone; default: all.")]
@@ -46,11 +39,11 @@ def chosen(given: str | None, docs: list[Document]) -> tuple[str, ...]:
     return choose_sources(docs, None if given is None else [name.strip() for name in given.split(",") if name.strip()])
 
 
-def method_of(name: str) -> MultiHMM | CHMM | Rule:
-    """The aggregator of that name."""
-    if name not in METHODS:
-        raise ConfigError(f"--method {name!r} is unknown; {did_you_mean(name, METHODS)}")
-    return METHODS[name]
+def method_of(name: str) -> Aggregator:
+    """Return the aggregator of that name."""
+    if name not in BY_NAME:
+        raise ConfigError(f"--method {name!r} is unknown; {did_you_mean(name, BY_NAME)}")
+    return BY_NAME[name]
 
 
 @contextmanager

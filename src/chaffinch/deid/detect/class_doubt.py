@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chaffinch.deid.detect.token_scores import runs
 from chaffinch.deid.kinds import kind_of
 from chaffinch.text import Document, Soft, Span
 
@@ -108,7 +107,7 @@ def _settle_by_chances(doc: Document, spans: Sequence[Span], soft: Soft, hides: 
     """Yield the class of each span, by the chances of its tokens."""
     ranks = np.array([-1 if label == "O" else hides[label] for label in soft.labels], np.int64)
     risks = soft.values @ (ranks[:, None] > np.arange(LEAVES_NOTHING))  # (T, ranks) the chance of classes hidden better
-    for span, (first, end) in zip(spans, runs(doc, spans).tolist(), strict=True):
+    for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
         label, rank = span.label, hides[span.label]
         if first == end:
             label, rank = _settle_by_score(span, hides, limit), LEAVES_NOTHING

@@ -311,7 +311,7 @@ def _recurs(docs: Sequence[Document], layer: str, common: frozenset[str]) -> boo
     counts: set[str] = set()
     for doc in docs:
         spans = doc.layers[layer]
-        for span, (first, end) in zip(spans, detect_soft.runs(doc, spans).tolist(), strict=True):
+        for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
             words = [doc.text[a:b].casefold() for a, b in doc.tokens[first:end].tolist()]
             times.update(words)
             counts.update(word for word in words if len(word) >= SHORTEST and _repeats(span.label))

@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping, Sequence
 from chaffinch.deid.detect.word_lists import WordLists
 from chaffinch.deid.kinds import handling_of, kind_of
 from chaffinch.text import Document, Span
-from chaffinch.weak.sources.base import token_run
 
 SOURCE = "repeat"
 SURE = 0.9  # the least score of a name that is looked for elsewhere, and the score of what is found there
@@ -48,7 +47,7 @@ def repeats(doc: Document, layer: str, names: Mapping[str, str]) -> list[Span]:
 
 
 def _words(doc: Document, span: Span) -> Collection[str]:
-    first, end = token_run(doc, span.start, span.end)
+    ((first, end),) = doc.token_ranges([span]).tolist()
     return [doc.text[a:b] for a, b in doc.tokens[first:end].tolist()]
 
 

@@ -81,16 +81,9 @@ def chances(soft: Soft) -> tuple[Floats, Ints]:
 def over(doc: Document, spans: Iterable[Span]) -> Flags:
     """(T,) the tokens that spans touch."""
     out = np.zeros(len(doc.tokens), np.bool_)
-    for first, end in runs(doc, list(spans)).tolist():
+    for first, end in doc.token_ranges(list(spans)).tolist():
         out[first:end] = True
     return out
-
-
-def runs(doc: Document, spans: Sequence[Span]) -> Ints:
-    """(spans, 2) the first token that each span touches, and one past the last."""
-    firsts = np.searchsorted(doc.tokens[:, 1], [span.start for span in spans], side="right")
-    ends = np.searchsorted(doc.tokens[:, 0], [span.end for span in spans], side="left")
-    return np.stack([firsts, np.maximum(firsts, ends)], axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

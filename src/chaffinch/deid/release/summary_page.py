@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from chaffinch.deid.release.account import private_folder
 from chaffinch.deid.release.patient import BANDS
 from chaffinch.errors import ConfigError
 from chaffinch.report import charts
-from chaffinch.report.style import CSS
+from chaffinch.report.page import facts, page, table
 
 _MORE = """
 dd { overflow-wrap: anywhere; }
@@ -71,18 +71,12 @@ def html(manifest: Mapping[str, Any], policy: Policy, *, title: str, output: str
         _head(manifest), _withheld(manifest, output), _found(manifest), _left(manifest, output),
         _settings(manifest, policy, dial), _policy(policy), _not_kept(manifest),
     ]  # fmt: skip
-    name = escape(title)
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"/>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
-        f"<title>{name}</title><style>{CSS}{_MORE}</style></head>\n"
-        f"<body><main><h1>{name}</h1>\n{chr(10).join(filter(None, sections))}\n</main></body></html>\n"
-    )
+    return page(title, sections, _MORE)
 
 
 def _head(manifest: Mapping[str, Any]) -> str:
     documents, leaks = manifest["documents"], manifest["expected leaks"]
-    facts = {
+    counts = {
         "documents in": f"{documents['in']:,}",
         "released": f"{documents['released']:,}",
         "withheld": f"{documents['withheld']:,}",
@@ -99,15 +93,7 @@ def _head(manifest: Mapping[str, Any]) -> str:
             f"<p>{whose} taken for a patient of its own: surrogates and date shifts of two notes do not agree. "
             "Say whose notes they are with <code>--group-by</code>.</p>"
         )
-    return _facts(facts, bad={"withheld"} if documents["withheld"] else set()) + note
-
-
-def _facts(facts: Mapping[str, str], *, bad: set[str] = frozenset()) -> str:  # type: ignore[assignment]  # empty
-    items = "".join(
-        f"<div{' class=bad' if name in bad else ''}><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
-        for name, value in facts.items()
-    )
-    return f'<dl class="facts">{items}</dl>'
+    return facts(counts, warned={"withheld"} if documents["withheld"] else ()) + note
 
 
 def _withheld(manifest: Mapping[str, Any], output: str) -> str:
@@ -121,7 +107,7 @@ def _withheld(manifest: Mapping[str, Any], output: str) -> str:
     return (
         f'<h2>Withheld</h2><p class="warn">{number:,} of {manifest["documents"]["in"]:,} documents are <b>not</b> in '
         f"the output. <code>{escape(private_folder(Path(output)).name)}/withheld.jsonl</code> says which.</p>"
-        + _tabled("plain", [("reason", ""), ("documents", "n")], rows)
+        + table([("reason", ""), ("documents", "n")], rows, kind="plain")
     )
 
 
@@ -139,7 +125,7 @@ def _found(manifest: Mapping[str, Any]) -> str:
     return (
         "<h2>Found and done</h2><p>What was found, by kind; how sure the detector was; and what the policy did. Where "
         "spans overlap they are counted as found and done to in parts, so the two numbers may differ.</p>"
-        f'<ul class="key">{key}</ul>{_tabled("kinds", head, rows)}'
+        f'<ul class="key">{key}</ul>{table(head, rows, kind="kinds")}'
     )
 
 
@@ -176,12 +162,12 @@ def _left(manifest: Mapping[str, Any], output: str) -> str:
     shown = "<p>The detector gives no probabilities, so nothing is expected.</p>"
     if leaks is not None:
         rules = manifest["settings"]["model"]["name"] == "rules"
-        facts = {
+        measures = {
             "identifier tokens per note": f"{leaks['per_note']:.3g}",
             "per 1,000 tokens": f"{leaks['per_1000']:.3g}",
             "notes with any": f"{leaks['leaking_notes']:,.0f} of {leaks['notes']:,}",
         }
-        shown = f"{_facts(facts)}<p>{_RULES_ONLY if rules else _BELIEF}</p>{_categories(leaks)}"
+        shown = f"{facts(measures)}<p>{_RULES_ONLY if rules else _BELIEF}</p>{_categories(leaks)}"
     name, number = escape(output), manifest["documents"]["released"]
     commands = (
         f"<pre>chaffinch deid sample {name} -o sample.json --notes {min(300, number)}\n"
@@ -200,7 +186,7 @@ def _categories(leaks: Mapping[str, Any]) -> str:
         for name, row in sorted(by.items(), key=lambda entry: -entry[1]["leaks"])
     ]
     head = [("category", ""), ("tokens expected", "n"), ("per note", "n"), ("share", "")]
-    return _tabled("plain", head, rows) if rows else ""
+    return table(head, rows, kind="plain") if rows else ""
 
 
 def _sizes(released: int) -> str:
@@ -211,8 +197,8 @@ def _sizes(released: int) -> str:
         except ConfigError:
             continue
         rows.append(f'<tr><td class="n">{number:,}</td><td class="n">{bound:.1%}</td></tr>')
-    table = _tabled("plain", [("notes read, no leak found", "n"), ("share of notes at most", "n")], rows)
-    return f"<p>{_OVER}</p>{table}" if rows and released else ""
+    sizes = table([("notes read, no leak found", "n"), ("share of notes at most", "n")], rows, kind="plain")
+    return f"<p>{_OVER}</p>{sizes}" if rows and released else ""
 
 
 def _settings(manifest: Mapping[str, Any], policy: Policy, dial: Mapping[str, Any]) -> str:
@@ -239,7 +225,7 @@ def _settings(manifest: Mapping[str, Any], policy: Policy, dial: Mapping[str, An
         for name, value in facts.items()
         if value
     ]
-    return f"<h2>Settings</h2>{_tabled('plain', [], rows)}"
+    return f"<h2>Settings</h2>{table([], rows, kind='plain')}"
 
 
 def _lines(value: str) -> str:
@@ -254,7 +240,7 @@ def _policy(policy: Policy) -> str:
         for label, rule in [*policy.rules.items(), ("all others", policy.default)]
     ]
     about = f"<p>{escape(policy.about)}</p>" if policy.about else ""
-    return f"<h2>Policy {escape(policy.name)}</h2>{about}{_tabled('plain', [('type', ''), ('operator', '')], rows)}"
+    return f"<h2>Policy {escape(policy.name)}</h2>{about}{table([('type', ''), ('operator', '')], rows, kind='plain')}"
 
 
 def _told(rule: PolicyRule) -> str:
@@ -267,12 +253,4 @@ def _not_kept(manifest: Mapping[str, Any]) -> str:
     if not lost:
         return ""
     rows = [f'<tr><td>{escape(name)}</td><td class="n">{number:,}</td></tr>' for name, number in lost.items()]
-    return f"<h2>Not kept by the format</h2>{_tabled('plain', [('what', ''), ('times', 'n')], rows)}"
-
-
-def _tabled(kind: str, head: Sequence[tuple[str, str]], rows: Iterable[str]) -> str:
-    """A table that scrolls by itself."""
-    heads = "".join(f'<th scope="col"{f" class={own}" if own else ""}>{escape(name)}</th>' for name, own in head)
-    top = f"<thead><tr>{heads}</tr></thead>" if head else ""
-    body = f"<tbody>{chr(10).join(rows)}</tbody>"
-    return f'<div class="scroll"><table class="{kind}">{top}\n{body}</table></div>'
+    return f"<h2>Not kept by the format</h2>{table([('what', ''), ('times', 'n')], rows, kind='plain')}"

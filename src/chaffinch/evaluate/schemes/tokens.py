@@ -45,9 +45,8 @@ def labelled(doc: Document, spans: Sequence[Span]) -> set[Item]:
     """
     if not spans:
         return set()
-    first = np.searchsorted(doc.tokens[:, 1], [s.start for s in spans], side="right").tolist()
-    last = np.searchsorted(doc.tokens[:, 0], [s.end for s in spans], side="left").tolist()
-    return {(s.label, t) for s, a, b in zip(spans, first, last, strict=True) for t in range(a, b)}
+    ranges = doc.token_ranges(spans).tolist()
+    return {(span.label, t) for span, (first, end) in zip(spans, ranges, strict=True) for t in range(first, end)}
 
 
 def _unlabelled(items: set[Item]) -> set[Item]:

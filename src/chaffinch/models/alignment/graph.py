@@ -189,7 +189,7 @@ def token_labels(doc: Document, spans: Sequence[Span], index: Mapping[str, int])
             "labels; settle overlaps first (chaffinch.resolve)"
         )
     out = np.zeros(len(doc.tokens), np.int64)
-    for span, (first, end) in zip(spans, _runs(doc, spans), strict=True):
+    for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
         out[first:end] = index[span.label]
     return out
 
@@ -202,7 +202,7 @@ def to_spans(doc: Document, spans: Sequence[Span], changes: Mapping[int, tuple[s
     """
     edges, words = doc.tokens.tolist(), doc.words()
     new, parts = dict(changes), []  # spans, and whether each is new
-    for span, (first, end) in zip(spans, _runs(doc, spans), strict=True):
+    for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
         if not any(t in changes for t in range(first, end)):
             parts.append((span, False))
             continue
@@ -248,13 +248,6 @@ def _follow(words: Sequence[str], labels: Sequence[str]) -> list[str]:
         last = t if is_word else last
         out[t] = labels[last] if last >= 0 else labels[t]
     return out
-
-
-def _runs(doc: Document, spans: Sequence[Span]) -> list[tuple[int, int]]:
-    """The tokens that each span touches."""
-    firsts = np.searchsorted(doc.tokens[:, 1], [span.start for span in spans], side="right")
-    ends = np.searchsorted(doc.tokens[:, 0], [span.end for span in spans], side="left")
-    return list(zip(firsts.tolist(), ends.tolist(), strict=True))
 
 
 def _lines(doc: Document) -> Ints:

@@ -64,11 +64,9 @@ def explain(model: Model, doc: Document, span: Span) -> Explanation:
     label = span.label if model.classifier is None else part.labels.names[0]
     if span.label not in model.names:
         raise DataError(f"the model has no label {span.label!r}; it has {', '.join(model.names)}")
-    first = int(np.searchsorted(doc.tokens[:, 0], span.start))
-    end = int(np.searchsorted(doc.tokens[:, 1], span.end, side="right"))
-    fits = first < end and doc.tokens[first, 0] == span.start and doc.tokens[end - 1, 1] == span.end
+    ((first, end),) = doc.token_ranges([span], "exact").tolist()
     place = int(np.searchsorted(seen.sources, first))
-    fits = fits and place < len(seen.sources) and seen.sources[place] == first
+    fits = first < end and place < len(seen.sources) and seen.sources[place] == first
     sentence = int(np.searchsorted(seen.begins, seen.places[place], side="right")) - 1 if fits else -1
     begin = int(seen.begins[sentence]) if fits else 0
     at = int(seen.places[place]) - begin if fits else 0

@@ -164,9 +164,7 @@ def pieces_of(doc: Document, spans: Sequence[Span], index: dict[str, int], fitte
     pieces: list[Piece] = []
     if not spans:
         return pieces
-    starts, stops = np.array([(span.start, span.end) for span in spans]).T
-    firsts = np.searchsorted(doc.tokens[:, 1], starts, side="right")
-    ends = np.searchsorted(doc.tokens[:, 0], stops, side="left")
+    firsts, ends = doc.token_ranges(spans).T
     edges, last = doc.sentence_tokens()[:, 1], 0
     sentences = np.searchsorted(edges, np.stack([firsts, ends - 1]), side="right").T
     for span, first, end, (one, other) in zip(spans, firsts.tolist(), ends.tolist(), sentences.tolist(), strict=True):

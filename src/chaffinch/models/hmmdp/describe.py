@@ -157,11 +157,9 @@ def compared(
 
 def _place(doc: Document, span: Span, seen: Observed) -> tuple[int, int, int, int]:
     """The number of the span's sentence, its first token there, and its first token and end in the document."""
-    first = int(np.searchsorted(doc.tokens[:, 0], span.start))
-    end = int(np.searchsorted(doc.tokens[:, 1], span.end, side="right"))
+    ((first, end),) = doc.token_ranges([span], "exact").tolist()
     place = int(np.searchsorted(seen.sources, first))
-    fits = first < end and doc.tokens[first, 0] == span.start and doc.tokens[end - 1, 1] == span.end
-    if fits and place < len(seen.sources) and seen.sources[place] == first:
+    if first < end and place < len(seen.sources) and seen.sources[place] == first:
         sentence = int(np.searchsorted(seen.begins, seen.places[place], side="right")) - 1
         at = int(seen.places[place] - seen.begins[sentence])
         if at + end - first <= seen.ends[sentence] - seen.begins[sentence]:

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from chaffinch.checks import check_choice
 from chaffinch.models.phrasehmm.chunker import CHUNKS, POS
 from chaffinch.models.phrasehmm.stems import stem
@@ -81,14 +79,13 @@ def _own_parses(doc: Document) -> list[Parse]:
     if len(doc.layers[POS]) != len(doc.tokens):  # a token without a part of speech
         return _given_parses(doc)
     spans = [span for span in doc.layers[CHUNKS] if span.label in PHRASES]
-    begins = np.searchsorted(doc.tokens[:, 0], np.array([span.start for span in spans], np.int32)).tolist()
-    stops = np.searchsorted(doc.tokens[:, 1], np.array([span.end for span in spans], np.int32)).tolist()
+    ranges: list[list[int]] = doc.token_ranges(spans, "exact").tolist()
     tags = [span.label for span in doc.layers[POS]]
     out, at = [], 0
     for first, end in doc.sentence_tokens().tolist():
         chunks = []
-        while at < len(spans) and begins[at] < end:
-            chunks.append(Segment(spans[at].label, begins[at] - first, stops[at] + 1 - first))
+        while at < len(spans) and ranges[at][0] < end:
+            chunks.append(Segment(spans[at].label, ranges[at][0] - first, ranges[at][1] - first))
             at += 1
         out.append(Parse(tags[first:end], chunks))
     return out

@@ -20,7 +20,7 @@ TOGETHER, APART = 1, -1  # a linking rule's word on a token and the one before i
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ballots:
+class VoteMatrix:
     """The votes of all sources on the tokens of some sentences, and the words of linking rules.
 
     A source that gives distributions has `soft` rows instead, in the order of tags; a row of zeros is silence, and
@@ -53,7 +53,7 @@ class Ballots:
         """The tags that codes are numbers of."""
         return Labels(self.names, "IOB2")
 
-    def choose(self, sources: Sequence[str]) -> Ballots:
+    def choose(self, sources: Sequence[str]) -> VoteMatrix:
         """The votes of some sources, in that order."""
         missing = [name for name in sources if name not in self.sources]
         if missing:
@@ -62,7 +62,15 @@ class Ballots:
         soft = {name: own for name, own in self.soft.items() if name in sources}
         return replace(self, sources=tuple(sources), codes=np.ascontiguousarray(self.codes[:, columns]), soft=soft)
 
-    def part(self, documents: Ints) -> Ballots:
+    def with_rules(self, rules: tuple[str, ...]) -> VoteMatrix:
+        """Return the votes with the words of those linking rules; one that is not here says nothing."""
+        links = np.zeros((len(self), len(rules)), np.int8)
+        for column, name in enumerate(rules):
+            if name in self.rules:
+                links[:, column] = self.links[:, self.rules.index(name)]
+        return replace(self, rules=rules, links=links)
+
+    def part(self, documents: Ints) -> VoteMatrix:
         """The votes on some documents, in that order."""
         spans = [(int(self.documents[d]), int(self.documents[d + 1])) for d in documents]
         tokens = np.concatenate([np.arange(0), *(np.arange(a, b) for a, b in spans)]).astype(np.int64)

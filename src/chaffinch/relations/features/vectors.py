@@ -57,11 +57,11 @@ def learn(rows: Iterable[tuple[Frame, str]], views: Sequence[str], *, floor: int
     """The features that candidates of at least `floor` groups show; each row is a frame and its group."""
     counts: list[Counter[str]] = [Counter() for _ in views]
     last: list[dict[str, str]] = [{} for _ in views]
-    for frame, group in rows:
+    for frame, group in sorted(rows, key=lambda own: own[1]):
         for v, view in enumerate(views):
             own = last[v]
             for name in set(VIEWS[view](frame)):
-                if own.get(name) != group:  # rows of a group stand together
+                if own.get(name) != group:  # rows of a group stand together now
                     own[name] = group
                     counts[v][name] += 1
     return Columns.of(views, [sorted(name for name, n in own.items() if n >= floor) for own in counts])

@@ -181,25 +181,21 @@ def assembled(
     found = [_arguments(doc, line, reading, role, schema, config) for role in range(len(schema.roles))]
 
     def score(chosen: tuple[int, ...]) -> float:
+        """How well segments go together: by the model, or by how near they are."""
+        places = [found[role][n][0] for role, n in enumerate(chosen)]
+        if model is None or config.pairing == "nearest":
+            return -float(max(places) - min(places))
         labels = [0] * len(line.pieces)
-        for role, n in enumerate(chosen):
-            labels[found[role][n][0]] |= 1 << role
-        return model.pair_score(line.input, labels) if model else -float(np.ptp(chosen))
+        for role, place in enumerate(places):
+            labels[place] |= 1 << role
+        return model.pair_score(line.input, labels)
 
-    out = []
-    if config.pairing == "nearest":
-        numbers: list[list[int]] = [[place for place, _ in own] for own in found]
-        spans = [dict(own) for own in found]
-        chosen = [tuple(spans[role][n] for role, n in enumerate(own)) for own in tuples(numbers, "nearest")]
-    else:
-        index = [list(range(len(own))) for own in found]
-        chosen = [
-            tuple(found[role][n][1] for role, n in enumerate(own)) for own in tuples(index, config.pairing, score)
-        ]
-    for own in chosen:
-        if len({(span.start, span.end) for span in own}) == len(own):
-            out.append(Tuple(own, reading.confidence))
-    return out
+    # Numbers stand for arguments, not for segments: a segment may hold several mentions.
+    index = [list(range(len(own))) for own in found]
+    pairing = "posterior" if config.pairing == "nearest" else config.pairing
+    chosen = [tuple(found[role][n][1] for role, n in enumerate(own)) for own in tuples(index, pairing, score)]
+    apart = [own for own in chosen if len({(span.start, span.end) for span in own}) == len(own)]
+    return [Tuple(own, reading.confidence) for own in apart]
 
 
 def _arguments(

@@ -19,7 +19,7 @@ from chaffinch.models.votes.multihmm.spans import Bools
 from chaffinch.text import Document
 from chaffinch.weak.analysis.results import ALL, Analysis, Disagreement, Measure, Row, SourceFacts
 from chaffinch.weak.analysis.views import Belief, Truth, Votes, by_document, keys_of, ratio, share
-from chaffinch.weak.votes import ballots, sources_of
+from chaffinch.weak.votes import collect_votes, sources_of
 
 
 def analyse(
@@ -39,14 +39,14 @@ def analyse(
     """
     docs = list(docs)
     chosen = choose_sources(docs, sources)
-    votes = Votes.of(ballots(docs, sources=chosen))
+    votes = Votes.of(collect_votes(docs, sources=chosen))
     truth = Truth.of(docs, gold, votes)
-    belief = Belief.of(votes.ballots, config)
+    belief = Belief.of(votes.matrix, config)
     facts = tuple(_source(k, votes, belief, truth) for k in range(len(chosen)))
-    spoken = by_document(votes.voters > 0, votes.ballots)
-    entity, T = (votes.kinds > 0).any(axis=1).sum(), len(votes.ballots)
+    spoken = by_document(votes.voters > 0, votes.matrix)
+    entity, T = (votes.kinds > 0).any(axis=1).sum(), len(votes.matrix)
     return Analysis(
-        votes.ballots.names, len(docs), T, share(spoken.sum(), T), share(entity, T),
+        votes.matrix.names, len(docs), T, share(spoken.sum(), T), share(entity, T),
         share(votes.disputed.sum(), spoken.sum()), votes.contested, int((spoken == 0).sum()),
         replace(belief.outlook(votes), checked=truth.checked(docs, belief)), facts, belief.sources,
         tuple(map(tuple, belief.dependence.tolist())), _disagreements(docs, votes, spoken, most),
@@ -65,7 +65,7 @@ def choose_sources(docs: Sequence[Document], names: Sequence[str] | None = None)
 
 
 def _source(k: int, votes: Votes, belief: Belief, truth: Truth) -> SourceFacts:
-    found = votes.ballots
+    found = votes.matrix
     name, E = found.sources[k], len(found.names)
     own = votes.source == k
     labels = [e for e in range(E) if (votes.kinds[:, k] == e + 1).any()]
@@ -85,7 +85,7 @@ def _source(k: int, votes: Votes, belief: Belief, truth: Truth) -> SourceFacts:
 
 def _tokens(k: int, labels: Sequence[int], votes: Votes, belief: Belief, truth: Truth) -> Measure:
     """One source on some labels, token by token."""
-    kind, name = votes.kinds[:, k], votes.ballots.sources[k]
+    kind, name = votes.kinds[:, k], votes.matrix.sources[k]
     mine = np.isin(kind, [e + 1 for e in labels])
     number = int(mine.sum())
     hits = np.array([belief.chances[kind == e + 1, 1 + 2 * e : 3 + 2 * e].sum() for e in labels])
@@ -109,7 +109,7 @@ def _spans(name: str, own: Bools, labels: Sequence[int], votes: Votes, belief: B
     keys = keys_of(spans.first, spans.end, spans.label)
     hits = 0.0
     if told is not None:
-        counts = np.bincount(spans.label[own], minlength=len(votes.ballots.names))[labels]
+        counts = np.bincount(spans.label[own], minlength=len(votes.matrix.names))[labels]
         hits = float((np.nan_to_num(told.span_precision[labels]) * counts).sum())
     judged = mine & truth.known[spans.first]
     right = int(np.isin(keys[judged], truth.keys).sum())
@@ -147,7 +147,7 @@ def _confusion(told: SourceEstimate, mass: Floats) -> Floats:
 
 def _disagreements(docs: Sequence[Document], votes: Votes, spoken: Ints, most: int) -> tuple[Disagreement, ...]:
     """The documents with the most spans in conflict, then tokens; each distinct span counts once."""
-    found, own = votes.ballots, votes.in_conflict
+    found, own = votes.matrix, votes.in_conflict
     where = np.searchsorted(found.documents, own.first, side="right") - 1
     by_spans = np.bincount(where, minlength=len(docs))
     by_tokens = by_document(votes.disputed, found)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import DataError
 from chaffinch.evaluate import Pair, Pairs, score
 from chaffinch.kernels import Floats, Ints, forward_backward
-from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm import weights as multihmm_weights
 from chaffinch.models.votes.multihmm.estimates import SourceEstimate
@@ -23,7 +23,7 @@ from chaffinch.models.votes.multihmm.patterns import observe
 from chaffinch.models.votes.multihmm.spans import Bools, Spans, candidates, edges, proposed, settle
 from chaffinch.text import Document
 from chaffinch.weak.analysis.results import Checked, Outlook
-from chaffinch.weak.votes import SOURCE, ballots, with_labels
+from chaffinch.weak.votes import SOURCE, collect_votes, with_labels
 
 GOLD, AGGREGATE = "gold", "aggregate"
 
@@ -32,7 +32,7 @@ GOLD, AGGREGATE = "gold", "aggregate"
 class Votes:
     """Votes, and what one sees of them at once."""
 
-    ballots: Ballots
+    matrix: VoteMatrix
     kinds: NDArray[np.int16]  # (T, S)
     voters: Ints  # (T,) sources that do not keep silent
     disputed: Bools  # (T,) two of them say different kinds
@@ -42,7 +42,7 @@ class Votes:
     conflict: Bools  # (n,) and does not say the same
 
     @classmethod
-    def of(cls, found: Ballots) -> Votes:
+    def of(cls, found: VoteMatrix) -> Votes:
         kinds = np.where(found.codes > 0, (found.codes + 1) // 2, found.codes).astype(np.int16)
         said = kinds >= 0
         voters = said.sum(axis=1)
@@ -64,14 +64,14 @@ class Votes:
     @property
     def contested(self) -> float:
         """Their share of all distinct spans."""
-        return share(len(self.in_conflict), len(candidates(self.ballots)))
+        return share(len(self.in_conflict), len(candidates(self.matrix)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Belief:
     """What an HMM of many sources makes of the votes of those that speak."""
 
-    ballots: Ballots
+    matrix: VoteMatrix
     sources: tuple[str, ...]
     estimates: dict[str, SourceEstimate]
     tags: Ints  # (T,)
@@ -81,7 +81,7 @@ class Belief:
     dependence: Floats  # (S, S) of the sources that speak
 
     @classmethod
-    def of(cls, found: Ballots, config: MultiHMM | None) -> Belief:
+    def of(cls, found: VoteMatrix, config: MultiHMM | None) -> Belief:
         speaking = [name for k, name in enumerate(found.sources) if (found.codes[:, k] >= 0).any()]
         own = found.choose(speaking)
         model = multihmm.fit(own, config)
@@ -131,9 +131,9 @@ class Truth:
         if layer is not None and not has.any():
             raise DataError(f"no document has the layer {layer!r}; name another with gold, or leave it out")
         spans = [doc.layers.get(name, ()) for doc in docs]
-        more = sorted({span.label for own in spans for span in own} - {*votes.ballots.names, "O"})
+        more = sorted({span.label for own in spans for span in own} - {*votes.matrix.names, "O"})
         bare = [replace(doc, layers={SOURCE + GOLD: own}, soft={}) for doc, own in zip(docs, spans, strict=True)]
-        found = ballots(bare, sources=(GOLD,), labels=(*votes.ballots.names, *more))
+        found = collect_votes(bare, sources=(GOLD,), labels=(*votes.matrix.names, *more))
         known = np.repeat(has, np.diff(found.documents))
         first, end, label, _ = proposed(found)
         codes = found.codes[:, 0].astype(np.int64)
@@ -144,7 +144,7 @@ class Truth:
         """Strict scores of the aggregate on documents with gold."""
         if not self.documents.any():
             return None
-        out = with_labels(docs, belief.ballots, belief.tags, None, layer=AGGREGATE)
+        out = with_labels(docs, belief.matrix, belief.tags, None, layer=AGGREGATE)
         pairs = [
             Pair(doc, doc.layers[self.layer], doc.layers[AGGREGATE])
             for doc, has in zip(out, self.documents.tolist(), strict=True)
@@ -158,7 +158,7 @@ class Truth:
 
 def _agreement(votes: Votes) -> float | None:
     """Of the spans that other sources speak of, the share that a vote of those others on spans has as well."""
-    found, spans = votes.ballots, votes.spans
+    found, spans = votes.matrix, votes.spans
     agreed = spoken = 0
     for k, name in enumerate(found.sources):
         mine = (votes.source == k) & votes.overlap
@@ -171,7 +171,7 @@ def _agreement(votes: Votes) -> float | None:
     return ratio(agreed, spoken)
 
 
-def by_document(mask: Bools, found: Ballots) -> Ints:
+def by_document(mask: Bools, found: VoteMatrix) -> Ints:
     """(D,) how many tokens of each document."""
     return np.diff(np.append(0, np.cumsum(mask))[found.documents]).astype(np.int64)
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
 
-import numpy as np
-
 from chaffinch.text import Document, Span
 from chaffinch.weak.propagate.abbreviations import singular
 
@@ -44,11 +42,9 @@ class LabelledText:
     @classmethod
     def of(cls, doc: Document, spans: Iterable[Span]) -> LabelledText:
         """The page of a document with those labels; a span that cuts a token takes all of it."""
-        words = doc.words()
+        words, spans = doc.words(), list(spans)
         page = cls(doc, words, [plain(word) for word in words], [-1] * len(words))
-        for span in spans:
-            first = int(np.searchsorted(doc.tokens[:, 1], span.start, side="right"))
-            end = int(np.searchsorted(doc.tokens[:, 0], span.end, side="left"))
+        for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
             if first < end:
                 page._take(first, end, span.label)
         return page

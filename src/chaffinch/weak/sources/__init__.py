@@ -6,17 +6,18 @@
     phrases = "drugs.txt"      # beside this file
     label = "Chemical"
 
-The keys are the parameters of the kind's class; paths count from the folder of the file. The kinds: regex, lexicon,
-tokens (TokenPattern), suffix, context, link and chunks (linking rules), abbreviations, history, tagger (FromTagger),
-spacy (FromSpacy), spans (a file of a crowd or a language model, see `source_files`).
+The keys are the parameters of the kind's class; paths count from the folder of the file. Every module of this package
+that defines a `SourceKind` adds a kind; nothing lists them.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
+import pkgutil
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from types import ModuleType
@@ -24,7 +25,17 @@ from typing import Any
 
 from chaffinch.checks import did_you_mean
 from chaffinch.errors import ConfigError, DataError, MissingExtraError
-from chaffinch.weak.sources.base import Found, Source, in_order, layer_of, needs, negative_reliable
+from chaffinch.weak.sources.base import (
+    Found,
+    Source,
+    SourceKind,
+    in_order,
+    is_plain_data,
+    kind_of,
+    layer_of,
+    needs,
+    negative_reliable,
+)
 from chaffinch.weak.sources.documents import Abbreviations, History
 from chaffinch.weak.sources.files import Annotations, read_annotations
 from chaffinch.weak.sources.links import ChunkLink, Link
@@ -46,11 +57,13 @@ __all__ = [
     "Link",
     "Regex",
     "Source",
+    "SourceKind",
     "Suffix",
     "Token",
     "TokenPattern",
     "about",
     "in_order",
+    "is_plain_data",
     "layer_of",
     "load_sources",
     "needs",
@@ -61,18 +74,19 @@ __all__ = [
     "to_data",
 ]
 
-# Kinds that are plain data and can travel in a model file.
-PLAIN: Mapping[str, type] = {
-    "regex": Regex, "lexicon": Lexicon, "tokens": TokenPattern, "suffix": Suffix, "context": Context, "link": Link,
-    "abbreviations": Abbreviations, "history": History,
-}  # fmt: skip
-# Kinds that need something beside the file: a model, a package, documents with those ids.
-OTHERS: Mapping[str, Callable[..., Any]] = {
-    "chunks": ChunkLink, "tagger": FromTagger, "spacy": FromSpacy, "spans": read_annotations,
-}  # fmt: skip
-KINDS: Mapping[str, Callable[..., Any]] = {**PLAIN, **OTHERS}
-_FILES = ("phrases", "triggers", "in_list", "path")  # keys whose text is always a file's name
-_PLACES = ("model", "parser", "pipeline")  # keys whose text is a file's name if there is such a file
+
+def _find_kinds() -> dict[str, type[SourceKind]]:
+    """Return the kinds of sources that the modules of this package define, by name."""
+    found: dict[str, type[SourceKind]] = {}
+    for module in pkgutil.iter_modules(__path__):
+        for value in vars(importlib.import_module(f"{__name__}.{module.name}")).values():
+            if isinstance(value, type) and issubclass(value, SourceKind) and hasattr(value, "kind"):
+                found[value.kind] = value
+    return found
+
+
+KINDS: Mapping[str, type[SourceKind]] = _find_kinds()
+IN_FILES = {name: made for name, made in KINDS.items() if made.in_files}
 
 
 def load_sources(path: str | Path) -> list[Source]:
@@ -98,31 +112,29 @@ def to_data(given: Source) -> dict[str, Any]:
     >>> to_data(Suffix("itis", ["itis"], label="Disease"))["endings"]
     ['itis']
     """
-    kind = next((name for name, made in PLAIN.items() if type(given) is made), None)
-    if kind is None:
-        what = {FromFunction: "Python code", FromSpacy: "a spaCy pipeline", Annotations: "spans of certain documents"}
-        said = what.get(type(given), "a model of its own" if type(given) in OTHERS.values() else "Python code")
+    if not is_plain_data(given):
+        what = given.beyond_data if isinstance(given, SourceKind) else "Python code"
         raise ConfigError(
-            f"the source {given.name!r} is {said} and cannot be kept in a file; give it again where the file is used"
+            f"the source {given.name!r} is {what} and cannot be kept in a file; give it again where the file is used"
         )
     names = [own.name for own in fields(given) if own.init]  # type: ignore[arg-type]  # all plain kinds are dataclasses
-    return {"kind": kind, **{name: _plain(getattr(given, name)) for name in names}}
+    return {"kind": kind_of(given), **{name: _plain(getattr(given, name)) for name in names}}
 
 
 def of_data(data: Mapping[str, Any]) -> Source:
     """The source of plain data that `to_data` made; ConfigError if it is something else."""
     kind = data.get("kind")
-    if kind not in PLAIN:
-        raise ConfigError(f"a source of the kind {kind!r} is not plain data; {did_you_mean(kind, PLAIN)}")
+    plain = [name for name, made in IN_FILES.items() if not made.beyond_data]
+    if kind not in plain:
+        raise ConfigError(f"a source of the kind {kind!r} is not plain data; {did_you_mean(kind, plain)}")
     return _made(data)[0]
 
 
 def about(given: Source) -> dict[str, Any]:
     """What a source says of itself: name, kind, layer, label, what it builds on, and what its silence means."""
-    kinds = {made: kind for kind, made in KINDS.items()} | {FromFunction: "python", Annotations: "spans"}
     return {
         "name": given.name,
-        "kind": kinds.get(type(given), "python"),
+        "kind": kind_of(given),
         "layer": layer_of(given),
         "label": str(getattr(given, "label", "")),
         "on": list(needs(given)),
@@ -156,7 +168,7 @@ def _of_toml(path: Path) -> list[Source]:
     found: list[Source] = []
     for number, table in enumerate(tables, start=1):
         try:
-            found += _made(_placed(table, path.parent))
+            found += _made(_place_files(table, _kind_of_table(table), path.parent))
         except (ConfigError, DataError, MissingExtraError) as error:
             raise _at(path, number, table.get("name"), error) from None
     return found
@@ -170,32 +182,41 @@ def _at(path: Path, number: int, name: object, error: Exception) -> Exception:
     return DataError(f"{where}: {error}") if isinstance(error, DataError) else ConfigError(f"{where}: {error}")
 
 
-def _placed(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """A table whose paths count from a folder."""
+def _place_files(table: Mapping[str, Any], kind: type[SourceKind], folder: Path) -> dict[str, Any]:
+    """Return a table whose paths count from a folder; in lists of tables too."""
     out = dict(table)
     for key, value in table.items():
-        if isinstance(value, str) and (key in _FILES or (key in _PLACES and (folder / value).exists())):
+        if isinstance(value, str) and (
+            key in kind.file_fields or (key in kind.place_fields and (folder / value).exists())
+        ):
             out[key] = folder / value
-        elif key == "pattern" and isinstance(value, list):
-            out[key] = [_placed(part, folder) if isinstance(part, dict) else part for part in value]
+        elif isinstance(value, list):
+            out[key] = [_place_files(part, kind, folder) if isinstance(part, dict) else part for part in value]
     return out
+
+
+def _kind_of_table(table: Mapping[str, Any]) -> type[SourceKind]:
+    """Return the kind that a table names; ConfigError if there is none."""
+    kind = table.get("kind")
+    if kind is None:
+        raise ConfigError(f"has no kind; choose one of {', '.join(IN_FILES)}")
+    if not isinstance(kind, str) or kind not in IN_FILES:
+        raise ConfigError(f"unknown kind {kind!r}; {did_you_mean(kind, IN_FILES)}")
+    return IN_FILES[kind]
 
 
 def _made(table: Mapping[str, Any]) -> list[Source]:
     """The sources of one table: one, or as many as a file of spans has annotators."""
-    kind = table.get("kind")
-    if kind is None:
-        raise ConfigError(f"has no kind; choose one of {', '.join(KINDS)}")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ConfigError(f"unknown kind {kind!r}; {did_you_mean(kind, KINDS)}")
-    known = inspect.signature(KINDS[kind]).parameters
+    kind = _kind_of_table(table)
+    factory = kind.factory()
+    known = inspect.signature(factory).parameters
     for key in table:
         if key != "kind" and key not in known:
-            raise ConfigError(f"unknown key {key!r} for the kind {kind}; {did_you_mean(key, known)}")
+            raise ConfigError(f"unknown key {key!r} for the kind {kind.kind}; {did_you_mean(key, known)}")
     for key, parameter in known.items():
         if parameter.default is parameter.empty and key not in table:
-            raise ConfigError(f"a source of the kind {kind} needs {key}")
-    made = KINDS[kind](**{key: value for key, value in table.items() if key != "kind"})
+            raise ConfigError(f"a source of the kind {kind.kind} needs {key}")
+    made = factory(**{key: value for key, value in table.items() if key != "kind"})
     return made if isinstance(made, list) else [made]
 
 

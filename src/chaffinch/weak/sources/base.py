@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
@@ -39,6 +39,39 @@ class Source(Protocol):
     @property
     def name(self) -> str: ...
     def __call__(self, doc: Document, /) -> Iterable[Found]: ...
+
+
+class SourceKind:
+    """A kind of source of ours: what it says of itself here, in class variables, nobody else says.
+
+    A module of this package that defines a subclass makes it a kind: `sources.toml` knows it by the name in `kind`, and
+    its keys are the parameters of `factory`.
+    """
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    in_files: ClassVar[bool] = True  # whether a project file may list it
+    beyond_data: ClassVar[str] = ""  # what it is if it is more than plain data, so that a model file cannot hold it
+    slow: ClassVar[bool] = False  # whether its answers are worth keeping while it is asked
+    file_fields: ClassVar[tuple[str, ...]] = ()  # parameters whose text is always a file's name
+    place_fields: ClassVar[tuple[str, ...]] = ()  # parameters whose text is a file's name if there is such a file
+    model_fields: ClassVar[tuple[str, ...]] = ()  # those of them whose text is a model file or a packaged model's name
+
+    @classmethod
+    def factory(cls) -> Callable[..., Any]:
+        """Return what makes a source, or a list of them, of the keys of a table: by default the class."""
+        return cls
+
+
+def kind_of(source: Source) -> str:
+    """Return the name of a source's kind; "python" for any callable that is not of ours."""
+    return source.kind if isinstance(source, SourceKind) else "python"
+
+
+def is_plain_data(source: Source) -> bool:
+    """Whether a source is plain data, which travels to other processes and into model files."""
+    return isinstance(source, SourceKind) and not source.beyond_data
 
 
 def layer_of(source: Source) -> str:
@@ -137,6 +170,12 @@ def phrases_in(text: str, phrases: Lexicon) -> list[tuple[int, int]]:
     return [(int(places[start]), int(places[end - 1]) + 1) for start, end, _ in found]
 
 
+def token_ranges_of_phrases(doc: Document, phrases: Lexicon) -> list[tuple[int, int]]:
+    """Return the tokens that every phrase in a document touches, half-open."""
+    places = np.array(phrases_in(doc.text, phrases), np.int32).reshape(-1, 2)
+    return [(first, end) for first, end in doc.token_ranges(places).tolist()]
+
+
 def runs_in_sentences(doc: Document) -> list[tuple[int, int]]:
     """The first token and one past the last of every sentence that has a token."""
     return [(first, end) for first, end in doc.sentence_tokens().tolist() if first < end]
@@ -148,12 +187,6 @@ def sentence_around(sentences: Sequence[tuple[int, int]], token: int) -> tuple[i
         return token, token
     first, end = sentences[max(0, bisect_right(sentences, token, key=lambda own: own[0]) - 1)]
     return (first, end) if first <= token < end else (token, token)
-
-
-def token_run(doc: Document, start: int, end: int) -> tuple[int, int]:
-    """The first token that a stretch of text touches, and one past the last."""
-    first = int(np.searchsorted(doc.tokens[:, 1], start, side="right"))
-    return first, max(first, int(np.searchsorted(doc.tokens[:, 0], end, side="left")))
 
 
 def over_tokens(doc: Document, first: int, end: int, label: str) -> Span:

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 from chaffinch.checks import check_flags, check_name, check_wholes, to_texts
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document, Span
 from chaffinch.weak.propagate.abbreviations import Pair, pairs, singular
 from chaffinch.weak.propagate.labelled_text import Key, plain
-from chaffinch.weak.sources.base import over_tokens, runs_in_sentences, spans_on, token_run
+from chaffinch.weak.sources.base import (
+    SourceKind,
+    over_tokens,
+    runs_in_sentences,
+    spans_on,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Abbreviations:
+class Abbreviations(SourceKind):
     """All places of an abbreviation that brackets explain: "long form (LF)", or "LF (long form)".
 
     With `on`, names of sources or layers: where a span of theirs ends with the long form, the abbreviation has its
@@ -27,6 +33,8 @@ class Abbreviations:
     >>> [doc.text[span.start : span.end] for span in source(doc)]
     ['Duchenne muscular dystrophy', 'DMD', 'DMD']
     """
+
+    kind: ClassVar[str] = "abbreviations"
 
     name: str
     on: Sequence[str] = ()
@@ -53,7 +61,8 @@ class Abbreviations:
         if not labelled:
             return []
         keys = [(singular(word),) for word in doc.words()]
-        shorts = [(_joined(keys[slice(*token_run(doc, s.start, s.end))]), label) for _, s, label in labelled]
+        ranges = doc.token_ranges([short for _, short, _ in labelled]).tolist()
+        shorts = [(_joined(keys[a:b]), label) for (a, b), (_, _, label) in zip(ranges, labelled, strict=True)]
         found = _places(doc, keys, dict(reversed(shorts)))  # the first explanation counts
         return sorted({*found, *(Span(long.start, long.end, label) for long, _, label in labelled if self.label)})
 
@@ -61,8 +70,9 @@ class Abbreviations:
         """The long forms, short forms and labels of the pairs that have one."""
         if self.label:
             heads = {plain(head) for head in self.heads}
-            for long, short in found:
-                first, end = token_run(doc, long.start, long.end)
+            found = list(found)
+            ranges = doc.token_ranges([long for long, _ in found]).tolist()
+            for (long, short), (first, end) in zip(found, ranges, strict=True):
                 head = over_tokens(doc, max(first, end - 1), end, "")
                 if not heads or plain(doc.text[head.start : head.end]) in heads:
                     yield long, short, self.label
@@ -77,7 +87,7 @@ class Abbreviations:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class History(SourceKind):
     """Other places of the strings that sources or layers label in the same document, under the label they have most.
 
     Strings are compared without case, plural, hyphens and possessives; abbreviations keep their case. A string of one
@@ -87,6 +97,8 @@ class History:
     >>> [(span.start, span.end) for span in History("again", ["list"])(doc)]
     [(15, 22)]
     """
+
+    kind: ClassVar[str] = "history"
 
     name: str
     on: Sequence[str]
@@ -108,15 +120,15 @@ class History:
         if not labels:
             return []
         found = _places(doc, keys, labels)
-        runs = (token_run(doc, span.start, span.end) for span in found)
-        return [span for span, run in zip(found, runs, strict=True) if self.everywhere or not any(taken[slice(*run)])]
+        ranges = zip(found, doc.token_ranges(found).tolist(), strict=True)
+        return [span for span, (first, end) in ranges if self.everywhere or not any(taken[first:end])]
 
     def _strings(self, doc: Document, keys: Sequence[Key]) -> tuple[dict[Key, str], list[bool]]:
         """The label of every string that has one, and (T,) the tokens that sources say something of."""
         votes: defaultdict[Key, Counter[str]] = defaultdict(Counter)
         taken = [False] * len(keys)
-        for span in spans_on(doc, self.on):
-            first, end = token_run(doc, span.start, span.end)
+        spans = spans_on(doc, self.on)
+        for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
             taken[first:end] = [True] * (end - first)
             key = _joined(keys[first:end])
             if span.label != "O" and (len(key) > 1 or (key and len(key[0]) >= self.min_length)):

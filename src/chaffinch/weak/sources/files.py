@@ -8,9 +8,10 @@ must be what stands at that place. A span that does not fit is counted, never mo
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -19,7 +20,7 @@ from chaffinch.errors import DataError
 from chaffinch.text import Document, Span
 from chaffinch.text.formats._shared.json_records import records, typed
 from chaffinch.text.formats.base import entries
-from chaffinch.weak.sources.base import UNFIT
+from chaffinch.weak.sources.base import UNFIT, SourceKind
 
 OTHER_TEXT = "span whose text differs"
 
@@ -52,8 +53,12 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Annotations:
+class Annotations(SourceKind):
     """The spans that one annotator gave to documents, by their ids. Build them with `read_annotations`."""
+
+    kind: ClassVar[str] = "spans"
+    beyond_data: ClassVar[str] = "spans of certain documents"
+    file_fields: ClassVar[tuple[str, ...]] = ("path",)
 
     name: str
     places: Mapping[str, tuple[Place, ...]] = field(repr=False)
@@ -67,6 +72,11 @@ class Annotations:
     def __call__(self, doc: Document) -> list[Span]:
         """The spans that fit the document."""
         return [place.span for place in self.places.get(doc.id, ()) if place.fault(doc) is None]
+
+    @classmethod
+    def factory(cls) -> Callable[..., Any]:
+        """Return the reader of a file: one source for every annotator."""
+        return read_annotations
 
     def misfits(self, doc: Document) -> Counter[str]:
         """How many spans do not fit the document, and why."""

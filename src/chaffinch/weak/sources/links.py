@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from chaffinch.checks import check_choice, check_flags, check_name, to_texts
 from chaffinch.errors import ConfigError
@@ -15,12 +15,12 @@ from chaffinch.models.tagger import Tagger, load
 from chaffinch.text import Document, Span
 from chaffinch.weak.sources.base import (
     Phrases,
+    SourceKind,
     is_capitalised,
     over_tokens,
-    phrases_in,
     phrases_of,
     runs_in_sentences,
-    token_run,
+    token_ranges_of_phrases,
 )
 from chaffinch.weak.votes import LINK
 
@@ -29,7 +29,7 @@ RULES = ("capitalised", "hyphen", "phrases")
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class Link(SourceKind):
     """Neighbouring tokens of a sentence that belong together, as one of three rules says.
 
     "capitalised": all begin with a capital letter; "hyphen": hyphens without spaces join them; "phrases": they stand
@@ -40,6 +40,9 @@ class Link:
     >>> [(span.start, span.end, span.label) for span in link(Document.make("We saw Ada Penn."))]
     [(7, 15, 'TOGETHER')]
     """
+
+    kind: ClassVar[str] = "link"
+    file_fields: ClassVar[tuple[str, ...]] = ("phrases",)
 
     name: str
     rule: Literal["capitalised", "hyphen", "phrases"]
@@ -66,18 +69,24 @@ class Link:
     def __call__(self, doc: Document) -> list[Span]:
         """The runs of tokens that belong together, and the pairs that do not."""
         if self._lexicon is not None:
-            runs = [token_run(doc, start, end) for start, end in phrases_in(doc.text, self._lexicon)]
+            runs = token_ranges_of_phrases(doc, self._lexicon)
         else:
             runs = list(_joined(doc, _capitals(doc) if self.rule == "capitalised" else _hyphens(doc)))
         return _links(doc, runs, self.apart)
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkLink:
+class ChunkLink(SourceKind):
     """Neighbouring tokens of one base phrase belong together, as a shallow parser finds them; `apart` as in `Link`.
 
     `parser` is a tagger, a model file or the name of a packaged model; `labels` are the kinds of phrases that count.
     """
+
+    kind: ClassVar[str] = "chunks"
+    beyond_data: ClassVar[str] = "a model of its own"
+    slow: ClassVar[bool] = True
+    place_fields: ClassVar[tuple[str, ...]] = ("parser",)
+    model_fields: ClassVar[tuple[str, ...]] = ("parser",)
 
     name: str
     parser: Tagger | str | Path = "genia"
@@ -103,7 +112,7 @@ class ChunkLink:
     def __call__(self, doc: Document) -> list[Span]:
         """The phrases of two tokens or more, and the pairs of tokens at their edges if asked for."""
         chunks = [chunk for chunk in self._tagger(doc).layer(self._tagger.layer) if chunk.label in self.labels]
-        return _links(doc, [token_run(doc, chunk.start, chunk.end) for chunk in chunks], self.apart)
+        return _links(doc, doc.token_ranges(chunks).tolist(), self.apart)
 
 
 def _links(doc: Document, runs: Iterable[tuple[int, int]], apart: bool) -> list[Span]:

@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from chaffinch.checks import check_flags, check_name
 from chaffinch.errors import ConfigError, MissingExtraError
 from chaffinch.models.tagger import Tagger, load
 from chaffinch.text import Document, Span
-from chaffinch.weak.sources.base import Found, checked_labels, relabel
+from chaffinch.weak.sources.base import Found, SourceKind, checked_labels, relabel
 
 
 @dataclass(frozen=True, slots=True)
-class FromTagger:
+class FromTagger(SourceKind):
     """The spans of a tagger: one in memory, a model file, or a packaged model by its name.
 
     `labels` is a table from its labels to ours; those not in it are left out. Without one all are kept as they are.
     """
+
+    kind: ClassVar[str] = "tagger"
+    beyond_data: ClassVar[str] = "a model of its own"
+    slow: ClassVar[bool] = True
+    place_fields: ClassVar[tuple[str, ...]] = ("model",)
+    model_fields: ClassVar[tuple[str, ...]] = ("model",)
 
     name: str
     model: Tagger | str | Path = field(repr=False)
@@ -43,11 +49,16 @@ class FromTagger:
 
 
 @dataclass(frozen=True, slots=True)
-class FromSpacy:
+class FromSpacy(SourceKind):
     """The entities of a spaCy pipeline: one in memory, an installed package's name, or a folder (extra `spacy`).
 
     `labels` is a table from its labels to ours; those not in it are left out. Without one all are kept as they are.
     """
+
+    kind: ClassVar[str] = "spacy"
+    beyond_data: ClassVar[str] = "a spaCy pipeline"
+    slow: ClassVar[bool] = True
+    place_fields: ClassVar[tuple[str, ...]] = ("pipeline",)
 
     name: str
     pipeline: Callable[[str], Any] | str | Path = field(repr=False)
@@ -70,8 +81,13 @@ class FromSpacy:
 
 
 @dataclass(frozen=True, slots=True)
-class FromFunction:
+class FromFunction(SourceKind):
     """A function of yours that gives the spans of a document, or bare offsets, which get the label. See `source`."""
+
+    kind: ClassVar[str] = "python"
+    in_files: ClassVar[bool] = False
+    beyond_data: ClassVar[str] = "Python code"
+    slow: ClassVar[bool] = True
 
     name: str
     function: Callable[[Document], Iterable[Found]] = field(repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from chaffinch.checks import check_choice, check_flags, check_name, check_text, check_wholes, to_texts
 from chaffinch.features import lexicon
@@ -13,26 +13,29 @@ from chaffinch.text import Document, Span
 from chaffinch.text.regex import compiled
 from chaffinch.weak.sources.base import (
     Phrases,
+    SourceKind,
     is_capitalised,
     over_tokens,
     phrases_in,
     phrases_of,
     runs_in_sentences,
     sentence_around,
-    token_run,
+    token_ranges_of_phrases,
 )
 
 SPAN = "span"  # the named group that is the span
 
 
 @dataclass(frozen=True, slots=True)
-class Regex:
+class Regex(SourceKind):
     """A regular expression, matched in linear time (RE2). The group called "span", else the first, is the span.
 
     >>> dose = Regex("dose", r"(\\d+) ?mg", label="Dose")
     >>> [(span.start, span.end) for span in dose(Document.make("20 mg, then 5mg"))]
     [(0, 2), (12, 13)]
     """
+
+    kind: ClassVar[str] = "regex"
 
     name: str
     pattern: str
@@ -57,7 +60,7 @@ class Regex:
 
 
 @dataclass(frozen=True, slots=True)
-class Lexicon:
+class Lexicon(SourceKind):
     """A list of phrases, hundreds of thousands if need be: of a file with one per line, or given.
 
     Matches begin and end at the edge of a word; of those that overlap the leftmost counts, then the longest. With
@@ -67,6 +70,9 @@ class Lexicon:
     >>> [(span.start, span.end) for span in drugs(Document.make("Aspirin and beta blockers"))]
     [(0, 7), (12, 25)]
     """
+
+    kind: ClassVar[str] = "lexicon"
+    file_fields: ClassVar[tuple[str, ...]] = ("phrases",)
 
     name: str
     phrases: Phrases = field(repr=False)
@@ -97,13 +103,15 @@ class Lexicon:
 
 
 @dataclass(frozen=True, slots=True)
-class Suffix:
+class Suffix(SourceKind):
     """Words with one of the endings, at least `min_length` characters long, that are no exceptions; case is ignored.
 
     >>> itis = Suffix("itis", ["itis"], label="Disease", exceptions=["Tritis"])
     >>> [(span.start, span.end) for span in itis(Document.make("Hepatitis, tritis"))]
     [(0, 9)]
     """
+
+    kind: ClassVar[str] = "suffix"
 
     name: str
     endings: Sequence[str]
@@ -135,7 +143,7 @@ class Suffix:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class Context(SourceKind):
     """Words beside a trigger: the first that fits within `reach` tokens of it, and those that fit right behind.
 
     `side` says where the words stand: "after" the trigger or "before" it, in the same sentence. A word fits if it
@@ -146,6 +154,9 @@ class Context:
     >>> [(span.start, span.end) for span in doctor(Document.make("Seen by the nurse, then Dr. Ada Penn."))]
     [(28, 36)]
     """
+
+    kind: ClassVar[str] = "context"
+    file_fields: ClassVar[tuple[str, ...]] = ("triggers",)
 
     name: str
     triggers: Phrases
@@ -173,7 +184,7 @@ class Context:
 
     def __call__(self, doc: Document) -> list[Span]:
         """The words beside triggers."""
-        triggers = [token_run(doc, start, end) for start, end in phrases_in(doc.text, self._lexicon)]
+        triggers = token_ranges_of_phrases(doc, self._lexicon)
         if not triggers:
             return []
         words, taken = doc.words(), {place for first, end in triggers for place in range(first, end)}

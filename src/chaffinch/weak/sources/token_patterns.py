@@ -11,13 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from chaffinch.checks import check_choice, check_flags, check_name, check_text, did_you_mean, to_texts
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document, Span
 from chaffinch.text.regex import compiled
-from chaffinch.weak.sources.base import Phrases, over_tokens, phrases_of, runs_in_sentences
+from chaffinch.weak.sources.base import (
+    Phrases,
+    SourceKind,
+    over_tokens,
+    phrases_of,
+    runs_in_sentences,
+)
 
 REPEATS = ("", "?", "+", "*")
 _LISTS = ("text", "lower", "shape", "prefix", "suffix")
@@ -77,13 +83,16 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class TokenPattern:
+class TokenPattern(SourceKind):
     """A sequence of parts that tokens must fit, one after the other; each part is a `Token`, or a table of its fields.
 
     >>> dose = TokenPattern("dose", [Token(regex=r"\\d+"), {"lower": ["mg", "ml"]}], label="Dose")
     >>> [(span.start, span.end) for span in dose(Document.make("Aspirin 20 mg and 5ml"))]
     [(8, 13), (18, 21)]
     """
+
+    kind: ClassVar[str] = "tokens"
+    file_fields: ClassVar[tuple[str, ...]] = ("in_list",)  # of the parts of its pattern
 
     name: str
     pattern: Sequence[Token | Mapping[str, object]]

@@ -14,20 +14,18 @@ from pathlib import Path
 
 from chaffinch.checks import check_flags, check_fractions, check_wholes
 from chaffinch.errors import DataError
-from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.text import Document, Span
 from chaffinch.weak import propagate as text_sources
-from chaffinch.weak import storage as keeping
 from chaffinch.weak.analysis import analyse
 from chaffinch.weak.analysis.results import Outlook
-from chaffinch.weak.embedded import Conditional
+from chaffinch.weak.embedded import Embedder
 from chaffinch.weak.sources.base import Source
 from chaffinch.weak.tagger import KIND, THRESHOLD, WeakTagger, with_added
 from chaffinch.weak.training import students
-from chaffinch.weak.training.aggregator import Aggregator, Settle, Settled, fit_votes
+from chaffinch.weak.training.aggregator import AggregatorChoice, fit_step
 from chaffinch.weak.training.checkpoints import Checkpoints, Step, fingerprint
-from chaffinch.weak.training.students import Embedder, Plan, Student
+from chaffinch.weak.training.students import Plan, Student
 from chaffinch.weak.votes import LINK, SOURCE, sources_of
 
 THRESHOLDS = (0.45, 0.55, 0.65, 0.75, 0.85, 0.95)  # that dev documents choose from
@@ -110,7 +108,7 @@ class Alternated:
 
 
 def alternate(
-    docs: Sequence[Document], aggregator: Aggregator | None = None, student: Student | None = None, *,
+    docs: Sequence[Document], aggregator: AggregatorChoice | None = None, student: Student | None = None, *,
     how: Recipe | Published | None = None, dev: Sequence[Document] = (), sources: Sequence[Source] = (),
     watch: Watch | None = None,
 ) -> Alternated:  # fmt: skip
@@ -133,34 +131,12 @@ def alternate(
     return replace(made, outlook=_outlook(docs, aggregator))
 
 
-def joined(
-    docs: Sequence[Document], aggregator: Aggregator | None, embedder: Embedder | None, steps: Checkpoints, step: Step
-) -> Settle:  # fmt: skip
-    """The aggregator, fitted to the votes; one that takes long to fit is kept."""
-    if not isinstance(aggregator, CHMM):
-        settle = fit_votes(docs, aggregator)
-        steps.told(step)
-        return settle
-
-    def make() -> Settle:
-        return fit_votes(docs, aggregator, embedder=embedder)
-
-    def load(path: Path) -> Settle:
-        return Settled(keeping.load(path, embedder=embedder), sources_of(docs))
-
-    def save(own: Settle, path: Path) -> None:
-        if isinstance(own, Settled) and isinstance(own.how, Conditional):
-            keeping.save(own.how, path)
-
-    return steps.kept(step, make, load, save)
-
-
 def _recipe(
-    docs: list[Document], aggregator: Aggregator | None, student: Student | None, how: Recipe, dev: list[Document],
-    sources: Sequence[Source], steps: Checkpoints,
+    docs: list[Document], aggregator: AggregatorChoice | None, student: Student | None, how: Recipe,
+    dev: list[Document], sources: Sequence[Source], steps: Checkpoints,
 ) -> Alternated:  # fmt: skip
-    settle = joined(docs, aggregator, how.embedder, steps, Step("votes"))
-    settled = settle(docs, KIND)
+    fitted = fit_step(docs, aggregator, how.embedder, steps, Step("votes"))
+    settled = fitted(docs, KIND)
     text = text_sources.learn(settled, KIND)
     enriched = text_sources.apply(text, settled, KIND, into=OWN)
     if not any(doc.layer(OWN) for doc in enriched):
@@ -169,7 +145,7 @@ def _recipe(
     taught, answers = students.learn(
         enriched, OWN, Plan(student, how.embedder, how.stacked, how.folds, how.seed), steps
     )  # fmt: skip
-    tagger = WeakTagger(settle, taught, text, sources=tuple(sources), names=sources_of(docs))
+    tagger = WeakTagger(fitted, taught, text, sources=tuple(sources), names=sources_of(docs))
     if how.threshold is not None or dev:
         tagger = replace(tagger, threshold=_best_threshold(tagger, dev) if how.threshold is None else how.threshold)
     out = tuple(
@@ -179,7 +155,7 @@ def _recipe(
     return Alternated(out, tagger)
 
 
-def _outlook(docs: Sequence[Document], aggregator: Aggregator | None) -> Outlook | None:
+def _outlook(docs: Sequence[Document], aggregator: AggregatorChoice | None) -> Outlook | None:
     """How good the votes seem to be, where an HMM of many sources joins them; no gold is looked at."""
     if aggregator is not None and not isinstance(aggregator, MultiHMM):
         return None

@@ -16,11 +16,13 @@ from chaffinch.models.encoder.config import Encoder
 from chaffinch.models.registry import Config
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document
+from chaffinch.weak.aggregate import LabelVotes
 from chaffinch.weak.sources.base import Source
 from chaffinch.weak.tagger import KIND, STUDENT, WeakTagger, with_student
-from chaffinch.weak.training.aggregator import Aggregator, Settle, hardened
-from chaffinch.weak.training.alternate import LAYER, Alternated, Published, Turn, f1, joined
+from chaffinch.weak.training.aggregator import AggregatorChoice, fit_step
+from chaffinch.weak.training.alternate import LAYER, Alternated, Published, Turn, f1
 from chaffinch.weak.training.checkpoints import Checkpoints, Step
+from chaffinch.weak.training.soft_labels import hardened
 from chaffinch.weak.training.students import Student, Students, configs_of, kept
 from chaffinch.weak.votes import SOURCE, sources_of
 
@@ -28,7 +30,7 @@ NAMES = ("student", "second student")  # of their steps
 
 
 def published(
-    docs: list[Document], aggregator: Aggregator | None, student: Student | None, how: Published,
+    docs: list[Document], aggregator: AggregatorChoice | None, student: Student | None, how: Published,
     dev: list[Document], sources: Sequence[Source], steps: Checkpoints,
 ) -> Alternated:  # fmt: skip
     """The best loop on dev documents, or the last one."""
@@ -42,10 +44,10 @@ def published(
         turns.append(_turn(votes, len(turns), taught[-1], dev))
     best = _best(turns) if dev else len(turns) - 1
     votes.join(best + 1, taught[best])
-    settled = votes.settle(votes.voted, KIND)
+    settled = votes.fitted(votes.voted, KIND)
     out = [doc.with_layer(LAYER, own.layer(KIND)) for doc, own in zip(docs, settled, strict=True)]
     tagger = WeakTagger(
-        votes.settle, taught[best], how="votes", sources=tuple(sources), names=sources_of(docs)
+        votes.fitted, taught[best], how="votes", sources=tuple(sources), names=sources_of(docs)
     )  # fmt: skip
     return Alternated(tuple(out), tagger, tuple(turns), best)
 
@@ -53,16 +55,18 @@ def published(
 class _Votes:
     """The votes of sources and of the last student, joined when they are asked for; what was kept needs no joining."""
 
-    def __init__(self, docs: list[Document], aggregator: Aggregator | None, steps: Checkpoints, loops: int) -> None:
+    def __init__(
+        self, docs: list[Document], aggregator: AggregatorChoice | None, steps: Checkpoints, loops: int
+    ) -> None:
         self.docs, self.aggregator, self.steps, self.loops = docs, aggregator, steps, loops
         self.voted, self.number = docs, -1
-        self.settle: Settle
+        self.fitted: LabelVotes
 
     def join(self, number: int, students: Students | None) -> None:
         """Fits the aggregator of that number, with those students as one more source; once."""
         if number != self.number:
             self.voted = self.docs if students is None else heard(self.docs, students)
-            self.settle = joined(
+            self.fitted = fit_step(
                 self.voted, self.aggregator, None, self.steps, Step("votes", number, self.loops + 1)
             )  # fmt: skip
             self.number = number
@@ -88,7 +92,7 @@ class _Lesson:
 
         def make() -> Tagger:
             self.votes.join(self.loop, self.before)
-            return _taught(self.votes.settle(self.votes.voted, KIND), config, last)
+            return _taught(self.votes.fitted(self.votes.voted, KIND), config, last)
 
         return kept(self.votes.steps, Step(NAMES[number], self.loop, self.how.loops), make)
 
@@ -126,7 +130,7 @@ def _turn(votes: _Votes, loop: int, students: Students, dev: Sequence[Document])
         if not dev:
             return asdict(Turn(loop))
         gold, answers = [doc.layer("gold") for doc in dev], students(dev)
-        found = votes.settle(with_student(dev, answers, students.names), KIND)
+        found = votes.fitted(with_student(dev, answers, students.names), KIND)
         alone = f1(gold, [own.spans for own in answers])
         return asdict(Turn(loop, f1(gold, [doc.layer(KIND) for doc in found]), alone))
 

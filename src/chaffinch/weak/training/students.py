@@ -29,11 +29,11 @@ from chaffinch.models.core.resources import Resources
 from chaffinch.models.registry import Config
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Soft, Span
+from chaffinch.weak.embedded import Embedder
 from chaffinch.weak.training import network as students_network
 from chaffinch.weak.training.checkpoints import Checkpoints, Step
 from chaffinch.weak.training.network import Network
 
-Embedder: TypeAlias = Callable[[Document], NDArray[np.float32]]  # (T, D) of a document
 Student: TypeAlias = Config | tuple[Config, Config]  # one, or a pair whose second one's spans count
 LINEAR = Cascade(objective="crf", documents=False, calibrate=False)
 EDGES = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])  # of chances, where they become features
@@ -277,9 +277,8 @@ def _by_network(network: Network, rows: NDArray[np.floating]) -> Answer:
 def _tags(doc: Document, layer: str, names: Sequence[str]) -> NDArray[np.int64]:
     """(T,) the tags of a layer's spans: O, then first tokens and others of each label."""
     out = np.zeros(len(doc.tokens), np.int64)
-    for span in doc.layer(layer):
-        first = int(np.searchsorted(doc.tokens[:, 1], span.start, side="right"))
-        end = int(np.searchsorted(doc.tokens[:, 0], span.end, side="left"))
+    spans = doc.layer(layer)
+    for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
         out[first:end] = 2 + 2 * names.index(span.label)
         out[first : min(first + 1, end)] -= 1
     return out

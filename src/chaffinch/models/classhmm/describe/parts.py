@@ -62,8 +62,7 @@ def _numbers(names: Sequence[str], label: str) -> list[str]:
 
 def _parts_of(doc: Document, span: Span, states: Ints, numbers: Sequence[str], kind: str) -> list[Span]:
     """The runs of one state of a span's tokens; where a span cuts a token, so does its part."""
-    begin = int(np.searchsorted(doc.tokens[:, 1], span.start, side="right"))
-    end = int(np.searchsorted(doc.tokens[:, 0], span.end, side="left"))
+    ((begin, end),) = doc.token_ranges([span]).tolist()
     found = []
     for state, run in groupby(range(begin, end), key=lambda token: int(states[token])):
         tokens = list(run)

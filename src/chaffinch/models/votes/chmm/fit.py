@@ -24,7 +24,7 @@ from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.models.votes.chmm.layer import Adam, Rows
 from chaffinch.models.votes.chmm.model import Model, check
 from chaffinch.models.votes.chmm.tables import TokenInput, TokenTables, allowed, first_tables, observe, renewed, span_f1
-from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm.model import Result
 
@@ -37,13 +37,13 @@ FLAT = 1e-6  # numbers that vary less are not scaled
 class Dev(NamedTuple):
     """Votes, embeddings (T, D) and right tags (T,) of documents that decide when to stop."""
 
-    ballots: Ballots
+    vote_matrix: VoteMatrix
     embeddings: Rows
     tags: Ints
 
 
 def fit(
-    ballots: Ballots,
+    vote_matrix: VoteMatrix,
     embeddings: Rows,
     config: CHMM | None = None,
     *,
@@ -57,20 +57,20 @@ def fit(
     An interrupt ends learning; the best till then is kept.
     """
     config, watcher = config or CHMM(), watcher or Watcher()
-    check(ballots, embeddings, embeddings.shape[1] if embeddings.ndim == 2 else -1)
+    check(vote_matrix, embeddings, embeddings.shape[1] if embeddings.ndim == 2 else -1)
     if constant is None and config.constant is not None:
-        constant = multihmm.fit(ballots, config.constant, watcher=watcher)
+        constant = multihmm.fit(vote_matrix, config.constant, watcher=watcher)
     if constant is not None:
-        config, ballots = replace(config, constant=constant.config), constant.fitting(ballots)
+        config, vote_matrix = replace(config, constant=constant.config), constant.fitting(vote_matrix)
     begun = Model(
         config,
-        ballots.names,
-        ballots.sources,
+        vote_matrix.names,
+        vote_matrix.sources,
         constant,
-        _constant_chain(ballots, config, constant),
+        _constant_chain(vote_matrix, config, constant),
         *_spread(embeddings),
     )
-    task = _Task(ballots, begun.observe(ballots), begun.scaled(embeddings), dev, watcher)
+    task = _Task(vote_matrix, begun.observe(vote_matrix), begun.scaled(embeddings), dev, watcher)
     try:
         if constant is None:
             begun = _counted(begun, task)
@@ -80,11 +80,11 @@ def fit(
         return begun
 
 
-def _constant_chain(ballots: Ballots, config: CHMM, constant: bridge.Model | None) -> Chain:
+def _constant_chain(vote_matrix: VoteMatrix, config: CHMM, constant: bridge.Model | None) -> Chain:
     """The chain before anything is learnt here."""
     if constant is None:
-        return _chain(first_tables(ballots, observe(ballots, config), config), ballots, config)
-    tables = bridge.tables_of(constant, ballots, iid=config.iid)
+        return _chain(first_tables(vote_matrix, observe(vote_matrix, config), config), vote_matrix, config)
+    tables = bridge.tables_of(constant, vote_matrix, iid=config.iid)
     with np.errstate(divide="ignore"):
         base = TokenTables(bridge.may_follow(constant, iid=config.iid) + np.log(tables.moves), np.log(tables.votes))
     return Chain(tables, None, config.weight, base, False, bridge.ends(constant))
@@ -93,7 +93,7 @@ def _constant_chain(ballots: Ballots, config: CHMM, constant: bridge.Model | Non
 class _Task(NamedTuple):
     """What a run of `fit` learns from."""
 
-    ballots: Ballots
+    vote_matrix: VoteMatrix
     seen: TokenInput
     rows: Rows  # (T, D) scaled
     dev: Dev | None
@@ -106,16 +106,16 @@ class _Task(NamedTuple):
 
     def tiles(self, chain: Chain, sentences: Ints) -> Iterator[tuple[Rows, TokenInput, Ints]]:
         """The same, of as many sentences as are read at once."""
-        yield from map(self.part, chunks(sentences, self.ballots.bounds, chain.tile))
+        yield from map(self.part, chunks(sentences, self.vote_matrix.bounds, chain.tile))
 
     def part(self, sentences: Ints) -> tuple[Rows, TokenInput, Ints]:
         """Embeddings, votes and bounds of some sentences."""
-        tokens, bounds = tokens_of(self.ballots.bounds, sentences)
+        tokens, bounds = tokens_of(self.vote_matrix.bounds, sentences)
         return self.rows[tokens], self.seen.part(tokens), bounds
 
     def likelihood(self, chain: Chain, sentences: Ints) -> float:
         """The log-likelihood of the votes on some sentences, per token."""
-        tokens = np.diff(self.ballots.bounds)[sentences].sum()
+        tokens = np.diff(self.vote_matrix.bounds)[sentences].sum()
         parts = [
             log_partition(read_batch(chain, lay(chain, rows, seen), bounds)).sum()
             for rows, seen, bounds in self.tiles(chain, sentences)
@@ -125,24 +125,24 @@ class _Task(NamedTuple):
     def score(self, model: Model, held: Ints) -> float | None:
         """How good a model is: by dev tags, by held-out likelihood, or unknown."""
         if self.dev is not None:
-            found = model.posterior(self.dev.ballots, self.dev.embeddings).tags
-            return span_f1(model.names, self.dev.ballots.bounds, self.dev.tags, found)
+            found = model.posterior(self.dev.vote_matrix, self.dev.embeddings).tags
+            return span_f1(model.names, self.dev.vote_matrix.bounds, self.dev.tags, found)
         return self.likelihood(model.chain, held) if len(held) else None
 
 
 def _counted(model: Model, task: _Task) -> Model:
     """The model with tables by EM."""
-    config, everything = model.config, np.arange(len(task.ballots.bounds) - 1)
-    may = allowed(task.ballots, config)
+    config, everything = model.config, np.arange(len(task.vote_matrix.bounds) - 1)
+    may = allowed(task.vote_matrix, config)
     for done in range(config.passes):
         found = [expect(model.chain, *own) for own in task.tiles(model.chain, everything)]
         if not found:
             break
         counts = TokenTables(*(sum(own) for own in zip(*(one.counts for one in found), strict=True)))
         tables = renewed(counts, may, config.prior, model.chain.tables)
-        model = replace(model, chain=_chain(tables, task.ballots, config))
+        model = replace(model, chain=_chain(tables, task.vote_matrix, config))
         if task.watcher.tell is not None:
-            loss = -sum(float(one.log_likelihood.sum()) for one in found) / max(len(task.ballots), 1)
+            loss = -sum(float(one.log_likelihood.sum()) for one in found) / max(len(task.vote_matrix), 1)
             task.watcher.tell(Progress("tables", done + 1, config.passes, loss))
     return model
 
@@ -150,7 +150,7 @@ def _counted(model: Model, task: _Task) -> Model:
 def _learnt(model: Model, task: _Task) -> Model:
     """The model with layers by generalised EM: the best epoch, by dev tags or held-out votes, or the last."""
     config, rng = model.config, np.random.default_rng(model.config.seed)
-    train, held = _split(task.ballots, 0.0 if task.dev is not None else config.held_out, rng)
+    train, held = _split(task.vote_matrix, 0.0 if task.dev is not None else config.held_out, rng)
     R, L = model.chain.tables.moves.shape
     B = model.chain.tables.votes.size
     weights = chmm_net.begun(task.rows.shape[1], R * L, B, config.rank, rng, zero=config.offset)
@@ -195,13 +195,13 @@ def _epoch(chain: Chain, task: _Task, adam: Adam, train: Ints, config: CHMM) -> 
             adam.step(chain.weights, {name: own / len(rows) for name, own in found.slopes.items()})
     if config.weight < 1 and config.constant is None and counts:
         summed = TokenTables(*(sum(own) for own in zip(*counts, strict=True)))
-        chain = chain._replace(tables=renewed(summed, allowed(task.ballots, config), config.prior, chain.tables))
+        chain = chain._replace(tables=renewed(summed, allowed(task.vote_matrix, config), config.prior, chain.tables))
     return chain, total / max(tokens, 1)
 
 
-def _chain(tables: TokenTables, ballots: Ballots, config: CHMM) -> Chain:
+def _chain(tables: TokenTables, vote_matrix: VoteMatrix, config: CHMM) -> Chain:
     """The chain of tables; with `offset` layers will add to their logs."""
-    may = allowed(ballots, config)
+    may = allowed(vote_matrix, config)
     base = TokenTables(np.where(may, 0.0, -np.inf), np.zeros((1, 1, 1)))
     if config.offset:
         with np.errstate(divide="ignore"):
@@ -213,11 +213,11 @@ def _copy(chain: Chain) -> Chain:
     return chain._replace(weights={name: own.copy() for name, own in (chain.weights or {}).items()})
 
 
-def _split(ballots: Ballots, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
+def _split(vote_matrix: VoteMatrix, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Sentences to learn from, and those of the share of documents that is held out."""
-    N = len(ballots.documents) - 1
+    N = len(vote_matrix.documents) - 1
     held = rng.permutation(N) < round(share * N)
-    owner = np.searchsorted(ballots.documents, ballots.bounds[:-1], side="right") - 1
+    owner = np.searchsorted(vote_matrix.documents, vote_matrix.bounds[:-1], side="right") - 1
     out = held[np.minimum(owner, max(N - 1, 0))] if N else np.zeros(len(owner), np.bool_)
     return np.flatnonzero(~out), np.flatnonzero(out)
 

@@ -21,7 +21,7 @@ from chaffinch.models.votes.chmm.chain import Chain, lay, read_batch
 from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.models.votes.chmm.layer import Rows, Weights
 from chaffinch.models.votes.chmm.tables import TokenInput, TokenTables, mended, observe
-from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm.model import Result
 
 _CONSTANT, _LAYERS = "constant", "layers"  # parts of a file
@@ -39,41 +39,45 @@ class Model:
     mean: Rows  # (D,)
     scale: Rows  # (D,)
 
-    def fitting(self, ballots: Ballots) -> Ballots:
+    def fitting(self, vote_matrix: VoteMatrix) -> VoteMatrix:
         """The votes of the model's sources; DataError if labels or sources are others."""
         if self.constant is not None:
-            return self.constant.fitting(ballots)
-        if (ballots.sources, ballots.names) != (self.sources, self.names):
+            return self.constant.fitting(vote_matrix)
+        if (vote_matrix.sources, vote_matrix.names) != (self.sources, self.names):
             raise DataError(
-                f"votes are of {len(ballots.sources)} sources on {len(ballots.names)} labels; the model knows "
+                f"votes are of {len(vote_matrix.sources)} sources on {len(vote_matrix.names)} labels; the model knows "
                 f"{len(self.sources)} on {len(self.names)}, or others: choose and order them alike"
             )
-        return ballots
+        return vote_matrix
 
-    def observe(self, ballots: Ballots) -> TokenInput:
+    def observe(self, vote_matrix: VoteMatrix) -> TokenInput:
         """Votes that fit, as the chain reads them."""
-        return observe(ballots, self.config) if self.constant is None else bridge.observe(self.constant, ballots)
+        return (
+            observe(vote_matrix, self.config) if self.constant is None else bridge.observe(self.constant, vote_matrix)
+        )
 
-    def posterior(self, ballots: Ballots, embeddings: Rows) -> Result:
+    def posterior(self, vote_matrix: VoteMatrix, embeddings: Rows) -> Result:
         """The tags, the chances of all tags, and the log-likelihood of the votes on every document."""
-        ballots = self.fitting(ballots)
-        check(ballots, embeddings, len(self.mean))
-        tags, chances = np.zeros(len(ballots), np.int64), np.zeros((len(ballots), 1 + 2 * len(self.names)))
-        likely = np.zeros(len(ballots.bounds) - 1)
-        seen, rows = self.observe(ballots), self.scaled(embeddings)
-        for some in chunks(np.arange(len(likely)), ballots.bounds, self.chain.tile):
-            tokens, bounds = tokens_of(ballots.bounds, some)
+        vote_matrix = self.fitting(vote_matrix)
+        check(vote_matrix, embeddings, len(self.mean))
+        tags, chances = np.zeros(len(vote_matrix), np.int64), np.zeros((len(vote_matrix), 1 + 2 * len(self.names)))
+        likely = np.zeros(len(vote_matrix.bounds) - 1)
+        seen, rows = self.observe(vote_matrix), self.scaled(embeddings)
+        for some in chunks(np.arange(len(likely)), vote_matrix.bounds, self.chain.tile):
+            tokens, bounds = tokens_of(vote_matrix.bounds, some)
             batch = read_batch(self.chain, lay(self.chain, rows[tokens], seen.part(tokens)), bounds)
             found = forward_backward(batch, pairs=False)
             likely[some] = found.log_z
             if self.constant is None:
                 chances[tokens], tags[tokens] = found.states, mended(viterbi(batch).states, bounds)
             else:
-                own = replace(ballots, codes=ballots.codes[tokens], bounds=bounds, documents=bounds, soft={}, rules=())
+                own = replace(
+                    vote_matrix, codes=vote_matrix.codes[tokens], bounds=bounds, documents=bounds, soft={}, rules=()
+                )
                 chances[tokens] = bridge.chances(self.constant, found.states)
                 tags[tokens] = bridge.decoded(self.constant, own, batch, found.states)
         before = np.append(0.0, np.cumsum(likely))
-        return Result(tags, chances, np.diff(before[np.searchsorted(ballots.bounds, ballots.documents)]))
+        return Result(tags, chances, np.diff(before[np.searchsorted(vote_matrix.bounds, vote_matrix.documents)]))
 
     def scaled(self, embeddings: Rows) -> Rows:
         """Embeddings with mean 0 and deviation 1 where it learnt."""
@@ -118,10 +122,10 @@ class Model:
         return model
 
 
-def check(ballots: Ballots, embeddings: Rows, D: int) -> None:
+def check(vote_matrix: VoteMatrix, embeddings: Rows, D: int) -> None:
     """DataError unless there is a row of D finite numbers for every token; -1 is any D."""
-    if embeddings.shape != (len(ballots), D):
-        wanted = f"({len(ballots)}, {'D' if D < 0 else D})"
+    if embeddings.shape != (len(vote_matrix), D):
+        wanted = f"({len(vote_matrix)}, {'D' if D < 0 else D})"
         raise DataError(f"embeddings have shape {embeddings.shape}; votes and model need {wanted}")
     if not np.isfinite(embeddings).all():
         raise DataError("embeddings hold NaN or infinite numbers; make them anew")

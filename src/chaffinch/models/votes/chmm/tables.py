@@ -16,7 +16,7 @@ from chaffinch.kernels.lattice import Bools
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.latent.span_probabilities import runs_inside
 from chaffinch.models.votes.chmm.config import CHMM
-from chaffinch.models.votes.matrix import SILENT, Ballots
+from chaffinch.models.votes.matrix import SILENT, VoteMatrix
 
 EPSILON = 0.01  # what the published rule leaves of "not an entity"
 DIAGONAL = 9.0  # by how much the prior of a confusion favours the truth over all symbols together
@@ -43,29 +43,29 @@ class TokenTables(NamedTuple):
     votes: Floats  # (S, L, J)
 
 
-def observe(ballots: Ballots, config: CHMM) -> TokenInput:
+def observe(vote_matrix: VoteMatrix, config: CHMM) -> TokenInput:
     """The votes as the settings read them.
 
     >>> said = np.array([[1, -1], [-1, -1]], np.int16)
-    >>> ballots = Ballots(("a", "b"), ("X",), said, np.array([0, 2]), np.array([0, 2]))
-    >>> observe(ballots, CHMM.published()).symbols.round(2).tolist()
+    >>> vote_matrix = VoteMatrix(("a", "b"), ("X",), said, np.array([0, 2]), np.array([0, 2]))
+    >>> observe(vote_matrix, CHMM.published()).symbols.round(2).tolist()
     [[[0.0, 1.0, 0.0], [0.01, 0.33, 0.33]], [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]]
     """
-    codes, L = ballots.codes.astype(np.int64), 1 + 2 * len(ballots.names)
+    codes, L = vote_matrix.codes.astype(np.int64), 1 + 2 * len(vote_matrix.names)
     for name in config.reliable:
-        if name not in ballots.sources:
-            raise DataError(f"reliable names source {name!r}; there is {', '.join(ballots.sources) or 'none'}")
+        if name not in vote_matrix.sources:
+            raise DataError(f"reliable names source {name!r}; there is {', '.join(vote_matrix.sources) or 'none'}")
     J = L + (config.silence == "weighed")
     silent = codes == SILENT
     symbols = np.eye(L, J)[np.where(silent, 0, codes)]
-    for name, rows in ballots.soft.items():
-        column = ballots.sources.index(name)
+    for name, rows in vote_matrix.soft.items():
+        column = vote_matrix.sources.index(name)
         said = rows.sum(axis=1) > 0
         symbols[said, column, :L] = rows[said] / rows[said].sum(axis=1, keepdims=True)
     voted = np.asarray((codes > 0).any(axis=1))
     powers = np.ones(codes.shape)
     if config.silence == "published":
-        keeps = np.array([name in config.reliable for name in ballots.sources], np.bool_)
+        keeps = np.array([name in config.reliable for name in vote_matrix.sources], np.bool_)
         symbols[(codes <= 0) & voted[:, None] & ~keeps] = np.append(EPSILON, np.full(L - 1, (1 - EPSILON) / L))
     else:  # where all are silent, silence counts in full: else any token might as well be an entity
         tempered = silent & ~silent.all(axis=1, keepdims=True)
@@ -75,34 +75,34 @@ def observe(ballots: Ballots, config: CHMM) -> TokenInput:
     return TokenInput(symbols, powers, voted)
 
 
-def vote(ballots: Ballots) -> Ints:
+def vote(vote_matrix: VoteMatrix) -> Ints:
     """(T,) the tag most sources give a token, the first of several; O only where none calls it an entity."""
-    counts = np.stack([(ballots.codes == tag).sum(axis=1) for tag in range(1 + 2 * len(ballots.names))], axis=1)
+    counts = np.stack([(vote_matrix.codes == tag).sum(axis=1) for tag in range(1 + 2 * len(vote_matrix.names))], axis=1)
     counts[:, 0] = 0
     return np.asarray(counts.argmax(axis=1))
 
 
-def first_tables(ballots: Ballots, seen: TokenInput, config: CHMM) -> TokenTables:
+def first_tables(vote_matrix: VoteMatrix, seen: TokenInput, config: CHMM) -> TokenTables:
     """The tables of the majority's tags."""
-    tags = vote(ballots)
-    chances = np.eye(1 + 2 * len(ballots.names))[tags]
+    tags = vote(vote_matrix)
+    chances = np.eye(1 + 2 * len(vote_matrix.names))[tags]
     before = np.roll(tags, 1)
-    before[ballots.bounds[:-1][np.diff(ballots.bounds) > 0]] = 0  # z_0 is O
+    before[vote_matrix.bounds[:-1][np.diff(vote_matrix.bounds) > 0]] = 0  # z_0 is O
     moves = np.zeros((chances.shape[1], chances.shape[1]))
     np.add.at(moves, (before, tags), 1.0)
     said = seen.symbols * (seen.powers > 0)[:, :, None]
     said = said / np.maximum(said.sum(axis=2, keepdims=True), 1e-30)
     votes = np.einsum("ti,tsj->sij", chances, said)
     counts = TokenTables(moves.sum(axis=0, keepdims=True) if config.iid else moves, votes)
-    return renewed(counts, allowed(ballots, config), max(config.prior, 0.1), None)
+    return renewed(counts, allowed(vote_matrix, config), max(config.prior, 0.1), None)
 
 
-def allowed(ballots: Ballots, config: CHMM) -> Bools:
+def allowed(vote_matrix: VoteMatrix, config: CHMM) -> Bools:
     """(R, L) which transitions may be."""
-    L = 1 + 2 * len(ballots.names)
+    L = 1 + 2 * len(vote_matrix.names)
     if config.iid:
         return np.ones((1, L), np.bool_)
-    return np.array(ballots.labels.follows[:L]) if config.valid else np.ones((L, L), np.bool_)
+    return np.array(vote_matrix.labels.follows[:L]) if config.valid else np.ones((L, L), np.bool_)
 
 
 def renewed(counts: TokenTables, may: Bools, prior: float, before: TokenTables | None) -> TokenTables:

@@ -17,7 +17,7 @@ import numpy as np
 
 from chaffinch.kernels import Batch, Floats, Ints, pair_marginals
 from chaffinch.kernels.lattice import Bools
-from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm.patterns import LETTERS, VotePatterns, states
 from chaffinch.models.votes.multihmm.spans import Spans
 from chaffinch.models.votes.multihmm.tables import SourceWeights, VoteTables, potentials, soft_potentials
@@ -36,11 +36,11 @@ class Stretches:
     bounds: Ints  # of stretches, among their tokens
 
     @classmethod
-    def of(cls, weights: SourceWeights, ballots: Ballots, seen: VotePatterns) -> Stretches:
+    def of(cls, weights: SourceWeights, vote_matrix: VoteMatrix, seen: VotePatterns) -> Stretches:
         """The stretches of votes; each goes on from a free token of the same sentence."""
-        free = may_be_inside(weights, seen, ballots.bounds)
+        free = may_be_inside(weights, seen, vote_matrix.bounds)
         before = np.append(False, free[:-1])[: len(free)]
-        before[ballots.bounds[ballots.bounds < len(free)]] = False
+        before[vote_matrix.bounds[vote_matrix.bounds < len(free)]] = False
         within = free | before
         tokens = np.flatnonzero(within)
         bounds = np.append(np.flatnonzero(~before[tokens]), len(tokens)).astype(np.int64)
@@ -61,20 +61,20 @@ class Chains:
         cls,
         tables: VoteTables,
         weights: SourceWeights,
-        ballots: Ballots,
+        vote_matrix: VoteMatrix,
         seen: VotePatterns,
         stretches: Stretches | None = None,
     ) -> Chains:
         """The chains of votes; no entity is cut off at the end of a sentence. Stretches may have been found before."""
         K, table = len(tables.trans), potentials(tables, weights, seen)
-        own = stretches or Stretches.of(weights, ballots, seen)
+        own = stretches or Stretches.of(weights, vote_matrix, seen)
         emit = table[seen.rows[own.tokens]]
         for source, soft in seen.soft.items():
             emit[np.searchsorted(own.tokens, soft.tokens)] += soft_potentials(tables, weights, source, soft)
         emit[~own.free, 1:] = -np.inf
         with np.errstate(divide="ignore"):
             log_trans = np.log(tables.trans)
-        end = np.where(states(ballots.names).follows[K + 1], 0.0, -np.inf)
+        end = np.where(states(vote_matrix.names).follows[K + 1], 0.0, -np.inf)
         batch = Batch(log_trans[0], log_trans, emit, end, own.bounds)
         return cls(batch, own.tokens, own.outside, table[seen.rows[own.outside], 0] + log_trans[0, 0])
 

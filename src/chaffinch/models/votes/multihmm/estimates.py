@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chaffinch.kernels import Floats, forward_backward
-from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm.model import Model
 from chaffinch.models.votes.multihmm.patterns import LETTERS, coarse, observe
 from chaffinch.models.votes.multihmm.spans import Spans, proposed
@@ -31,18 +31,18 @@ class SourceEstimate:
     confusion: Floats  # (L, L) row: true tag, column: what it says when it speaks
 
 
-def estimates(model: Model, ballots: Ballots) -> list[SourceEstimate]:
+def estimates(model: Model, vote_matrix: VoteMatrix) -> list[SourceEstimate]:
     """The estimate of every source of the model, from its posterior on these votes."""
-    ballots = model.fitting(ballots)
-    seen, E = observe(ballots), len(model.names)
-    chains = model.chains(ballots, seen)
+    vote_matrix = model.fitting(vote_matrix)
+    seen, E = observe(vote_matrix), len(model.names)
+    chains = model.chains(vote_matrix, seen)
     marginals = forward_backward(chains.batch, pairs=False).states
     by_row = seen.by_row(marginals, chains.tokens)
     by_row[:, 0] += np.bincount(seen.rows[chains.outside], minlength=len(by_row))
     by_letter = by_row[:, 1:].reshape(len(by_row), E, LETTERS)
     in_label = by_letter.sum(axis=2)  # (P, E)
     begun = by_letter[:, :, [0, 3]].sum(axis=(0, 2))
-    first, end, label, source = proposed(ballots)
+    first, end, label, source = proposed(vote_matrix)
     every = Spans(first, end, label, np.ones(len(first), np.int64))
     chances = chains.span_chances(marginals, every)
     rates, confusion = _by_tag(model, by_row.sum(axis=0))

@@ -19,7 +19,7 @@ import numpy as np
 from chaffinch.errors import DataError
 from chaffinch.kernels import Floats, forward_backward
 from chaffinch.models.core.training import Progress, Watcher
-from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm import weights as multihmm_weights
 from chaffinch.models.votes.multihmm.chains import Chains, Stretches
 from chaffinch.models.votes.multihmm.config import HELD_OUT, MultiHMM
@@ -44,30 +44,32 @@ EARLY = 1  # passes before the dependence of sources is estimated
 TRIAL = 5  # passes on half the documents, before the other half chooses the weight of silence
 
 
-def fit(ballots: Ballots, config: MultiHMM | None = None, *, watcher: Watcher | None = None) -> Model:
+def fit(vote_matrix: VoteMatrix, config: MultiHMM | None = None, *, watcher: Watcher | None = None) -> Model:
     """The model of votes; sources that never speak are dropped with a warning. An interrupt ends learning."""
     config, watcher = config or MultiHMM(), watcher or Watcher()
-    unknown = [name for name in config.negative_reliable if name not in ballots.sources]
+    unknown = [name for name in config.negative_reliable if name not in vote_matrix.sources]
     if unknown:
-        raise DataError(f"negative_reliable names {unknown[0]!r}; there is {', '.join(ballots.sources) or 'no source'}")
-    silent = [name for k, name in enumerate(ballots.sources) if not (ballots.codes[:, k] >= 0).any()]
+        raise DataError(
+            f"negative_reliable names {unknown[0]!r}; there is {', '.join(vote_matrix.sources) or 'no source'}"
+        )
+    silent = [name for k, name in enumerate(vote_matrix.sources) if not (vote_matrix.codes[:, k] >= 0).any()]
     if silent:
         warnings.warn(f"sources that never speak are left out: {', '.join(silent)}", stacklevel=2)
-        ballots = ballots.choose([name for name in ballots.sources if name not in silent])
-    model = _learnt(ballots, config, watcher)
-    return replace(model, weights=_for_reading(model, ballots))
+        vote_matrix = vote_matrix.choose([name for name in vote_matrix.sources if name not in silent])
+    model = _learnt(vote_matrix, config, watcher)
+    return replace(model, weights=_for_reading(model, vote_matrix))
 
 
-def _for_reading(model: Model, ballots: Ballots) -> SourceWeights:
+def _for_reading(model: Model, vote_matrix: VoteMatrix) -> SourceWeights:
     """The weights of a learnt model with those of silence, as they were chosen or as held-out documents choose."""
     config, S = model.config, len(model.sources)
     given = np.ones(S) if config.silence == HELD_OUT else np.full(S, float(config.silence))
     voted = config.voted_is_entity is True
     if HELD_OUT in (config.silence, config.voted_is_entity):
-        documents = np.arange(len(ballots.documents) - 1)
+        documents = np.arange(len(vote_matrix.documents) - 1)
         halves = (documents[::2], documents[1::2]) if len(documents) > 1 else (documents, documents)
-        trial = _learnt(ballots.part(halves[0]), replace(config, passes=TRIAL), Watcher())
-        seen, prior = observe(ballots.part(halves[1])), _prior(trial.tables.trans)
+        trial = _learnt(vote_matrix.part(halves[0]), replace(config, passes=TRIAL), Watcher())
+        seen, prior = observe(vote_matrix.part(halves[1])), _prior(trial.tables.trans)
         if config.silence == HELD_OUT:
             given = multihmm_weights.silence(trial.tables, trial.weights, seen, prior)
         if config.voted_is_entity == HELD_OUT:
@@ -77,37 +79,40 @@ def _for_reading(model: Model, ballots: Ballots) -> SourceWeights:
     return replace(model.weights, silence=given, voted_is_entity=voted, reading=True)
 
 
-def _learnt(ballots: Ballots, config: MultiHMM, watcher: Watcher) -> Model:
+def _learnt(vote_matrix: VoteMatrix, config: MultiHMM, watcher: Watcher) -> Model:
     """The model after all passes, or after those before an interrupt."""
-    labels, seen, trace = states(ballots.names), observe(ballots), []
-    S, own, belief = len(ballots.sources), ballots, Belief(config.certainty, config.trust)
+    labels, seen, trace = states(vote_matrix.names), observe(vote_matrix), []
+    S, own, belief = len(vote_matrix.sources), vote_matrix, Belief(config.certainty, config.trust)
     weights = SourceWeights(np.ones(S), np.ones(S))
     if config.dependence:
         first, share = multihmm_weights.copies(seen)
         weights = replace(weights, sources=share)
-        own = ballots.choose([name for k, name in enumerate(ballots.sources) if first[k] == k])
-    tables, stretches = renewed(_begun(own, ballots, seen), seen, labels, belief), Stretches.of(weights, ballots, seen)
+        own = vote_matrix.choose([name for k, name in enumerate(vote_matrix.sources) if first[k] == k])
+    tables, stretches = (
+        renewed(_begun(own, vote_matrix, seen), seen, labels, belief),
+        Stretches.of(weights, vote_matrix, seen),
+    )
     try:
         for done in range(config.passes):
-            counts, likely = _expected(Chains.of(tables, weights, ballots, seen, stretches), tables, seen)
+            counts, likely = _expected(Chains.of(tables, weights, vote_matrix, seen, stretches), tables, seen)
             if done >= EARLY:
                 trace.append(likely + log_prior(tables, weights, seen, labels, belief))
             tables = renewed(counts, seen, labels, belief)
             if config.dependence and done == EARLY - 1:
                 weights = replace(weights, sources=multihmm_weights.dependence(tables, seen, _occupied(counts)))
             if watcher.tell is not None:
-                watcher.tell(Progress("votes", done + 1, config.passes, -likely / max(len(ballots), 1)))
+                watcher.tell(Progress("votes", done + 1, config.passes, -likely / max(len(vote_matrix), 1)))
     except KeyboardInterrupt:
         watcher.interrupted = True
-    return Model(config, ballots.names, ballots.sources, ballots.rules, tables, weights, np.array(trace))
+    return Model(config, vote_matrix.names, vote_matrix.sources, vote_matrix.rules, tables, weights, np.array(trace))
 
 
-def _begun(own: Ballots, ballots: Ballots, seen: VotePatterns) -> VoteCounts:
+def _begun(own: VoteMatrix, vote_matrix: VoteMatrix, seen: VotePatterns) -> VoteCounts:
     """The counts of a vote on spans by sources of their own; where two labels have as many votes, half of each."""
-    K, spans, parts = 1 + LETTERS * len(ballots.names), candidates(own), []
+    K, spans, parts = 1 + LETTERS * len(vote_matrix.names), candidates(own), []
     for last in (False, True):
-        tags = joined(settle(spans, longest=False, last_label=last).tags(len(ballots)), ballots)
-        parts.append(first_counts(fine(tags, ballots.bounds), seen, ballots.bounds, K))
+        tags = joined(settle(spans, longest=False, last_label=last).tags(len(vote_matrix)), vote_matrix)
+        parts.append(first_counts(fine(tags, vote_matrix.bounds), seen, vote_matrix.bounds, K))
     one, two = parts
     soft = {k: (one.soft[k] + two.soft[k]) / 2 for k in one.soft}
     return VoteCounts((one.rows + two.rows) / 2, (one.pairs + two.pairs) / 2, soft)

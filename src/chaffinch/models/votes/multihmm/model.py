@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from chaffinch.bundle import State
 from chaffinch.errors import DataError, ModelError
 from chaffinch.kernels import Floats, Ints, forward_backward, viterbi
-from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm.chains import Chains
 from chaffinch.models.votes.multihmm.config import MultiHMM
 from chaffinch.models.votes.multihmm.patterns import LETTERS, VotePatterns, coarse, observe, states
@@ -45,35 +45,35 @@ class Model:
     weights: SourceWeights
     trace: Floats  # what EM climbed: the log-likelihood and the log of the prior, before each pass
 
-    def fitting(self, ballots: Ballots) -> Ballots:
+    def fitting(self, vote_matrix: VoteMatrix) -> VoteMatrix:
         """The votes of the model's sources; DataError if labels or rules are others."""
-        if ballots.names != self.names or ballots.rules != self.rules:
+        if vote_matrix.names != self.names or vote_matrix.rules != self.rules:
             raise DataError(
-                f"votes have {len(ballots.names)} labels and {len(ballots.rules)} linking rules; the model knows "
-                f"{len(self.names)} and {len(self.rules)}, or others: give it votes with the same"
+                f"votes have {len(vote_matrix.names)} labels and {len(vote_matrix.rules)} linking rules; the model "
+                f"knows {len(self.names)} and {len(self.rules)}, or others: give it votes with the same"
             )
-        return ballots.choose(self.sources)
+        return vote_matrix.choose(self.sources)
 
-    def chains(self, ballots: Ballots, seen: VotePatterns) -> Chains:
+    def chains(self, vote_matrix: VoteMatrix, seen: VotePatterns) -> Chains:
         """The chains of states of votes that fit."""
-        return Chains.of(self.tables, self.weights, ballots, seen)
+        return Chains.of(self.tables, self.weights, vote_matrix, seen)
 
-    def posterior(self, ballots: Ballots) -> Result:
+    def posterior(self, vote_matrix: VoteMatrix) -> Result:
         """The tags, the chances of all tags, and the log-likelihood of the votes on every document."""
-        ballots = self.fitting(ballots)
-        own = self.chains(ballots, observe(ballots))
+        vote_matrix = self.fitting(vote_matrix)
+        own = self.chains(vote_matrix, observe(vote_matrix))
         found = forward_backward(own.batch, pairs=False)
-        spans = candidates(ballots)
+        spans = candidates(vote_matrix)
         if self.config.decode == "viterbi" or self.rules:
             best = own.spans(states(self.names).run_arrays(viterbi(own.batch).states.astype(np.int32)))
             spans = best if self.config.decode == "viterbi" else spans.joined(best)
         if self.config.decode == "spans":
             spans = most(spans, own.span_chances(found.states, spans) - self.config.threshold)
-        chances = np.zeros((len(ballots), 1 + 2 * len(self.names)))
+        chances = np.zeros((len(vote_matrix), 1 + 2 * len(self.names)))
         chances[own.outside, 0] = 1.0
         for state, tag in enumerate(coarse(len(self.names)).tolist()):
             chances[own.tokens, tag] += found.states[:, state]
-        return Result(spans.tags(len(ballots)), chances, own.log_likelihoods(found.log_z, ballots.documents))
+        return Result(spans.tags(len(vote_matrix)), chances, own.log_likelihoods(found.log_z, vote_matrix.documents))
 
     def state(self) -> State:
         """Return everything but the config, for a model file."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from chaffinch.kernels import Floats, Ints
 from chaffinch.models.core.labels import Labels
-from chaffinch.models.votes.matrix import APART, SILENT, TOGETHER, Ballots
+from chaffinch.models.votes.matrix import APART, SILENT, TOGETHER, VoteMatrix
 from chaffinch.models.votes.multihmm.spans import Bools, edges
 
 LETTERS = 4  # B, I, E, S
@@ -58,15 +58,15 @@ class VotePatterns:
         return np.asarray(mine @ chances)
 
 
-def observe(ballots: Ballots) -> VotePatterns:
+def observe(vote_matrix: VoteMatrix) -> VotePatterns:
     """The votes of all sources as distinct rows."""
-    S, R = len(ballots.sources), len(ballots.rules)
-    links = ballots.links if R else np.zeros((len(ballots), 0), np.int8)
-    told = (ballots.codes != SILENT).any(axis=1) | (links != 0).any(axis=1)
+    S, R = len(vote_matrix.sources), len(vote_matrix.rules)
+    links = vote_matrix.links if R else np.zeros((len(vote_matrix), 0), np.int8)
+    told = (vote_matrix.codes != SILENT).any(axis=1) | (links != 0).any(axis=1)
     near = np.flatnonzero(told | np.append(told[1:], False) | np.append(False, told[:-1]))
-    codes, own = ballots.codes[near], links[near].copy()
+    codes, own = vote_matrix.codes[near], links[near].copy()
     gaps = np.flatnonzero(np.diff(near) > 1) + 1
-    cuts = np.unique(np.concatenate([[0], gaps, np.searchsorted(near, ballots.bounds[:-1])]))
+    cuts = np.unique(np.concatenate([[0], gaps, np.searchsorted(near, vote_matrix.bounds[:-1])]))
     begins, lasts = edges(codes, np.append(cuts, len(near)).astype(np.int64))
     own[cuts[cuts < len(near)]] = 0  # no token before it in its sentence
     letter = np.where(begins, np.where(lasts, 3, 0), np.where(lasts, 2, 1))
@@ -77,13 +77,13 @@ def observe(ballots: Ballots) -> VotePatterns:
     found, which = _distinct(table[told])
     silent = np.concatenate([np.full(S, SILENT), np.zeros(R + 1)]).astype(np.int16)
     found = np.concatenate([silent[None], found])
-    rows = np.zeros(len(ballots), np.int64)
+    rows = np.zeros(len(vote_matrix), np.int64)
     rows[near[told]] = 1 + which
     soft = {}
-    for source, name in enumerate(ballots.sources):
-        if name in ballots.soft:
-            tokens = np.flatnonzero(ballots.codes[:, source] != SILENT)
-            chances = ballots.soft[name][tokens]
+    for source, name in enumerate(vote_matrix.sources):
+        if name in vote_matrix.soft:
+            tokens = np.flatnonzero(vote_matrix.codes[:, source] != SILENT)
+            chances = vote_matrix.soft[name][tokens]
             soft[source] = Soft(tokens, chances / chances.sum(axis=1, keepdims=True))
     return VotePatterns(
         found[:, :S], found[:, S : S + R].astype(np.int8), found[:, -1] > 0, rows,
@@ -116,12 +116,12 @@ def fine(tags: Ints, bounds: Ints) -> Ints:
     return np.where(tags > 0, 1 + LETTERS * ((tags - 1) // 2) + letter, 0).astype(np.int64)
 
 
-def joined(tags: Ints, ballots: Ballots) -> Ints:
+def joined(tags: Ints, vote_matrix: VoteMatrix) -> Ints:
     """(T,) tags in IOB2 where neighbouring spans of one label are one if a linking rule says so and none says no."""
-    if not ballots.rules or not len(tags):
+    if not vote_matrix.rules or not len(tags):
         return tags
-    together = (ballots.links == TOGETHER).any(axis=1) & ~(ballots.links == APART).any(axis=1)
-    together[ballots.bounds[:-1][ballots.bounds[:-1] < len(tags)]] = False
+    together = (vote_matrix.links == TOGETHER).any(axis=1) & ~(vote_matrix.links == APART).any(axis=1)
+    together[vote_matrix.bounds[:-1][vote_matrix.bounds[:-1] < len(tags)]] = False
     before = np.append(0, tags[:-1])
     same = (tags % 2 == 1) & (before > 0) & ((before - 1) // 2 == (tags - 1) // 2)
     return np.asarray(tags + (together & same))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.kernels import Floats, Ints
-from chaffinch.models.votes.matrix import Ballots
+from chaffinch.models.votes.matrix import VoteMatrix
 
 Bools = NDArray[np.bool_]
 
@@ -74,22 +74,22 @@ def edges(codes: NDArray[np.integer], bounds: Ints) -> tuple[Bools, Bools]:
     return entity & ~goes_on, last
 
 
-def proposed(ballots: Ballots) -> tuple[Ints, Ints, Ints, Ints]:
+def proposed(vote_matrix: VoteMatrix) -> tuple[Ints, Ints, Ints, Ints]:
     """First tokens, ends, labels and sources of all spans of all sources, source by source."""
-    some = np.flatnonzero((ballots.codes > 0).any(axis=1))
-    near = np.unique(np.concatenate([some, some[some + 1 < len(ballots)] + 1]))
-    codes = ballots.codes[near]
+    some = np.flatnonzero((vote_matrix.codes > 0).any(axis=1))
+    near = np.unique(np.concatenate([some, some[some + 1 < len(vote_matrix)] + 1]))
+    codes = vote_matrix.codes[near]
     gaps = np.flatnonzero(np.diff(near) > 1) + 1
-    cuts = np.searchsorted(near, ballots.bounds[:-1])
+    cuts = np.searchsorted(near, vote_matrix.bounds[:-1])
     begins, lasts = edges(codes, np.concatenate([[0], gaps, cuts, [len(near)]]).astype(np.int64))
     source, first = np.nonzero(begins.T)
     label = (codes.T[source, first].astype(np.int64) - 1) // 2
     return near[first], near[np.nonzero(lasts.T)[1]] + 1, label, source
 
 
-def candidates(ballots: Ballots) -> Spans:
+def candidates(vote_matrix: VoteMatrix) -> Spans:
     """The distinct spans that sources propose."""
-    first, end, label, _ = proposed(ballots)
+    first, end, label, _ = proposed(vote_matrix)
     return Spans.distinct(first, end, label)
 
 

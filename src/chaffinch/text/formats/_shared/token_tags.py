@@ -8,7 +8,6 @@ T tokens, S sentences.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
@@ -71,10 +70,9 @@ def note_layout(doc: Document, words: Sequence[str], sizes: Sequence[int], losse
 
 def token_runs(doc: Document, spans: Iterable[Span], losses: Losses) -> list[Run]:
     """The tokens that each span touches; spans that cut a token are widened, those on no token left out."""
-    starts, ends = doc.tokens[:, 0].tolist(), doc.tokens[:, 1].tolist()
+    starts, ends, spans = doc.tokens[:, 0].tolist(), doc.tokens[:, 1].tolist(), list(spans)
     found = []
-    for span in spans:
-        first, last = bisect_right(ends, span.start), bisect_left(starts, span.end)
+    for span, (first, last) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
         if first >= last or not span.label:
             losses.add("spans that cover no token" if span.label else "spans without a label")
             continue
