@@ -42,7 +42,7 @@ from chaffinch.deid.vault import Vault, restore
 from chaffinch.errors import ChaffinchError, ConfigError, DataError, ModelError
 from chaffinch.jobs.batches import EXACT, Job
 from chaffinch.jobs.release import counted, released
-from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.tagger import train
 from chaffinch.text import Document, Span
 from chaffinch.text.formats import by_name, read, write

@@ -17,15 +17,15 @@ from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.features.symbols import KINDS
 from chaffinch.kernels.linear import Learner
 from chaffinch.models import registry as methods
-from chaffinch.models.alignment import Alignment
-from chaffinch.models.cascade import fit as cascade
-from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.alignment.config import Alignment
+from chaffinch.models.cascade import model as cascade
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.core import training as parts
 from chaffinch.models.core.training import Progress
 from chaffinch.models.hmmdp import model as hmmdp_model
 from chaffinch.models.hmmdp import variational
 from chaffinch.models.hmmdp.config import CHOICES, HMMDP
-from chaffinch.models.registry import kind_of
+from chaffinch.models.registry import method_of
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Span
 from tests.models.notes import hit_rate, notes
@@ -46,7 +46,7 @@ def other() -> Tagger:
 
 
 def test_settings_choose_the_method(chain: Tagger, other: Tagger) -> None:
-    assert [kind_of(own) for own in (HMMDP(), Cascade())] == ["hmmdp", "cascade"]
+    assert [method_of(own).name for own in (HMMDP(), Cascade())] == ["hmmdp", "cascade"]
     assert isinstance(chain.model, hmmdp_model.Model)
     assert isinstance(other.model, cascade.Model)
     assert (chain.layer, chain.manifest.kind, other.layer) == ("hmmdp", "hmmdp", "cascade")

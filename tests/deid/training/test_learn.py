@@ -18,10 +18,10 @@ from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.training.learn import SOURCE, by_source, learn, names_in
 from chaffinch.errors import DataError
 from chaffinch.features.word_lists import standing
-from chaffinch.models.cascade import fit as cascade
 from chaffinch.models.hmmdp import model as hmmdp_model
 from chaffinch.text import Document, Span
 from tests.deid.training.lessons import QUICK
+from tests.models.notes import cascade_model
 
 NAMES = "Penn Lowe Hart Ford Stoddart Quennell Oxenford Marchbank Tilling Vandermolen".split()
 
@@ -71,7 +71,7 @@ def test_the_same_notes_and_seed_give_the_same_file(learnt: Model, tmp_path: Pat
 
 
 def test_names_are_hidden_while_it_learns_and_back_in_the_finished_lists(learnt: Model) -> None:
-    lists = cascade.own(learnt.taggers[0].model).resources.standing
+    lists = cascade_model(learnt.taggers[0].model).resources.standing
     assert lists is not None
     doc = Document.make("Smith Smith")
     whole = lists.marks([doc])[0][0]

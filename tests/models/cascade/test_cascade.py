@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import DataError
-from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Span
 from tests.models.notes import hit_rate, notes

@@ -14,9 +14,9 @@ from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest
 from chaffinch.deid.detect.recall_dial import Dial
 from chaffinch.errors import ModelError
-from chaffinch.models import alignment
 from chaffinch.models import registry as methods
-from chaffinch.models.alignment import Alignment
+from chaffinch.models.alignment import model as alignment
+from chaffinch.models.alignment.config import Alignment
 from chaffinch.models.tagger import Step, Tagger
 from chaffinch.models.tagger import load as load_tagger
 from chaffinch.text import Document

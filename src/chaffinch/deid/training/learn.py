@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -28,12 +27,12 @@ from chaffinch.deid.kinds import kind_of
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.word_lists import Standing
 from chaffinch.models import tagger
-from chaffinch.models.cascade import fit as cascade
-from chaffinch.models.cascade.fit import Cascade
-from chaffinch.models.core.linear import Linear, rounded
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.core.resources import Resources
 from chaffinch.models.core.training import Progress
 from chaffinch.models.hmmdp.config import HMMDP
+from chaffinch.models.registry import Config, method_of
+from chaffinch.models.registry import Model as TaggerModel
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document, Span
 
@@ -82,7 +81,7 @@ class Lesson:
     `language` names the word lists that a cascade knows.
     """
 
-    configs: tuple[Cascade | HMMDP, ...] = ENGLISH
+    configs: tuple[Config, ...] = ENGLISH
     english: bool = True
     hide: bool = True  # every third name from the lists while the taggers learn
     language: str | None = lexicons.LANGUAGE
@@ -151,24 +150,20 @@ class _Course:
         """The model of prepared documents, without a dial."""
         return Model(tuple(self._tagger(docs, config) for config in self.lesson.configs), rules=self.lesson.english)
 
-    def _tagger(self, docs: Sequence[Document], config: Cascade | HMMDP) -> Tagger:
-        language = self.lesson.language if isinstance(config, Cascade) else None
+    def _tagger(self, docs: Sequence[Document], config: Config) -> Tagger:
+        language = self.lesson.language
+        if method_of(config).has_setting("language"):  # it has the word lists already
+            language = None
         lists = Resources(standing=Standing(language)) if language else None
         with _hiding(self.lesson):
             learnt = tagger.train(docs, config, layer=GOLD, resources=lists, progress=self.tell)
         return replace(learnt, model=finished(learnt.model) if self.lesson.english else learnt.model)
 
 
-def finished(model: Any) -> Any:
+def finished(model: TaggerModel) -> TaggerModel:
     """The model of a tagger with whole lists in the place of those it was learnt with, and without light weights."""
-    if isinstance(model, cascade.Model):  # it asks for the lists when it reads
-        return replace(model, readings=tuple(map(_lighter, model.readings)))
-    symbols = replace(model.symbols, pack=languages.pack(model.config.language))
-    return replace(model, symbols=symbols, latent=model.latent and _lighter(model.latent))
-
-
-def _lighter(part: Linear) -> Linear:
-    return rounded(part.labels, part.vocabulary, part.weights, least=LIGHT)
+    trim = method_of(model.config).trim
+    return model if trim is None else trim(model, LIGHT)
 
 
 def _hiding(lesson: Lesson) -> AbstractContextManager[None]:

@@ -24,15 +24,15 @@ from chaffinch.features.observe import UNKNOWN, WORD, Observed
 from chaffinch.features.signatures import Pack
 from chaffinch.features.vocabulary import Vocabulary
 from chaffinch.kernels import Batch, Floats, Ints
-from chaffinch.models.cascade.model import Bias, Run, _prefixed
 from chaffinch.models.classhmm import generative as chain
 from chaffinch.models.classhmm.config import ClassHMM
 from chaffinch.models.classhmm.describe.report import Substructure
 from chaffinch.models.classhmm.generative import StateTables
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import Labels, Scheme
-from chaffinch.models.core.linear import Linear
+from chaffinch.models.core.linear import Linear, within
 from chaffinch.models.core.resources import Resources, columns_of
+from chaffinch.models.core.runs import Bias, Run
 from chaffinch.models.latent import decode as decoding
 from chaffinch.models.latent.layout import KnownTags
 from chaffinch.models.latent.reading import LatentReader
@@ -159,7 +159,7 @@ class Model:
             portrait = Portrait(arrays["mass"], arrays["trace"], arrays["held_out"])
             words = crf = None
             if config.objective == "crf":
-                crf = Linear.of(labels, _prefixed(arrays, "crf."))
+                crf = Linear.of(labels, within(arrays, "crf."))
             else:
                 tables = StateTables(*(arrays[f"tables.{name}"].astype(float) for name in StateTables._fields))
                 words = WordEmissions(Vocabulary(arrays["words.keys"], arrays["words.kinds"]), tables)

@@ -129,6 +129,11 @@ class Linear:
         return cls(labels, vocabulary, Weights(rows, arrays["moves"]))
 
 
+def within(arrays: Mapping[str, NDArray[Any]], prefix: str) -> Arrays:
+    """Return the arrays whose names have the prefix, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
 def _pairs(labels: Labels) -> list[tuple[int, int]]:
     """The tag before and the tag of every state; without pairs any tag that may stand before."""
     before = [int(np.flatnonzero((labels.state_of == state).any(axis=1))[0]) for state in range(labels.states.K)]
@@ -217,3 +222,8 @@ def rounded(labels: Labels, vocabulary: Vocabulary, weights: Weights, *, least: 
     kept = np.repeat(used, COUNT[vocabulary.kinds])
     smaller = Vocabulary(vocabulary.keys[used], vocabulary.kinds[used])
     return Linear(labels, smaller, Weights(np.ascontiguousarray(table[kept]).ravel(), weights.moves))
+
+
+def lighten(part: Linear, least: float) -> Linear:
+    """Return the part without weights smaller than `least`, which are most of a file and hardly matter."""
+    return rounded(part.labels, part.vocabulary, part.weights, least=least)
