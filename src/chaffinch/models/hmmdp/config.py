@@ -94,7 +94,8 @@ class HMMDP:
             raise ConfigError(f"dropout must be at least 0 and below 1, got {self.dropout!r}")
         if self.discriminative and self.emissions == "backoff":
             raise ConfigError(
-                "the discriminative stage starts from factored or categorical emissions, not from backoff"
+                "the discriminative stage starts from factored or categorical emissions, not from backoff; say "
+                "discriminative=False (--no-discriminative)"
             )
         if self.form == "atoms" and (self.batches > 1 or self.start == "split" or self.learn_priors):
             raise ConfigError(
