@@ -10,6 +10,7 @@ S tags, Z states, N tokens with pads between sentences, M without, D documents.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from chaffinch.features import observe as window
 from chaffinch.features import symbols as symbol
 from chaffinch.features import vocabulary
 from chaffinch.features.vocabulary import Vocabulary, salted
-from chaffinch.kernels import Batch, Floats, Ints
+from chaffinch.kernels import Active, Batch, Floats, Ints
 from chaffinch.kernels.linear import Weights
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.evidence import Evidence
@@ -32,10 +33,10 @@ from chaffinch.models.core.tasks import Task, runs_of
 from chaffinch.models.core.training import Lesson, Plan, Progress, Scorer, Watcher, held_out, learn
 from chaffinch.models.hmmdp import variational as vb
 from chaffinch.models.hmmdp.config import HMMDP, MANY_NOTES
-from chaffinch.models.hmmdp.emissions import Emissions
+from chaffinch.models.hmmdp.emissions import Emissions, Known
 from chaffinch.models.hmmdp.model import Model, Portrait, chosen, emissions_for, single, symbol_columns, table_sizes
 from chaffinch.models.hmmdp.schedule import Course
-from chaffinch.models.hmmdp.variational import Globals, LogTables, Priors, Shape
+from chaffinch.models.hmmdp.variational import Globals, LogTables, Priors, Sentences, Shape
 from chaffinch.models.latent import decode as decoding
 from chaffinch.models.latent.span_probabilities import calibrate
 from chaffinch.text import Document, Span
@@ -109,7 +110,7 @@ class _Run:
         shape = Shape(np.repeat(np.arange(len(subs)), subs), evidence.follows, evidence.occurs)
         alpha = 1.0 if config.alpha_sticks is None else config.alpha_sticks
         priors = Priors(alpha, config.alpha_subtags, config.alpha_tags)
-        course = Course(config, evidence.parts(known, config.batches), self.watcher)
+        course = Course(config, _batches(evidence, known, config.batches), self.watcher)
         shape, tables, mass = self.learnt(course, shape, priors, emissions)
         used = tuple(np.bincount(shape.tag_of, minlength=shape.S).tolist())  # fewer, if it was interrupted
         labels = Labels(self.task.names, SCHEME, subs=used)
@@ -215,6 +216,20 @@ class _Run:
             return span_f1(gold, replace(model, latent=part).categories(self.dev))
 
         return score
+
+
+def _batches(evidence: Evidence, known: Known, count: int) -> list[Sentences]:
+    """Return the sentences in so many batches, with lists of tags."""
+    bounds = evidence.bounds
+    lists, which = evidence.lists()
+    cuts = np.unique(np.linspace(0, len(bounds) - 1, min(count, len(bounds) - 1) + 1).astype(np.int64))
+    batches = []
+    for first, end in pairwise(cuts.tolist()):
+        tokens = slice(int(bounds[first]), int(bounds[end]))
+        weights = None if evidence.logs is None else evidence.logs[tokens][evidence.allowed[tokens]]
+        active = Active.of(lists, which[tokens])
+        batches.append(Sentences(known[tokens], active, bounds[first : end + 1] - bounds[first], weights))
+    return batches
 
 
 def _told(q: Globals) -> dict[str, float]:
