@@ -228,7 +228,11 @@ def _check_earlier_model(method: Method, config: Config, base: Tagger, docs: Seq
     other = Cascade(epochs=1) if method.name != "cascade" else _another()
     with pytest.raises(ConfigError, match=f"^{method.title} goes on from {method.title}, not from"):
         train(docs, config, start=train(docs, other))
-    new = [replace(doc, layers={"gold": [Span(*doc.tokens[0].tolist(), "NEW")]}) for doc in docs if len(doc.tokens)]
+    new = [
+        replace(doc, layers={"gold": (Span(int(doc.tokens[0, 0]), int(doc.tokens[0, 1]), "NEW"),)})
+        for doc in docs
+        if len(doc.tokens)
+    ]
     if method.new_labels:
         assert train(new, config, start=base).labels == (*base.labels, "NEW")
     else:

@@ -89,7 +89,7 @@ def test_it_learns_from_what_it_says_it_does(config: Config) -> None:
 
 
 # Settings with which a method learns from more, or from less
-OTHERS = {
+OTHERS: dict[str, Config] = {
     "two stages": Cascade(stages=2, epochs=2, private=False),
     "one stage of two": HMMDP(2, 2, min_count=2, passes=3, discriminative=False),
     "joint": ClassHMM(objective="joint", evaluations=15, private=False),
