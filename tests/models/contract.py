@@ -126,8 +126,8 @@ def check_file(tagger: Tagger, docs: Sequence[Document], folder: Path) -> None:
     for one, other in zip(again.model.posteriors(docs), tagger.model.posteriors(docs), strict=True):
         assert np.array_equal(one, other)
     for doc in docs[:3]:
-        one, other = ([d.layer(tagger.layer) for d in own.alternatives(doc, 4)] for own in (again, tagger))
-        assert one == other
+        readings = [[d.layer(tagger.layer) for d in own.alternatives(doc, 4)] for own in (again, tagger)]
+        assert readings[0] == readings[1]
     again.save(folder / "again.cfm")
     assert (folder / "model.cfm").read_bytes() == (folder / "again.cfm").read_bytes()
 
