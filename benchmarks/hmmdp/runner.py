@@ -106,4 +106,4 @@ def alignment_absent() -> str:
 def _alignment() -> Any:
     import importlib
 
-    return importlib.import_module("chaffinch.models.alignment")
+    return importlib.import_module("chaffinch.models.alignment.model")

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -23,7 +23,7 @@ from chaffinch import Cascade, Document, Tagger
 from chaffinch.features.clusters import learn as learn_clusters
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.models.cascade import segments
-from chaffinch.models.cascade.fit import own
+from chaffinch.models.cascade.model import Model as CascadeModel
 from chaffinch.models.core.resources import Resources
 from chaffinch.models.core.tasks import Task
 from chaffinch.models.core.training import decoded
@@ -126,7 +126,7 @@ def scores(gold: Sequence[Document], found: Iterable[Document], layer: str) -> d
 
 def stages(tagger: Tagger, docs: Sequence[Document]) -> dict[str, float]:
     """F1 of the segments the first stage finds, and of the classes given to the right segments."""
-    model, task = own(tagger.model), Task.of(docs, layer="gold", soft=None, names=tagger.labels)
+    model, task = cast(CascadeModel, tagger.model), Task.of(docs, layer="gold", soft=None, names=tagger.labels)
     seen, columns = model.observe(task.docs)
     last = model.readings[-1]
     states, certain = decoded(last, seen, columns)
@@ -166,7 +166,7 @@ def ours(job: dict[str, Any]) -> dict[str, Any]:
     tokens = sum(len(doc.tokens) for doc in test)
     found, _ = spent(lambda: list(tagger.annotate(test)))
     rates = [tokens / spent(lambda: list(tagger.annotate(test)))[1] for _ in range(ROUNDS)]
-    model = own(tagger.model)
+    model = cast(CascadeModel, tagger.model)
     parts = [*model.readings, *([model.classifier] if model.classifier else [])]
     return {
         "features": sum(part.vocabulary.height * part.labels.states.K for part in parts),

@@ -18,8 +18,8 @@ for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 from chaffinch import errors  # noqa: E402
 from chaffinch.evaluate import compare, evaluate  # noqa: E402
 from chaffinch.loading import load  # noqa: E402
-from chaffinch.models.alignment import Alignment  # noqa: E402
-from chaffinch.models.cascade.fit import Cascade  # noqa: E402
+from chaffinch.models.alignment.config import Alignment  # noqa: E402
+from chaffinch.models.cascade.config import Cascade  # noqa: E402
 from chaffinch.models.classhmm.config import ClassHMM  # noqa: E402
 from chaffinch.models.encoder.config import Encoder  # noqa: E402
 from chaffinch.models.hmmdp.config import HMMDP  # noqa: E402

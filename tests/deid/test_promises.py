@@ -43,7 +43,7 @@ from chaffinch.deid.vault import Vault, restore
 from chaffinch.errors import ChaffinchError, ConfigError, DataError, ModelError
 from chaffinch.jobs.job import ReleaseJob, VaultTarget
 from chaffinch.jobs.release import dry_run, run_release
-from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.tagger import train
 from chaffinch.text import Document, Span
 from chaffinch.text.formats import FORMATS, Unit, by_name, read, write

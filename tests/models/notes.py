@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from chaffinch.models.cascade.model import Model as CascadeModel
+from chaffinch.models.registry import Model
 from chaffinch.text import Document, Span
 
 FIRST = "Ann Bo Carl Dora Eve Finn Gus Hal Ida Jo".split()
@@ -81,3 +83,9 @@ def hit_rate(docs: Sequence[Document], layer: str = "cascade") -> float:
     right = sum(len(set(doc.layer("gold")) & set(doc.layer(layer))) for doc in docs)
     total = sum(len(doc.layer("gold")) + len(doc.layer(layer)) for doc in docs)
     return 2 * right / total
+
+
+def cascade_model(model: Model) -> CascadeModel:
+    """The model of a tagger that is a cascade."""
+    assert isinstance(model, CascadeModel)
+    return model

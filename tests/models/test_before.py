@@ -10,12 +10,13 @@ import pytest
 
 from chaffinch.errors import DataError
 from chaffinch.kernels.linear import States, Target
-from chaffinch.models.cascade.fit import Cascade, own
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.core.linear import LONGEST, _in_pieces
 from chaffinch.models.phrasehmm import chunker
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Span
 from tests.kernels.linear_oracle import build
+from tests.models.notes import cascade_model
 
 NOUNS, VERBS = "gene protein cell factor receptor".split(), "binds blocks needs".split()
 
@@ -69,7 +70,7 @@ def test_a_tagger_brings_the_parser_it_learnt_with(parser: Tagger, tmp_path: Pat
     ]
     train(docs, Cascade(epochs=3), layer="gold", before=parser).save(tmp_path / "agent.cfm")
     tagger = load(tmp_path / "agent.cfm")
-    assert own(tagger.model).config.layers == ("pos", "chunks")
+    assert cascade_model(tagger.model).config.layers == ("pos", "chunks")
     found = tagger(Document.make("The enzyme9 cleaves the cell ."))
     assert set(found.layers) == {"pos", "chunks", "cascade"}
     assert [found.text[span.start : span.end] for span in found.layer("cascade")] == ["enzyme9"]

@@ -9,7 +9,7 @@ import pytest
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels.linear import Target
-from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.tasks import Task, runs_of
 from chaffinch.models.tagger import train

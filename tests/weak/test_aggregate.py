@@ -18,7 +18,7 @@ from chaffinch.bundle import Manifest
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.features import embed
 from chaffinch.models import tagger
-from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.votes.chmm.fit import CHMM
 from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm.fit import MultiHMM

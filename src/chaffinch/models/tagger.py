@@ -5,29 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from chaffinch import bundle
 from chaffinch.bundle import Manifest, State
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels.lattice import Floats
-from chaffinch.models import alignment
-from chaffinch.models import registry as methods
-from chaffinch.models.alignment import Alignment
-from chaffinch.models.cascade.fit import Bias, Cascade
+from chaffinch.models import registry
+from chaffinch.models.alignment import fit as alignment_fit
+from chaffinch.models.alignment import model as alignment
+from chaffinch.models.alignment.config import Alignment
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.core.batching import BATCH_TOKENS, batches, mapper, to_spans
-from chaffinch.models.core.explain import Explanation
+from chaffinch.models.core.method import Config, FitContext, Model, SpanExplanation, TrainingSet
 from chaffinch.models.core.resources import Resources
-from chaffinch.models.core.tasks import with_untagged
+from chaffinch.models.core.runs import Bias
 from chaffinch.models.core.training import Progress, Watcher
-from chaffinch.models.registry import Config, Model, kind_of
+from chaffinch.models.registry import METHODS, method_of
 from chaffinch.text import Corpus, Document, Soft, Span
-
-if TYPE_CHECKING:  # it needs scipy, which is loaded when it is used
-    from chaffinch.models.hmmdp.describe import SubtagPath
-
-
-UNTAGGED = "tagged or open"  # soft labels of documents that stand beside untagged ones
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -42,14 +37,14 @@ class Step:
         """What a manifest says of it."""
         config = self.model.config
         return {
-            "layer": self.layer, "labels": self.model.names, "config": asdict(config), "kind": kind_of(config)
+            "layer": self.layer, "labels": self.model.names, "config": asdict(config), "kind": method_of(config).name
         }  # fmt: skip
 
     def __call__(self, docs: Sequence[Document]) -> list[Document]:
         """The documents with the layer; one that a document has already stays as it is."""
         lacking = [doc for doc in docs if self.layer not in doc.layers]
         found = iter(self.model.read(lacking) if lacking else ())
-        kind = kind_of(self.model.config)
+        kind = method_of(self.model.config).name
         return [
             doc if self.layer in doc.layers else doc.with_layer(self.layer, to_spans(doc, next(found), kind))
             for doc in docs
@@ -137,7 +132,7 @@ class Tagger:
         What `annotate` and `posteriors` find, of documents that are looked at once for both.
         """
         docs = self._prepared(docs)
-        found, kind = self.model.read_with_posteriors(docs), kind_of(self.model.config)
+        found, kind = self.model.read_with_posteriors(docs), method_of(self.model.config).name
         return [(to_spans(doc, runs, kind), rows) for doc, (runs, rows) in zip(docs, found, strict=True)]
 
     def alternatives(self, doc: Document, n: int, *, layer: str | None = None) -> list[Document]:
@@ -149,23 +144,26 @@ class Tagger:
             raise ConfigError(f"n must be at least 1, got {n}")
         doc = self._prepared([doc])[0]
         found = self.model.alternatives(doc, n)
-        kind = kind_of(self.model.config)
+        kind = method_of(self.model.config).name
         return [doc.with_layer(layer or self.layer, to_spans(doc, runs, kind)) for runs in found]
 
-    def explain(self, doc: Document, span: Span) -> Explanation | SubtagPath:
-        """Why the tagger reads a span as it does; printed, it says so in words. See `Explanation` and `SubtagPath`."""
+    def explain(self, doc: Document, span: Span) -> SpanExplanation:
+        """Return why the tagger reads a span as it does; printed, it says so in words."""
         doc = self._prepared([doc])[0]
-        return methods.explain(self.model, doc, span)
+        return registry.explain(self.model, doc, span)
 
     def substructure(self, doc: Document, layer: str | None = None) -> list[Span]:
         """The parts of a layer's spans, called PER/1, PER/2; of its own layer, found if need be, or the one named."""
         if layer is None and self.layer not in doc.layers:
             doc = self(doc)
-        return methods.parts(self.model, doc, doc.layer(layer or self.layer))
+        return registry.parts(self.model, doc, doc.layer(layer or self.layer))
 
-    def partial_fit(self, documents: Iterable[Document], config: Config | None = None, **options: Any) -> Tagger:
+    def partial_fit(
+        self, documents: Iterable[Document], config: Config | None = None, **options: Unpack[TrainOptions]
+    ) -> Tagger:
         """A tagger that has gone on learning from more documents; new labels may appear. Options as for `train`."""
-        return train(documents, config or self.model.config, start=self, **options)
+        options["start"] = self
+        return train(documents, config or self.model.config, **options)
 
     def save(self, path: str | Path) -> Tagger:
         """Write one file, complete or not at all; return the tagger with the file's checksum in its manifest."""
@@ -182,7 +180,7 @@ class Tagger:
         return docs
 
     def _spans(self, docs: Sequence[Document], confidence: bool, bias: Bias) -> Iterator[list[Span]]:
-        kind = kind_of(self.model.config)
+        kind = method_of(self.model.config).name
         if confidence:
             for doc, (runs, chances) in zip(docs, self.model.read_with_confidence(docs, bias), strict=True):
                 yield to_spans(doc, runs, kind, chances)
@@ -192,7 +190,7 @@ class Tagger:
 
     def _aligned(self, docs: list[Document], layer: str, mode: Literal["recall", "balanced"]) -> list[Document]:
         model = self.aligner or alignment.Model.default(mode)
-        common = methods.common_words(self.model)
+        common = method_of(self.model.config).common_words(self.model)
         aligned = alignment.align(docs, model, layer=layer, mode=mode, common=common)
         return [replace(doc, soft={name: own for name, own in doc.soft.items() if name != layer}) for doc in aligned]
 
@@ -202,93 +200,122 @@ class Tagger:
                 raise ConfigError(f"bias names label {label!r}; this model has O, {', '.join(self.labels)}")
 
 
-def train(
-    documents: Iterable[Document],
-    config: Config | None = None,
-    *,
-    dev: Iterable[Document] = (),
-    layer: str | None = None,
-    soft: str | None = None,
-    untagged: Iterable[Document] = (),
-    resources: Resources | None = None,
-    before: Tagger | None = None,
-    start: Tagger | None = None,
-    align: Alignment | None = None,
-    workers: int = 1,
-    progress: Callable[[Progress], None] | None = None,
-    name: str | None = None,
-    corpus: str = "",
-    notes: str = "",
-) -> Tagger:
-    """A tagger trained on documents whose `layer` holds the right spans (default: gold, or the only one).
+class TrainOptions(TypedDict, total=False):
+    """What `train` may be given besides documents and settings."""
+
+    dev: Iterable[Document]
+    layer: str | None
+    soft: str | None
+    untagged: Iterable[Document]
+    resources: Resources | None
+    before: Tagger | None
+    start: Tagger | None
+    align: Alignment | None
+    workers: int
+    progress: Callable[[Progress], None] | None
+    name: str | None
+    corpus: str
+    notes: str
+
+
+def train(documents: Iterable[Document], config: Config | None = None, **options: Unpack[TrainOptions]) -> Tagger:
+    """Train a tagger on documents whose `layer` holds the right spans (default: gold, or the only one).
 
     `soft` names soft labels to learn from instead: rows of zeros say nothing, rows with several ones leave the choice
     to the model, other rows are distributions. `untagged` documents, of which nothing is known, are learnt from as
-    well, by methods that model words. `dev` documents decide when to stop. `before` is a tagger whose layers
-    serve as features; it becomes part of the new one. `start` is a tagger to go on from. With `align`, how words that a
-    patient's documents repeat get one answer is learnt as well, which trains once more for each of its folds.
-    An interrupt keeps what was learnt so far. Any number of `workers` gives the same bytes.
+    well, by methods that model words. `dev` documents decide when to stop. `resources` are clusters of words and lists
+    of phrases. `before` is a tagger whose layers serve as features; it becomes part of the new one. `start` is a tagger
+    to go on from. With `align`, how words that a patient's documents repeat get one answer is learnt as well, which
+    trains once more for each of its folds. An interrupt keeps what was learnt so far. Any number of `workers` gives the
+    same bytes, and `progress` is called as learning proceeds. `name` is that of the layer, else the method's; `corpus`
+    and `notes` are kept in the manifest.
     """
+    unknown = sorted(options.keys() - TrainOptions.__annotations__.keys())
+    if unknown:
+        raise TypeError(f"train() got an unexpected keyword argument {unknown[0]!r}")
+    start, before = options.get("start"), options.get("before")
     config = config or (start.model.config if start is not None else Cascade())
     steps = before.steps if before is not None else start.before if start is not None else ()
-    if isinstance(config, Cascade):
-        config = replace(config, layers=config.layers or tuple(step.layer for step in steps))
-    elif steps:
-        raise ConfigError(f"{kind_of(config)} uses no layers of other taggers; leave out `before`")
-    kind = kind_of(config)
-    name = name or kind
-    docs, held, watcher = list(documents), list(dev), Watcher(progress)
-    others = list(untagged)
-    if others:
-        methods.check_untagged(config, soft)
-        docs, soft = with_untagged(docs, others, layer=layer, name=UNTAGGED), UNTAGGED
-    for step in steps:
-        docs, held = step(docs), step(held)
-    with mapper(workers) as each:
-        model = methods.fit(
-            docs, config, layer=layer, soft=soft, dev=held, resources=resources,
-            start=None if start is None else start.model, each=each, watcher=watcher,
-        )  # fmt: skip
-    config = model.config  # what was left open is decided now
-    aligner = None
-    if align is not None and not watcher.interrupted:
-        options = {"layer": layer, "resources": resources, "workers": workers, "name": name}
-        aligner = _aligner(docs, config, align, options, watcher)
-    metrics = {**watcher.scores, **({"interrupted": 1.0} if watcher.interrupted else {})}
-    earlier = start.manifest if start is not None else Manifest(kind, vocabulary_floor=model.floor)
-    floor = min([model.floor, earlier.vocabulary_floor, *(step.model.floor for step in steps)])
-    told: dict[str, Any] = {"layer": name, "before": [step.told for step in steps]}
-    told |= {} if aligner is None else {"align": asdict(aligner.config)}
-    manifest = Manifest(
-        kind, {**asdict(config), **told}, model.names, config.seed,
-        corpus or earlier.corpus, earlier.documents + len(docs), earlier.patients + len({doc.patient for doc in docs}),
-        floor, metrics, notes or earlier.notes,
+    if steps:
+        method_of(config).check("layers", config, list(METHODS.values()))
+        if not getattr(config, "layers", ()):
+            config = replace(config, layers=tuple(step.layer for step in steps))
+    data = TrainingSet(
+        list(documents), options.get("layer"), options.get("soft"), list(options.get("untagged", ())),
+        list(options.get("dev", ())),
     )  # fmt: skip
-    return Tagger(model, manifest, steps, name, aligner)
+    return _Training(data, config, steps, options).run()
 
 
-def _aligner(
-    docs: list[Document], config: Config, align: Alignment, options: Mapping[str, Any], watcher: Watcher
-) -> alignment.Model | None:
-    """Alignment learnt on what taggers say of documents they did not learn from; none after an interrupt.
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Training:
+    """One run of `train`."""
 
-    Where no word is repeated there is nothing to learn, and the weights set by hand serve.
-    """
-    done = iter(range(1, align.folds + 1))
+    data: TrainingSet
+    config: Config
+    steps: tuple[Step, ...]  # whose layers serve as features
+    options: TrainOptions
 
-    def fold(part: list[Document]) -> Tagger:
-        if watcher.tell is not None:
-            watcher.tell(Progress("alignment", next(done), align.folds, 0.0))
-        return train(part, config, **options)
+    @property
+    def name(self) -> str:
+        """The name of the layer to add."""
+        return self.options.get("name") or method_of(self.config).name
 
-    try:
-        read = alignment.cross_fitted(docs, fold, folds=align.folds, seed=align.seed)
-        return alignment.fit(read, align, layer=options["name"], gold=options["layer"])
-    except KeyboardInterrupt:
-        watcher.interrupted = True
-        return None
-    except DataError:
-        return alignment.Model.default(align.mode)
+    def run(self) -> Tagger:
+        """Return the tagger."""
+        start, data, watcher = self.options.get("start"), self.data, Watcher(self.options.get("progress"))
+        for step in self.steps:
+            data = replace(data, documents=step(data.documents), dev=step(data.dev))
+        with mapper(self.options.get("workers", 1)) as each:
+            earlier = None if start is None else start.model
+            context = FitContext(self.options.get("resources"), earlier, each, watcher)
+            model = registry.fit(data, self.config, context)
+        aligner = self.aligner(data, model.config, watcher)
+        return Tagger(model, self.manifest(model, aligner, watcher), self.steps, self.name, aligner)
+
+    def manifest(self, model: Model, aligner: alignment.Model | None, watcher: Watcher) -> Manifest:
+        """Return what the file says of the tagger; of one that went on, what it learnt from in all."""
+        kind, start = method_of(self.config).name, self.options.get("start")
+        config = model.config  # what was left open is decided now
+        docs = [*self.data.documents, *self.data.untagged]
+        earlier = start.manifest if start is not None else Manifest(kind, vocabulary_floor=model.floor)
+        floor = min([model.floor, earlier.vocabulary_floor, *(step.model.floor for step in self.steps)])
+        told: dict[str, Any] = {"layer": self.name, "before": [step.told for step in self.steps]}
+        told |= {} if aligner is None else {"align": asdict(aligner.config)}
+        metrics = {**watcher.scores, **({"interrupted": 1.0} if watcher.interrupted else {})}
+        return Manifest(
+            kind, {**asdict(config), **told}, model.names, config.seed, self.options.get("corpus") or earlier.corpus,
+            earlier.documents + len(docs), earlier.patients + len({doc.patient for doc in docs}), floor, metrics,
+            self.options.get("notes") or earlier.notes,
+        )  # fmt: skip
+
+    def aligner(self, data: TrainingSet, config: Config, watcher: Watcher) -> alignment.Model | None:
+        """Return alignment learnt on what taggers say of documents they did not learn from; none after an interrupt.
+
+        Where no word is repeated there is nothing to learn, and the weights set by hand serve.
+        """
+        align = self.options.get("align")
+        if align is None or watcher.interrupted:
+            return None
+        done = iter(range(1, align.folds + 1))
+        options: TrainOptions = {
+            "layer": data.layer, "resources": self.options.get("resources"), "name": self.name,
+            "workers": self.options.get("workers", 1),
+        }  # fmt: skip
+
+        def fold(part: list[Document]) -> Tagger:
+            if watcher.tell is not None:
+                watcher.tell(Progress("alignment", next(done), align.folds, 0.0))
+            return train(part, config, **options)
+
+        try:
+            read = alignment_fit.cross_fitted(data.documents, fold, folds=align.folds, seed=align.seed)
+            return alignment_fit.fit(read, align, layer=self.name, gold=data.layer)
+        except KeyboardInterrupt:
+            watcher.interrupted = True
+            return None
+        except DataError:
+            return alignment.Model.default(align.mode)
 
 
 def load(path: str | Path) -> Tagger:
@@ -298,7 +325,7 @@ def load(path: str | Path) -> Tagger:
     try:
         steps = tuple(_step(state, number, told) for number, told in enumerate(config.get("before", ())))
         aligner = alignment.Model.of(state.child("align", config=config["align"])) if "align" in config else None
-        return Tagger(methods.model_of(state), found.manifest, steps, config.get("layer", state.kind), aligner)
+        return Tagger(registry.model_of(state), found.manifest, steps, config.get("layer", state.kind), aligner)
     except ModelError as error:
         raise ModelError(error.message, path=bundle.find(path)) from None
 
@@ -307,4 +334,4 @@ def _step(state: State, number: int, told: Mapping[str, Any]) -> Step:
     """Return an earlier step of a tagger, as its manifest describes it."""
     kind = told.get("kind", "cascade")  # files of format 1 without it are of cascades
     part = state.child(f"before{number}", kind=kind, config=told["config"], labels=told["labels"])
-    return Step(told["layer"], methods.model_of(part))
+    return Step(told["layer"], registry.model_of(part))

@@ -17,7 +17,7 @@ from chaffinch.bundle import Bundle, Manifest, State
 from chaffinch.errors import ConfigError, DataError, MissingExtraError, ModelError
 from chaffinch.models import registry as methods
 from chaffinch.models.core.batching import BATCH_TOKENS, batches
-from chaffinch.models.registry import kind_of
+from chaffinch.models.registry import method_of
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Corpus, Document, Span
 from chaffinch.weak.aggregate import AGGREGATORS, LEARNING, FittedAggregator, LabelVotes, describe, restore
@@ -226,7 +226,7 @@ def _named(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 def _told(student: Tagger) -> dict[str, Any]:
     config = student.model.config
-    return {"config": asdict(config), "kind": kind_of(config), "labels": student.labels}
+    return {"config": asdict(config), "kind": method_of(config).name, "labels": student.labels}
 
 
 def _student(found: Bundle, number: int, told: Mapping[str, Any]) -> Tagger:

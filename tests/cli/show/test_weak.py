@@ -12,8 +12,8 @@ import pytest
 from chaffinch import bundle
 from chaffinch.bundle import Manifest
 from chaffinch.cli import main
-from chaffinch.models.cascade.fit import Cascade
-from chaffinch.models.cascade.fit import Model as CascadeModel
+from chaffinch.models.cascade.config import Cascade
+from chaffinch.models.cascade.model import Model as CascadeModel
 from chaffinch.models.encoder.config import Encoder
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.models.votes.chmm.fit import CHMM

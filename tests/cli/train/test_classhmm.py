@@ -78,12 +78,19 @@ def test_the_published_system_and_its_features(place: Path, tmp_path: Path, caps
         (["--stages", "2"], "--stages is an option of --method cascade; classhmm has --states-per-class"),
         (["--epochs", "2"], "--epochs is an option of --method cascade, hmmdp and encoder; classhmm has --evaluations"),
         (["--no-documents"], "--no-documents is an option of --method cascade; classhmm has no use for it"),
+        (["--start", "x.cfm"], "--start is an option of --method cascade, hmmdp and encoder; classhmm learns from the"),
         (["--objective", "pa"], "objective must be one of crf, krogh, joint, mix, got 'pa'"),
         (["--word-features", "all"], "features must be one of basic, capitalisation, shape, muc, spelling, rich"),
         (["--kappa", "-1"], "kappa must be a number of at least 0, got -1.0"),
         (["--states-per-class", "0"], "states_per_class must be a whole number, at least 1, got 0"),
-        (["--untagged", "x.jsonl"], "--untagged text says nothing to --objective crf; give --objective joint or mix"),
-        (["--objective", "joint", "--lexicon", "DRUG=x"], "--lexicon is for --objective crf, got joint"),
+        (
+            ["--untagged", "x.jsonl"],
+            "--untagged: objective crf learns nothing from untagged documents; leave them out, or",
+        ),
+        (
+            ["--objective", "joint", "--lexicon", "DRUG=x"],
+            "--lexicon: lexicons and clusters are features of the objective crf",
+        ),
     ],
 )
 def test_options_that_cannot_be(options: list[str], words: str, place: Path, tmp_path: Path, capsys: Printed) -> None:

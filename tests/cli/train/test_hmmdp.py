@@ -218,10 +218,6 @@ HMMDP_LACKS = [
     (["--features", "pos"], "--features is an option of --method cascade; hmmdp uses no layer as a feature, so leave"),
     (["--before", "genia"], "--before is an option of --method cascade; hmmdp uses no layer of another tagger, so"),
     (
-        ["--start", "x.cfm"],
-        "--start is an option of --method cascade; hmmdp learns from the beginning, so leave it out",
-    ),
-    (
         ["--scheme", "IOB2"],
         "--scheme is an option of --method cascade; hmmdp always writes spans as IOB2 tags, so leave it out",
     ),
@@ -233,18 +229,18 @@ HMMDP_LACKS = [
     (["--subtags", "-1,2"], "is not O,OTHERS"),
     (["--language", "fr"], "no language pack 'fr'; name one of de, en, es, or a folder"),
     (["--emissions", "words"], "emissions must be one of factored, categorical, backoff, got 'words'"),
-    (["--emissions", "backoff"], "backoff is for the generative stage alone; give --no-discriminative as well"),
+    (["--emissions", "backoff"], "not from backoff; say discriminative=False (--no-discriminative)"),
     (["--decode", "viterbi"], "decode must be one of kl+rerank, kl,"),
     (["--epochs", "0"], "epochs must be a whole number, at least 1, got 0"),
     (
         ["--no-discriminative", "--epochs", "3"],
-        "--epochs is for the discriminative stage, which --no-discriminative leaves out; leave out --epochs",
+        "--epochs: epochs are for the discriminative stage, which these settings leave out; leave them out",
     ),
     (
         ["--published", "--lexicon", "A=b.txt"],
-        "--lexicon is for the discriminative stage, which --published leaves out",
+        "--lexicon: lexicons and clusters are for the discriminative stage, which these settings leave out",
     ),
-    (["--no-discriminative", "--clusters", "x"], "--clusters is for the discriminative stage"),
+    (["--no-discriminative", "--clusters", "x"], "--clusters: lexicons and clusters are for the discriminative stage"),
     (["--align-mode", "balanced"], "--align-mode balanced was given without --align; give --align as well"),
     (["--align", "--align-mode", "both"], "--align-mode"),
     (["--align", "--soft", "votes"], "--align learns from spans, and from the beginning; leave out --soft, or --align"),
@@ -279,13 +275,31 @@ def test_options_that_cannot_be(
 def test_methods_do_not_mix(place: Path, tmp_path: Path, capsys: Printed) -> None:
     source, path = place / "notes.jsonl", tmp_path / "m.cfm"
     run = ["train", source, "-o", path]
-    refused([*run, "--start", place / "h.cfm"], 2, "goes on from a cascade, and this model is of hmmdp; train", capsys)
+    refused([*run, "--start", place / "h.cfm"], 2, "goes on from a cascade, and this model is of hmmdp; give", capsys)
     refused([*run, "--start", place / "h.cfm", "--align"], 2, "leave out --start, or --align", capsys)
     refused([*run, "--method", "hmm"], 2, "unknown method 'hmm'; did you mean 'hmmdp'?", capsys)
     write(notes(1, 3), tmp_path / "one.jsonl")
     one = ["train", tmp_path / "one.jsonl", "-o", path, "--method", "hmmdp", "--align"]
     refused(one, 3, "--align learns from two patients or more, and there is 1; leave out --align", capsys)
     assert not path.exists()
+
+
+def test_train_goes_on_from_a_model_of_hmmdp(place: Path, tmp_path: Path, capsys: Printed) -> None:
+    path = tmp_path / "again.cfm"
+    run = ["train", place / "notes.jsonl", "-o", path, "--method", "hmmdp"]
+    told = result_of([*run, "--start", place / "h.cfm", "--epochs", "1", "--floor", "2"], capsys)
+    before, after = bundle.load(place / "h.cfm"), bundle.load(path)
+    assert (told["method"], told["sentences"], told["interrupted"]) == ("hmmdp", "lines", False)
+    assert after.manifest.documents == 2 * before.manifest.documents
+    assert (after.arrays["tables.trans"] == before.arrays["tables.trans"]).all()  # the generative chain stays
+    assert (after.manifest.config["epochs"], after.manifest.config["outside"]) == (1, 8)
+    assert after.manifest.config["min_patients"] == before.manifest.config["min_patients"]  # and so do its words
+    start = [*run, "--start", place / "h.cfm"]
+    refused([*start, "--subtags", "4,2"], 2, "goes on from a model with --subtags 8,2; leave out --subtags", capsys)
+    refused([*start, "--emissions", "categorical"], 2, "goes on from a model with --emissions factored", capsys)
+    refused([*start, "--no-discriminative"], 2, "--start: an HMM-DP goes on with the discriminative stage", capsys)
+    refused([*start, "--published"], 2, "goes on with the settings of that model; leave out --published", capsys)
+    refused([*run, "--start", place / "g.cfm"], 2, "--start: an HMM-DP goes on with the discriminative stage", capsys)
 
 
 def test_a_model_of_hmmdp_may_come_before_a_cascade(place: Path, tmp_path: Path, capsys: Printed) -> None:

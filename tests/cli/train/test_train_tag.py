@@ -19,7 +19,7 @@ from chaffinch.cli import main
 from chaffinch.cli import train as train_module
 from chaffinch.cli.train.progress import progress_line
 from chaffinch.models import tagger
-from chaffinch.models.cascade import fit as cascade
+from chaffinch.models.cascade import model as cascade
 from chaffinch.models.core.training import Progress
 from chaffinch.text import Document, Soft, Span
 from chaffinch.text.formats import read, write

@@ -17,7 +17,7 @@ from rich.console import Console
 from chaffinch.cli import common as frame
 from chaffinch.cli import main
 from chaffinch.cli.weak import alternate as weak_alternate
-from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.encoder.config import Encoder
 from chaffinch.models.tagger import train
 from chaffinch.models.votes.chmm.config import CHMM

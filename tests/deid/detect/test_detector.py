@@ -20,7 +20,7 @@ from chaffinch.deid.detect.model import Model, load
 from chaffinch.deid.detect.recall_dial import Dial, DialSample
 from chaffinch.deid.detect.token_scores import TokenIndex, mean, spans_of
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.tagger import train
 from chaffinch.text import Document, Soft, Span
 from chaffinch.weak import Regex

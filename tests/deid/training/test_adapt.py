@@ -19,11 +19,11 @@ from chaffinch.deid.training.adapt import adapt, voted
 from chaffinch.deid.training.learn import SOURCE, learn
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models import tagger
-from chaffinch.models.cascade import fit as cascade
 from chaffinch.models.classhmm.config import ClassHMM
 from chaffinch.text import Document, Span
 from chaffinch.text.formats import read, write
 from tests.deid.training.lessons import QUICK
+from tests.models.notes import cascade_model
 
 Printed = pytest.CaptureFixture[str]
 
@@ -119,7 +119,7 @@ def test_the_lists_of_a_language_help_to_learn_without_a_model(model: Model, tmp
     marked = [doc.with_layer("gold", [Span(18, 18 + len(doc.id), "DOCTOR")]) for doc in notes]
     learnt = adapt([], None, gold=marked, language="es")
     learnt.save(tmp_path / "es.cfm")
-    lists = cascade.own(load(tmp_path / "es.cfm").taggers[0].model).resources.standing
+    lists = cascade_model(load(tmp_path / "es.cfm").taggers[0].model).resources.standing
     assert lists is not None
     assert lists.language == "es"
     with pytest.raises(ConfigError, match="no word lists for 'xx'; name one of de, en, es"):

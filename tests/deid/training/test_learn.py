@@ -19,12 +19,12 @@ from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.training.learn import SOURCE, by_source, learn, names_in, with_lists
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.word_lists import standing
-from chaffinch.models.cascade import fit as cascade
 from chaffinch.models.core.resources import Resources
 from chaffinch.models.hmmdp import model as hmmdp_model
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document, Span
 from tests.deid.training.lessons import QUICK
+from tests.models.notes import cascade_model
 
 NAMES = "Penn Lowe Hart Ford Stoddart Quennell Oxenford Marchbank Tilling Vandermolen".split()
 
@@ -76,7 +76,7 @@ def test_the_same_notes_and_seed_give_the_same_file(learnt: Model, tmp_path: Pat
 def test_names_are_hidden_while_it_learns_and_back_in_the_finished_lists(
     learnt: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lists = cascade.own(learnt.taggers[0].model).resources
+    lists = cascade_model(learnt.taggers[0].model).resources
     assert lists.standing is not None
     assert lists.standing.hidden == lists.hidden == frozenset()
     chain = learnt.taggers[1].model

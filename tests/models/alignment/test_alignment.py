@@ -17,12 +17,15 @@ from hypothesis import strategies as st
 from chaffinch import bundle
 from chaffinch.errors import ChaffinchError, ConfigError, DataError, ModelError
 from chaffinch.kernels import Floats, Ints, best_labels
-from chaffinch.models import alignment
-from chaffinch.models.alignment import Alignment, Model, align, cross_fitted, fit, objective
 from chaffinch.models.alignment import graph as alignment_graph
+from chaffinch.models.alignment import model as alignment
+from chaffinch.models.alignment import objective
+from chaffinch.models.alignment.config import MODES, Alignment
+from chaffinch.models.alignment.fit import cross_fitted, fit
 from chaffinch.models.alignment.graph import ALIKE, Flags, Graphs, RepeatedWords
+from chaffinch.models.alignment.model import Model, align
 from chaffinch.models.alignment.objective import B, CliqueWeights, Nodes
-from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Soft, Span
 from tests.models.notes import notes
@@ -112,7 +115,7 @@ def test_a_document_alone_is_linked_within_itself_and_unlinked_words_stay() -> N
         ("Penn", "NAME"), ("Penn Hart", "NAME"),
     ]  # fmt: skip
     alone = note([SURE, ("Lowe", 0.4, 0.1), AROUND[1]])
-    for mode in alignment.MODES:
+    for mode in MODES:
         assert align([alone], Model.default(), layer="found", mode=mode) == [alone]
 
 

@@ -13,14 +13,14 @@ from chaffinch.features import observe as window
 from chaffinch.kernels.linear import Learner
 from chaffinch.models.cascade import fit as cascade
 from chaffinch.models.cascade import segments
-from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.core.training import Lesson, Progress, Reading
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
 from tests.features.test_vocabulary import key_of
 from tests.kernels import oracle
 from tests.models.cascade.test_cascade import CONFIGS, TEST, TRAIN, every_config, one_stage, spans, tagger
-from tests.models.notes import hit_rate, note, notes
+from tests.models.notes import cascade_model, hit_rate, note, notes
 
 
 @every_config
@@ -45,7 +45,7 @@ def test_bias_of_an_unknown_label_is_refused() -> None:
 @one_stage
 def test_alternatives_are_distinct_and_the_best_come_first(name: str) -> None:
     doc = Document.make("Dr. Ann Voss")
-    model = cascade.own(tagger(name).model)
+    model = cascade_model(tagger(name).model)
     part = model.readings[-1]
     lattice = part.batch(*model.observe([doc]))[0]
     found = [own.layer("cascade") for own in tagger(name).alternatives(doc, 12)]
@@ -141,7 +141,7 @@ def test_an_interrupt_keeps_what_was_learnt(name: str, walks: int, monkeypatch: 
 
 
 def keys_of_model(found: Tagger) -> set[int]:
-    model = cascade.own(found.model)
+    model = cascade_model(found.model)
     parts = [*model.readings, *([model.classifier] if model.classifier else [])]
     return {int(key) for part in parts for key in part.vocabulary.keys} | {int(key) for key in model.stops}
 
@@ -233,7 +233,7 @@ def test_the_second_stage_learns_to_reject_what_the_first_wrongly_found(monkeypa
     taught = train(docs, CONFIGS["published"])
     kept = []
     for found in (honest, taught):
-        part, classifier = cascade.own(found.model).readings[-1], cascade.own(found.model).classifier
+        part, classifier = cascade_model(found.model).readings[-1], cascade_model(found.model).classifier
         assert classifier is not None
         own = window.observe([doc])
         states = np.zeros(len(own.types), np.int32)

@@ -16,9 +16,10 @@ from chaffinch.errors import ModelError
 from chaffinch.models import registry as methods
 from chaffinch.models.classhmm.config import ClassHMM
 from chaffinch.models.classhmm.model import Model
-from chaffinch.models.tagger import Tagger, load, train
+from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
-from tests.models.notes import EMPTY, TINY, hit_rate, notes
+from tests.models import contract
+from tests.models.notes import hit_rate, notes
 
 SMALL = ClassHMM(evaluations=25, private=False)
 JOINT = replace(SMALL, objective="joint", evaluations=40)
@@ -98,69 +99,21 @@ def test_states_and_the_trace_are_what_was_asked_for(name: str) -> None:
     assert (model.portrait.held_out < 0).all()
 
 
-@core_and_iob2
-def test_empty_and_tiny_documents_are_read(name: str) -> None:
-    for confidence in (False, True):
-        found = list(tagger(name).annotate(TINY, confidence=confidence))
-        assert [doc.text for doc in found] == [doc.text for doc in TINY]
-        assert spans(found[: len(EMPTY)]) == [()] * len(EMPTY)
-        assert spans(found) == [tagger(name)(doc).layer("classhmm") for doc in TINY]
-    assert list(tagger(name).annotate([])) == []
-    assert tagger(name).model.read([]) == []
-    for doc in tagger(name).posteriors(TINY):
-        np.testing.assert_allclose(doc.soft["classhmm"].values.sum(axis=1), 1, rtol=0, atol=1e-9)
-    assert all(tagger(name).alternatives(doc, 3) for doc in TINY)
+@every_config
+def test_the_contract_holds_for_every_setting(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    contract.check_tagger(tagger(name), TEST, tmp_path, monkeypatch)
 
 
 @seeded
-def test_empty_and_tiny_documents_are_learnt_from(name: str) -> None:
-    tiny = [
-        Document.make("Ann", id="one", layers={"gold": [Span(0, 3, "NAME")]}),
-        Document.make("", id="none"),
-        Document.make("a b", id="bare", tokens=[(0, 1), (2, 3)], sentences=[], layers={"gold": [Span(0, 1, "NAME")]}),
-        Document.make("a b", id="gap", tokens=[(0, 1), (2, 3)], sentences=[(0, 0), (0, 3)]),
-    ]
+def test_the_contract_of_learning(name: str, tmp_path: Path) -> None:
+    contract.check_same_bytes(CONFIGS[name], TRAIN, tmp_path, first=tagger(name))
     for seed in range(3):  # other documents are held out
-        only = train(tiny, replace(CONFIGS[name], seed=seed))
-        assert only.labels == ("NAME",)
-        assert len(list(only.annotate(TINY, confidence=True))) == len(TINY)
-    one = train(tiny[:1], CONFIGS[name])
-    assert len(list(one.annotate(TINY, confidence=True))) == len(TINY)
+        contract.check_tiny(replace(CONFIGS[name], seed=seed))
 
 
 @core
-def test_a_label_absent_from_some_documents_is_no_matter(name: str) -> None:
-    towns = [doc for doc in TRAIN if any(s.label == "TOWN" for s in doc.layer("gold"))]
-    few = [doc for doc in TRAIN if doc not in towns][:6] + towns[:1]
-    own = train(few, CONFIGS[name])
-    assert own.labels == tuple(sorted({s.label for doc in few for s in doc.layer("gold")}))
-    assert "TOWN" in own.labels
-    assert len(list(own.annotate(TEST, confidence=True))) == len(TEST)
-
-
-@every_config
-def test_a_model_is_the_same_after_saving_and_loading(name: str, tmp_path: Path) -> None:
-    tagger(name).save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert again.labels == tagger(name).labels
-    assert again.model.config == CONFIGS[name]
-    docs = [*TEST, *TINY]
-    assert scored(list(again.annotate(docs, confidence=True))) == scored(
-        list(tagger(name).annotate(docs, confidence=True))
-    )
-    for one, other in zip(again.model.posteriors(docs), tagger(name).model.posteriors(docs), strict=True):
-        assert np.array_equal(one, other)
-    for doc in docs[:3]:
-        assert spans(again.alternatives(doc, 4)) == spans(tagger(name).alternatives(doc, 4))
-    again.save(tmp_path / "again")
-    assert (tmp_path / "model").read_bytes() == (tmp_path / "again").read_bytes()
-
-
-@seeded
-def test_the_same_seed_gives_the_same_bytes_with_any_number_of_workers(name: str, tmp_path: Path) -> None:
-    train(TRAIN, CONFIGS[name], workers=2).save(tmp_path / "2")
-    tagger(name).save(tmp_path / "1")
-    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+def test_a_label_that_most_documents_lack_is_learnt(name: str) -> None:
+    contract.check_absent_label(CONFIGS[name], TRAIN)
 
 
 @pytest.mark.parametrize("name", ["joint", "shape"])
@@ -170,41 +123,17 @@ def test_another_seed_gives_another_model(name: str) -> None:
 
 
 @core_and_iob2
-def test_a_document_does_not_depend_on_its_neighbours(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = list(tagger(name).annotate(TEST, confidence=True))
-    assert scored([next(iter(tagger(name).annotate([doc], confidence=True))) for doc in TEST]) == scored(whole)
-    assert scored(list(tagger(name).annotate(TEST[::-1], confidence=True))[::-1]) == scored(whole)
-    for doc, rows in zip(TEST, tagger(name).model.posteriors(TEST), strict=True):
-        assert np.array_equal(rows, tagger(name).model.posteriors([doc])[0])
-    monkeypatch.setattr("chaffinch.models.tagger.BATCH_TOKENS", 40)
-    assert scored(list(tagger(name).annotate(TEST, confidence=True, workers=2))) == scored(whole)
-
-
-@core_and_iob2
-def test_posteriors_are_distributions_and_agree_with_what_is_read_where_they_are_sure(name: str) -> None:
-    bare, sure = Document.make("a b", tokens=[(0, 1), (2, 3)], sentences=[(2, 3)]), 0
-    for doc in tagger(name).posteriors([*TEST, bare]):
+def test_posteriors_agree_with_what_is_read_where_they_are_sure(name: str) -> None:
+    sure = 0
+    for doc in tagger(name).posteriors(TEST):
         soft = doc.soft["classhmm"]
-        assert soft.labels == ("O", *LABELS)
-        assert soft.values.shape == (len(doc.tokens), 5)
-        assert (soft.values >= 0).all()
-        np.testing.assert_allclose(soft.values.sum(axis=1), 1, rtol=0, atol=1e-9)
         read = np.zeros(len(doc.tokens), np.int64)
         for span in tagger(name)(doc).layer("classhmm"):
             read[(doc.tokens[:, 0] >= span.start) & (doc.tokens[:, 1] <= span.end)] = soft.labels.index(span.label)
         certain = soft.values.max(axis=1) > 0.99
         assert (soft.values.argmax(axis=1) == read)[certain].all()
         sure += int(certain.sum())
-    assert soft.values[0].tolist() == [1, 0, 0, 0, 0]
     assert sure
-
-
-@core_and_iob2
-def test_confidences_are_probabilities(name: str) -> None:
-    scores = [own[3] for own in scored(list(tagger(name).annotate([*TEST, *TINY], confidence=True)))]
-    assert scores
-    assert all(0 <= score <= 1 for score in scores)
-    assert len(set(scores)) > 1
 
 
 def _tokens_inside(doc: Document) -> int:

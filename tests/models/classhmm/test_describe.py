@@ -27,9 +27,10 @@ from chaffinch.models.classhmm.describe import states as substructure
 from chaffinch.models.classhmm.describe.features import Shown, in_words
 from chaffinch.models.classhmm.describe.report import Measure, Roles, Substructure, has_parts, verdict
 from chaffinch.models.classhmm.describe.roles import FAMILY, GIVEN, INITIAL, compare, measure, nmi, role
-from chaffinch.models.classhmm.describe.states import Class, state_names
+from chaffinch.models.classhmm.describe.states import Class
 from chaffinch.models.classhmm.model import Model
 from chaffinch.models.hmmdp.config import HMMDP
+from chaffinch.models.latent.parts import state_names
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Soft, Span
 from tests.models.notes import notes

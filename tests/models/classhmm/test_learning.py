@@ -25,6 +25,7 @@ from chaffinch.models.classhmm.model import Model
 from chaffinch.models.classhmm.objectives import Ground
 from chaffinch.models.core.evidence import Evidence
 from chaffinch.models.core.labels import Labels
+from chaffinch.models.core.method import TrainingSet
 from chaffinch.models.core.resources import Resources
 from chaffinch.models.core.tasks import Task
 from chaffinch.models.core.training import Progress, Watcher
@@ -171,7 +172,7 @@ def test_an_interrupt_between_climbs_keeps_what_was_learnt(part: str, monkeypatc
         monkeypatch.setattr(substructure, "describe", raised)
     watcher = Watcher(tell)
     dev = TEST if part == "reading dev" else ()
-    model = classhmm.fit(TRAIN, replace(JOINT, calibrate=True), dev=dev, watcher=watcher)
+    model = classhmm.fit(TrainingSet(TRAIN, dev=dev), replace(JOINT, calibrate=True), watcher=watcher)
     monkeypatch.undo()
     assert watcher.interrupted
     assert sum(map(len, model.read(TEST))) > 5
@@ -259,7 +260,7 @@ def test_planted_states_are_found(trainer: Any) -> None:
         2, 1, objective="joint", features="basic", kappa=0.02, shared=False, trainer=trainer, restarts=5, cutoff=1,
         replicas=0.0, calibrate=False, evaluations=200, private=False,
     )  # fmt: skip
-    model = classhmm.fit(docs, config)
+    model = classhmm.fit(TrainingSet(docs), config)
     reading = model.reading(docs)
     gold = np.concatenate(states)
     tags = np.zeros(len(reading.seen.types), np.int64)

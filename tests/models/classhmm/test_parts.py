@@ -12,10 +12,10 @@ import pytest
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels import Lattice
 from chaffinch.models.cascade.config import Cascade
-from chaffinch.models.classhmm.describe.states import state_names
 from chaffinch.models.classhmm.model import Model
 from chaffinch.models.hmmdp import model as hmmdp_model
-from chaffinch.models.hmmdp.describe_words import SubtagPath
+from chaffinch.models.latent.describe_words import SubtagPath
+from chaffinch.models.latent.parts import state_names
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
 from tests.kernels import oracle

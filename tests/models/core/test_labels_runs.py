@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaffinch.features import observe as window
-from chaffinch.models.cascade.model import _by_document
 from chaffinch.models.core.evidence import Evidence
 from chaffinch.models.core.labels import Labels, Piece
+from chaffinch.models.core.runs import runs_by_document
 from chaffinch.models.core.tasks import Task
 from chaffinch.models.latent.span_probabilities import runs_inside
 from chaffinch.text import Document, Soft, Span
@@ -112,7 +112,7 @@ def test_no_run_crosses_the_edge_of_a_sentence_or_of_a_document(tags: list[list[
     flat = np.array([tag for own in tags for sentence in own for tag in sentence], np.int64)
     placed = np.zeros(len(seen.types), np.int32)
     placed[seen.places] = flat
-    assert _by_document(seen, PLAIN, placed) == [runs_of_sentences(own) for own in tags]
+    assert runs_by_document(seen, PLAIN, placed) == [runs_of_sentences(own) for own in tags]
     bounds = np.cumsum([0, *(len(sentence) for own in tags for sentence in own)])
     wanted, shift = [], 0
     for own in tags:
@@ -128,7 +128,7 @@ def test_a_span_over_the_end_of_a_sentence_is_read_as_two() -> None:
     labels = Labels(task.names, "runs")
     target = task.target(labels)
     assert target.gold[task.seen.places].tolist() == [1, 1, 1, 0]
-    assert _by_document(task.seen, labels, target.gold) == [[(0, 2, "DNA"), (2, 3, "DNA")]]
+    assert runs_by_document(task.seen, labels, target.gold) == [[(0, 2, "DNA"), (2, 3, "DNA")]]
 
 
 # Soft labels

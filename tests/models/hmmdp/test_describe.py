@@ -20,10 +20,10 @@ from chaffinch.models.hmmdp import describe as portrait
 from chaffinch.models.hmmdp import model as hmmdp_model
 from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.models.hmmdp.describe import Subtag, SubtagPath
-from chaffinch.models.hmmdp.describe_words import Lead, PathStep, brief
 from chaffinch.models.hmmdp.model import Model, Portrait, emissions_for
 from chaffinch.models.hmmdp.rules import Rules, TagRule
 from chaffinch.models.hmmdp.variational import LogTables
+from chaffinch.models.latent.describe_words import Lead, PathStep, brief
 from chaffinch.models.latent.span_probabilities import run_chances
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span

@@ -16,9 +16,10 @@ from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.models.hmmdp.model import Model
 from chaffinch.models.hmmdp.rules import Rules, TagRule
 from chaffinch.models.latent.decode import DECODERS
-from chaffinch.models.tagger import Tagger, load, train
+from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
-from tests.models.notes import EMPTY, TINY, hit_rate, notes
+from tests.models import contract
+from tests.models.notes import hit_rate, notes
 
 RULES = Rules(
     (("DOSE", "MEDICINE"), ("DRUG", "MEDICINE"), ("NAME", "WHO"), ("TOWN", "WHERE")),
@@ -94,66 +95,22 @@ def test_the_invented_notes_are_learnt(name: str) -> None:
 
 
 @every_config
-def test_empty_and_tiny_documents_are_read(name: str) -> None:
-    for confidence in (False, True):
-        found = list(tagger(name).annotate(TINY, confidence=confidence))
-        assert [doc.text for doc in found] == [doc.text for doc in TINY]
-        assert spans(found[: len(EMPTY)]) == [()] * len(EMPTY)
-        assert spans(found) == [tagger(name)(doc).layer("hmmdp") for doc in TINY]
-    assert list(tagger(name).annotate([])) == []
-    for doc in tagger(name).posteriors(TINY):
-        np.testing.assert_allclose(doc.soft["hmmdp"].values.sum(axis=1), 1, rtol=0, atol=1e-9)
-    assert all(tagger(name).alternatives(doc, 3) for doc in TINY)
+def test_the_contract_holds_for_every_setting(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    contract.check_tagger(tagger(name), TEST, tmp_path, monkeypatch)
+    contract.check_tiny(CONFIGS[name])
+    contract.check_same_bytes(CONFIGS[name], TRAIN, tmp_path, first=tagger(name))
+
+
+@pytest.mark.parametrize("name", [name for name, config in CONFIGS.items() if config.rules is None])
+def test_a_label_that_most_documents_lack_is_learnt(name: str) -> None:
+    contract.check_absent_label(CONFIGS[name], TRAIN)
 
 
 @every_config
-def test_empty_and_tiny_documents_are_learnt_from(name: str) -> None:
-    tiny = [
-        Document.make("Ann", id="one", layers={"gold": [Span(0, 3, "NAME")]}),
-        Document.make("", id="none"),
-        Document.make("a b", id="bare", tokens=[(0, 1), (2, 3)], sentences=[], layers={"gold": [Span(0, 1, "NAME")]}),
-        Document.make("a b", id="gap", tokens=[(0, 1), (2, 3)], sentences=[(0, 0), (0, 3)]),
-    ]
-    only = train(tiny, CONFIGS[name])
-    assert only.labels == (LABELS if CONFIGS[name].rules else ("NAME",))
-    assert len(list(only.annotate(TINY, confidence=True))) == len(TINY)
-
-
-@every_config
-def test_a_label_absent_from_some_documents_is_no_matter(name: str) -> None:
-    towns = [doc for doc in TRAIN if any(s.label == "TOWN" for s in doc.layer("gold"))]
-    others = [doc for doc in TRAIN if doc not in towns]
-    assert towns
-    assert others
-    few = others[:5] + towns[:2] + others[5:8]
-    labels = sorted({s.label for doc in few for s in doc.layer("gold")})
-    own = train(few, CONFIGS[name])
-    assert own.labels == (LABELS if CONFIGS[name].rules else tuple(labels))
-    assert "TOWN" in labels
-    assert len(list(own.annotate(TEST, confidence=True))) == len(TEST)
-
-
-@every_config
-def test_a_model_is_the_same_after_saving_and_loading(name: str, tmp_path: Path) -> None:
-    tagger(name).save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert again.labels == tagger(name).labels
-    assert again.model.config == CONFIGS[name]
-    docs = [*TEST, *TINY]
-    assert scored(list(again.annotate(docs, confidence=True))) == scored(
-        list(tagger(name).annotate(docs, confidence=True))
-    )
-    for one, other in zip(again.model.posteriors(docs), tagger(name).model.posteriors(docs), strict=True):
-        assert np.array_equal(one, other)
-    again.save(tmp_path / "again")
-    assert (tmp_path / "model").read_bytes() == (tmp_path / "again").read_bytes()
-
-
-@every_config
-def test_the_same_seed_gives_the_same_bytes_with_any_number_of_workers(name: str, tmp_path: Path) -> None:
-    train(TRAIN, CONFIGS[name], workers=2).save(tmp_path / "2")
-    tagger(name).save(tmp_path / "1")
-    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+def test_tiles_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = contract.found(tagger(name), TEST)
+    monkeypatch.setattr("chaffinch.models.hmmdp.model.TILE", 30)
+    assert contract.found(tagger(name), TEST) == whole
 
 
 def test_another_seed_gives_another_model(tmp_path: Path) -> None:
@@ -163,26 +120,10 @@ def test_another_seed_gives_another_model(tmp_path: Path) -> None:
 
 
 @every_config
-def test_a_document_does_not_depend_on_its_neighbours(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = list(tagger(name).annotate(TEST, confidence=True))
-    assert scored([next(iter(tagger(name).annotate([doc], confidence=True))) for doc in TEST]) == scored(whole)
-    assert scored(list(tagger(name).annotate(TEST[::-1], confidence=True))[::-1]) == scored(whole)
-    for doc, rows in zip(TEST, tagger(name).model.posteriors(TEST), strict=True):
-        assert np.array_equal(rows, tagger(name).model.posteriors([doc])[0])
-    monkeypatch.setattr("chaffinch.models.tagger.BATCH_TOKENS", 40)
-    monkeypatch.setattr("chaffinch.models.hmmdp.model.TILE", 30)
-    assert scored(list(tagger(name).annotate(TEST, confidence=True, workers=2))) == scored(whole)
-
-
-@every_config
-def test_posteriors_are_distributions_and_agree_with_what_is_read_where_they_are_sure(name: str) -> None:
-    bare, sure = Document.make("a b", tokens=[(0, 1), (2, 3)], sentences=[(2, 3)]), 0
-    for doc in tagger(name).posteriors([*TEST, bare]):
+def test_posteriors_agree_with_what_is_read_where_they_are_sure(name: str) -> None:
+    sure = 0
+    for doc in tagger(name).posteriors(TEST):
         soft = doc.soft["hmmdp"]
-        assert soft.labels == ("O", *LABELS)
-        assert soft.values.shape == (len(doc.tokens), 5)
-        assert (soft.values >= 0).all()
-        np.testing.assert_allclose(soft.values.sum(axis=1), 1, rtol=0, atol=1e-9)
         read = np.zeros(len(doc.tokens), np.int64)
         for span in tagger(name)(doc).layer("hmmdp"):
             read[(doc.tokens[:, 0] >= span.start) & (doc.tokens[:, 1] <= span.end)] = soft.labels.index(span.label)
@@ -191,17 +132,7 @@ def test_posteriors_are_distributions_and_agree_with_what_is_read_where_they_are
         if name != "by kl-pooled":  # whose chain is not the model's
             assert (found == read)[certain].all()
         sure += int(certain.sum())
-    assert soft.values[0].tolist() == [1, 0, 0, 0, 0]
     assert sure or name == "stochastic"
-
-
-@every_config
-def test_confidences_are_probabilities(name: str) -> None:
-    docs = [*TEST, *TINY]
-    scores = [s.score for doc in tagger(name).annotate(docs, confidence=True) for s in doc.layer("hmmdp")]
-    assert scores
-    assert all(0 <= score <= 1 for score in scores)
-    assert len(set(scores)) > 1
 
 
 @every_config

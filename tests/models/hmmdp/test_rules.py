@@ -10,6 +10,7 @@ import pytest
 
 from chaffinch.errors import ConfigError
 from chaffinch.models.hmmdp.config import HMMDP
+from chaffinch.models.hmmdp.model import Model
 from chaffinch.models.hmmdp.rules import REACH, Rules, TagRule
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
@@ -121,13 +122,16 @@ def test_triggers_count_within_three_tokens_of_a_span(tagger: Tagger) -> None:
     assert labels_of(tagger, "Today Dr. Voss came.") == ["DOCTOR"]
     assert labels_of(tagger, "Today Mr. Voss came.") == ["PATIENT"]
     assert labels_of(tagger, "Today Mr. Voss came. MD here") == ["PATIENT"]
+    assert isinstance(tagger.model, Model)
     model, doc = tagger.model, Document.make("w0 Dr. w2 w3 Voss w5 w6 MD w8 w9 Reed w11 w12 w13 MD")
     words = list(doc.words())
     cut = {word: words.index(word) for word in ("Voss", "Reed")}
-    found = model._named([doc], [[(cut["Voss"], cut["Voss"] + 1, "NAME"), (cut["Reed"], cut["Reed"] + 1, "NAME")]])  # type: ignore[attr-defined]
+    found = model.name_categories(
+        [doc], [[(cut["Voss"], cut["Voss"] + 1, "NAME"), (cut["Reed"], cut["Reed"] + 1, "NAME")]]
+    )
     assert [label for _, _, label in found[0]] == ["DOCTOR", "DOCTOR"]  # MD stands three after Voss, three before Reed
     far = Document.make("Dr. w1 w2 w3 Voss w5 w6 w7 MD")
-    assert [label for _, _, label in model._named([far], [[(4, 5, "NAME")]])[0]] == ["PATIENT"]  # type: ignore[attr-defined]
+    assert [label for _, _, label in model.name_categories([far], [[(4, 5, "NAME")]])[0]] == ["PATIENT"]
 
 
 MEDICINE = replace(

@@ -436,7 +436,7 @@ def test_context_helps_the_multi_source_hmm() -> None:
     before = hmm.posterior(votes)
     config = CHMM(rate=0.02, ridge=1e-4, epochs=20, patience=20, batch=16)
     after = chmm.fit(votes, rows, config, constant=hmm).posterior(votes, rows)
-    f1 = [chmm_tables.span_f1(("X",), votes.bounds, gold, own.tags) for own in (before, after)]
+    f1 = [chmm_tables.tagged_f1(("X",), votes.bounds, gold, own.tags) for own in (before, after)]
     sure = [float(np.log(np.maximum(own.chances[np.arange(len(gold)), gold], 1e-9)).mean()) for own in (before, after)]
     assert f1[1] > f1[0] + 0.2, f1
     assert sure[1] > sure[0] + 0.5, sure
@@ -446,9 +446,9 @@ def test_the_best_epoch_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     votes, rows, gold = drawn(2, 20)
     config = replace(OWN, voted_is_entity=False, rate=0.02, epochs=6, patience=2)
     real = chmm.fit(votes, rows, config, dev=chmm.Dev(votes, rows, gold))
-    right = chmm_tables.span_f1(("X",), votes.bounds, gold, real.posterior(votes, rows).tags)
+    right = chmm_tables.tagged_f1(("X",), votes.bounds, gold, real.posterior(votes, rows).tags)
     before = chmm.fit(votes, rows, replace(config, weight=0.0)).posterior(votes, rows).tags
-    assert right >= chmm_tables.span_f1(("X",), votes.bounds, gold, before)
+    assert right >= chmm_tables.tagged_f1(("X",), votes.bounds, gold, before)
     watcher, scores = Watcher(), iter([0.1, 0.5, 0.3, 0.2, 0.9])
     monkeypatch.setattr(chmm._Task, "score", lambda *_: next(scores))
     model = chmm.fit(votes, rows, config, watcher=watcher)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chaffinch.errors import ConfigError
-from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.tagger import train
 from chaffinch.text import Document, Span
 from chaffinch.weak.sources import ChunkLink, Link

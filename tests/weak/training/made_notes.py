@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.text import Document, Span
 
 QUICK = Cascade(objective="crf", documents=False, calibrate=False, epochs=3)

@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError, MissingExtraError, ModelError
+from chaffinch.models.core.runs import span_f1
 from chaffinch.text import Document, Span
 from chaffinch.weak import tagger as weak_tagger
 from chaffinch.weak.apply import apply
@@ -21,7 +22,7 @@ from chaffinch.weak.sources import Lexicon
 from chaffinch.weak.tagger import THRESHOLD, WeakTagger, load, with_added
 from chaffinch.weak.training import network as students_network
 from chaffinch.weak.training import students
-from chaffinch.weak.training.alternate import Alternated, Recipe, _best_threshold, alternate, f1
+from chaffinch.weak.training.alternate import Alternated, Recipe, _best_threshold, alternate
 from chaffinch.weak.training.soft_labels import as_tags
 from chaffinch.weak.training.students import Answer, Plan, cross_fitted, with_columns
 from chaffinch.weak.vote_rules import LongestSpan
@@ -51,15 +52,15 @@ def test_the_labels_of_sources_stay_and_the_student_only_adds(done: Alternated) 
 def test_it_finds_more_than_the_sources(done: Alternated) -> None:
     gold = [doc.layer("gold") for doc in notes(0, 40, gold=True)]
     settled = [doc.layer("s") for doc in done.tagger.aggregator(notes(0, 40), "s")]
-    assert f1(gold, [doc.layer("alternate") for doc in done.documents]) > f1(gold, settled) + 0.05
+    assert span_f1(gold, [doc.layer("alternate") for doc in done.documents]) > span_f1(gold, settled) + 0.05
 
 
 def test_new_documents_with_votes_and_with_text_alone(done: Alternated) -> None:
     new, gold = notes(100, 110), [doc.layer("gold") for doc in notes(100, 110, gold=True)]
-    assert f1(gold, [doc.layer("weak") for doc in done.tagger.annotate(new)]) > 0.85
+    assert span_f1(gold, [doc.layer("weak") for doc in done.tagger.annotate(new)]) > 0.85
     bare = [replace(doc, layers={}) for doc in new]
     alone = list(done.tagger.annotate(bare, text_alone=True))
-    assert f1(gold, [doc.layer("weak") for doc in alone]) > 0.8
+    assert span_f1(gold, [doc.layer("weak") for doc in alone]) > 0.8
     with_votes = list(done.tagger.annotate(new, text_alone=True))
     assert spans_of(with_votes, "weak") == spans_of(alone, "weak")  # no vote is looked at
     assert done.tagger(bare[0].with_layer("source:a", []).with_layer("source:b", []).with_layer("source:c", []))
@@ -236,7 +237,7 @@ def test_dev_documents_choose_the_threshold(done: Alternated) -> None:
     best = _best_threshold(done.tagger, dev)
     gold = [doc.layer("gold") for doc in dev]
     scores = {
-        at: f1(gold, [doc.layer("weak") for doc in replace(done.tagger, threshold=at).annotate(dev)])
+        at: span_f1(gold, [doc.layer("weak") for doc in replace(done.tagger, threshold=at).annotate(dev)])
         for at in (0.45, 0.55, 0.65, 0.75, 0.85, 0.95)
     }
     assert scores[best] == max(scores.values())
@@ -257,7 +258,7 @@ def test_a_network_on_embeddings_is_one_more_student(tmp_path: Path, monkeypatch
     monkeypatch.setattr(students_network, "LEAST_STEPS", 300)
     made = alternate(notes(0, 30), student=QUICK, how=Recipe(embedder=embedder, folds=3))
     gold = [doc.layer("gold") for doc in notes(0, 30, gold=True)]
-    assert f1(gold, [doc.layer("alternate") for doc in made.documents]) > 0.85
+    assert span_f1(gold, [doc.layer("alternate") for doc in made.documents]) > 0.85
     made.tagger.save(tmp_path / "m.cfm")
     back, new = load(tmp_path / "m.cfm", embedder=embedder), notes(50, 55)
     assert spans_of(list(back.annotate(new)), "weak") == spans_of(list(made.tagger.annotate(new)), "weak")

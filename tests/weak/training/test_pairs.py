@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import ConfigError
+from chaffinch.models.core.runs import span_f1
 from chaffinch.models.encoder.config import Encoder
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.models.votes.chmm.config import CHMM
@@ -17,7 +18,7 @@ from chaffinch.text import Document, Soft
 from chaffinch.weak import tagger as weak_tagger
 from chaffinch.weak.tagger import load
 from chaffinch.weak.training import published as alternate_loops
-from chaffinch.weak.training.alternate import Alternated, Published, Recipe, Watch, alternate, f1
+from chaffinch.weak.training.alternate import Alternated, Published, Recipe, Watch, alternate
 from chaffinch.weak.training.students import LINEAR, Plan, configs_of, read
 from tests.features import tiny_encoder
 from tests.weak.training.made_notes import QUICK, notes
@@ -48,7 +49,7 @@ def test_of_a_pair_the_spans_are_the_last_ones_and_chances_the_mean(encoder: Enc
         for answer, one, other in zip(made.tagger.students(new), first, last, strict=True):
             assert answer.spans == other.spans
             np.testing.assert_allclose(answer.chances, (one.chances + other.chances) / 2, rtol=0, atol=1e-12)
-        assert f1(GOLD, [doc.layer("alternate") for doc in made.documents]) > 0.7
+        assert span_f1(GOLD, [doc.layer("alternate") for doc in made.documents]) > 0.7
         made.tagger.save(tmp_path / "m.cfm")
         back = load(tmp_path / "m.cfm")
         assert spans_of(list(back.annotate(new)), "weak") == spans_of(list(made.tagger.annotate(new)), "weak")
@@ -114,7 +115,7 @@ def test_a_conditional_hmm_joins_the_votes_and_is_kept(tmp_path: Path, monkeypat
     assert (tmp_path / "run" / "votes-0.cfm").exists()
     again = alternate(notes(0, 20), aggregator, QUICK, how=how, watch=Watch(folder=tmp_path / "run"))
     assert spans_of(again.documents, "alternate") == spans_of(whole.documents, "alternate")
-    assert f1(GOLD, [doc.layer("alternate") for doc in again.documents]) > 0.7
+    assert span_f1(GOLD, [doc.layer("alternate") for doc in again.documents]) > 0.7
     again.tagger.save(tmp_path / "m.cfm")
     monkeypatch.setattr(weak_tagger, "packaged", lambda: embedder)
     back, new = load(tmp_path / "m.cfm"), notes(50, 55)

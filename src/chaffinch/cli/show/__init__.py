@@ -14,10 +14,11 @@ from chaffinch.bundle import Bundle, find, load
 from chaffinch.cli import common as frame
 from chaffinch.cli.train.progress import said_of_privacy
 from chaffinch.errors import ConfigError, ModelError
+from chaffinch.models.registry import METHODS
 from chaffinch.text.formats.base import replacing, write_text
 
 if TYPE_CHECKING:  # it loads compiled kernels, which other methods need not wait for
-    from chaffinch.models.hmmdp.describe_words import Subtag
+    from chaffinch.models.latent.describe_words import Subtag
 
 LISTED = 40  # sub-tags, unless told otherwise
 NAMED = 3  # tags of a hint, which counts the others
@@ -62,7 +63,7 @@ def show_command(
     bundle = load(model)
     manifest: dict[str, Any] = msgspec.to_builtins(bundle.manifest)
     learnt, arrays = _privacy(bundle) | _learnt(bundle) | {"bytes": find(model).stat().st_size}, _arrays(bundle)
-    view = _view(bundle, model, subtags, klass)
+    view = _view(Shown(bundle, model, subtags, klass))
     facts = {key.replace("_", " "): plain(value) for key, value in {**manifest, **learnt}.items()}
     if "private" in learnt:
         facts["private"] = said_of_privacy(learnt["private"])
@@ -83,25 +84,46 @@ def show_command(
     )
 
 
-def _view(bundle: Bundle, name: str, subtags: int | None, klass: str | None) -> View:
-    """What the model's kind shows."""
-    kind = bundle.manifest.kind
-    if kind == "classhmm":
-        from chaffinch.cli.show import classhmm as show_classhmm
+class Shown(NamedTuple):
+    """What is to be shown: a model file, by the name it was given, and perhaps so many sub-tags, or one class."""
 
-        return show_classhmm.view(bundle, name, klass)
-    if klass is not None:
-        raise ConfigError(f"--class is for class HMMs, and {name} is a model of kind {kind}; leave it out")
-    if kind in ("weak", "multihmm", "chmm"):
-        from chaffinch.cli.show import weak as show_weak
+    bundle: Bundle
+    name: str
+    subtags: int | None
+    klass: str | None
 
-        return show_weak.view(bundle, name)
-    if kind == "encoder":
-        from chaffinch.cli.show import encoder as show_encoder
 
-        return show_encoder.view(bundle, name)
-    if kind != "hmmdp":
+def _view(shown: Shown) -> View:
+    """Return what the model's kind shows: a view with tables and a page, or what its method says of the file."""
+    kind = shown.bundle.manifest.kind
+    if shown.klass is not None and kind != _WITH_CLASSES:
+        raise ConfigError(f"--class is for class HMMs, and {shown.name} is a model of kind {kind}; leave it out")
+    if kind in _VIEWS:
+        return _VIEWS[kind](shown)
+    method = METHODS.get(kind)
+    if method is None or method.describe is None:
         return View({}, (), tuple)
+    try:
+        told = method.describe(shown.bundle)
+    except ModelError as error:
+        raise ModelError(error.message, path=shown.name) from None
+    return View(told, (), tuple, facts={key: plain(value) for key, value in told.items()}, by_part=True)
+
+
+def _view_classes(shown: Shown) -> View:
+    from chaffinch.cli.show.classhmm import view
+
+    return view(shown.bundle, shown.name, shown.klass)
+
+
+def _view_votes(shown: Shown) -> View:
+    from chaffinch.cli.show.weak import view
+
+    return view(shown.bundle, shown.name)
+
+
+def _view_subtags(shown: Shown) -> View:
+    bundle, name, subtags = shown.bundle, shown.name, shown.subtags
     states, listed = _states(bundle, name), LISTED if subtags is None else subtags
     chosen = states if subtags is None else {**states, "subtags": states["subtags"][:listed]}
 
@@ -111,6 +133,13 @@ def _view(bundle: Bundle, name: str, subtags: int | None, klass: str | None) -> 
         return of_subtags(states, listed, bundle.manifest.vocabulary_floor)
 
     return View(chosen, list(_tables(states, listed)), sections)
+
+
+_WITH_CLASSES = "classhmm"
+# Kinds of models whose tables and pages are richer than what a method says of a file.
+_VIEWS: Mapping[str, Callable[[Shown], View]] = {
+    "hmmdp": _view_subtags, _WITH_CLASSES: _view_classes, **dict.fromkeys(("weak", "multihmm", "chmm"), _view_votes)
+}  # fmt: skip
 
 
 def _arrays(bundle: Bundle) -> list[dict[str, Any]]:
@@ -241,7 +270,7 @@ def _tables(states: Mapping[str, Any], listed: int) -> Iterator[Table | str]:
 
 
 def _row(own: Mapping[str, Any]) -> dict[str, Any]:
-    from chaffinch.models.hmmdp.describe_words import brief, two
+    from chaffinch.models.latent.describe_words import brief, two
 
     near = {key: ", ".join(f"{name} {two(value)}" for name, value in own[key]) for key in ("before", "after")}
     return {

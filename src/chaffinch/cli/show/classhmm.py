@@ -15,7 +15,7 @@ from chaffinch.cli.show import View, printable, sparkline
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.models.classhmm import model as classhmm_model
 from chaffinch.models.classhmm.describe.report import POSITIONS, RULE, has_parts, three, verdict
-from chaffinch.models.hmmdp.describe_words import two
+from chaffinch.models.latent.describe_words import two
 
 LISTED = (
     " The lists of names are also features of the set rich, where states can find them; other sets of features do not "

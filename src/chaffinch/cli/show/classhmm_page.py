@@ -9,7 +9,7 @@ from typing import Any
 from chaffinch.cli.show.classhmm import YES_OR_NO, floor, no_examples
 from chaffinch.cli.show.page import climb
 from chaffinch.models.classhmm.describe.report import POSITIONS, three
-from chaffinch.models.hmmdp.describe_words import two
+from chaffinch.models.latent.describe_words import two
 from chaffinch.report import charts
 from chaffinch.report.page import table
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from chaffinch.bundle import Manifest
 from chaffinch.cli.show import left_out
-from chaffinch.models.hmmdp.describe_words import brief, two
+from chaffinch.models.latent.describe_words import brief, two
 from chaffinch.report import charts
 from chaffinch.report.page import facts as fact_boxes
 from chaffinch.report.page import page, table

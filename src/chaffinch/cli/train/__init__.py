@@ -6,26 +6,26 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
 from chaffinch.cli import common as frame
 from chaffinch.cli.train import options as settings
-from chaffinch.cli.train.options import METHODS, Asked
+from chaffinch.cli.train.options import Asked, owners
 from chaffinch.cli.train.progress import dev_score, facts_of, live_line, summary
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.clusters import Clusters, learn
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.features.word_types import WORD_SETS
-from chaffinch.models.alignment import Alignment
-from chaffinch.models.cascade.config import Cascade
+from chaffinch.kernels.linear import Objective
+from chaffinch.models.alignment.config import Alignment
 from chaffinch.models.classhmm.config import CHOICES as CLASS_CHOICES
 from chaffinch.models.classhmm.config import KAPPA, ClassHMM
 from chaffinch.models.core.labels import SCHEMES
 from chaffinch.models.core.resources import Resources
 from chaffinch.models.hmmdp.config import CHOICES, HMMDP
-from chaffinch.models.registry import Config
+from chaffinch.models.registry import METHODS, Config
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Corpus, Document
 from chaffinch.text.document import Splitter
@@ -33,13 +33,19 @@ from chaffinch.text.formats import Losses, ReadOptions, read
 from chaffinch.text.identifiers import names_identifier
 
 _MANY = "may be given several times."
-_CASCADE, _HMMDP, _CLASSHMM = "cascade:", "hmmdp:", "classhmm:"  # whose option it is
-_BOTH = "hmmdp, classhmm:"
+_OBJECTIVES = tuple(dict.fromkeys((*get_args(Objective), *CLASS_CHOICES["objective"])))
+_BY_LINES = ", ".join(name for name, method in METHODS.items() if method.split == "lines")
+_EPOCHS = ", ".join(f"{METHODS[name].config().epochs} ({name})" for name in owners("--epochs"))
 _EMPTY = "The model has no feature and will find nothing: give more documents, or lower --floor."
 _ONE_PATIENT = "The model holds words that one patient alone used; before you share it, see --floor"
 _IDENTIFIERS = "The model holds words of identifiers; share it only as you would the notes, or train it with --private."
 _MEMORY = "An encoder may remember its training text, whatever words it holds; share it only as you would the text."
 _NOT_ALIGNED = "The alignment that the earlier model learnt is not kept; to learn it, train anew with --align."
+
+
+def _of(option: str, said: str) -> str:
+    """Return the help of an option, which begins with the methods that have it."""
+    return f"{', '.join(owners(option))}: {said}"
 
 
 class StoppedEarly(Exception):  # noqa: N818  (no error: the model is saved)
@@ -49,7 +55,7 @@ class StoppedEarly(Exception):  # noqa: N818  (no error: the model is saved)
 def train_command(
     source: Annotated[Path, typer.Argument(metavar="IN", help="Labelled documents, in any readable format.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")],
-    method: Annotated[str, typer.Option(help=f"What to train: {', '.join(METHODS)}.")] = METHODS[0],
+    method: Annotated[str, typer.Option(help=f"What to train: {', '.join(METHODS)}.")] = next(iter(METHODS)),
     published: Annotated[bool, typer.Option("--published", help="Settings of the publication, not ours.")] = False,
     dev: Annotated[Path | None, typer.Option(help="Labelled documents that decide when to stop.")] = None,
     dev_fraction: Annotated[float | None, typer.Option(help="Share of IN's patients to hold out as dev.")] = None,
@@ -61,7 +67,9 @@ def train_command(
     groups: Annotated[Path | None, typer.Option(help="File of two columns: id and patient.")] = None,
     lines: Annotated[
         bool | None,
-        typer.Option("--lines/--prose", help="Cut text at lines, or into sentences; default prose, of hmmdp lines."),
+        typer.Option(
+            "--lines/--prose", help=f"Cut text at lines, or into sentences; default prose, of {_BY_LINES} lines."
+        ),
     ] = None,
     lexicon: Annotated[
         list[str] | None, typer.Option(metavar="LABEL=FILE", help=f"Phrases, one per line; {_MANY}")
@@ -70,11 +78,11 @@ def train_command(
         Path | None, typer.Option(help="Documents to learn word clusters from; no labels needed.")
     ] = None,
     scheme: Annotated[
-        str | None, typer.Option(metavar="|".join(SCHEMES), help="How spans become tags; hmmdp has IOB2.")
+        str | None, typer.Option(metavar="|".join(SCHEMES), help=_of("--scheme", "how spans become tags."))
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(help=f"Walks over the documents; default {Cascade().epochs}, of hmmdp {HMMDP().epochs}."),
+        typer.Option(help=f"Walks over the documents; default {_EPOCHS}."),
     ] = None,
     floor: Annotated[
         int | None, typer.Option(help="Patients who must show a feature; default 2, under 20 patients 1.")
@@ -86,71 +94,117 @@ def train_command(
         ),
     ] = None,
     features: Annotated[
-        list[str] | None, typer.Option(metavar="LAYER", help=f"{_CASCADE} a layer to use as a feature; {_MANY}")
+        list[str] | None,
+        typer.Option(
+            metavar="LAYER",
+            help=_of("--features", f"a layer to use as a feature; {_MANY}"),
+        ),
     ] = None,
     before: Annotated[
         str | None,
-        typer.Option(metavar="MODEL", help=f"{_CASCADE} a tagger whose layers serve as features, such as genia."),
+        typer.Option(metavar="MODEL", help=_of("--before", "a tagger whose layers serve as features, such as genia.")),
     ] = None,
     objective: Annotated[
         str | None,
         typer.Option(
-            metavar="|".join(("pa", *CLASS_CHOICES["objective"])),
-            help=f"{_CASCADE} margin (pa, default) or likelihood (crf); {_CLASSHMM} all but pa, default crf.",
+            metavar="|".join(_OBJECTIVES),
+            help=f"cascade: {', '.join(get_args(Objective))}; classhmm: {', '.join(CLASS_CHOICES['objective'])}; "
+            "default the first.",
         ),
     ] = None,
     stages: Annotated[
-        int | None, typer.Option(metavar="1|2", help=f"{_CASCADE} tag at once, or find spans, then name them.")
+        int | None,
+        typer.Option(
+            metavar="1|2",
+            help=_of("--stages", "tag at once, or find spans, then name them."),
+        ),
     ] = None,
     no_documents: Annotated[
-        bool, typer.Option("--no-documents", help=f"{_CASCADE} read each document once, not twice.")
+        bool,
+        typer.Option(
+            "--no-documents",
+            help=_of("--no-documents", "read each document once, not twice."),
+        ),
     ] = False,
     start: Annotated[
-        str | None, typer.Option(metavar="MODEL", help=f"{_CASCADE} go on from this model; labels may be new.")
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help=_of("--start", "go on from this model; not all learn new labels."),
+        ),
     ] = None,
     language: Annotated[
-        str | None, typer.Option(metavar="en|es|de|FOLDER", help=f"{_BOTH} word lists; default {HMMDP().language}.")
+        str | None,
+        typer.Option(
+            metavar="en|es|de|FOLDER",
+            help=_of("--language", f"word lists; default {HMMDP().language}."),
+        ),
     ] = None,
     subtags: Annotated[
         str | None,
         typer.Option(
             metavar="O,OTHERS",
-            help=f"{_HMMDP} sub-tags of O, and of others; default {HMMDP().outside},{HMMDP().inside}.",
+            help=_of("--subtags", f"sub-tags of O, and of others; default {HMMDP().outside},{HMMDP().inside}."),
         ),
     ] = None,
     emissions: Annotated[
         str | None,
-        typer.Option(metavar="|".join(CHOICES["emissions"]), help=f"{_HMMDP} how words come about; default the first."),
+        typer.Option(
+            metavar="|".join(CHOICES["emissions"]),
+            help=_of("--emissions", "how words come about; default the first."),
+        ),
     ] = None,
     no_discriminative: Annotated[
-        bool, typer.Option("--no-discriminative", help=f"{_HMMDP} keep to the generative stage; quick, less exact.")
+        bool,
+        typer.Option(
+            "--no-discriminative", help=_of("--no-discriminative", "keep to the generative stage; quick, less exact.")
+        ),
     ] = False,
     learn_priors: Annotated[
-        bool, typer.Option("--learn-priors", help=f"{_HMMDP} learn how even symbols and tags are spread; less exact.")
+        bool,
+        typer.Option(
+            "--learn-priors", help=_of("--learn-priors", "learn how even symbols and tags are spread; less exact.")
+        ),
     ] = False,
     decode: Annotated[
         str | None,
-        typer.Option(metavar="|".join(CHOICES["decode"]), help=f"{_BOTH} how tags are chosen; default the first."),
+        typer.Option(
+            metavar="|".join(CHOICES["decode"]), help=_of("--decode", "how tags are chosen; default the first.")
+        ),
     ] = None,
     states_per_class: Annotated[
         int | None,
-        typer.Option(help=f"{_CLASSHMM} hidden states of every class; default {ClassHMM().states_per_class}."),
+        typer.Option(
+            help=_of("--states-per-class", f"hidden states of every class; default {ClassHMM().states_per_class}.")
+        ),
     ] = None,
     word_features: Annotated[
-        str | None, typer.Option(metavar="|".join(WORD_SETS), help=f"{_CLASSHMM} what a word shows; default rich.")
+        str | None,
+        typer.Option(metavar="|".join(WORD_SETS), help=_of("--word-features", "what a word shows; default rich.")),
     ] = None,
     kappa: Annotated[
         float | None,
-        typer.Option(help=f"{_CLASSHMM} penalty of large weights; default chosen on dev documents, else {KAPPA}."),
+        typer.Option(
+            help=_of("--kappa", f"penalty of large weights; default chosen on dev documents, else {KAPPA}."),
+        ),
     ] = None,
     evaluations: Annotated[
-        int | None, typer.Option(help=f"{_CLASSHMM} steps of learning; default {ClassHMM().evaluations}.")
+        int | None,
+        typer.Option(
+            help=_of("--evaluations", f"steps of learning; default {ClassHMM().evaluations}."),
+        ),
     ] = None,
     encoder: Annotated[
-        Path | None, typer.Option(help="encoder: a Hugging Face folder on this computer; default the packaged MiniLM.")
+        Path | None,
+        typer.Option(
+            help=_of("--encoder", "a Hugging Face folder on this computer; default the packaged MiniLM."),
+        ),
     ] = None,
     untagged: Annotated[
-        Path | None, typer.Option(help=f"{_BOTH} documents without labels, to learn from as well.")
+        Path | None,
+        typer.Option(
+            help=_of("--untagged", "documents without labels, to learn from as well."),
+        ),
     ] = None,
     align: Annotated[
         bool,
@@ -225,15 +279,16 @@ def _remarks(
     facts: Mapping[str, Any], earlier: Tagger | None, helper: Tagger | None, *, asked_private: bool
 ) -> Iterator[str]:
     """What a user should know besides the facts."""
-    words = facts.get("symbols", {}).get("words", 0)
+    features, words = facts.get("features"), facts.get("symbols", {}).get("words", 0)
+    private = facts.get("private", False)
     if "weights" in facts:
         yield _MEMORY
-    elif not facts["features"] and "symbols" not in facts:
+    elif features == 0 and "symbols" not in facts:
         yield _EMPTY
-    elif not facts["private"] and any(map(names_identifier, facts["labels"])):
+    elif not private and any(map(names_identifier, facts["labels"])):
         yield _IDENTIFIERS
-    elif facts["vocabulary floor"] < 2 and (facts["features"] or words) and not asked_private:
-        yield f"{_ONE_PATIENT}." if facts["private"] else f"{_ONE_PATIENT} and --private."
+    elif facts["vocabulary floor"] < 2 and (features or words) and not asked_private:
+        yield f"{_ONE_PATIENT}." if private else f"{_ONE_PATIENT} and --private."
     if earlier is not None and earlier.aligner is not None:
         yield _NOT_ALIGNED
     own: Splitter | None = None if helper is None else settings.own_split(helper)

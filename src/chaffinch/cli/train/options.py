@@ -11,63 +11,45 @@ from typing import Any, Literal, TypeAlias
 from chaffinch.checks import did_you_mean
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import read_phrases
-from chaffinch.models.alignment import Alignment
-from chaffinch.models.cascade.config import Cascade
-from chaffinch.models.classhmm.config import ClassHMM
-from chaffinch.models.encoder.config import Encoder
-from chaffinch.models.hmmdp.config import HMMDP
-from chaffinch.models.registry import KINDS, Config
+from chaffinch.models.alignment.config import Alignment
+from chaffinch.models.core.method import Material, Method
+from chaffinch.models.registry import METHODS, Config, method_of
 from chaffinch.models.tagger import Tagger, load
 from chaffinch.text.document import Splitter
 
-METHODS = tuple(KINDS)
-
 Mode: TypeAlias = Literal["recall", "balanced"]
 
-# The methods that have an option, where not all have it; and what a user of another method should know.
-_OWNERS = {
-    **dict.fromkeys(("--scheme", "--stages", "--no-documents", "--features", "--before", "--start"), ("cascade",)),
-    **dict.fromkeys(
-        ("--published", "--floor", "--private", "--no-private", "--lexicon", "--clusters"),
-        ("cascade", "hmmdp", "classhmm"),
-    ),
-    "--objective": ("cascade", "classhmm"),
-    "--epochs": ("cascade", "hmmdp", "encoder"),
-    "--encoder": ("encoder",),
-    **dict.fromkeys(("--language", "--decode", "--untagged"), ("hmmdp", "classhmm")),
-    **dict.fromkeys(("--subtags", "--emissions", "--no-discriminative", "--learn-priors"), ("hmmdp",)),
-    **dict.fromkeys(("--states-per-class", "--word-features", "--kappa", "--evaluations"), ("classhmm",)),
+# The settings that an option sets, where they are not called as it is; the first of them says which methods have it.
+_SETTINGS = {
+    "--subtags": ("outside", "inside"),
+    "--features": ("layers",),
+    "--floor": ("floor", "min_patients"),  # of features, and of words where a model holds them besides
+    "--encoder": ("folder",),
+    "--word-features": ("features",),
+    **{f"--no-{name}": (name,) for name in ("documents", "discriminative", "private")},
 }
-_INSTEAD = {
-    ("--scheme", "hmmdp"): "hmmdp always writes spans as IOB2 tags, so leave it out",
-    ("--objective", "hmmdp"): "hmmdp has --no-discriminative",
-    ("--stages", "hmmdp"): "hmmdp has --subtags",
-    ("--stages", "classhmm"): "classhmm has --states-per-class",
-    ("--no-documents", "hmmdp"): "hmmdp always reads each document once, so leave it out",
-    ("--features", "hmmdp"): "hmmdp uses no layer as a feature, so leave it out",
-    ("--features", "classhmm"): "classhmm uses no layer as a feature; --word-features chooses those of words",
-    ("--before", "hmmdp"): "hmmdp uses no layer of another tagger, so leave it out",
-    ("--start", "hmmdp"): "hmmdp learns from the beginning, so leave it out",
-    ("--start", "classhmm"): "classhmm learns from the beginning, so leave it out",
-    ("--epochs", "classhmm"): "classhmm has --evaluations",
-    ("--language", "cascade"): "cascade needs no word lists, so leave it out",
-    ("--subtags", "cascade"): "cascade has --stages",
-    ("--subtags", "classhmm"): "classhmm has --states-per-class",
-    ("--emissions", "cascade"): "cascade has --objective",
-    ("--emissions", "classhmm"): "classhmm has --objective",
-    ("--no-discriminative", "cascade"): "cascade has --objective",
-    ("--no-discriminative", "classhmm"): "classhmm has --objective joint",
-    ("--decode", "cascade"): "cascade decodes in one way, so leave it out",
-    ("--learn-priors", "cascade"): "cascade has no priors, so leave it out",
-    ("--states-per-class", "hmmdp"): "hmmdp has --subtags",
-    ("--evaluations", "cascade"): "cascade has --epochs",
-    ("--evaluations", "hmmdp"): "hmmdp has --epochs",
-    ("--untagged", "cascade"): "cascade learns from labels alone, so leave it out",
-}
-_OF_SECOND_STAGE = ("--epochs", "--lexicon", "--clusters")  # of hmmdp: what its generative stage has no use for
+_MATERIALS: Mapping[str, Material] = {
+    "--lexicon": "resources", "--clusters": "resources", "--before": "layers", "--start": "model",
+    "--untagged": "untagged",
+}  # fmt: skip
 _RESOURCES = ("--lexicon", "--clusters")
-_NO_SETTING = (*_RESOURCES, "--before", "--start", "--published", "--untagged")
-_FIXED = {"stages": "--stages", "scheme": "--scheme", "layers": "--features"}  # what --start cannot change
+_PUBLISHED = "--published"
+
+
+def owners(option: str) -> tuple[str, ...]:
+    """Return the names of the methods that have an option of `chaffinch train`."""
+    return tuple(name for name, method in METHODS.items() if _has_option(method, option))
+
+
+def _has_option(method: Method, option: str) -> bool:
+    if option in _MATERIALS:
+        return _MATERIALS[option] in method.learns_from
+    return hasattr(method.config, "published") if option == _PUBLISHED else method.has_setting(_settings(option)[0])
+
+
+def _settings(option: str) -> tuple[str, ...]:
+    """Return the names of the settings that an option sets."""
+    return _SETTINGS.get(option, (option.removeprefix("--").replace("-", "_"),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +66,10 @@ class Asked:
             raise ConfigError(f"unknown method {method!r}; {did_you_mean(method, METHODS)}")
         given = {name: own for name, own in options.items() if own is not None and own is not False and own != []}
         for option in given:
-            owners = _OWNERS.get(option, METHODS)
-            if method not in owners:
-                hint = _INSTEAD.get((option, method), f"{method} has no use for it, so leave it out")
-                *others, last = owners
+            able = owners(option)
+            if method not in able:
+                hint = METHODS[method].hints.get(option, f"{method} has no use for it, so leave it out")
+                *others, last = able
                 named = f"{', '.join(others)} and {last}" if others else last
                 raise ConfigError(f"{option} is an option of --method {named}; {hint}")
         if "--start" in given:
@@ -106,78 +88,69 @@ class Asked:
 
     def config(self, start: Tagger | None, before: Tagger | None) -> Config:
         """What was chosen, over the settings of the earlier model, of the publication, or our own."""
-        chosen = self._chosen()
+        method, chosen = METHODS[self.method], self._chosen()
         if before is not None:
             chosen["layers"] = tuple(step.layer for step in before.steps)
         if start is not None:
-            return self._gone_on(start, chosen)
-        kind, published = KINDS[self.method], "--published" in self.options
-        base = kind.published() if published and not issubclass(kind, Encoder) else kind()
-        if isinstance(base, ClassHMM):
-            self._check_objective(chosen.get("objective", base.objective))
-        if isinstance(base, HMMDP):
-            self._check_stages(chosen.get("discriminative", base.discriminative))
-        return replace(base, **chosen)
+            base = self._earlier(start, chosen)
+        else:
+            base = method.config.published() if _PUBLISHED in self.options else method.config()
+        config = replace(base, **chosen)
+        unused = method.unused(config)
+        for option in self.options:
+            for name in (_MATERIALS.get(option, ""), *_settings(option)):
+                if name in unused:
+                    raise ConfigError(f"{option}: {unused[name]}")
+        return config
 
     def _chosen(self) -> dict[str, Any]:
         """The settings of the options given."""
         chosen: dict[str, Any] = {}
         for option, value in self.options.items():
+            names = _settings(option)
             match option:
                 case "--subtags":
-                    chosen["outside"], chosen["inside"] = _subtags(value)
+                    chosen |= zip(names, _subtags(value), strict=True)
                 case "--language":
-                    chosen["language"] = _language(value)
+                    chosen[names[0]] = _language(value)
                 case "--features":
-                    chosen["layers"] = tuple(value)
-                case "--no-documents" | "--no-discriminative" | "--no-private":
-                    chosen[option.removeprefix("--no-")] = False
-                case "--floor" if self.method == "hmmdp":  # it holds words besides features
-                    chosen["floor"] = chosen["min_patients"] = value
+                    chosen[names[0]] = tuple(value)
                 case "--encoder":
-                    chosen["folder"] = str(Path(value).resolve())
-                case "--word-features":
-                    chosen["features"] = value
-                case _ if option not in _NO_SETTING:
-                    chosen[option.removeprefix("--").replace("-", "_")] = value
+                    chosen[names[0]] = str(Path(value).resolve())
+                case "--floor":
+                    kept = names[:1] if "--start" in self.options else names  # the words of an earlier model stay
+                    chosen |= {name: value for name in kept if METHODS[self.method].has_setting(name)}
+                case _ if option not in _MATERIALS and option != _PUBLISHED:
+                    chosen[names[0]] = not option.startswith("--no-") and value
         return chosen
 
-    def _check_stages(self, discriminative: bool) -> None:
-        if discriminative and self.options.get("--emissions") == "backoff":
-            raise ConfigError("--emissions backoff is for the generative stage alone; give --no-discriminative as well")
-        for option in () if discriminative else _OF_SECOND_STAGE:
-            if option in self.options:
-                cause = "--no-discriminative" if "--no-discriminative" in self.options else "--published"
-                raise ConfigError(
-                    f"{option} is for the discriminative stage, which {cause} leaves out; leave out {option}"
-                )
-
-    def _check_objective(self, objective: str) -> None:
-        for option in _RESOURCES if objective != "crf" else ():
-            if option in self.options:
-                raise ConfigError(f"{option} is for --objective crf, got {objective}; leave out {option}")
-        if "--untagged" in self.options and objective not in ("joint", "mix"):
-            raise ConfigError(f"--untagged text says nothing to --objective {objective}; give --objective joint or mix")
-
-    def _gone_on(self, start: Tagger, chosen: Mapping[str, Any]) -> Config:
-        config = start.model.config
-        if not isinstance(config, Cascade):
-            raise ConfigError(f"--start goes on from a cascade, and this model is of {start.manifest.kind}; train anew")
-        if "--published" in self.options:
+    def _earlier(self, start: Tagger, chosen: Mapping[str, Any]) -> Config:
+        """The settings of the model to go on from; ConfigError if what was chosen cannot go on from it."""
+        config, method = start.model.config, METHODS[self.method]
+        kind = method_of(config)
+        if kind is not method:
+            remedy = f"give --method {kind.name}, or train anew" if "model" in kind.learns_from else "train anew"
+            raise ConfigError(f"--start goes on from {method.title}, and this model is of {kind.name}; {remedy}")
+        if _PUBLISHED in self.options:
             raise ConfigError("--start goes on with the settings of that model; leave out --published")
-        for name, option in _FIXED.items():
-            own = getattr(config, name)
-            if chosen.get(name, own) != own:
-                shown = ", ".join(own) or "none" if isinstance(own, tuple) else own
+        for option in self.options:
+            fixed = [name for name in _settings(option) if name in method.fixed and name in chosen]
+            if any(chosen[name] != getattr(config, name) for name in fixed):
+                shown = ",".join(_shown(getattr(config, name)) for name in fixed)
                 raise ConfigError(
                     f"--start goes on from a model with {option} {shown}; leave out {option}, or train anew"
                 )
-        return replace(config, **chosen)
+        return config
+
+
+def _shown(value: object) -> str:
+    """Return a setting as a message says it."""
+    return (", ".join(value) or "none") if isinstance(value, tuple) else str(value)
 
 
 def layer_to_learn(layer: str | None, soft: str | None, chosen: Config) -> str | None:
     """The layer that holds the right spans; a document without it must not be learnt from its features."""
-    features = chosen.layers if isinstance(chosen, Cascade) else ()
+    features = getattr(chosen, "layers", ())
     if not features or soft is not None:
         return layer
     layer = layer or "gold"
@@ -208,7 +181,7 @@ def split_to_learn(lines: bool | None, method: str, start: Tagger | None) -> Spl
     """How to cut the documents to learn from: as was chosen, else as the earlier model, else as suits the method."""
     own = None if start is None else own_split(start)
     if lines is None:
-        return own or ("lines" if method == "hmmdp" else "prose")
+        return own or METHODS[method].split
     chosen: Splitter = "lines" if lines else "prose"
     if own not in (None, chosen):
         raise ConfigError(f"--start goes on from a model that learnt from {own}; leave out --{chosen}, or train anew")

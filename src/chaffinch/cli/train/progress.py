@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress as Live
@@ -15,15 +15,10 @@ from rich.table import Table
 
 from chaffinch.cli import common as frame
 from chaffinch.evaluate import Pair, Pairs, score
-from chaffinch.models.cascade import fit as cascade
 from chaffinch.models.core.training import Progress
-from chaffinch.models.encoder.config import Encoder
-from chaffinch.models.registry import Model
+from chaffinch.models.registry import method_of
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document
-
-if TYPE_CHECKING:  # it needs scipy, which is loaded when it is used
-    from chaffinch.models.classhmm import model as classhmm_model
 
 _NOT_SAID = ("documents with a patient", "interrupted", "lost")  # in the table; they are in the JSON
 _BY_FOLDS = ("first readings", "jack-knife", "calibration", "held out")  # parts that count folds and have no loss
@@ -89,6 +84,8 @@ def dev_score(tagger: Tagger, dev: Sequence[Document], layer: str | None) -> dic
 
 def facts_of(tagger: Tagger, documents: Sequence[Document], spans: int, output: Path) -> dict[str, Any]:
     """What was learnt from, and what came of it."""
+    config = tagger.model.config
+    method = method_of(config)
     return {
         "model": str(output),
         "method": tagger.manifest.kind,
@@ -98,50 +95,12 @@ def facts_of(tagger: Tagger, documents: Sequence[Document], spans: int, output: 
         "labels": list(tagger.labels),
         "spans": spans,
         "tokens": sum(len(doc.tokens) for doc in documents),
-        **_learnt(tagger.model),
+        **method.facts(tagger.model),
         "megabytes": round(output.stat().st_size / 1e6, 3),
         "vocabulary floor": tagger.manifest.vocabulary_floor,
-        **({"private": own.private} if not isinstance(own := tagger.model.config, Encoder) else {}),
+        **({"private": getattr(config, "private", None)} if method.has_setting("private") else {}),
         "interrupted": bool(tagger.manifest.metrics.get("interrupted")),
     }
-
-
-def _learnt(model: Model) -> dict[str, Any]:
-    """How large a model is, in the terms of its method."""
-    if isinstance(model, cascade.Model):
-        parts = [*model.readings, *([] if model.classifier is None else [model.classifier])]
-        return {"features": sum(len(part.vocabulary) for part in parts)}
-    from chaffinch.models.classhmm import model as classhmm_model
-    from chaffinch.models.hmmdp import describe as portrait
-    from chaffinch.models.hmmdp import model as hmmdp_model
-
-    if isinstance(model, classhmm_model.Model):
-        return _states(model)
-    if not isinstance(model, hmmdp_model.Model):  # an encoder
-        return {"weights": sum(array.size for array in model.state().arrays.values())}
-    known, used = model.symbols, portrait.use(model)
-    return {
-        "symbols": {"words": len(known.words), "signatures": len(known.signatures)},
-        "sub-tags": {
-            "O": model.config.outside, "others": model.config.inside, "in all": sum(own.subtags for own in used),
-            "in use": sum(own.effective for own in used),
-        },
-        "features": 0 if model.latent is None else len(model.latent.vocabulary),
-    }  # fmt: skip
-
-
-def _states(model: classhmm_model.Model) -> dict[str, Any]:
-    """How large a class HMM is, and what held-out text says of its states."""
-    known = model.words if model.words is not None else model.crf
-    subs, held = model.labels.subs, model.portrait.held_out.round(4).tolist()
-    facts: dict[str, Any] = {
-        "states": {"O": subs[0], "others": subs[-1], "in all": sum(subs)},
-        "features": 0 if known is None else len(known.vocabulary),
-    }
-    if held:
-        names = ("with these states", "with one per class")
-        facts["held-out log-likelihood per token"] = dict(zip(names, held, strict=False))
-    return facts
 
 
 def summary(facts: Mapping[str, Any]) -> Iterator[Table | str]:

@@ -20,7 +20,8 @@ from chaffinch.cli.train import options as settings
 from chaffinch.cli.weak.votes import Stopped, method_of, stop_at_once
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.evaluate import Pair, Pairs, score
-from chaffinch.models.registry import KINDS, Config
+from chaffinch.models.registry import METHODS as TAGGERS
+from chaffinch.models.registry import Config
 from chaffinch.text import Document
 from chaffinch.text.formats import ReadOptions, read
 from chaffinch.weak.aggregate import BY_NAME
@@ -45,7 +46,8 @@ def alternate_command(
     ] = None,
     method: Annotated[str, typer.Option(help=f"How votes are joined: {', '.join(BY_NAME)}.")] = "multihmm",
     student: Annotated[
-        str | None, typer.Option(help=f"What learns: {', '.join(KINDS)}, or two, as cascade,encoder; default: ours.")
+        str | None,
+        typer.Option(help=f"What learns: {', '.join(TAGGERS)}, or two, as cascade,encoder; default: ours."),
     ] = None,
     dev: Annotated[Path | None, typer.Option(help="Documents with gold, for the threshold or the best loop.")] = None,
     embeddings: Annotated[
@@ -127,9 +129,9 @@ def _student(names: str | None, seed: int) -> Student:
         return replace(LINEAR, seed=seed)
     found = list[Config]()
     for name in map(str.strip, names.split(",")):
-        if name not in KINDS:
-            raise ConfigError(f"--student {name!r} is unknown; {did_you_mean(name, KINDS)}")
-        found.append(KINDS[name](seed=seed))
+        if name not in TAGGERS:
+            raise ConfigError(f"--student {name!r} is unknown; {did_you_mean(name, TAGGERS)}")
+        found.append(TAGGERS[name].config(seed=seed))
     if len(found) > 2:
         raise ConfigError(f"--student takes one method or two, got {len(found)}")
     return found[0] if len(found) == 1 else (found[0], found[1])

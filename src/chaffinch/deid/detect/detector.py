@@ -33,7 +33,7 @@ from chaffinch.deid.patterns import places as patterns_places
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.kernels.lattice import Floats
-from chaffinch.models import alignment
+from chaffinch.models.alignment import model as alignment
 from chaffinch.models.core.batching import BATCH_TOKENS, batches
 from chaffinch.text import Corpus, Document, Soft, Span
 from chaffinch.weak.fingerprint import fingerprint

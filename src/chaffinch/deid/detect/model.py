@@ -13,8 +13,8 @@ from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest, State
 from chaffinch.deid.detect.recall_dial import Dial
 from chaffinch.errors import ModelError
-from chaffinch.models import alignment
 from chaffinch.models import registry as methods
+from chaffinch.models.alignment import model as alignment
 from chaffinch.models.tagger import Step, Tagger
 from chaffinch.models.tagger import load as load_tagger
 from chaffinch.text import Document

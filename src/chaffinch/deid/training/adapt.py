@@ -29,9 +29,8 @@ from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.training.learn import GOLD, LOWEST, Lesson, Tell, as_learnt, learn, read, with_lists
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models import tagger
-from chaffinch.models.cascade.fit import Cascade
 from chaffinch.models.core.labels import Fitted, Labels, pieces_of
-from chaffinch.models.hmmdp.config import HMMDP
+from chaffinch.models.registry import METHODS, Config, method_of
 from chaffinch.models.tagger import Tagger
 from chaffinch.models.votes.multihmm.fit import MultiHMM
 from chaffinch.text import Document, Soft, Span, resolve
@@ -74,9 +73,10 @@ def adapt(
     if not model.taggers:
         raise DataError("this model has no tagger to go on from; adapt deid-en, or give no model and reviewed notes")
     for old in model.taggers:
-        if not isinstance(old.model.config, Cascade | HMMDP):
+        if not _adapts(old.model.config):
+            able = [method.name for method in METHODS.values() if _adapts(method.config())]
             kind = old.manifest.kind
-            raise DataError(f"a {kind} cannot go on learning; adapt deid-en, or a model of cascade or hmmdp")
+            raise DataError(f"a {kind} cannot go on learning; adapt deid-en, or a model of {' or '.join(able)}")
     model = with_lists(model, known_lists)
     known = {doc.id for doc in reviewed}
     own = [doc for doc in notes if doc.id not in known]
@@ -95,6 +95,12 @@ def adapt(
     return replace(final, dial=dial.fit(dial.DialSample.join(reads), final.labels, lowest=LOWEST), checksum="")
 
 
+def _adapts(config: Config) -> bool:
+    """Return whether a model with those settings goes on from what votes say, and can hold no words of identifiers."""
+    method = method_of(config)
+    return method.learns("soft", config) and method.learns("model", config) and method.has_setting("private")
+
+
 @dataclass(frozen=True, slots=True)
 class _Fit:
     """The taggers of a model learning further."""
@@ -109,9 +115,9 @@ class _Fit:
         return replace(self.model, taggers=tuple(self._further(old, docs) for old in self.model.taggers), checksum="")
 
     def _further(self, old: Tagger, docs: Sequence[Document]) -> Tagger:
-        """The tagger that has learnt from the documents as well; an HMM-DP is told nothing of labels it lacks."""
-        config: Any = replace(old.model.config, epochs=EPOCHS, seed=self.seed, private=True)  # type: ignore[arg-type]
-        if isinstance(config, HMMDP):
+        """The tagger that has learnt from the documents as well; of labels it cannot learn it is told nothing."""
+        config: Any = replace(old.model.config, epochs=EPOCHS, seed=self.seed, private=True)
+        if not method_of(config).new_labels:
             docs = [doc.with_soft(_TOLD, _known_labels(doc.soft[_TOLD], old.labels)) for doc in docs]
         return tagger.train(docs, config, soft=_TOLD, start=old, progress=self.tell)
 

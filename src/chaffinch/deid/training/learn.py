@@ -13,7 +13,6 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -27,12 +26,12 @@ from chaffinch.deid.kinds import HANDLING, kind_of
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.word_lists import Standing
 from chaffinch.models import tagger
-from chaffinch.models.cascade import fit as cascade
-from chaffinch.models.cascade.fit import Cascade
-from chaffinch.models.core.linear import Linear, rounded
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.core.resources import Resources
 from chaffinch.models.core.training import Progress
 from chaffinch.models.hmmdp.config import HMMDP
+from chaffinch.models.registry import Config, method_of
+from chaffinch.models.registry import Model as TaggerModel
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document, Span
 
@@ -71,7 +70,7 @@ class Lesson:
     `language` names the word lists that a cascade knows.
     """
 
-    configs: tuple[Cascade | HMMDP, ...] = ENGLISH
+    configs: tuple[Config, ...] = ENGLISH
     english: bool = True
     hide: bool = True  # every third name from the lists while the taggers learn
     language: str | None = LANGUAGE
@@ -147,42 +146,28 @@ class _Course:
         """The model of prepared documents, without a dial."""
         return Model(tuple(self._tagger(docs, config) for config in self.lesson.configs), rules=self.lesson.english)
 
-    def _tagger(self, docs: Sequence[Document], config: Cascade | HMMDP) -> Tagger:
-        language = self.lesson.language if isinstance(config, Cascade) else None
+    def _tagger(self, docs: Sequence[Document], config: Config) -> Tagger:
+        language = self.lesson.language
+        if method_of(config).has_setting("language"):  # it has the word lists already
+            language = None
         hidden = self.fewer.hidden
         lists = Resources(standing=Standing(language, hidden) if language else None, hidden=hidden)
         learnt = tagger.train(docs, config, layer=GOLD, resources=lists, progress=self.tell)
-        whole = use_lists(learnt.model, self.lists.hidden)
-        return replace(learnt, model=_drop_light_weights(whole) if self.lesson.english else whole)
+        whole = hide_words(learnt.model, self.lists.hidden)
+        trim = method_of(config).trim
+        return replace(learnt, model=trim(whole, LIGHT) if trim and self.lesson.english else whole)
 
 
 def with_lists(model: Model, lists: WordLists) -> Model:
     """Return the model with taggers that know the lists without the hidden words."""
-    taggers = tuple(replace(each, model=use_lists(each.model, lists.hidden)) for each in model.taggers)
+    taggers = tuple(replace(each, model=hide_words(each.model, lists.hidden)) for each in model.taggers)
     return replace(model, taggers=taggers)
 
 
-def use_lists(model: Any, hidden: frozenset[str]) -> Any:
+def hide_words(model: TaggerModel, hidden: frozenset[str]) -> TaggerModel:
     """Return the model of a tagger with lists of its language that lack the hidden words."""
-    if model.resources.hidden == hidden:
-        return model
-    standing = model.resources.standing
-    if standing is not None:
-        standing = Standing(standing.language, hidden)
-    model = replace(model, resources=replace(model.resources, standing=standing, hidden=hidden))
-    if isinstance(model, cascade.Model):
-        return model
-    return replace(model, symbols=replace(model.symbols, pack=languages.pack(model.config.language, hidden)))
-
-
-def _drop_light_weights(model: Any) -> Any:
-    if isinstance(model, cascade.Model):
-        return replace(model, readings=tuple(map(_lighter, model.readings)))
-    return replace(model, latent=model.latent and _lighter(model.latent))
-
-
-def _lighter(part: Linear) -> Linear:
-    return rounded(part.labels, part.vocabulary, part.weights, least=LIGHT)
+    hide = method_of(model.config).hide_words
+    return model if hide is None else hide(model, hidden)
 
 
 def _with_capitals(docs: Iterable[Document]) -> Iterator[Document]:

@@ -23,55 +23,48 @@ from chaffinch.features.observe import Column
 from chaffinch.kernels.linear import Target, Weights
 from chaffinch.models.cascade import segments
 from chaffinch.models.cascade.config import Cascade
-from chaffinch.models.cascade.model import Bias, Model, Run
+from chaffinch.models.cascade.model import Model
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear
+from chaffinch.models.core.method import TrainingSet
+from chaffinch.models.core.privacy import decide_privacy, first_identifier
 from chaffinch.models.core.resources import Resources, columns_of
+from chaffinch.models.core.runs import span_f1
 from chaffinch.models.core.tasks import Task, hard_target, runs_of
 from chaffinch.models.core.training import Each, Lesson, Scorer, Watcher, held_out, jackknife, learn
-from chaffinch.models.privacy import decide_privacy
 from chaffinch.text import Document
-
-__all__ = ["Bias", "Cascade", "Model", "Run", "fit", "own"]
-
-MANY_PATIENTS = 20  # from here on a feature must be shown by two patients
-
-
-def own(model: object) -> Model:
-    """The model of a tagger that is a cascade; ConfigError if it is another method's."""
-    if not isinstance(model, Model):
-        raise ConfigError("this asks for a cascade; the tagger was trained with another method")
-    return model
 
 
 def fit(
-    documents: Sequence[Document],
+    data: TrainingSet,
     config: Cascade,
     *,
-    layer: str | None = None,
-    soft: str | None = None,
-    dev: Sequence[Document] = (),
     resources: Resources | None = None,
     start: Model | None = None,
     each: Each = map,
     watcher: Watcher | None = None,
 ) -> Model:
-    """The model of documents whose `layer` holds the spans, or whose soft labels of that name say what is known.
+    """Learn a model.
 
-    With `dev` documents each part stops when their F1 no longer rises and its best weights are kept. With `start` the
+    With dev documents each part stops when their F1 no longer rises and its best weights are kept. With `start` the
     model of an earlier fit goes on learning, new labels included. An interrupt ends the part that is being learnt; what
     was learnt till then is kept.
     """
-    task = Task.of(documents, layer=layer, soft=soft, names=() if start is None else start.names)
-    if config.stages == 2 and (task.soft is not None or start is not None):
-        raise ConfigError("two stages learn from spans, from the beginning; use stages=1 for soft labels or to go on")
+    names = () if start is None else start.names
+    task = Task.of(data.documents, layer=data.layer, soft=data.soft, names=names)
+    identifier = first_identifier(task.names)
+    if config.private is None and config.stages == 2 and identifier is not None:
+        raise ConfigError(
+            f"label {identifier!r} names identifiers, and two stages keep the words inside spans; use stages=1, "
+            "or say private=False (--no-private) if the model may hold them"
+        )
     config = decide_privacy(config, task.names)
     kept = start.resources if start is not None and resources is None else resources or Resources()
     folds = task.folds(config.folds, config.seed)
     watcher = watcher or Watcher()
     watcher.scores |= task.fitted.told()
-    run = _Run(task, config, kept, start, each, watcher, tuple(dev), layer, folds)
+    run = _Run(task, config, kept, start, each, watcher, tuple(data.dev), data.layer, folds)
     return run.two_stages() if config.stages == 2 else run.one_stage()
 
 
@@ -149,9 +142,7 @@ class _Run:
     @property
     def floor(self) -> int:
         """How many patients must have shown a feature."""
-        if self.config.floor is not None:
-            return self.config.floor
-        return 2 if int(self.task.patients.max()) + 1 >= MANY_PATIENTS else 1
+        return self.task.floor(self.config.floor)
 
     def stops(self, target: Target, labels: Labels) -> NDArray[np.uint64]:
         """The words at which runs end; those of the earlier model when there is one."""
@@ -183,14 +174,11 @@ class _Run:
         """The F1 on the dev documents of a model with one more reading."""
         if not self.dev:
             return None
-        gold = [set(runs_of(doc, self.layer, whole=self.config.stages == 2)) for doc in self.dev]
+        gold = [runs_of(doc, self.layer, whole=self.config.stages == 2) for doc in self.dev]
         seen, columns = model.observe(self.dev, reread=bool(model.readings))
 
         def score(part: Linear) -> float:
-            found = [set(part.labels.runs(own)) for own in seen.gather(part.decode(seen, columns))]
-            right = sum(len(a & b) for a, b in zip(gold, found, strict=True))
-            total = sum(map(len, gold)) + sum(map(len, found))
-            return 2 * right / total if total else 1.0
+            return span_f1(gold, map(part.labels.runs, seen.gather(part.decode(seen, columns))))
 
         return score
 

@@ -5,10 +5,8 @@ N tokens with pads between sentences, T tokens of one document, L labels, n span
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
-from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -20,18 +18,15 @@ from chaffinch.features import observe as window
 from chaffinch.features.observe import Column, Observed
 from chaffinch.kernels import best_paths, group
 from chaffinch.kernels.lattice import Floats
-from chaffinch.kernels.linear import Places
 from chaffinch.models.cascade import segments
 from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.core.confidence import Calibration, span_chances
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear
 from chaffinch.models.core.resources import Resources, columns_of
+from chaffinch.models.core.runs import Bias, Run, runs_by_document
 from chaffinch.models.core.training import certainty, decoded
 from chaffinch.text import Document
-
-Bias: TypeAlias = Mapping[str, float] | None  # added to the score of a label at each of its tokens; "O" is outside
-Run: TypeAlias = tuple[int, int, str]  # first token, one past the last, label
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -79,7 +74,7 @@ class Model:
     def _read(self, seen: Observed, columns: Sequence[Column], bias: Bias) -> list[list[Run]]:
         last = self.readings[-1]
         if self.classifier is None:
-            return _by_document(seen, last.labels, last.decode(seen, columns, bias))
+            return runs_by_document(seen, last.labels, last.decode(seen, columns, bias))
         found = segments.observe_reading(seen, last.labels, *decoded(last, seen, columns))
         return found.named(self.classifier, self.classifier.decode(found.seen, [], bias))
 
@@ -96,7 +91,7 @@ class Model:
         batch = last.batch(inner, own, bias, scale=self.calibration.scale)
         tags = last.labels.tag_of[packed]
         chances = self.calibration(span_chances(batch, last.labels, tags, [(a, b) for a, b, _ in runs]))
-        named = _by_document(seen, last.labels, states) if self.classifier is None else found.named(last, states)
+        named = runs_by_document(seen, last.labels, states) if self.classifier is None else found.named(last, states)
         cuts = np.cumsum([len(part) for part in named])[:-1]
         return list(zip(named, np.split(chances, cuts), strict=True))
 
@@ -161,20 +156,6 @@ class Model:
         if config.stages == 2:
             classifier = Linear.of(Labels(names, "tokens"), state.child("classifier").arrays)
         return cls(config, names, stops, readings, classifier, resources, calibration, state.floor)
-
-
-def _by_document(seen: Observed, labels: Labels, states: Places) -> list[list[Run]]:
-    """The labelled runs of every document, counted from its first token."""
-    flat = np.zeros(len(states), np.int64)
-    flat[seen.places] = seen.sources
-    starts, ends, label = labels.run_arrays(states)  # no run crosses a pad
-    starts, ends = flat[starts], flat[ends - 1] + 1
-    bounds = np.cumsum([0, *seen.sizes])
-    cuts = np.searchsorted(starts, bounds)
-    shift = np.repeat(bounds[:-1], np.diff(cuts))
-    names = [labels.names[number] for number in label.tolist()]
-    runs = list(zip((starts - shift).tolist(), (ends - shift).tolist(), names, strict=True))
-    return [runs[first:end] for first, end in pairwise(cuts.tolist())]
 
 
 def _by_name(part: Linear, seen: Observed, columns: Sequence[Column], scale: float) -> Floats:

@@ -17,8 +17,8 @@ from chaffinch.features.observe import Observed
 from chaffinch.kernels.linear import Places
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear
+from chaffinch.models.core.runs import Run
 
-Run = tuple[int, int, str]
 MARGINS = np.array([-1.0, -0.5, -0.2, 0.0, 0.2, 0.5, 1.0, 2.0, 4.0])  # edges between levels of certainty
 
 

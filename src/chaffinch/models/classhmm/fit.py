@@ -7,12 +7,11 @@ conditional random field over its states (crf).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chaffinch.errors import ConfigError
 from chaffinch.kernels import Batch, Floats
 from chaffinch.kernels.lattice import Bools
 from chaffinch.models.classhmm.config import KAPPA, KAPPAS, ClassHMM
@@ -24,15 +23,15 @@ from chaffinch.models.core import lbfgs as ascent
 from chaffinch.models.core.confidence import SENTENCES, Calibration
 from chaffinch.models.core.evidence import Evidence
 from chaffinch.models.core.labels import Labels
+from chaffinch.models.core.method import TrainingSet
+from chaffinch.models.core.privacy import decide_privacy
 from chaffinch.models.core.resources import Resources
+from chaffinch.models.core.runs import span_f1
 from chaffinch.models.core.tasks import Task, runs_of
 from chaffinch.models.core.training import Progress, Watcher
 from chaffinch.models.latent.layout import tokens_of
 from chaffinch.models.latent.span_probabilities import calibrate
-from chaffinch.models.privacy import decide_privacy
 from chaffinch.text import Document
-
-__all__ = ["ClassHMM", "Model", "fit"]
 
 SHORT, INNER = 20, 10  # evaluations of a short climb; of one M-step
 JUDGED = 60  # evaluations of climbs on the text that is not held out
@@ -41,28 +40,18 @@ TOLERANCE = 1e-6  # of the value, for EM
 
 
 def fit(
-    documents: Sequence[Document],
-    config: ClassHMM,
-    *,
-    layer: str | None = None,
-    soft: str | None = None,
-    dev: Sequence[Document] = (),
-    resources: Resources | None = None,
-    watcher: Watcher | None = None,
+    data: TrainingSet, config: ClassHMM, *, resources: Resources | None = None, watcher: Watcher | None = None
 ) -> Model:
-    """The model of documents whose `layer` holds the spans, or whose soft labels of that name say what is known.
+    """Learn a model.
 
-    Rows of soft labels with zeros alone leave a token open: all paths are valid there. `dev` documents choose kappa.
+    Rows of soft labels with zeros alone leave a token open: all paths are valid there. Dev documents choose kappa.
     An interrupt ends what is being learnt.
     """
-    resources = resources or Resources()
-    if config.objective != "crf" and (resources.clusters is not None or resources.lexicon is not None):
-        raise ConfigError("lexicons and clusters are features of the objective crf alone; leave them out")
-    task, watcher = Task.of(documents, layer=layer, soft=soft), watcher or Watcher()
+    task, watcher = Task.of(data.documents, layer=data.layer, soft=data.soft), watcher or Watcher()
     watcher.scores |= task.fitted.told()
     config = decide_privacy(config, task.names)
     evidence = Evidence.of(task, Labels(task.names, scheme_of(config)))
-    return _Run(task, evidence, config, resources, watcher, tuple(dev), layer).model()
+    return _Run(task, evidence, config, resources or Resources(), watcher, tuple(data.dev), data.layer).model()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -146,15 +135,11 @@ class _Run:
 
     def score(self, model: Model) -> float:
         """The F1 on the dev documents."""
-        gold = [set(runs_of(doc, self.layer)) for doc in self.dev]
         try:
-            found = [set(own) for own in model.read(self.dev)]
+            return span_f1([runs_of(doc, self.layer) for doc in self.dev], model.read(self.dev))
         except KeyboardInterrupt:
             self.watcher.interrupted = True
             return 0.0
-        right = sum(len(a & b) for a, b in zip(gold, found, strict=True))
-        total = sum(map(len, gold)) + sum(map(len, found))
-        return 2 * right / total if total else 1.0
 
     def judged(self, model: Model, problem: Problem, kappa: float) -> Model:
         """The model with a calibration, and with what held-out text says of its states.

@@ -24,7 +24,6 @@ from chaffinch.features.observe import UNKNOWN, WORD, Observed
 from chaffinch.features.signatures import Pack
 from chaffinch.features.vocabulary import Vocabulary
 from chaffinch.kernels import Batch, Floats, Ints
-from chaffinch.models.cascade.model import Bias, Run
 from chaffinch.models.classhmm import generative as chain
 from chaffinch.models.classhmm.config import ClassHMM
 from chaffinch.models.classhmm.describe.report import Substructure
@@ -33,6 +32,7 @@ from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import Labels, Scheme
 from chaffinch.models.core.linear import Linear
 from chaffinch.models.core.resources import Resources, columns_of
+from chaffinch.models.core.runs import Bias, Run
 from chaffinch.models.latent import decode as decoding
 from chaffinch.models.latent.layout import KnownTags
 from chaffinch.models.latent.reading import LatentReader

@@ -21,7 +21,6 @@ from chaffinch.features.vocabulary import COUNT, LEXICAL, Vocabulary
 from chaffinch.features.word_types import IDENTITY, with_features
 from chaffinch.kernels import Active, Floats, Ints
 from chaffinch.kernels.lattice import Bools
-from chaffinch.models.cascade.fit import MANY_PATIENTS
 from chaffinch.models.classhmm.conditional import Conditional
 from chaffinch.models.classhmm.config import ClassHMM
 from chaffinch.models.classhmm.generative import ClassLayout, Likelihood, Text
@@ -83,9 +82,7 @@ class Ground:
     @property
     def floor(self) -> int:
         """How many patients must have shown a feature."""
-        if self.config.floor is not None:
-            return self.config.floor
-        return 2 if int(self.evidence.task.patients.max()) + 1 >= MANY_PATIENTS else 1
+        return self.evidence.task.floor(self.config.floor)
 
     def problem(self, resources: Resources) -> Problem:
         """The problem that the settings are of."""

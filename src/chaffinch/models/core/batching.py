@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from chaffinch.errors import ConfigError
-from chaffinch.models.cascade.fit import Run
+from chaffinch.models.core.runs import Run
 from chaffinch.text import Document, Span
 
 BATCH_TOKENS = 60_000  # documents are read together up to this many tokens

@@ -18,8 +18,6 @@ from chaffinch.kernels.lattice import Bools
 from chaffinch.kernels.linear import Target
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.tasks import Task
-from chaffinch.models.hmmdp.emissions import Known
-from chaffinch.models.hmmdp.variational import Sentences
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -120,19 +118,6 @@ class Evidence:
         if self.logs is None:
             return active, None
         return active, self.logs[np.repeat(np.arange(len(which)), active.widths), labels.tag_of[active.cells]]
-
-    def parts(self, known: Known, count: int) -> list[Sentences]:
-        """The sentences in so many batches, with lists of tags."""
-        bounds = self.bounds
-        lists, which = self.lists()
-        cuts = np.unique(np.linspace(0, len(bounds) - 1, min(count, len(bounds) - 1) + 1).astype(np.int64))
-        parts = []
-        for first, end in pairwise(cuts.tolist()):
-            own = slice(int(bounds[first]), int(bounds[end]))
-            weights = None if self.logs is None else self.logs[own][self.allowed[own]]
-            active = Active.of(lists, which[own])
-            parts.append(Sentences(known[own], active, bounds[first : end + 1] - bounds[first], weights))
-        return parts
 
     def target(self, labels: Labels) -> Target:
         """What a gradient is clamped to: the states, under labels with sub-tags, of the tags each token may have."""

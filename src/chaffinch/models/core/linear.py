@@ -217,3 +217,8 @@ def rounded(labels: Labels, vocabulary: Vocabulary, weights: Weights, *, least: 
     kept = np.repeat(used, COUNT[vocabulary.kinds])
     smaller = Vocabulary(vocabulary.keys[used], vocabulary.kinds[used])
     return Linear(labels, smaller, Weights(np.ascontiguousarray(table[kept]).ravel(), weights.moves))
+
+
+def lighten(part: Linear, least: float) -> Linear:
+    """Return the part without weights smaller than `least`, which are most of a file and hardly matter."""
+    return rounded(part.labels, part.vocabulary, part.weights, least=least)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -32,6 +32,11 @@ class Resources:
     lexicon: Lexicon | None = None
     standing: Standing | None = None
     hidden: frozenset[str] = frozenset()
+
+    def hiding(self, hidden: frozenset[str]) -> Resources:
+        """Return the resources with word lists that lack the hidden words."""
+        standing = self.standing and Standing(self.standing.language, hidden)
+        return replace(self, standing=standing, hidden=hidden)
 
     def columns(self, seen: Observed, docs: Sequence[Document], layers: Sequence[str]) -> list[Column]:
         """One column per size of clusters, one for the lexicon, one per layer, one for word lists."""

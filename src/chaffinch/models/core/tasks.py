@@ -18,6 +18,7 @@ from chaffinch.kernels.linear import Places, Target
 from chaffinch.models.core.labels import Fitted, Labels, Piece, pieces_of
 from chaffinch.text import Document, Soft
 
+MANY_PATIENTS = 20  # from here on a feature must be shown by two patients
 SLACK = 1e-3  # a row of soft labels may sum to so much more than 1 and be a distribution
 
 
@@ -87,6 +88,10 @@ class Task:
         of_document[self.seen.owners[self.seen.begins]] = folds
         return np.asarray(of_document[owners])
 
+    def floor(self, chosen: int | None) -> int:
+        """Return how many patients must have shown a feature: as was chosen, else by how many patients there are."""
+        return patient_floor(int(self.patients.max()) + 1) if chosen is None else chosen
+
     @property
     def repeats(self) -> bool:
         """Some document has several sentences, so that words can stand elsewhere in it."""
@@ -103,6 +108,11 @@ class Task:
         """The same task with one label for all spans."""
         pieces = tuple([(first, end, 0) for first, end, _ in own] for own in self.pieces)
         return Task(self.docs, self.seen, ("segment",), pieces, None, self.patients, self.fitted)
+
+
+def patient_floor(patients: int) -> int:
+    """Return how many of so many patients must have shown a feature, where nobody chose it."""
+    return 2 if patients >= MANY_PATIENTS else 1
 
 
 def runs_of(doc: Document, layer: str | None, *, whole: bool = False) -> list[tuple[int, int, str]]:

@@ -15,9 +15,9 @@ from chaffinch.bundle import State
 from chaffinch.features import observe as window
 from chaffinch.features.observe import Observed
 from chaffinch.kernels import Batch, Floats, Ints, viterbi
-from chaffinch.models.cascade.model import Bias, Run
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import Labels
+from chaffinch.models.core.runs import Bias, Run, span_f1
 from chaffinch.models.core.tasks import runs_of
 from chaffinch.models.encoder.config import Encoder
 from chaffinch.models.latent.layout import KnownTags
@@ -106,10 +106,7 @@ class Judge:
         return cls(tuple(docs), tuple(set(runs_of(doc, layer)) for doc in docs)) if docs else None
 
     def __call__(self, model: Model) -> float:
-        found = [set(own) for own in model.read(self.docs)]
-        right = sum(len(a & b) for a, b in zip(self.gold, found, strict=True))
-        total = sum(map(len, self.gold)) + sum(map(len, found))
-        return 2 * right / total if total else 1.0
+        return span_f1(self.gold, model.read(self.docs))
 
 
 def best(batch: Batch, _: KnownTags | None = None) -> Ints:

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.bundle import State
-from chaffinch.errors import ConfigError, ModelError
+from chaffinch.errors import ModelError
 from chaffinch.features import embed
 from chaffinch.features.embed import BATCH, Pretrained, padded
 from chaffinch.features.embed.windows import by_length
 from chaffinch.kernels import Floats
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import Labels
-from chaffinch.models.core.resources import Resources
+from chaffinch.models.core.method import TrainingSet
 from chaffinch.models.core.tasks import Task
 from chaffinch.models.core.training import Progress, Watcher
 from chaffinch.models.encoder.config import Encoder
@@ -32,8 +32,6 @@ from chaffinch.models.encoder.inputs import BITS, Job, Targets, jobs_of, shapes
 from chaffinch.models.encoder.model import Judge, Model, best
 from chaffinch.models.latent import span_probabilities as latent_spans
 from chaffinch.text import Document
-
-__all__ = ["Encoder", "Model", "fit"]
 
 SURE_OUTSIDE = -30.0  # the log-probability of other tags where a document has no word piece at all
 POOL = 32  # batches among which windows are sorted by length
@@ -117,26 +115,15 @@ def model_of(state: State) -> Model:
         raise ModelError("its settings cannot be read; it was made by another version, train it anew") from None
 
 
-def fit(
-    documents: Sequence[Document],
-    config: Encoder,
-    *,
-    layer: str | None = None,
-    soft: str | None = None,
-    dev: Sequence[Document] = (),
-    resources: Resources | None = None,
-    start: Model | None = None,
-    watcher: Watcher | None = None,
-) -> Model:
-    """The model of documents whose `layer` holds the spans, or whose soft labels of that name say what is known.
+def fit(data: TrainingSet, config: Encoder, *, start: Model | None = None, watcher: Watcher | None = None) -> Model:
+    """Learn a model.
 
-    `dev` documents choose the epoch and calibrate; without them the last one is taken. `start` is a model to go on
+    Dev documents choose the epoch and calibrate; without them the last one is taken. `start` is a model to go on
     from, at half the rate. An interrupt ends learning; what was learnt till then is kept.
     """
-    if resources is not None and (resources.clusters is not None or resources.lexicon is not None):
-        raise ConfigError("an encoder uses no lexicons and clusters; leave them out, or train a cascade")
     torch = embed.library()
-    task, watcher = Task.of(documents, layer=layer, soft=soft, names=start.names if start else ()), watcher or Watcher()
+    names = start.names if start else ()
+    task, watcher = Task.of(data.documents, layer=data.layer, soft=data.soft, names=names), watcher or Watcher()
     watcher.scores |= task.fitted.told()
     encoder = embed.pretrained(config.folder) if start is None else _copied(start)
     with torch.random.fork_rng(devices=[]), embed.on_threads(config.threads):
@@ -145,9 +132,10 @@ def fit(
         if start is not None:
             _continue_head(net, start)
         model = Model(config, task.names, net)
-        _learn(model, net, task, Judge.of(dev, layer), watcher, rate=config.rate if start is None else config.rate / 2)
+        judge = Judge.of(data.dev, data.layer)
+        _learn(model, net, task, judge, watcher, rate=config.rate if start is None else config.rate / 2)
     net.take({name: own.half().float() if own.is_floating_point() else own for name, own in net.states().items()})
-    return _calibrated(model, dev, layer)
+    return _calibrated(model, data.dev, data.layer)
 
 
 def divergence(targets: Targets, jobs: Sequence[Job], logs: Any) -> Any:

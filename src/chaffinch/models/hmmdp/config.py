@@ -85,7 +85,8 @@ class HMMDP:
             raise ConfigError("language must be the name of a pack or a folder's, and rules must be Rules")
         if self.discriminative and self.emissions == "backoff":
             raise ConfigError(
-                "the discriminative stage starts from factored or categorical emissions, not from backoff"
+                "the discriminative stage starts from factored or categorical emissions, not from backoff; say "
+                "discriminative=False (--no-discriminative)"
             )
         if self.form == "atoms" and (self.batches > 1 or self.start == "split" or self.learn_priors):
             raise ConfigError(

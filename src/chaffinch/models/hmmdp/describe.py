@@ -9,21 +9,19 @@ S tags, Z states, V symbols, T tokens of one sentence.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from chaffinch.errors import DataError
-from chaffinch.features.observe import Observed
 from chaffinch.features.symbols import SIGNATURE, WORD
-from chaffinch.kernels import Batch, Floats, Ints, Lattice, log_partition
-from chaffinch.kernels.lattice import Bools
-from chaffinch.models.core.explain import _best
-from chaffinch.models.core.labels import Labels
-from chaffinch.models.hmmdp.describe_words import Lead, PathStep, Subtag, SubtagPath, Use, name_of
+from chaffinch.kernels import Batch, Floats, Ints, Lattice
+from chaffinch.models.core.runs import locate_span, spans_near
 from chaffinch.models.hmmdp.emissions import BackOff
 from chaffinch.models.hmmdp.model import Model
+from chaffinch.models.latent.describe_words import Lead, PathStep, Subtag, SubtagPath, Use, name_of
+from chaffinch.models.latent.paths import AFTER, BEFORE, compare_readings, span_masks
 from chaffinch.text import Document, Span
 
 __all__ = ["Subtag", "SubtagPath", "Use", "explain", "subtags", "use"]
@@ -32,7 +30,6 @@ WORDS, SIGNATURES, NEIGHBOURS = 8, 4, 4  # listed of each sub-tag at the most
 LEAST = 0.5  # tokens of a sub-tag that must have shown a symbol, and the mass above which it is more than its prior
 SELDOM = 0.01  # neighbours with a smaller share are not listed
 IN_USE = 1.0  # tokens above which a sub-tag counts as used
-BEFORE, AFTER = 3, 2  # tokens of a path on either side of its span
 BEGIN, END = "begin", "end"
 TINY = sys.float_info.min  # what a sum of 0 is divided by
 
@@ -128,43 +125,16 @@ def explain(model: Model, doc: Document, span: Span) -> SubtagPath:
         raise DataError(f"the model has no label {span.label!r}; it has {', '.join(model.names)}")
     category = span.label if model.config.rules is None else model.config.rules.category(span.label)
     seen, parts = model.batches([doc])
-    sentence, at, first, end = _place(doc, span, seen)
+    sentence, at, first, end = locate_span(doc, span, seen)
     lattice, labels = _sentence((batch for batch, _ in parts), sentence), model.labels
     size = end - first
-    with_span, without = _masks(labels, labels.names.index(category), at, at + size, len(lattice))
-    path, other, chance, ratio = compared(lattice, labels, with_span, without)
+    with_span, without = span_masks(labels, labels.names.index(category), at, at + size, len(lattice))
+    path, other, chance, ratio = compare_readings(lattice, labels, with_span, without)
     runs = [(a + first - at, b + first - at, name) for a, b, name in labels.runs(other.astype(np.int32))]
-    near = [run for run in model._named([doc], [runs])[0] if run[0] < end and run[1] > first]
-    runner_up = tuple(Span(int(doc.tokens[a, 0]), int(doc.tokens[b - 1, 1]), name) for a, b, name in near)
+    runner_up = spans_near(doc, model.name_categories([doc], [runs])[0], first, end)
     shown = range(max(at - BEFORE, 0), min(at + size + AFTER, len(path)))
     steps, leads = _told(model, doc, path, shown, first - at)
     return SubtagPath(span, steps, leads, chance, runner_up, ratio, model.latent is not None)
-
-
-def compared(
-    lattice: Lattice, labels: Labels, with_span: Bools, without: Sequence[Bools]
-) -> tuple[Ints, Ints, float, float]:
-    """The best path with a span and the best without it, the span's probability, and how much likelier its tags are."""
-    chosen = _best(lattice, with_span)
-    others = [found for allowed in without if (found := _best(lattice, allowed)) is not None]
-    if chosen is None or not others:
-        raise DataError("the span cannot be set against another reading: no other tag is possible there")
-    path, other = chosen[1], max(others, key=lambda one: one[0])[1]
-    chance = float(np.exp(min(log_partition(lattice.clamp(with_span)) - log_partition(lattice), 0.0)))
-    ratio = float(np.exp(np.clip(_log_chance(lattice, labels, path) - _log_chance(lattice, labels, other), -700, 700)))
-    return path, other, chance, ratio
-
-
-def _place(doc: Document, span: Span, seen: Observed) -> tuple[int, int, int, int]:
-    """The number of the span's sentence, its first token there, and its first token and end in the document."""
-    ((first, end),) = doc.token_ranges([span], "exact").tolist()
-    place = int(np.searchsorted(seen.sources, first))
-    if first < end and place < len(seen.sources) and seen.sources[place] == first:
-        sentence = int(np.searchsorted(seen.begins, seen.places[place], side="right")) - 1
-        at = int(seen.places[place] - seen.begins[sentence])
-        if at + end - first <= seen.ends[sentence] - seen.begins[sentence]:
-            return sentence, at, first, end
-    raise DataError(f"span [{span.start}, {span.end}) {span.label} is not a run of whole tokens in one sentence")
 
 
 def _sentence(batches: Iterable[Batch], number: int) -> Lattice:
@@ -174,31 +144,6 @@ def _sentence(batches: Iterable[Batch], number: int) -> Lattice:
             return batch[number]
         number -= len(batch)
     raise IndexError(number)
-
-
-def _masks(labels: Labels, label: int, first: int, end: int, T: int) -> tuple[Bools, list[Bools]]:
-    """(T, Z) the states of readings with the span, and lists of states whose union is the readings without it.
-
-    A span is there if its tokens have its tags and it goes no further.
-    """
-    tags, Z = labels.encode([(first, end, label)], T), len(labels.tag_of)
-    same = labels.tag_of[None, :] == tags[:, None]
-    inner = f"I-{labels.names[label]}"  # what a span goes on with
-    goes_on = labels.tag_of == labels.tags.index(inner)
-    with_span, without = np.ones((T, Z), np.bool_), []
-    conditions = [(t, same[t]) for t in range(first, end)]
-    conditions += [(end, ~goes_on)] if end < T else []
-    for t, holds in conditions:
-        with_span[t] &= holds
-        fails = np.ones((T, Z), np.bool_)
-        fails[t] = ~holds
-        without.append(fails)
-    return with_span, without
-
-
-def _log_chance(lattice: Lattice, labels: Labels, path: Ints) -> float:
-    """The log weight of the tags of a path, their sub-tags summed out."""
-    return log_partition(lattice.clamp(labels.tag_of[None, :] == labels.tag_of[path][:, None]))
 
 
 def _told(

@@ -9,8 +9,8 @@ S tags, Z states, N tokens with pads between sentences, M without, D documents.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,61 +19,57 @@ from chaffinch.features import observe as window
 from chaffinch.features import symbols as symbol
 from chaffinch.features import vocabulary
 from chaffinch.features.vocabulary import Vocabulary, salted
-from chaffinch.kernels import Batch, Floats, Ints
+from chaffinch.kernels import Active, Batch, Floats, Ints
 from chaffinch.kernels.linear import Weights
-from chaffinch.models.cascade.fit import MANY_PATIENTS
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.evidence import Evidence
 from chaffinch.models.core.labels import Labels, Scheme
 from chaffinch.models.core.linear import Linear
+from chaffinch.models.core.method import TrainingSet
+from chaffinch.models.core.privacy import decide_privacy
 from chaffinch.models.core.resources import Resources, columns_of
+from chaffinch.models.core.runs import span_f1
 from chaffinch.models.core.tasks import Task, runs_of
 from chaffinch.models.core.training import Lesson, Plan, Progress, Scorer, Watcher, held_out, learn
 from chaffinch.models.hmmdp import variational as vb
 from chaffinch.models.hmmdp.config import HMMDP, MANY_NOTES
-from chaffinch.models.hmmdp.emissions import Emissions
+from chaffinch.models.hmmdp.emissions import Emissions, Known
 from chaffinch.models.hmmdp.model import Model, Portrait, chosen, emissions_for, single, symbol_columns, table_sizes
 from chaffinch.models.hmmdp.schedule import Course
-from chaffinch.models.hmmdp.variational import Globals, LogTables, Priors, Shape
+from chaffinch.models.hmmdp.variational import Globals, LogTables, Priors, Sentences, Shape
 from chaffinch.models.latent import decode as decoding
 from chaffinch.models.latent.span_probabilities import calibrate
-from chaffinch.models.privacy import decide_privacy
 from chaffinch.text import Document, Span
-
-__all__ = ["HMMDP", "Model", "fit"]
 
 SCHEME: Scheme = "IOB2"  # tags are doubled: a span's first token, and the others
 FOLDS, CALIBRATION_EPOCHS = 5, 2
 
 
 def fit(
-    documents: Sequence[Document],
+    data: TrainingSet,
     config: HMMDP,
     *,
-    layer: str | None = None,
-    soft: str | None = None,
-    dev: Sequence[Document] = (),
     resources: Resources | None = None,
     start: Model | None = None,
     watcher: Watcher | None = None,
 ) -> Model:
-    """The model of documents whose `layer` holds the spans, or whose soft labels of that name say what is known.
+    """Learn a model.
 
     Rows of soft labels with zeros alone leave a token open, rows with several ones leave a choice, other rows weigh the
-    tags. `dev` documents choose the best epoch of the discriminative stage. With `start` that stage goes on from the
+    tags. Dev documents choose the best epoch of the discriminative stage. With `start` that stage goes on from the
     weights of a model, whose labels, symbols, sub-tags and lists it keeps. An interrupt ends what is being learnt.
     """
+    documents, dev, layer = data.documents, data.dev, data.layer
     if config.rules is not None:
-        if soft is not None:
-            raise ConfigError("rules name sub-categories of spans; with soft labels leave them out")
         documents = [_in_categories(doc, layer, config) for doc in documents]
         dev = [_in_categories(doc, layer, config) for doc in dev]
     known = () if start is None else start.labels.names
-    task, watcher = Task.of(documents, layer=layer, soft=soft, names=known), watcher or Watcher()
-    if start is not None and (task.names != known or not config.discriminative):
+    task, watcher = Task.of(documents, layer=layer, soft=data.soft, names=known), watcher or Watcher()
+    if start is not None and task.names != known:
         new = ", ".join(task.names[len(known) :])
-        what = f"the labels it has, and {new} is new" if new else "the discriminative stage"
-        raise ConfigError(f"an HMM-DP goes on with {what}; leave out the model to go on from")
+        raise ConfigError(
+            f"an HMM-DP goes on with the labels it has, and {new} is new; leave out the model to go on from"
+        )
     config = decide_privacy(config, task.names if config.rules is None else (*task.names, *config.rules.names))
     watcher.scores |= task.fitted.told()
     evidence = Evidence.of(task, Labels(task.names, SCHEME))
@@ -115,7 +111,7 @@ class _Run:
         shape = Shape(np.repeat(np.arange(len(subs)), subs), evidence.follows, evidence.occurs)
         alpha = 1.0 if config.alpha_sticks is None else config.alpha_sticks
         priors = Priors(alpha, config.alpha_subtags, config.alpha_tags)
-        course = Course(config, evidence.parts(known, config.batches), self.watcher)
+        course = Course(config, _batches(evidence, known, config.batches), self.watcher)
         shape, tables, mass = self.learnt(course, shape, priors, emissions)
         used = tuple(np.bincount(shape.tag_of, minlength=shape.S).tolist())  # fewer, if it was interrupted
         labels = Labels(self.task.names, SCHEME, subs=used)
@@ -204,9 +200,7 @@ class _Run:
     @property
     def floor(self) -> int:
         """How many patients must have shown a feature."""
-        if self.config.floor is not None:
-            return self.config.floor
-        return 2 if int(self.task.patients.max()) + 1 >= MANY_PATIENTS else 1
+        return self.task.floor(self.config.floor)
 
     @property
     def min_patients(self) -> int:
@@ -217,15 +211,26 @@ class _Run:
         """The F1 on the dev documents of a model with those weights, read as it will be."""
         if not self.dev:
             return None
-        gold = [set(runs_of(doc, self.layer)) for doc in self.dev]
+        gold = [runs_of(doc, self.layer) for doc in self.dev]
 
         def score(part: Linear) -> float:
-            found = [set(own) for own in replace(model, latent=part).categories(self.dev)]
-            right = sum(len(a & b) for a, b in zip(gold, found, strict=True))
-            total = sum(map(len, gold)) + sum(map(len, found))
-            return 2 * right / total if total else 1.0
+            return span_f1(gold, replace(model, latent=part).categories(self.dev))
 
         return score
+
+
+def _batches(evidence: Evidence, known: Known, count: int) -> list[Sentences]:
+    """Return the sentences in so many batches, with lists of tags."""
+    bounds = evidence.bounds
+    lists, which = evidence.lists()
+    cuts = np.unique(np.linspace(0, len(bounds) - 1, min(count, len(bounds) - 1) + 1).astype(np.int64))
+    batches = []
+    for first, end in pairwise(cuts.tolist()):
+        tokens = slice(int(bounds[first]), int(bounds[end]))
+        weights = None if evidence.logs is None else evidence.logs[tokens][evidence.allowed[tokens]]
+        active = Active.of(lists, which[tokens])
+        batches.append(Sentences(known[tokens], active, bounds[first : end + 1] - bounds[first], weights))
+    return batches
 
 
 def _told(q: Globals) -> dict[str, float]:

@@ -20,11 +20,11 @@ from chaffinch.features import observe as window
 from chaffinch.features.observe import Column, Observed
 from chaffinch.features.symbols import SIGNATURE, WORD, Symbols
 from chaffinch.kernels import Batch, Floats, Ints
-from chaffinch.models.cascade.model import Bias, Run
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear
 from chaffinch.models.core.resources import Resources, columns_of
+from chaffinch.models.core.runs import Bias, Run
 from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.models.hmmdp.emissions import BackOff, Emissions, Known
 from chaffinch.models.hmmdp.rules import REACH
@@ -116,7 +116,7 @@ class Model:
 
     def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
         """The labelled runs of tokens of every document."""
-        return self._named(docs, self.categories(docs, bias))
+        return self.name_categories(docs, self.categories(docs, bias))
 
     def categories(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
         """The same, before rules name sub-categories."""
@@ -125,7 +125,7 @@ class Model:
     def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]:
         """The runs of every document, and the calibrated probability that each is right (n,)."""
         runs, chances = self.reading(docs, bias).runs_with_chances()
-        return list(zip(self._named(docs, runs), chances, strict=True))
+        return list(zip(self.name_categories(docs, runs), chances, strict=True))
 
     def posteriors(self, docs: Sequence[Document]) -> list[Floats]:
         """(T, 1 + L) per document: at every token the probability of O and of each label; O in no sentence."""
@@ -135,7 +135,7 @@ class Model:
         """What `read` and `posteriors` give, of documents that are looked at once for both."""
         columns = np.array([0] + [1 + self._column(tag[2:]) for tag in self.labels.tags[1:]])
         found, rows = self.reading(docs).runs_with_posteriors(columns, 1 + len(self.names))
-        named = self._named(docs, found)
+        named = self.name_categories(docs, found)
         if self.config.rules is not None:  # a span's own label, not the usual one of its category
             for own, runs in zip(rows, named, strict=True):
                 for first, end, label in runs:
@@ -148,9 +148,9 @@ class Model:
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
         """The n best readings of the projected chain; a sentence with fewer repeats its last."""
-        return [own for found in self.reading([doc]).alternatives(n) for own in self._named([doc], found)]
+        return [own for found in self.reading([doc]).alternatives(n) for own in self.name_categories([doc], found)]
 
-    def _named(self, docs: Sequence[Document], found: list[list[Run]]) -> list[list[Run]]:
+    def name_categories(self, docs: Sequence[Document], found: list[list[Run]]) -> list[list[Run]]:
         """With rules: the sub-categories of the categories found."""
         rules = self.config.rules
         if rules is None:

@@ -38,6 +38,7 @@ SURE = 0.5  # a sentence whose tokens miss less than this between them has found
 SLACK = 1e-6  # marginals are exact to 1e-9 each
 MARGIN = 1e-3  # share of a bound that is not relied on
 PRUNE = 1e-6  # tags less likely than this at a token are dropped there
+BEST = 10  # sequences of the projected chain that "kl+rerank" scores
 LISTED = 5_000  # sequences listed by brute force at the most
 
 
@@ -48,7 +49,6 @@ def decode(
     *,
     follows: Bools | None = None,
     cost_ratio: float = 1.0,
-    best: int = 10,
     exact_chance: bool = False,
     words: Ints | None = None,
     known: KnownTags | None = None,
@@ -56,9 +56,8 @@ def decode(
     """The tags of a batch whose states (Z,) have these tags, sorted; tag 0 is "outside".
 
     `follows` (S+2, S) and `cost_ratio` are for "posterior": which tag may follow which (row S: which may begin a
-    sentence, row S+1: which may end one), and how much dearer a missed tag is than a false one. `best` is how many
-    sequences "kl+rerank" scores; `words` (N,) numbers the words for "kl-pooled". `known` is what `known_of` says of the
-    batch, if it was asked before.
+    sentence, row S+1: which may end one), and how much dearer a missed tag is than a false one. `words` (N,)
+    numbers the words for "kl-pooled". `known` is what `known_of` says of the batch, if it was asked before.
 
     >>> chain = np.log([[.8, .1, .1], [.3, .6, .1], [.3, .1, .6]])
     >>> batch = Batch(np.zeros(3), chain, np.log([[.8, .1, .1], [.2, .5, .4]]), np.zeros(3), np.array([0, 2]))
@@ -67,8 +66,8 @@ def decode(
     """
     layout = StateLayout.of(batch, tags)
     check_choice(how, "decoder", DECODERS)
-    if best < 1 or not 0 < cost_ratio < np.inf:
-        raise ConfigError(f"best must be at least 1 and cost_ratio above 0, got {best} and {cost_ratio}")
+    if not 0 < cost_ratio < np.inf:
+        raise ConfigError(f"cost_ratio must be above 0, got {cost_ratio}")
     if how in ("joint", "tag-viterbi"):
         found = _unscored(unsummed(batch, layout, how), batch.bounds)
         return KnownTags.of(batch, layout).scored(found) if exact_chance else found
@@ -78,7 +77,7 @@ def decode(
     elif how == "kl-pooled":
         found = _unscored(pooled(known, words), batch.bounds)
     else:
-        found = _searched(known, how, best)
+        found = _searched(known, how)
     return known.scored(found) if exact_chance else found
 
 
@@ -97,7 +96,7 @@ def tag_chances(batch: Batch, tags: Ints) -> Floats:
     return known_of(batch, tags).chances
 
 
-def _searched(known: KnownTags, how: Decoder, best: int) -> Decoded:
+def _searched(known: KnownTags, how: Decoder) -> Decoded:
     """The best tags by "kl", "kl+rerank" or "brute".
 
     By the union bound a sentence's likeliest tags have at least 1 - sum of (1 - p1) of the posterior; above one half
@@ -119,7 +118,7 @@ def _searched(known: KnownTags, how: Decoder, best: int) -> Decoded:
             chain, kept = _project(known, some, likely)
             found.tags[tokens] = kept[np.arange(len(kept)), viterbi(chain).states]
         else:
-            found.tags[tokens], found.chance[some] = _search(known, some, likely, how, best)
+            found.tags[tokens], found.chance[some] = _search(known, some, likely, how)
     return found
 
 
@@ -133,7 +132,7 @@ def _revive(known: KnownTags, found: Decoded, dead: Ints) -> None:
         found.chance[dead] = known.chance(dead, found.tags[tokens])
 
 
-def _search(known: KnownTags, some: Ints, likely: Decoded, how: Decoder, best: int) -> tuple[Ints, Floats]:
+def _search(known: KnownTags, some: Ints, likely: Decoded, how: Decoder) -> tuple[Ints, Floats]:
     """The best tags of some sentences and their chance, given likely ones and theirs.
 
     No sequence is likelier than any of its tags. So tags less likely than one whole sequence are out, and few
@@ -145,7 +144,7 @@ def _search(known: KnownTags, some: Ints, likely: Decoded, how: Decoder, best: i
     floor = np.maximum(likely.chance * (1.0 - MARGIN), _negligible(lengths, known.layout.S))
     alive = known.chances[tokens] > np.repeat(floor, lengths)[:, None]
     ways = by_sentence(np.log(np.count_nonzero(alive, axis=1)), bounds)
-    few = ways < np.log((LISTED if how == "brute" else best) + 0.5)
+    few = ways < np.log((LISTED if how == "brute" else BEST) + 0.5)
     tags, chance = np.empty_like(likely.tags), np.empty_like(likely.chance)
     for which in (np.flatnonzero(few), np.flatnonzero(~few)):
         inner, ends = tokens_of(bounds, which)
@@ -157,7 +156,7 @@ def _search(known: KnownTags, some: Ints, likely: Decoded, how: Decoder, best: i
             rest = [tag_viterbi(known.batch[int(b)], known.layout) for b in some[which]]
             owner, listed = np.arange(len(which)), np.concatenate(rest)
         else:
-            owner, listed = _ranked(known, some[which], Decoded(likely.tags[inner], likely.chance[which]), best)
+            owner, listed = _ranked(known, some[which], Decoded(likely.tags[inner], likely.chance[which]))
         tags[inner], chance[which] = _best_of(known, some[which], owner, listed)
     return tags, chance
 
@@ -175,11 +174,11 @@ def _all(alive: Bools, bounds: Ints) -> tuple[Ints, Ints]:
     return owner, np.nonzero(alive)[1][places]
 
 
-def _ranked(known: KnownTags, some: Ints, likely: Decoded, best: int) -> tuple[Ints, Ints]:
+def _ranked(known: KnownTags, some: Ints, likely: Decoded) -> tuple[Ints, Ints]:
     """The best sequences of the projected chain, and the likely one: the sentence of each, and their tags."""
     (chain, kept), listed, owner = _project(known, some, likely), [], []
     for i, (lo, hi) in enumerate(pairwise(chain.bounds.tolist())):
-        found = [kept[np.arange(lo, hi), path.states] for path in best_paths(chain[i], best)]
+        found = [kept[np.arange(lo, hi), path.states] for path in best_paths(chain[i], BEST)]
         listed += [*found, likely.tags[lo:hi]]
         owner += [i] * (len(found) + 1)
     return np.array(owner), np.concatenate(listed)

@@ -13,9 +13,9 @@ import numpy as np
 
 from chaffinch.features.observe import Observed
 from chaffinch.kernels import Active, Batch, Floats, Ints, best_paths, project, viterbi
-from chaffinch.models.cascade.model import Run, _by_document
 from chaffinch.models.core.confidence import Calibration, scaled
 from chaffinch.models.core.labels import Labels
+from chaffinch.models.core.runs import Run, runs_by_document
 from chaffinch.models.latent import decode as decoding
 from chaffinch.models.latent.layout import KnownTags
 from chaffinch.models.latent.span_probabilities import run_chances, runs_inside
@@ -44,7 +44,7 @@ class LatentReader:
 
     def runs(self) -> list[list[Run]]:
         """The labelled runs of tokens of every document."""
-        return _by_document(self.seen, self.plain, self._placed([self.decode(batch) for batch in self.batches]))
+        return runs_by_document(self.seen, self.plain, self._placed([self.decode(batch) for batch in self.batches]))
 
     def runs_with_chances(self) -> tuple[list[list[Run]], list[Floats]]:
         """The runs of every document, and the calibrated probability that each is right (n,)."""
@@ -54,7 +54,7 @@ class LatentReader:
             starts, ends = runs_inside(self.plain, tags[-1], batch.bounds)
             milder = scaled(batch, self.calibration.scale)
             chances.append(run_chances(milder, self.labels, tags[-1], starts, ends))
-        runs = _by_document(self.seen, self.plain, self._placed(tags))
+        runs = runs_by_document(self.seen, self.plain, self._placed(tags))
         cuts = np.cumsum([len(own) for own in runs])[:-1]
         return runs, np.split(self.calibration(np.concatenate(chances)), cuts)
 
@@ -69,7 +69,7 @@ class LatentReader:
             tags.append(self.decode(batch, known))
             milder = known if scale == 1.0 else decoding.known_of(scaled(batch, scale), self.labels.tag_of)
             chances.append(milder.chances)
-        return _by_document(self.seen, self.plain, self._placed(tags)), self._by_column(chances, columns, count)
+        return runs_by_document(self.seen, self.plain, self._placed(tags)), self._by_column(chances, columns, count)
 
     def _by_column(self, chances: Sequence[Floats], columns: Ints, count: int) -> list[Floats]:
         """The chances of tags (N, S) of all batches as chances of columns, by document."""
@@ -89,7 +89,7 @@ class LatentReader:
         out = []
         for rank in range(min(n, max(map(len, paths), default=1))):
             chosen = [found[min(rank, len(found) - 1)].states for found in paths]
-            out.append(_by_document(self.seen, self.plain, self._placed(chosen)))
+            out.append(runs_by_document(self.seen, self.plain, self._placed(chosen)))
         return out
 
     def paths(self, tags: Ints) -> Ints:

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from chaffinch.checks import check_flags, check_fractions, check_wholes
 from chaffinch.errors import DataError
+from chaffinch.models.core.runs import span_f1
 from chaffinch.models.votes.multihmm.fit import MultiHMM
-from chaffinch.text import Document, Span
+from chaffinch.text import Document
 from chaffinch.weak import propagate as text_sources
 from chaffinch.weak.analysis import analyse
 from chaffinch.weak.analysis.results import Outlook
@@ -166,13 +167,6 @@ def _outlook(docs: Sequence[Document], aggregator: AggregatorChoice | None) -> O
     return analyse(bare, aggregator, most=0).outlook
 
 
-def f1(gold: Sequence[Sequence[Span]], found: Sequence[Sequence[Span]]) -> float:
-    """Strict F1 of the spans found in documents; 1 where there is nothing to find and nothing was found."""
-    right = sum(len(set(a) & set(b)) for a, b in zip(gold, found, strict=True))
-    total = sum(map(len, gold)) + sum(map(len, found))
-    return 2 * right / total if total else 1.0
-
-
 def _best_threshold(tagger: WeakTagger, dev: Sequence[Document]) -> float:
     """The best threshold on dev documents, of equals the nearest to the usual one; that one, if gold is scarce."""
     gold = [doc.layer("gold") for doc in dev]
@@ -180,7 +174,7 @@ def _best_threshold(tagger: WeakTagger, dev: Sequence[Document]) -> float:
         return THRESHOLD
     fixed, answers = tagger.fixed(tagger.voted(dev)), tagger.students(dev)
     scores = {
-        threshold: f1(gold, [with_added(doc, own, answer, tagger.labels, threshold)
+        threshold: span_f1(gold, [with_added(doc, own, answer, tagger.labels, threshold)
                              for doc, own, answer in zip(dev, fixed, answers, strict=True)])
         for threshold in THRESHOLDS
     }  # fmt: skip

@@ -11,16 +11,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.models.cascade.fit import Cascade
-from chaffinch.models.encoder.config import Encoder
-from chaffinch.models.registry import Config
+from chaffinch.models.core.runs import span_f1
+from chaffinch.models.registry import Config, method_of
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document
 from chaffinch.weak.aggregate import LabelVotes
 from chaffinch.weak.sources.base import Source
 from chaffinch.weak.tagger import KIND, STUDENT, WeakTagger, with_student
 from chaffinch.weak.training.aggregator import AggregatorChoice, fit_step
-from chaffinch.weak.training.alternate import LAYER, Alternated, Published, Turn, f1
+from chaffinch.weak.training.alternate import LAYER, Alternated, Published, Turn
 from chaffinch.weak.training.checkpoints import Checkpoints, Step
 from chaffinch.weak.training.soft_labels import hardened
 from chaffinch.weak.training.students import Student, Students, configs_of, kept
@@ -108,17 +107,10 @@ def _taught(settled: Sequence[Document], config: Config, last: Tagger | None) ->
     if not names:
         raise DataError(f"no source labels a span in any of {len(settled)} documents; there is nothing to learn")
     ready = [doc if KIND in doc.soft else doc.with_soft(KIND, hardened(doc, KIND, names)) for doc in settled]
-    if last is not None and isinstance(config, Cascade | Encoder):
-        return train(ready, _slower(config), soft=KIND, start=last)
-    return train(ready, config, soft=KIND)
-
-
-def _slower(config: Cascade | Encoder) -> Config:
-    """Half the epochs at half the rate; an encoder that goes on halves the rate itself."""
-    epochs = max(1, config.epochs // 2)
-    if isinstance(config, Encoder):
-        return replace(config, epochs=epochs)
-    return replace(config, epochs=epochs, rate=config.rate / 2, aggressiveness=config.aggressiveness / 2)
+    slower = method_of(config).slower
+    if last is None or slower is None:
+        return train(ready, config, soft=KIND)
+    return train(ready, slower(config), soft=KIND, start=last)
 
 
 def _turn(votes: _Votes, loop: int, students: Students, dev: Sequence[Document]) -> Turn:
@@ -131,8 +123,8 @@ def _turn(votes: _Votes, loop: int, students: Students, dev: Sequence[Document])
             return asdict(Turn(loop))
         gold, answers = [doc.layer("gold") for doc in dev], students(dev)
         found = votes.fitted(with_student(dev, answers, students.names), KIND)
-        alone = f1(gold, [own.spans for own in answers])
-        return asdict(Turn(loop, f1(gold, [doc.layer(KIND) for doc in found]), alone))
+        alone = span_f1(gold, [own.spans for own in answers])
+        return asdict(Turn(loop, span_f1(gold, [doc.layer(KIND) for doc in found]), alone))
 
     facts, new = votes.steps.facts(step, make)
     turn = Turn(**facts)

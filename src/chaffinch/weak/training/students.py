@@ -24,9 +24,9 @@ from chaffinch.bundle import Manifest
 from chaffinch.errors import ConfigError
 from chaffinch.features import clusters
 from chaffinch.kernels.lattice import Floats
-from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.core.resources import Resources
-from chaffinch.models.registry import Config
+from chaffinch.models.registry import Config, method_of
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Soft, Span
 from chaffinch.weak.embedded import Embedder
@@ -65,10 +65,11 @@ class Plan:
         first, *rest = configs_of(self.student)
         if not rest and not self.stacked:
             return None
-        config = rest[0] if rest else first if isinstance(first, Cascade) else LINEAR
-        if not self.stacked or not isinstance(config, Cascade):
+        config = rest[0] if rest else first if _reads_layers(first) else LINEAR
+        if not self.stacked or not _reads_layers(config):
             return config
-        return replace(config, layers=(*config.layers, *(name for own in range(others) for name in columns(own))))
+        names = tuple(name for number in range(others) for name in columns(number))
+        return replace(config, layers=(*getattr(config, "layers", ()), *names))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -105,6 +106,11 @@ def configs_of(student: Student | None) -> tuple[Config, ...]:
     return found
 
 
+def _reads_layers(config: Config) -> bool:
+    """Return whether layers of others, and clusters of words beside them, serve a student as features."""
+    return method_of(config).learns("layers", config)
+
+
 def learn(
     docs: Sequence[Document], layer: str, plan: Plan, steps: Checkpoints | None = None
 ) -> tuple[Students, list[Answer]]:  # fmt: skip
@@ -139,13 +145,13 @@ class _Lessons:
     @classmethod
     def of(cls, docs: Sequence[Document], layer: str, plan: Plan, steps: Checkpoints) -> _Lessons:
         names = tuple(sorted({span.label for doc in docs for span in doc.layer(layer)}))
-        useful = any(isinstance(own, Cascade) for own in (*configs_of(plan.student), plan.last(1)))
+        useful = any(map(_reads_layers, filter(None, (*configs_of(plan.student), plan.last(1)))))
         return cls(layer, names, plan, Resources(clusters.learn(docs)) if useful else None, steps)
 
     def fit(self, docs: Sequence[Document], config: Config, step: Step) -> Tagger:
         """A student of all these documents."""
-        own = self.resources if isinstance(config, Cascade) else None
-        return kept(self.steps, step, lambda: train(docs, config, layer=self.layer, resources=own))
+        resources = self.resources if _reads_layers(config) else None
+        return kept(self.steps, step, lambda: train(docs, config, layer=self.layer, resources=resources))
 
     def crossed(self, docs: Sequence[Document], config: Config, name: str) -> list[Answer]:
         """What students with those settings say of documents that they did not learn from."""

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from chaffinch.models.hmmdp.describe_words import two
+from chaffinch.models.latent.describe_words import two
 
 Share: TypeAlias = tuple[str, float]
 

@@ -26,9 +26,10 @@ from chaffinch.models.classhmm.model import Model
 from chaffinch.models.core.evidence import Evidence
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.tasks import Task
+from chaffinch.models.latent.parts import state_names, tag_name
 from chaffinch.text import Document
 
-__all__ = ["Class", "Roles", "State", "Substructure", "describe", "measure", "state_names"]
+__all__ = ["Class", "Roles", "State", "Substructure", "describe", "measure"]
 
 EXAMPLES, NEIGHBOURS = 20, 6  # of a class; of a state
 SELDOM = 0.01  # neighbours with a smaller share are not listed
@@ -64,20 +65,6 @@ def measure(model: Model, documents: Sequence[Document], *, layer: str | None = 
         raise DataError(f"the model has no label {new}; it has {', '.join(model.names)}; leave those spans out")
     found = _Found.of(model, Evidence.of(task, Labels(task.names, model.labels.scheme)))
     return {name: found.roles(number) for number, name in enumerate(model.names)}
-
-
-def state_names(labels: Labels) -> tuple[str, ...]:
-    """(Y,) the name of each state: its label, and its number from 1 among all states of that label.
-
-    >>> state_names(Labels(("PER",), "IOB2", subs=(1, 2, 2)))
-    ('O/1', 'PER/1', 'PER/2', 'PER/3', 'PER/4')
-    """
-    counts, names = Counter[str](), []
-    for tag in labels.tag_of.tolist():
-        label = labels.tags[tag][2:] or "O"
-        counts[label] += 1
-        names.append(f"{label}/{counts[label]}")
-    return tuple(names)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -211,12 +198,6 @@ class _Found:
         turns = ((place, queue) for place in range(EXAMPLES) for queue in queues if place < len(queue))
         for _, (place, queue) in zip(range(EXAMPLES), turns, strict=False):
             yield queue[place][1]
-
-
-def tag_name(labels: Labels, tag: int) -> str:
-    """The name of a tag; where a label has one tag, the label's."""
-    name = labels.tags[tag]
-    return name[2:] if labels.scheme == "runs" and tag else name
 
 
 def _inside(mentions: Mentions, N: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

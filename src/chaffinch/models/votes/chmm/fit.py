@@ -23,7 +23,15 @@ from chaffinch.models.votes.chmm.chain import Chain, expect, lay, read_batch, to
 from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.models.votes.chmm.layer import Adam, Rows
 from chaffinch.models.votes.chmm.model import Model, check
-from chaffinch.models.votes.chmm.tables import TokenInput, TokenTables, allowed, first_tables, observe, renewed, span_f1
+from chaffinch.models.votes.chmm.tables import (
+    TokenInput,
+    TokenTables,
+    allowed,
+    first_tables,
+    observe,
+    renewed,
+    tagged_f1,
+)
 from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm.model import Result
@@ -126,7 +134,7 @@ class _Task(NamedTuple):
         """How good a model is: by dev tags, by held-out likelihood, or unknown."""
         if self.dev is not None:
             found = model.posterior(self.dev.vote_matrix, self.dev.embeddings).tags
-            return span_f1(model.names, self.dev.vote_matrix.bounds, self.dev.tags, found)
+            return tagged_f1(model.names, self.dev.vote_matrix.bounds, self.dev.tags, found)
         return self.likelihood(model.chain, held) if len(held) else None
 
 

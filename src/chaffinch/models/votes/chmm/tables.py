@@ -14,6 +14,7 @@ from chaffinch.errors import DataError
 from chaffinch.kernels import Floats, Ints
 from chaffinch.kernels.lattice import Bools
 from chaffinch.models.core.labels import Labels
+from chaffinch.models.core.runs import span_f1
 from chaffinch.models.latent.span_probabilities import runs_inside
 from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.models.votes.matrix import SILENT, VoteMatrix
@@ -135,12 +136,11 @@ def mended(tags: Ints, bounds: Ints) -> Ints:
     return out
 
 
-def span_f1(names: tuple[str, ...], bounds: Ints, gold: Ints, found: Ints) -> float:
-    """The F1 of the spans of tags (T,), none of which crosses a sentence's edge."""
+def tagged_f1(names: tuple[str, ...], bounds: Ints, gold: Ints, found: Ints) -> float:
+    """Return the F1 of the spans of tags (T,), none of which crosses a sentence's edge."""
     labels = Labels(names, "IOB2")
     spans = []
     for tags in (gold, found):
         starts, ends = runs_inside(labels, tags, bounds)
-        spans.append(set(zip(starts.tolist(), ends.tolist(), tags[starts].tolist(), strict=True)))
-    total = sum(map(len, spans))
-    return 2 * len(spans[0] & spans[1]) / total if total else 1.0
+        spans.append(list(zip(starts.tolist(), ends.tolist(), tags[starts].tolist(), strict=True)))
+    return span_f1(spans[:1], spans[1:])

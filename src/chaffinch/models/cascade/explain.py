@@ -16,11 +16,11 @@ from chaffinch.errors import DataError
 from chaffinch.features.describe import Namer
 from chaffinch.features.observe import Column, Observed
 from chaffinch.features.vocabulary import COUNT, FIRST, salted
-from chaffinch.kernels import viterbi
-from chaffinch.kernels.lattice import Bools, Ints, Lattice
+from chaffinch.kernels.lattice import Ints, Lattice
 from chaffinch.models.cascade.model import Model
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear
+from chaffinch.models.core.runs import best_path, locate_span, spans_near
 from chaffinch.text import Document, Span
 
 REACH = 2
@@ -64,14 +64,8 @@ def explain(model: Model, doc: Document, span: Span) -> Explanation:
     label = span.label if model.classifier is None else part.labels.names[0]
     if span.label not in model.names:
         raise DataError(f"the model has no label {span.label!r}; it has {', '.join(model.names)}")
-    ((first, end),) = doc.token_ranges([span], "exact").tolist()
-    place = int(np.searchsorted(seen.sources, first))
-    fits = first < end and place < len(seen.sources) and seen.sources[place] == first
-    sentence = int(np.searchsorted(seen.begins, seen.places[place], side="right")) - 1 if fits else -1
-    begin = int(seen.begins[sentence]) if fits else 0
-    at = int(seen.places[place]) - begin if fits else 0
-    if not fits or at + end - first > seen.ends[sentence] - begin:
-        raise DataError(f"span [{span.start}, {span.end}) {span.label} is not a run of whole tokens in one sentence")
+    sentence, at, first, end = locate_span(doc, span, seen)
+    begin = int(seen.begins[sentence])
     lattice = part.batch(seen, columns)[sentence]
     tags = part.labels.encode([(at, at + end - first, part.labels.names.index(label))], len(lattice))
     chosen, other = _both(lattice, part.labels, tags, at, at + end - first)
@@ -88,10 +82,7 @@ def explain(model: Model, doc: Document, span: Span) -> Explanation:
     margin = moves + sum(feature.weight for feature in features)
     source = first - at
     runs = [(a + source, b + source, name) for a, b, name in part.labels.runs(other.astype(np.int32))]
-    near = [
-        Span(int(doc.tokens[a, 0]), int(doc.tokens[b - 1, 1]), name) for a, b, name in runs if a < end and b > first
-    ]
-    return Explanation(span, margin, moves, features, tuple(near))
+    return Explanation(span, margin, moves, features, spans_near(doc, runs, first, end))
 
 
 def _both(lattice: Lattice, labels: Labels, tags: Ints, first: int, end: int) -> tuple[Ints, Ints]:
@@ -110,21 +101,11 @@ def _both(lattice: Lattice, labels: Labels, tags: Ints, first: int, end: int) ->
         allowed = np.ones((T, labels.states.K), np.bool_)
         allowed[t] = ~same[t] if t < end else goes_on
         choices.append(allowed)
-    paths = [path for allowed in choices if (path := _best(lattice, allowed)) is not None]
-    chosen = _best(lattice, with_span)
+    paths = [path for allowed in choices if (path := best_path(lattice, allowed)) is not None]
+    chosen = best_path(lattice, with_span)
     if chosen is None or not paths:
         raise DataError("the span cannot be set against another reading: no other tag is possible there")
     return chosen[1], max(paths, key=lambda path: path[0])[1]
-
-
-def _best(lattice: Lattice, allowed: Bools) -> tuple[float, Ints] | None:
-    from chaffinch.errors import InfeasibleError
-
-    try:
-        path = viterbi(lattice.clamp(allowed))
-    except InfeasibleError:
-        return None
-    return path.score, path.states
 
 
 def _difference(

@@ -10,12 +10,12 @@ import pytest
 
 from chaffinch.errors import DataError
 from chaffinch.kernels.lattice import Lattice
-from chaffinch.models.cascade.fit import Cascade, own
-from chaffinch.models.core.explain import Explanation
+from chaffinch.models.cascade.config import Cascade
+from chaffinch.models.cascade.explain import Explanation
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
 from tests.kernels import oracle
-from tests.models.notes import notes
+from tests.models.notes import cascade_model, notes
 
 CONFIGS = {
     "IOBES": Cascade(epochs=2),
@@ -48,7 +48,7 @@ def moves(lattice: Lattice, path: tuple[int, ...]) -> float:
 
 @every_config
 def test_weights_add_up_to_the_margin_over_the_best_labelling_without_the_span(name: str) -> None:
-    model, told = own(tagger(name).model), 0
+    model, told = cascade_model(tagger(name).model), 0
     part = model.readings[-1]
     for text in TEXTS:
         doc = Document.make(text)
@@ -75,7 +75,7 @@ def test_weights_add_up_to_the_margin_over_the_best_labelling_without_the_span(n
 def test_a_span_that_is_found_has_a_margin_above_zero_and_others_below(name: str) -> None:
     for text in TEXTS:
         doc = Document.make(text)
-        model = own(tagger(name).model)
+        model = cascade_model(tagger(name).model)
         seen, columns = model.observe([doc])
         part = model.readings[-1]
         runs = part.labels.runs(seen.gather(part.decode(seen, columns))[0])

@@ -1,4 +1,4 @@
-"""The methods of a tagger: which module learns, what each refuses, and settings that cannot be."""
+"""An HMM-DP as a tagger: going on, interrupts, settings that cannot be."""
 
 from __future__ import annotations
 
@@ -12,20 +12,17 @@ import numpy as np
 import pytest
 
 from chaffinch import bundle, deid
-from chaffinch.bundle import State
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.features.symbols import KINDS
 from chaffinch.kernels.linear import Learner
 from chaffinch.models import registry as methods
-from chaffinch.models.alignment import Alignment
-from chaffinch.models.cascade import fit as cascade
-from chaffinch.models.cascade.fit import Cascade
+from chaffinch.models.alignment.config import Alignment
+from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.core import training as parts
 from chaffinch.models.core.training import Progress
 from chaffinch.models.hmmdp import model as hmmdp_model
 from chaffinch.models.hmmdp import variational
 from chaffinch.models.hmmdp.config import CHOICES, HMMDP
-from chaffinch.models.registry import kind_of
 from chaffinch.models.tagger import Tagger, load, train
 from chaffinch.text import Document, Span
 from tests.models.notes import hit_rate, notes
@@ -40,28 +37,7 @@ def chain() -> Tagger:
     return train(TRAIN, CHAIN)
 
 
-@pytest.fixture(scope="module")
-def other() -> Tagger:
-    return train(TRAIN, Cascade(epochs=2))
-
-
-def test_settings_choose_the_method(chain: Tagger, other: Tagger) -> None:
-    assert [kind_of(own) for own in (HMMDP(), Cascade())] == ["hmmdp", "cascade"]
-    assert isinstance(chain.model, hmmdp_model.Model)
-    assert isinstance(other.model, cascade.Model)
-    assert (chain.layer, chain.manifest.kind, other.layer) == ("hmmdp", "hmmdp", "cascade")
-    assert chain.manifest.documents == chain.manifest.patients == len(TRAIN)
-
-
-def test_a_file_is_read_by_the_method_that_wrote_it(chain: Tagger, other: Tagger, tmp_path: Path) -> None:
-    for own in (chain, other):
-        own.save(tmp_path / own.layer)
-        assert type(load(tmp_path / own.layer).model) is type(own.model)
-    with pytest.raises(ModelError, match=r"kind 'crf', not a tagger \(cascade, hmmdp"):
-        methods.model_of(State(kind="crf"))
-
-
-def test_hmmdp_goes_on_from_what_it_knows(chain: Tagger, other: Tagger, tmp_path: Path) -> None:
+def test_hmmdp_goes_on_from_what_it_knows(tmp_path: Path) -> None:
     field = train(TRAIN, FIELD)
     new = [replace(doc, text=doc.text.replace("Dr.", "Chirurg")) for doc in notes(12, 7)]
     again = field.partial_fit(new)
@@ -86,21 +62,12 @@ def test_hmmdp_that_learns_nothing_more_reads_as_before() -> None:
         np.testing.assert_allclose(one, other, atol=1e-3)  # weights are rounded
 
 
-def test_what_hmmdp_cannot_go_on_from_is_refused(chain: Tagger, other: Tagger) -> None:
+def test_what_hmmdp_cannot_go_on_from_is_refused(chain: Tagger) -> None:
     with pytest.raises(ConfigError, match="an HMM-DP goes on with the discriminative stage; leave out the model"):
         train(TRAIN, CHAIN, start=chain)
-    with pytest.raises(ConfigError, match="an HMM-DP goes on from an HMM-DP, not from cascade"):
-        train(TRAIN, FIELD, start=other)
     labels = [replace(doc, layers={"gold": (Span(0, 2, "NEW"),)}) for doc in TRAIN]
     with pytest.raises(ConfigError, match="goes on with the labels it has, and NEW is new"):
         train(labels, FIELD, start=chain)
-    with pytest.raises(ConfigError, match="a cascade goes on from a cascade, not from hmmdp"):
-        train(TRAIN, Cascade(), start=chain)
-
-
-def test_hmmdp_uses_no_layers_of_other_taggers(other: Tagger) -> None:
-    with pytest.raises(ConfigError, match="hmmdp uses no layers of other taggers; leave out `before`"):
-        train(TRAIN, CHAIN, before=other)
 
 
 def test_hmmdp_may_come_before_a_cascade(chain: Tagger, tmp_path: Path) -> None:

@@ -1,0 +1,93 @@
+"""What a class HMM says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from chaffinch.bundle import State
+from chaffinch.models.classhmm.config import ClassHMM
+from chaffinch.models.core.method import FitContext, Method, TrainingSet
+from chaffinch.text import Document, Span
+
+if TYPE_CHECKING:  # they need scipy, which is loaded when it is used
+    from chaffinch.models.classhmm.model import Model
+    from chaffinch.models.latent.describe_words import SubtagPath
+
+
+def _fit(data: TrainingSet, config: ClassHMM, context: FitContext) -> Model:
+    from chaffinch.models.classhmm.fit import fit
+
+    return fit(data, config, resources=context.resources, watcher=context.watcher)
+
+
+def _load(state: State) -> Model:
+    from chaffinch.models.classhmm.model import Model
+
+    return Model.of(state)
+
+
+def _unused(config: ClassHMM) -> dict[str, str]:
+    unused: dict[str, str] = {}
+    if config.objective != "crf":
+        unused["resources"] = "lexicons and clusters are features of the objective crf alone; leave them out"
+    if config.objective not in ("joint", "mix"):
+        unused["untagged"] = (
+            f"objective {config.objective} learns nothing from untagged documents; leave them out, or choose the "
+            "objective joint or mix"
+        )
+    return unused
+
+
+def _explain(model: Model, doc: Document, span: Span) -> SubtagPath:
+    from chaffinch.models.classhmm.describe.explain import explain
+
+    return explain(model, doc, span)
+
+
+def _parts(model: Model, doc: Document, spans: Sequence[Span]) -> list[Span]:
+    from chaffinch.models.latent.parts import parts
+
+    return parts(model, doc, spans, source="classhmm")
+
+
+def _common_words(model: Model) -> frozenset[str]:
+    return model.pack.common
+
+
+def _facts(model: Model) -> Mapping[str, Any]:
+    """Return how large a class HMM is, and what held-out text says of its states."""
+    known = model.words if model.words is not None else model.crf
+    subs, held = model.labels.subs, model.portrait.held_out.round(4).tolist()
+    facts: dict[str, Any] = {
+        "states": {"O": subs[0], "others": subs[-1], "in all": sum(subs)},
+        "features": 0 if known is None else len(known.vocabulary),
+    }
+    if held:
+        names = ("with these states", "with one per class")
+        facts["held-out log-likelihood per token"] = dict(zip(names, held, strict=False))
+    return facts
+
+
+CLASSHMM = Method(
+    "classhmm",
+    "a class HMM",
+    ClassHMM,
+    _fit,
+    _load,
+    frozenset({"spans", "soft", "untagged", "resources"}),
+    unused=_unused,
+    explain=_explain,
+    parts=_parts,
+    common_words=_common_words,
+    facts=_facts,
+    hints={
+        "--stages": "classhmm has --states-per-class",
+        "--features": "classhmm uses no layer as a feature; --word-features chooses those of words",
+        "--start": "classhmm learns from the beginning, so leave it out",
+        "--epochs": "classhmm has --evaluations",
+        "--subtags": "classhmm has --states-per-class",
+        "--emissions": "classhmm has --objective",
+        "--no-discriminative": "classhmm has --objective joint",
+    },
+)

@@ -1,0 +1,124 @@
+"""What an HMM-DP says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from chaffinch import languages
+from chaffinch.bundle import State
+from chaffinch.models.core.linear import lighten
+from chaffinch.models.core.method import FitContext, Method, TrainingSet
+from chaffinch.models.hmmdp.config import HMMDP
+from chaffinch.text import Document, Span
+
+if TYPE_CHECKING:  # they need scipy, which is loaded when it is used
+    from chaffinch.models.hmmdp.model import Model
+    from chaffinch.models.latent.describe_words import SubtagPath
+
+_SECOND_STAGE = "for the discriminative stage, which these settings leave out; leave them out"
+_RULES = "rules name sub-categories of spans; with soft labels leave them out"
+# What the generative stage learnt stays as it is.
+_GENERATIVE = (
+    "outside", "inside", "emissions", "language", "min_count", "alpha_emission", "alpha_tags", "alpha_subtags",
+    "alpha_sticks", "learn_priors", "temper", "form", "states", "sticks", "start", "passes", "batches", "stochastic",
+    "parameters", "rules",
+)  # fmt: skip
+
+
+def _fit(data: TrainingSet, config: HMMDP, context: FitContext) -> Model:
+    from chaffinch.models.hmmdp.fit import fit
+
+    return fit(data, config, resources=context.resources, start=context.start, watcher=context.watcher)
+
+
+def _load(state: State) -> Model:
+    from chaffinch.models.hmmdp.model import Model
+
+    return Model.of(state)
+
+
+def _unused(config: HMMDP) -> dict[str, str]:
+    unused: dict[str, str] = {}
+    if not config.discriminative:
+        unused["model"] = "an HMM-DP goes on with the discriminative stage; leave out the model to go on from"
+        unused["resources"] = f"lexicons and clusters are {_SECOND_STAGE}"
+        unused["epochs"] = f"epochs are {_SECOND_STAGE}"
+    if config.rules is not None:
+        unused |= {"soft": _RULES, "untagged": _RULES}
+    return unused
+
+
+def _explain(model: Model, doc: Document, span: Span) -> SubtagPath:
+    from chaffinch.models.hmmdp.describe import explain
+
+    return explain(model, doc, span)
+
+
+def _parts(model: Model, doc: Document, spans: Sequence[Span]) -> list[Span]:
+    from chaffinch.models.latent.parts import parts
+
+    rules = model.config.rules
+    return parts(model, doc, spans, source="hmmdp", category=str if rules is None else rules.category)
+
+
+def _common_words(model: Model) -> frozenset[str]:
+    return model.symbols.pack.common
+
+
+def _facts(model: Model) -> Mapping[str, Any]:
+    from chaffinch.models.hmmdp.describe import use
+
+    known, used = model.symbols, use(model)
+    return {
+        "symbols": {"words": len(known.words), "signatures": len(known.signatures)},
+        "sub-tags": {
+            "O": model.config.outside, "others": model.config.inside, "in all": sum(one.subtags for one in used),
+            "in use": sum(one.effective for one in used),
+        },
+        "features": 0 if model.latent is None else len(model.latent.vocabulary),
+    }  # fmt: skip
+
+
+def _trim(model: Model, least: float) -> Model:
+    """Return the model without weights below `least`."""
+    return replace(model, latent=model.latent and lighten(model.latent, least))
+
+
+def _hide_words(model: Model, hidden: frozenset[str]) -> Model:
+    """Return the model with word lists that lack the hidden words."""
+    if model.resources.hidden == hidden:
+        return model
+    symbols = replace(model.symbols, pack=languages.pack(model.config.language, hidden))
+    return replace(model, resources=model.resources.hiding(hidden), symbols=symbols)
+
+
+HMM_DP = Method(
+    "hmmdp",
+    "an HMM-DP",
+    HMMDP,
+    _fit,
+    _load,
+    frozenset({"spans", "soft", "untagged", "model", "resources"}),
+    unused=_unused,
+    fixed=_GENERATIVE,
+    new_labels=False,
+    split="lines",
+    explain=_explain,
+    parts=_parts,
+    common_words=_common_words,
+    facts=_facts,
+    trim=_trim,
+    hide_words=_hide_words,
+    hints={
+        "--scheme": "hmmdp always writes spans as IOB2 tags, so leave it out",
+        "--objective": "hmmdp has --no-discriminative",
+        "--stages": "hmmdp has --subtags",
+        "--no-documents": "hmmdp always reads each document once, so leave it out",
+        "--features": "hmmdp uses no layer as a feature, so leave it out",
+        "--before": "hmmdp uses no layer of another tagger, so leave it out",
+        "--states-per-class": "hmmdp has --subtags",
+        "--evaluations": "hmmdp has --epochs",
+    },
+)
