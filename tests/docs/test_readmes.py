@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -98,7 +99,7 @@ def resolve(name: str, folder: Path) -> str | None:
         return f"{module.relative_to(ROOT)} only imports {parts[0]}; name the module that defines it"
     for part in parts:
         if part not in known or (known is members(module) and defined(module, part) is None):
-            near = difflib.get_close_matches(part, known, n=3)
+            near = difflib.get_close_matches(part, known.keys() - {part}, n=3)
             hint = f"; nearest are {', '.join(near)}" if near else ""
             return f"{module.relative_to(ROOT)} has no {part}{hint}"
         node = defined(module, part) if known is members(module) else known[part]
@@ -252,28 +253,48 @@ def test_contributing_says_what_is_in_every_folder() -> None:
     assert {name for name in packages if "_" not in (part[0] for part in name.split("/"))} - told == set()
 
 
+MADE = {  # a small package: a room with a method, a public name that is imported twice over
+    "__init__.py": "from chaffinch.room.fit import Method\n",
+    "room/__init__.py": "from chaffinch.room.fit import learn, gone\n",
+    "room/config.py": "class Method:\n    states: int = 2\n    def published(self): ...\n",
+    "room/fit.py": "from chaffinch.room.config import Method\nLEAST = 1\ndef learn(): ...\n",
+    "room/inner/__init__.py": "",
+    "room/inner/deep.py": "def dive(): ...\n",
+}
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("variational.local_step", None),
-        ("variational.local_stop", "local_step"),
-        ("variational.Globals.log_tags", None),
-        ("variational.Globals.log_tag", "log_tags"),
-        ("variational.Globals.log_tags.deeper", "no deeper"),
-        ("published.atoms.fit", None),
-        ("published.atom.fit", "no atom"),
-        ("latent.decode.decode", None),
-        ("latent.decoding.decode", "no decoding"),
-        ("kernels.project", None),
-        ("chaffinch.kernels.project", None),
-        ("chaffinch.kernels.projekt", "project"),
-        ("Cascade.published", None),
-        ("cf.Cascade.publish", "published"),
+        ("fit.learn", None),
+        ("fit.LEAST", None),
+        ("fit.lern", "fit.py has no lern; nearest are learn"),
+        ("fit.learn.deeper", "fit.py has no deeper"),
+        ("fit.Method", "fit.py only imports Method"),
+        ("config.Method.published", None),
+        ("config.Method.states", None),
+        ("config.Method.publish", "config.py has no publish; nearest are published"),
+        ("inner.deep", None),
+        ("inner.deep.dive", None),
+        ("inner.deeper.dive", "has no deeper"),
+        ("room.learn", None),
+        ("chaffinch.room.learn", None),
+        ("room.gone", "has no gone"),
+        ("Method.published", None),
+        ("cf.Method.publish", "nearest are published"),
         ("portrait.use", "no module portrait"),
     ],
 )
-def test_a_wrong_name_is_refused_with_the_nearest(name: str, reason: str | None) -> None:
-    found = find(name, folders_of(MODELS / "hmmdp" / "README.md"))
+def test_a_wrong_name_is_refused_with_the_nearest(
+    name: str, reason: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "chaffinch"
+    for path, text in MADE.items():
+        (source / path).parent.mkdir(parents=True, exist_ok=True)
+        (source / path).write_text(text, encoding="utf-8")
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    monkeypatch.setattr(sys.modules[__name__], "SOURCE", source)
+    found = find(name, [source / "room", source])
     assert found is None if reason is None else found is not None and reason in found
 
 
