@@ -26,7 +26,7 @@ from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.patterns import find as patterns
 from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.synth.personas import Half
-from chaffinch.deid.training.learn import DIAL, SOURCE, Lesson, learn
+from chaffinch.deid.training.learn import DIAL, SOURCE, DetectorLesson, learn
 from chaffinch.text import Document, Span
 from recipes.corpora import READERS
 
@@ -166,7 +166,7 @@ def main() -> None:
     if not chosen.data:
         arguments.error("name the folder of the corpora with --data or CHAFFINCH_DATA")
     documents = [doc for own in corpora(Path(chosen.data)).values() for doc in own]
-    learn(documents, lesson=Lesson.invented()).save(
+    learn(documents, lesson=DetectorLesson.invented()).save(
         chosen.output, corpus="aci-phi, asq-phi, presidio-synth, generated notes, abstracts", notes=NOTES
     )
 

@@ -27,7 +27,7 @@ from chaffinch.deid.detect.word_lists import WordLists, word_lists
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release import replace as acting
-from chaffinch.deid.training.learn import Lesson, learn, names_in, with_lists
+from chaffinch.deid.training.learn import DetectorLesson, learn, names_in, with_lists
 
 Job: TypeAlias = Mapping[str, Any]
 Answer: TypeAlias = dict[str, Any]
@@ -56,7 +56,7 @@ def meddocan(job: Job) -> Answer:
     It is private, or words of identifiers may be features.
     """
     train, held, test = notes.meddocan(Path(job["data"]), job["split"])
-    whole = Lesson.elsewhere("es")
+    whole = DetectorLesson.elsewhere("es")
     chosen = [own for own in whole.configs if job["method"] in ("both", type(own).__name__)]
     lesson = replace(whole, configs=tuple(replace(own, private=job["private"]) for own in chosen))
     learn(train[:12], held[:2], lesson=lesson)  # compiles
@@ -77,7 +77,7 @@ def english(job: Job) -> Answer:
     train, test = notes.english(data, job["fold"], job["split"])
     prose = notes.prose(data)
     lists = word_lists(hidden=names_in(test, "gold"))
-    model, seconds = spent(lambda: learn(train, lesson=Lesson.invented(), lists=lists))
+    model, seconds = spent(lambda: learn(train, lesson=DetectorLesson.invented(), lists=lists))
     model.save(Path(job["folder"]) / f"{job['fold']}.cfm")
     answer: Answer = {"train CPU s": seconds}
     for name, recall in (("balanced", None), ("safe", SAFE)):
@@ -91,7 +91,7 @@ def default(job: Job) -> Answer:
     from recipes import deid_en
 
     docs = [doc for own in deid_en.corpora(Path(job["data"])).values() for doc in own]
-    model, seconds = spent(lambda: learn(docs, lesson=Lesson.invented()))
+    model, seconds = spent(lambda: learn(docs, lesson=DetectorLesson.invented()))
     path = Path(job["folder"]) / "default.cfm"
     model.save(path)
     return {"train CPU s": seconds, "MB": path.stat().st_size / 1e6}

@@ -108,7 +108,7 @@ class FittedMultiHMM:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lesson:
+class VoteLesson:
     """What an aggregator learns from: documents, their votes, an encoder if it needs one, and who watches."""
 
     docs: Sequence[Document]
@@ -123,7 +123,7 @@ class Aggregator:
 
     name: str
     config: type[Settings]
-    fit: Callable[[Lesson, Any], FittedAggregator]  # with settings of `config`
+    fit: Callable[[VoteLesson, Any], FittedAggregator]  # with settings of `config`
     load: Callable[[State, tuple[str, ...], Embedder | None], FittedAggregator]
     learns: bool = True  # a rule learns nothing, and has no file
     slow: bool = False  # long runs keep what it learnt
@@ -210,7 +210,7 @@ def fit(
     config = MultiHMM() if config is None else config
     aggregator = aggregator_of(config)
     other = None if fit_on is None else list(fit_on)
-    lesson = Lesson(docs if other is None else other, _votes_to_learn(docs, other, sources), embedder, watcher)
+    lesson = VoteLesson(docs if other is None else other, _votes_to_learn(docs, other, sources), embedder, watcher)
     return aggregator.fit(lesson, config)
 
 

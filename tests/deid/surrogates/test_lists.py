@@ -16,7 +16,7 @@ NAMED = [
     *("cities", "countries", "departments", "given-more", "names-first-female", "names-first-male", "names-last"),
     *("names-more", "professions", "states", "streets", "surnames-more", "wards"),
 ]
-OTHERS = ["name-parts.toml", "surnames.txt.gz"]
+OTHERS = ["name-parts.toml", "surnames.txt.gz", "words.toml"]
 
 
 def test_the_lists_are_small() -> None:

@@ -26,7 +26,7 @@ from chaffinch.deid.detect.word_lists import WordLists, word_lists
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.patterns import find as patterns
 from chaffinch.deid.synth import notes as synth
-from chaffinch.deid.training.learn import GOLD, LOWEST, Lesson, Tell, as_learnt, learn, read, with_lists
+from chaffinch.deid.training.learn import GOLD, LOWEST, DetectorLesson, Tell, as_learnt, learn, read, with_lists
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models import tagger
 from chaffinch.models.core.labels import Fitted, Labels, pieces_of
@@ -67,7 +67,9 @@ def adapt(
     known_lists = lists or word_lists()
     reviewed = [_gold(doc) for doc in gold or ()]
     if model is None:
-        return learn(_checked(reviewed), seed=seed, tell=tell, lesson=Lesson.elsewhere(language), lists=known_lists)
+        return learn(
+            _checked(reviewed), seed=seed, tell=tell, lesson=DetectorLesson.elsewhere(language), lists=known_lists
+        )
     if language is not None:
         raise ConfigError("language names lists for learning without a model; leave it out, or begin with none")
     if not model.taggers:

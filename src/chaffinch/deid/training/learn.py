@@ -64,7 +64,7 @@ ELSEWHERE = (  # any other language
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class DetectorLesson:
     """How a model is learnt: the taggers' settings, whether our English rules, cues and lists serve, hidden or not.
 
     `language` names the word lists that a cascade knows.
@@ -76,12 +76,12 @@ class Lesson:
     language: str | None = LANGUAGE
 
     @classmethod
-    def invented(cls) -> Lesson:
+    def invented(cls) -> DetectorLesson:
         """For English notes about people who never lived: words of their names may be features."""
         return cls(tuple(replace(config, private=False) for config in ENGLISH))
 
     @classmethod
-    def elsewhere(cls, language: str | None = None) -> Lesson:
+    def elsewhere(cls, language: str | None = None) -> DetectorLesson:
         """For notes in other languages: the lists of a language pack, or none, and no rules."""
         if language not in (None, *languages.shipped()):
             raise ConfigError(f"no word lists for {language!r}; name one of {', '.join(languages.shipped())}, or none")
@@ -94,7 +94,7 @@ def learn(
     held_out: Sequence[Document] = (),
     *,
     seed: int = 0,
-    lesson: Lesson | None = None,
+    lesson: DetectorLesson | None = None,
     lists: WordLists | None = None,
     tell: Tell | None = None,
 ) -> Model:
@@ -105,7 +105,7 @@ def learn(
     learns from all. To measure on names that no list has, give `word_lists(hidden=names_in(test))` as `lists`, here and
     to the detector.
     """
-    chosen = lesson or Lesson()
+    chosen = lesson or DetectorLesson()
     chosen = replace(chosen, configs=tuple(replace(config, seed=seed) for config in chosen.configs))
     bare = [
         replace(doc, layers={GOLD: tuple(as_learnt(doc.layer()) if chosen.english else doc.layer())})
@@ -128,13 +128,13 @@ def learn(
 class _Course:
     """A lesson: the lists lack names while the taggers learn, and the finished ones are used with whole lists."""
 
-    lesson: Lesson
+    lesson: DetectorLesson
     tell: Tell | None
     lists: WordLists
     fewer: WordLists  # while taggers learn
 
     @classmethod
-    def of(cls, lesson: Lesson, tell: Tell | None, lists: WordLists) -> _Course:
+    def of(cls, lesson: DetectorLesson, tell: Tell | None, lists: WordLists) -> _Course:
         hide = lesson.english and lesson.hide
         return cls(lesson, tell, lists, lists.hiding(_every(HIDDEN, lists)) if hide else lists)
 
