@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import MISSING, Field, fields
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 import msgspec
 import typer
@@ -20,6 +22,7 @@ from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.text import MAX_CHARS
 
 T = TypeVar("T")
+Options = TypeVar("Options")
 
 
 def load_config(context: typer.Context, path: Path | None) -> Path | None:
@@ -148,3 +151,30 @@ def read_groups(path: Path | None) -> dict[str, str] | None:
                 raise DataError("expected two columns: id, tab, patient", path=path, line=number)
             groups[key.strip()] = group.strip()
     return groups
+
+
+def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+    """Make a command of a function of one value: each field of the value's class is an option of the command."""
+    hints = get_type_hints(options, include_extras=True)
+
+    def wrap(run: Callable[[Options], None]) -> Callable[..., None]:
+        def command(**given: Any) -> None:
+            run(options(**given))
+
+        parameters = [
+            inspect.Parameter(
+                each.name, inspect.Parameter.KEYWORD_ONLY, default=_default(each), annotation=hints[each.name]
+            )
+            for each in fields(cast(Any, options))
+        ]
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__, command.__doc__, command.__name__ = hints, run.__doc__, run.__name__
+        return command
+
+    return wrap
+
+
+def _default(option: Field[Any]) -> Any:
+    if option.default_factory is not MISSING:
+        return option.default_factory()
+    return inspect.Parameter.empty if option.default is MISSING else option.default

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,78 +36,93 @@ _OTHER_VERBS = {
 _HAND_SET = "The model learnt no alignment, so one set by hand was used; train --align learns it."
 
 
-def tag_command(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file, or the name of a packaged model.")],
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A file, a folder, or a .gz, .zip or .tar.gz of them.")],
-    output: frame.Out,
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TagOptions:
+    """What `chaffinch tag` may be told."""
+
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file, or the name of a packaged model.")]
+    source: Annotated[Path, typer.Argument(metavar="IN", help="A file, a folder, or a .gz, .zip or .tar.gz of them.")]
+    output: frame.Out
     layer: Annotated[
         str | None, typer.Option(help="Name of the new layer; default: the model's, mostly its method.")
-    ] = None,
-    confidence: Annotated[
-        bool, typer.Option("--confidence", help="Give each span the chance that it is right.")
-    ] = False,
+    ] = None
+    confidence: Annotated[bool, typer.Option("--confidence", help="Give each span the chance that it is right.")] = (
+        False
+    )
     bias: Annotated[
         list[str], typer.Option(metavar="LABEL=NUMBER", help="Added to a label's score: O=-1 finds more, O=1 less.")
-    ] = [],  # noqa: B006  (typer copies it)
-    posteriors: Annotated[bool, typer.Option("--posteriors", help="Add each token's chances of every label.")] = False,
+    ] = field(default_factory=list)
+    posteriors: Annotated[bool, typer.Option("--posteriors", help="Add each token's chances of every label.")] = False
     align: Annotated[
         settings.Mode | None,
         typer.Option(help="Give a word one answer across a patient's documents; recall takes no label away."),
-    ] = None,
+    ] = None
     sources: Annotated[
         Path | None, typer.Option(help="Models of `weak alternate`: sources that the model file does not hold.")
-    ] = None,
+    ] = None
     text_alone: Annotated[
         bool, typer.Option("--text-alone", help="Models of `weak alternate`: ask no source, look at no vote.")
-    ] = False,
-    from_: frame.From = None,
-    to: Annotated[str | None, typer.Option("--to", help="Format of OUT; else by its suffix, else that of IN.")] = None,
-    group: Annotated[str | None, typer.Option(help="Regular expression on the id; its group is the patient.")] = None,
-    groups: Annotated[Path | None, typer.Option(help="File of two columns: id and patient.")] = None,
+    ] = False
+    from_: frame.From = None
+    to: Annotated[str | None, typer.Option("--to", help="Format of OUT; else by its suffix, else that of IN.")] = None
+    group: Annotated[str | None, typer.Option(help="Regular expression on the id; its group is the patient.")] = None
+    groups: Annotated[Path | None, typer.Option(help="File of two columns: id and patient.")] = None
     lines: Annotated[
         bool | None,
         typer.Option("--lines/--prose", help="Cut text at lines, or into sentences; default: as the model learnt."),
-    ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Fail, and write nothing, if anything is lost.")] = False,
-    workers: Annotated[int, typer.Option(min=1, help="Threads; any number gives the same output.")] = 1,
-    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
-    json: frame.Json = False,
-    quiet: frame.Quiet = False,
-    config: frame.Config = None,
-) -> None:
+    ] = None
+    strict: Annotated[bool, typer.Option("--strict", help="Fail, and write nothing, if anything is lost.")] = False
+    workers: Annotated[int, typer.Option(min=1, help="Threads; any number gives the same output.")] = 1
+    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS
+    json: frame.Json = False
+    quiet: frame.Quiet = False
+    config: frame.Config = None
+
+
+@frame.takes(TagOptions)
+def tag_command(options: TagOptions) -> None:
     """chaffinch tag notes.cfm notes/ -o tagged.jsonl
 
     Finds spans with a trained model. JSONL, Parquet and Label Studio keep the labels of the input beside the new
     ones; every other format holds one layer, and there the new labels stand in place of those of the input. Plain
     text becomes brat (.txt and .ann) unless OUT or --to says otherwise. The output appears complete, or not at all.
     """
-    leaning = _bias(bias)
-    tagger = _loaded(model, sources, {
-        "--confidence": confidence, "--bias": leaning, "--posteriors": posteriors, "--align": align,
-    }, {"--sources": sources, "--text-alone": text_alone})  # fmt: skip
-    layer = layer or tagger.layer
-    how = ReadOptions(split=_split(tagger, lines, quiet), max_chars=max_chars)
-    corpus = read(source, format=from_, how=how, group=group, groups=frame.read_groups(groups))
-    _check_place(output, (source, Path(model)))
-    form = _output_format(output, to, source, by_name(corpus.format))
-    given = Corpus(lambda: _fresh(frame.progress(corpus, "documents", quiet=quiet), layer, how.losses))
-    tagged: Iterable[Document]
-    if isinstance(tagger, Tagger):
-        tagged = tagger.annotate(given, layer=layer, confidence=confidence, bias=leaning, align=align, workers=workers)
-        tagged = tagger.posteriors(tagged, name=layer) if posteriors else tagged
-    elif isinstance(tagger, WeakTagger):
-        tagged = tagger.annotate(given, layer=layer, text_alone=text_alone)
-    else:
-        tagged = tagger.annotate(given, layer=layer, posteriors=posteriors)
+    leaning = _bias(options.bias)
+    tagger = _loaded(options.model, options.sources, {
+        "--confidence": options.confidence, "--bias": leaning, "--posteriors": options.posteriors,
+        "--align": options.align,
+    }, {"--sources": options.sources, "--text-alone": options.text_alone})  # fmt: skip
+    layer = options.layer or tagger.layer
+    how = ReadOptions(split=_split(tagger, options.lines, options.quiet), max_chars=options.max_chars)
+    groups = frame.read_groups(options.groups)
+    corpus = read(options.source, format=options.from_, how=how, group=options.group, groups=groups)
+    _check_place(options.output, (options.source, Path(options.model)))
+    form = _output_format(options.output, options.to, options.source, by_name(corpus.format))
+    given = Corpus(lambda: _fresh(frame.progress(corpus, "documents", quiet=options.quiet), layer, how.losses))
+    tagged = _annotate(tagger, given, options, layer, leaning)
     tally = _Tally(layer)
     documents = tally.count(tagged)
     fitting = (_fit(doc, form, layer, how.losses) for doc in documents)
-    losses = _written(fitting, output, form, how.losses, strict=strict)
-    aligned = {} if align is None else {"align": align, **tally.patients()}
+    losses = _written(fitting, options.output, form, how.losses, strict=options.strict)
+    aligned = {} if options.align is None else {"align": options.align, **tally.patients()}
     result = {"from": corpus.format, "to": form.name, **aligned, **tally.facts(), "lost": dict(losses.counts)}
-    frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
-    if align is not None and isinstance(tagger, Tagger) and tagger.aligner is None:
-        frame.note(_HAND_SET, quiet=quiet)
+    frame.emit(result, as_json=options.json, tables=[] if options.quiet else _tables(result))
+    if options.align is not None and isinstance(tagger, Tagger) and tagger.aligner is None:
+        frame.note(_HAND_SET, quiet=options.quiet)
+
+
+def _annotate(
+    tagger: Tagger | WeakTagger | HybridDetector, given: Corpus, options: TagOptions, layer: str, bias: dict[str, float]
+) -> Iterable[Document]:  # fmt: skip
+    """Return the documents with the spans of a tagger of any kind."""
+    if isinstance(tagger, WeakTagger):
+        return tagger.annotate(given, layer=layer, text_alone=options.text_alone)
+    if not isinstance(tagger, Tagger):
+        return tagger.annotate(given, layer=layer, posteriors=options.posteriors)
+    tagged = tagger.annotate(
+        given, layer=layer, confidence=options.confidence, bias=bias, align=options.align, workers=options.workers
+    )
+    return tagger.posteriors(tagged, name=layer) if options.posteriors else tagged
 
 
 def _loaded(

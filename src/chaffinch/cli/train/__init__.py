@@ -52,58 +52,68 @@ class StoppedEarly(Exception):  # noqa: N818  (no error: the model is saved)
     """The user stopped learning; what was learnt so far is saved."""
 
 
-def train_command(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="Labelled documents, in any readable format.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")],
-    method: Annotated[str, typer.Option(help=f"What to train: {', '.join(METHODS)}.")] = next(iter(METHODS)),
-    published: Annotated[bool, typer.Option("--published", help="Settings of the publication, not ours.")] = False,
-    dev: Annotated[Path | None, typer.Option(help="Labelled documents that decide when to stop.")] = None,
-    dev_fraction: Annotated[float | None, typer.Option(help="Share of IN's patients to hold out as dev.")] = None,
-    layer: frame.Layer = None,
-    soft: Annotated[str | None, typer.Option(help="Learn from the soft labels of this name instead.")] = None,
-    from_: frame.From = None,
-    dev_from: Annotated[str | None, typer.Option(help="Format of the dev documents.")] = None,
-    group: Annotated[str | None, typer.Option(help="Regular expression on the id; its group is the patient.")] = None,
-    groups: Annotated[Path | None, typer.Option(help="File of two columns: id and patient.")] = None,
+_OF_METHOD = (
+    "published scheme epochs floor private seed lexicon clusters features before objective stages no_documents start"
+    " language subtags emissions no_discriminative learn_priors decode states_per_class word_features kappa evaluations"
+    " untagged encoder"
+).split()  # the options that a method may refuse
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainOptions:
+    """What `chaffinch train` may be told."""
+
+    source: Annotated[Path, typer.Argument(metavar="IN", help="Labelled documents, in any readable format.")]
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")]
+    method: Annotated[str, typer.Option(help=f"What to train: {', '.join(METHODS)}.")] = next(iter(METHODS))
+    published: Annotated[bool, typer.Option("--published", help="Settings of the publication, not ours.")] = False
+    dev: Annotated[Path | None, typer.Option(help="Labelled documents that decide when to stop.")] = None
+    dev_fraction: Annotated[float | None, typer.Option(help="Share of IN's patients to hold out as dev.")] = None
+    layer: frame.Layer = None
+    soft: Annotated[str | None, typer.Option(help="Learn from the soft labels of this name instead.")] = None
+    from_: frame.From = None
+    dev_from: Annotated[str | None, typer.Option(help="Format of the dev documents.")] = None
+    group: Annotated[str | None, typer.Option(help="Regular expression on the id; its group is the patient.")] = None
+    groups: Annotated[Path | None, typer.Option(help="File of two columns: id and patient.")] = None
     lines: Annotated[
         bool | None,
         typer.Option(
             "--lines/--prose", help=f"Cut text at lines, or into sentences; default prose, of {_BY_LINES} lines."
         ),
-    ] = None,
-    lexicon: Annotated[
-        list[str] | None, typer.Option(metavar="LABEL=FILE", help=f"Phrases, one per line; {_MANY}")
-    ] = None,
-    clusters: Annotated[
-        Path | None, typer.Option(help="Documents to learn word clusters from; no labels needed.")
-    ] = None,
+    ] = None
+    lexicon: Annotated[list[str] | None, typer.Option(metavar="LABEL=FILE", help=f"Phrases, one per line; {_MANY}")] = (
+        None
+    )
+    clusters: Annotated[Path | None, typer.Option(help="Documents to learn word clusters from; no labels needed.")] = (
+        None
+    )
     scheme: Annotated[
         str | None, typer.Option(metavar="|".join(SCHEMES), help=_of("--scheme", "how spans become tags."))
-    ] = None,
+    ] = None
     epochs: Annotated[
         int | None,
         typer.Option(help=f"Walks over the documents; default {_EPOCHS}."),
-    ] = None,
+    ] = None
     floor: Annotated[
         int | None, typer.Option(help="Patients who must show a feature; default 2, under 20 patients 1.")
-    ] = None,
+    ] = None
     private: Annotated[
         bool | None,
         typer.Option(
             "--private/--no-private", help="Learn no words from inside spans; default where labels name identifiers."
         ),
-    ] = None,
+    ] = None
     features: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LAYER",
             help=_of("--features", f"a layer to use as a feature; {_MANY}"),
         ),
-    ] = None,
+    ] = None
     before: Annotated[
         str | None,
         typer.Option(metavar="MODEL", help=_of("--before", "a tagger whose layers serve as features, such as genia.")),
-    ] = None,
+    ] = None
     objective: Annotated[
         str | None,
         typer.Option(
@@ -111,101 +121,101 @@ def train_command(
             help=f"cascade: {', '.join(get_args(Objective))}; classhmm: {', '.join(CLASS_CHOICES['objective'])}; "
             "default the first.",
         ),
-    ] = None,
+    ] = None
     stages: Annotated[
         int | None,
         typer.Option(
             metavar="1|2",
             help=_of("--stages", "tag at once, or find spans, then name them."),
         ),
-    ] = None,
+    ] = None
     no_documents: Annotated[
         bool,
         typer.Option(
             "--no-documents",
             help=_of("--no-documents", "read each document once, not twice."),
         ),
-    ] = False,
+    ] = False
     start: Annotated[
         str | None,
         typer.Option(
             metavar="MODEL",
             help=_of("--start", "go on from this model; not all learn new labels."),
         ),
-    ] = None,
+    ] = None
     language: Annotated[
         str | None,
         typer.Option(
             metavar="en|es|de|FOLDER",
             help=_of("--language", f"word lists; default {HMMDP().language}."),
         ),
-    ] = None,
+    ] = None
     subtags: Annotated[
         str | None,
         typer.Option(
             metavar="O,OTHERS",
             help=_of("--subtags", f"sub-tags of O, and of others; default {HMMDP().outside},{HMMDP().inside}."),
         ),
-    ] = None,
+    ] = None
     emissions: Annotated[
         str | None,
         typer.Option(
             metavar="|".join(CHOICES["emissions"]),
             help=_of("--emissions", "how words come about; default the first."),
         ),
-    ] = None,
+    ] = None
     no_discriminative: Annotated[
         bool,
         typer.Option(
             "--no-discriminative", help=_of("--no-discriminative", "keep to the generative stage; quick, less exact.")
         ),
-    ] = False,
+    ] = False
     learn_priors: Annotated[
         bool,
         typer.Option(
             "--learn-priors", help=_of("--learn-priors", "learn how even symbols and tags are spread; less exact.")
         ),
-    ] = False,
+    ] = False
     decode: Annotated[
         str | None,
         typer.Option(
             metavar="|".join(CHOICES["decode"]), help=_of("--decode", "how tags are chosen; default the first.")
         ),
-    ] = None,
+    ] = None
     states_per_class: Annotated[
         int | None,
         typer.Option(
             help=_of("--states-per-class", f"hidden states of every class; default {ClassHMM().states_per_class}.")
         ),
-    ] = None,
+    ] = None
     word_features: Annotated[
         str | None,
         typer.Option(metavar="|".join(WORD_SETS), help=_of("--word-features", "what a word shows; default rich.")),
-    ] = None,
+    ] = None
     kappa: Annotated[
         float | None,
         typer.Option(
             help=_of("--kappa", f"penalty of large weights; default chosen on dev documents, else {KAPPA}."),
         ),
-    ] = None,
+    ] = None
     evaluations: Annotated[
         int | None,
         typer.Option(
             help=_of("--evaluations", f"steps of learning; default {ClassHMM().evaluations}."),
         ),
-    ] = None,
+    ] = None
     encoder: Annotated[
         Path | None,
         typer.Option(
             help=_of("--encoder", "a Hugging Face folder on this computer; default the packaged MiniLM."),
         ),
-    ] = None,
+    ] = None
     untagged: Annotated[
         Path | None,
         typer.Option(
             help=_of("--untagged", "documents without labels, to learn from as well."),
         ),
-    ] = None,
+    ] = None
     align: Annotated[
         bool,
         typer.Option(
@@ -213,18 +223,26 @@ def train_command(
             help="Learn to give a word one answer across a patient's documents as well, "
             f"which trains {Alignment().folds} times more; see tag --align.",
         ),
-    ] = False,
+    ] = False
     align_mode: Annotated[
         settings.Mode | None, typer.Option(help="Never take a label away (recall), or do (balanced).")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of all that is drawn; default 0.")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Threads; any number gives the same model.")] = 1,
-    notes: Annotated[str, typer.Option(help="Licence and attribution, kept in the model file.")] = "",
-    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
-    json: frame.Json = False,
-    quiet: frame.Quiet = False,
-    config: frame.Config = None,
-) -> None:
+    ] = None
+    seed: Annotated[int | None, typer.Option(help="Seed of all that is drawn; default 0.")] = None
+    workers: Annotated[int, typer.Option(min=1, help="Threads; any number gives the same model.")] = 1
+    notes: Annotated[str, typer.Option(help="Licence and attribution, kept in the model file.")] = ""
+    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS
+    json: frame.Json = False
+    quiet: frame.Quiet = False
+    config: frame.Config = None
+
+    def of_method(self) -> dict[str, Any]:
+        """Return what is settled by the method and its settings, by flag."""
+        flags = {f"--{name.replace('_', '-')}": getattr(self, name) for name in _OF_METHOD}
+        return {**flags, "--no-private": self.private is False}
+
+
+@frame.takes(TrainOptions)
+def train_command(options: TrainOptions) -> None:
     """chaffinch train notes/ -o notes.cfm --dev-fraction 0.1
 
     Trains a tagger on labelled documents and saves it as one file. Dev documents, if there are any, decide when to
@@ -232,38 +250,32 @@ def train_command(
     place of the new one stays until the new one is complete.
     """
     began = time.perf_counter()
-    asked = Asked.of(method, {
-        "--published": published, "--scheme": scheme, "--epochs": epochs, "--floor": floor, "--private": private,
-        "--no-private": private is False,
-        "--seed": seed, "--lexicon": lexicon, "--clusters": clusters, "--features": features, "--before": before,
-        "--objective": objective, "--stages": stages, "--no-documents": no_documents, "--start": start,
-        "--language": language, "--subtags": subtags, "--emissions": emissions,
-        "--no-discriminative": no_discriminative, "--learn-priors": learn_priors, "--decode": decode,
-        "--states-per-class": states_per_class, "--word-features": word_features, "--kappa": kappa,
-        "--evaluations": evaluations, "--untagged": untagged, "--encoder": encoder,
-    })  # fmt: skip
-    settings.check_place(output, (source, dev, clusters, untagged))
-    alignment = settings.alignment_of(align, align_mode, soft, asked)
+    asked = Asked.of(options.method, options.of_method())
+    settings.check_place(options.output, (options.source, options.dev, options.clusters, options.untagged))
+    alignment = settings.alignment_of(options.align, options.align_mode, options.soft, asked)
     earlier, helper = asked.model("--start"), asked.model("--before")
     chosen = asked.config(earlier, helper)
-    layer, split = settings.layer_to_learn(layer, soft, chosen), settings.split_to_learn(lines, method, earlier)
-    inputs = _Inputs(group, frame.read_groups(groups), ReadOptions("gold", split, max_chars), quiet)
-    phrases = settings.phrases_of(lexicon or ())
-    lesson = _Lesson(*_dev(inputs, _Share(dev, dev_from, dev_fraction), source, from_, chosen.seed), layer, soft)
+    layer = settings.layer_to_learn(options.layer, options.soft, chosen)
+    split = settings.split_to_learn(options.lines, options.method, earlier)
+    how = ReadOptions("gold", split, options.max_chars)
+    inputs = _Inputs(options.group, frame.read_groups(options.groups), how, options.quiet)
+    phrases = settings.phrases_of(options.lexicon or ())
+    share = _Share(options.dev, options.dev_from, options.dev_fraction)
+    lesson = _Lesson(*_dev(inputs, share, options.source, options.from_, chosen.seed), layer, options.soft)
     lesson.check(alignment)
-    known = None if earlier is not None else _resources(inputs, phrases, clusters, chosen)
-    others = () if untagged is None else list(inputs.aside().walk(untagged, None, "untagged documents"))
-    with live_line(quiet=quiet) as tell:
+    known = None if earlier is not None else _resources(inputs, phrases, options.clusters, chosen)
+    others = () if options.untagged is None else list(inputs.aside().walk(options.untagged, None, "untagged documents"))
+    with live_line(quiet=options.quiet) as tell:
         tagger = train(
-            lesson.documents, chosen, dev=lesson.held, layer=layer, soft=soft, untagged=others, resources=known,
-            before=helper,
-            start=earlier, align=alignment, workers=workers, progress=tell, notes=notes,
-            name=None if earlier is None else earlier.layer,
+            lesson.documents, chosen, dev=lesson.held, layer=layer, soft=options.soft, untagged=others,
+            resources=known, before=helper, start=earlier, align=alignment, workers=options.workers,
+            progress=tell, notes=options.notes, name=None if earlier is None else earlier.layer,
         )  # fmt: skip
-    settings.with_split(tagger, split).save(output)
-    facts = lesson.facts(tagger, split, output)
+    settings.with_split(tagger, split).save(options.output)
+    facts = lesson.facts(tagger, split, options.output)
     facts |= {"seconds": round(time.perf_counter() - began, 1), "lost": dict(inputs.how.losses.counts)}
-    _report(facts, _remarks(facts, earlier, helper, asked_private=bool(private)), output, as_json=json, quiet=quiet)
+    remarks = _remarks(facts, earlier, helper, asked_private=bool(options.private))
+    _report(facts, remarks, options.output, as_json=options.json, quiet=options.quiet)
 
 
 def _report(facts: Mapping[str, Any], remarks: Iterable[str], output: Path, *, as_json: bool, quiet: bool) -> None:
