@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.hmmdp.scores import change
-from benchmarks.tagger import Options
+from benchmarks.tagger.benchmark import Options
 from benchmarks.weak import rows
 from benchmarks.weak.data import Corpus, Sample, consensus
 from benchmarks.weak.runner import Runner

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.classhmm import benchmark as classhmm
 from benchmarks.classhmm import data as _classhmm_data
 from benchmarks.classhmm import rows as _classhmm_rows
 from benchmarks.classhmm import runner as _classhmm_run
@@ -16,7 +17,6 @@ from benchmarks.classhmm import worker as _classhmm
 from benchmarks.classhmm.data import Sample
 from benchmarks.classhmm.worker import PEER, Job, System
 
-from benchmarks import classhmm
 from chaffinch import Cascade, ClassHMM, Document, Span
 from chaffinch.errors import ConfigError
 from tests.recipes.files import gz

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from benchmarks.deid import benchmark as deid
 from benchmarks.deid import data as notes
 from benchmarks.deid import dates, peers
 from benchmarks.deid.scores import Tally, summed, tally
 
-from benchmarks import deid
 from chaffinch import Document, Span
 from chaffinch.deid.dates.shift import Parsed
 from chaffinch.deid.keys import Secret

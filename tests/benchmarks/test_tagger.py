@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from benchmarks.tagger import benchmark as tagger
 from benchmarks.tagger import peers as _tagger_peers
 from benchmarks.tagger import worker as _tagger
 
-from benchmarks import tagger
 from chaffinch import Document
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.weak import benchmark as weak
 from benchmarks.weak import data as _weak_data
 from benchmarks.weak import made as _weak_made
 from benchmarks.weak import peers as _weak_peers
@@ -24,7 +25,6 @@ from benchmarks.weak.data import Sample
 from benchmarks.weak.systems import System
 from benchmarks.weak.worker import Job
 
-from benchmarks import weak
 from chaffinch import CHMM, Document, Soft, Span
 from chaffinch.errors import ConfigError
 from chaffinch.weak.votes import collect_votes

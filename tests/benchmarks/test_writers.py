@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from benchmarks.deid import benchmark as deid
 from benchmarks.deid import peers, writers
 from benchmarks.deid.writers import WritersRun, log, measure_writers
 from benchmarks.deid.writers.classes import classes_of
@@ -18,7 +19,6 @@ from benchmarks.deid.writers.counts import FIGURES, NoteCounts, count_note, esti
 from benchmarks.deid.writers.overlap import count_overlaps, runs_of
 from benchmarks.deid.writers.systems import OURS, SystemJob, SystemResult, read_results, run_system
 
-from benchmarks import deid
 from chaffinch import Document, Span
 from chaffinch.errors import ConfigError
 

