@@ -19,7 +19,7 @@ from chaffinch import bundle
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.models.cascade.config import Cascade
-from chaffinch.models.core.method import Config, Material, Method
+from chaffinch.models.core.methods import Config, Material, Method
 from chaffinch.models.core.resources import Resources
 from chaffinch.models.core.tasks import with_untagged
 from chaffinch.models.registry import method_of

@@ -12,7 +12,7 @@ from chaffinch.bundle import State
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.classhmm.config import ClassHMM
-from chaffinch.models.core.method import Config, Method
+from chaffinch.models.core.methods import Config, Method
 from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.models.registry import METHODS, method_of, model_of
 from chaffinch.models.tagger import Tagger, train

@@ -1,14 +1,14 @@
-"""The methods a tagger may be trained with. A new one is a folder with a module `method`, and an entry here."""
+"""The methods a tagger may be trained with. A new one is a folder with a module `method` whose constant is `METHOD`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
 
 from chaffinch.bundle import State
 from chaffinch.errors import ConfigError, ModelError
-from chaffinch.models.cascade.method import CASCADE
-from chaffinch.models.classhmm.method import CLASSHMM
-from chaffinch.models.core.method import (
+from chaffinch.models.core.methods import (
     Config,
     FitContext,
     Material,
@@ -18,13 +18,19 @@ from chaffinch.models.core.method import (
     TrainingSet,
     list_alternatives,
 )
-from chaffinch.models.encoder.method import ENCODER
-from chaffinch.models.hmmdp.method import HMM_DP
 from chaffinch.text import Document, Span
 
 __all__ = ["METHODS", "Config", "Method", "Model", "TrainingSet", "explain", "fit", "method_of", "model_of", "parts"]
 
-METHODS: dict[str, Method] = {method.name: method for method in (CASCADE, HMM_DP, CLASSHMM, ENCODER)}
+
+def _discover() -> dict[str, Method]:
+    """Return the methods of the folders beside this module by name, the first of lists first."""
+    folders = sorted(path.parent.name for path in Path(__file__).parent.glob("*/method.py"))
+    methods: list[Method] = [import_module(f"chaffinch.models.{folder}.method").METHOD for folder in folders]
+    return {method.name: method for method in sorted(methods, key=lambda method: method.rank)}
+
+
+METHODS: dict[str, Method] = _discover()
 
 
 def method_of(config: Config) -> Method:

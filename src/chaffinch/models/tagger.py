@@ -17,7 +17,7 @@ from chaffinch.models.alignment import model as alignment
 from chaffinch.models.alignment.config import Alignment
 from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.core.batching import BATCH_TOKENS, batches, mapper, to_spans
-from chaffinch.models.core.method import Config, FitContext, Model, SpanExplanation, TrainingSet
+from chaffinch.models.core.methods import Config, FitContext, Model, SpanExplanation, TrainingSet
 from chaffinch.models.core.resources import Resources
 from chaffinch.models.core.runs import Bias
 from chaffinch.models.core.training import Progress, Watcher

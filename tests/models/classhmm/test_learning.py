@@ -25,7 +25,7 @@ from chaffinch.models.classhmm.model import Model
 from chaffinch.models.classhmm.objectives import Ground
 from chaffinch.models.core.evidence import Evidence
 from chaffinch.models.core.labels import Labels
-from chaffinch.models.core.method import TrainingSet
+from chaffinch.models.core.methods import TrainingSet
 from chaffinch.models.core.resources import Resources
 from chaffinch.models.core.tasks import Task
 from chaffinch.models.core.training import Progress, Watcher

@@ -16,7 +16,7 @@ from chaffinch.errors import ConfigError, DataError, MissingExtraError, ModelErr
 from chaffinch.models import registry as methods
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import Labels
-from chaffinch.models.core.method import TrainingSet
+from chaffinch.models.core.methods import TrainingSet
 from chaffinch.models.core.tasks import Task
 from chaffinch.models.core.training import Progress
 from chaffinch.models.encoder import inputs as encoder_input

@@ -12,7 +12,7 @@ from chaffinch.checks import did_you_mean
 from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import read_phrases
 from chaffinch.models.alignment.config import Alignment
-from chaffinch.models.core.method import Material, Method
+from chaffinch.models.core.methods import Material, Method
 from chaffinch.models.registry import METHODS, Config, method_of
 from chaffinch.models.tagger import Tagger, load
 from chaffinch.text.document import Splitter

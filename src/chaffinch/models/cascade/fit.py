@@ -27,7 +27,7 @@ from chaffinch.models.cascade.model import Model
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear
-from chaffinch.models.core.method import TrainingSet
+from chaffinch.models.core.methods import TrainingSet
 from chaffinch.models.core.privacy import decide_privacy, first_identifier
 from chaffinch.models.core.resources import Resources, columns_of
 from chaffinch.models.core.runs import span_f1

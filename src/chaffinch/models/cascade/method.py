@@ -11,7 +11,7 @@ from chaffinch.models.cascade.explain import explain
 from chaffinch.models.cascade.fit import fit
 from chaffinch.models.cascade.model import Model
 from chaffinch.models.core.linear import lighten
-from chaffinch.models.core.method import FitContext, Method, TrainingSet
+from chaffinch.models.core.methods import FitContext, Method, TrainingSet
 
 _TWO_STAGES = "two stages learn from spans, from the beginning; use stages=1 for soft labels or to go on"
 
@@ -47,7 +47,7 @@ def _hide_words(model: Model, hidden: frozenset[str]) -> Model:
     return replace(model, resources=model.resources.hiding(hidden))
 
 
-CASCADE = Method(
+METHOD = Method(
     "cascade",
     "a cascade",
     Cascade,
@@ -71,4 +71,5 @@ CASCADE = Method(
         "--evaluations": "cascade has --epochs",
         "--untagged": "cascade learns from labels alone, so leave it out",
     },
+    rank=0,
 )

@@ -23,7 +23,7 @@ from chaffinch.models.core import lbfgs as ascent
 from chaffinch.models.core.confidence import SENTENCES, Calibration
 from chaffinch.models.core.evidence import Evidence
 from chaffinch.models.core.labels import Labels
-from chaffinch.models.core.method import TrainingSet
+from chaffinch.models.core.methods import TrainingSet
 from chaffinch.models.core.privacy import decide_privacy
 from chaffinch.models.core.resources import Resources
 from chaffinch.models.core.runs import span_f1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaffinch.bundle import State
 from chaffinch.models.classhmm.config import ClassHMM
-from chaffinch.models.core.method import FitContext, Method, TrainingSet
+from chaffinch.models.core.methods import FitContext, Method, TrainingSet
 from chaffinch.text import Document, Span
 
 if TYPE_CHECKING:  # they need scipy, which is loaded when it is used
@@ -69,7 +69,7 @@ def _facts(model: Model) -> Mapping[str, Any]:
     return facts
 
 
-CLASSHMM = Method(
+METHOD = Method(
     "classhmm",
     "a class HMM",
     ClassHMM,
@@ -90,4 +90,5 @@ CLASSHMM = Method(
         "--emissions": "classhmm has --objective",
         "--no-discriminative": "classhmm has --objective joint",
     },
+    rank=2,
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaffinch.bundle import Bundle, State
 from chaffinch.errors import ModelError
-from chaffinch.models.core.method import FitContext, Method, TrainingSet
+from chaffinch.models.core.methods import FitContext, Method, TrainingSet
 from chaffinch.models.encoder.config import Encoder
 
 if TYPE_CHECKING:  # it needs scipy, which is loaded when it is used
@@ -51,7 +51,7 @@ def _describe(found: Bundle) -> Mapping[str, Any]:
     return {"network": network}
 
 
-ENCODER = Method(
+METHOD = Method(
     "encoder",
     "an encoder",
     Encoder,
@@ -62,4 +62,5 @@ ENCODER = Method(
     slower=_slower,
     facts=_facts,
     describe=_describe,
+    rank=3,
 )

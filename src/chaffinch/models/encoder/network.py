@@ -24,7 +24,7 @@ from chaffinch.features.embed.windows import by_length
 from chaffinch.kernels import Floats
 from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.labels import Labels
-from chaffinch.models.core.method import TrainingSet
+from chaffinch.models.core.methods import TrainingSet
 from chaffinch.models.core.tasks import Task
 from chaffinch.models.core.training import Progress, Watcher
 from chaffinch.models.encoder.config import Encoder

@@ -25,7 +25,7 @@ from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.evidence import Evidence
 from chaffinch.models.core.labels import Labels, Scheme
 from chaffinch.models.core.linear import Linear
-from chaffinch.models.core.method import TrainingSet
+from chaffinch.models.core.methods import TrainingSet
 from chaffinch.models.core.privacy import decide_privacy
 from chaffinch.models.core.resources import Resources, columns_of
 from chaffinch.models.core.runs import span_f1

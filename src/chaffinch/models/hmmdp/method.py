@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from chaffinch import languages
 from chaffinch.bundle import State
 from chaffinch.models.core.linear import lighten
-from chaffinch.models.core.method import FitContext, Method, TrainingSet
+from chaffinch.models.core.methods import FitContext, Method, TrainingSet
 from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.text import Document, Span
 
@@ -94,7 +94,7 @@ def _hide_words(model: Model, hidden: frozenset[str]) -> Model:
     return replace(model, resources=model.resources.hiding(hidden), symbols=symbols)
 
 
-HMM_DP = Method(
+METHOD = Method(
     "hmmdp",
     "an HMM-DP",
     HMMDP,
@@ -121,4 +121,5 @@ HMM_DP = Method(
         "--states-per-class": "hmmdp has --subtags",
         "--evaluations": "hmmdp has --epochs",
     },
+    rank=1,
 )
