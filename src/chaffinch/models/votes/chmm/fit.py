@@ -28,8 +28,8 @@ from chaffinch.models.votes.chmm.tables import (
     TokenTables,
     allowed,
     first_tables,
+    maximise,
     observe,
-    renewed,
     tagged_f1,
 )
 from chaffinch.models.votes.matrix import VoteMatrix
@@ -147,7 +147,7 @@ def _counted(model: Model, task: _Task) -> Model:
         if not found:
             break
         counts = TokenTables(*(sum(own) for own in zip(*(one.counts for one in found), strict=True)))
-        tables = renewed(counts, may, config.prior, model.chain.tables)
+        tables = maximise(counts, may, config.prior, model.chain.tables)
         model = replace(model, chain=_chain(tables, task.vote_matrix, config))
         if task.watcher.tell is not None:
             loss = -sum(float(one.log_likelihood.sum()) for one in found) / max(len(task.vote_matrix), 1)
@@ -203,7 +203,7 @@ def _epoch(chain: Chain, task: _Task, adam: Adam, train: Ints, config: CHMM) -> 
             adam.step(chain.weights, {name: own / len(rows) for name, own in found.slopes.items()})
     if config.weight < 1 and config.constant is None and counts:
         summed = TokenTables(*(sum(own) for own in zip(*counts, strict=True)))
-        chain = chain._replace(tables=renewed(summed, allowed(task.vote_matrix, config), config.prior, chain.tables))
+        chain = chain._replace(tables=maximise(summed, allowed(task.vote_matrix, config), config.prior, chain.tables))
     return chain, total / max(tokens, 1)
 
 

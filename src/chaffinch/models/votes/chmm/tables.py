@@ -95,7 +95,7 @@ def first_tables(vote_matrix: VoteMatrix, seen: TokenInput, config: CHMM) -> Tok
     said = said / np.maximum(said.sum(axis=2, keepdims=True), 1e-30)
     votes = np.einsum("ti,tsj->sij", chances, said)
     counts = TokenTables(moves.sum(axis=0, keepdims=True) if config.iid else moves, votes)
-    return renewed(counts, allowed(vote_matrix, config), max(config.prior, 0.1), None)
+    return maximise(counts, allowed(vote_matrix, config), max(config.prior, 0.1), None)
 
 
 def allowed(vote_matrix: VoteMatrix, config: CHMM) -> Bools:
@@ -106,7 +106,7 @@ def allowed(vote_matrix: VoteMatrix, config: CHMM) -> Bools:
     return np.array(vote_matrix.labels.follows[:L]) if config.valid else np.ones((L, L), np.bool_)
 
 
-def renewed(counts: TokenTables, may: Bools, prior: float, before: TokenTables | None) -> TokenTables:
+def maximise(counts: TokenTables, may: Bools, prior: float, before: TokenTables | None) -> TokenTables:
     """The tables that make expected counts likeliest, with Dirichlet priors; rows without any count stay as before."""
     L, J = counts.votes.shape[1:]
     own = np.full((L, J), 1.0 / J) + DIAGONAL * np.eye(L, J)

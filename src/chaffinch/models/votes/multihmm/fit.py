@@ -34,7 +34,7 @@ from chaffinch.models.votes.multihmm.tables import (
     VoteTables,
     first_counts,
     log_prior,
-    renewed,
+    maximise,
     soft_counts,
 )
 
@@ -89,7 +89,7 @@ def _learnt(vote_matrix: VoteMatrix, config: MultiHMM, watcher: Watcher) -> Mode
         weights = replace(weights, sources=share)
         own = vote_matrix.choose([name for k, name in enumerate(vote_matrix.sources) if first[k] == k])
     tables, stretches = (
-        renewed(_begun(own, vote_matrix, seen), seen, labels, belief),
+        maximise(_begun(own, vote_matrix, seen), seen, labels, belief),
         Stretches.of(weights, vote_matrix, seen),
     )
     try:
@@ -97,7 +97,7 @@ def _learnt(vote_matrix: VoteMatrix, config: MultiHMM, watcher: Watcher) -> Mode
             counts, likely = _expected(Chains.of(tables, weights, vote_matrix, seen, stretches), tables, seen)
             if done >= EARLY:
                 trace.append(likely + log_prior(tables, weights, seen, labels, belief))
-            tables = renewed(counts, seen, labels, belief)
+            tables = maximise(counts, seen, labels, belief)
             if config.dependence and done == EARLY - 1:
                 weights = replace(weights, sources=multihmm_weights.dependence(tables, seen, _occupied(counts)))
             if watcher.tell is not None:

@@ -141,7 +141,7 @@ def _tags_said(said: Floats) -> Floats:
     return np.asarray(said @ (which[:, None] == np.arange(which.max() + 1)))
 
 
-def renewed(counts: VoteCounts, seen: VotePatterns, labels: Labels, belief: Belief) -> VoteTables:
+def maximise(counts: VoteCounts, seen: VotePatterns, labels: Labels, belief: Belief) -> VoteTables:
     """The tables that make expected counts and the prior most probable."""
     K, E, S = len(labels.tags), len(labels.names), seen.votes.shape[1]
     stray, total = astray(seen, K, belief), counts.rows.sum(axis=0)
