@@ -6,7 +6,7 @@ EXTRAS := dev,neural,minilm
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test drill lint docs bench clean browser
+.PHONY: help demo quick test drill lint docs bench clean browser
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -23,6 +23,9 @@ $(VENV)/ready-bench: $(VENV)/ready
 
 demo: $(VENV)/ready ## de-identify invented notes, tag and score the example notes, offline
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
+
+quick: lint ## lint, types, import contract and the fast tests, in two minutes
+	CHAFFINCH_QUICK=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
 
 test: lint browser ## all checks: lint, types, import contract, tests, examples of the documentation
 	$(BIN)/python -m pytest -n 2 --dist worksteal

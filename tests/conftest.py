@@ -13,8 +13,27 @@ from tests.canary import Canary
 # Compiled kernels of a test run are kept in one place, outside the user's own cache; chosen before any is imported.
 os.environ.setdefault("CHAFFINCH_CACHE", str(Path(__file__).parents[1] / ".pytest_cache" / "chaffinch"))
 
-settings.register_profile("default", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("default")
+# What trains models, runs whole commands or starts processes: `make test` has it, `make quick` has not.
+SLOW = (
+    "attacks", "benchmarks", "browser", "cli", "docs/test_pages.py", "deid/test_promises.py", "deid/training",
+    "deid/release/test_bad_input.py", "jobs", "kernels/test_compiled.py", "models", "recipes", "relations",
+    "weak/training",
+)  # fmt: skip
+QUICK = bool(os.environ.get("CHAFFINCH_QUICK"))  # set by `make quick`: fewer generated examples for each property
+
+_PROFILE = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("default", _PROFILE)
+settings.register_profile("quick", _PROFILE, max_examples=15)
+settings.load_profile("quick" if QUICK else "default")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the slow tests by where they are."""
+    here = Path(__file__).parent
+    slow = [here / name for name in SLOW]
+    for item in items:
+        if any(item.path.is_relative_to(place) for place in slow):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

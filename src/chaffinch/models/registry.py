@@ -36,7 +36,7 @@ METHODS: dict[str, Method] = _discover()
 def method_of(config: Config) -> Method:
     """Return the method whose settings these are."""
     for method in METHODS.values():
-        if isinstance(config, method.config):
+        if type(config) is method.config:
             return method
     raise ConfigError(f"{type(config).__name__} is none of the settings of a tagger ({', '.join(METHODS)})")
 
