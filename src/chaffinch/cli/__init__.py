@@ -5,46 +5,68 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import typer
 
-from chaffinch.cli.bench import bench_command
-from chaffinch.cli.convert import convert_command
-from chaffinch.cli.deid import deid_app
-from chaffinch.cli.doctor import doctor_command
-from chaffinch.cli.evaluate import compare_command, evaluate_command
-from chaffinch.cli.relate import relate_app
-from chaffinch.cli.show import show_command
-from chaffinch.cli.synth import synth_app
-from chaffinch.cli.tag import tag_command
-from chaffinch.cli.train import StoppedEarly, train_command
-from chaffinch.cli.weak import weak_app
+from chaffinch.cli.common import StoppedEarly
 from chaffinch.errors import ChaffinchError, outcome
 
-app = typer.Typer(
-    name="chaffinch",
-    help="Find spans in clinical and biomedical text, and act on them; on CPUs, offline.",
-    add_completion=False,
-    pretty_exceptions_enable=False,  # a traceback with locals would show document text
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("convert", short_help="Read documents in one format, write them in another.")(convert_command)
-app.command("train", short_help="Learn a tagger from labelled documents.")(train_command)
-app.command("tag", short_help="Find spans in documents with a trained model.")(tag_command)
-app.command("evaluate", short_help="Score predictions against gold, with intervals and a report.")(evaluate_command)
-app.command("compare", short_help="Whether one system is better than another.")(compare_command)
-app.command("show", short_help="What a model file says about itself.")(show_command)
-app.command("doctor", short_help="Whether this installation works, and what is missing.")(doctor_command)
-app.command("bench", short_help="Our figures beside those of peers (in a checkout).")(bench_command)
-app.add_typer(deid_app, name="deid", short_help="Take identifiers out of notes; how much could still leak.")
-app.add_typer(synth_app, name="synth", short_help="Invent documents whose spans are known.")
-app.add_typer(weak_app, name="weak", short_help="Labels from many noisy sources: rules, lists, models, crowds.")
-app.add_typer(relate_app, name="relate", short_help="Relations between entities.")
+
+class _Verb(NamedTuple):
+    """Where a verb is, and what the list of verbs says of it; a group has verbs of its own."""
+
+    module: str
+    name: str
+    help: str
+    group: bool = False
 
 
-@app.callback(invoke_without_command=True)
+_VERBS: Mapping[str, _Verb] = {
+    "convert": _Verb("convert", "convert_command", "Read documents in one format, write them in another."),
+    "train": _Verb("train", "train_command", "Learn a tagger from labelled documents."),
+    "tag": _Verb("tag", "tag_command", "Find spans in documents with a trained model."),
+    "evaluate": _Verb("evaluate", "evaluate_command", "Score predictions against gold, with intervals and a report."),
+    "compare": _Verb("evaluate", "compare_command", "Whether one system is better than another."),
+    "show": _Verb("show", "show_command", "What a model file says about itself."),
+    "doctor": _Verb("doctor", "doctor_command", "Whether this installation works, and what is missing."),
+    "bench": _Verb("bench", "bench_command", "Our figures beside those of peers (in a checkout)."),
+    "deid": _Verb("deid", "deid_app", "Take identifiers out of notes; how much could still leak.", group=True),
+    "synth": _Verb("synth", "synth_app", "Invent documents whose spans are known.", group=True),
+    "weak": _Verb("weak", "weak_app", "Labels from many noisy sources: rules, lists, models, crowds.", group=True),
+    "relate": _Verb("relate", "relate_app", "Relations between entities.", group=True),
+}
+
+
+def _build_app(arguments: Sequence[str]) -> typer.Typer:
+    """Return the command line; of its verbs only the one that is asked for is imported, the others are names."""
+    app = typer.Typer(
+        name="chaffinch",
+        help="Find spans in clinical and biomedical text, and act on them; on CPUs, offline.",
+        add_completion=False,
+        pretty_exceptions_enable=False,  # a traceback with locals would show document text
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(_root)
+    asked = next((argument for argument in arguments if not argument.startswith("-")), None)
+    for name, verb in _VERBS.items():
+        real = name == asked
+        command: Any = getattr(import_module(f"chaffinch.cli.{verb.module}"), verb.name) if real else None
+        if verb.group:
+            app.add_typer(command or typer.Typer(), name=name, short_help=verb.help)
+        else:
+            app.command(name, short_help=verb.help)(command or _do_nothing)
+    return app
+
+
+def _do_nothing() -> None:
+    """Stand in for a verb that was not asked for."""
+
+
 def _root(
     context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and exit.")
 ) -> None:
@@ -60,7 +82,8 @@ def _root(
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command and returns its exit code; errors go to stderr in words, never with document text."""
     try:
-        result = app(args=arguments, standalone_mode=False)
+        arguments = sys.argv[1:] if arguments is None else arguments
+        result = _build_app(arguments)(args=arguments, standalone_mode=False)
     except typer.TyperException as error:
         return _fail(f"{error.format_message().rstrip('.')}; see --help", 2)
     except (typer.Abort, KeyboardInterrupt):

@@ -25,6 +25,10 @@ T = TypeVar("T")
 Options = TypeVar("Options")
 
 
+class StoppedEarly(Exception):  # noqa: N818  (no error: what is done is kept)
+    """The user stopped a command; what was done so far is kept, and the message says where."""
+
+
 def load_config(context: typer.Context, path: Path | None) -> Path | None:
     """Takes the values of a TOML file as defaults of the command's options; flags win."""
     if path is None:

@@ -16,7 +16,6 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from chaffinch.cli import common as frame
 from chaffinch.cli.deid.restore import key_of
-from chaffinch.cli.train import StoppedEarly
 from chaffinch.deid import keys
 from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.deid.keys import Secret
@@ -127,7 +126,7 @@ def _run(job: ReleaseJob, *, dry: bool, resume: bool, quiet: bool) -> tuple[dict
         with _progress(quiet=quiet) as tick:
             manifest = dry_run(job, tick=tick) if dry else run_release(job, resume=resume, tick=tick)
     except Interrupted as stop:
-        raise StoppedEarly(str(stop)) from None
+        raise frame.StoppedEarly(str(stop)) from None
     return manifest, manifest["documents"]["in"] / max(time.monotonic() - began, 1e-9)
 
 

@@ -48,10 +48,6 @@ def _of(option: str, said: str) -> str:
     return f"{', '.join(owners(option))}: {said}"
 
 
-class StoppedEarly(Exception):  # noqa: N818  (no error: the model is saved)
-    """The user stopped learning; what was learnt so far is saved."""
-
-
 _OF_METHOD = (
     "published scheme epochs floor private seed lexicon clusters features before objective stages no_documents start"
     " language subtags emissions no_discriminative learn_priors decode states_per_class word_features kappa evaluations"
@@ -284,7 +280,7 @@ def _report(facts: Mapping[str, Any], remarks: Iterable[str], output: Path, *, a
     for remark in remarks:
         frame.note(remark, quiet=quiet)
     if facts["interrupted"]:
-        raise StoppedEarly(f"stopped early; the best model so far is saved in {output}")
+        raise frame.StoppedEarly(f"stopped early; the best model so far is saved in {output}")
 
 
 def _remarks(

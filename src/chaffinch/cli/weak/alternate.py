@@ -15,7 +15,6 @@ import typer
 
 from chaffinch.checks import did_you_mean
 from chaffinch.cli import common as frame
-from chaffinch.cli.train import StoppedEarly
 from chaffinch.cli.train import options as settings
 from chaffinch.cli.weak.votes import Stopped, method_of, stop_at_once
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
@@ -157,7 +156,7 @@ def _kept(folder: Path) -> Iterator[None]:
     except Stopped:
         if not _tidied(folder):
             raise KeyboardInterrupt from None
-        raise StoppedEarly(f"interrupted; what is done is kept in {folder}: go on with --resume") from None
+        raise frame.StoppedEarly(f"interrupted; what is done is kept in {folder}: go on with --resume") from None
     except ChaffinchError:
         _tidied(folder)
         raise

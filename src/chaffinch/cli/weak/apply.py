@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from chaffinch.cli import common as frame
-from chaffinch.cli.train import StoppedEarly
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.text.formats import Losses, ReadOptions, by_name, output_format, read, write
 from chaffinch.weak.apply import Applied, ApplyReport, Tally, apply
@@ -88,7 +87,7 @@ def _journal(
         yield journal
     except KeyboardInterrupt:
         if journal.answers:
-            raise StoppedEarly(f"interrupted; nothing was written, and {kept}") from None
+            raise frame.StoppedEarly(f"interrupted; nothing was written, and {kept}") from None
         journal.close()
         raise
     except ChaffinchError:
