@@ -146,8 +146,9 @@ class Learner:
         room = _linear.room(seen.longest, self.states)
         args = seen, target, order.astype(np.int32)
         if self.objective == "pa":
-            gap, steps = _passive.gap(seen, self.states), (self.steps.aggressiveness, self.steps.augmented, self.step)
-            loss = _passive.pa_pass(*args, self.weights, self.totals, self.states, room, gap, *steps)
+            learnt = _passive.Averaged(self.weights, self.totals)
+            update = _passive.Update(self.steps.aggressiveness, self.steps.augmented, self.step)
+            loss = _passive.pa_pass(*args, learnt, self.states, room, _passive.gap(seen, self.states), update)
         else:
             rows, moves = (Sums(*own) for own in zip(self.weights, self.totals, self.squares, strict=True))
             pace = Pace(np.float32(self.steps.rate), self.objective == "adagrad", np.float32(self.step))

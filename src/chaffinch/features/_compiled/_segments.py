@@ -5,6 +5,8 @@ M segments, Q features of all of them.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from chaffinch.features._compiled._keys import SEED, Keys, Places, U, mix
@@ -16,6 +18,14 @@ HEAD, BAG, EDGE, WHOLE, LENGTH, MARGIN, LEFT, RIGHT, TAIL, BEFORE, AFTER = range
 FIXED = 8 + 16  # features of a segment besides those of its words
 
 
+class TypeFeatures(NamedTuple):
+    """The features of word types: those of type v are `keys[lists[v]:lists[v + 1]]`."""
+
+    lists: Places
+    keys: Keys
+    kinds: Bytes  # what each feature is made of: see `observe`
+
+
 @helper()
 def _emit(part: int, key: np.uint64, keys: Keys, q: int) -> int:
     keys[q] = mix(key, U(part) << U(40))
@@ -24,14 +34,14 @@ def _emit(part: int, key: np.uint64, keys: Keys, q: int) -> int:
 
 @kernel()
 def segment_features(
-    segments: Places, words: Keys, types: Places, type_lists: Places, type_keys: Keys, type_kinds: Bytes,
-    margins: Places, keys: Keys, lists: Places,
+    segments: Places, margins: Places, words: Keys, types: Places, described: TypeFeatures, keys: Keys, lists: Places
 ) -> int:  # fmt: skip
-    """Fills keys with every segment's features, segment m having lists[m + 1] to lists[m + 2], and returns Q.
+    """Fill `keys` with every segment's features, segment m having lists[m + 1] to lists[m + 2], and return Q.
 
     `segments` is (M, 2) first token and one past the last, among tokens with pads; segment lists start at 1 because
     type 0 is the pad, which has none.
     """
+    type_lists, type_keys, type_kinds = described.lists, described.keys, described.kinds
     q, N = 0, len(types)
     for m in range(len(segments)):
         lists[m + 1] = q

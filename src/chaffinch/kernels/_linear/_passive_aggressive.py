@@ -21,6 +21,21 @@ def _cost(target: Target, n: int, right: int, x: int, states: States) -> Scalar:
     return max(row[right] - row[x], np.float32(0.0))
 
 
+class Averaged(NamedTuple):
+    """Weights and the sums from which their average over all steps is made."""
+
+    weights: Weights
+    totals: Weights
+
+
+class Update(NamedTuple):
+    """How far a passive-aggressive step goes, how its violator is found, and which step is next."""
+
+    aggressiveness: float  # C, the largest step
+    augmented: bool  # find the violator with the cost added
+    step: int
+
+
 class Gap(NamedTuple):
     """The difference of two labellings' features, summed cell by cell: a small open table, all empty between sentences.
 
@@ -126,10 +141,15 @@ def _close(gap: Gap, weights: Weights, totals: Weights, tau: Scalar, step: Scala
 
 @kernel()
 def pa_pass(
-    seen: SparseInput, target: Target, order: Places, weights: Weights, totals: Weights, states: States,
-    room: Workspace, gap: Gap, aggressiveness: float, augmented: bool, step: int,
+    seen: SparseInput, target: Target, order: Places, learnt: Averaged, states: States, room: Workspace, gap: Gap,
+    update: Update,
 ) -> float:  # fmt: skip
-    """PA-I over the sentences in `order`: w += tau * (F(right) - F(violator)), tau = min(C, loss / squared gap)."""
+    """Run PA-I over the sentences in `order` and return the summed loss.
+
+    w += tau * (F(right) - F(violator)), tau = min(C, loss / squared gap).
+    """
+    weights, totals = learnt.weights, learnt.totals
+    aggressiveness, augmented, step = update.aggressiveness, update.augmented, update.step
     W, lost = states.W, 0.0
     for s in order:
         begin, T = seen.begins[s], seen.ends[s] - seen.begins[s]

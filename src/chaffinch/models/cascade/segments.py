@@ -43,9 +43,8 @@ def observe(seen: Observed, segments: NDArray[np.int64], levels: Places) -> Obse
     sizes = segments[:, 1] - segments[:, 0]
     keys = np.empty(int(sizes.sum()) * (_words.AFFIX + 3) + M * (_words.MOST + _segments.FIXED), np.uint64)
     lists = np.zeros(M + 2, np.int32)
-    Q = _segments.segment_features(
-        segments.astype(np.int32), seen.words, seen.types, seen.lists, seen.keys, seen.kinds, levels, keys, lists
-    )
+    described = _segments.TypeFeatures(seen.lists, seen.keys, seen.kinds)
+    Q = _segments.segment_features(segments.astype(np.int32), levels, seen.words, seen.types, described, keys, lists)
     sentence = np.searchsorted(seen.begins, segments[:, 0], side="right")
     fresh = np.flatnonzero(np.diff(sentence, prepend=-1))
     lengths = np.diff(np.append(fresh, M))
