@@ -17,10 +17,10 @@ python "$here/reader.py" "$out/labelled.jsonl" "$out/clean.private/documents.jso
 step "What a reader found who knows the labels of the invented notes" \
   deid estimate "$out/sample.json" "$out/read.csv" --recall 1
 
-step "Annotated notes (brat) to one JSONL file; nothing is lost" convert "$here/notes" -o "$out/notes.jsonl" --group '^(\d+)-'
+step "Annotated notes (brat) to one JSONL file; nothing is lost" convert "$here/notes" -o "$out/notes.jsonl" --group-by '^(\d+)-'
 step "The same notes as i2b2 2014 XML" convert "$out/notes.jsonl" -o "$out/i2b2" --to i2b2
 step "Train a tagger on five patients, judge it on the sixth" \
-  train "$out/notes.jsonl" -o "$out/notes.cfm" --dev-fraction 0.2
+  train "$out/notes.jsonl" -o "$out/notes.cfm" --dev 0.2
 step "Tag plain text with it" tag "$out/notes.cfm" "$out/notes.jsonl" -o "$out/tagged.jsonl" --confidence
 step "Parts of speech and phrases, with the packaged model" tag genia "$out/notes.jsonl" -o "$out/chunks.jsonl"
 step "How good is a model's output, and how much would leak?" \

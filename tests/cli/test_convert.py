@@ -35,11 +35,11 @@ def test_every_byte_comes_back(notes: Path, tmp_path: Path, canary: Canary) -> N
 
 def test_the_summary_as_json(notes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "notes.jsonl"
-    assert main(["convert", str(notes), "-o", str(out), "--json", "--group", r"^(\d+)-"]) == 0
+    assert main(["convert", str(notes), "-o", str(out), "--json", "--group-by", r"^(\d+)-"]) == 0
     summary = json.loads(capsys.readouterr().out)
     assert summary["from"] == "txt"
     assert summary["to"] == "jsonl"
-    assert summary["documents"] == summary["documents with a patient"] == 2
+    assert summary["documents"] == summary["documents_with_patient"] == 2
     assert summary["lost"] == {}
     assert [json.loads(line)["group"] for line in out.read_text().splitlines()] == ["1", "1"]
 
@@ -47,7 +47,7 @@ def test_the_summary_as_json(notes: Path, tmp_path: Path, capsys: pytest.Capture
 def test_groups_from_a_file(notes: Path, tmp_path: Path) -> None:
     table, out = tmp_path / "groups.tsv", tmp_path / "notes.jsonl"
     table.write_text("1-01\tpatient-9\n")
-    assert main(["convert", str(notes), "-o", str(out), "--groups", str(table), "--quiet"]) == 0
+    assert main(["convert", str(notes), "-o", str(out), "--group-by", str(table), "--quiet"]) == 0
     assert [json.loads(line).get("group") for line in out.read_text().splitlines()] == ["patient-9", None]
 
 
@@ -134,7 +134,7 @@ def test_what_cannot_be_is_refused(notes: Path, tmp_path: Path, capsys: pytest.C
         (["-o", str(tmp_path / "x.unknown")], 2, "--to"),
         (["-o", str(tmp_path / "x.jsonl"), "--from", "brta"], 2, "unknown format 'brta'"),
         (["-o", str(tmp_path / "no" / "x.jsonl")], 3, "does not exist"),
-        (["-o", str(tmp_path / "x.jsonl"), "--group", "("], 2, "not a regular expression"),
+        (["-o", str(tmp_path / "x.jsonl"), "--group-by", "("], 2, "not a regular expression"),
         (["-o", str(tmp_path / "x.jsonl"), "--max-chars", "0"], 2, "max-chars"),
         ([], 2, "--output"),
     ]

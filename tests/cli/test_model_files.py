@@ -53,7 +53,9 @@ VERBS: dict[str, tuple[Callable[[], list[Document]], list[str]]] = {
     "train hmmdp": (marked, ["train", "IN", "-o", "OUT", "--method", "hmmdp"]),
     "train classhmm": (marked, ["train", "IN", "-o", "OUT", "--method", "classhmm"]),
     "train with all": (
-        marked, ["train", "IN", "-o", "OUT", "--dev", "IN", "--clusters", "IN", "--align", "--group", "(.*)"]
+        marked,
+        ["train", "IN", "-o", "OUT", "--dev", "IN", "--set", "clusters=IN", "--set", "align=recall",
+         "--group-by", "(.*)"],
     ),
     "deid adapt": (marked, ["deid", "adapt", "IN", "-o", "OUT", "--model", "none", "--gold", "IN"]),
     "deid adapt a model": (marked, ["deid", "adapt", "IN", "-o", "OUT", "--model", "START", "--gold", "IN"]),
@@ -82,7 +84,8 @@ def test_no_model_tells_the_names_of_files(verb: str, tmp_path: Path) -> None:
     if "START" in words:
         assert main(["train", str(source), "-o", str(start), "-q"]) == 0
     paths = {"IN": source, "OUT": tmp_path / "m.cfm", "DOCS": tmp_path / "docs.jsonl", "START": start}
-    assert main([*(str(paths.get(word, word)) for word in words), "-q"]) == 0
+    given = [word.replace("=IN", f"={source}") if "=IN" in word else str(paths.get(word, word)) for word in words]
+    assert main([*given, "-q"]) == 0
     content = (tmp_path / "m.cfm").read_bytes()
     assert CANARY.encode() not in content
     assert b"SMITH" not in content

@@ -264,7 +264,6 @@ def check_statement(method: Method, config: Config) -> None:
     assert method.learns_from <= set(get_args(Material))
     assert set(method.unused(config)) <= known
     assert set(method.fixed) <= set(config.__dataclass_fields__)
-    assert all(option.startswith("--") for option in method.hints)
     assert method.split in ("prose", "lines")
     assert method.title.split()[0] in ("a", "an")
     if method.slower is not None:

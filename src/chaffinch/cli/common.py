@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields
@@ -17,57 +17,53 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from chaffinch.checks import did_you_mean
+from chaffinch.cli.config_file import Config
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.text import MAX_CHARS
+from chaffinch.text.document import Splitter
+
+__all__ = [
+    "DEFAULT_MAX_CHARS", "Config", "From", "GroupBy", "Json", "Layer", "Lines", "MaxChars", "NewLayer", "Out", "Quiet",
+    "StoppedEarly", "emit", "facts_table", "live_line", "name_unwritable", "note", "progress", "read_group_by",
+    "split_of", "table_of", "takes",
+]  # fmt: skip
 
 T = TypeVar("T")
 Options = TypeVar("Options")
+
+# A plain file name with a suffix: as a regular expression it would match almost no id, so it is a file that is missing.
+_FILE_NAME = re.compile(r"[\w./~ -]+\.[A-Za-z]{2,5}")
 
 
 class StoppedEarly(Exception):  # noqa: N818  (no error: what is done is kept)
     """The user stopped a command; what was done so far is kept, and the message says where."""
 
 
-def load_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Takes the values of a TOML file as defaults of the command's options; flags win."""
-    if path is None:
-        return None
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ConfigError(f"--config {path} cannot be read ({reason})") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"--config {path} is not valid TOML: {error}") from None
-    plain = {key: value for key, value in content.items() if not isinstance(value, dict)}
-    chosen = {
-        key.replace("-", "_"): value for key, value in {**plain, **content.get(context.command.name or "", {})}.items()
-    }
-    options = {option.lstrip("-").replace("-", "_"): p.name for p in context.command.params for option in p.opts}
-    for key in chosen:
-        if key not in options:
-            raise ConfigError(f"--config {path}: unknown key {key!r}; {did_you_mean(key, options)}")
-    context.default_map = {**(context.default_map or {}), **{str(options[key]): v for key, v in chosen.items()}}
-    return path
-
-
-Config = Annotated[
-    Path | None,
-    typer.Option("--config", is_eager=True, callback=load_config, help="TOML file with the same names; flags win."),
-]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only.")]
 Out = Annotated[Path, typer.Option("--output", "-o", help="Where to write.")]
 From = Annotated[str | None, typer.Option("--from", help="Format of the input; recognised from content when left out.")]
 MaxChars = Annotated[int, typer.Option("--max-chars", min=1, help="Refuse documents longer than this.")]
-Layer = Annotated[str | None, typer.Option("--layer", help="The layer of spans; default: gold, or the only one.")]
+Layer = Annotated[str | None, typer.Option("--layer", help="Layer of spans to read; default: gold, or the only one.")]
+NewLayer = Annotated[str | None, typer.Option("--new-layer", help="Name of the layer that is added.")]
+GroupBy = Annotated[
+    str | None,
+    typer.Option(
+        "--group-by",
+        metavar="REGEX|FILE",
+        help="The patient of a document: a regular expression on its id (the group in it), or a file of lines: id, "
+        "tab, patient.",
+    ),
+]
+Lines = Annotated[
+    bool | None, typer.Option("--lines/--prose", help="Take each line as a sentence, or find sentences (default).")
+]
 
 DEFAULT_MAX_CHARS = MAX_CHARS
 
 
-def emit(result: Mapping[str, Any], *, as_json: bool, tables: Iterable[Table | str] = ()) -> None:
-    """Prints a result: one JSON object, or its tables; a pipe gets wide lines, so that nothing is cut."""
+def emit(result: msgspec.Struct | Mapping[str, Any], *, as_json: bool, tables: Iterable[Table | str] = ()) -> None:
+    """Print a result as one JSON object or as tables; a pipe gets wide lines, so that nothing is cut."""
     if as_json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(result), indent=2).decode() + "\n")
         return
@@ -81,34 +77,40 @@ def emit(result: Mapping[str, Any], *, as_json: bool, tables: Iterable[Table | s
 
 
 def note(message: str, *, quiet: bool) -> None:
-    """A remark for people, on stderr."""
+    """Print a remark for people on stderr."""
     if not quiet:
         sys.stderr.write(message + "\n")
 
 
+def label_of(key: str) -> str:
+    """Return a key of a result in words, for people."""
+    return key.replace("_", " ")
+
+
 def table_of(rows: Sequence[Mapping[str, Any]], *, title: str = "") -> Table:
-    """A table with one column per key of the rows; numbers are set right."""
+    """Return a table with one column per key of the rows; numbers are aligned right."""
     table = Table(title=title or None, title_justify="left", show_edge=False, pad_edge=False, box=None)
     for key in rows[0] if rows else ():
         numeric = all(isinstance(row[key], int | float) or row[key] in ("", "-") for row in rows)
-        table.add_column(key, justify="right" if numeric else "left", overflow="fold")
+        table.add_column(label_of(key), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()))
     return table
 
 
 def facts_table(facts: Mapping[str, Any]) -> Table:
-    """A table of two columns: what, and its value."""
+    """Return a table of two columns: keys and values."""
     table = Table(show_header=False, show_edge=False, pad_edge=False, box=None)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for key, value in facts.items():
-        table.add_row(key, f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
+        words = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+        table.add_row(label_of(key), words)
     return table
 
 
 def progress(items: Iterable[T], what: str, *, quiet: bool, total: int | None = None) -> Iterator[T]:
-    """The items, with a bar on stderr while they pass; on a terminal only."""
+    """Yield the items, with a progress bar on stderr if that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield from items
         return
@@ -119,7 +121,7 @@ def progress(items: Iterable[T], what: str, *, quiet: bool, total: int | None = 
 
 @contextmanager
 def live_line(first: str, words: Callable[[T], str], *, quiet: bool) -> Iterator[Callable[[T], None] | None]:
-    """Who is told of every step: one live line of words on a terminal, else nobody."""
+    """Yield a callback that shows each step on one live terminal line; None where stderr is no terminal."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield None
@@ -131,18 +133,23 @@ def live_line(first: str, words: Callable[[T], str], *, quiet: bool) -> Iterator
 
 
 @contextmanager
-def naming_unwritable(output: Path) -> Iterator[None]:
-    """Say in plain words that the disk refuses an output, inside a block that writes it."""
+def name_unwritable(output: Path) -> Iterator[None]:
+    """Turn an OSError of the block into a ChaffinchError that names the output."""
     try:
         yield
     except OSError as error:
         raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
 
 
-def read_groups(path: Path | None) -> dict[str, str] | None:
-    """The table id → patient of a file with two tab- or comma-separated columns."""
-    if path is None:
-        return None
+def read_group_by(value: str | None) -> tuple[str | None, dict[str, str] | None]:
+    """Return the pattern or the table that --group-by names; a file has lines of id, tab or comma, patient."""
+    if value is None:
+        return None, None
+    path = Path(value)
+    if not path.is_file():
+        if _FILE_NAME.fullmatch(value):
+            raise ConfigError(f"--group-by {value}: no such file; give an existing file, or a regular expression")
+        return value, None
     groups: dict[str, str] = {}
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -154,7 +161,12 @@ def read_groups(path: Path | None) -> dict[str, str] | None:
             if not mark or not group.strip():
                 raise DataError("expected two columns: id, tab, patient", path=path, line=number)
             groups[key.strip()] = group.strip()
-    return groups
+    return None, groups
+
+
+def split_of(lines: bool | None) -> Splitter:
+    """Return how to cut text into sentences: at line ends if --lines was given."""
+    return "lines" if lines else "prose"
 
 
 def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:

@@ -7,13 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from chaffinch import bundle
 from chaffinch.cli import common as frame
-from chaffinch.cli.train import options as settings
+from chaffinch.cli.results import TagResult
+from chaffinch.cli.train import inputs
+from chaffinch.cli.train.settings import Mode
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.loading import load
 from chaffinch.models.tagger import Tagger
@@ -26,26 +28,23 @@ from chaffinch.weak import load as load_weak
 if TYPE_CHECKING:  # its lists are loaded when they are used
     from chaffinch.deid.detect.detector import HybridDetector
 
-_NOT_SAID = ("labels", "lost", "documents with a patient")  # in the table of facts; they are in the JSON
-_VOTES = "joins votes and tags nothing by itself; use it with chaffinch weak aggregate --fit"
+_VOTES = "joins votes and tags nothing by itself; use it with chaffinch weak aggregate --model"
 _OTHER_VERBS = {
     "multihmm": _VOTES,
     "chmm": _VOTES,
     "relations": "extracts relations and tags nothing by itself; use it with chaffinch relate extract",
 }
-_HAND_SET = "The model learnt no alignment, so one set by hand was used; train --align learns it."
+_HAND_SET = "The model learnt no alignment, so one set by hand was used; train --set align=recall learns one."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TagOptions:
-    """What `chaffinch tag` may be told."""
+    """The options of `chaffinch tag`."""
 
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file, or the name of a packaged model.")]
     source: Annotated[Path, typer.Argument(metavar="IN", help="A file, a folder, or a .gz, .zip or .tar.gz of them.")]
     output: frame.Out
-    layer: Annotated[
-        str | None, typer.Option(help="Name of the new layer; default: the model's, mostly its method.")
-    ] = None
+    new_layer: frame.NewLayer = None
     confidence: Annotated[bool, typer.Option("--confidence", help="Give each span the chance that it is right.")] = (
         False
     )
@@ -54,7 +53,7 @@ class TagOptions:
     ] = field(default_factory=list)
     posteriors: Annotated[bool, typer.Option("--posteriors", help="Add each token's chances of every label.")] = False
     align: Annotated[
-        settings.Mode | None,
+        Mode | None,
         typer.Option(help="Give a word one answer across a patient's documents; recall takes no label away."),
     ] = None
     sources: Annotated[
@@ -65,11 +64,10 @@ class TagOptions:
     ] = False
     from_: frame.From = None
     to: Annotated[str | None, typer.Option("--to", help="Format of OUT; else by its suffix, else that of IN.")] = None
-    group: Annotated[str | None, typer.Option(help="Regular expression on the id; its group is the patient.")] = None
-    groups: Annotated[Path | None, typer.Option(help="File of two columns: id and patient.")] = None
+    group_by: frame.GroupBy = None
     lines: Annotated[
         bool | None,
-        typer.Option("--lines/--prose", help="Cut text at lines, or into sentences; default: as the model learnt."),
+        typer.Option("--lines/--prose", help="Take each line as a sentence, or find them; default: as in training."),
     ] = None
     strict: Annotated[bool, typer.Option("--strict", help="Fail, and write nothing, if anything is lost.")] = False
     workers: Annotated[int, typer.Option(min=1, help="Threads; any number gives the same output.")] = 1
@@ -83,30 +81,29 @@ class TagOptions:
 def tag_command(options: TagOptions) -> None:
     """chaffinch tag notes.cfm notes/ -o tagged.jsonl
 
-    Finds spans with a trained model. JSONL, Parquet and Label Studio keep the labels of the input beside the new
-    ones; every other format holds one layer, and there the new labels stand in place of those of the input. Plain
-    text becomes brat (.txt and .ann) unless OUT or --to says otherwise. The output appears complete, or not at all.
+    Find spans with a trained model. JSONL, Parquet and Label Studio keep the labels of the input beside the new ones;
+    every other format holds one layer, and there the new labels replace those of the input. Plain text becomes brat
+    (.txt and .ann) unless OUT or --to names another format. The output appears complete, or not at all.
     """
-    leaning = _bias(options.bias)
-    tagger = _loaded(options.model, options.sources, {
+    leaning = _parse_bias(options.bias)
+    tagger = _load(options.model, options.sources, {
         "--confidence": options.confidence, "--bias": leaning, "--posteriors": options.posteriors,
         "--align": options.align,
     }, {"--sources": options.sources, "--text-alone": options.text_alone})  # fmt: skip
-    layer = options.layer or tagger.layer
+    layer = options.new_layer or tagger.layer
     how = ReadOptions(split=_split(tagger, options.lines, options.quiet), max_chars=options.max_chars)
-    groups = frame.read_groups(options.groups)
-    corpus = read(options.source, format=options.from_, how=how, group=options.group, groups=groups)
+    pattern, table = frame.read_group_by(options.group_by)
+    corpus = read(options.source, format=options.from_, how=how, group=pattern, groups=table)
     _check_place(options.output, (options.source, Path(options.model)))
     form = _output_format(options.output, options.to, options.source, by_name(corpus.format))
-    given = Corpus(lambda: _fresh(frame.progress(corpus, "documents", quiet=options.quiet), layer, how.losses))
+    given = Corpus(lambda: _count_replaced(frame.progress(corpus, "documents", quiet=options.quiet), layer, how.losses))
     tagged = _annotate(tagger, given, options, layer, leaning)
     tally = _Tally(layer)
     documents = tally.count(tagged)
-    fitting = (_fit(doc, form, layer, how.losses) for doc in documents)
-    losses = _written(fitting, options.output, form, how.losses, strict=options.strict)
-    aligned = {} if options.align is None else {"align": options.align, **tally.patients()}
-    result = {"from": corpus.format, "to": form.name, **aligned, **tally.facts(), "lost": dict(losses.counts)}
-    frame.emit(result, as_json=options.json, tables=[] if options.quiet else _tables(result))
+    fitting = (_reduce_layers(doc, form, layer, how.losses) for doc in documents)
+    losses = _write(fitting, options.output, form, how.losses, strict=options.strict)
+    result = tally.result(corpus.format, form.name, options.align, dict(losses.counts))
+    frame.emit(result, as_json=options.json, tables=[] if options.quiet else result.tables())
     if options.align is not None and isinstance(tagger, Tagger) and tagger.aligner is None:
         frame.note(_HAND_SET, quiet=options.quiet)
 
@@ -125,7 +122,7 @@ def _annotate(
     return tagger.posteriors(tagged, name=layer) if options.posteriors else tagged
 
 
-def _loaded(
+def _load(
     model: str, sources: Path | None, of_taggers: Mapping[str, object], of_weak: Mapping[str, object]
 ) -> Tagger | WeakTagger | HybridDetector:
     """Return the tagger of a model file; ConfigError for options that its kind does not have."""
@@ -146,34 +143,36 @@ def _loaded(
 
 
 def _check_place(output: Path, inputs: Iterable[Path]) -> None:
-    """Refuses a place where the documents could not be written, before anybody waits for it."""
+    """Raise ConfigError if documents could not be written to a path, before anybody waits for it."""
     if output.resolve() in [path.resolve() for path in inputs]:
-        raise ConfigError("the output is an input; name another place with -o")
+        raise ConfigError("the output is an input; name another path with -o")
     if output.exists() and not (output.is_file() or output.is_dir()):
-        raise ConfigError(f"{output} is neither a file nor a folder; name another place with -o")
+        raise ConfigError(f"{output} is neither a file nor a folder; name another path with -o")
 
 
-def _written(documents: Iterable[Document], output: Path, form: Format, losses: Losses, *, strict: bool) -> Losses:
-    """All that was lost, once the documents are written; ChaffinchError if the disk refuses them."""
-    with frame.naming_unwritable(output):
+def _write(documents: Iterable[Document], output: Path, form: Format, losses: Losses, *, strict: bool) -> Losses:
+    """Write the documents and return all that was lost; ChaffinchError if the disk refuses them."""
+    with frame.name_unwritable(output):
         return write(documents, output, format=form.name, strict=strict, losses=losses)
 
 
 def _split(tagger: Tagger | WeakTagger | HybridDetector, lines: bool | None, quiet: bool) -> Splitter:
-    """How to cut text: as was chosen, else as the documents that the model learnt from were; a note if they differ."""
-    own = settings.own_split(tagger) if isinstance(tagger, Tagger) else None
+    """Return how to cut text: as was chosen, else as the model's training documents were; note a difference."""
+    learnt = inputs.recorded_split(tagger) if isinstance(tagger, Tagger) else None
     if lines is None:
-        return own or "prose"
-    chosen: Splitter = "lines" if lines else "prose"
-    if own not in (None, chosen):
-        frame.note(f"The model learnt from {own}, and --{chosen} cuts text otherwise; expect more errors.", quiet=quiet)
+        return learnt or "prose"
+    chosen = frame.split_of(lines)
+    if learnt not in (None, chosen):
+        frame.note(
+            f"The model learnt from {learnt}, and --{chosen} cuts text otherwise; expect more errors.", quiet=quiet
+        )
     return chosen
 
 
-def _bias(given: Iterable[str]) -> dict[str, float]:
-    """The number to add for each label."""
+def _parse_bias(assignments: Iterable[str]) -> dict[str, float]:
+    """Return the number to add to each label's score."""
     bias = {}
-    for item in given:
+    for item in assignments:
         label, _, number = item.rpartition("=")
         try:
             bias[label] = float(number)
@@ -184,40 +183,40 @@ def _bias(given: Iterable[str]) -> dict[str, float]:
     return bias
 
 
-def _output_format(output: Path, to: str | None, source: Path, own: Format) -> Format:
-    """The format named, or that of the input if the name of the output allows it, or the one its suffix tells."""
+def _output_format(output: Path, to: str | None, source: Path, input_format: Format) -> Format:
+    """Return the format named, else that of the input if the output's suffix allows it, else that of the suffix."""
     if to:
         form = by_name(to)
         if form.can.layers == "none":
             raise ConfigError(f"{to} cannot hold spans; choose another format, such as --to brat or --to jsonl")
         return form
-    if own.can.annotated_as:
-        own = by_name(own.can.annotated_as)
-    usual = ("",) if own.folder else ("", source.suffix, *own.suffixes)
-    return own if output.suffix in usual else output_format(output)
+    if input_format.can.annotated_as:
+        input_format = by_name(input_format.can.annotated_as)
+    usual = ("",) if input_format.folder else ("", source.suffix, *input_format.suffixes)
+    return input_format if output.suffix in usual else output_format(output)
 
 
-def _fresh(documents: Iterable[Document], layer: str, losses: Losses) -> Iterator[Document]:
-    """The documents; notes where a layer already has the name of the new one."""
+def _count_replaced(documents: Iterable[Document], layer: str, losses: Losses) -> Iterator[Document]:
+    """Yield the documents, and count those that already have a layer of the new name as a loss."""
     for doc in documents:
         losses.add("layers with the name of the new one", layer in doc.layers)
         yield doc
 
 
-def _fit(doc: Document, form: Format, layer: str, losses: Losses) -> Document:
+def _reduce_layers(doc: Document, form: Format, layer: str, losses: Losses) -> Document:
     """Return the document as the format can hold it: where there is one layer, the new one is it."""
     if form.can.span_sources:
         return doc
     spans = tuple(replace(span, source="") for span in doc.layers[layer])
     if form.can.layers == "many":
         return replace(doc, layers={**doc.layers, layer: spans})
-    votes = {name: own for name, own in doc.layers.items() if form.can.votes and name.startswith("source:")}
+    votes = {name: layered for name, layered in doc.layers.items() if form.can.votes and name.startswith("source:")}
     losses.add("layers other than the new one", len(doc.layers.keys() - votes.keys() - {layer}))
     return replace(doc, layers={**votes, "gold": spans})
 
 
 class _Tally:
-    """Counts documents and the spans found on their way through."""
+    """Count documents and the spans found in them as they pass."""
 
     def __init__(self, layer: str) -> None:
         self.layer, self.labels = layer, Counter[str]()
@@ -234,24 +233,18 @@ class _Tally:
             self.labels.update(span.label for span in doc.layers[self.layer])
             yield doc
 
-    def facts(self) -> dict[str, Any]:
-        counts = {"documents": self.documents, "characters": self.characters, "tokens": self.tokens}
-        return {**counts, "spans": self.labels.total(), "labels": dict(sorted(self.labels.items()))}
-
-    def patients(self) -> dict[str, int]:
-        return {"patients": len(self.groups), "documents with a patient": self.grouped}
-
-
-def _tables(result: dict[str, Any]) -> Iterator[Any]:
-    said = {key: value for key, value in result.items() if key not in _NOT_SAID}
-    alone = result["documents"] - result.get("documents with a patient", result["documents"])
-    if alone:
-        whose = "each document is" if alone == result["documents"] else f"each of {alone:,} documents without one is"
-        said["patients"] = f"{result['patients']:,} ({whose} its own patient; see --group)"
-    yield frame.facts_table(said)
-    if result["labels"]:
-        yield ""
-        yield frame.table_of([{"label": label, "spans": number} for label, number in result["labels"].items()])
-    if result["lost"]:
-        yield ""
-        yield frame.table_of([{"not kept": what, "times": number} for what, number in sorted(result["lost"].items())])
+    def result(self, source: str, form: str, align: str | None, lost: dict[str, int]) -> TagResult:
+        """Return what was counted."""
+        return TagResult(
+            from_=source,
+            to=form,
+            align=align,
+            patients=None if align is None else len(self.groups),
+            documents_with_patient=None if align is None else self.grouped,
+            documents=self.documents,
+            characters=self.characters,
+            tokens=self.tokens,
+            spans=self.labels.total(),
+            labels=dict(sorted(self.labels.items())),
+            lost=lost,
+        )

@@ -76,7 +76,7 @@ def test_json_has_all_of_it(file: Path, model: Model, capsys: pytest.CaptureFixt
     full = [own.tag for own in portrait.use(model) if own.full]
     assert len(full) > 4
     named = f"{', '.join(full[:3])} and {len(full) - 3} other tags"
-    assert result["hint"] == f"All sub-tags of {named} are in use: a larger number may help (train --subtags)."
+    assert result["hint"] == f"All sub-tags of {named} are in use: a larger number may help (train --set inside=…)."
     few = json.loads(shown(capsys, file, "--json", "--subtags", "3"))
     assert few["subtags"] == result["subtags"][:3]
 

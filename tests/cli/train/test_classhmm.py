@@ -13,7 +13,7 @@ from chaffinch.cli import main
 from chaffinch.deid import notes
 from chaffinch.text.formats import read, write
 
-QUICK = ("--method", "classhmm", "--evaluations", "15")
+QUICK = ("--method", "classhmm", "--set", "evaluations=15")
 
 Printed = pytest.CaptureFixture[str]
 
@@ -42,12 +42,12 @@ def test_train_tells_states_and_tag_reads_with_the_model(
     objective: str, place: Path, tmp_path: Path, capsys: Printed
 ) -> None:
     model = tmp_path / "m.cfm"
-    options = ["--objective", objective, "--states-per-class", "3", "--kappa", "0.1"]
+    options = ["--set", f"objective={objective}", "--set", "states_per_class=3", "--set", "kappa=0.1"]
     told = result_of(["train", place / "notes.jsonl", "-o", model, *QUICK, *options], capsys)
     assert told["method"] == "classhmm"
-    assert told["states"] == {"O": 3, "others": 3, "in all": 3 * (1 + len(told["labels"]))}
-    assert set(told["held-out log-likelihood per token"]) == {"with these states", "with one per class"}
-    assert told["features"] > 100
+    assert told["size"]["states"] == {"O": 3, "others": 3, "total": 3 * (1 + len(told["labels"]))}
+    assert set(told["size"]["held_out_log_likelihood"]) == {"with_these_states", "with_one_per_class"}
+    assert told["size"]["features"] > 100
     result_of(["tag", model, place / "more.jsonl", "-o", tmp_path / "out.jsonl", "--confidence"], capsys)
     tagged = list(read(tmp_path / "out.jsonl"))
     spans = [span for doc in tagged for span in doc.layer("classhmm")]
@@ -57,15 +57,15 @@ def test_train_tells_states_and_tag_reads_with_the_model(
 
 def test_untagged_documents_are_learnt_from(place: Path, tmp_path: Path, capsys: Printed) -> None:
     models = []
-    for number, more in enumerate(([], ["--untagged", place / "more.jsonl"])):
+    for number, more in enumerate(([], ["--set", f"untagged_documents={place / 'more.jsonl'}"])):
         path = tmp_path / f"{number}.cfm"
-        result_of(["train", place / "notes.jsonl", "-o", path, *QUICK, "--objective", "joint", *more], capsys)
+        result_of(["train", place / "notes.jsonl", "-o", path, *QUICK, "--set", "objective=joint", *more], capsys)
         models.append(path.read_bytes())
     assert models[0] != models[1]
 
 
 def test_the_published_system_and_its_features(place: Path, tmp_path: Path, capsys: Printed) -> None:
-    asked = ["--published", "--word-features", "muc", "--states-per-class", "2"]
+    asked = ["--set", "published=true", "--set", "features=muc", "--set", "states_per_class=2"]
     result_of(["train", place / "notes.jsonl", "-o", tmp_path / "m.cfm", *QUICK, *asked], capsys)
     config = result_of(["show", tmp_path / "m.cfm"], capsys)["config"]
     assert (config["objective"], config["features"], config["states_per_class"]) == ("joint", "muc", 2)
@@ -75,20 +75,20 @@ def test_the_published_system_and_its_features(place: Path, tmp_path: Path, caps
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--stages", "2"], "--stages is an option of --method cascade; classhmm has --states-per-class"),
-        (["--epochs", "2"], "--epochs is an option of --method cascade, hmmdp and encoder; classhmm has --evaluations"),
-        (["--no-documents"], "--no-documents is an option of --method cascade; classhmm has no use for it"),
-        (["--start", "x.cfm"], "--start is an option of --method cascade, hmmdp and encoder; classhmm learns from the"),
-        (["--objective", "pa"], "objective must be one of crf, krogh, joint, mix, got 'pa'"),
-        (["--word-features", "all"], "features must be one of basic, capitalisation, shape, muc, spelling, rich"),
-        (["--kappa", "-1"], "kappa must be a number of at least 0, got -1.0"),
-        (["--states-per-class", "0"], "states_per_class must be a whole number, at least 1, got 0"),
+        (["--set", "stages=2"], "classhmm has no setting 'stages'; it is one of cascade"),
+        (["--set", "epochs=2"], "classhmm has no setting 'epochs'; it is one of cascade, hmmdp or encoder"),
+        (["--set", "documents=false"], "classhmm has no setting 'documents'; it is one of cascade"),
+        (["--start", "genia"], "--start goes on from a class HMM, and this model is of cascade"),
+        (["--set", "objective=pa"], "objective must be one of crf, krogh, joint, mix, got 'pa'"),
+        (["--set", "features=all"], "features must be one of basic, capitalisation, shape, muc, spelling, rich"),
+        (["--set", "kappa=-1"], "kappa must be a number of at least 0, got -1.0"),
+        (["--set", "states_per_class=0"], "states_per_class must be a whole number, at least 1, got 0"),
         (
-            ["--untagged", "x.jsonl"],
-            "--untagged: objective crf learns nothing from untagged documents; leave them out, or",
+            ["--set", "untagged_documents=x.jsonl"],
+            "--set untagged_documents: objective crf learns nothing from untagged documents; leave them out, or",
         ),
         (
-            ["--objective", "joint", "--lexicon", "DRUG=x"],
+            ["--set", "objective=joint", "--lexicon", "DRUG=x"],
             "--lexicon: lexicons and clusters are features of the objective crf",
         ),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,7 +24,7 @@ from chaffinch.text.formats import read, write
 from tests.canary import Canary
 from tests.cli.interrupts import interrupt_at_pass, interrupt_at_walk
 
-SMALL = ("--subtags", "3,1", "--epochs", "2")  # quick to learn
+SMALL = ("--set", "outside=3", "--set", "inside=1", "--set", "epochs=2")  # quick to learn
 LINES = "Seen by Dr. Penn\non 3/12/1998\nat Mercy\nShe is well. Dr. Lowe\ncame."  # its lines are not its sentences
 
 Printed = pytest.CaptureFixture[str]
@@ -36,7 +37,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(notes(12, 3), folder / "notes.jsonl")
     source = str(folder / "notes.jsonl")
     assert main(["train", source, "-o", str(folder / "h.cfm"), "--method", "hmmdp", "--quiet"]) == 0
-    small = ["--method", "hmmdp", "--quiet", "--no-discriminative", "--subtags", "3,1"]
+    small = ["--method", "hmmdp", "--quiet", "--set", "discriminative=false", "--set", "outside=3", "--set", "inside=1"]
     assert main(["train", source, "-o", str(folder / "g.cfm"), *small]) == 0
     return folder
 
@@ -72,7 +73,7 @@ def config_of(path: Path) -> dict[str, Any]:
 def test_train_tag_evaluate(place: Path, tmp_path: Path, capsys: Printed) -> None:
     out = tmp_path / "tagged.jsonl"
     told = result_of(["tag", place / "h.cfm", place / "notes.jsonl", "-o", out, "--confidence"], capsys)
-    assert (told["documents"], "align" in told, told["lost"]) == (36, False, {})
+    assert (told["documents"], told["align"], told["lost"]) == (36, None, {})
     found = list(read(out))
     assert all(set(doc.layers) == {"gold", "hmmdp"} for doc in found)
     assert {span.source for doc in found for span in doc.layer("hmmdp")} == {"hmmdp"}
@@ -99,13 +100,13 @@ def test_same_seed_same_model(place: Path, tmp_path: Path) -> None:
         return (tmp_path / name).read_bytes()
 
     first = trained("a.cfm")
-    assert trained("b.cfm", "--workers", "2", "--seed", "0") == first
-    assert trained("c.cfm", "--seed", "1") != first
+    assert trained("b.cfm", "--set", "workers=2", "--set", "seed=0") == first
+    assert trained("c.cfm", "--set", "seed=1") != first
 
 
 def test_the_summary_as_json(place: Path, tmp_path: Path, capsys: Printed) -> None:
     path = tmp_path / "m.cfm"
-    run = ["train", place / "notes.jsonl", "-o", path, "--method", "hmmdp", *SMALL, "--dev-fraction", "0.25"]
+    run = ["train", place / "notes.jsonl", "-o", path, "--method", "hmmdp", *SMALL, "--dev", "0.25"]
     told = result_of(run, capsys)
     expected = {
         "method": "hmmdp",
@@ -118,36 +119,46 @@ def test_the_summary_as_json(place: Path, tmp_path: Path, capsys: Printed) -> No
     assert {key: told[key] for key in expected} == expected
     kept = bundle.load(path)
     words, signatures = (len(kept.strings[f"symbols.{name}"]) for name in ("words", "signatures"))
-    assert told["symbols"] == {"words": words, "signatures": signatures}
+    assert told["size"]["symbols"] == {"words": words, "signatures": signatures}
     assert words > 0
     states = 3 + 2 * len(told["labels"])  # B and I of each label
     used = int((kept.arrays["mass"] > 1).sum())
-    assert told["sub-tags"] == {"O": 3, "others": 1, "in all": states, "in use": used}
+    assert told["size"]["subtags"] == {"O": 3, "others": 1, "total": states, "in_use": used}
     assert 1 < used <= states
-    assert told["features"] == len(kept.arrays["latent.keys"]) > 0
+    assert told["size"]["features"] == len(kept.arrays["latent.keys"]) > 0
     assert told["dev"]["documents"] == 9
     assert 0 < told["dev"]["f1"] <= 1
 
 
 def test_the_summary_in_words(place: Path, tmp_path: Path, capsys: Printed) -> None:
-    run = ["train", place / "notes.jsonl", "-o", tmp_path / "m.cfm", "--method", "hmmdp", "--subtags", "3,1"]
-    out, err = printed_by([*run, "--no-discriminative", "--dev-fraction", "0.25"], capsys)
+    run = [
+        "train",
+        place / "notes.jsonl",
+        "-o",
+        tmp_path / "m.cfm",
+        "--method",
+        "hmmdp",
+        "--set",
+        "outside=3",
+        "--set",
+        "inside=1",
+    ]
+    out, err = printed_by([*run, "--set", "discriminative=false", "--dev", "0.25"], capsys)
     facts = dict(line.split("  ", 1) for line in out.splitlines())
-    assert facts["symbols"].strip().endswith(" signatures")
-    assert " words, " in facts["symbols"]
-    assert "3 of O, 1 of every other tag; " in facts["sub-tags"]
-    assert facts["sub-tags"].endswith(" in use")
+    assert re.fullmatch(r"words \d+, signatures \d+", facts["symbols"].strip())
+    assert re.fullmatch(r"O 3, others 1, total \d+, in use \d+", facts["subtags"].strip())
     assert facts["features"].strip() == "0"
     assert facts["sentences"].strip() == "lines"
     assert "F1 0." in facts["dev"]
     assert err == ""  # it has no features, but is not empty; and two patients used each of its words
-    _, err = printed_by([*run, "--no-discriminative", "--floor", "1"], capsys)
-    assert err == "The model holds words that one patient alone used; before you share it, see --floor.\n"
-    _, err = printed_by([*run, "--no-discriminative", "--floor", "1", "--no-private"], capsys)
+    _, err = printed_by([*run, "--set", "discriminative=false", "--set", "floor=1"], capsys)
+    assert err == "The model holds words that one patient alone used; before you share it, see --set floor=2.\n"
+    _, err = printed_by([*run, "--set", "discriminative=false", "--set", "floor=1", "--set", "private=false"], capsys)
     assert err == (
-        "The model holds words of identifiers; share it only as you would the notes, or train it with --private.\n"
+        "The model holds words of identifiers; share it only as you would the notes, "
+        "or train it with --set private=true.\n"
     )
-    _, err = printed_by([*run, "--no-discriminative", "--floor", "1", "--private"], capsys)
+    _, err = printed_by([*run, "--set", "discriminative=false", "--set", "floor=1", "--set", "private=true"], capsys)
     assert err == ""
 
 
@@ -155,9 +166,20 @@ def test_every_option_reaches_the_model(place: Path, tmp_path: Path, capsys: Pri
     source, path, names = place / "notes.jsonl", tmp_path / "m.cfm", tmp_path / "names.txt"
     names.write_text("Marsh\nThorne\n")
     run = ["train", source, "-o", path, "--method", "hmmdp"]
-    options = ["--language", "de", "--subtags", "4,2", "--emissions", "categorical", "--decode", "joint"]
-    options += ["--epochs", "1", "--floor", "3", "--private", "--seed", "5"]
-    told = result_of([*run, *options, "--lexicon", f"NAME={names}", "--clusters", source], capsys)
+    options = [
+        "--set",
+        "language=de",
+        "--set",
+        "outside=4",
+        "--set",
+        "inside=2",
+        "--set",
+        "emissions=categorical",
+        "--set",
+        "decode=joint",
+    ]
+    options += ["--set", "epochs=1", "--set", "floor=3", "--set", "private=true", "--set", "seed=5"]
+    told = result_of([*run, *options, "--lexicon", f"NAME={names}", "--set", f"clusters={source}"], capsys)
     chosen = {
         "language": "de", "outside": 4, "inside": 2, "emissions": "categorical", "decode": "joint", "epochs": 1,
         "floor": 3, "min_patients": 3, "private": True, "seed": 5, "discriminative": True,
@@ -165,27 +187,53 @@ def test_every_option_reaches_the_model(place: Path, tmp_path: Path, capsys: Pri
     }  # fmt: skip
     config = config_of(path)
     assert {name: config[name] for name in chosen} == chosen
-    assert told["vocabulary floor"] == 3
+    assert told["vocabulary_floor"] == 3
     model = tagger.load(path).model
     assert isinstance(model, hmmdp_model.Model)
     assert model.resources.lexicon is not None
     assert model.resources.lexicon.labels == ("NAME",)
     assert model.resources.clusters is not None
-    result_of([*run, "--emissions", "backoff", "--no-discriminative", "--subtags", "2, 1"], capsys)
+    result_of(
+        [
+            *run,
+            "--set",
+            "emissions=backoff",
+            "--set",
+            "discriminative=false",
+            "--set",
+            "outside=2",
+            "--set",
+            "inside=1",
+        ],
+        capsys,
+    )
     config = config_of(path)
     assert (config["emissions"], config["discriminative"], config["inside"]) == ("backoff", False, 1)
-    told = result_of([*run, "--published", "--subtags", "2,1"], capsys)
+    told = result_of([*run, "--set", "published=true", "--set", "outside=2", "--set", "inside=1"], capsys)
     config = config_of(path)
     assert (config["emissions"], config["discriminative"], config["decode"]) == ("categorical", False, "kl")
-    assert (told["sub-tags"]["O"], told["features"]) == (2, 0)
+    assert (told["size"]["subtags"]["O"], told["size"]["features"]) == (2, 0)
 
 
 def test_a_folder_of_word_lists(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed) -> None:
     shutil.copytree(Path(languages.__file__).parent / "es", tmp_path / "mine")
     source = place / "notes.jsonl"
     monkeypatch.chdir(tmp_path)
-    run = ["train", source, "-o", "m.cfm", "--method", "hmmdp", "--no-discriminative", "--subtags", "2,1"]
-    result_of([*run, "--language", "mine"], capsys)
+    run = [
+        "train",
+        source,
+        "-o",
+        "m.cfm",
+        "--method",
+        "hmmdp",
+        "--set",
+        "discriminative=false",
+        "--set",
+        "outside=2",
+        "--set",
+        "inside=1",
+    ]
+    result_of([*run, "--set", "language=mine"], capsys)
     monkeypatch.chdir(place)  # the folder is found from another place too
     assert result_of(["tag", tmp_path / "m.cfm", source, "-o", tmp_path / "o.jsonl"], capsys)["documents"] == 36
 
@@ -200,62 +248,62 @@ def test_soft_labels_teach_too(place: Path, tmp_path: Path, capsys: Printed) -> 
             Document.make(doc.text, id=doc.id, soft={"v": Soft(("O", "DATE"), np.stack([1 - inside, inside], 1))})
         )
     write(docs, soft)
-    told = result_of(["train", soft, "-o", path, "--method", "hmmdp", *SMALL, "--soft", "v"], capsys)
+    told = result_of(["train", soft, "-o", path, "--method", "hmmdp", *SMALL, "--set", "soft=v"], capsys)
     assert (told["labels"], told["spans"]) == (["DATE"], 0)
     assert result_of(["tag", path, place / "notes.jsonl", "-o", tmp_path / "t.jsonl"], capsys)["labels"]["DATE"] > 40
 
 
 HMMDP_LACKS = [
-    (["--stages", "2"], "--stages is an option of --method cascade; hmmdp has --subtags"),
+    (["--set", "stages=2"], "hmmdp has no setting 'stages'; it is one of cascade"),
     (
-        ["--objective", "crf"],
-        "--objective is an option of --method cascade and classhmm; hmmdp has --no-discriminative",
+        ["--set", "objective=crf"],
+        "hmmdp has no setting 'objective'; it is one of cascade or classhmm",
     ),
     (
-        ["--no-documents"],
-        "--no-documents is an option of --method cascade; hmmdp always reads each document once, so leave it out",
+        ["--set", "documents=false"],
+        "hmmdp has no setting 'documents'; it is one of cascade",
     ),
-    (["--features", "pos"], "--features is an option of --method cascade; hmmdp uses no layer as a feature, so leave"),
-    (["--before", "genia"], "--before is an option of --method cascade; hmmdp uses no layer of another tagger, so"),
+    (["--set", "layers=pos"], "hmmdp has no setting 'layers'; it is one of cascade"),
+    (["--set", "before=genia"], "hmmdp uses no layers of other taggers; leave out `before`, or train a cascade"),
     (
-        ["--scheme", "IOB2"],
-        "--scheme is an option of --method cascade; hmmdp always writes spans as IOB2 tags, so leave it out",
+        ["--set", "scheme=IOB2"],
+        "hmmdp has no setting 'scheme'; it is one of cascade",
     ),
-    (["--subtags", "8"], "--subtags '8' is not O,OTHERS, two numbers of at least 1, such as 8,2"),
-    (["--subtags", "8,2,1"], "is not O,OTHERS"),
-    (["--subtags", "8,0"], "is not O,OTHERS"),
-    (["--subtags", "a,b"], "is not O,OTHERS"),
-    (["--subtags", "8,"], "is not O,OTHERS"),
-    (["--subtags", "-1,2"], "is not O,OTHERS"),
-    (["--language", "fr"], "no language pack 'fr'; name one of de, en, es, or a folder"),
-    (["--emissions", "words"], "emissions must be one of factored, categorical, backoff, got 'words'"),
-    (["--emissions", "backoff"], "not from backoff; say discriminative=False (--no-discriminative)"),
-    (["--decode", "viterbi"], "decode must be one of kl+rerank, kl,"),
-    (["--epochs", "0"], "epochs must be a whole number, at least 1, got 0"),
+    (["--set", "outside=8", "--set", "inside=0"], "inside must be a whole number, at least 1, got 0"),
+    (["--set", "language=fr"], "no language pack 'fr'; name one of de, en, es, or a folder"),
+    (["--set", "emissions=words"], "emissions must be one of factored, categorical, backoff, got 'words'"),
+    (["--set", "emissions=backoff"], "not from backoff; say discriminative=False"),
+    (["--set", "decode=viterbi"], "decode must be one of kl+rerank, kl,"),
+    (["--set", "epochs=0"], "epochs must be a whole number, at least 1, got 0"),
     (
-        ["--no-discriminative", "--epochs", "3"],
-        "--epochs: epochs are for the discriminative stage, which these settings leave out; leave them out",
+        ["--set", "discriminative=false", "--set", "epochs=3"],
+        "--set epochs: epochs are for the discriminative stage, which these settings leave out; leave them out",
     ),
     (
-        ["--published", "--lexicon", "A=b.txt"],
+        ["--set", "published=true", "--lexicon", "A=b.txt"],
         "--lexicon: lexicons and clusters are for the discriminative stage, which these settings leave out",
     ),
-    (["--no-discriminative", "--clusters", "x"], "--clusters: lexicons and clusters are for the discriminative stage"),
-    (["--align-mode", "balanced"], "--align-mode balanced was given without --align; give --align as well"),
-    (["--align", "--align-mode", "both"], "--align-mode"),
-    (["--align", "--soft", "votes"], "--align learns from spans, and from the beginning; leave out --soft, or --align"),
+    (
+        ["--set", "discriminative=false", "--set", "clusters=x"],
+        "lexicons and clusters are for the discriminative stage",
+    ),
+    (["--set", "align=both"], "align must be one of recall, balanced, got 'both'"),
+    (
+        ["--set", "align=recall", "--set", "soft=votes"],
+        "--set align learns from spans, and from the beginning; leave out --set soft, or it",
+    ),
 ]
 CASCADE_LACKS = [
     (
-        ["--language", "es"],
-        "--language is an option of --method hmmdp and classhmm; cascade needs no word lists, so leave it out",
+        ["--set", "language=es"],
+        "cascade has no setting 'language'; it is one of hmmdp or classhmm",
     ),
-    (["--subtags", "8,2"], "--subtags is an option of --method hmmdp; cascade has --stages"),
-    (["--emissions", "backoff"], "--emissions is an option of --method hmmdp; cascade has --objective"),
-    (["--no-discriminative"], "--no-discriminative is an option of --method hmmdp; cascade has --objective"),
+    (["--set", "outside=8", "--set", "inside=2"], "cascade has no setting 'outside'; it is one of hmmdp"),
+    (["--set", "emissions=backoff"], "cascade has no setting 'emissions'; it is one of hmmdp"),
+    (["--set", "discriminative=false"], "cascade has no setting 'discriminative'; it is one of hmmdp"),
     (
-        ["--decode", "kl"],
-        "--decode is an option of --method hmmdp and classhmm; cascade decodes in one way, so leave it out",
+        ["--set", "decode=kl"],
+        "cascade has no setting 'decode'; it is one of hmmdp or classhmm",
     ),
 ]
 
@@ -276,18 +324,23 @@ def test_methods_do_not_mix(place: Path, tmp_path: Path, capsys: Printed) -> Non
     source, path = place / "notes.jsonl", tmp_path / "m.cfm"
     run = ["train", source, "-o", path]
     refused([*run, "--start", place / "h.cfm"], 2, "goes on from a cascade, and this model is of hmmdp; give", capsys)
-    refused([*run, "--start", place / "h.cfm", "--align"], 2, "leave out --start, or --align", capsys)
+    refused(
+        [*run, "--start", place / "h.cfm", "--set", "align=recall", "--method", "hmmdp"],
+        2,
+        "leave out --start, or it",
+        capsys,
+    )
     refused([*run, "--method", "hmm"], 2, "unknown method 'hmm'; did you mean 'hmmdp'?", capsys)
     write(notes(1, 3), tmp_path / "one.jsonl")
-    one = ["train", tmp_path / "one.jsonl", "-o", path, "--method", "hmmdp", "--align"]
-    refused(one, 3, "--align learns from two patients or more, and there is 1; leave out --align", capsys)
+    one = ["train", tmp_path / "one.jsonl", "-o", path, "--method", "hmmdp", "--set", "align=recall"]
+    refused(one, 3, "--set align learns from two patients or more, and there is 1; leave it out", capsys)
     assert not path.exists()
 
 
 def test_train_goes_on_from_a_model_of_hmmdp(place: Path, tmp_path: Path, capsys: Printed) -> None:
     path = tmp_path / "again.cfm"
     run = ["train", place / "notes.jsonl", "-o", path, "--method", "hmmdp"]
-    told = result_of([*run, "--start", place / "h.cfm", "--epochs", "1", "--floor", "2"], capsys)
+    told = result_of([*run, "--start", place / "h.cfm", "--set", "epochs=1", "--set", "floor=2"], capsys)
     before, after = bundle.load(place / "h.cfm"), bundle.load(path)
     assert (told["method"], told["sentences"], told["interrupted"]) == ("hmmdp", "lines", False)
     assert after.manifest.documents == 2 * before.manifest.documents
@@ -295,18 +348,28 @@ def test_train_goes_on_from_a_model_of_hmmdp(place: Path, tmp_path: Path, capsys
     assert (after.manifest.config["epochs"], after.manifest.config["outside"]) == (1, 8)
     assert after.manifest.config["min_patients"] == before.manifest.config["min_patients"]  # and so do its words
     start = [*run, "--start", place / "h.cfm"]
-    refused([*start, "--subtags", "4,2"], 2, "goes on from a model with --subtags 8,2; leave out --subtags", capsys)
-    refused([*start, "--emissions", "categorical"], 2, "goes on from a model with --emissions factored", capsys)
-    refused([*start, "--no-discriminative"], 2, "--start: an HMM-DP goes on with the discriminative stage", capsys)
-    refused([*start, "--published"], 2, "goes on with the settings of that model; leave out --published", capsys)
-    refused([*run, "--start", place / "g.cfm"], 2, "--start: an HMM-DP goes on with the discriminative stage", capsys)
+    refused(
+        [*start, "--set", "outside=4", "--set", "inside=2"],
+        2,
+        "goes on from a model with outside=8; leave out --set outside",
+        capsys,
+    )
+    refused([*start, "--set", "emissions=categorical"], 2, "goes on from a model with emissions=factored", capsys)
+    refused([*start, "--set", "discriminative=false"], 2, "an HMM-DP goes on with the discriminative stage", capsys)
+    refused(
+        [*start, "--set", "published=true"],
+        2,
+        "goes on with the settings of that model; leave out --set published",
+        capsys,
+    )
+    refused([*run, "--start", place / "g.cfm"], 2, "an HMM-DP goes on with the discriminative stage", capsys)
 
 
 def test_a_model_of_hmmdp_may_come_before_a_cascade(place: Path, tmp_path: Path, capsys: Printed) -> None:
     path = tmp_path / "m.cfm"
-    run = ["train", place / "notes.jsonl", "-o", path, "--before", place / "g.cfm", "--epochs", "2"]
+    run = ["train", place / "notes.jsonl", "-o", path, "--set", f"before={place / 'g.cfm'}", "--set", "epochs=2"]
     _, err = printed_by(run, capsys)
-    assert "The tagger of --before learnt from lines, this one from prose; --lines would suit both.\n" in err
+    assert "The tagger of `before` learnt from lines, this one from prose; --lines suits both.\n" in err
     config = config_of(path)
     assert (config["layers"], config["before"][0]["kind"], config["split"]) == (["hmmdp"], "hmmdp", "prose")
     _, err = printed_by([*run, "--lines"], capsys)
@@ -347,13 +410,19 @@ def test_text_is_cut_as_the_model_learnt(place: Path, one_text: Path, tmp_path: 
 
 def test_how_text_is_cut_is_recorded(place: Path, one_text: Path, tmp_path: Path, capsys: Printed) -> None:
     source, model, again, out = place / "notes.jsonl", tmp_path / "m.cfm", tmp_path / "a.cfm", tmp_path / "o.jsonl"
-    generative = ["--method", "hmmdp", "--no-discriminative", "--subtags", "2,1"]
-    for options, split in (([*generative, "--prose"], "prose"), (["--epochs", "1"], "prose"), (["--lines"], "lines")):
+    generative = ["--method", "hmmdp", "--set", "discriminative=false", "--set", "outside=2", "--set", "inside=1"]
+    for options, split in (
+        ([*generative, "--prose"], "prose"),
+        (["--set", "epochs=1"], "prose"),
+        (["--lines"], "lines"),
+    ):
         assert result_of(["train", source, "-o", model, *options], capsys)["sentences"] == split
         assert config_of(model)["split"] == split
     # The last is a cascade that learnt from lines: to go on with it takes lines too, and so does tagging.
-    assert result_of(["train", source, "-o", again, "--start", model, "--epochs", "1"], capsys)["sentences"] == "lines"
-    words = "--start goes on from a model that learnt from lines; leave out --prose, or train anew"
+    assert (
+        result_of(["train", source, "-o", again, "--start", model, "--set", "epochs=1"], capsys)["sentences"] == "lines"
+    )
+    words = "--start goes on from a model that learnt from lines; leave out --prose, or train a new one"
     refused(["train", source, "-o", again, "--start", model, "--prose"], 2, words, capsys)
     assert printed_by(["tag", again, one_text, "-o", out, "--posteriors", "-q"], capsys) == ("", "")
     np.testing.assert_allclose(next(iter(read(out))).soft["cascade"].values, chances(again, "lines"), rtol=0, atol=1e-6)
@@ -390,13 +459,13 @@ def test_one_answer_across_the_documents_of_a_patient(place: Path, tmp_path: Pat
     }
     for mode in ("recall", "balanced"):
         told = result_of(["tag", model, source, "-o", out, "--align", mode], capsys)
-        assert (told["align"], told["patients"], told["documents with a patient"]) == (mode, 4, 12)
+        assert (told["align"], told["patients"], told["documents_with_patient"]) == (mode, 4, 12)
         assert {doc.id: doc.layer("hmmdp") for doc in read(out)} == expected[mode]
         assert all("hmmdp" not in doc.soft for doc in read(out))
     assert {key: set(spans) for key, spans in expected["recall"].items()} != plain
     printed, err = printed_by(["tag", model, source, "-o", out, "--align", "recall"], capsys)
     assert "patients    4\n" in printed
-    assert err == "The model learnt no alignment, so one set by hand was used; train --align learns it.\n"
+    assert err == "The model learnt no alignment, so one set by hand was used; train --set align=recall learns one.\n"
     refused(["tag", model, source, "-o", out, "--align", "both"], 2, "--align", capsys)
 
 
@@ -412,38 +481,42 @@ def test_whose_documents_they_are(place: Path, tmp_path: Path, capsys: Printed) 
     nobody = [replace(doc, group=None) for doc in notes(2, 3)]
     write(nobody, source)
     run = ["tag", model, source, "-o", out, "--align", "recall"]
-    assert "patients    6 (each document is its own patient; see --group)\n" in printed_by(run, capsys)[0]
+    assert "patients    6 (each document is its own patient; see --group-by)\n" in printed_by(run, capsys)[0]
     told = result_of(run, capsys)
-    assert (told["patients"], told["documents with a patient"]) == (6, 0)
-    assert "patients    2\n" in printed_by([*run, "--group", "(.*)-"], capsys)[0]
+    assert (told["patients"], told["documents_with_patient"]) == (6, 0)
+    assert "patients    2\n" in printed_by([*run, "--group-by", "(.*)-"], capsys)[0]
     write([*notes(1, 3), *nobody[3:]], source)
-    words = "patients    4 (each of 3 documents without one is its own patient; see --group)\n"
+    words = "patients    4 (each of 3 documents without one is its own patient; see --group-by)\n"
     assert words in printed_by(run, capsys)[0]
     assert "patient" not in printed_by([*run[:-2]], capsys)[0].replace("PATIENT", "")
 
 
 def test_alignment_is_learnt_and_kept(place: Path, tmp_path: Path, capsys: Printed) -> None:
     source, model, out = place / "notes.jsonl", tmp_path / "m.cfm", tmp_path / "o.jsonl"
-    run = ["train", source, "-o", model, "--method", "hmmdp", *SMALL, "--align", "--align-mode", "balanced"]
-    result_of([*run, "--seed", "3"], capsys)
+    run = ["train", source, "-o", model, "--method", "hmmdp", *SMALL, "--set", "align=balanced"]
+    result_of([*run, "--set", "seed=3"], capsys)
     config = config_of(model)
     assert (config["align"]["mode"], config["align"]["seed"], config["split"]) == ("balanced", 3, "lines")
     assert tagger.load(model).aligner is not None
     assert printed_by(["tag", model, source, "-o", out, "--align", "recall"], capsys)[1] == ""
-    result_of(["train", source, "-o", model, "--epochs", "1", "--no-documents", "--align"], capsys)
+    result_of(
+        ["train", source, "-o", model, "--set", "epochs=1", "--set", "documents=false", "--set", "align=recall"], capsys
+    )
     assert config_of(model)["align"]["mode"] == "recall"
-    _, err = printed_by(["train", source, "-o", tmp_path / "a.cfm", "--start", model, "--epochs", "1"], capsys)
-    assert "The alignment that the earlier model learnt is not kept; to learn it, train anew with --align.\n" in err
+    _, err = printed_by(["train", source, "-o", tmp_path / "a.cfm", "--start", model, "--set", "epochs=1"], capsys)
+    assert "The alignment of the earlier model is not kept; to learn one, train a new model with align=recall.\n" in err
 
 
 def test_settings_from_a_file(place: Path, tmp_path: Path, capsys: Printed) -> None:
     config, path = tmp_path / "c.toml", tmp_path / "m.cfm"
-    config.write_text('[train]\nmethod = "hmmdp"\nsubtags = "2,1"\nno-discriminative = true\nlines = false\n')
+    config.write_text(
+        '[train]\nmethod = "hmmdp"\nlines = false\n[train.hmmdp]\noutside = 2\ninside = 1\ndiscriminative = false\n'
+    )
     told = result_of(["train", place / "notes.jsonl", "-o", path, "--config", config], capsys)
-    assert (told["method"], told["sentences"], told["sub-tags"]["O"]) == ("hmmdp", "prose", 2)
+    assert (told["method"], told["sentences"], told["size"]["subtags"]["O"]) == ("hmmdp", "prose", 2)
 
 
-@pytest.mark.parametrize("options", [(), ("--align",), ("--dev-fraction", "0.25")])
+@pytest.mark.parametrize("options", [(), ("--set", "align=recall"), ("--dev", "0.25")])
 @pytest.mark.parametrize(
     ("interrupt", "number"), [(interrupt_at_pass, 2), (interrupt_at_walk, 1), (interrupt_at_walk, 2)]
 )
@@ -461,7 +534,7 @@ def test_ctrl_c_saves_what_was_learnt(
         told = result_of(["train", source, "-o", path, "--method", "hmmdp", *SMALL, *options], capsys, code=130)
     assert told["interrupted"] is True
     if interrupt is interrupt_at_pass or number > 1:  # at the first walk there is perhaps nothing yet to keep
-        assert (told["features"] == 0) == (interrupt is interrupt_at_pass)
+        assert (told["size"]["features"] == 0) == (interrupt is interrupt_at_pass)
     assert bundle.load(path).manifest.metrics["interrupted"] == 1.0
     assert result_of(["tag", path, source, "-o", tmp_path / "o.jsonl"], capsys)["spans"] > 100
 
@@ -485,7 +558,9 @@ def test_no_word_of_a_document_leaves_by_another_way(tmp_path: Path, canary: Can
     write([*notes(6, 3), *planted], source)
     path, out = outputs / "m.cfm", outputs / "o.jsonl"
     run: list[str | Path] = ["train", source, "-o", path, "--method", "hmmdp", *SMALL]
-    done = canary.run(*run, "--private", "--floor", "3", "--align", "--dev", source, outputs=[path])
+    done = canary.run(
+        *run, "--set", "private=true", "--set", "floor=3", "--set", "align=recall", "--dev", source, outputs=[path]
+    )
     assert done.returncode == 0, done.stderr
     assert canary.word.encode() not in path.read_bytes()  # two patients used it, and three are needed
     done = canary.run("tag", path, source, "-o", out, "--confidence", "--align", "recall", "--prose", outputs=[out])
@@ -495,8 +570,8 @@ def test_no_word_of_a_document_leaves_by_another_way(tmp_path: Path, canary: Can
     write([overlap], source)
     failing: list[tuple[list[str | Path], int]] = [
         (run, 3),
-        ([*run, "--subtags", "1"], 2),
-        ([*run, "--soft", "none"], 3),
+        ([*run, "--set", "outside=x"], 2),
+        ([*run, "--set", "soft=none"], 3),
         (["tag", path, source, "-o", out, "--align", "recall", "--max-chars", "5"], 3),
     ]
     for arguments, code in failing:

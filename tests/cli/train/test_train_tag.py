@@ -91,6 +91,9 @@ def test_train_tag_evaluate(model: Path, unseen: Path, tmp_path: Path, capsys: P
     assert result_of(["tag", model, unseen, "-o", out], capsys) == {
         "from": "jsonl",
         "to": "jsonl",
+        "align": None,
+        "patients": None,
+        "documents_with_patient": None,
         "documents": 3,
         "characters": sum(len(doc.text) for doc in notes_of(UNSEEN)),
         "tokens": sum(len(doc.tokens) for doc in notes_of(UNSEEN)),
@@ -104,12 +107,12 @@ def test_train_tag_evaluate(model: Path, unseen: Path, tmp_path: Path, capsys: P
 
 def test_the_example_notes(tmp_path: Path, capsys: Printed) -> None:
     path, out = tmp_path / "notes.cfm", tmp_path / "tagged"
-    assert main(["train", str(EXAMPLES / "notes"), "-o", str(path), "--group", r"^(\d+)-"]) == 0
+    assert main(["train", str(EXAMPLES / "notes"), "-o", str(path), "--group-by", r"^(\d+)-"]) == 0
     printed = capsys.readouterr()
     assert "AGE, CITY, DATE, DOCTOR" in printed.out
     assert "vocabulary floor  1 patient\n" in printed.out
     assert "private           yes: no words from inside spans\n" in printed.out
-    assert "one patient alone used; before you share it, see --floor." in printed.err
+    assert "one patient alone used; before you share it, see --set floor=2." in printed.err
     assert main(["tag", str(path), str(EXAMPLES / "notes"), "-o", str(out)]) == 0
     printed = capsys.readouterr()
     assert "layers other than the new one      6" in printed.out
@@ -118,17 +121,17 @@ def test_the_example_notes(tmp_path: Path, capsys: Printed) -> None:
 
 def test_the_summary_of_training_as_json(labelled: Path, unseen: Path, tmp_path: Path, capsys: Printed) -> None:
     path = tmp_path / "m.cfm"
-    told = result_of(["train", labelled, "-o", path, "--dev", unseen, "--notes", "CC0, by nobody"], capsys)
+    told = result_of(["train", labelled, "-o", path, "--dev", unseen, "--set", "notes=CC0, by nobody"], capsys)
     expected = {
         "model": str(path),
         "method": "cascade",
         "documents": 12,
         "patients": 12,
-        "documents with a patient": 12,
+        "documents_with_patient": 12,
         "labels": ["DATE", "DOCTOR"],
         "spans": 36,
         "tokens": sum(len(doc.tokens) for doc in notes_of(NAMES)),
-        "vocabulary floor": 1,
+        "vocabulary_floor": 1,
         "sentences": "prose",
         "private": True,
         "interrupted": False,
@@ -136,18 +139,18 @@ def test_the_summary_of_training_as_json(labelled: Path, unseen: Path, tmp_path:
         "dev": {"documents": 3, "precision": 1.0, "recall": 1.0, "f1": 1.0},
     }
     assert {key: told[key] for key in expected} == expected
-    assert set(told) - set(expected) == {"features", "megabytes", "seconds"}
+    assert set(told) - set(expected) == {"size", "megabytes", "seconds"}
     assert told["megabytes"] == round(path.stat().st_size / 1e6, 3)
     shown = result_of(["show", path], capsys)
-    assert sum(shown["features"].values()) == told["features"] > 0
+    assert sum(shown["features"].values()) == told["size"]["features"] > 0
     assert set(shown["calibration"]) == {"scale", "slope", "intercept"}
     assert (shown["notes"], shown["corpus"]) == ("CC0, by nobody", "")
 
 
 def test_a_share_of_the_patients_is_held_out(labelled: Path, tmp_path: Path, capsys: Printed) -> None:
-    told = result_of(["train", labelled, "-o", tmp_path / "m.cfm", "--dev-fraction", "0.25", "--seed", "3"], capsys)
+    told = result_of(["train", labelled, "-o", tmp_path / "m.cfm", "--dev", "0.25", "--set", "seed=3"], capsys)
     assert (told["documents"], told["dev"]["documents"]) == (9, 3)
-    assert main(["train", str(labelled), "-o", str(tmp_path / "m.cfm"), "--dev-fraction", "0.25"]) == 0
+    assert main(["train", str(labelled), "-o", str(tmp_path / "m.cfm"), "--dev", "0.25"]) == 0
     assert "F1 1.000 on 3 documents" in capsys.readouterr().out
 
 
@@ -172,9 +175,19 @@ def test_going_on_from_a_model_adds_a_label(model: Path, unseen: Path, tmp_path:
     assert result_of(["tag", again, unseen, "-o", out], capsys)["labels"] == {"DATE": 3, "DOCTOR": 6}
     assert result_of(["tag", again, more, "-o", out], capsys)["labels"] == {"DRUG": 4}
     before = model.read_bytes()
-    for option in (["--scheme", "IOB2"], ["--stages", "2"], ["--features", "pos"], ["--published"]):
+    for option in (
+        ["--set", "scheme=IOB2"],
+        ["--set", "stages=2"],
+        ["--set", "layers=pos"],
+        ["--set", "published=true"],
+    ):
         refused(["train", more, "-o", model, "--start", model, *option], 2, f"leave out {option[0]}", capsys)
-    refused(["train", more, "-o", model, "--start", model, "--clusters", more], 2, "leave out --clusters", capsys)
+    refused(
+        ["train", more, "-o", model, "--start", model, "--set", f"clusters={more}"],
+        2,
+        "leave out --set clusters",
+        capsys,
+    )
     assert model.read_bytes() == before
 
 
@@ -182,14 +195,14 @@ def test_same_seed_same_model_and_same_output(
     labelled: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     again, other = tmp_path / "again.cfm", tmp_path / "other.cfm"
-    assert main(["train", str(labelled), "-o", str(again), "--quiet", "--workers", "2"]) == 0
+    assert main(["train", str(labelled), "-o", str(again), "--quiet", "--set", "workers=2"]) == 0
     assert again.read_bytes() == model.read_bytes()
-    assert main(["train", str(labelled), "-o", str(other), "--quiet", "--seed", "1"]) == 0
+    assert main(["train", str(labelled), "-o", str(other), "--quiet", "--set", "seed=1"]) == 0
     assert other.read_bytes() != model.read_bytes()
     monkeypatch.setattr(tagger, "BATCH_TOKENS", 30)  # several batches
     outs = [tmp_path / f"{workers}.jsonl" for workers in (1, 2)]
     for workers, out in enumerate(outs, start=1):
-        run = ["tag", model, labelled, "-o", out, "--quiet", "--confidence", "--posteriors", "--workers", workers]
+        run = ["tag", model, labelled, "-o", out, "--quiet", "--confidence", "--posteriors", "--workers", str(workers)]
         assert main([*map(str, run)]) == 0
     assert outs[0].read_bytes() == outs[1].read_bytes()
 
@@ -199,10 +212,23 @@ def test_every_option_of_training_reaches_the_model(labelled: Path, tmp_path: Pa
     names.write_text("# doctors\nMarsh\nThorne\n")
     with_words = [doc.with_layer("pos", [Span(0, 4, "VBN")]) for doc in notes_of(NAMES)]
     write(with_words, plain)
-    options = ["--objective", "crf", "--scheme", "IOB2", "--epochs", "3", "--floor", "2", "--private", "--no-documents"]
-    options += ["--lexicon", f"NAME={names}", "--lexicon", f"OTHER={names}", "--clusters", str(labelled)]
-    told = result_of(["train", plain, "-o", path, *options, "--features", "pos", "--workers", "2"], capsys)
-    assert told["vocabulary floor"] == 2
+    options = [
+        "--set",
+        "objective=crf",
+        "--set",
+        "scheme=IOB2",
+        "--set",
+        "epochs=3",
+        "--set",
+        "floor=2",
+        "--set",
+        "private=true",
+        "--set",
+        "documents=false",
+    ]
+    options += ["--lexicon", f"NAME={names}", "--lexicon", f"OTHER={names}", "--set", f"clusters={labelled}"]
+    told = result_of(["train", plain, "-o", path, *options, "--set", "layers=pos", "--set", "workers=2"], capsys)
+    assert told["vocabulary_floor"] == 2
     config = result_of(["show", path], capsys)["config"]
     chosen = {"objective": "crf", "scheme": "IOB2", "epochs": 3, "floor": 2, "private": True, "documents": False}
     assert {name: config[name] for name in chosen} == chosen
@@ -214,10 +240,13 @@ def test_every_option_of_training_reaches_the_model(labelled: Path, tmp_path: Pa
     assert kept.lexicon.labels == ("NAME", "OTHER")
     assert kept.clusters is not None
     refused(["tag", path, labelled, "-o", tmp_path / "x.jsonl"], 3, "no layer 'pos', which serves as a feature", capsys)
-    two = result_of(["train", labelled, "-o", path, "--published", "--epochs", "2", "--no-private"], capsys)
+    two = result_of(
+        ["train", labelled, "-o", path, "--set", "published=true", "--set", "epochs=2", "--set", "private=false"],
+        capsys,
+    )
     config = result_of(["show", path], capsys)["config"]
     assert (config["stages"], config["epochs"], config["cutoff"]) == (2, 2, 5)
-    assert two["features"] == sum(result_of(["show", path], capsys)["features"].values())
+    assert two["size"]["features"] == sum(result_of(["show", path], capsys)["features"].values())
 
 
 def test_soft_labels_teach_too(unseen: Path, tmp_path: Path, capsys: Printed) -> None:
@@ -228,7 +257,7 @@ def test_soft_labels_teach_too(unseen: Path, tmp_path: Path, capsys: Printed) ->
         values = np.array([[1 - sure, sure] for sure in doctors], float)
         docs.append(Document.make(doc.text, id=doc.id, soft={"votes": Soft(("O", "DOCTOR"), values)}))
     write(docs, soft)
-    told = result_of(["train", soft, "-o", path, "--soft", "votes"], capsys)
+    told = result_of(["train", soft, "-o", path, "--set", "soft=votes"], capsys)
     assert (told["labels"], told["spans"]) == (["DOCTOR"], 0)
     assert result_of(["tag", path, unseen, "-o", tmp_path / "t.jsonl"], capsys)["labels"] == {"DOCTOR": 6}
 
@@ -255,7 +284,7 @@ def test_the_form_of_the_output(model: Path, unseen: Path, tmp_path: Path, capsy
     assert result_of(["tag", model, texts, "-o", tmp_path / "x.jsonl"], capsys)["to"] == "jsonl"
     assert result_of(["tag", model, unseen, "-o", tasks, "--to", "labelstudio"], capsys)["to"] == "labelstudio"
     assert set(next(iter(read(tasks))).layers) == {"gold", "cascade"}
-    told = result_of(["tag", model, tasks, "-o", tmp_path / "again.json", "--layer", "second"], capsys)
+    told = result_of(["tag", model, tasks, "-o", tmp_path / "again.json", "--new-layer", "second"], capsys)
     assert told["to"] == "labelstudio"
     assert set(next(iter(read(tmp_path / "again.json"))).layers) == {"gold", "cascade", "second"}
     refused(["tag", model, texts, "-o", tmp_path / "t", "--to", "txt"], 2, "txt cannot hold spans", capsys)
@@ -264,7 +293,7 @@ def test_the_form_of_the_output(model: Path, unseen: Path, tmp_path: Path, capsy
 
 def test_confidence_and_posteriors(model: Path, unseen: Path, tmp_path: Path, capsys: Printed) -> None:
     out = tmp_path / "out.jsonl"
-    told = result_of(["tag", model, unseen, "-o", out, "--layer", "ours", "--confidence", "--posteriors"], capsys)
+    told = result_of(["tag", model, unseen, "-o", out, "--new-layer", "ours", "--confidence", "--posteriors"], capsys)
     assert told["lost"] == {}
     for doc in read(out):
         assert all(0 < span.score < 1 for span in doc.layer("ours"))
@@ -275,13 +304,13 @@ def test_confidence_and_posteriors(model: Path, unseen: Path, tmp_path: Path, ca
 
 
 def test_a_layer_that_is_replaced_is_reported(model: Path, unseen: Path, tmp_path: Path, capsys: Printed) -> None:
-    told = result_of(["tag", model, unseen, "-o", tmp_path / "o.jsonl", "--layer", "gold"], capsys)
+    told = result_of(["tag", model, unseen, "-o", tmp_path / "o.jsonl", "--new-layer", "gold"], capsys)
     assert told["lost"] == {"layers with the name of the new one": 3}
 
 
 def test_bias_finds_more_or_less(labelled: Path, unseen: Path, tmp_path: Path, capsys: Printed) -> None:
     model = tmp_path / "open.cfm"
-    result_of(["train", labelled, "-o", model, "--no-private"], capsys)
+    result_of(["train", labelled, "-o", model, "--set", "private=false"], capsys)
 
     def spans(*bias: str) -> int:
         options = [part for one in bias for part in ("--bias", one)]
@@ -303,9 +332,9 @@ def test_what_is_small_but_sound_works(tmp_path: Path, labelled: Path, capsys: P
     write(notes_of(UNSEEN, drug=True), dev)  # a label that training never saw
     told = result_of(["train", labelled, "-o", path, "--dev", dev], capsys)
     assert (told["dev"]["precision"], told["dev"]["recall"]) == (1.0, 0.75)
-    assert main(["train", str(one), "-o", str(path), "--published", "--no-private"]) == 0
+    assert main(["train", str(one), "-o", str(path), "--set", "published=true", "--set", "private=false"]) == 0
     printed = capsys.readouterr()
-    assert "1 (each document counts as one; see --group)" in printed.out
+    assert "1 (each document counts as one; see --group-by)" in printed.out
     assert "no feature" in printed.err
 
 
@@ -317,11 +346,11 @@ def test_data_that_cannot_teach(model: Path, labelled: Path, tmp_path: Path, cap
         ([], [], "no documents to learn from"),
         ([plain], [], "holds no span in any of 1 documents"),
         ([overlap], [], "[0, 8) NAME and [4, 8) DOCTOR overlap"),
-        (notes_of(NAMES[:1]), ["--dev-fraction", "0.5"], "fewer than two patients"),
+        (notes_of(NAMES[:1]), ["--dev", "0.5"], "fewer than two patients"),
         (notes_of(NAMES), ["--layer", "silver"], "no layer 'silver'"),
-        (notes_of(NAMES), ["--soft", "votes"], "no soft layer 'votes'"),
-        (notes_of(NAMES), ["--features", "pos"], "no layer 'pos'"),
-        (notes_of(NAMES[:1]), ["--clusters", str(source)], "from 2 patients"),
+        (notes_of(NAMES), ["--set", "soft=votes"], "no soft layer 'votes'"),
+        (notes_of(NAMES), ["--set", "layers=pos"], "no layer 'pos'"),
+        (notes_of(NAMES[:1]), ["--set", f"clusters={source}"], "from 2 patients"),
         (notes_of(NAMES), ["--dev", str(tmp_path / "none")], "does not exist"),
     ]
     for documents, options, words in cases:
@@ -343,17 +372,16 @@ def test_options_that_cannot_be(model: Path, labelled: Path, tmp_path: Path, cap
         (["--lexicon", "=names.txt"], 2, "is not LABEL=FILE"),
         (["--lexicon", f"NAME={tmp_path / 'none.txt'}"], 3, "none.txt: cannot be read"),
         (["--lexicon", f"NAME={phrases}"], 2, "under 2 characters"),
-        (["--features", "gold"], 2, "is the layer to be learnt"),
-        (["--scheme", "BIO"], 2, "scheme must be one of IOBES"),
-        (["--stages", "3"], 2, "stages must be one of 1, 2"),
-        (["--objective", "svm"], 2, "objective must be one of pa, crf"),
-        (["--epochs", "0"], 2, "epochs must be a whole number, at least 1, got 0"),
-        (["--floor", "0"], 2, "floor must be a whole number, at least 1, got 0"),
-        (["--workers", "0"], 2, "workers"),
-        (["--dev-fraction", "1"], 2, "must lie between 0 and 1"),
-        (["--dev-fraction", "0.1", "--dev", str(labelled)], 2, "choose one"),
+        (["--set", "layers=gold"], 2, "is the layer to be learnt"),
+        (["--set", "scheme=BIO"], 2, "scheme must be one of IOBES"),
+        (["--set", "stages=3"], 2, "stages must be one of 1, 2"),
+        (["--set", "objective=svm"], 2, "objective must be one of pa, crf"),
+        (["--set", "epochs=0"], 2, "epochs must be a whole number, at least 1, got 0"),
+        (["--set", "floor=0"], 2, "floor must be a whole number, at least 1, got 0"),
+        (["--set", "workers=0"], 2, "workers"),
+        (["--dev", "1"], 2, "must lie between 0 and 1"),
         (["--start", str(tmp_path / "none.cfm")], 3, "no such file"),
-        (["--groups", str(tmp_path / "none.tsv")], 3, "cannot be read"),
+        (["--group-by", str(tmp_path / "none.tsv")], 2, "no such file"),
     ]
     for options, code, words in cases:
         refused(["train", labelled, "-o", model, *options], code, words, capsys)
@@ -374,7 +402,7 @@ def test_the_place_of_the_model_is_checked_first(
         (tmp_path / "no" / "m.cfm", "does not exist"),
         (tmp_path, "is a folder"),
         (labelled, "the output is an input"),
-        (pipe, "not an ordinary file"),
+        (pipe, "not a regular file"),
     ):
         refused(["train", labelled, "-o", place], 2, words, capsys)
     assert labelled.read_bytes() == before
@@ -425,7 +453,7 @@ def test_a_full_disk_leaves_the_old_files(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    refused(["train", labelled, "-o", model, "--seed", "5"], 3, "an older file is as it was", capsys)
+    refused(["train", labelled, "-o", model, "--set", "seed=5"], 3, "an older file is as it was", capsys)
     refused(
         ["train", labelled, "-o", tmp_path / "new.cfm"],
         3,
@@ -454,12 +482,12 @@ def test_ctrl_c_saves_what_was_learnt(
 
 def test_settings_from_a_file(labelled: Path, tmp_path: Path, capsys: Printed) -> None:
     config, path = tmp_path / "c.toml", tmp_path / "m.cfm"
-    config.write_text('[train]\nepochs = 2\ndev-fraction = 0.25\nno-documents = true\nnotes = "ours"\n')
-    told = result_of(["train", labelled, "-o", path, "--config", config, "--epochs", "4"], capsys)
+    config.write_text('[train]\ndev = "0.25"\n[train.cascade]\nepochs = 2\ndocuments = false\nnotes = "ours"\n')
+    told = result_of(["train", labelled, "-o", path, "--config", config, "--set", "epochs=4"], capsys)
     assert told["dev"]["documents"] == 3
     shown = result_of(["show", path], capsys)
     assert (shown["config"]["epochs"], shown["config"]["documents"], shown["notes"]) == (4, False, "ours")
-    config.write_text("epoch = 2\n")
+    config.write_text("[train.cascade]\nepoch = 2\n")
     refused(["train", labelled, "-o", path, "--config", config], 2, "did you mean 'epochs'?", capsys)
 
 
@@ -493,7 +521,7 @@ def test_no_word_of_a_document_leaves_by_another_way(model: Path, tmp_path: Path
     outputs = tmp_path / "outputs"
     outputs.mkdir()
     path, out = outputs / "m.cfm", outputs / "o.jsonl"
-    done = canary.run("train", source, "-o", path, "--dev", source, "--group", "(.*)-", outputs=[path])
+    done = canary.run("train", source, "-o", path, "--dev", source, "--group-by", "(.*)-", outputs=[path])
     assert done.returncode == 0, done.stderr
     assert canary.word.encode() not in path.read_bytes()
     done = canary.run("tag", path, source, "-o", out, "--confidence", outputs=[out])
@@ -503,7 +531,7 @@ def test_no_word_of_a_document_leaves_by_another_way(model: Path, tmp_path: Path
     write([overlap], source)
     failing: list[list[str | Path]] = [
         ["train", source, "-o", path],
-        ["train", source, "-o", path, "--max-chars", "5"],
+        ["train", source, "-o", path, "--set", "max_chars=5"],
         ["train", source, "-o", path, "--layer", "none"],
         ["tag", source, source, "-o", out],
         ["tag", path, source, "-o", out, "--max-chars", "5"],

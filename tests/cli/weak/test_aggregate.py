@@ -39,12 +39,12 @@ def test_every_method_adds_a_layer(
     votes: Path, tmp_path: Path, method: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out.jsonl"
-    arguments = ["weak", "aggregate", str(votes), "-o", str(out), "--method", method, "--layer", "joint", "--json"]
+    arguments = ["weak", "aggregate", str(votes), "-o", str(out), "--method", method, "--new-layer", "joint", "--json"]
     assert main(arguments) == 0
     told = json.loads(capsys.readouterr().out)
     docs = list(read(out))
     assert told["spans"] == sum(len(doc.layers["joint"]) for doc in docs) > 0
-    assert told["soft labels"] == (method in ("multihmm", "chmm", "token-vote")) == ("joint" in docs[0].soft)
+    assert told["soft_labels"] == (method in ("multihmm", "chmm", "token-vote")) == ("joint" in docs[0].soft)
     assert "source:a" in docs[0].layers
 
 
@@ -55,16 +55,16 @@ def test_a_saved_model_does_the_same(
     one, two, model = tmp_path / "1.jsonl", tmp_path / "2.jsonl", tmp_path / "m.cfm"
     how = ["--method", method, "-q"]
     assert main(["weak", "aggregate", str(votes), "-o", str(one), "--save", str(model), *how]) == 0
-    for other in (["--fit", str(model), *how], ["--fit", str(model), "-q"], ["--fit", str(votes), *how]):
+    for other in (["--model", str(model), *how], ["--model", str(model), "-q"], ["--fit", str(votes), *how]):
         two.unlink(missing_ok=True)
         assert main(["weak", "aggregate", str(votes), "-o", str(two), *other]) == 0
         assert one.read_bytes() == two.read_bytes()
     capsys.readouterr()
-    assert main(["weak", "aggregate", str(votes), "-o", str(two), "--fit", str(model), "--json"]) == 0
+    assert main(["weak", "aggregate", str(votes), "-o", str(two), "--model", str(model), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["method"] == method
     wrong = "chmm" if method == "multihmm" else "multihmm"
-    assert main(["weak", "aggregate", str(votes), "-o", str(two), "--fit", str(model), "--method", wrong]) == 2
-    assert f"--fit is a model of {method}" in capsys.readouterr().err
+    assert main(["weak", "aggregate", str(votes), "-o", str(two), "--model", str(model), "--method", wrong]) == 2
+    assert f"--model is one of {method}" in capsys.readouterr().err
 
 
 def test_a_model_says_how_many_documents_it_learnt_from(votes: Path, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_without_the_encoder_a_model_says_what_to_install(
     monkeypatch.undo()
     monkeypatch.setattr(embed, "PACKAGE", "no_such_package")
     capsys.readouterr()
-    assert main(["weak", "aggregate", str(votes), "-o", str(out), "--fit", str(model)]) == 3
+    assert main(["weak", "aggregate", str(votes), "-o", str(out), "--model", str(model)]) == 3
     assert "pip install 'chaffinch[neural,minilm]'" in capsys.readouterr().err
     assert not out.exists()
 
@@ -96,9 +96,9 @@ def test_what_cannot_be_is_refused(votes: Path, tmp_path: Path, capsys: pytest.C
         (["-o", str(out), "--method", "multihm"], "did you mean 'multihmm'?"),
         (["-o", str(votes)], "the output is an input"),
         (["-o", str(out), "--method", "union", "--save", str(tmp_path / "m.cfm")], "leave one of them out"),
-        (["-o", str(out), "--method", "union", "--fit", "m.cfm"], "leave one of them out"),
-        (["-o", str(out), "--fit", "m.cfm", "--sources", "a"], "has learnt already; leave out --sources"),
-        (["-o", str(out), "--fit", "m.cfm", "--save", "n.cfm"], "has learnt already; leave out --save"),
+        (["-o", str(out), "--method", "union", "--model", "m.cfm"], "leave one of them out"),
+        (["-o", str(out), "--model", "m.cfm", "--only", "a"], "has learnt already; leave out --only"),
+        (["-o", str(out), "--model", "m.cfm", "--save", "n.cfm"], "has learnt already; leave out --save"),
     ):
         assert main(["weak", "aggregate", str(votes), *arguments]) == 2
         assert words in capsys.readouterr().err

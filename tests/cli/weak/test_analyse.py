@@ -23,7 +23,7 @@ def votes(tmp_path: Path, canary: Canary) -> Path:
 def test_the_account_as_text_json_and_page_leaks_nothing(votes: Path, tmp_path: Path, canary: Canary) -> None:
     page = tmp_path / "out" / "sources.html"
     page.parent.mkdir()
-    done = canary.run("weak", "analyse", votes, "--html", page, "--json", "--sources", "a,b", outputs=[page])
+    done = canary.run("weak", "analyse", votes, "--html", page, "--json", "--only", "a,b", outputs=[page])
     assert done.returncode == 0
     told = json.loads(done.stdout)
     assert [own["name"] for own in told["sources"]] == ["a", "b"]
@@ -37,8 +37,8 @@ def test_what_cannot_be_is_refused(votes: Path, tmp_path: Path, capsys: pytest.C
     bare.write_text('{"id": "1", "text": "Nothing."}\n')
     for arguments, words in (
         ([str(bare)], "run chaffinch weak apply first"),
-        ([str(votes), "--sources", "a,q"], "no document has votes of a source 'q'"),
-        ([str(votes), "--gold", "golden"], "no document has the layer 'golden'"),
+        ([str(votes), "--only", "a,q"], "no document has votes of a source 'q'"),
+        ([str(votes), "--layer", "golden"], "no document has the layer 'golden'"),
     ):
         assert main(["weak", "analyse", *arguments]) == 3
         assert words in capsys.readouterr().err

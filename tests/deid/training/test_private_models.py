@@ -135,18 +135,24 @@ def test_packaged_models_load_as_they_were() -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "private"), [([], True), (["--private"], True), (["--no-private"], False), (["--published"], None)]
+    ("option", "private"),
+    [
+        ([], True),
+        (["--set", "private=true"], True),
+        (["--set", "private=false"], False),
+        (["--set", "published=true"], None),
+    ],
 )
 def test_the_command_line_says_whether_a_model_is_private(
     option: list[str], private: bool | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, model = tmp_path / "notes.jsonl", str(tmp_path / "m.cfm")
     write([note("PATIENT", number) for number in range(6)], path)
-    code = main(["train", str(path), "-o", model, "--epochs", "1", "--json", *option])
+    code = main(["train", str(path), "-o", model, "--set", "epochs=1", "--json", *option])
     said = capsys.readouterr()
     if private is None:
         assert code == 2
-        assert "--no-private" in said.err
+        assert "private=False" in said.err
         return
     assert code == 0
     assert json.loads(said.out)["private"] is private
@@ -160,10 +166,10 @@ def test_the_command_line_says_whether_a_model_is_private(
 def test_words_of_one_patient_are_told_of_whatever_the_labels(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for label, advice in (("Disease", "see --floor and --private."), ("PATIENT", "see --floor.")):
+    for label, advice in (("Disease", "see --set floor=2 and --set private=true."), ("PATIENT", "see --set floor=2.")):
         path = tmp_path / f"{label}.jsonl"
         write([note(label, number) for number in range(6)], path)
-        assert main(["train", str(path), "-o", str(tmp_path / "m.cfm"), "--epochs", "1"]) == 0
+        assert main(["train", str(path), "-o", str(tmp_path / "m.cfm"), "--set", "epochs=1"]) == 0
         assert f"one patient alone used; before you share it, {advice}" in capsys.readouterr().err
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
-from chaffinch.cli.train.options import Asked
+from chaffinch.cli.train.settings import TrainSettings
 from chaffinch.errors import ConfigError
 from chaffinch.kernels import Floats
 from chaffinch.models.core.training import Watcher
@@ -280,9 +280,9 @@ def test_stochastic_learning_takes_the_option_too() -> None:
 
 
 def test_the_option_reaches_the_config_from_the_command_line() -> None:
-    assert Asked.of("hmmdp", {"--learn-priors": True}).config(None, None) == HMMDP(learn_priors=True)
-    with pytest.raises(ConfigError, match="cascade has no priors"):
-        Asked.of("cascade", {"--learn-priors": True})
+    assert TrainSettings.read("hmmdp", ["learn_priors=true"]).config(None, None) == HMMDP(learn_priors=True)
+    with pytest.raises(ConfigError, match="cascade has no setting 'learn_priors'; it is one of hmmdp"):
+        TrainSettings.read("cascade", ["learn_priors=true"])
 
 
 def test_atoms_are_learnt_with_the_priors_given() -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from chaffinch.cli import common as frame
-from chaffinch.cli.train import options as settings
+from chaffinch.cli.train import inputs
 from chaffinch.deid.detect.detector import LAYER, HybridDetector
 from chaffinch.deid.detect.model import Model, load
 from chaffinch.errors import ConfigError, DataError
@@ -35,10 +35,8 @@ def adapt_command(
     language: Annotated[
         str | None, typer.Option(help="With --model none: the language whose word lists help (en, es, de).")
     ] = None,
-    group_by: Annotated[
-        str | None, typer.Option(help="The patient: a regular expression on the id, or a file of id and patient.")
-    ] = None,
-    lines: Annotated[bool, typer.Option("--lines", help="Take every line as a sentence.")] = False,
+    group_by: frame.GroupBy = None,
+    lines: frame.Lines = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 0,
     from_: frame.From = None,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
@@ -48,18 +46,18 @@ def adapt_command(
 ) -> None:
     """chaffinch deid adapt notes/ -o ours.cfm
 
-    Makes a model at home in your notes: patterns, lists and the model at hand vote on them, votes are joined, and the
-    tagger learns on. Nothing needs to be labelled; reviewed notes (--gold) make it better. With --model none it learns
-    from reviewed notes alone, in any language. Use the file as `chaffinch deid --model ours.cfm`.
+    Adapt a model to your own notes: patterns, lists and the present model vote on them, the votes are aggregated, and
+    the tagger learns from the result. Nothing needs to be labelled; reviewed notes (--gold) make it better. With
+    --model none it learns from reviewed notes only, in any language. Use it with `chaffinch deid --model ours.cfm`.
     """
     from chaffinch.deid.training.adapt import adapt
 
     began = time.perf_counter()
-    settings.check_place(output, (notes, gold))
+    inputs.check_model_path(output, (notes, gold))
     if model == NONE and gold is None:
         raise ConfigError("--model none learns from reviewed notes alone; give them with --gold")
     old = None if model == NONE else load(model)
-    how = ReadOptions(split="lines" if lines else "prose", max_chars=max_chars)
+    how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars)
     own, reviewed = (_read(path, how, group_by, from_, quiet=quiet) for path in (notes, gold))
     if gold is not None and not any(doc.layer() for doc in reviewed):
         raise DataError("has no span in a layer gold, so nothing was reviewed; mark its identifiers", path=gold)
@@ -85,9 +83,8 @@ def _read(
 ) -> list[Document]:
     if path is None:
         return []
-    table = Path(group_by) if group_by is not None and Path(group_by).is_file() else None
-    pattern = group_by if table is None else None
-    corpus = read(path, format=form, how=how, group=pattern, groups=frame.read_groups(table))
+    pattern, table = frame.read_group_by(group_by)
+    corpus = read(path, format=form, how=how, group=pattern, groups=table)
     found = list(frame.progress(corpus, "documents", quiet=quiet))
     if not found:
         raise DataError("holds no document; name a file or a folder of notes", path=path)

@@ -54,7 +54,7 @@ def restore_command(
 
     before = os.umask(0o077)
     try:
-        with frame.naming_unwritable(output):
+        with frame.name_unwritable(output):
             write(counted(), output, format=form.name)
     finally:
         os.umask(before)

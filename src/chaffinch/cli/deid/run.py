@@ -36,48 +36,58 @@ RULES = "rules"  # the name of the model that is none: patterns and lists alone
 
 
 _SecretFile = Annotated[
-    Path | None, typer.Option(help=f"Key of surrogates, date shifts and new ids; else it is in {keys.VARIABLE}.")
-]
-_GroupBy = Annotated[
-    str | None, typer.Option(help="The patient: a regular expression on the id, or a file of id and patient.")
+    Path | None, typer.Option(help=f"Secret of surrogates, date shifts and new ids; default: {keys.VARIABLE}.")
 ]
 _EachNoteAPatient = Annotated[
-    bool, typer.Option("--each-note-a-patient", help="No two notes are of one patient; in place of --group-by.")
+    bool,
+    typer.Option("--each-note-a-patient", help="No two notes belong to one patient; instead of --group-by."),
 ]
-_Known = Annotated[Path | None, typer.Option(help="Identifiers of each patient, from admission; kept in memory only.")]
+_Known = Annotated[
+    Path | None, typer.Option(help="Table of each patient's identifiers from admission; held in memory only.")
+]
 _Types = Annotated[
-    Path | None, typer.Option(help="Types of your own: a file of sources, as `weak apply --sources` takes.")
+    Path | None, typer.Option(help="More kinds to find: a file of sources, as for `weak apply --sources`.")
 ]
-_Apart = Annotated[bool, typer.Option("--apart", help="Look at each note alone, not at the patient's others.")]
+_Apart = Annotated[bool, typer.Option("--apart", help="Read each note alone, without the patient's other notes.")]
 _Keep = Annotated[
-    list[str], typer.Option(metavar="FIELD", help="A harmless column or field that goes along; several times.")
+    list[str],
+    typer.Option(metavar="FIELD", help="Release this field too; it must hold no identifiers. Several times."),
 ]
 _Spans = Annotated[
-    bool, typer.Option("--spans", help="Mark in the output what was replaced; tells surrogates from leaks.")
+    bool, typer.Option("--spans", help="Mark replacements in the output; it tells surrogates from leaks.")
 ]
 
 
 def run_command(
     notes: Annotated[Path, typer.Argument(metavar="IN", help="A file, a folder, or a .gz, .zip or .tar.gz of them.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write; in the format of IN.")] = None,
-    policy: Annotated[str, typer.Option(help="What is done to each kind: a TOML file, or a ready policy.")] = POLICY,
-    model: Annotated[str, typer.Option(help="What finds identifiers: a file, a packaged model, or rules.")] = DEFAULT,
-    recall: Annotated[float | None, typer.Option(help="Share of identifiers to find.", min=0, max=1)] = None,
+    policy: Annotated[
+        str, typer.Option(help="What to do with each kind of identifier: a TOML file, or a ready policy.")
+    ] = POLICY,
+    model: Annotated[str, typer.Option(help="The detector: a model file, a packaged model, or rules.")] = DEFAULT,
+    recall: Annotated[
+        float | None, typer.Option(help="Share of identifiers to aim for; more recall costs precision.", min=0, max=1)
+    ] = None,
     secret_file: _SecretFile = None,
-    group_by: _GroupBy = None,
+    group_by: frame.GroupBy = None,
     each_note_a_patient: _EachNoteAPatient = False,
     known: _Known = None,
     allow: Annotated[Path | None, typer.Option(help="File of phrases that are no identifiers, one per line.")] = None,
-    deny: Annotated[Path | None, typer.Option(help="File of phrases that always are, one per line.")] = None,
+    deny: Annotated[Path | None, typer.Option(help="File of phrases that are identifiers, one per line.")] = None,
     types: _Types = None,
     apart: _Apart = False,
     vault: Annotated[Path | None, typer.Option(help="Keep the originals, encrypted, in this new file.")] = None,
-    key_file: Annotated[Path | None, typer.Option(help="Key of the vault; else it is in CHAFFINCH_VAULT_KEY.")] = None,
-    ids: Annotated[Literal["new", "keep"], typer.Option(help="keep: ids and file names tell nothing.")] = "new",
+    key_file: Annotated[Path | None, typer.Option(help="The key of the vault; default: CHAFFINCH_VAULT_KEY.")] = None,
+    ids: Annotated[
+        Literal["new", "keep"],
+        typer.Option(
+            help="keep leaves document ids and file names unchanged; use it only if they contain no identifiers."
+        ),
+    ] = "new",
     keep: _Keep = [],  # noqa: B006  (typer copies it)
     spans: _Spans = False,
     page: Annotated[Path | None, typer.Option("--html", help="Write a summary of the run, one HTML file.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing; count what would be done.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing; count what would be released.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Finish a run that was stopped.")] = False,
     from_: frame.From = None,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
@@ -87,15 +97,15 @@ def run_command(
 ) -> None:
     """chaffinch deid notes/ -o clean/
 
-    Finds identifiers and replaces them as the policy says. A document that cannot be read, is too long or fails is
-    withheld and listed (exit code 5). Beside OUT come OUT.manifest.json, which may be published, and OUT.private/ with
-    offsets, risks and ids, which stay with you. OUT appears complete, or not at all. Other labels, relations and fields
-    of the input do not go out, but for fields named with --keep.
+    Find identifiers and replace them as the policy says. A document that cannot be read, is too long or fails is
+    withheld and listed (exit code 5). Beside OUT it writes OUT.manifest.json, which may be published, and OUT.private/
+    with offsets, risks and ids, which must stay with you. OUT appears complete, or not at all. Labels, relations and
+    fields of the input are not released, except fields named with --keep.
     """
     place = _place(notes, output, dry_run=dry_run)
     _check_page(page, notes, place, dry_run=dry_run)
     release = Release(Policy.read(policy), _secret(secret_file), ids == "keep", tuple(keep), spans)
-    groups = frame.read_groups(Path(group_by)) if group_by is not None and Path(group_by).is_file() else group_by
+    pattern, table = frame.read_group_by(group_by)
     key = None if vault is None and key_file is None else key_of(key_file)
     find = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)
     _tell_reached(find, recall, quiet=quiet)
@@ -104,7 +114,7 @@ def run_command(
         place,
         release,
         find,
-        patients=Patients(groups, each_note_a_patient),
+        patients=Patients(table or pattern, each_note_a_patient),
         vault=VaultTarget(vault, key),
         option_names=COMMAND,
     )

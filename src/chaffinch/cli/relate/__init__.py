@@ -12,7 +12,7 @@ import typer
 from chaffinch.cli import common as frame
 from chaffinch.cli.relate.evaluate_page import outcome_page
 from chaffinch.cli.relate.modes import Given, learnt, settings_of
-from chaffinch.cli.train import options as settings
+from chaffinch.cli.train import inputs
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.relations import AnyExtractor, Schema, save
 from chaffinch.relations.candidates import candidates
@@ -90,7 +90,7 @@ def train_command(
     Learns which tuples of entities of one sentence stand in a relation. The report has the figures of cross-validation
     over documents, beside those of a bag of words on the same folds, and says whose words the model file holds.
     """
-    settings.check_place(output, (source,))
+    inputs.check_model_path(output, (source,))
     given = Given(mode, tuple(view) if view else None, representation, mask, layer, floor, seed)
     extractor = learnt(_read(source, from_, max_chars, quiet), _schema(relation, role, symmetric), settings_of(given))
     save(extractor, output)
@@ -221,7 +221,7 @@ def _write(docs: Iterable[Document], output: Path, to: str | None, source: Path)
         if to is not None:
             raise
         form = read(source).format
-    with frame.naming_unwritable(output):
+    with frame.name_unwritable(output):
         return write(docs, output, format=form)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -12,8 +13,9 @@ from rich.table import Table
 
 from chaffinch.bundle import Bundle, find, load
 from chaffinch.cli import common as frame
-from chaffinch.cli.train.progress import said_of_privacy
+from chaffinch.cli.results import SettingsResult, describe_privacy
 from chaffinch.errors import ConfigError, ModelError
+from chaffinch.models.core.methods import Method
 from chaffinch.models.registry import METHODS
 from chaffinch.text.formats.base import replacing, write_text
 
@@ -39,7 +41,7 @@ class View(NamedTuple):
 
 
 def show_command(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file, or the name of a packaged model.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file, a packaged model, or a method.")],
     subtags: Annotated[
         int | None,
         typer.Option(min=0, help=f"How many sub-tags to list, those of most tokens; default {LISTED}, in JSON all."),
@@ -53,20 +55,25 @@ def show_command(
 ) -> None:
     """chaffinch show phi.cfm
 
-    Prints a model's manifest: method, settings, labels, where it was trained, vocabulary floor, metrics, versions. Of
-    an HMM with sub-tags also how many sub-tags each tag uses, what they show, follow and lead to, and the bound after
-    each pass. Of a class HMM whether its classes have sub-structure, with the evidence, and the objective after each
-    step; with --class, what each state of a label shows, where in a span it stands, and examples cut by state. The
-    words are those of the training text that as many patients used as the vocabulary floor says. Of models of
-    `weak` their sources, with weights where these are known, aggregator, students and threshold, and no words.
+    Print a model's manifest: method, settings, labels, where it was trained, vocabulary floor, metrics, versions. For a
+    method (METHOD_NAMES), list the settings that `train --set` takes.
+
+    For an HMM with sub-tags, print also how many sub-tags each tag uses, what they emit, follow and precede, and the
+    bound after each pass. For a class HMM, print whether its classes have sub-structure, with the evidence, and the
+    objective after each step; with --class, what each state of a label emits, its position in spans, and examples cut
+    by state. Words are those that as many patients used as the vocabulary floor says. For models of `weak`, print
+    sources, their weights where known, aggregator, students and threshold, and no words.
     """
+    if model in METHODS and not Path(model).exists():
+        _show_method(METHODS[model], as_json=json)
+        return
     bundle = load(model)
     manifest: dict[str, Any] = msgspec.to_builtins(bundle.manifest)
     learnt, arrays = _privacy(bundle) | _learnt(bundle) | {"bytes": find(model).stat().st_size}, _arrays(bundle)
     view = _view(Shown(bundle, model, subtags, klass))
     facts = {key.replace("_", " "): plain(value) for key, value in {**manifest, **learnt}.items()}
     if "private" in learnt:
-        facts["private"] = said_of_privacy(learnt["private"])
+        facts["private"] = describe_privacy(learnt["private"])
     facts = {key: value for key, value in {**facts, **view.facts}.items() if value is not None}
     if page is not None:
         from chaffinch.cli.show.page import html
@@ -82,6 +89,23 @@ def show_command(
         as_json=json,
         tables=view.tables if view.alone else tables,
     )
+
+
+show_command.__doc__ = (show_command.__doc__ or "").replace("METHOD_NAMES", ", ".join(METHODS))
+
+
+def _show_method(method: Method, *, as_json: bool) -> None:
+    """Print the settings of a method and of a training run."""
+    from chaffinch.cli.train.settings import RunSettings, setting_rows
+
+    parts = {method.name: method.config, "every method": RunSettings}
+    rows = {name: setting_rows(settings) for name, settings in parts.items()}
+    tables: list[Table | str] = []
+    for name, settings in parts.items():
+        about = " ".join(inspect.cleandoc(settings.__doc__ or "").split("\n\n>>>")[0].split(">>>")[0].split())
+        tables += [frame.table_of(rows[name], title=f"Settings of {name}"), "", about, ""]
+    result = SettingsResult(method=method.name, settings=rows[method.name], run_settings=rows["every method"])
+    frame.emit(result, as_json=as_json, tables=tables[:-1])
 
 
 class Shown(NamedTuple):
@@ -228,7 +252,7 @@ def _hint(full: Sequence[str]) -> str:
         return ""
     named, others = full[:NAMED], len(full) - NAMED
     more = f" and {others} other tag{'' if others == 1 else 's'}" if others > 0 else ""
-    return f"All sub-tags of {', '.join(named)}{more} are in use: a larger number may help (train --subtags)."
+    return f"All sub-tags of {', '.join(named)}{more} are in use: a larger number may help (train --set inside=…)."
 
 
 def _told(own: Subtag) -> dict[str, Any]:

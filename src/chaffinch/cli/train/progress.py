@@ -1,26 +1,23 @@
-"""What `chaffinch train` tells people: one live line while it learns, and a summary when it has learnt."""
+"""What `chaffinch train` shows: one live line while it learns, and its result."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress as Live
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from chaffinch.cli import common as frame
+from chaffinch.cli.results import DevScore, TrainResult
 from chaffinch.evaluate import Pair, Pairs, score
 from chaffinch.models.core.training import Progress
 from chaffinch.models.registry import method_of
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document
 
-_NOT_SAID = ("documents with a patient", "interrupted", "lost")  # in the table; they are in the JSON
 _BY_FOLDS = ("first readings", "jack-knife", "calibration", "held out")  # parts that count folds and have no loss
 _PASSES = "passes"  # the part that raises a bound
 _CLIMB = "kappa "  # parts that climb a likelihood, by the penalty's weight
@@ -28,28 +25,28 @@ _CLIMB = "kappa "  # parts that climb a likelihood, by the penalty's weight
 
 @contextmanager
 def live_line(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """Who is told how far learning is: one line on a terminal, else nobody."""
+    """Yield a callback that shows progress on one live terminal line; None where stderr is no terminal."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield None
         return
-    begun: dict[str, float] = {}
+    began: dict[str, float] = {}
     now = time.monotonic()
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Live(*columns, console=console, transient=True) as live:
         task = live.add_task("looking for features", total=None)
 
-        def tell(step: Progress) -> None:
+        def show(step: Progress) -> None:
             nonlocal now
-            since = begun.setdefault(step.part, now)
+            since = began.setdefault(step.part, now)
             now = time.monotonic()
             live.update(task, description=progress_line(step, now - since))
 
-        yield tell
+        yield show
 
 
 def progress_line(now: Progress, seconds: float) -> str:
-    """How far learning is, in words; `seconds` have passed since the part began, and the seconds left are the part's.
+    """Return progress in words, with the seconds that the part will still take; it began `seconds` ago.
 
     >>> progress_line(Progress("reading", 2, 8, 0.25, 0.9), 3.0)
     'reading · epoch 2/8 · loss 0.25 · dev F1 0.900 · 9 s left'
@@ -58,88 +55,53 @@ def progress_line(now: Progress, seconds: float) -> str:
     """
     done = f"{now.epoch}/{now.epochs}"
     if now.part in _BY_FOLDS:
-        said = [now.part, f"fold {done}"]
+        words = [now.part, f"fold {done}"]
     elif now.part == _PASSES:  # the loss is minus the bound
-        said = [f"{now.part} {done}", f"bound {-now.loss:,.0f}"]
+        words = [f"{now.part} {done}", f"bound {-now.loss:,.0f}"]
     elif now.part.startswith(_CLIMB):
-        said = [now.part, f"evaluation {done}", f"loss {now.loss:.3g} per token"]
+        words = [now.part, f"evaluation {done}", f"loss {now.loss:.3g} per token"]
     else:
-        said = [now.part, f"epoch {done}", f"loss {now.loss:.2g}"]
+        words = [now.part, f"epoch {done}", f"loss {now.loss:.2g}"]
     if now.score is not None:
-        said.append(f"dev F1 {now.score:.3f}")
+        words.append(f"dev F1 {now.score:.3f}")
     if now.epoch < now.epochs:
-        said.append(f"{seconds / now.epoch * (now.epochs - now.epoch):.0f} s left")
-    return " · ".join(said)
+        words.append(f"{seconds / now.epoch * (now.epochs - now.epoch):.0f} s left")
+    return " · ".join(words)
 
 
-def dev_score(tagger: Tagger, dev: Sequence[Document], layer: str | None) -> dict[str, Any] | None:
-    """Precision, recall and F1 on the dev documents, if there are any."""
+def dev_score(tagger: Tagger, dev: Sequence[Document], layer: str | None) -> DevScore | None:
+    """Return precision, recall and F1 on the dev documents, if there are any."""
     if not dev:
         return None
     tagged = tagger.annotate(dev)
-    pairs = [Pair(doc, doc.layer(layer), own.layers[tagger.layer], False) for doc, own in zip(dev, tagged, strict=True)]
-    found = score(Pairs(tuple(pairs), 0, 0), intervals=False).micro
-    return {"documents": len(dev), "precision": found.precision, "recall": found.recall, "f1": found.f1}
+    pairs = [Pair(doc, doc.layer(layer), out.layers[tagger.layer], False) for doc, out in zip(dev, tagged, strict=True)]
+    micro = score(Pairs(tuple(pairs), 0, 0), intervals=False).micro
+    return DevScore(documents=len(dev), precision=micro.precision, recall=micro.recall, f1=micro.f1)
 
 
-def facts_of(tagger: Tagger, documents: Sequence[Document], spans: int, output: Path) -> dict[str, Any]:
-    """What was learnt from, and what came of it."""
+def result_of(
+    tagger: Tagger, documents: Sequence[Document], output: Path, *, spans: int, sentences: str, dev: DevScore | None,
+    seconds: float, lost: dict[str, int],
+) -> TrainResult:  # fmt: skip
+    """Return what a tagger learnt from the documents, and how well it does on dev documents."""
     config = tagger.model.config
     method = method_of(config)
-    return {
-        "model": str(output),
-        "method": tagger.manifest.kind,
-        "documents": len(documents),
-        "patients": len({doc.patient for doc in documents}),
-        "documents with a patient": sum(doc.group is not None for doc in documents),
-        "labels": list(tagger.labels),
-        "spans": spans,
-        "tokens": sum(len(doc.tokens) for doc in documents),
-        **method.facts(tagger.model),
-        "megabytes": round(output.stat().st_size / 1e6, 3),
-        "vocabulary floor": tagger.manifest.vocabulary_floor,
-        **({"private": getattr(config, "private", None)} if method.has_setting("private") else {}),
-        "interrupted": bool(tagger.manifest.metrics.get("interrupted")),
-    }
-
-
-def summary(facts: Mapping[str, Any]) -> Iterator[Table | str]:
-    """The facts as a table, in words, and what reading could not keep."""
-    said = {key: value for key, value in facts.items() if key not in _NOT_SAID}
-    if not facts["documents with a patient"]:
-        said["patients"] = f"{facts['patients']:,} (each document counts as one; see --group)"
-    said["labels"] = ", ".join(facts["labels"])
-    said["vocabulary floor"] = _counted(facts["vocabulary floor"], "patient")
-    if "private" in facts:
-        said["private"] = said_of_privacy(facts["private"])
-    if "symbols" in facts:
-        symbols, own = facts["symbols"], facts["sub-tags"]
-        said["symbols"] = f"{_counted(symbols['words'], 'word')}, {_counted(symbols['signatures'], 'signature')}"
-        said["sub-tags"] = (
-            f"{own['O']} of O, {own['others']} of every other tag; {own['in use']} of {own['in all']} in use"
-        )
-    if "states" in facts:
-        own = facts["states"]
-        said["states"] = f"{own['O']} of O, {own['others']} of every other class; {own['in all']} in all"
-    held = facts.get("held-out log-likelihood per token")
-    if held is not None:
-        said["held-out log-likelihood per token"] = ", ".join(f"{value} {name}" for name, value in held.items())
-    dev = facts["dev"]
-    if dev is None:
-        del said["dev"]
-    else:
-        scores = f"precision {dev['precision']:.3f}, recall {dev['recall']:.3f}, F1 {dev['f1']:.3f}"
-        said["dev"] = f"{scores} on {_counted(dev['documents'], 'document')}"
-    yield frame.facts_table(said)
-    if facts["lost"]:
-        yield ""
-        yield frame.table_of([{"not kept": what, "times": number} for what, number in sorted(facts["lost"].items())])
-
-
-def said_of_privacy(private: bool) -> str:
-    """Return what a table says of a model that is private, or is not."""
-    return "yes: no words from inside spans" if private else "no"
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+    return TrainResult(
+        model=str(output),
+        method=tagger.manifest.kind,
+        documents=len(documents),
+        patients=len({doc.patient for doc in documents}),
+        documents_with_patient=sum(doc.group is not None for doc in documents),
+        labels=list(tagger.labels),
+        spans=spans,
+        tokens=sum(len(doc.tokens) for doc in documents),
+        size=dict(method.facts(tagger.model)),
+        megabytes=round(output.stat().st_size / 1e6, 3),
+        vocabulary_floor=tagger.manifest.vocabulary_floor,
+        private=getattr(config, "private", None) if method.has_setting("private") else None,
+        sentences=sentences,
+        dev=dev,
+        interrupted=bool(tagger.manifest.metrics.get("interrupted")),
+        seconds=seconds,
+        lost=lost,
+    )

@@ -15,8 +15,8 @@ import typer
 
 from chaffinch.checks import did_you_mean
 from chaffinch.cli import common as frame
-from chaffinch.cli.train import options as settings
-from chaffinch.cli.weak.votes import Stopped, method_of, stop_at_once
+from chaffinch.cli.train import inputs
+from chaffinch.cli.weak.votes import Stopped, abort_on_sigint, method_of
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.evaluate import Pair, Pairs, score
 from chaffinch.models.registry import METHODS as TAGGERS
@@ -57,9 +57,8 @@ def alternate_command(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what an interrupted run has done.")] = False,
     from_: frame.From = None,
-    group: Annotated[str | None, typer.Option(help="Regular expression on the id; its group is the patient.")] = None,
-    groups: Annotated[Path | None, typer.Option(help="File of two columns: id and patient.")] = None,
-    lines: Annotated[bool, typer.Option("--lines", help="Take every line as a sentence.")] = False,
+    group_by: frame.GroupBy = None,
+    lines: frame.Lines = None,
     seed: Annotated[int, typer.Option(help="Seed of all that is drawn.")] = 0,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
@@ -73,14 +72,14 @@ def alternate_command(
     --loops aggregator and student take turns. After Ctrl-C, the same command with --resume goes on where it was.
     """
     began = time.perf_counter()
-    settings.check_place(output, (notes, sources, dev))
+    inputs.check_model_path(output, (notes, sources, dev))
     aggregator, chosen = method_of(method).settings(seed=seed), _student(student, seed)
     found = () if sources is None else tuple(load_sources(sources))
-    reading = ReadOptions(split="lines" if lines else "prose", max_chars=max_chars)
-    table = frame.read_groups(groups)
+    reading = ReadOptions(split=frame.split_of(lines), max_chars=max_chars)
+    pattern, table = frame.read_group_by(group_by)
     voters = _Voters(found, quiet)
-    docs = voters.ask(read(notes, format=from_, how=reading, group=group, groups=table), notes)
-    held = [] if dev is None else voters.ask(read(dev, how=reading, group=group, groups=table), dev)
+    docs = voters.ask(read(notes, format=from_, how=reading, group=pattern, groups=table), notes)
+    held = [] if dev is None else voters.ask(read(dev, how=reading, group=pattern, groups=table), dev)
     if dev is not None and not any(doc.layers.get("gold") for doc in held):
         raise DataError("has no span in a layer gold, so it can judge nothing; choose other dev documents", path=dev)
     folder = _folder(output, resume=resume, quiet=quiet)
@@ -150,7 +149,7 @@ def _folder(output: Path, *, resume: bool, quiet: bool) -> Path:
 def _kept(folder: Path) -> Iterator[None]:
     """Turns Ctrl-C into a word on how to go on; a folder in which nothing is done yet does not stay."""
     try:
-        with warnings.catch_warnings(), stop_at_once():
+        with warnings.catch_warnings(), abort_on_sigint():
             warnings.simplefilter("ignore")  # sources that never speak are no news at every loop
             yield
     except Stopped:

@@ -9,7 +9,7 @@ import typer
 
 from chaffinch.cli import common as frame
 from chaffinch.cli.weak.analyse_page import html
-from chaffinch.cli.weak.votes import Some, Votes, chosen, read_votes
+from chaffinch.cli.weak.votes import Only, Votes, choose, read_votes
 from chaffinch.text.formats import ReadOptions
 from chaffinch.text.formats.base import replacing, write_text
 from chaffinch.weak.analysis import analyse
@@ -17,8 +17,8 @@ from chaffinch.weak.analysis import analyse
 
 def analyse_command(
     votes: Votes,
-    sources: Some = None,
-    gold: Annotated[str | None, typer.Option(help="The layer of right spans; default: gold, if there is one.")] = None,
+    only: Only = None,
+    layer: frame.Layer = None,
     tokens: Annotated[bool, typer.Option("--tokens", help="Count tokens in the table, not spans.")] = False,
     most: Annotated[int, typer.Option(min=0, help="How many documents with disagreement to list.")] = 10,
     page: Annotated[Path | None, typer.Option("--html", help="Write a report, one HTML file.")] = None,
@@ -30,12 +30,12 @@ def analyse_command(
 ) -> None:
     """chaffinch weak analyse votes.jsonl --html sources.html
 
-    Says of every source how much it votes, how often others vote too or otherwise, and how right it seems to be: by an
-    HMM of many sources that learns from the votes alone, and by gold where documents have it. Says as well which
-    sources depend on one another, where they disagree, and how good the joint result seems to be. No text is shown.
+    Show for every source how much it votes, how often others agree or disagree, and how accurate it seems to be:
+    estimated from the votes by an HMM of many sources, and measured where documents have gold. Show also which sources
+    depend on one another, where they disagree, and how good the aggregated spans seem to be. No text is shown.
     """
     docs = read_votes(votes, from_, ReadOptions(max_chars=max_chars), quiet=quiet)
-    found = analyse(docs, sources=chosen(sources, docs), gold=gold, most=most)
+    found = analyse(docs, sources=choose(only, docs), gold=layer, most=most)
     if page is not None:
         with replacing(page) as beside:
             write_text(beside, html(found, title=f"Sources of {votes.name}"))

@@ -38,9 +38,8 @@ def apply_command(
     to: Annotated[
         str | None, typer.Option("--to", help="jsonl, parquet or weak (a folder); else by the suffix of VOTES.")
     ] = None,
-    group: Annotated[str | None, typer.Option(help="Regular expression on the id; its group is the patient.")] = None,
-    groups: Annotated[Path | None, typer.Option(help="File of two columns: id and patient.")] = None,
-    lines: Annotated[bool, typer.Option("--lines", help="Take every line as a sentence.")] = False,
+    group_by: frame.GroupBy = None,
+    lines: frame.Lines = None,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
     quiet: frame.Quiet = False,
@@ -58,8 +57,9 @@ def apply_command(
     form = _format(output, to)
     found = load_sources(sources)
     _check_links(form, found)
-    how = ReadOptions(split="lines" if lines else "prose", max_chars=max_chars)
-    corpus = read(notes, format=from_, how=how, group=group, groups=frame.read_groups(groups))
+    how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars)
+    pattern, table = frame.read_group_by(group_by)
+    corpus = read(notes, format=from_, how=how, group=pattern, groups=table)
     with _journal(found, sources, output, resume=resume, quiet=quiet) as journal, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a source's warning may quote the document
         asked = found if journal is None else remembered(found, journal)
@@ -101,7 +101,7 @@ def _journal(
 
 def _written(applied: Applied, output: Path, form: str, how: ReadOptions, *, strict: bool) -> Losses:
     """All that was lost, once the documents are written; ChaffinchError if the disk refuses them."""
-    with frame.naming_unwritable(output):
+    with frame.name_unwritable(output):
         return write(applied.documents, output, format=form, strict=strict, losses=how.losses)
 
 

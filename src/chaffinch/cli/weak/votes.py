@@ -1,4 +1,4 @@
-"""What the commands on votes share: reading them, choosing among sources, and the names of aggregators."""
+"""Shared by the commands on votes: read them, choose sources and aggregators, handle Ctrl-C."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from chaffinch.weak.aggregate import BY_NAME, Aggregator
 from chaffinch.weak.analysis import choose_sources
 
 Votes = Annotated[Path, typer.Argument(metavar="VOTES", help="Documents with votes, as `weak apply` writes them.")]
-Some = Annotated[str | None, typer.Option("--sources", metavar="A,B", help="These sources alone; default: all.")]
+Only = Annotated[str | None, typer.Option("--only", metavar="A,B", help="Use these sources only; default: all.")]
 
 
 def read_votes(path: Path, form: str | None, how: ReadOptions, *, quiet: bool) -> list[Document]:
-    """The documents; DataError if none has a vote."""
+    """Return the documents of a path; DataError if none has a vote."""
     docs = list(frame.progress(read(path, format=form, how=how), "documents", quiet=quiet))
     try:
         choose_sources(docs)
@@ -34,9 +34,9 @@ def read_votes(path: Path, form: str | None, how: ReadOptions, *, quiet: bool) -
     return docs
 
 
-def chosen(given: str | None, docs: list[Document]) -> tuple[str, ...]:
-    """The sources that were named, or all."""
-    return choose_sources(docs, None if given is None else [name.strip() for name in given.split(",") if name.strip()])
+def choose(names: str | None, docs: list[Document]) -> tuple[str, ...]:
+    """Return the sources that were named, or all."""
+    return choose_sources(docs, None if names is None else [name.strip() for name in names.split(",") if name.strip()])
 
 
 def method_of(name: str) -> Aggregator:
@@ -47,22 +47,22 @@ def method_of(name: str) -> Aggregator:
 
 
 @contextmanager
-def told_of_silence(*, quiet: bool) -> Iterator[None]:
-    """Says which sources never speak, as a note."""
+def warn_about_silent_sources(*, quiet: bool) -> Iterator[None]:
+    """Print a note that names the sources that never vote."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for text in dict.fromkeys(str(own.message) for own in caught if "never speak" in str(own.message)):
+    for text in dict.fromkeys(str(warning.message) for warning in caught if "never speak" in str(warning.message)):
         frame.note(f"{text[0].upper()}{text[1:]}.", quiet=quiet)
 
 
 class Stopped(BaseException):
-    """Ctrl-C, in a form that no learner takes for a wish to keep what it has."""
+    """Ctrl-C as a BaseException that learners do not take for "stop early and keep the best model"."""
 
 
 @contextmanager
-def stop_at_once() -> Iterator[None]:
-    """Makes Ctrl-C end the whole command, not the part that is just learning."""
+def abort_on_sigint() -> Iterator[None]:
+    """Make Ctrl-C end the whole command, not only the part that is learning."""
 
     def stop(_signal: int, _frame: FrameType | None) -> NoReturn:
         raise Stopped

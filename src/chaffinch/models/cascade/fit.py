@@ -57,7 +57,7 @@ def fit(
     if config.private is None and config.stages == 2 and identifier is not None:
         raise ConfigError(
             f"label {identifier!r} names identifiers, and two stages keep the words inside spans; use stages=1, "
-            "or say private=False (--no-private) if the model may hold them"
+            "or say private=False if the model may hold them"
         )
     config = decide_privacy(config, task.names)
     kept = start.resources if start is not None and resources is None else resources or Resources()

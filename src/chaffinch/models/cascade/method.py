@@ -61,15 +61,5 @@ METHOD = Method(
     facts=_facts,
     trim=_trim,
     hide_words=_hide_words,
-    hints={
-        "--language": "cascade needs no word lists, so leave it out",
-        "--subtags": "cascade has --stages",
-        "--emissions": "cascade has --objective",
-        "--no-discriminative": "cascade has --objective",
-        "--decode": "cascade decodes in one way, so leave it out",
-        "--learn-priors": "cascade has no priors, so leave it out",
-        "--evaluations": "cascade has --epochs",
-        "--untagged": "cascade learns from labels alone, so leave it out",
-    },
     rank=0,
 )

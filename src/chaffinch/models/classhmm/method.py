@@ -60,12 +60,12 @@ def _facts(model: Model) -> Mapping[str, Any]:
     known = model.words if model.words is not None else model.crf
     subs, held = model.labels.subs, model.portrait.held_out.round(4).tolist()
     facts: dict[str, Any] = {
-        "states": {"O": subs[0], "others": subs[-1], "in all": sum(subs)},
+        "states": {"O": subs[0], "others": subs[-1], "total": sum(subs)},
         "features": 0 if known is None else len(known.vocabulary),
     }
     if held:
-        names = ("with these states", "with one per class")
-        facts["held-out log-likelihood per token"] = dict(zip(names, held, strict=False))
+        names = ("with_these_states", "with_one_per_class")
+        facts["held_out_log_likelihood"] = dict(zip(names, held, strict=False))
     return facts
 
 
@@ -81,14 +81,5 @@ METHOD = Method(
     parts=_parts,
     common_words=_common_words,
     facts=_facts,
-    hints={
-        "--stages": "classhmm has --states-per-class",
-        "--features": "classhmm uses no layer as a feature; --word-features chooses those of words",
-        "--start": "classhmm learns from the beginning, so leave it out",
-        "--epochs": "classhmm has --evaluations",
-        "--subtags": "classhmm has --states-per-class",
-        "--emissions": "classhmm has --objective",
-        "--no-discriminative": "classhmm has --objective joint",
-    },
     rank=2,
 )

@@ -132,7 +132,6 @@ class Method:
     trim: Callable[[Any, float], Any] | None = field(default=None, repr=False)  # leave smaller weights out
     hide_words: Callable[[Any, frozenset[str]], Any] | None = field(default=None, repr=False)  # from its word lists
     rank: int = 100  # its place in lists of methods, the smallest first
-    hints: Mapping[str, str] = field(default_factory=dict, repr=False)  # for who gives it options of other methods
 
     def has_setting(self, name: str) -> bool:
         """Return whether the settings have a field of that name."""

@@ -86,7 +86,7 @@ class HMMDP:
         if self.discriminative and self.emissions == "backoff":
             raise ConfigError(
                 "the discriminative stage starts from factored or categorical emissions, not from backoff; say "
-                "discriminative=False (--no-discriminative)"
+                "discriminative=False"
             )
         if self.form == "atoms" and (self.batches > 1 or self.start == "split" or self.learn_priors):
             raise ConfigError(

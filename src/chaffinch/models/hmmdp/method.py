@@ -73,9 +73,9 @@ def _facts(model: Model) -> Mapping[str, Any]:
     known, used = model.symbols, use(model)
     return {
         "symbols": {"words": len(known.words), "signatures": len(known.signatures)},
-        "sub-tags": {
-            "O": model.config.outside, "others": model.config.inside, "in all": sum(one.subtags for one in used),
-            "in use": sum(one.effective for one in used),
+        "subtags": {
+            "O": model.config.outside, "others": model.config.inside, "total": sum(one.subtags for one in used),
+            "in_use": sum(one.effective for one in used),
         },
         "features": 0 if model.latent is None else len(model.latent.vocabulary),
     }  # fmt: skip
@@ -111,15 +111,5 @@ METHOD = Method(
     facts=_facts,
     trim=_trim,
     hide_words=_hide_words,
-    hints={
-        "--scheme": "hmmdp always writes spans as IOB2 tags, so leave it out",
-        "--objective": "hmmdp has --no-discriminative",
-        "--stages": "hmmdp has --subtags",
-        "--no-documents": "hmmdp always reads each document once, so leave it out",
-        "--features": "hmmdp uses no layer as a feature, so leave it out",
-        "--before": "hmmdp uses no layer of another tagger, so leave it out",
-        "--states-per-class": "hmmdp has --subtags",
-        "--evaluations": "hmmdp has --epochs",
-    },
     rank=1,
 )

@@ -1,0 +1,191 @@
+"""What commands print: one typed structure per command; --json writes its fields, tables show them in words.
+
+A field is a key of the JSON object, and both are documented in docs/json.md. Keys of maps (labels, losses, sources) are
+data and stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from rich.table import Table
+
+from chaffinch.cli.common import facts_table, table_of
+
+
+class Result(msgspec.Struct, kw_only=True):
+    """A result of a command; a field without a value is null in JSON and left out of tables."""
+
+
+class ConvertResult(Result, kw_only=True, rename={"from_": "from"}):
+    """What `convert` wrote."""
+
+    from_: str  # the format of the input
+    to: str  # the format of the output
+    documents: int
+    spans: int
+    relations: int
+    tokens: int
+    documents_with_patient: int  # documents that name their patient
+    lost: dict[str, int]  # what the output cannot hold, and how often
+
+    def tables(self) -> Iterator[Table | str]:
+        """Yield the tables of a terminal."""
+        shown = facts_of(self, "lost")
+        if not self.documents_with_patient:
+            shown["documents_with_patient"] = "none: each document counts as one patient (see --group-by)"
+        yield facts_table(shown)
+        yield from losses_table(self.lost)
+
+
+class TagResult(Result, kw_only=True, rename={"from_": "from"}):
+    """What `tag` found."""
+
+    from_: str  # the format of the input
+    to: str  # the format of the output
+    align: str | None = None  # the mode of alignment
+    patients: int | None = None  # with alignment
+    documents_with_patient: int | None = None  # with alignment
+    documents: int
+    characters: int
+    tokens: int
+    spans: int
+    labels: dict[str, int]  # spans of each label
+    lost: dict[str, int]  # what the output cannot hold, and how often
+
+    def tables(self) -> Iterator[Table | str]:
+        """Yield the tables of a terminal."""
+        shown = facts_of(self, "labels", "lost", "documents_with_patient")
+        alone = self.documents - (self.documents if self.patients is None else self.documents_with_patient or 0)
+        if alone:
+            whose = "each document is" if alone == self.documents else f"each of {alone:,} documents without one is"
+            shown["patients"] = f"{self.patients:,} ({whose} its own patient; see --group-by)"
+        yield facts_table(shown)
+        yield from labels_table(self.labels)
+        yield from losses_table(self.lost)
+
+
+class DevScore(Result, kw_only=True):
+    """Scores on dev documents."""
+
+    documents: int
+    precision: float
+    recall: float
+    f1: float
+
+    def __str__(self) -> str:
+        scores = f"precision {self.precision:.3f}, recall {self.recall:.3f}, F1 {self.f1:.3f}"
+        return f"{scores} on {count(self.documents, 'document')}"
+
+
+class TrainResult(Result, kw_only=True):
+    """What `train` learnt."""
+
+    model: str  # the path of the model file
+    method: str
+    documents: int
+    patients: int
+    documents_with_patient: int  # documents that name their patient
+    labels: list[str]
+    spans: int
+    tokens: int
+    size: dict[str, Any]  # how large the model is; its keys depend on the method
+    megabytes: float
+    vocabulary_floor: int  # patients who must have used a word
+    private: bool | None = None  # whether words inside spans were left out; only of methods that can
+    sentences: str  # how text was cut: lines or prose
+    dev: DevScore | None = None
+    interrupted: bool = False
+    seconds: float
+    lost: dict[str, int]  # what reading could not keep, and how often
+
+    def tables(self) -> Iterator[Table | str]:
+        """Yield the tables of a terminal."""
+        shown = facts_of(self, "documents_with_patient", "interrupted", "lost")
+        if not self.documents_with_patient:
+            shown["patients"] = f"{self.patients:,} (each document counts as one; see --group-by)"
+        shown["labels"] = ", ".join(self.labels)
+        shown["vocabulary_floor"] = count(self.vocabulary_floor, "patient")
+        if self.private is not None:
+            shown["private"] = describe_privacy(self.private)
+        rows: dict[str, Any] = {}
+        for key, value in shown.items():
+            if key == "size":
+                rows |= {name: _describe_size(part) for name, part in self.size.items()}
+            else:
+                rows[key] = value
+        yield facts_table(rows)
+        yield from losses_table(self.lost)
+
+
+class SettingsResult(Result, kw_only=True):
+    """The settings of a method, for `show METHOD`."""
+
+    method: str
+    settings: list[dict[str, Any]]  # setting, values, default
+    run_settings: list[dict[str, Any]]  # the settings that every method shares
+
+
+class AggregateResult(Result, kw_only=True):
+    """What `weak aggregate` wrote."""
+
+    method: str
+    to: str  # the format of the output
+    layer: str  # the layer that was added
+    documents: int
+    tokens: int
+    sources: int
+    spans: int
+    soft_labels: bool  # whether soft labels were added, too
+    labels: dict[str, int]  # spans of each label
+    lost: dict[str, int]  # what the output cannot hold, and how often
+
+    def tables(self) -> Iterator[Table | str]:
+        """Yield the tables of a terminal."""
+        yield facts_table(facts_of(self, "labels", "lost"))
+        yield from labels_table(self.labels)
+        yield from losses_table(self.lost)
+
+
+def facts_of(result: Result, *without: str) -> dict[str, Any]:
+    """Return the fields of a result that have a value, without those named."""
+    names = dict(zip(result.__struct_fields__, result.__struct_encode_fields__, strict=True))
+    pairs = ((key, getattr(result, name)) for name, key in names.items() if name not in without)
+    return {key: value for key, value in pairs if value is not None}
+
+
+def labels_table(labels: Mapping[str, int]) -> Iterator[Table | str]:
+    """Yield a table of labels and their spans, if there are any."""
+    if labels:
+        yield ""
+        yield table_of([{"label": label, "spans": number} for label, number in sorted(labels.items())])
+
+
+def losses_table(lost: Mapping[str, int]) -> Iterator[Table | str]:
+    """Yield a table of what could not be kept, if there is anything."""
+    if lost:
+        yield ""
+        yield table_of([{"not kept": what, "times": number} for what, number in sorted(lost.items())])
+
+
+def count(number: int, thing: str) -> str:
+    """Return a number with its noun.
+
+    >>> count(1, "patient"), count(1200, "word")
+    ('1 patient', '1,200 words')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def describe_privacy(private: bool) -> str:
+    """Return in words whether a model is private."""
+    return "yes: no words from inside spans" if private else "no"
+
+
+def _describe_size(part: object) -> str:
+    """Return a part of a model's size in words: a number, or several with their names."""
+    if isinstance(part, Mapping):
+        return ", ".join(f"{key.replace('_', ' ')} {_describe_size(value)}" for key, value in part.items())
+    return f"{part:,}" if isinstance(part, int | float) else str(part)
