@@ -166,7 +166,7 @@ def main() -> None:
     if not chosen.data:
         arguments.error("name the folder of the corpora with --data or CHAFFINCH_DATA")
     documents = [doc for own in corpora(Path(chosen.data)).values() for doc in own]
-    learn(documents, lesson=DetectorLesson.invented()).save(
+    learn(documents, lesson=DetectorLesson.for_invented_notes()).save(
         chosen.output, corpus="aci-phi, asq-phi, presidio-synth, generated notes, abstracts", notes=NOTES
     )
 

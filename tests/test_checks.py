@@ -1,4 +1,4 @@
-"""Checks of settings: every config refuses values of a wrong type or size at once, and says what is expected."""
+"""Checks of settings: every config refuses values of a wrong type or size, and names what is expected."""
 
 from __future__ import annotations
 
@@ -41,21 +41,23 @@ def wrong_values() -> list[Any]:
     out = []
     for config in CONFIGS:
         hints = get_type_hints(type(config))
-        for own in fields(config):
-            kind = type(getattr(config, own.name))
-            if not own.init or kind not in WRONG:
+        for setting in fields(config):
+            kind = type(getattr(config, setting.name))
+            if not setting.init or kind not in WRONG:
                 continue
             for value in WRONG[kind]:
-                if (own.name in FREE and isinstance(value, str)) or (kind is float and value == [0.5]):
+                if (setting.name in FREE and isinstance(value, str)) or (kind is float and value == [0.5]):
                     continue
                 if (
                     kind is str
                     and isinstance(value, str)
-                    and "Literal" not in str(hints[own.name])
-                    and own.name != "by"
+                    and "Literal" not in str(hints[setting.name])
+                    and setting.name != "by"
                 ):
                     continue
-                out.append(pytest.param(config, own.name, value, id=f"{type(config).__name__}.{own.name}={value!r}"))
+                out.append(
+                    pytest.param(config, setting.name, value, id=f"{type(config).__name__}.{setting.name}={value!r}")
+                )
     return out
 
 
@@ -68,10 +70,14 @@ def test_a_wrong_value_is_refused_by_name(config: Any, name: str, value: object)
 
 def test_none_is_refused_where_it_is_no_default() -> None:
     for config in CONFIGS:
-        for own in fields(config):
-            if own.init and type(getattr(config, own.name)) in (bool, int, float) and own.default is not MISSING:
+        for setting in fields(config):
+            if (
+                setting.init
+                and type(getattr(config, setting.name)) in (bool, int, float)
+                and setting.default is not MISSING
+            ):
                 with pytest.raises(ConfigError, match="must be"):
-                    replace(config, **{own.name: None})
+                    replace(config, **{setting.name: None})
 
 
 def test_a_cascade_says_what_is_wrong() -> None:

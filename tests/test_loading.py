@@ -1,4 +1,4 @@
-"""`cf.load`: a file of any kind is opened by what it says that it is."""
+"""`cf.load`: a file of any kind is opened by the kind in its manifest."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ def test_a_file_of_no_kind_of_ours_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "verb"), [("multihmm", "weak aggregate --model"), ("chmm", "weak aggregate --fit"), ("relations", "relate")]
+    ("kind", "verb"),
+    [("multihmm", "weak aggregate --model"), ("chmm", "weak aggregate --model"), ("relations", "relate")],
 )
 def test_tag_names_the_verb_of_a_model_that_tags_nothing(
     kind: str, verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

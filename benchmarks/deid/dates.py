@@ -46,7 +46,7 @@ def check(docs: Iterable[Document], secret: Secret) -> Moved:
         year = usual_year(texts, order=order)
         counts["dates"] += len(texts)
         known = [(text, own) for text in texts if (own := parse(text, order=order, reference_year=year))]
-        moved = [(text, own, later) for text, own in known if (later := own.shifted(days))]
+        moved = [(text, own, later) for text, own in known if (later := own.shift(days))]
         counts["tagged"] += len(texts) - len(moved)
         then = usual_year([later for _, _, later in moved], order=order)
         for text, before, later in moved:

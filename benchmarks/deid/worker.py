@@ -56,7 +56,7 @@ def meddocan(job: Job) -> Answer:
     It is private, or words of identifiers may be features.
     """
     train, held, test = notes.meddocan(Path(job["data"]), job["split"])
-    whole = DetectorLesson.elsewhere("es")
+    whole = DetectorLesson.for_other_languages("es")
     chosen = [own for own in whole.configs if job["method"] in ("both", type(own).__name__)]
     lesson = replace(whole, configs=tuple(replace(own, private=job["private"]) for own in chosen))
     learn(train[:12], held[:2], lesson=lesson)  # compiles
@@ -77,7 +77,7 @@ def english(job: Job) -> Answer:
     train, test = notes.english(data, job["fold"], job["split"])
     prose = notes.prose(data)
     lists = word_lists(hidden=names_in(test, "gold"))
-    model, seconds = spent(lambda: learn(train, lesson=DetectorLesson.invented(), lists=lists))
+    model, seconds = spent(lambda: learn(train, lesson=DetectorLesson.for_invented_notes(), lists=lists))
     model.save(Path(job["folder"]) / f"{job['fold']}.cfm")
     answer: Answer = {"train CPU s": seconds}
     for name, recall in (("balanced", None), ("safe", SAFE)):
@@ -91,7 +91,7 @@ def default(job: Job) -> Answer:
     from recipes import deid_en
 
     docs = [doc for own in deid_en.corpora(Path(job["data"])).values() for doc in own]
-    model, seconds = spent(lambda: learn(docs, lesson=DetectorLesson.invented()))
+    model, seconds = spent(lambda: learn(docs, lesson=DetectorLesson.for_invented_notes()))
     path = Path(job["folder"]) / "default.cfm"
     model.save(path)
     return {"train CPU s": seconds, "MB": path.stat().st_size / 1e6}
@@ -133,7 +133,7 @@ def speed(job: Job) -> Answer:
     policy, secret, detect = Policy.read("i2b2-surrogate"), Secret.new(), HybridDetector(model)
 
     def work() -> int:
-        return sum(len(acting.act(doc, LAYER, policy, secret).text) for doc in detect(docs))
+        return sum(len(acting.replace_identifiers(doc, LAYER, policy, secret).text) for doc in detect(docs))
 
     work()
     seconds = sorted(spent(work)[1] for _ in range(ROUNDS))[ROUNDS // 2]

@@ -21,7 +21,7 @@ from benchmarks.tagger.benchmark import Options
 from chaffinch import Document
 from chaffinch.errors import ConfigError
 from chaffinch.relations import Extraction, train, train_documents
-from chaffinch.relations.concepts import stated_concepts
+from chaffinch.relations.concepts import relation_concepts
 from chaffinch.relations.entities.logistic import folds
 
 PLOT = ROOT / "docs/relations-curves.svg"
@@ -103,7 +103,7 @@ class Bench:
         self.bar("bc5cdr_f1", self.rows[-1]["F1"])
 
     def _concepts(self, name: str, docs: list[Document], found: list[set[tuple[str, ...]]]) -> None:
-        truth = [stated_concepts(doc, data.INDUCED) for doc in docs]
+        truth = [relation_concepts(doc, data.INDUCED) for doc in docs]
         hits = sum(len(a & b) for a, b in zip(truth, found, strict=True))
         predicted, stated = sum(map(len, found)), sum(map(len, truth))
         figures = {"precision": hits / max(predicted, 1), "recall": hits / max(stated, 1)}

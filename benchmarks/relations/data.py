@@ -9,7 +9,7 @@ import numpy as np
 from recipes.corpora import READERS
 
 from chaffinch import Document, read
-from chaffinch.models.phrasehmm.segments import parsed
+from chaffinch.models.phrasehmm.segments import add_parses
 from chaffinch.relations import Schema
 from chaffinch.relations.entities.logistic import folds
 
@@ -49,12 +49,12 @@ def genes(data: Path, corpus: str) -> Sample:
         seen.setdefault(" ".join(doc.text.split()), doc)
     docs = sorted(seen.values(), key=lambda doc: doc.id)
     numbers = sorted({doc.meta["fold"] for doc in docs})
-    return Sample(corpus, parsed(docs), GENES, [numbers.index(doc.meta["fold"]) for doc in docs])
+    return Sample(corpus, add_parses(docs), GENES, [numbers.index(doc.meta["fold"]) for doc in docs])
 
 
 def induced(data: Path, part: str) -> list[Document]:
     """A part of BC5CDR: "Training", "Development" or "Test"."""
-    return parsed(read(data / "bc5cdr" / f"CDR_{part}Set.PubTator.txt.gz"))
+    return add_parses(read(data / "bc5cdr" / f"CDR_{part}Set.PubTator.txt.gz"))
 
 
 def without_parse(docs: list[Document]) -> list[Document]:
@@ -63,7 +63,7 @@ def without_parse(docs: list[Document]) -> list[Document]:
 
 
 def _by_document(name: str, docs: list[Document], schema: Schema) -> Sample:
-    ready = [replace(doc, layers={**doc.layers}) for doc in parsed(docs)]
+    ready = [replace(doc, layers={**doc.layers}) for doc in add_parses(docs)]
     plain = [replace(doc, layers={key: own for key, own in doc.layers.items() if key != "types"}) for doc in ready]
     return Sample(name, plain, schema, folds([doc.id for doc in plain], FOLDS, seed=0).tolist())
 

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.relations.data import Sample, split
 from chaffinch.relations import Extraction, train
 from chaffinch.relations.candidates import candidates
-from chaffinch.relations.distant import audit, label, names
+from chaffinch.relations.distant import audit, label, names_of
 from chaffinch.relations.distant import sample as drawn
 from chaffinch.relations.evaluate.ranking import auc
 
@@ -22,7 +22,7 @@ def rows(sample: Sample) -> list[dict[str, Any]]:
     known = {
         pair
         for doc in sample.docs for own in doc.relations for spans in schema.tuples(own)
-        for pair in _pairs(names(doc, spans[0]), names(doc, spans[1]))
+        for pair in _pairs(names_of(doc, spans[0]), names_of(doc, spans[1]))
     }  # fmt: skip
     noisy = label(sample.docs, sorted(known), schema, layer="gold")
     truth = [
@@ -62,7 +62,7 @@ def _learnt(name: str, sample: Sample, docs: list[Any]) -> dict[str, Any]:
     for fold in sorted(set(sample.fold)):
         inside, held = split(sample, fold)
         extractor = train([known[doc.id] for doc in inside], sample.schema, Extraction(layer="gold"))
-        for found in extractor.scored(held):
+        for found in extractor.score_candidates(held):
             scores += [score for _, score in found]
             taken += [score >= extractor.threshold for _, score in found]
             right += [one.stated for one, _ in found]

@@ -10,11 +10,11 @@ import numpy as np
 from benchmarks.relations.data import Sample, split
 from chaffinch import Cascade, Document, Relation, Span
 from chaffinch import train as train_tagger
-from chaffinch.models.phrasehmm.choice import crossed
+from chaffinch.models.phrasehmm.choice import cross_validate
 from chaffinch.models.phrasehmm.config import PhraseHMM
 from chaffinch.relations import Extraction, train, train_joint
 from chaffinch.relations.candidates import candidates
-from chaffinch.relations.joint.extractor import assembled
+from chaffinch.relations.joint.extractor import assemble_tuples
 from chaffinch.relations.joint.segments import lines
 
 FOLDS = 5
@@ -106,12 +106,12 @@ def _compared(sample: Sample, name: str, hmm: PhraseHMM, masked: bool) -> Curved
     config = Extraction(mode="joint", mask=masked, pairing="order", labels="path", hmm=hmm)
     flat = [(doc, line) for doc in sample.docs for line in lines(doc, sample.schema, config)]
     inputs, groups = [line.input for _, line in flat], [doc.id for doc, _ in flat]
-    readings = crossed(inputs, sample.schema.roles, hmm, groups=groups, count=FOLDS)
+    readings = cross_validate(inputs, sample.schema.roles, hmm, groups=groups, count=FOLDS)
     scored: list[tuple[float, bool]] = []
     stated = 0
     for (doc, line), reading in zip(flat, readings, strict=True):
         stated += len(line.stated)
-        for one in assembled(doc, line, reading, sample.schema, config):
+        for one in assemble_tuples(doc, line, reading, sample.schema, config):
             right = any(_contains(one.spans, key) for key in line.stated)
             scored.append((reading.log_confidence, right))
     scored.sort(key=lambda own: -own[0])

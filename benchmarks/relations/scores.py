@@ -50,7 +50,7 @@ def judged(sample: Sample, config: Extraction) -> Judged:
     for fold in sorted(set(sample.fold)):
         known, held = split(sample, fold)
         extractor = train(known, sample.schema, config)
-        for doc, found in zip(held, extractor.scored(held), strict=True):
+        for doc, found in zip(held, extractor.score_candidates(held), strict=True):
             scores += [score for _, score in found]
             taken += [score >= extractor.threshold for _, score in found]
             right += [one.stated for one, _ in found]

@@ -26,7 +26,7 @@ from chaffinch.models.cascade import segments
 from chaffinch.models.cascade.model import Model as CascadeModel
 from chaffinch.models.core.resources import Resources
 from chaffinch.models.core.tasks import Task
-from chaffinch.models.core.training import decoded
+from chaffinch.models.core.training import decode_with_certainty
 from chaffinch.models.phrasehmm import chunker
 
 JNLPBA = "jnlpba/Genia4ERtask2.iob2.gz", "jnlpba/Genia4EReval2.iob2.gz"
@@ -129,10 +129,10 @@ def stages(tagger: Tagger, docs: Sequence[Document]) -> dict[str, float]:
     model, task = cast(CascadeModel, tagger.model), Task.of(docs, layer="gold", soft=None, names=tagger.labels)
     seen, columns = model.observe(task.docs)
     last = model.readings[-1]
-    states, certain = decoded(last, seen, columns)
+    states, certain = decode_with_certainty(last, seen, columns)
     gold = segments.gold_segments(seen, task.pieces)
-    found = {(a, b) for a, b in segments.found(last.labels, states).tolist()}
-    right = segments.of_gold(seen, gold, certain)
+    found = {(a, b) for a, b in segments.find_segments(last.labels, states).tolist()}
+    right = segments.observe_gold(seen, gold, certain)
     tags = model.classifier.labels.tag_of[model.classifier.decode(right.seen, [])[right.seen.places]]  # type: ignore[union-attr]
     hits = sum(int(tag) - 1 == gold[a, b] for (a, b), tag in zip(right.segments.tolist(), tags, strict=True))
     return {

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from chaffinch import CHMM
 from chaffinch.kernels import Floats, Ints
 from chaffinch.models.votes.chmm import fit as chmm
-from chaffinch.models.votes.chmm.tables import tagged_f1
+from chaffinch.models.votes.chmm.tables import f1_of_tags
 from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.weak.vote_rules import LongestSpan, SpanVote
@@ -44,7 +44,7 @@ def context(seed: int, ends: float = 0.0, sentences: int = SENTENCES) -> dict[st
         model = chmm.fit(made.votes, made.rows, config, constant=hmm)
         found[name] = model.posterior(made.votes, made.rows).tags
     found["SpanVote"] = SpanVote().spans(made.votes).tags(len(made.votes))
-    return {name: tagged_f1(NAMES, made.votes.bounds, made.tags, tags) for name, tags in found.items()}
+    return {name: f1_of_tags(NAMES, made.votes.bounds, made.tags, tags) for name, tags in found.items()}
 
 
 def links(seed: int, sentences: int = SENTENCES) -> dict[str, float]:
@@ -57,7 +57,7 @@ def links(seed: int, sentences: int = SENTENCES) -> dict[str, float]:
         "SpanVote": SpanVote().spans(alone).tags(len(alone)),
         "LongestSpan": LongestSpan().spans(alone).tags(len(alone)),
     }
-    return {name: tagged_f1(NAMES, alone.bounds, made.tags, tags) for name, tags in found.items()}
+    return {name: f1_of_tags(NAMES, alone.bounds, made.tags, tags) for name, tags in found.items()}
 
 
 def by_context(seed: int, sentences: int, ends: float) -> Made:

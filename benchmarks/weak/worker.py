@@ -20,7 +20,7 @@ from benchmarks.hmmdp.worker import FOUND, rss
 from benchmarks.weak.data import GOLD, SOURCE, Sample, Texts, documents
 from benchmarks.weak.systems import METHODS, System, Work
 from chaffinch import Document
-from chaffinch.weak.training.soft_labels import hardened
+from chaffinch.weak.training.soft_labels import one_hot_tags
 
 WARMING = 24, 12, 4  # documents to learn from, to stop with and to label, for compiling
 COLD = ("rule", "peer", "embed", "supervised")  # methods that need no compiling, or whose cost hides it
@@ -96,7 +96,7 @@ def squared(gold: Sequence[Document], found: Sequence[Document]) -> list[float]:
         soft = own.soft[FOUND]
         names = [tag[2:] for tag in soft.labels if tag.startswith("B-")]
         known = replace(doc, layers={GOLD: tuple(span for span in doc.layer(GOLD) if span.label in names)})
-        right = hardened(known, GOLD, names)
+        right = one_hot_tags(known, GOLD, names)
         order = [soft.labels.index(tag) for tag in right.labels]
         out.append(float(np.square(soft.values[:, order] - right.values).sum()))
     return out

@@ -1,7 +1,7 @@
-"""Checks of settings: what cannot be is refused at once, with its name, its value and what is expected.
+"""Checks of settings: an invalid value raises ConfigError, which names the setting, the value and what is expected.
 
-A check with a plural name looks at fields of a config, for its `__post_init__`; one with a singular name looks at a
-value, and is told what to call it.
+A check with a plural name checks fields of a config, for its `__post_init__`; one with a singular name checks a value,
+and takes the name to use in the message.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from chaffinch.errors import ConfigError
 
-_LARGEST = sys.float_info.max  # infinite numbers, and whole ones that no float can hold, are beyond it
+_LARGEST = sys.float_info.max  # infinite numbers, and whole ones too large for a float, exceed it
 
 
 def check_wholes(config: object, *names: str, least: int = 0, optional: bool = False) -> None:
-    """Refuse fields that are no whole number, or less than the least one; None only where it is `optional`.
+    """Raise ConfigError unless fields are whole numbers of at least `least`; None is allowed if `optional`.
 
     >>> from types import SimpleNamespace
     >>> check_wholes(SimpleNamespace(epochs="3"), "epochs", least=1)
@@ -35,7 +35,7 @@ def check_numbers(
     config: object, *names: str, least: float | None = None, above: float | None = None, most: float | None = None,
     below: float | None = None, optional: bool = False, instead: str | None = None,
 ) -> None:  # fmt: skip
-    """Refuse fields that are no finite number in a range; the word `instead` of one, and None if `optional`, may stand.
+    """Raise ConfigError unless fields are finite numbers in a range, the word `instead`, or None if `optional`.
 
     >>> from types import SimpleNamespace
     >>> check_numbers(SimpleNamespace(dropout=1), "dropout", least=0, below=1)
@@ -54,12 +54,12 @@ def check_numbers(
 
 
 def check_fractions(config: object, *names: str, optional: bool = False) -> None:
-    """Refuse fields that are no number from 0 to 1."""
+    """Raise ConfigError unless fields are numbers from 0 to 1; None is allowed if `optional`."""
     check_numbers(config, *names, least=0, most=1, optional=optional)
 
 
 def check_flags(config: object, *names: str, optional: bool = False) -> None:
-    """Refuse fields that are neither true nor false; None only where it is `optional`."""
+    """Raise ConfigError unless fields are true or false; None is allowed if `optional`."""
     for name in names:
         value = getattr(config, name)
         if not (isinstance(value, bool) or (optional and value is None)):
@@ -67,13 +67,13 @@ def check_flags(config: object, *names: str, optional: bool = False) -> None:
 
 
 def check_choices(config: object, choices: Mapping[str, Sequence[object]]) -> None:
-    """Refuse fields that have another value than those listed for them."""
+    """Raise ConfigError unless each field has one of the values listed for it."""
     for name, known in choices.items():
         check_choice(getattr(config, name), name, known)
 
 
 def check_choice(value: object, what: str, known: Sequence[object]) -> None:
-    """Refuse a value that is none of those listed.
+    """Raise ConfigError unless the value is one of those listed.
 
     >>> check_choice("IOBSE", "scheme", ["IOBES", "IOB2"])
     Traceback (most recent call last):
@@ -88,19 +88,19 @@ def check_choice(value: object, what: str, known: Sequence[object]) -> None:
 
 
 def check_name(value: object, what: str) -> None:
-    """Refuse a name or label that is empty, is no text, or has odd characters or spaces at its ends."""
+    """Raise ConfigError unless a name or label is printable text, not empty, without spaces at its ends."""
     if not isinstance(value, str) or not value or value != value.strip() or not value.isprintable():
         raise ConfigError(f"{what} must be a short text without spaces at its ends, got {value!r}")
 
 
 def check_text(value: object, what: str) -> None:
-    """Refuse what is no text."""
+    """Raise ConfigError unless the value is a string."""
     if not isinstance(value, str):
         raise ConfigError(f"{what} must be text, got {type(value).__name__}")
 
 
 def to_texts(value: object, what: str, *, least: int = 0) -> tuple[str, ...]:
-    """Return the texts of a list; refuse one text in place of a list, empty texts, and fewer than the least number."""
+    """Return the texts of a list; raise ConfigError for a single text, an empty text, or fewer than `least`."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise ConfigError(f"{what} must be a list of texts, got {type(value).__name__}")
     texts = tuple(value)
@@ -112,7 +112,7 @@ def to_texts(value: object, what: str, *, least: int = 0) -> tuple[str, ...]:
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """Return a hint for a word that nobody knows: the known one that is nearest, or all of them.
+    """Return a hint for an unknown word: the most similar known word, or all of them.
 
     >>> did_you_mean("Lable", ["label", "name"]), did_you_mean("zzz", ["label", "name"])
     ("did you mean 'label'?", 'choose one of label, name')
@@ -123,20 +123,20 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
 
 def nearest(word: object, known: Iterable[str]) -> str | None:
-    """Return the known word that is most like a word, whatever its case; None if none is like it."""
+    """Return the known word most similar to a word, ignoring case; None if none is similar."""
     by_fold = {name.casefold(): name for name in known}
     near = difflib.get_close_matches(str(word).casefold(), by_fold, n=1)
     return by_fold[near[0]] if near else None
 
 
 def _is_same(value: object, choice: object) -> bool:
-    """Tell whether a value is a choice; 1, 1.0 and True are three."""
+    """Tell whether a value equals a choice in type and value; 1, 1.0 and True are three different values."""
     kinds = isinstance(value, type(choice)) and isinstance(value, bool) == isinstance(choice, bool)
     return kinds and value == choice
 
 
 def _range(least: float | None, above: float | None, most: float | None, below: float | None) -> str:
-    """Return the words for a range of numbers."""
+    """Return the text that describes a range of numbers."""
     if least is not None and most is not None:
         return f" from {least:g} to {most:g}"
     low = f"of at least {least:g}" if least is not None else f"above {above:g}" if above is not None else ""

@@ -1,7 +1,7 @@
-"""Every error raised on purpose, and the one table from errors to exit codes and HTTP statuses.
+"""All errors that Chaffinch raises on purpose, and the table of their exit codes and HTTP statuses.
 
-A message names the thing, the value found and what to do. It never carries document text: offsets,
-counts, labels and paths are enough to find the place.
+A message names the thing, the value found and what to do. It never contains document text: offsets,
+counts, labels and paths are enough to locate the problem.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from pathlib import Path
 
 
 class ChaffinchError(Exception):
-    """The root: catch this to catch everything Chaffinch raises on purpose."""
+    """The base class: catch this to catch every error that Chaffinch raises on purpose."""
 
 
 class ConfigError(ChaffinchError):
-    """An option, flag or configuration file asks for something that cannot be."""
+    """An option, flag or configuration file has an invalid value."""
 
 
 class MissingExtraError(ChaffinchError):
-    """An optional dependency is not installed; the message has the pip line."""
+    """An optional dependency is not installed; the message contains the pip command."""
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(package, extra)
@@ -30,14 +30,14 @@ class MissingExtraError(ChaffinchError):
 
 
 class DataError(ChaffinchError):
-    """Input that cannot be read or does not hold together; `path` and `line` say where."""
+    """Input that cannot be read or is inconsistent; `path` and `line` locate it."""
 
     def __init__(self, message: str, *, path: str | Path | None = None, line: int | None = None) -> None:
         super().__init__(message)
         self.message, self.path, self.line = message, path, line
 
     def at(self, path: str | Path, line: int | None = None) -> DataError:
-        """The same error with its place, where the thrower could not know it."""
+        """Add the path and line, if the code that raised the error did not know them; return the error."""
         if self.path is None:
             self.path = path
         if self.line is None:
@@ -45,8 +45,8 @@ class DataError(ChaffinchError):
         return self
 
     def __str__(self) -> str:
-        place = "" if self.path is None else f"{self.path}:" if self.line is None else f"{self.path}:{self.line}:"
-        return f"{place} {self.message}".strip()
+        location = "" if self.path is None else f"{self.path}:" if self.line is None else f"{self.path}:{self.line}:"
+        return f"{location} {self.message}".strip()
 
 
 class LimitError(DataError):
@@ -54,7 +54,7 @@ class LimitError(DataError):
 
 
 class LossError(DataError):
-    """`--strict` was given and the output format cannot hold everything that was read."""
+    """The output format cannot represent everything that was read, and the user asked for no loss (`--strict`)."""
 
 
 class InfeasibleError(DataError):
@@ -62,7 +62,7 @@ class InfeasibleError(DataError):
 
 
 class ModelError(DataError):
-    """A model file that is damaged, truncated, or of a format this version does not know."""
+    """A model file that is damaged, truncated, or of a format that this version cannot read."""
 
 
 class GateError(ChaffinchError):
@@ -70,18 +70,18 @@ class GateError(ChaffinchError):
 
 
 class WithheldError(ChaffinchError):
-    """The job finished, but some documents were withheld; the list is beside the output."""
+    """The job finished, but some documents were withheld; a list of them is next to the output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an error leaves the program: exit code of the command, status of the service."""
+    """The exit code and the HTTP status that report an error."""
 
     exit_code: int
     http_status: int
 
 
-# First match wins, so a subclass stands before its base.
+# The first match wins, so a subclass comes before its base.
 OUTCOMES: tuple[tuple[type[BaseException], Outcome], ...] = (
     (ConfigError, Outcome(2, 400)),
     (LimitError, Outcome(3, 413)),
@@ -95,7 +95,7 @@ OUTCOMES: tuple[tuple[type[BaseException], Outcome], ...] = (
 
 
 def outcome(error: BaseException) -> Outcome:
-    """The exit code and HTTP status of an error.
+    """Return the exit code and HTTP status of an error.
 
     >>> outcome(ConfigError("k must be at least 1, got 0")).exit_code
     2

@@ -1,4 +1,4 @@
-"""Models of every kind: one function that opens a model file, whatever is in it."""
+"""Loading of model files of every kind."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from chaffinch import bundle
 from chaffinch.models import tagger
 
-# Who reads a file of a kind: a module and its function, imported when there is such a file. All other kinds are
-# methods of taggers, which their registry knows.
+# The module and function that load each kind of file; imported when such a file is loaded. All other kinds are
+# methods of taggers, which are in their registry.
 LOADERS: dict[str, tuple[str, str]] = {
     "chmm": ("chaffinch.weak.aggregate", "load"),
     "deid": ("chaffinch.deid.detect.detector", "detector"),
@@ -21,11 +21,11 @@ LOADERS: dict[str, tuple[str, str]] = {
 
 
 def load(path: str | Path) -> Any:
-    """Return the model of a file, or of a packaged model's name.
+    """Load the model of a file, or a packaged model by name.
 
     It is a `Tagger`, a detector of identifiers ("deid-en"), a `weak.WeakTagger`, an aggregator of votes, or an
-    extractor of relations: what the file says that it is. `chaffinch.weak.load` also takes what a file of weak
-    supervision could not hold.
+    extractor of relations, by the kind in the file's manifest. `chaffinch.weak.load` also takes the objects that a file
+    of weak supervision cannot hold.
 
     >>> type(load("genia")).__name__, type(load("deid-en")).__name__
     ('Tagger', 'HybridDetector')

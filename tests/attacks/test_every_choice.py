@@ -1,10 +1,10 @@
 """Show without sampling that a surrogate depends on nothing of its original but the form.
 
-All that is drawn is drawn by `Keyed.number`, `Keyed.exchange` and the map of letters. Here these are replaced by one
-list of choices that knows nothing of the original. If every value of a form then has the same surrogate, the surrogate
-is a function of form and choices alone: over all choices, as likely as they may be, no attacker gains anything, however
-many patients share the value. What is left is that the choices under a key are even, which the second half is about:
-exactly, if the hash is ideal, and by counting over many keys with the hash as it is.
+All that is drawn is drawn by `SurrogateSource.number`, `SurrogateSource.permute_index` and the map of letters. Here
+these are replaced by one list of choices that knows nothing of the original. If every value of a form then has the same
+surrogate, the surrogate is a function of form and choices alone: over all choices, as likely as they may be, no
+attacker gains anything, however many patients share the value. What is left is that the choices under a key are even,
+which the second half is about: exactly, if the hash is ideal, and by counting over many keys with the hash as it is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.surrogates import letters as surrogate_letters
 from chaffinch.deid.surrogates import names as surrogate_names
 from chaffinch.deid.surrogates import permute as permutations
-from chaffinch.deid.surrogates.letters import Keyed
+from chaffinch.deid.surrogates.letters import SurrogateSource
 from chaffinch.deid.surrogates.surrogate import surrogate
 from tests.attacks.sizes import sized
 from tests.attacks.test_shared_values import VALUES
@@ -36,8 +36,10 @@ class Choices:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         self.seed, self.asked = seed, list[int]()
-        monkeypatch.setattr(Keyed, "number", lambda keyed, bound, *parts: self._draw(keyed, bound))
-        monkeypatch.setattr(Keyed, "exchange", lambda keyed, index, size, *parts, text: self._draw(keyed, size))
+        monkeypatch.setattr(SurrogateSource, "number", lambda source, bound, *parts: self._draw(source, bound))
+        monkeypatch.setattr(
+            SurrogateSource, "permute_index", lambda source, index, size, *parts, text: self._draw(source, size)
+        )
         for module in (surrogate_letters, surrogate_names):
             monkeypatch.setattr(module, "letter_map", self._letter_map)
 
@@ -46,8 +48,8 @@ class Choices:
         words = np.random.default_rng([self.seed, len(self.asked)]).bytes(40)
         return int.from_bytes(words, "big") % size
 
-    def _draw(self, keyed: Keyed, size: int) -> int:
-        keyed.used = True
+    def _draw(self, source: SurrogateSource, size: int) -> int:
+        source.used = True
         return self._choose(size)
 
     def _letter_map(self, secret: Secret, patient: str) -> Choices:
@@ -94,7 +96,7 @@ def test_whatever_the_rounds_before_the_last_two_make_the_image_is_even(
     """
     size = rows * columns
     rounds: dict[int, Sequence[int]] = dict(enumerate(np.random.default_rng(size).integers(0, 100, (8, 10)).tolist()))
-    monkeypatch.setattr(permutations, "_number", lambda key, turn, value: rounds[turn][value])
+    monkeypatch.setattr(permutations, "_round_value", lambda key, turn, value: rounds[turn][value])
     images = {index: Counter[int]() for index in range(size)}
     for rounds[8] in product(range(rows), repeat=columns):
         for rounds[9] in product(range(columns), repeat=rows):

@@ -14,7 +14,7 @@ import pytest
 
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release.patient import LAYER, Numbered, Release, Released, release
+from chaffinch.deid.release.patient import LAYER, NumberedDocument, Release, Released, release
 from chaffinch.deid.surrogates.lists import names, surnames
 from chaffinch.text import Document, Span
 from tests.attacks.sizes import sized
@@ -46,7 +46,7 @@ def test_the_name_of_a_clinician_of_all_patients_is_not_the_one_that_is_missing(
     seen: Counter[str] = Counter()
     for patient in range(PATIENTS):
         people = [clinician, *(pool[place] for place in rng.choice(len(pool), OTHERS, replace=False))]
-        (one,) = release([Numbered(patient, _note(people, patient))], how, marked)
+        (one,) = release([NumberedDocument(patient, _note(people, patient))], how, marked)
         assert isinstance(one, Released)
         seen.update(one.text[place[4] : place[5]] for place in one.places)
     suspects = [name for name in pool if seen[name] <= seen[clinician]]

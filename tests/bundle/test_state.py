@@ -1,4 +1,4 @@
-"""State: parts of a model lie in it by name, and come back as they went in."""
+"""State: parts of a model are stored by name and come back unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from chaffinch.errors import ModelError
 
 KEYS = st.text("abc0 ", min_size=1, max_size=4)
 WORDS = st.lists(st.text("xyé", max_size=3), max_size=3).map(tuple)
-NUMBERS = st.lists(st.integers(0, 9), max_size=4).map(lambda own: np.array(own, np.int64))
+NUMBERS = st.lists(st.integers(0, 9), max_size=4).map(lambda numbers: np.array(numbers, np.int64))
 LEAVES = st.builds(State, st.dictionaries(KEYS, NUMBERS, max_size=3), st.dictionaries(KEYS, WORDS, max_size=3))
 
 
@@ -33,10 +33,10 @@ PARTS = st.dictionaries(KEYS, st.tuples(LEAVES, st.dictionaries(KEYS, LEAVES, ma
 
 def nested(whole: State, parts: Mapping[str, tuple[State, Mapping[str, State]]]) -> State:
     for name, (part, inner) in parts.items():
-        own = part
+        child = part
         for deeper, leaf in inner.items():
-            own = own.with_child(deeper, leaf)
-        whole = whole.with_child(name, own)
+            child = child.with_child(deeper, leaf)
+        whole = whole.with_child(name, child)
     return whole
 
 
@@ -49,8 +49,10 @@ def test_children_come_back(whole: State, parts: Mapping[str, tuple[State, Mappi
         for deeper, leaf in inner.items():
             assert_same(child.child(deeper), leaf)
             assert_same(state.child(f"{name}.{deeper}"), leaf)
-    for own in (state.arrays, state.strings):
-        assert {key for key in own if "." not in key} == (whole.arrays if own is state.arrays else whole.strings).keys()
+    for items in (state.arrays, state.strings):
+        assert {key for key in items if "." not in key} == (
+            whole.arrays if items is state.arrays else whole.strings
+        ).keys()
 
 
 def test_children_come_back_from_a_file(tmp_path: Path) -> None:

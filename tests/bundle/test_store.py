@@ -105,10 +105,10 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(ModelError, match=r"m\.cfm: cannot be written \(No space left on device\); an older file is"):
+    with pytest.raises(ModelError, match=r"m\.cfm: cannot be written \(No space left on device\); an existing file is"):
         save(path, Manifest("test"), {"w": np.zeros(3)})
     assert path.read_bytes() == before
-    assert [own.name for own in tmp_path.iterdir()] == ["m.cfm"]
+    assert [path.name for path in tmp_path.iterdir()] == ["m.cfm"]
 
 
 def test_a_name_that_is_neither_path_nor_packaged(tmp_path: Path) -> None:

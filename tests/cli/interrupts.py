@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from chaffinch.kernels.linear import Learner
-from chaffinch.models.hmmdp.schedule import Course
+from chaffinch.models.hmmdp.schedule import TrainingRun
 
 
 def interrupt_at_pass(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C after so many passes of the generative stage."""
-    usual: Callable[..., Any] = Course.passes
+    usual: Callable[..., Any] = TrainingRun.run_passes
 
-    def passes(self: Course, *arguments: Any) -> Any:
+    def run_passes(self: TrainingRun, *arguments: Any) -> Any:
         if len(self.trace) == number:
             raise KeyboardInterrupt
         return usual(self, *arguments)
 
-    monkeypatch.setattr(Course, "passes", passes)
+    monkeypatch.setattr(TrainingRun, "run_passes", run_passes)
 
 
 def interrupt_at_walk(number: int, monkeypatch: pytest.MonkeyPatch) -> None:

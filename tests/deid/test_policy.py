@@ -9,7 +9,7 @@ import pytest
 
 from chaffinch.deid.kinds import KINDS, KNOWN_LABELS, kind_of
 from chaffinch.deid.operators import OPERATORS
-from chaffinch.deid.policy import Policy, PolicyRule, ready
+from chaffinch.deid.policy import Policy, PolicyRule, ready_policies
 from chaffinch.errors import ConfigError
 
 OURS = """
@@ -67,7 +67,7 @@ def test_the_closest_rule_wins() -> None:
         ("default = 3", "must be an operator's name"),
         ("[rules]\nDOCTOR = { length = 3 }", "the rule for 'DOCTOR' must be an operator's name"),
         ('[rules]\nDOCTOR = "generalise"', "generalise cannot act on type 'DOCTOR'; it acts on AGE, ZIP, DATE"),
-        ('default = "shift"', "shift cannot act on type 'PATIENT'; it acts on DATE; give PATIENT a rule of its own"),
+        ('default = "shift"', "shift cannot act on type 'PATIENT'; it acts on DATE; give PATIENT a separate rule"),
         ('default = "surrogate"', "surrogate cannot act on type 'AGE'; it acts on all but AGE, DATE"),
         ('[rules]\nLOCATION = "generalise"', "generalise cannot act on type 'LOCATION'"),
         ('types = ["FECHAS"]\n[rules]\nFECHAS = "surrogate"', "surrogate cannot act on type 'FECHAS'"),
@@ -78,10 +78,10 @@ def test_the_closest_rule_wins() -> None:
         ('[rules]\nperson = "tag"', "'person' is another guideline's name for NAME; write NAME, or list"),
         ('[rules]\nNOMBRE_SUJETO_ASISTENCIA = "tag"', "another guideline's name for PATIENT; write PATIENT"),
         ('[rules]\n"Medical record number" = "tag"', "another guideline's name for MEDICALRECORD"),
-        ('[rules]\nNAME_TITLE = "keep"', "'NAME_TITLE' is another guideline's label that is no kind of ours; list it"),
+        ('[rules]\nNAME_TITLE = "keep"', "'NAME_TITLE' is another guideline's label without a kind here; list it"),
         ('[rules]\nNOMBRE_SUJETO = "tag"', "unknown type 'NOMBRE_SUJETO'; choose one of PATIENT, FAMILY"),
-        ('types = ["TRIAL"]', "type 'TRIAL' is declared and has no rule"),
-        ('types = ["TRIAL", "MRN"]\n[rules]\nTRIAL = "tag"', "type 'MRN' is declared and has no rule"),
+        ('types = ["TRIAL"]', "type 'TRIAL' is declared but has no rule"),
+        ('types = ["TRIAL", "MRN"]\n[rules]\nTRIAL = "tag"', "type 'MRN' is declared but has no rule"),
         ('types = ["Trial arm"]\n[rules]\n"Trial arm" = "tag"\nTRIAL_ARM = "keep"', "type 'TRIAL_ARM' has two rules"),
         ('[rules]\nDOCTOR = "tag"\ndoctor = "keep"', "type 'doctor' has two rules"),
         ("rules = 3", "rules must be a dict"),
@@ -122,7 +122,7 @@ def test_a_file_is_read_and_named_in_errors(tmp_path: Path) -> None:
 
 
 def test_an_unknown_ready_policy_gets_the_nearest_name() -> None:
-    assert ready() == ("i2b2-surrogate", "limited-dataset", "safe-harbor")
+    assert ready_policies() == ("i2b2-surrogate", "limited-dataset", "safe-harbor")
     with pytest.raises(ConfigError, match="did you mean 'safe-harbor'"):
         Policy.read("safe-harbour")
 
@@ -134,7 +134,7 @@ def test_the_digest_is_of_what_the_policy_does() -> None:
     assert policy.digest() == Policy.parse(reordered).digest() == Policy.parse(spelt).digest()
     others = [OURS.replace("79", "80"), OURS.replace("length = 3", "length = 4"), OURS.replace('"keep"', '"tag"', 1)]
     assert len({policy.digest(), *(Policy.parse(text).digest() for text in others)}) == 4
-    assert len({Policy.read(name).digest() for name in ready()}) == 3
+    assert len({Policy.read(name).digest() for name in ready_policies()}) == 3
 
 
 def test_policies_travel_between_processes_and_cannot_be_changed() -> None:
@@ -153,7 +153,7 @@ def test_surrogates_may_be_the_default_where_ages_and_dates_have_rules() -> None
 
 
 def test_only_policies_that_draw_need_a_secret() -> None:
-    assert {name: Policy.read(name).keyed for name in ready()} == {
+    assert {name: Policy.read(name).needs_secret for name in ready_policies()} == {
         "safe-harbor": False, "limited-dataset": False, "i2b2-surrogate": True
     }  # fmt: skip
 

@@ -34,8 +34,8 @@ from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.policy import Policy, PolicyRule
 from chaffinch.deid.release.account import Account, check_chain
-from chaffinch.deid.release.patient import LAYER, Numbered, Release, Released, Withheld, release
-from chaffinch.deid.release.replace import act
+from chaffinch.deid.release.patient import LAYER, NumberedDocument, Release, Released, Withheld, release
+from chaffinch.deid.release.replace import replace_identifiers
 from chaffinch.deid.release.units import UnitSource, open_source
 from chaffinch.deid.surrogates.letters import bases
 from chaffinch.deid.synth import notes as synth
@@ -94,7 +94,7 @@ class Test1NoTextLostOrMoved:
     @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
     def test_outside_identifiers_every_character_stays(self, policy: Policy) -> None:
         for doc in documents(2000, 1):
-            acted = act(doc, PLANTED, policy, SECRET)
+            acted = replace_identifiers(doc, PLANTED, policy, SECRET)
             made = acted.replacements
             befores = [0, *(one.end for one in made)], [*(one.start for one in made), len(doc.text)]
             afters = [0, *(one.out_end for one in made)], [*(one.out_start for one in made), len(acted.text)]
@@ -131,7 +131,7 @@ class Test1NoTextLostOrMoved:
 
     def test_with_the_real_detector(self) -> None:
         docs = documents(400, 3)
-        given = [Numbered(n, replace(doc, layers={})) for n, doc in enumerate(docs)]
+        given = [NumberedDocument(n, replace(doc, layers={})) for n, doc in enumerate(docs)]
         for doc, one in zip(docs, release(given, Release(SURROGATES, SECRET), by_rules()), strict=True):
             assert isinstance(one, Released)
             assert put_back(one.text, doc.text, one.places) == doc.text
@@ -352,7 +352,7 @@ class Test4NoTextAnywhereElse:
         private = {f"out.jsonl.private/{name}.jsonl" for name in ("ids", "withheld")}  # they lead to files by name
         for path, content in _content(tmp_path).items():
             assert (canary.encode() in content) == (path in private), path
-        results = release([Numbered(n, doc) for n, doc in enumerate(docs)], job.release, job.detector)
+        results = release([NumberedDocument(n, doc) for n, doc in enumerate(docs)], job.release, job.detector)
         told = [repr(results), repr(units), repr(job), caplog.text, *capfd.readouterr()]
         assert not any(canary in one for one in told)
 
@@ -369,7 +369,7 @@ class Test4NoTextAnywhereElse:
             if not {kind_of(span.label).category for span in doc.layer(PLANTED)} - {"AGE", "OTHER"}:
                 continue
             with pytest.raises(DataError) as caught:
-                act(doc, PLANTED, SURROGATES, SECRET)
+                replace_identifiers(doc, PLANTED, SURROGATES, SECRET)
             failed += 1
             told = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
             shown = re.sub(r'  File ".*\n(    .*\n)*', "", told)  # lines of our code are no text of a document
@@ -386,7 +386,7 @@ class Test5Deterministic:
     def test_order_and_neighbours_change_nothing(self, by_patient: bool) -> None:
         docs = [replace(doc, layers={}) for doc in documents(250, 8)]
         how, found = Release(SURROGATES, SECRET), by_rules(by_patient=by_patient)
-        whole = {one.id: one for one in release([Numbered(n, doc) for n, doc in enumerate(docs)], how, found)}
+        whole = {one.id: one for one in release([NumberedDocument(n, doc) for n, doc in enumerate(docs)], how, found)}
         rng = np.random.default_rng(9)
         patients: dict[str, list[Document]] = defaultdict(list)
         for doc in docs:
@@ -395,7 +395,7 @@ class Test5Deterministic:
         while parts:
             few = [doc for part in parts[: int(rng.integers(1, 90))] for doc in part]
             del parts[: len({doc.patient for doc in few})]
-            given = [Numbered(int(n), few[n]) for n in rng.permutation(len(few))]
+            given = [NumberedDocument(int(n), few[n]) for n in rng.permutation(len(few))]
             for one in release(given, how, found):
                 assert one == whole[one.id]
 
@@ -425,7 +425,7 @@ class Test6Keyed:
             label, text = pool[rng.integers(len(pool))]
             patient = f"p{rng.integers(5)}"
             doc = _one(glue(rng), text, label, patient, str(number))
-            made = act(doc, PLANTED, SURROGATES, SECRET)
+            made = replace_identifiers(doc, PLANTED, SURROGATES, SECRET)
             if label not in ("DATE", "AGE", "Own type"):
                 drawn[patient, label, text].add(_outs(made)[0])
         assert len(drawn) > 300
@@ -434,7 +434,7 @@ class Test6Keyed:
     def test_a_surrogate_is_the_original_by_chance_alone_and_no_name_keeps_a_word(self) -> None:
         seen = same = 0
         for doc in documents(3000, 13):
-            acted = act(doc, PLANTED, SURROGATES, SECRET)
+            acted = replace_identifiers(doc, PLANTED, SURROGATES, SECRET)
             for one, out in zip(acted.replacements, _outs(acted), strict=True):
                 original = doc.text[one.start : one.end]
                 if one.operator == "surrogate" and bases(original):
@@ -450,7 +450,7 @@ class Test6Keyed:
     def test_another_secret_tells_nothing_of_the_first(self) -> None:
         same, number = Counter[str](), Counter[str]()
         for doc in documents(2000, 14, overlaps=False):
-            one, other = (act(doc, PLANTED, SURROGATES, secret) for secret in (SECRET, OTHER_SECRET))
+            one, other = (replace_identifiers(doc, PLANTED, SURROGATES, secret) for secret in (SECRET, OTHER_SECRET))
             for made, a, b in zip(one.replacements, _outs(one), _outs(other), strict=True):
                 if made.operator == "surrogate" and made.label != "STATE" and len(doc.text[made.start : made.end]) > 4:
                     number[made.label] += 1
@@ -467,7 +467,7 @@ class Test6Keyed:
             moved, before = [], []
             for number in range(2):
                 own = dated(rng, number, f"p{patient}", 4)
-                acted = act(own.doc, PLANTED, policy, SECRET)
+                acted = replace_identifiers(own.doc, PLANTED, policy, SECRET)
                 for out, (form, one) in zip(_outs(acted), own.days, strict=True):
                     same = form.replace("%b", "%B") if one.month == 5 else form  # May is short and long
                     moved.append(datetime.strptime(out, same).date())  # the same format, or it fails
@@ -614,7 +614,7 @@ def test_accounts_of_any_mixture_add_up() -> None:
     """In = released + withheld for the account itself, whatever comes in whatever order."""
     rng = np.random.default_rng(22)
     results = release(
-        [Numbered(n, doc) for n, doc in enumerate(documents(300, 23))],
+        [NumberedDocument(n, doc) for n, doc in enumerate(documents(300, 23))],
         TAGS,
         replace(planted(()), layer=PLANTED, find=lambda docs: docs),
     )

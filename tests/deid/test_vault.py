@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from chaffinch.deid import vault as module
 from chaffinch.deid.policy import Policy, PolicyRule
-from chaffinch.deid.release.replace import act
-from chaffinch.deid.vault import Kept, Vault, rekey, restore, writing
+from chaffinch.deid.release.replace import replace_identifiers
+from chaffinch.deid.vault import UndoRecord, Vault, rekey, restore, write_vault
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span
 from tests.deid.releases import CANARY, KEY, OTHER_KEY, SECRET
@@ -34,22 +34,22 @@ def quick() -> Iterator[None]:
     """The same keys, with less work, and each made once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_COST", 14)
-        patch.setattr(module, "_derived", lru_cache(maxsize=None)(module._derived))
+        patch.setattr(module, "_derive_keys", lru_cache(maxsize=None)(module._derive_keys))
         yield
 
 
-def note(text: str, name: str = "n1", start: int = 4) -> tuple[Document, Document, Kept]:
+def note(text: str, name: str = "n1", start: int = 4) -> tuple[Document, Document, UndoRecord]:
     """An input, what was released of it, and what the vault keeps: its first word but one is gone."""
     end = text.index(" ", start)
     doc = Document.make(
         text, id=f"in-{name}", group="Mary", meta={"ward": 7}, layers={"f": [Span(start, end, "DOCTOR")]}
     )
-    acted = act(doc, "f", GONE)
-    return doc, Document.make(acted.text, id=name), Kept.of(doc, acted, name)
+    acted = replace_identifiers(doc, "f", GONE)
+    return doc, Document.make(acted.text, id=name), UndoRecord.of(doc, acted, name)
 
 
-def written(path: Path, *kept: Kept) -> Path:
-    with writing(path, KEY) as vault:
+def written(path: Path, *kept: UndoRecord) -> Path:
+    with write_vault(path, KEY) as vault:
         for one in kept:
             vault.add(one)
     return path
@@ -58,8 +58,8 @@ def written(path: Path, *kept: Kept) -> Path:
 @given(documents(overlaps=True), st.sampled_from(POLICIES))
 @settings(max_examples=300)
 def test_what_is_kept_undoes_a_release(doc: Document, policy: Policy) -> None:
-    acted = act(doc, "found", policy, SECRET)
-    assert Kept.of(doc, acted, "out").undone(acted.text) == doc
+    acted = replace_identifiers(doc, "found", policy, SECRET)
+    assert UndoRecord.of(doc, acted, "out").restore(acted.text) == doc
 
 
 @given(st.lists(documents(overlaps=True), max_size=6), st.sampled_from(POLICIES))
@@ -67,8 +67,8 @@ def test_what_is_kept_undoes_a_release(doc: Document, policy: Policy) -> None:
 def test_a_vault_gives_every_input_back(tmp_path: Path, docs: list[Document], policy: Policy) -> None:
     path = tmp_path / "v"
     path.unlink(missing_ok=True)
-    acted = [act(doc, "found", policy, SECRET) for doc in docs]
-    kept = [Kept.of(doc, one, str(number)) for number, (doc, one) in enumerate(zip(docs, acted, strict=True))]
+    acted = [replace_identifiers(doc, "found", policy, SECRET) for doc in docs]
+    kept = [UndoRecord.of(doc, one, str(number)) for number, (doc, one) in enumerate(zip(docs, acted, strict=True))]
     vault = Vault.open(written(path, *kept), KEY)
     assert list(vault) == kept
     out = [Document.make(one.text, id=str(number)) for number, one in enumerate(acted)]
@@ -135,7 +135,7 @@ def test_no_record_can_be_moved_left_out_repeated_or_brought_from_elsewhere(tmp_
 
 def test_a_vault_that_was_not_finished_is_not_there(tmp_path: Path) -> None:
     def fail() -> None:
-        with writing(tmp_path / "v", KEY) as vault:
+        with write_vault(tmp_path / "v", KEY) as vault:
             vault.add(note("Dr. Penn came.")[2])
             raise KeyboardInterrupt
 

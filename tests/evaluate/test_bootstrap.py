@@ -10,8 +10,8 @@ from scipy.stats import binom
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.evaluate import bootstrap
-from chaffinch.evaluate.bootstrap import intervals, paired
-from chaffinch.evaluate.counts import Item, MatchCounts, of_sets
+from chaffinch.evaluate.bootstrap import f1_difference, intervals
+from chaffinch.evaluate.counts import Item, MatchCounts, count_sets
 
 D = 1500
 
@@ -20,7 +20,7 @@ def system(hit_rate: float, *, seed: int = 3) -> MatchCounts:
     """One gold span in each document, found or not."""
     rng = np.random.default_rng(seed)
     gold: set[Item] = {("NAME", 0)}
-    return of_sets((gold, gold if rng.random() < hit_rate else set()) for _ in range(D))
+    return count_sets((gold, gold if rng.random() < hit_rate else set()) for _ in range(D))
 
 
 def test_the_interval_of_a_recall_is_the_binomial_one() -> None:
@@ -52,22 +52,22 @@ def test_an_interval_comes_from_the_draws_in_which_its_score_is_defined() -> Non
     # RARE is in one document of four, so about a third of the draws do not have it; never is it wrong.
     both: set[Item] = {("COMMON", 0), ("RARE", 1)}
     common: set[Item] = {("COMMON", 0)}
-    drawn = intervals(of_sets([(both, both), *[(common, common)] * 3]))
+    drawn = intervals(count_sets([(both, both), *[(common, common)] * 3]))
     assert drawn is not None
     assert drawn.labels[1] == ((1.0, 1.0), (1.0, 1.0), (1.0, 1.0))
     assert drawn.macro == ((1.0, 1.0), (1.0, 1.0), (1.0, 1.0))
 
 
 def test_a_label_that_is_never_predicted_has_no_interval_of_precision() -> None:
-    drawn = intervals(of_sets([({("NAME", 0)}, set())] * 3))
+    drawn = intervals(count_sets([({("NAME", 0)}, set())] * 3))
     assert drawn is not None
     assert drawn.labels == ((None, (0.0, 0.0), (0.0, 0.0)),)
     assert drawn.macro == ((0.0, 0.0), (0.0, 0.0), (0.0, 0.0))
 
 
 def test_one_document_or_no_span_has_no_interval() -> None:
-    assert intervals(of_sets([({("NAME", 0)}, {("NAME", 0)})])) is None
-    assert intervals(of_sets([(set(), set())] * 3)) is None
+    assert intervals(count_sets([({("NAME", 0)}, {("NAME", 0)})])) is None
+    assert intervals(count_sets([(set(), set())] * 3)) is None
 
 
 def test_the_same_seed_gives_the_same_interval_however_draws_are_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,12 +80,12 @@ def test_the_same_seed_gives_the_same_interval_however_draws_are_blocked(monkeyp
 
 
 def test_identical_systems_do_not_differ() -> None:
-    found = paired(system(0.8), system(0.8))
+    found = f1_difference(system(0.8), system(0.8))
     assert (found.value, found.interval, found.p) == (0.0, (0.0, 0.0), 1.0)
 
 
 def test_the_comparison_is_symmetric() -> None:
-    there, back = paired(system(0.8), system(0.78, seed=9)), paired(system(0.78, seed=9), system(0.8))
+    there, back = f1_difference(system(0.8), system(0.78, seed=9)), f1_difference(system(0.78, seed=9), system(0.8))
     assert there.value == -back.value
     assert there.p == back.p
     assert there.interval is not None
@@ -94,11 +94,11 @@ def test_the_comparison_is_symmetric() -> None:
 
 
 def test_a_clear_difference_is_found_and_noise_is_not() -> None:
-    clear = paired(system(0.9), system(0.8, seed=9))
+    clear = f1_difference(system(0.9), system(0.8, seed=9))
     assert clear.interval is not None
     assert clear.interval[0] > 0
     assert clear.p == pytest.approx(2 / 1001)
-    assert paired(system(0.8), system(0.8, seed=9)).p > 0.05
+    assert f1_difference(system(0.8), system(0.8, seed=9)).p > 0.05
 
 
 def test_about_one_in_twenty_pairs_of_equal_systems_differ_at_the_five_percent_level() -> None:
@@ -111,13 +111,13 @@ def test_about_one_in_twenty_pairs_of_equal_systems_differ_at_the_five_percent_l
             hit = rng.random(small) < 0.8
             side[:, 0, 0], side[:, 0, 2] = hit, ~hit
         a, b = (MatchCounts(("N",), side, np.zeros((1, 2), np.int64)) for side in sides)
-        rejected += paired(a, b, draws=400).p < 0.05
+        rejected += f1_difference(a, b, draws=400).p < 0.05
     assert binom.ppf(0.001, 200, 0.05) <= rejected <= binom.ppf(0.999, 200, 0.05)
 
 
 def test_systems_on_other_numbers_of_documents_are_refused() -> None:
     with pytest.raises(DataError, match="1500 documents against 2"):
-        paired(system(0.8), of_sets([(set(), set())] * 2))
+        f1_difference(system(0.8), count_sets([(set(), set())] * 2))
 
 
 @pytest.mark.parametrize("options", [{"draws": 0}, {"level": 1.0}])

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from chaffinch.evaluate import Pair
 from chaffinch.evaluate.mistakes import cases, confusion, kind_counts
-from chaffinch.evaluate.schemes.spans import strict
+from chaffinch.evaluate.schemes.spans import count_strict
 from chaffinch.text import Document, Span
 from tests.evaluate.strategies import pairs
 
@@ -36,5 +36,5 @@ def test_every_span_is_in_one_case(one: Pair) -> None:
     listed = cases([one])
     assert sorted(case.gold for case in listed if case.gold) == list(one.gold)
     assert sorted(case.predicted for case in listed if case.predicted) == list(one.predicted)
-    assert kind_counts(listed)["right"] == strict([one]).values[..., 0].sum()
+    assert kind_counts(listed)["right"] == count_strict([one]).values[..., 0].sum()
     assert confusion(listed).matrix.sum() == len(listed)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from chaffinch.errors import DataError
 from chaffinch.evaluate import Pair
-from chaffinch.evaluate.ranking import Ranked, calibration, curve, ranked
+from chaffinch.evaluate.ranking import ScoredSpans, calibration, collect_scores, curve
 from chaffinch.text import Document, Span
 
 metrics = pytest.importorskip("sklearn.metrics")
@@ -18,9 +18,9 @@ calibrations = pytest.importorskip("sklearn.calibration")
 SCORED = st.lists(st.tuples(st.integers(0, 10), st.booleans()), min_size=1, max_size=30)
 
 
-def from_tenths(scored: list[tuple[int, bool]]) -> Ranked:
+def from_tenths(scored: list[tuple[int, bool]]) -> ScoredSpans:
     right = np.array([int(hit) for _, hit in scored])
-    return Ranked(np.array([tenths / 10 for tenths, _ in scored]), right, int(right.sum()))
+    return ScoredSpans(np.array([tenths / 10 for tenths, _ in scored]), right, int(right.sum()))
 
 
 @given(SCORED)
@@ -32,7 +32,7 @@ def test_average_precision_agrees_with_scikit_learn(scored: list[tuple[int, bool
 
 
 def test_spans_that_nobody_predicted_lower_the_curve() -> None:
-    found = curve(Ranked(np.array([0.9, 0.8, 0.8]), np.array([1, 0, 1]), 4))
+    found = curve(ScoredSpans(np.array([0.9, 0.8, 0.8]), np.array([1, 0, 1]), 4))
     # At 0.9: P 1/1, R 1/4. At 0.8 (a tie): P 2/3, R 2/4. Average precision 1 * 1/4 + 2/3 * 1/4.
     np.testing.assert_allclose(found.precision, [1, 2 / 3])
     np.testing.assert_allclose(found.recall, [0.25, 0.5])
@@ -43,7 +43,7 @@ def test_spans_that_nobody_predicted_lower_the_curve() -> None:
 def test_brier_and_bins_agree_with_scikit_learn(scored: list[tuple[int, bool]]) -> None:
     # Off the bins' edges: scikit-learn closes bins on the right, we close them on the left.
     found = from_tenths([(min(tenths, 9), hit) for tenths, hit in scored])
-    found = Ranked(found.scores + 0.05, found.right, found.gold)
+    found = ScoredSpans(found.scores + 0.05, found.right, found.gold)
     ours = calibration(found)
     assert ours.brier == pytest.approx(metrics.brier_score_loss(found.right, found.scores), abs=1e-12)
     accuracy, confidence = calibrations.calibration_curve(found.right, found.scores, n_bins=10)
@@ -52,7 +52,7 @@ def test_brier_and_bins_agree_with_scikit_learn(scored: list[tuple[int, bool]]) 
 
 
 def test_calibration_error_by_hand() -> None:
-    found = Ranked(np.array([0.95, 0.95, 0.55, 1.0]), np.array([1, 0, 1, 1]), 3)
+    found = ScoredSpans(np.array([0.95, 0.95, 0.55, 1.0]), np.array([1, 0, 1, 1]), 3)
     # Last bin: 3 spans, mean score 2.9 / 3, right 2 / 3, gap 0.3. Sixth bin: 1 span, gap 0.45.
     assert calibration(found).error == pytest.approx(0.75 * 0.3 + 0.25 * 0.45)
 
@@ -60,13 +60,13 @@ def test_calibration_error_by_hand() -> None:
 def test_scores_that_are_no_probabilities_are_refused() -> None:
     for score in (1.5, -0.1, float("nan")):
         with pytest.raises(DataError, match="1 of 1 scores"):
-            calibration(Ranked(np.array([score]), np.array([1]), 1))
+            calibration(ScoredSpans(np.array([score]), np.array([1]), 1))
 
 
 def test_ranked_knows_what_is_right_and_whether_scores_vary() -> None:
     one = Pair(Document.make("Ann Lee"), (Span(0, 3, "N"),), (Span(0, 3, "N", 0.9), Span(4, 7, "N", 0.4)))
-    found = ranked([one])
+    found = collect_scores([one])
     assert (found.scores.tolist(), found.right.tolist(), found.gold, found.varies) == ([0.9, 0.4], [1, 0], 1, True)
-    assert not ranked([Pair(one.document, one.gold, one.gold)]).varies
-    assert not ranked([]).varies
-    assert curve(ranked([])).average_precision == 0.0
+    assert not collect_scores([Pair(one.document, one.gold, one.gold)]).varies
+    assert not collect_scores([]).varies
+    assert curve(collect_scores([])).average_precision == 0.0

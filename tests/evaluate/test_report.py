@@ -31,7 +31,7 @@ def page(*, with_text: bool = False, title: str = "Ward <7>") -> str:
     return html(score(pairs, scheme=SCHEMES), pairs, title=title, with_text=with_text)
 
 
-def parsed(text: str) -> etree._Element:
+def parse_page(text: str) -> etree._Element:
     """The page as XML: every tag closed, every attribute quoted, every character escaped."""
     doctype, _, rest = text.partition("\n")
     assert doctype == "<!doctype html>"
@@ -40,7 +40,7 @@ def parsed(text: str) -> etree._Element:
 
 def test_every_tag_is_closed_and_every_character_escaped() -> None:
     for with_text in (False, True):
-        root = parsed(page(with_text=with_text))
+        root = parse_page(page(with_text=with_text))
         assert root.findtext("head/title") == "Ward <7>"
         assert LABEL in {"".join(map(str, cell.itertext())) for cell in root.iter("th")}
         assert not list(root.iter("b[@title]"))
@@ -55,7 +55,7 @@ def test_nothing_is_loaded_from_elsewhere() -> None:
 def test_no_word_and_no_id_of_a_document_is_shown_unless_asked() -> None:
     silent, open_ = page(), page(with_text=True)
     assert not re.search("Quill|feather|Sons|seen", silent)
-    assert CANARY in "".join(map(str, parsed(open_).itertext()))
+    assert CANARY in "".join(map(str, parse_page(open_).itertext()))
     assert f"{CANARY}-" not in open_  # ids stay out of both
     assert "Contains document text" in open_
     assert "Contains document text" not in silent
@@ -70,7 +70,7 @@ def test_a_hostile_text_is_shown_as_text() -> None:
 
 def test_the_layout() -> None:
     pairs = example()
-    root = parsed(html(score(pairs, scheme=("strict", "binary")), pairs))
+    root = parse_page(html(score(pairs, scheme=("strict", "binary")), pairs))
     assert [heading.text for heading in root.iter("h1", "h2")] == [
         *("Evaluation", "Scores: strict", "Scores: binary", "Right and wrong", "Label confusion"),
         *("Leakage", "Confidence", "Mistakes"),
@@ -94,7 +94,7 @@ def test_the_layout() -> None:
 def test_the_numbers_of_the_page_are_those_of_the_report() -> None:
     pairs = example()
     report = score(pairs)
-    rows = [[str(part) for part in row.itertext()] for row in parsed(html(report, pairs)).iter("tr")]
+    rows = [[str(part) for part in row.itertext()] for row in parse_page(html(report, pairs)).iter("tr")]
     micro = next(row for row in rows if row[0] == "micro")
     assert f"{report.micro.recall:.3f}" in micro
     assert report.micro.recall_interval is not None
@@ -114,7 +114,7 @@ def test_charts_appear_only_where_scores_vary_and_are_probabilities() -> None:
 
 def test_nothing_at_all_is_still_a_page() -> None:
     empty = pair([note("", [])], [note("", [])])
-    parsed(html(score(empty, scheme=SCHEMES), empty))
+    parse_page(html(score(empty, scheme=SCHEMES), empty))
 
 
 def test_long_lists_are_cut_and_say_so() -> None:

@@ -126,5 +126,5 @@ def test_compare_by_an_official_scheme_needs_documents_that_both_predicted() -> 
 
 @pytest.mark.parametrize("scheme", ["strikt", ["strict", "fuzzy"], []])
 def test_an_unknown_scheme_is_refused(scheme: str | list[str]) -> None:
-    with pytest.raises(ConfigError, match="choose of strict, relaxed"):
+    with pytest.raises(ConfigError, match="choose one of strict, relaxed"):
         evaluate(*example(), scheme=scheme)

@@ -1,4 +1,4 @@
-"""Word clusters: counts and weights worked by hand, groups that are known, and the same bytes each time."""
+"""Word clusters: counts and weights worked out by hand, known groups, and the same bytes each time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features import clusters
-from chaffinch.features.clusters import Clusters, WordClusters, folded, kmeans, learn, neighbours, ppmi, vectors
+from chaffinch.features.clusters import Clusters, WordClusters, fold_word, kmeans, learn, neighbours, ppmi, vectors
 from chaffinch.text import Document
 
 GROUPS = [[f"{stem}{letter}" for letter in "abcdefgh"] for stem in ("drug", "site", "verb")]
@@ -94,8 +94,8 @@ def test_kmeans_leaves_every_point_with_its_nearest_centre(K: int, V: int, seed:
     centres = np.array([points[placed == k].sum(axis=0) for k in used])
     centres /= np.linalg.norm(centres, axis=1, keepdims=True)
     cosine = points @ centres.T
-    own = cosine[np.arange(V), np.searchsorted(used, placed)]
-    assert np.all(own >= cosine.max(axis=1) - 1e-4)
+    assigned = cosine[np.arange(V), np.searchsorted(used, placed)]
+    assert np.all(assigned >= cosine.max(axis=1) - 1e-4)
 
 
 def test_clusters_that_run_empty_start_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,11 +153,11 @@ def test_marks_say_the_cluster_or_nought() -> None:
     assert marks.tolist() == [[1, 8], [0, 0], [4, 1]]
     assert marks.dtype == np.int16
     assert learnt.marks(Document.make("")).shape == (0, 2)
-    assert folded("IL-12Rβ1") == "il-00rβ0"
+    assert fold_word("IL-12Rβ1") == "il-00rβ0"
 
 
 def test_too_little_text_is_an_error_without_the_text() -> None:
-    with pytest.raises(DataError, match=r"no word came 3 times and from 2 patients \(0 different words in 0"):
+    with pytest.raises(DataError, match=r"no word occurs 3 times and with 2 patients \(0 different words in 0"):
         learn([])
     with pytest.raises(DataError, match=r"2 different words in 1 patients") as caught:
         learn([Document.make("penn station", id="a")])

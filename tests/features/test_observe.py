@@ -96,8 +96,8 @@ def one_to_one(pairs: list[tuple[object, int]]) -> None:
 
 def shown(seen: Observed, n: int) -> list[tuple[int, int]]:
     """Kind and key of every feature of the token at a place."""
-    own = slice(seen.lists[seen.types[n]], seen.lists[seen.types[n] + 1])
-    return list(zip(seen.kinds[own].tolist(), seen.keys[own].tolist(), strict=True))
+    listed = slice(seen.lists[seen.types[n]], seen.lists[seen.types[n] + 1])
+    return list(zip(seen.kinds[listed].tolist(), seen.keys[listed].tolist(), strict=True))
 
 
 @given(st.lists(WORDS, min_size=1, max_size=12))
@@ -121,7 +121,7 @@ def test_every_feature_of_a_word_has_a_key_of_its_own(words: list[str]) -> None:
 
 def column(columns: list[Column], kind: int, size: int) -> Keys:
     """The keys of a column, zeros if it is not there."""
-    return next((own.keys for own in columns if own.kind == kind), np.zeros(size, np.uint64))
+    return next((column.keys for column in columns if column.kind == kind), np.zeros(size, np.uint64))
 
 
 SPLIT = st.lists(st.sampled_from(["a", "A", "b", ".", "of"]), min_size=1, max_size=8).flatmap(
@@ -174,9 +174,9 @@ def test_a_header_speaks_for_the_rest_of_its_line(texts: list[str]) -> None:
     docs = [Document.make(text, id=str(number)) for number, text in enumerate(texts)]
     seen = window.observe(docs)
     found = column(window.contexts(seen, NO_STOPS), window.HEADER, len(seen.types))
-    own = [header_of(doc.text, start) for doc in docs for start, _ in doc.tokens.tolist()]
+    headers = [header_of(doc.text, start) for doc in docs for start, _ in doc.tokens.tolist()]
     keys = found[seen.places].tolist()
-    wanted = [own[source] for source in seen.sources.tolist()]
+    wanted = [headers[source] for source in seen.sources.tolist()]
     one_to_one([(header, key) for header, key in zip(wanted, keys, strict=True) if header])
     assert not any(key for header, key in zip(wanted, keys, strict=True) if header is None)
 
@@ -197,7 +197,7 @@ def account(docs: list[Document], owner: int) -> list[object]:
 @given(TEXTS, TEXTS, TEXTS)
 @settings(max_examples=60)
 def test_what_is_seen_of_a_document_does_not_depend_on_its_neighbours(before: str, text: str, after: str) -> None:
-    docs = [Document.make(own, id=str(number)) for number, own in enumerate((before, text, after))]
+    docs = [Document.make(part, id=str(number)) for number, part in enumerate((before, text, after))]
     assert account(docs, 1) == account(docs[1:2], 0)
 
 
@@ -211,7 +211,7 @@ def test_documents_without_text_or_sentences_show_nothing() -> None:
     for docs in ([], [Document.make("")], [bare], [Document.make(""), bare, Document.make(" \n")]):
         seen = window.observe(docs)
         assert (len(seen.types), len(seen.begins), len(seen.places)) == (1, 0, 0)
-        assert [len(own) for own in seen.gather(np.zeros(1, np.int32))] == [len(doc.tokens) for doc in docs]
+        assert [len(array) for array in seen.gather(np.zeros(1, np.int32))] == [len(doc.tokens) for doc in docs]
         assert len(window.contexts(seen, NO_STOPS)) >= 2
 
 
@@ -263,11 +263,11 @@ def test_elsewhere_counts_the_other_places_of_a_word_in_its_document(
         for n in places:
             same = [m for m in places if m != n and groups[m] == groups[n] and owners[m] == owners[n]]
             assert found[n] == (code_of([int(states[m]) for m in same]) if groups[n] else 0)
-    own = column(columns, window.OWN, len(words))
-    assert own.tolist() == [int(states[n]) + 1 if words[n] else 0 for n in places]
-    both = column(columns, window.OWN_AND_ELSEWHERE, len(words)).tolist()
+    first = column(columns, window.FIRST_READING, len(words))
+    assert first.tolist() == [int(states[n]) + 1 if words[n] else 0 for n in places]
+    both = column(columns, window.FIRST_READING_AND_ELSEWHERE, len(words)).tolist()
     code = column(columns, window.WORD_ELSEWHERE, len(words)).tolist()
-    one_to_one([((code[n], int(own[n])), both[n]) for n in places if code[n]])
+    one_to_one([((code[n], int(first[n])), both[n]) for n in places if code[n]])
     assert not any(both[n] for n in places if not code[n])
 
 

@@ -1,4 +1,4 @@
-"""Symbols of tokens: who becomes one, what stands in for the others, flags, privacy, and the way to disk and back."""
+"""Symbols of tokens: which words become symbols, what replaces the others, flags, privacy, saving and loading."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def learn(
     """The symbols of texts; `hidden` are the words inside spans, as "Penn" everywhere or "Penn:2" in two places."""
     docs = [Document.make(text) for text in texts]
     seen = window.observe(docs)
-    left = {own.partition(":")[0]: int(own.partition(":")[2] or 10**9) for own in hidden}
+    left = {entry.partition(":")[0]: int(entry.partition(":")[2] or 10**9) for entry in hidden}
     inside = np.zeros(len(seen.types), np.bool_)
     for place, word in zip(seen.places.tolist(), [word for doc in docs for word in doc.words()], strict=True):
         inside[place] = left.get(word, 0) > 0
@@ -42,19 +42,19 @@ def learn(
     )
 
 
-def of(own: Symbols, text: str) -> symbols.Ints:
-    return own(window.observe([Document.make(text)]))
+def of(learnt: Symbols, text: str) -> symbols.Ints:
+    return learnt(window.observe([Document.make(text)]))
 
 
 def keys_of(word: str) -> Keys:
     """(F,) the key of each kind of a word, as a model that learnt from it alone has it."""
     found = learn([word])
-    return np.array([own[0] if len(own) else 0 for own in found.keys], np.uint64)
+    return np.array([keys[0] if len(keys) else 0 for keys in found.keys], np.uint64)
 
 
 def test_a_word_needs_enough_tokens() -> None:
-    own = learn(["fever fever fever", "cough cough fever"], min_count=3)
-    assert own.words == ("fever",)
+    learnt = learn(["fever fever fever", "cough cough fever"], min_count=3)
+    assert learnt.words == ("fever",)
     assert learn(["fever fever fever", "cough cough fever"], min_count=2).words in (
         ("fever", "cough"),
         ("cough", "fever"),
@@ -69,12 +69,12 @@ def test_a_word_needs_enough_patients_not_documents() -> None:
 
 
 def test_the_same_floors_hold_for_affixes() -> None:
-    own = learn(["fever clever", "sever"], min_groups=2)
+    learnt = learn(["fever clever", "sever"], min_groups=2)
     for kind, mine, others in ((SUFFIX_2, "fever", "cough"), (SUFFIX_3, "fever", "cough")):
-        assert keys_of(mine)[kind] in own.keys[kind]
-        assert keys_of(others)[kind] not in own.keys[kind]
-    assert own.words == ()
-    assert keys_of("fever")[PREFIX_3] not in own.keys[PREFIX_3]
+        assert keys_of(mine)[kind] in learnt.keys[kind]
+        assert keys_of(others)[kind] not in learnt.keys[kind]
+    assert learnt.words == ()
+    assert keys_of("fever")[PREFIX_3] not in learnt.keys[PREFIX_3]
 
 
 def test_a_word_mostly_inside_spans_is_no_symbol_nor_are_its_letters() -> None:
@@ -86,8 +86,8 @@ def test_a_word_mostly_inside_spans_is_no_symbol_nor_are_its_letters() -> None:
     for kind in (WORD, SUFFIX_2, SUFFIX_3, PREFIX_3):
         assert keys_of("Penn")[kind] in open_.keys[kind]
         assert keys_of("Penn")[kind] not in private.keys[kind]
-    for own in private.arrays()[1].values():
-        assert not any("Penn" in string for string in own)
+    for strings in private.arrays()[1].values():
+        assert not any("Penn" in string for string in strings)
     found = of(private, "Penn came")
     assert found[0, [WORD, SUFFIX_2, SUFFIX_3, PREFIX_3]].tolist() == [0, 0, 0, 0]
     assert found[0, SIGNATURE] > 0  # what stands in for it
@@ -96,45 +96,45 @@ def test_a_word_mostly_inside_spans_is_no_symbol_nor_are_its_letters() -> None:
 
 @pytest.mark.parametrize(("inside", "known"), [("Reading:2", True), ("Reading:3", False)])
 def test_half_inside_is_not_mostly(inside: str, known: bool) -> None:
-    own = learn(["Reading books", "Reading a", "Reading b", "Reading c"], hidden=[inside])
-    assert ("Reading" in own.words) == known
+    learnt = learn(["Reading books", "Reading a", "Reading b", "Reading c"], hidden=[inside])
+    assert ("Reading" in learnt.words) == known
 
 
 def test_affixes_of_a_hidden_word_stay_if_open_words_have_them() -> None:
-    own = learn(["Penny pays", "Penn sees Penny"], hidden=["Penn"])
-    assert "Penn" not in own.words
-    assert keys_of("Penn")[PREFIX_3] in own.keys[PREFIX_3]  # of Penny
-    assert keys_of("Penn")[SUFFIX_3] not in own.keys[SUFFIX_3]
+    learnt = learn(["Penny pays", "Penn sees Penny"], hidden=["Penn"])
+    assert "Penn" not in learnt.words
+    assert keys_of("Penn")[PREFIX_3] in learnt.keys[PREFIX_3]  # of Penny
+    assert keys_of("Penn")[SUFFIX_3] not in learnt.keys[SUFFIX_3]
 
 
 def test_words_are_at_the_places_of_their_keys() -> None:
-    own = learn(["the fever rose , the cough went .", "The rash"])
-    assert set(own.words) == {"the", "fever", "rose", ",", "cough", "went", ".", "The", "rash"}
-    for place, word in enumerate(own.words, start=1):
-        assert of(own, word)[0, WORD] == place
-    assert own.sizes == tuple(
-        1 + len(keys) if k != SIGNATURE else 1 + len(own.signatures) for k, keys in enumerate(own.keys)
+    learnt = learn(["the fever rose , the cough went .", "The rash"])
+    assert set(learnt.words) == {"the", "fever", "rose", ",", "cough", "went", ".", "The", "rash"}
+    for place, word in enumerate(learnt.words, start=1):
+        assert of(learnt, word)[0, WORD] == place
+    assert learnt.sizes == tuple(
+        1 + len(keys) if k != SIGNATURE else 1 + len(learnt.signatures) for k, keys in enumerate(learnt.keys)
     )
 
 
 def test_an_unseen_word_has_its_signature_or_what_it_backs_off_to() -> None:
-    own = learn(["Smith saw her", "Jones saw him", "on 12/03/1998 and 11/02/1997 and 10/04/1996"])
+    learnt = learn(["Smith saw her", "Jones saw him", "on 12/03/1998 and 11/02/1997 and 10/04/1996"])
     for word in ("Brown", "Zyxgov", "05/06/1987", "05/06"):
-        found = of(own, word)[0]
+        found = of(learnt, word)[0]
         assert found[WORD] == 0
-        whole = oov.flagged(oov.signature(word, EN), oov.FLAGS["line"])
-        chain = [step for step in oov.back_off(whole) if step in own.signatures]
-        assert own.signatures[found[SIGNATURE] - 1] == chain[0]  # the longest that is known
-    assert of(own, "05/06/1987")[0, SIGNATURE] == of(own, "12/03/1998")[0, SIGNATURE]
+        whole = oov.add_flags(oov.signature(word, EN), oov.FLAGS["line"])
+        chain = [step for step in oov.back_off(whole) if step in learnt.signatures]
+        assert learnt.signatures[found[SIGNATURE] - 1] == chain[0]  # the longest that is known
+    assert of(learnt, "05/06/1987")[0, SIGNATURE] == of(learnt, "12/03/1998")[0, SIGNATURE]
 
 
 def test_every_category_is_known_so_that_backing_off_ends() -> None:
-    own = learn(["fever"])
-    assert {f"{oov.MARK}{name}" for name in oov.CATEGORIES} <= set(own.signatures)
-    assert all(oov.is_symbol(name) for name in own.signatures)
+    learnt = learn(["fever"])
+    assert {f"{oov.MARK}{name}" for name in oov.CATEGORIES} <= set(learnt.signatures)
+    assert all(oov.is_symbol(name) for name in learnt.signatures)
     for word in ("37947241ZGJ", "x@y.org", "§§", "40%", "555-1234", "12/03"):
-        found = of(own, word)[0, SIGNATURE]
-        assert own.signatures[found - 1] == f"{oov.MARK}{oov.category(word, EN)}"  # no longer signature was seen
+        found = of(learnt, word)[0, SIGNATURE]
+        assert learnt.signatures[found - 1] == f"{oov.MARK}{oov.category(word, EN)}"  # no longer signature was seen
 
 
 def test_rare_signatures_count_as_what_they_back_off_to() -> None:
@@ -156,13 +156,13 @@ def test_flags_of_lines_and_ages() -> None:
 
 
 def test_flags_are_part_of_signatures_where_they_can_be() -> None:
-    own = learn(["Bo is 40 years", "Bo is 41 years", "Bo is 42 years", "so 43 mg Bo", "so 44 mg Bo", "so 45 mg Bo"])
-    aged, plain = of(own, "so 47 years")[1, SIGNATURE], of(own, "so 47 mg")[1, SIGNATURE]
-    assert own.signatures[aged - 1].endswith("|age=1")
-    assert own.signatures[plain - 1] + "|age=1" == own.signatures[aged - 1]
-    first, later = of(own, "Bo Bo")[:, SIGNATURE]
-    assert "line=1" in own.signatures[first - 1]
-    assert "line=1" not in own.signatures[later - 1]
+    learnt = learn(["Bo is 40 years", "Bo is 41 years", "Bo is 42 years", "so 43 mg Bo", "so 44 mg Bo", "so 45 mg Bo"])
+    aged, plain = of(learnt, "so 47 years")[1, SIGNATURE], of(learnt, "so 47 mg")[1, SIGNATURE]
+    assert learnt.signatures[aged - 1].endswith("|age=1")
+    assert learnt.signatures[plain - 1] + "|age=1" == learnt.signatures[aged - 1]
+    first, later = of(learnt, "Bo Bo")[:, SIGNATURE]
+    assert "line=1" in learnt.signatures[first - 1]
+    assert "line=1" not in learnt.signatures[later - 1]
 
 
 def test_an_age_word_in_the_next_sentence_or_document_is_no_age() -> None:
@@ -173,18 +173,18 @@ def test_an_age_word_in_the_next_sentence_or_document_is_no_age() -> None:
 
 
 def test_arrays_give_the_same_symbols_back() -> None:
-    own = learn(["Smith saw her on 12/03/1998", "Jones saw him"], min_groups=2)
-    arrays, strings = own.arrays()
+    learnt = learn(["Smith saw her on 12/03/1998", "Jones saw him"], min_groups=2)
+    arrays, strings = learnt.arrays()
     again = Symbols.of("en", arrays, strings)
-    assert (again.words, again.signatures, again.sizes) == (own.words, own.signatures, own.sizes)
+    assert (again.words, again.signatures, again.sizes) == (learnt.words, learnt.signatures, learnt.sizes)
     for text in ("Smith saw Zyxgov", "", "12/03/1998 ago"):
-        assert np.array_equal(of(own, text), of(again, text))
+        assert np.array_equal(of(learnt, text), of(again, text))
 
 
 def test_symbols_of_a_file_are_saved_again_as_they_were() -> None:
     """Signatures are shortened in the order they were learnt in, whatever the order of a later version."""
-    own = learn(["Smith saw her", "Jones saw him"])
-    older = replace(own, order=own.order[::-1])
+    learnt = learn(["Smith saw her", "Jones saw him"])
+    older = replace(learnt, order=learnt.order[::-1])
     again = Symbols.of("en", *older.arrays())
     assert again.order == older.order
     assert np.array_equal(of(again, "Zyxgov Brown-Hale 05/06"), of(older, "Zyxgov Brown-Hale 05/06"))
@@ -197,13 +197,13 @@ def test_word_lists_that_do_not_come_with_chaffinch_travel_with_the_model(tmp_pa
         file.write("zyxgov\thi\n")
     texts = ["Zyxgov está lejos", "Zyxgov y Qoph", "Zyxgov en enero de 1998"]
     seen = window.observe([Document.make(text) for text in texts])
-    own = symbols.learn(seen, str(folder), patients=np.arange(3), min_count=9, min_groups=1)
-    assert any("city=hi" in signature for signature in own.signatures)
-    arrays, strings = own.arrays()
+    learnt = symbols.learn(seen, str(folder), patients=np.arange(3), min_count=9, min_groups=1)
+    assert any("city=hi" in signature for signature in learnt.signatures)
+    arrays, strings = learnt.arrays()
     shutil.rmtree(folder)
     again = Symbols.of(str(folder), arrays, strings)
     for text in texts:
-        assert np.array_equal(of(own, text), of(again, text))
+        assert np.array_equal(of(learnt, text), of(again, text))
     assert again.arrays()[1] == strings
     assert not any(name.startswith("pack.") for name in learn(texts).arrays()[1])  # those that come with it stay here
 
@@ -214,19 +214,19 @@ TEXTS = st.text(st.sampled_from("ab Z9\n.-/é"), max_size=20)
 @given(st.lists(TEXTS, min_size=1, max_size=4))
 @settings(max_examples=50)
 def test_a_text_has_the_same_symbols_alone_and_among_others(texts: list[str]) -> None:
-    own = learn(["ab Z9 a.b 9-9", "ab é Zb 9/9", "a Z9\nb"])
+    learnt = learn(["ab Z9 a.b 9-9", "ab é Zb 9/9", "a Z9\nb"])
     docs = [Document.make(text) for text in texts]
-    together = own(window.observe(docs))
+    together = learnt(window.observe(docs))
     assert together.shape == (sum(len(doc.tokens) for doc in docs), len(KINDS))
-    alone = [own(window.observe([doc])) for doc in docs]
+    alone = [learnt(window.observe([doc])) for doc in docs]
     assert np.array_equal(together, np.concatenate(alone))
-    fresh = Symbols.of("en", *own.arrays())  # without a memo of words met before
+    fresh = Symbols.of("en", *learnt.arrays())  # without a memo of words met before
     assert np.array_equal(together, fresh(window.observe(docs)))
 
 
 def test_signatures_of_words_met_are_remembered_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(symbols, "MEMO", 2)
-    own = learn(["fever"])
-    before = of(own, "Ann Bo Carl Dora")
-    assert len(own.memo) == 2
-    assert np.array_equal(of(own, "Ann Bo Carl Dora"), before)
+    learnt = learn(["fever"])
+    before = of(learnt, "Ann Bo Carl Dora")
+    assert len(learnt.memo) == 2
+    assert np.array_equal(of(learnt, "Ann Bo Carl Dora"), before)

@@ -31,7 +31,7 @@ def everything(seen: Observed, columns: list[Column]) -> list[tuple[int, int, in
             found.append((n, int(seen.kinds[q]), int(seen.keys[q])))
         for column in columns:
             if column.keys[n]:
-                found.append((n, column.kind, int(vocabulary.salted(column.keys[n : n + 1], column.kind)[0])))
+                found.append((n, column.kind, int(vocabulary.salt_keys(column.keys[n : n + 1], column.kind)[0])))
     return found
 
 
@@ -117,14 +117,14 @@ def test_an_n_gram_a_head_or_a_header_with_a_hidden_word_is_not_learnt() -> None
     columns, words = window.contexts(seen, stops), words_of(seen)
     hidden = np.array([words[kind] == "Zyxgov" for kind in seen.types.tolist()])
     known = vocabulary.learn(seen, columns, patients=np.arange(4), hidden=hidden)
-    two, three, head, header = (next(own.keys for own in columns if own.kind == kind) for kind in RARE_KINDS)
+    two, three, head, header = (next(column.keys for column in columns if column.kind == kind) for kind in RARE_KINDS)
     for keys, kind, word, learnt in (
         (two, window.BIGRAM, "the", True), (two, window.BIGRAM, "old", False), (three, window.TRIGRAM, "the", False),
         (head, window.HEAD, "old", False), (header, window.HEADER, "fine", False),
     ):  # fmt: skip
-        place = next(n for n, own in enumerate(seen.types.tolist()) if words[own] == word)
+        place = next(n for n, v in enumerate(seen.types.tolist()) if words[v] == word)
         assert keys[place] != 0
-        assert (known.find(vocabulary.salted(keys[place : place + 1], kind))[0] >= 0) == learnt, (kind, word)
+        assert (known.find(vocabulary.salt_keys(keys[place : place + 1], kind))[0] >= 0) == learnt, (kind, word)
 
 
 def test_find_numbers_the_features_and_joined_adds_the_new_ones_behind() -> None:
@@ -132,13 +132,13 @@ def test_find_numbers_the_features_and_joined_adds_the_new_ones_behind() -> None
     other = Vocabulary(np.array([4, 9, 8], np.uint64), np.array([7, 7, 1], np.uint8))
     assert one.find(np.array([9, 4, 5, 0, 3], np.uint64)).tolist() == [2, -1, 0, -1, 1]
     assert one.rows.tolist() == [0, 5, 8, 9]
-    both = one.joined(other)
+    both = one.union(other)
     assert both.keys.tolist() == [5, 3, 9, 4, 8]
     assert both.kinds.tolist() == [1, 2, 7, 7, 1]
     assert (len(both), both.height) == (5, 15)
     empty = Vocabulary(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
     assert (len(empty), empty.height, empty.find(one.keys).tolist()) == (0, 0, [-1, -1, -1])
-    assert empty.joined(one).keys.tolist() == one.keys.tolist()
+    assert empty.union(one).keys.tolist() == one.keys.tolist()
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=3), st.lists(TEXTS, min_size=1, max_size=3))
@@ -176,7 +176,7 @@ def test_the_windows_are_those_published() -> None:
 def scores(docs: list[Document], known: Vocabulary, weights: Weights, states: States, owner: int) -> list[list[float]]:
     seen = window.observe(docs)
     found = linear.scores(known.view(seen, window.contexts(seen, NO_STOPS)), weights, states)
-    return [own.tolist() for own, n in zip(found, seen.places, strict=True) if seen.owners[n] == owner]
+    return [row.tolist() for row, n in zip(found, seen.places, strict=True) if seen.owners[n] == owner]
 
 
 def test_a_documents_scores_do_not_depend_on_the_next_document() -> None:

@@ -1,11 +1,11 @@
-"""How words stand in the lists of a language."""
+"""Membership of words in the lists of a language."""
 
 from __future__ import annotations
 
 import pytest
 
 from chaffinch import languages
-from chaffinch.features.word_lists import Standing, standing
+from chaffinch.features.word_lists import WordListFeature, word_profile
 from chaffinch.models.core.resources import Resources
 from chaffinch.text import Document
 
@@ -23,15 +23,15 @@ from chaffinch.text import Document
     ],
 )
 def test_a_word_is_told_by_how_it_is_written_and_by_its_lists(word: str, told: str) -> None:
-    assert standing(word, languages.pack("en")) == told
+    assert word_profile(word, languages.pack("en")) == told
 
 
 def test_marks_are_numbers_of_words_with_letters_and_follow_the_lists_without_hidden_words() -> None:
-    lists, doc = Standing("en"), Document.make("Smith saw Smith on 3/4, again")
+    lists, doc = WordListFeature("en"), Document.make("Smith saw Smith on 3/4, again")
     (marks,) = lists.marks([doc])
     assert marks[0] == marks[2] != marks[1]
     assert [bool(mark) for mark in marks] == [any(map(str.isalpha, word)) for word in doc.words()]
-    (fewer,) = Standing("en", languages.hidden_words(["Smith"])).marks([doc])
+    (fewer,) = WordListFeature("en", languages.hidden_words(["Smith"])).marks([doc])
     assert fewer[0] != marks[0]
     assert fewer[1] == marks[1]
     (again,) = lists.marks([doc])
@@ -39,7 +39,7 @@ def test_marks_are_numbers_of_words_with_letters_and_follow_the_lists_without_hi
 
 
 def test_a_model_file_holds_the_language_and_no_list() -> None:
-    state = Resources(standing=Standing("es")).state()
+    state = Resources(standing=WordListFeature("es")).state()
     assert not state.arrays
     assert state.strings == {"standing": ("es",)}
     found = Resources.of(state).standing

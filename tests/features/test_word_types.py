@@ -60,14 +60,14 @@ TABLE: dict[str, tuple[Sequence[str], Sequence[str], Sequence[str]]] = {
 
 @pytest.mark.parametrize("word", TABLE)
 def test_published_sets_by_hand(word: str) -> None:
-    own, capitals, form = TABLE[word]
-    assert list(muc(word)) == list(own)
+    names, capitals, form = TABLE[word]
+    assert list(muc(word)) == list(names)
     assert list(capitalisation(word)) == list(capitals)
     assert list(shape(word)) == list(form)
 
 
 def test_the_table_shows_all_thirteen() -> None:
-    found = {name for own, _, _ in TABLE.values() for name in own}
+    found = {name for names, _, _ in TABLE.values() for name in names}
     assert len(found) == 13
     assert len(muc("9")) == 1
 
@@ -95,7 +95,7 @@ def plain_muc(word: str) -> list[str]:
         ("CapOtherPeriod", first and n >= 3 and word[-1] == "."),
         ("InitialCap", first),
     ]
-    return [next((name for name, fits in own if fits), "") for own in (numbers, letters)]
+    return [next((name for name, fits in group if fits), "") for group in (numbers, letters)]
 
 
 @given(st.text(st.sampled_from("aAZ09.,/-sé\n"), min_size=1, max_size=7))
@@ -198,10 +198,14 @@ def test_a_very_long_word_is_read_quickly(features: WordSet, sign: str) -> None:
 
 def test_the_language_decides_what_lists_say() -> None:
     words = ["enero", "García", "march"]
-    rows = [rows_of(with_features(window.observe([given_document(words)]), "rich", pack(own))) for own in ("en", "es")]
+    rows = [
+        rows_of(with_features(window.observe([given_document(words)]), "rich", pack(language)))
+        for language in ("en", "es")
+    ]
     assert rows[0][1] != rows[1][1]
     published = [
-        rows_of(with_features(window.observe([given_document(words)]), "muc", pack(own))) for own in ("en", "es")
+        rows_of(with_features(window.observe([given_document(words)]), "muc", pack(language)))
+        for language in ("en", "es")
     ]
     assert published[0] == published[1]
 
@@ -210,25 +214,25 @@ def test_the_language_decides_what_lists_say() -> None:
 
 
 def copied(folder: Path) -> Path:
-    """The English pack as a folder of one's own, with a first name of its own."""
+    """Return a copy of the English pack in a folder, with one more first name."""
     folder.mkdir()
-    for name, text in languages.texts(Path(languages.__file__).parent / "en").items():
+    for name, text in languages.read_files(Path(languages.__file__).parent / "en").items():
         more = "zyxgov\thi\n" if name == "lexicon-first.txt" else ""
         (folder / name).write_bytes((more + text).encode())
     return folder
 
 
 def test_a_pack_that_does_not_come_with_us_is_taken_along(tmp_path: Path) -> None:
-    assert languages.luggage("en") == {}
-    assert languages.unpacked("en", {}) is pack("en")
+    assert languages.files_to_bundle("en") == {}
+    assert languages.from_bundle("en", {}) is pack("en")
     folder = copied(tmp_path / "mine")
-    luggage = languages.luggage(str(folder))
-    assert sorted(luggage) == ["pack.names", "pack.texts"]
+    strings = languages.files_to_bundle(str(folder))
+    assert sorted(strings) == ["pack.names", "pack.texts"]
     wanted = languages.pack(str(folder))
     for path in folder.iterdir():
         path.unlink()
     folder.rmdir()
-    found = languages.unpacked(str(folder), luggage)
+    found = languages.from_bundle(str(folder), strings)
     assert found.name == wanted.name == "mine"
     assert found.lexica["first"]["zyxgov"] == "hi"
     for name in ("months", "decades", "ages", "suffixes", "lexica", "common", "phones", "decimal", "extension"):

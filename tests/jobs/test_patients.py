@@ -182,7 +182,7 @@ def test_a_call_without_patients_is_refused_in_the_words_of_the_call(tmp_path: P
         cf.deid.run(place, tmp_path / "out.csv", cf.deid.detector(), **how, group_by="n", each_note_a_patient=True)
     assert names_in(tmp_path) == ["n.csv"]
     told = cf.deid.run(place, tmp_path / "out.csv", cf.deid.detector(), **how, each_note_a_patient=True)
-    assert (told["patients"], told["without a patient"]) == (3, 3)
+    assert (told["patients"], told["without_patient"]) == (3, 3)
 
 
 def test_what_is_said_of_patients_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

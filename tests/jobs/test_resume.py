@@ -230,8 +230,8 @@ def of(**options: Any) -> Callable[[], cf.deid.Detector]:
 
 def with_another_dial(model: Any) -> Any:
     """The model with thresholds that nobody would set."""
-    told = json.loads(json.dumps(model.dial.told()).replace("0.", "0.1"))
-    return replace(model, dial=type(model.dial).of(told))
+    told = json.loads(json.dumps(model.dial.to_dict()).replace("0.", "0.1"))
+    return replace(model, dial=type(model.dial).from_dict(told))
 
 
 def moved(model: Any) -> Any:

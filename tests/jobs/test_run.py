@@ -29,7 +29,7 @@ from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.jobs import release as module
 from chaffinch.jobs.batches import BatchWork, batches, process_batch
 from chaffinch.jobs.job import ReleaseJob, VaultTarget
-from chaffinch.jobs.ledger import opened
+from chaffinch.jobs.ledger import open_ledger
 from chaffinch.jobs.release import dry_run, run_release
 from chaffinch.jobs.run import Interrupted, WorkItem, in_order, key_of, process_batches
 from chaffinch.text import Document
@@ -52,7 +52,7 @@ def notes(tmp_path: Path) -> Path:
 def job(
     notes: Path, output: Path, found: FunctionDetector | None = None, how: Release = SURROGATES, **more: Any
 ) -> ReleaseJob:
-    given = open_source(notes, how=ReadOptions(max_chars=1000), grouping=Grouping(r"^(p\d)-"))
+    given = open_source(notes, options=ReadOptions(max_chars=1000), grouping=Grouping(r"^(p\d)-"))
     return ReleaseJob(given, output, how, found or detector(), **more)
 
 
@@ -75,7 +75,7 @@ def test_results_are_in_the_order_of_numbers_and_no_batch_that_is_done_is_done_t
 
     for expected in ([3, 1, 0, 2], [3, 1]):  # 1 has no result that is kept, and 3 is in its batch
         done.clear()
-        with opened(tmp_path / "job", "s", resume=True) as ledger:
+        with open_ledger(tmp_path / "job", "s", resume=True) as ledger:
             outcomes = process_batches(batches, work, ledger)
             assert list(in_order(outcomes, ledger)) == [(0, b"0"), (1, None), (2, b"2"), (3, b"3")]
         assert done == expected

@@ -204,7 +204,7 @@ def table(case: Case, s: int) -> tuple[list[Route], list[Cell], Floats]:
     every = routes(case.seen, case.states, s)
     shown = [features(case.seen, case.states, s, path) for path in every]
     cells = sorted(set().union(*shown))
-    return every, cells, np.array([[own[cell] for cell in cells] for own in shown], np.float64)
+    return every, cells, np.array([[counts[cell] for cell in cells] for counts in shown], np.float64)
 
 
 def cost(case: Case, s: int, right: Route, path: Route) -> float:

@@ -127,7 +127,7 @@ def test_steps_and_averages_are_those_of_the_slow_learner(seed: int, weighed: bo
         slow.walk(order)
         close(quick.weights, slow.rows, slow.moves, case.states)
         means = [np.mean([kept[table] for kept in slow.kept], axis=0) for table in (0, 1)]
-        close(quick.averaged(), means[0], means[1], case.states)
+        close(quick.average(), means[0], means[1], case.states)
     close(quick.finish(), means[0], means[1], case.states)
     assert abs(slow.rows - case.weights.rows.reshape(slow.rows.shape)).max() > 0.1  # something was learnt
 

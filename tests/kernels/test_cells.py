@@ -15,8 +15,8 @@ V, Z = 5, 6
 def drawn(seed: int, tokens: int, lists: int) -> tuple[np.random.Generator, Active, Ints]:
     """Lists of states, some of them empty; the list of each token; its row."""
     rng = np.random.default_rng(seed)
-    own = [np.flatnonzero(rng.random(Z) < rng.choice([0.0, 0.5, 1.0])) for _ in range(lists)]
-    return rng, Active.of(own, rng.integers(0, lists, tokens)), rng.integers(0, V, tokens)
+    states = [np.flatnonzero(rng.random(Z) < rng.choice([0.0, 0.5, 1.0])) for _ in range(lists)]
+    return rng, Active.of(states, rng.integers(0, lists, tokens)), rng.integers(0, V, tokens)
 
 
 def places(active: Active, rows: Ints) -> tuple[list[int], list[int]]:
@@ -62,9 +62,9 @@ def test_tokens_that_share_a_row_add_up_and_empty_lists_say_nothing() -> None:
 
 def test_no_tokens_and_no_states_change_nothing() -> None:
     nothing, rows, table = np.zeros(0), np.zeros(0, np.int64), np.ones((2, 3))
-    for active, own in ((Active.of([[0, 1]], which=[]), rows), (Active.of([[], []]), np.array([0, 1]))):
-        add_rows(active, own, table, nothing)
-        sum_rows(active, own, nothing, table)
+    for active, numbers in ((Active.of([[0, 1]], which=[]), rows), (Active.of([[], []]), np.array([0, 1]))):
+        add_rows(active, numbers, table, nothing)
+        sum_rows(active, numbers, nothing, table)
         assert table.tolist() == np.ones((2, 3)).tolist()
 
 

@@ -223,7 +223,7 @@ def test_tokens_may_share_lists() -> None:
 
 
 def test_lists_cost_their_own_lengths_and_mix_with_full_sequences() -> None:
-    """One sequence masked to few states, its neighbour free: each takes its own form, in its own place."""
+    """Check that a sequence masked to few states and a free one take different forms and keep their positions."""
     batch = wide_batch(30, [6, 6, 6], seed=1)
     allowed = np.ones((18, 30), np.bool_)
     allowed[6:12] = np.arange(30) < 4

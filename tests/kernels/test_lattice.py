@@ -1,4 +1,4 @@
-"""Lattices and batches: what they refuse, and how they take each other apart."""
+"""Lattices and batches: what they refuse, and how a batch is split and built."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ def test_a_batch_gives_back_the_lattices_it_was_made_of(per_step: bool, listed: 
 
 def test_a_batch_shares_its_potentials() -> None:
     one = Lattice(ZERO, TABLE, np.zeros((3, 2)), ZERO)
-    with pytest.raises(DataError, match="lattice 1 has its own start"):
+    with pytest.raises(DataError, match="lattice 1 has another start"):
         Batch.of([one, Lattice(np.ones(2), TABLE, np.zeros((3, 2)), ZERO)])
-    with pytest.raises(DataError, match="lattice 1 has its own trans"):
+    with pytest.raises(DataError, match="lattice 1 has another trans"):
         Batch.of([one, Lattice(ZERO, TABLE + 1, np.zeros((3, 2)), ZERO)])
     with pytest.raises(DataError, match="at least one"):
         Batch.of([])

@@ -33,7 +33,7 @@ def passive_aggressive(
     shown = {
         path: oracle.features(case.seen, case.states, s, path) for path in oracle.routes(case.seen, case.states, s)
     }
-    score = {path: oracle.score(case.weights, case.states, own) for path, own in shown.items()}
+    score = {path: oracle.score(case.weights, case.states, counts) for path, counts in shown.items()}
     rank = {path: score[path] + (cost(case, s, right, path) if augmented else 0.0) for path in shown}
     ordered = sorted(rank.values(), reverse=True)
     assume(len(ordered) < 2 or ordered[0] - ordered[1] > 1e-4)
@@ -144,9 +144,11 @@ def test_averaged_weights_are_the_mean_of_the_weights_after_each_sentence(
     together.walk(case.seen, case.target, order[:4])
     together.walk(case.seen, case.target, order[4:])
     for learner in (together, apart):
-        found = learner.averaged()
-        np.testing.assert_allclose(found.rows, np.mean([own.rows for own in after], axis=0), rtol=0, atol=1e-5)
-        np.testing.assert_allclose(found.moves, np.mean([own.moves for own in after], axis=0), rtol=0, atol=1e-5)
+        found = learner.average()
+        np.testing.assert_allclose(found.rows, np.mean([weights.rows for weights in after], axis=0), rtol=0, atol=1e-5)
+        np.testing.assert_allclose(
+            found.moves, np.mean([weights.moves for weights in after], axis=0), rtol=0, atol=1e-5
+        )
 
 
 @given(cases(), st.sampled_from(["pa", "crf"]), st.integers(0, 1000))
@@ -199,9 +201,9 @@ def test_a_very_long_sentence_is_learnt_and_read(objective: linear.Objective) ->
     learner = Learner(2, states, objective=objective, steps=Steps(1.0, 0.1, augmented=True))
     losses = [learner.walk(seen, target, np.array([0])) for _ in range(4)]
     assert np.isfinite(losses).all()
-    assert np.isfinite(learner.averaged().rows).all()
+    assert np.isfinite(learner.average().rows).all()
     assert losses[-1] < losses[0]
-    assert linear.decode(seen, learner.averaged(), states).tolist() == target.gold.tolist()
+    assert linear.decode(seen, learner.average(), states).tolist() == target.gold.tolist()
 
 
 @pytest.mark.parametrize("T", [100, 5_000])
@@ -230,8 +232,8 @@ for seed in range(6):
     for objective in ("pa", "crf"):
         learner = case.learner(objective)
         losses = [learner.walk(case.seen, case.target, np.array([2, 0, 1])) for _ in range(2)]
-        moves = np.maximum(learner.averaged().moves, -99)
-        out += [losses, learner.averaged().rows.tolist(), moves.tolist()]
+        moves = np.maximum(learner.average().moves, -99)
+        out += [losses, learner.average().rows.tolist(), moves.tolist()]
 json.dump(out, sys.stdout)
 """
 

@@ -1,4 +1,4 @@
-"""Slopes of weights from slopes of scores: against rows listed token by token, and as the transpose of `scores`."""
+"""Gradients of weights from gradients of scores: against rows listed token by token, and as transpose of `scores`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.models.notes import notes
 
 @st.composite
 def plain_cases(draw: st.DrawFn) -> Case:
-    """Random models whose states have columns of their own."""
+    """Random models whose states share no columns."""
     lengths = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
     return build(np.random.default_rng(draw(st.integers(0, 2**32 - 1))), draw(st.integers(2, 5)), lengths)
 
@@ -33,7 +33,7 @@ def drawn(seen: SparseInput, states: States, seed: int = 0) -> Singles:
 
 def slopes(seen: SparseInput, of_scores: Singles, states: States, R: int) -> Singles:
     out = np.zeros(R * states.W, np.float32)
-    linear.slopes(seen, of_scores, states, out)
+    linear.add_gradient(seen, of_scores, states, out)
     return out
 
 
@@ -111,7 +111,7 @@ def test_slopes_are_added_to_what_is_there_also_from_a_slice() -> None:
     view, states, R = view_of(3)
     of_scores = drawn(view, states)
     out = np.ones((R + 5, states.W), np.float32)
-    linear.slopes(view, of_scores, states, out[:R].reshape(-1))
+    linear.add_gradient(view, of_scores, states, out[:R].reshape(-1))
     np.testing.assert_allclose(out[:R].ravel(), 1 + slopes(view, of_scores, states, R), rtol=0, atol=1e-5)
     assert (out[R:] == 1).all()
 

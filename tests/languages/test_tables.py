@@ -1,4 +1,4 @@
-"""The data of languages: every table of every folder is read, and a folder is all that a language needs."""
+"""Language data: every table of every folder can be read, and adding a folder is enough to add a language."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def test_a_wrong_table_names_the_file_and_the_place(tmp_path: Path, monkeypatch:
     (tmp_path / "xx" / "cues.toml").write_text('fields = ["Patient"]\n')
     (tmp_path / "xx" / "pack.toml").write_text("")
     monkeypatch.setattr(languages, "_HERE", tmp_path)
-    for cached in (languages.shipped, languages.cue_words, languages.table):
+    for cached in (languages.pack_names, languages.cue_words, languages.table):
         cached.cache_clear()
     try:
         with pytest.raises(ConfigError, match=r"languages/xx/cues.toml: .*fields"):
             languages.cue_words("xx")
     finally:
         monkeypatch.undo()
-        for cached in (languages.shipped, languages.cue_words, languages.table):
+        for cached in (languages.pack_names, languages.cue_words, languages.table):
             cached.cache_clear()
 
 

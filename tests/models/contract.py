@@ -1,4 +1,4 @@
-"""The suite every tagger passes: what it reads, what its file holds, what it learns from and what it refuses.
+"""The test suite that every tagger passes: reading, files, training material and refusals.
 
 `tests/models/test_contract.py` runs all of it over every entry of `METHODS`, with small settings; the tests of a method
 run the checks of a trained tagger over the settings of theirs.
@@ -39,14 +39,14 @@ Scored = tuple[int, int, str, float, str]
 
 
 def small_config(method: Method, folder: Path) -> Config:
-    """Settings of a method that are quick to learn with; `folder` holds an encoder, for methods that read one."""
+    """Return settings of a method that train quickly; `folder` holds an encoder, for methods that need one."""
     chosen = {**SMALL, "folder": str(folder)}
     config: Config = method.config(**{name: value for name, value in chosen.items() if method.has_setting(name)})
     return config
 
 
 def found(tagger: Tagger, docs: Sequence[Document], **options: Any) -> list[list[Scored]]:
-    """The spans of each document with their scores and sources."""
+    """Return the spans of each document with their scores and sources."""
     read = tagger.annotate(docs, confidence=True, **options)
     return [[(s.start, s.end, s.label, s.score, s.source) for s in doc.layer(tagger.layer)] for doc in read]
 
@@ -55,7 +55,7 @@ def found(tagger: Tagger, docs: Sequence[Document], **options: Any) -> list[list
 
 
 def check_tagger(tagger: Tagger, docs: Sequence[Document], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that holds of a trained tagger whatever its settings are."""
+    """Check everything that holds of a trained tagger, whatever its settings."""
     check_names(tagger, docs)
     check_reading(tagger, docs)
     check_posteriors(tagger, docs)
@@ -64,19 +64,19 @@ def check_tagger(tagger: Tagger, docs: Sequence[Document], folder: Path, monkeyp
 
 
 def check_names(tagger: Tagger, docs: Sequence[Document]) -> None:
-    """The layer, the file's kind and the spans' source are the method's name."""
+    """Check that the layer, the file's kind and the spans' source are the method's name."""
     name = method_of(tagger.model.config).name
     assert tagger.layer == tagger.manifest.kind == name
     assert {source for spans in found(tagger, docs) for *_, source in spans} <= {name}
 
 
 def check_reading(tagger: Tagger, docs: Sequence[Document]) -> None:
-    """Empty and one-token sentences and unknown words are read; scores are probabilities; spans are whole tokens."""
+    """Check that empty sentences, one token and unknown words are read; scores are probabilities; spans are tokens."""
     layer, docs = tagger.layer, [*docs, *TINY]
     read = list(tagger.annotate(docs))
     assert [doc.text for doc in read] == [doc.text for doc in docs]
     assert [doc.layer(layer) for doc in tagger.annotate(EMPTY)] == [()] * len(EMPTY)
-    assert [[own[:3] for own in spans] for spans in found(tagger, docs)] == [
+    assert [[span[:3] for span in spans] for spans in found(tagger, docs)] == [
         [(s.start, s.end, s.label) for s in doc.layer(layer)] for doc in read
     ]
     assert list(tagger.annotate([])) == []
@@ -90,7 +90,7 @@ def check_reading(tagger: Tagger, docs: Sequence[Document]) -> None:
 
 
 def check_posteriors(tagger: Tagger, docs: Sequence[Document]) -> None:
-    """Every token has a distribution over O and the labels; outside of sentences it is all O."""
+    """Check that every token has a distribution over O and the labels; outside of sentences it is all O."""
     bare = Document.make("a b", tokens=[(0, 1), (2, 3)], sentences=[(2, 3)])
     for doc in tagger.posteriors([*docs, *TINY, bare]):
         soft = doc.soft[tagger.layer]
@@ -102,13 +102,13 @@ def check_posteriors(tagger: Tagger, docs: Sequence[Document]) -> None:
 
 
 def check_neighbours(tagger: Tagger, docs: Sequence[Document], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is read in a document depends neither on other documents, nor on their order, batches or threads."""
+    """Check that a document's reading does not depend on other documents, their order, batches or threads."""
     together, rows = found(tagger, docs), tagger.model.posteriors(docs)
-    for doc, spans, own in zip(docs, together, rows, strict=True):
+    for doc, spans, posterior in zip(docs, together, rows, strict=True):
         (alone,) = found(tagger, [doc])
         assert [s[:3] for s in alone] == [s[:3] for s in spans]
         np.testing.assert_allclose([s[3] for s in alone], [s[3] for s in spans], rtol=0, atol=1e-9)
-        np.testing.assert_allclose(tagger.model.posteriors([doc])[0], own, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(tagger.model.posteriors([doc])[0], posterior, rtol=0, atol=1e-9)
     backwards = found(tagger, docs[::-1])[::-1]
     assert [[s[:3] for s in spans] for spans in backwards] == [[s[:3] for s in spans] for spans in together]
     with monkeypatch.context() as patch:
@@ -117,7 +117,7 @@ def check_neighbours(tagger: Tagger, docs: Sequence[Document], monkeypatch: pyte
 
 
 def check_file(tagger: Tagger, docs: Sequence[Document], folder: Path) -> None:
-    """A model is the same after saving and loading, and saves as the same bytes."""
+    """Check that a model is the same after saving and loading, and saves as the same bytes."""
     docs = [*docs, *TINY]
     tagger.save(folder / "model.cfm")
     again = load(folder / "model.cfm")
@@ -126,26 +126,26 @@ def check_file(tagger: Tagger, docs: Sequence[Document], folder: Path) -> None:
     for one, other in zip(again.model.posteriors(docs), tagger.model.posteriors(docs), strict=True):
         assert np.array_equal(one, other)
     for doc in docs[:3]:
-        readings = [[d.layer(tagger.layer) for d in own.alternatives(doc, 4)] for own in (again, tagger)]
+        readings = [[d.layer(tagger.layer) for d in each.alternatives(doc, 4)] for each in (again, tagger)]
         assert readings[0] == readings[1]
     again.save(folder / "again.cfm")
     assert (folder / "model.cfm").read_bytes() == (folder / "again.cfm").read_bytes()
 
 
 def check_explaining(tagger: Tagger, docs: Sequence[Document], folder: Path) -> None:
-    """The model says why, has parts of spans and describes itself, or says that its method does not."""
+    """Check that the model explains, divides and describes, or that its method refuses."""
     method = method_of(tagger.model.config)
     doc, span = next((doc, span) for doc in docs for span in doc.layer("gold") if span.label in tagger.labels)
     if method.explain is None:
-        with pytest.raises(ConfigError, match=f"^{method.title} cannot say why"):
+        with pytest.raises(ConfigError, match=f"^{method.title} cannot explain its spans"):
             tagger.explain(doc, span)
     else:
-        told = tagger.explain(doc, span)
-        assert told.span == span
-        assert span.label in str(told)
-        assert span not in told.runner_up
+        explanation = tagger.explain(doc, span)
+        assert explanation.span == span
+        assert span.label in str(explanation)
+        assert span not in explanation.runner_up
     if method.parts is None:
-        with pytest.raises(ConfigError, match=f"^{method.title} knows no parts of spans"):
+        with pytest.raises(ConfigError, match=f"^{method.title} cannot divide spans into parts"):
             tagger.substructure(doc, "gold")
     else:
         parts = tagger.substructure(doc, "gold")
@@ -170,7 +170,7 @@ def check_explaining(tagger: Tagger, docs: Sequence[Document], folder: Path) -> 
 
 
 def check_tiny(config: Config) -> None:
-    """Documents with next to nothing in them are learnt from: empty ones, one token, a token in no sentence."""
+    """Check that nearly empty documents can be learnt from: empty ones, one token, a token in no sentence."""
     for docs in (LEARNT, LEARNT[:1]):
         tagger = train(docs, config)
         assert "NAME" in tagger.labels
@@ -178,7 +178,7 @@ def check_tiny(config: Config) -> None:
 
 
 def check_absent_label(config: Config, docs: Sequence[Document]) -> None:
-    """A label that most documents lack is learnt beside the others."""
+    """Check that a label that most documents do not have is learnt with the others."""
     towns = [doc for doc in docs if any(s.label == "TOWN" for s in doc.layer("gold"))]
     few = [doc for doc in docs if doc not in towns][:6] + towns[:1]
     tagger = train(few, config)
@@ -188,14 +188,14 @@ def check_absent_label(config: Config, docs: Sequence[Document]) -> None:
 
 
 def check_same_bytes(config: Config, docs: Sequence[Document], folder: Path, first: Tagger | None = None) -> None:
-    """The same documents and seed give the same bytes, with any number of workers; `first` was trained with one."""
+    """Check that documents and seed determine the bytes, with any number of workers; `first` used one."""
     (first or train(docs, config)).save(folder / "1.cfm")
     train(docs, config, workers=2).save(folder / "2.cfm")
     assert (folder / "1.cfm").read_bytes() == (folder / "2.cfm").read_bytes()
 
 
 def check_materials(config: Config, docs: Sequence[Document]) -> None:
-    """Soft labels, untagged documents, an earlier model, layers and lexicons teach, or are refused, as was said."""
+    """Check that soft labels, untagged documents, models, layers and lexicons are used or refused as declared."""
     method, base = method_of(config), train(docs, config)
     half = len(docs) // 2
     soft = with_untagged(docs[:-3], docs[-3:], layer="gold", name="known")  # of three documents nothing is known
@@ -222,11 +222,11 @@ def check_materials(config: Config, docs: Sequence[Document]) -> None:
 
 
 def _check_earlier_model(method: Method, config: Config, base: Tagger, docs: Sequence[Document]) -> None:
-    """A model goes on from its method's alone; new labels are learnt, or refused, as the method says."""
+    """Check that a model continues only from its method's; new labels are learnt or refused as declared."""
     if not method.learns("model", config):
         return
     other = Cascade(epochs=1) if method.name != "cascade" else _another()
-    with pytest.raises(ConfigError, match=f"^{method.title} goes on from {method.title}, not from"):
+    with pytest.raises(ConfigError, match=f"^{method.title} can continue only from {method.title}, not from"):
         train(docs, config, start=train(docs, other))
     new = [
         replace(doc, layers={"gold": (Span(int(doc.tokens[0, 0]), int(doc.tokens[0, 1]), "NEW"),)})
@@ -247,7 +247,7 @@ def _another() -> Config:
 
 
 def _equal(one: Tagger, other: Tagger) -> bool:
-    """Whether two models hold the same arrays and strings, and name the same layers."""
+    """Tell whether two models hold the same arrays and strings, and name the same layers."""
     first, second = one.model.state(), other.model.state()
     same = first.arrays.keys() == second.arrays.keys() and first.strings == second.strings
     same = same and all(np.array_equal(array, second.arrays[key]) for key, array in first.arrays.items())
@@ -258,7 +258,7 @@ def _equal(one: Tagger, other: Tagger) -> bool:
 
 
 def check_statement(method: Method, config: Config) -> None:
-    """A method's constants name settings and materials that there are."""
+    """Check that a method's constants name existing settings and materials."""
     known = {*get_args(Material), *config.__dataclass_fields__}
     assert "spans" in method.learns_from
     assert method.learns_from <= set(get_args(Material))

@@ -50,8 +50,8 @@ def sentence(rng: np.random.Generator) -> list[Part]:
 
 def note(parts: Sequence[Sequence[Part]], *, id: str, group: str | None = None) -> Document:  # noqa: A002
     text, spans = "", []
-    for own in parts:
-        for words, label in own:
+    for sentence in parts:
+        for words, label in sentence:
             text += " " if text and words not in (".", "\n") else ""
             if label:
                 spans.append(Span(len(text), len(text) + len(words), label))
@@ -60,13 +60,13 @@ def note(parts: Sequence[Sequence[Part]], *, id: str, group: str | None = None) 
 
 
 def noisy(parts: list[Part], rng: np.random.Generator, noise: float) -> list[Part]:
-    """Some spans forgotten, some given the wrong label."""
+    """Remove some spans, and give some the wrong label."""
     draws = rng.random((len(parts), 2)) < noise
     return [(w, "" if a else "TOWN" if b and label else label) for (w, label), (a, b) in zip(parts, draws, strict=True)]
 
 
 def notes(count: int, seed: int = 0, *, patients: int | None = None, noise: float = 0.0) -> list[Document]:
-    """That many notes of one to five sentences; each its own patient, or shared out among `patients`."""
+    """Return that many notes of one to five sentences, each of another patient or divided among `patients`."""
     rng = np.random.default_rng(seed)
     return [
         note(
@@ -79,13 +79,13 @@ def notes(count: int, seed: int = 0, *, patients: int | None = None, noise: floa
 
 
 def hit_rate(docs: Sequence[Document], layer: str = "cascade") -> float:
-    """F1 of a layer against gold, exact spans."""
+    """Return the F1 of a layer against gold, exact spans."""
     right = sum(len(set(doc.layer("gold")) & set(doc.layer(layer))) for doc in docs)
     total = sum(len(doc.layer("gold")) + len(doc.layer(layer)) for doc in docs)
     return 2 * right / total
 
 
 def cascade_model(model: Model) -> CascadeModel:
-    """The model of a tagger that is a cascade."""
+    """Return the model of a tagger that is a cascade."""
     assert isinstance(model, CascadeModel)
     return model

@@ -1,4 +1,4 @@
-"""A tagger may bring others along, whose layers it sees; the shallow parser is made so."""
+"""Taggers that contain others, whose layers they see; the shallow parser is one."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def test_settings_of_no_method_are_refused_with_those_there_are() -> None:
     class Wishful:
         seed: int = 0
 
-    with pytest.raises(ConfigError, match=r"^Wishful is none of the settings of a tagger \(cascade, hmmdp"):
+    with pytest.raises(ConfigError, match=r"^Wishful is not the settings class of a tagger \(cascade, hmmdp"):
         method_of(Wishful())
 
 

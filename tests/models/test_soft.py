@@ -1,4 +1,4 @@
-"""Learning from soft labels: one-hot rows are spans, zeros say nothing, several ones leave the choice."""
+"""Learning from soft labels: one-hot rows are spans, zeros leave a token open, several ones leave the choice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ both = pytest.mark.parametrize("config", [PA, CRF, Cascade(scheme="IOB2", epochs
 
 
 def softened(doc: Document, tags: Sequence[str] = IOB2) -> Document:
-    """The gold spans as one-hot rows of IOB2 tags or of bare labels, in soft layer "votes"."""
+    """Return the documents with their gold spans as one-hot rows of IOB2 tags or bare labels, in soft layer "votes"."""
     values = np.zeros((len(doc.tokens), len(tags)))
     words = ["O"] * len(doc.tokens)
     for first, end, name in runs_of(doc, "gold"):
@@ -45,7 +45,7 @@ def spans(docs: Sequence[Document]) -> list[tuple[Span, ...]]:
 
 
 def short(docs: Sequence[Document]) -> list[Document]:
-    """The documents without spans of two tokens or more."""
+    """Return the documents without spans of two tokens or more."""
     return [doc for doc in docs if all(end - first == 1 for first, end, _ in runs_of(doc, "gold"))]
 
 

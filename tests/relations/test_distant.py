@@ -9,7 +9,7 @@ import pytest
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.relations import Schema
 from chaffinch.relations.candidates import candidates
-from chaffinch.relations.distant import audit, label, names, sample, wilson
+from chaffinch.relations.distant import audit, label, names_of, sample, wilson
 from chaffinch.text import Document, Relation, Span
 from tests.relations.made import SCHEMA, documents
 
@@ -29,7 +29,7 @@ def stated(doc: Document) -> list[tuple[int, ...]]:
 
 def test_a_mention_is_known_by_its_words_and_its_concepts() -> None:
     doc = made("The  RENAL\nfailure", ("RENAL\nfailure", "D1|D2"))
-    assert names(doc, doc.layers["gold"][0]) == {"renal failure", "D1", "D2"}
+    assert names_of(doc, doc.layers["gold"][0]) == {"renal failure", "D1", "D2"}
 
 
 @pytest.mark.parametrize("known", [("aspirin", "Warfarin"), ("WARFARIN", "aspirin"), ("c1", "C2"), ("Aspirin", "C2")])

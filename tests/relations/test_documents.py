@@ -14,8 +14,8 @@ from chaffinch.models.phrasehmm.fit import Sentence
 from chaffinch.models.phrasehmm.model import PhraseReading
 from chaffinch.relations import Extraction, Schema, train_documents, train_joint
 from chaffinch.relations.candidates import Mention
-from chaffinch.relations.concepts import concepts_of, stated_concepts
-from chaffinch.relations.joint.extractor import PairingRule, assembled
+from chaffinch.relations.concepts import concepts_of, relation_concepts
+from chaffinch.relations.joint.extractor import PairingRule, assemble_tuples
 from chaffinch.relations.joint.segments import Line, Piece, lines
 from chaffinch.text import Argument, Document, Relation, Span
 from tests.relations.made import SCHEMA, document, documents, with_concepts
@@ -38,15 +38,15 @@ def of_concepts(one: str, other: str, label: str = "localises") -> Document:
     ],
 )
 def test_stated_concepts_of_arguments(one: str, other: str, expected: set[tuple[str, str]]) -> None:
-    assert stated_concepts(of_concepts(one, other), SCHEMA) == expected
-    assert stated_concepts(of_concepts(one, other, "else"), SCHEMA) == set()
+    assert relation_concepts(of_concepts(one, other), SCHEMA) == expected
+    assert relation_concepts(of_concepts(one, other, "else"), SCHEMA) == set()
 
 
 def test_stated_concepts_of_mentions_and_of_symmetric_relations() -> None:
     spans = (Span(0, 1, "P", concept="Z"), Span(2, 3, "P", concept="A|B"))
     doc = Document.make("a b", relations=[Relation("binds", (Argument("a", spans[:1]), Argument("b", spans[1:])))])
-    assert stated_concepts(doc, PAIR) == {("A", "Z"), ("B", "Z")}
-    assert stated_concepts(doc, replace(PAIR, symmetric=False)) == {("Z", "A"), ("Z", "B")}
+    assert relation_concepts(doc, PAIR) == {("A", "Z"), ("B", "Z")}
+    assert relation_concepts(doc, replace(PAIR, symmetric=False)) == {("Z", "A"), ("Z", "B")}
 
 
 def test_a_finding_has_all_mentions_of_its_concepts_and_of_its_types_alone() -> None:
@@ -64,9 +64,9 @@ def test_a_finding_has_all_mentions_of_its_concepts_and_of_its_types_alone() -> 
 
 
 def test_documents_without_concepts_teach_nothing() -> None:
-    with pytest.raises(DataError, match="do mentions and relations have concepts"):
+    with pytest.raises(DataError, match="check the concepts of mentions and relations"):
         train_documents(documents(6), SCHEMA, Extraction(folds=2))
-    with pytest.raises(ConfigError, match="not in the mode joint"):
+    with pytest.raises(ConfigError, match="the mode joint is not supported"):
         train_documents(documents(2), SCHEMA, Extraction(mode="joint"))
 
 
@@ -96,7 +96,7 @@ def test_nearest_keeps_every_mention_of_a_segment() -> None:
     line = line_of(doc, [(0, 2), (2, 3), (3, 4), (4, 5)])
     for pairing in ("nearest", "cross", "order", "posterior"):
         config = Extraction(mode="joint", pairing=pairing)
-        assert starts(assembled(doc, line, reading((1, 0, 2, 0)), schema, config)) == [(0, 9), (3, 9)]
+        assert starts(assemble_tuples(doc, line, reading((1, 0, 2, 0)), schema, config)) == [(0, 9), (3, 9)]
 
 
 def test_nearest_pairs_by_segments() -> None:
@@ -104,7 +104,7 @@ def test_nearest_pairs_by_segments() -> None:
     doc = Document.make("A1 B2 C3 D4", layers={"gold": spans})
     line = line_of(doc, [(0, 1), (1, 2), (2, 3), (3, 4)])
     config = Extraction(mode="joint", pairing="nearest")
-    found = assembled(doc, line, reading((1, 2, 2, 1)), Schema("r", ("p", "q"), ("P", "Q")), config)
+    found = assemble_tuples(doc, line, reading((1, 2, 2, 1)), Schema("r", ("p", "q"), ("P", "Q")), config)
     assert starts(found) == [(0, 3), (9, 6)]
 
 
@@ -146,5 +146,5 @@ def test_joint_training_finds_the_toy_grammar_by_every_pairing(pairing: str) -> 
 
 def test_joint_training_needs_two_patients() -> None:
     docs = [replace(doc, group="one") for doc in documents(4)]
-    with pytest.raises(DataError, match="belong to one group"):
+    with pytest.raises(DataError, match="belong to one patient"):
         train_joint(docs, SCHEMA, Extraction(mode="joint", hmm=PhraseHMM(representation="token")))

@@ -6,7 +6,7 @@ import pytest
 
 from chaffinch import Document, Relation, Span
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.models.phrasehmm.segments import parse, parsed
+from chaffinch.models.phrasehmm.segments import add_parses, parse
 from chaffinch.relations import Schema
 from chaffinch.relations.candidates import candidates, scenes
 from chaffinch.relations.features import statistics as stats
@@ -82,7 +82,7 @@ def test_roles_are_told_by_the_labels_of_mentions() -> None:
 def test_overlapping_arguments_have_units_of_their_own() -> None:
     text = "The A1 receptor is blue."
     doc = Document.make(text, layers={"gold": [Span(4, 6, "P"), Span(4, 15, "P")]})
-    (doc,) = parsed([doc])
+    (doc,) = add_parses([doc])
     (scene,) = scenes(doc, PAIR, layer="gold")
     (frame,) = frames(doc, scene, parse(doc, scene.first, scene.end), PAIR)
     assert frame.stems == ["the", "<1>", "<2>", "is", "blue", "."]

@@ -1,4 +1,4 @@
-"""The shell of pages: what comes from elsewhere is shown as text, on every page that we write."""
+"""HTML pages: strings from data are escaped on every page that we write."""
 
 from __future__ import annotations
 
@@ -85,16 +85,16 @@ def of_release() -> str:
     category = {"leaks": 1.0, "per_note": 1.0, "per_1000": 1.0}
     manifest = {
         "documents": {"in": 2, "released": 1, "withheld": 1}, "withheld": {HOSTILE: 1}, "patients": 1,
-        "without a patient": 1, "characters": 1, "tokens": 1, "replacements": 1,
+        "without_patient": 1, "characters": 1, "tokens": 1, "replacements": 1,
         "labels": {HOSTILE: {"found": 1, "bands": band, "operators": {HOSTILE: 1}}},
-        "expected leaks": {
+        "expected_leaks": {
             "notes": 1, "per_note": 1.0, "per_1000": 1.0, "leaking_notes": 1.0, "categories": {HOSTILE: category},
         },
         "settings": {
             "model": {"name": HOSTILE, "digest": HOSTILE}, "policy": {"digest": HOSTILE}, "secret": HOSTILE,
             "ids": HOSTILE, "fields": [HOSTILE], "spans": True, "format": HOSTILE,
         },
-        "versions": {HOSTILE: HOSTILE}, "chain": {"first": HOSTILE, "last": HOSTILE}, "not kept": {HOSTILE: 1},
+        "versions": {HOSTILE: HOSTILE}, "chain": {"first": HOSTILE, "last": HOSTILE}, "lost": {HOSTILE: 1},
     }  # fmt: skip
     dial = {"asked": 0.9, "thresholds": {HOSTILE: 0.5}}
     return summary_page.html(manifest, Policy.read("safe-harbor"), title=HOSTILE, output=HOSTILE, dial=dial)

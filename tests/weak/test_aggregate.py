@@ -37,7 +37,7 @@ from chaffinch.weak.aggregate import (
 )
 from chaffinch.weak.embedded import FittedCHMM
 from chaffinch.weak.training.aggregator import fit_votes
-from chaffinch.weak.training.students import Students, whole
+from chaffinch.weak.training.students import Students, require_complete
 from chaffinch.weak.vote_rules import LongestSpan, SpanVote, TokenVote, Union
 from chaffinch.weak.votes import collect_votes
 
@@ -229,7 +229,7 @@ def test_alternate_training_may_settle_votes_by_a_conditional_hmm(tmp_path: Path
 
 def weak_one(docs: list[Document]) -> weak_tagger.WeakTagger:
     quick = Cascade(objective="crf", documents=False, calibrate=False, epochs=1)
-    student = whole(tagger.train(fit(docs)(docs, "weak"), quick, layer="weak"))
+    student = require_complete(tagger.train(fit(docs)(docs, "weak"), quick, layer="weak"))
     return weak_tagger.WeakTagger(settled(BRIEF, docs), Students(student.labels, student), names=("phrase", "word"))
 
 
@@ -255,5 +255,5 @@ def test_a_file_of_another_kind_says_where_it_belongs(tmp_path: Path) -> None:
         with pytest.raises(ModelError, match=f"{name}.cfm: is a model of kind '{name}', not a tagger"):
             tagger.load(files[name])
     for name in ("weak", "cascade"):
-        with pytest.raises(ModelError, match=rf"is a tagger of kind '{name}'.*chaffinch\.load"):
+        with pytest.raises(ModelError, match=rf"is a model of kind '{name}'.*chaffinch\.load"):
             load(files[name])

@@ -127,7 +127,7 @@ def test_what_was_learnt_comes_back_from_a_file(aggregator: Aggregator, tmp_path
     docs, path = notes(0, 6), tmp_path / "a.cfm"
     fitted = learn(aggregator, docs)
     if not aggregator.learns:
-        with pytest.raises(ConfigError, match=f"{aggregator.name} learns nothing"):
+        with pytest.raises(ConfigError, match=f"{aggregator.name} is a rule and learns nothing"):
             save(fitted, path)
         return
     assert save(fitted, path).kind == aggregator.name

@@ -11,7 +11,7 @@ import pytest
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document, Span
 from chaffinch.weak.apply import apply
-from chaffinch.weak.journal import Journal, remembered, run_of
+from chaffinch.weak.journal import Journal, remember_answers, sources_digest
 from chaffinch.weak.sources import Regex, Source
 
 
@@ -44,54 +44,54 @@ def spans_of(docs: Any) -> list[Any]:
 def test_answers_are_kept_and_used_and_errors_asked_again(tmp_path: Path) -> None:
     plain, slow, again = Slow(), Slow(), Slow()
     expected = apply(sources(plain), DOCS)
-    journal = Journal.opened(tmp_path / "j", "run", resume=False)
-    first = apply(remembered(sources(slow), journal), DOCS)
+    journal = Journal.open(tmp_path / "j", "run", resume=False)
+    first = apply(remember_answers(sources(slow), journal), DOCS)
     assert spans_of(first) == spans_of(expected)
     assert len(spans_of(first)) == 4
     assert [own.errors for own in first.report.sources] == [own.errors for own in expected.report.sources]
-    back = Journal.opened(tmp_path / "j", "run", resume=True)
-    second = apply(remembered(sources(again), back), [*DOCS, replace(DOCS[0], id="new"), DOCS[1]])
+    back = Journal.open(tmp_path / "j", "run", resume=True)
+    second = apply(remember_answers(sources(again), back), [*DOCS, replace(DOCS[0], id="new"), DOCS[1]])
     assert spans_of(second)[:4] == spans_of(expected)
     assert again.asked == ["3", "new"]
 
 
 def test_a_document_that_changed_is_asked_again(tmp_path: Path) -> None:
-    journal = Journal.opened(tmp_path / "j", "run", resume=False)
-    apply(remembered(sources(Slow()), journal), DOCS[:1])
+    journal = Journal.open(tmp_path / "j", "run", resume=False)
+    apply(remember_answers(sources(Slow()), journal), DOCS[:1])
     changed = [
         Document.make("aab 20 mg", id="0"), replace(DOCS[0], meta={"age": 3}), replace(DOCS[0], group="x"),
         DOCS[0].with_layer("other", []),
     ]  # fmt: skip
     slow = Slow()
-    apply(remembered(sources(slow), journal), [*changed, DOCS[0]])
+    apply(remember_answers(sources(slow), journal), [*changed, DOCS[0]])
     assert len(slow.asked) == 4
 
 
 def test_a_journal_of_another_run_is_refused_and_a_cut_line_is_not(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    Journal.opened(path, "run", resume=False).keep("a", [Span(0, 1, "X")])
+    Journal.open(path, "run", resume=False).keep("a", [Span(0, 1, "X")])
     whole = path.read_bytes()
     path.write_bytes(whole + b'["b",[[0')
-    assert list(Journal.opened(path, "run", resume=True).answers) == ["a"]
+    assert list(Journal.open(path, "run", resume=True).answers) == ["a"]
     assert path.read_bytes() == whole
     with pytest.raises(ConfigError, match="other sources"):
-        Journal.opened(path, "another", resume=True)
+        Journal.open(path, "another", resume=True)
     path.write_bytes(whole + b"nothing\n")
     with pytest.raises(ConfigError, match="damaged"):
-        Journal.opened(path, "run", resume=True)
-    assert Journal.opened(path, "run", resume=False).answers == {}
+        Journal.open(path, "run", resume=True)
+    assert Journal.open(path, "run", resume=False).answers == {}
     assert path.read_bytes() == b"run\n"
     path.write_bytes(b"ru")
     with pytest.raises(ConfigError, match="other sources"):
-        Journal.opened(path, "run", resume=True)
+        Journal.open(path, "run", resume=True)
 
 
 def test_the_run_is_told_by_the_file_and_its_sources(tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
     file.write_text("a")
     found: list[Source] = [Regex("dose", "mg", label="Dose")]
-    usual = run_of(found, file)
-    assert run_of(found, file) == usual
-    assert run_of([Regex("dose", "mg", label="Other")], file) != usual
+    usual = sources_digest(found, file)
+    assert sources_digest(found, file) == usual
+    assert sources_digest([Regex("dose", "mg", label="Other")], file) != usual
     file.write_text("b")
-    assert run_of(found, file) != usual
+    assert sources_digest(found, file) != usual

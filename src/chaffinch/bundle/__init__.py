@@ -1,4 +1,4 @@
-"""Arrays to disk and back: one safe file per model."""
+"""Model files: arrays, strings and a manifest in one file without code."""
 
 from chaffinch.bundle.manifest import Manifest
 from chaffinch.bundle.state import State

@@ -1,4 +1,4 @@
-"""The manifest: what a model file says about itself."""
+"""The manifest: the description of a model inside its file."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 
 from chaffinch.bundle.state import State
 
-FORMAT = 1
+FORMAT = 1  # of model files; another number is refused
 
 
 def current_versions() -> dict[str, str]:
-    """The versions that shape a model's numbers, for its manifest."""
+    """Return the versions of Python and of the packages that can change a model's numbers."""
     packages = {name: version(name) for name in ("chaffinch", "numpy", "numba", "scipy")}
     return {"python": platform.python_version(), **packages}
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Where a model comes from and what it needs; everything but the arrays.
+    """The origin of a model and what it needs: everything except the arrays.
 
-    `kind` names the method whose module reads the arrays, `config` holds what was chosen, `vocabulary_floor` the
-    number of patients that must have used a word before it entered, `notes` the licence and attribution. `corpus` is a
-    name that a caller chose to give; the command line gives none, since a file may be called SMITH_JOHN.
+    `kind` names the method whose module reads the arrays, `config` holds its settings, `vocabulary_floor` the number of
+    patients that must have used a word for it to enter the vocabulary, `notes` the licence and attribution. `corpus` is
+    a name that the caller may give; the command line gives none, since a file may be called SMITH_JOHN.
     """
 
     kind: str
@@ -43,5 +43,5 @@ class Manifest:
     checksum: str = ""
 
     def for_part(self, part: State) -> Manifest:
-        """Return the manifest of a part of the model file: the same data, its own kind, config and labels."""
+        """Return the manifest of a part of the model file: the same data, the part's kind, config and labels."""
         return replace(self, kind=part.kind, config=part.config, labels=part.labels)

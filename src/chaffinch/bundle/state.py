@@ -1,6 +1,6 @@
-"""What a model learnt, as a file holds it; parts of a model lie in it by name.
+"""The learnt state of a model, as its file holds it, with named parts.
 
-A part's arrays and strings have names that begin with the part's and a dot: those of a tagger's first step are
+The names of a part's arrays and strings begin with the name of the part and a dot: those of a tagger's first step are
 `before0.stops`, `before0.reading0.keys`, ….
 """
 
@@ -20,10 +20,10 @@ _DOT = "."
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class State:
-    """Arrays and lists of strings, and what must be known to read them.
+    """Arrays and lists of strings, with the settings needed to read them.
 
-    `kind` names the method that reads them, `config` is what was chosen, `labels` are the names it knows, and `floor`
-    is the number of patients that must have used a word before it entered. A model that is about to be saved leaves
+    `kind` names the method that reads them, `config` holds its settings, `labels` are its labels, and `floor` is the
+    number of patients that must have used a word for it to enter the vocabulary. A model that is being saved leaves
     these four to its manifest.
 
     >>> inner = State(strings={"words": ("of", "by")})
@@ -50,10 +50,10 @@ class State:
         """Return the state with the arrays and strings of one more part."""
         arrays = {f"{name}{_DOT}{key}": array for key, array in child.arrays.items()}
         strings = {f"{name}{_DOT}{key}": words for key, words in child.strings.items()}
-        return self.merged(State(arrays, strings))
+        return self.merge(State(arrays, strings))
 
-    def merged(self, other: State) -> State:
-        """Return the state with the arrays and strings of another beside its own, under the names they have."""
+    def merge(self, other: State) -> State:
+        """Return the state with the arrays and strings of another added; ValueError if both use a name."""
         taken = [*(self.arrays.keys() & other.arrays.keys()), *(self.strings.keys() & other.strings.keys())]
         if taken:
             raise ValueError(f"two parts of a model file would have the name {min(taken)!r}")
@@ -61,5 +61,6 @@ class State:
 
 
 def _part(items: Mapping[str, Value], name: str) -> dict[str, Value]:
+    """Return the items of a part, without the prefix of their names."""
     prefix = name + _DOT
     return {key.removeprefix(prefix): value for key, value in items.items() if key.startswith(prefix)}

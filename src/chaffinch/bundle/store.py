@@ -1,7 +1,7 @@
-"""One model, one safetensors file: arrays, strings as arrays, and a manifest with a checksum over all of it.
+"""Model files: safetensors with arrays, strings as arrays, and a manifest with a checksum of the whole file.
 
-The checksum is the SHA-256 of the file with the checksum's own 64 digits set to zero, so that no byte can change
-unnoticed. Nothing in the file is code, and loading runs none.
+The checksum is the SHA-256 of the file with the 64 digits of the checksum set to zero, so that no byte can change
+unnoticed. The file contains no code, and loading runs none.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from chaffinch.errors import ConfigError, ModelError
 
 _KEY = "chaffinch"  # the one entry of safetensors' metadata: the manifest as JSON
 _BLANK = "0" * 64
-_PREAMBLE = 8  # bytes of a safetensors file that say how long its header is
+_PREAMBLE = 8  # bytes of a safetensors file that hold the length of its header
 _TEXT, _ENDS = ".utf8", ".ends"  # a list of strings is two arrays: all bytes, and where each string ends
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bundle:
-    """What a model file holds."""
+    """The content of a model file."""
 
     manifest: Manifest
     arrays: Mapping[str, Array]
@@ -37,7 +37,7 @@ class Bundle:
 
     @property
     def state(self) -> State:
-        """Return the content with as much of the manifest as a model needs to read it."""
+        """Return the content as a state, with the entries of the manifest that a model needs to read it."""
         facts = self.manifest
         return State(
             self.arrays, self.strings, facts.kind, facts.config, facts.labels, facts.vocabulary_floor
@@ -69,41 +69,41 @@ def save(
 
 
 def read_manifest(path: str | Path) -> Manifest:
-    """Return what a model file says of itself, without a look at its arrays or its checksum; else ModelError."""
-    place = find(path)
+    """Return the manifest of a model file, without reading its arrays or its checksum; else raise ModelError."""
+    file = find(path)
     try:
-        with place.open("rb") as stream:
+        with file.open("rb") as stream:
             length = stream.read(_PREAMBLE)
-            content = length + stream.read(min(int.from_bytes(length, "little"), place.stat().st_size))
+            content = length + stream.read(min(int.from_bytes(length, "little"), file.stat().st_size))
     except OSError as error:
-        raise _unreadable(place, error) from None
-    return _manifest(content, place)
+        raise _unreadable(file, error) from None
+    return _manifest(content, file)
 
 
 def load(path: str | Path) -> Bundle:
-    """The content of a model file, or ModelError saying what is wrong with it and what to do."""
+    """Return the content of a model file; raise ModelError if it is damaged or of an unknown format."""
     from safetensors import SafetensorError
     from safetensors.numpy import load as deserialise
 
-    place = find(path)
+    file = find(path)
     try:
-        content = place.read_bytes()
+        content = file.read_bytes()
     except OSError as error:
-        raise _unreadable(place, error) from None
-    manifest = _manifest(content, place)
+        raise _unreadable(file, error) from None
+    manifest = _manifest(content, file)
     if hashlib.sha256(content.replace(manifest.checksum.encode(), _BLANK.encode(), 1)).hexdigest() != manifest.checksum:
-        raise ModelError("its checksum does not match: the file was damaged or changed; copy it again", path=place)
+        raise ModelError("its checksum does not match: the file was damaged or changed; copy it again", path=file)
     try:
         tensors = deserialise(content)
     except (SafetensorError, ValueError, KeyError):
-        raise ModelError("its arrays cannot be read; copy the file again", path=place) from None
+        raise ModelError("its arrays cannot be read; copy the file again", path=file) from None
     strings = {name.removesuffix(_ENDS): _strings(tensors, name) for name in tensors if name.endswith(_ENDS)}
     arrays = {name: array for name, array in tensors.items() if not name.endswith((_TEXT, _ENDS))}
     return Bundle(manifest, arrays, strings)
 
 
 def find(model: str | Path) -> Path:
-    """The file of a model: a path, or, if no such path exists, the name of a packaged model."""
+    """Return the file of a model: the path itself or, if no such path exists, the packaged model of that name."""
     path = Path(model)
     if path.exists():
         return path
@@ -113,53 +113,54 @@ def find(model: str | Path) -> Path:
     raise ModelError("there is no such file, and no packaged model of that name; check the path", path=path)
 
 
-def _unreadable(place: Path, error: OSError) -> ModelError:
-    return ModelError(f"cannot be read ({error.strerror}); check the path and its permissions", path=place)
+def _unreadable(file: Path, error: OSError) -> ModelError:
+    return ModelError(f"cannot be read ({error.strerror}); check the path and its permissions", path=file)
 
 
-def _manifest(content: bytes, place: Path) -> Manifest:
+def _manifest(content: bytes, file: Path) -> Manifest:
     length = int.from_bytes(content[:_PREAMBLE], "little")
     if len(content) < _PREAMBLE or length > len(content) - _PREAMBLE:
-        raise ModelError("is truncated or no model file; copy it again, or train the model anew", path=place)
+        raise ModelError("is truncated or not a model file; copy it again, or retrain the model", path=file)
     try:
         header = msgspec.json.decode(content[_PREAMBLE : _PREAMBLE + length])
         facts = msgspec.json.decode(header["__metadata__"][_KEY])
         number = facts["format"]
     except (msgspec.DecodeError, UnicodeError, KeyError, TypeError):
         raise ModelError(
-            "is damaged or no Chaffinch model; copy it again, or train the model anew", path=place
+            "is damaged or not a Chaffinch model; copy it again, or retrain the model", path=file
         ) from None
     if number != FORMAT:
         message = f"has model format {number!r}; this version reads format {FORMAT}; update Chaffinch or retrain"
-        raise ModelError(message, path=place)
+        raise ModelError(message, path=file)
     try:
         manifest = msgspec.convert(facts, Manifest)
     except msgspec.ValidationError:
-        raise ModelError("its manifest is damaged; copy the file again, or train the model anew", path=place) from None
+        raise ModelError("its manifest is damaged; copy the file again, or retrain the model", path=file) from None
     if len(manifest.checksum) != len(_BLANK):
-        raise ModelError("its checksum is damaged; copy the file again", path=place)
+        raise ModelError("its checksum is damaged; copy the file again", path=file)
     return manifest
 
 
 def _strings(tensors: Mapping[str, Array], ends_name: str) -> tuple[str, ...]:
+    """Return a list of strings from its two arrays."""
     text, ends = tensors[ends_name.removesuffix(_ENDS) + _TEXT].tobytes(), tensors[ends_name].tolist()
     return tuple(text[start:end].decode() for start, end in zip([0, *ends], ends, strict=False))
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write beside the place, make sure it is on the disk, and rename: complete or not at all."""
+    """Write a temporary file in the same folder, sync it to disk, and rename it: complete or not at all."""
     if not path.parent.is_dir():
         raise ConfigError(f"the folder {path.parent} of the model file does not exist; make it first")
     if path.exists() and not path.is_file():
-        raise ConfigError(f"{path} is not an ordinary file, and a model would take its place; choose another")
-    beside = path.with_name(f".chaffinch-{secrets.token_hex(8)}")
+        raise ConfigError(f"{path} is not an ordinary file, and saving the model would replace it; choose another path")
+    temporary = path.with_name(f".chaffinch-{secrets.token_hex(8)}")
     try:
-        with beside.open("xb") as stream:  # as open to others as the umask says
+        with temporary.open("xb") as stream:  # with the permissions that the umask leaves
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        beside.replace(path)
+        temporary.replace(path)
     except OSError as error:
-        raise ModelError(f"cannot be written ({error.strerror}); an older file is as it was", path=path) from None
+        raise ModelError(f"cannot be written ({error.strerror}); an existing file is unchanged", path=path) from None
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from chaffinch.errors import ChaffinchError, outcome
 
 
 class _Verb(NamedTuple):
-    """Where a verb is, and what the list of verbs says of it; a group has verbs of its own."""
+    """The module and function of a verb, and its line in the list of verbs; a group has sub-verbs."""
 
     module: str
     name: str
@@ -30,14 +30,16 @@ _VERBS: Mapping[str, _Verb] = {
     "train": _Verb("train", "train_command", "Learn a tagger from labelled documents."),
     "tag": _Verb("tag", "tag_command", "Find spans in documents with a trained model."),
     "evaluate": _Verb("evaluate", "evaluate_command", "Score predictions against gold, with intervals and a report."),
-    "compare": _Verb("evaluate", "compare_command", "Whether one system is better than another."),
-    "show": _Verb("show", "show_command", "What a model file says about itself."),
-    "doctor": _Verb("doctor", "doctor_command", "Whether this installation works, and what is missing."),
-    "bench": _Verb("bench", "bench_command", "Our figures beside those of peers (in a checkout)."),
-    "deid": _Verb("deid", "deid_app", "Take identifiers out of notes; how much could still leak.", group=True),
+    "compare": _Verb("evaluate", "compare_command", "Test whether one system is better than another."),
+    "show": _Verb("show", "show_command", "Show what a model file holds, or the settings of a method."),
+    "doctor": _Verb("doctor", "doctor_command", "Check this installation, and say what is missing."),
+    "bench": _Verb("bench", "bench_command", "Measure our figures beside those of peers (in a checkout)."),
+    "deid": _Verb("deid", "deid_app", "Take identifiers out of notes; estimate what could still leak.", group=True),
     "synth": _Verb("synth", "synth_app", "Invent documents whose spans are known.", group=True),
-    "weak": _Verb("weak", "weak_app", "Labels from many noisy sources: rules, lists, models, crowds.", group=True),
-    "relate": _Verb("relate", "relate_app", "Relations between entities.", group=True),
+    "weak": _Verb(
+        "weak", "weak_app", "Label documents by many noisy sources: rules, lists, models, crowds.", group=True
+    ),
+    "relate": _Verb("relate", "relate_app", "Find relations between entities.", group=True),
 }
 
 
@@ -64,7 +66,7 @@ def _build_app(arguments: Sequence[str]) -> typer.Typer:
 
 
 def _do_nothing() -> None:
-    """Stand in for a verb that was not asked for."""
+    """Do nothing, in place of a verb that this call does not need."""
 
 
 def _root(
@@ -80,14 +82,14 @@ def _root(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command and returns its exit code; errors go to stderr in words, never with document text."""
+    """Run a command and return its exit code; errors go to stderr in words, never with document text."""
     try:
         arguments = sys.argv[1:] if arguments is None else arguments
         result = _build_app(arguments)(args=arguments, standalone_mode=False)
     except typer.TyperException as error:
         return _fail(f"{error.format_message().rstrip('.')}; see --help", 2)
     except (typer.Abort, KeyboardInterrupt):
-        return _interrupted()
+        return _report_interrupt()
     except StoppedEarly as stop:
         return _fail(str(stop), outcome(KeyboardInterrupt()).exit_code)
     except ChaffinchError as error:
@@ -100,7 +102,9 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         return _fail(f"internal error {type(error).__name__} at {_where(error)}; please report this line", 1)
     code = result if isinstance(result, int) else 0
-    return _interrupted() if code == outcome(KeyboardInterrupt()).exit_code else code  # typer turned Ctrl-C into 130
+    return (
+        _report_interrupt() if code == outcome(KeyboardInterrupt()).exit_code else code
+    )  # typer turned Ctrl-C into 130
 
 
 def _fail(message: str, code: int) -> int:
@@ -108,7 +112,7 @@ def _fail(message: str, code: int) -> int:
     return code
 
 
-def _interrupted() -> int:
+def _report_interrupt() -> int:
     return _fail("interrupted; outputs that were not finished were not written", outcome(KeyboardInterrupt()).exit_code)
 
 

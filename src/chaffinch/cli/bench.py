@@ -26,7 +26,7 @@ _PACKAGES = (
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a benchmark may be told; `data` is the folder of the corpora."""
+    """The options of a benchmark; `data` is the folder of the corpora."""
 
     data: Path | None
     only: str | None
@@ -45,7 +45,7 @@ def bench_command(
 ) -> None:
     """chaffinch bench kernels --json
 
-    Runs a benchmark beside its peers in one run and prints its bars: value, floor and goal. Costs are CPU seconds.
+    Run a benchmark beside its peers in one run and prints its bars: value, floor and goal. Costs are CPU seconds.
     """
     root = Path(chaffinch.__file__).resolve().parents[2]
     found = [*(root / "benchmarks").glob("[a-z]*.py"), *(root / "benchmarks").glob("[a-z]*/benchmark.py")]

@@ -8,12 +8,11 @@ import platform
 import re
 from importlib.metadata import PackageNotFoundError, requires, version
 from itertools import product
-from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from chaffinch.cli import common as frame
+from chaffinch.cli.results import DoctorResult, ExtraState
 from chaffinch.errors import ChaffinchError
 from chaffinch.kernels import Lattice, forward_backward
 
@@ -33,29 +32,25 @@ _EXTRAS = {
 def doctor_command(json: frame.Json = False, config: frame.Config = None) -> None:
     """chaffinch doctor
 
-    Says whether this installation works, what is missing and how to get it. Nothing is sent anywhere.
+    Check this installation: what works, what is missing and how to get it. Nothing is sent anywhere.
     """
-    extras = [_extra(name, modules) for name, modules in _EXTRAS.items()]
     fault = kernel_fault()
-    result = {
-        "chaffinch": version("chaffinch"),
-        "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
-        "packages": _versions(),
-        "kernels": "agree with listing every path" if fault is None else fault,
-        "extras": extras,
-    }
-    facts = {key: value for key, value in result.items() if key not in ("packages", "extras")}
-    packages = ", ".join(f"{name} {number}" for name, number in _versions().items())
-    tables: list[Table | str] = [frame.facts_table({**facts, "packages": packages}), "", frame.table_of(extras)]
-    frame.emit(result, as_json=json, tables=tables)
+    result = DoctorResult(
+        chaffinch=version("chaffinch"),
+        python=platform.python_version(),
+        machine=f"{platform.system()} {platform.machine()}",
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        packages=_versions(),
+        kernels="agree with listing every path" if fault is None else fault,
+        extras=[_extra(name, modules) for name, modules in _EXTRAS.items()],
+    )
+    frame.emit(result, as_json=json, tables=result.tables())
     if fault is not None:
         raise ChaffinchError(f"the kernels {fault}; reinstall: pip install --force-reinstall chaffinch")
 
 
 def kernel_fault() -> str | None:
-    """None if forward-backward agrees with listing every path of a small lattice, else what is wrong."""
+    """Return None if forward–backward agrees with listing every path of a small lattice, else what is wrong."""
     rng = np.random.default_rng(0)
     start, trans, emit, end = (rng.normal(size=shape) for shape in ((3,), (3, 3), (4, 3), (3,)))
     scores = {
@@ -70,10 +65,10 @@ def kernel_fault() -> str | None:
     return None if abs(found - expected) < 1e-9 else f"are off by {abs(found - expected):.1e}"
 
 
-def _extra(name: str, modules: tuple[str, ...]) -> dict[str, Any]:
+def _extra(name: str, modules: tuple[str, ...]) -> ExtraState:
     missing = [module for module in modules if importlib.util.find_spec(module) is None]
-    advice = "" if not missing else f"pip install 'chaffinch[{name}]'"
-    return {"extra": name, "present": "yes" if not missing else "no", "missing": " ".join(missing), "to get it": advice}
+    install = f"pip install 'chaffinch[{name}]'" if missing else None
+    return ExtraState(extra=name, present=not missing, missing=missing, install=install)
 
 
 def _versions() -> dict[str, str]:

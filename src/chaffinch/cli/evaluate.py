@@ -12,7 +12,7 @@ from chaffinch.errors import GateError
 from chaffinch.evaluate import SCHEMES, compare, html, pair, score
 from chaffinch.text import Corpus
 from chaffinch.text.formats import ReadOptions, read
-from chaffinch.text.formats.base import replacing, write_text
+from chaffinch.text.formats.base import atomic_output, write_text
 
 Gold = Annotated[Path, typer.Argument(metavar="GOLD", help="The right answers, in any readable format.")]
 Schemes = Annotated[list[str], typer.Option("--scheme", help=f"{', '.join(SCHEMES)}; may be given several times.")]
@@ -41,7 +41,7 @@ def evaluate_command(
 ) -> None:
     """chaffinch evaluate gold/ predicted.jsonl --html report.html
 
-    Scores predicted spans: precision, recall and F1 by label, with 95 % intervals from drawing documents anew.
+    Score predicted spans: precision, recall and F1 by label, with 95 % intervals by a bootstrap over documents.
     The report holds no document text unless --with-text is given.
     """
     pairs = pair(
@@ -52,7 +52,7 @@ def evaluate_command(
     )
     scores = score(pairs, scheme=scheme, seed=seed)
     if report is not None:
-        with replacing(report) as beside:
+        with atomic_output(report) as beside:
             write_text(beside, html(scores, pairs, title=f"{predicted.name} against {gold.name}", with_text=with_text))
         frame.note(f"wrote {report}", quiet=quiet)
     frame.emit(scores.as_dict(), as_json=json, tables=[str(scores)])
@@ -76,7 +76,7 @@ def compare_command(
 ) -> None:
     """chaffinch compare gold/ a.jsonl b.jsonl
 
-    Says whether A is better than B: the difference in micro F1 with its interval and p, by a paired bootstrap.
+    Test whether A is better than B: the difference in micro F1 with its interval and p, by a paired bootstrap.
     """
     corpora = [_documents(path, None, max_chars, quiet=quiet) for path in (gold, first, second)]
     result = compare(*corpora, scheme=scheme, layer=layer, predicted_layers=(a_layer, b_layer), seed=seed)

@@ -128,24 +128,91 @@ class SettingsResult(Result, kw_only=True):
     run_settings: list[dict[str, Any]]  # the settings that every method shares
 
 
-class AggregateResult(Result, kw_only=True):
-    """What `weak aggregate` wrote."""
+class SynthResult(Result, kw_only=True):
+    """What `synth notes` wrote."""
 
-    method: str
     to: str  # the format of the output
-    layer: str  # the layer that was added
+    patients: int
     documents: int
     tokens: int
-    sources: int
     spans: int
-    soft_labels: bool  # whether soft labels were added, too
+    seed: int
+    names: str  # which half of the names was used
+    style: str
     labels: dict[str, int]  # spans of each label
+    kinds: dict[str, int]  # notes of each kind
     lost: dict[str, int]  # what the output cannot hold, and how often
 
     def tables(self) -> Iterator[Table | str]:
         """Yield the tables of a terminal."""
-        yield facts_table(facts_of(self, "labels", "lost"))
-        yield from labels_table(self.labels)
+        yield facts_table(facts_of(self, "labels", "kinds", "lost"))
+        for title, counts in (("label", self.labels), ("kind of note", self.kinds), ("not kept", self.lost)):
+            if counts:
+                yield ""
+                yield table_of([{title: what, "times": number} for what, number in counts.items()])
+
+
+class ExtraState(Result, kw_only=True):
+    """Whether an extra is installed, for `doctor`."""
+
+    extra: str  # its name
+    present: bool
+    missing: list[str]  # modules that are not installed
+    install: str | None  # the command that installs it
+
+
+class DoctorResult(Result, kw_only=True):
+    """What `doctor` found."""
+
+    chaffinch: str  # version
+    python: str  # version
+    machine: str
+    cores: int
+    packages: dict[str, str]  # versions of required packages
+    kernels: str  # the result of the self-test
+    extras: list[ExtraState]
+
+    def tables(self) -> Iterator[Table | str]:
+        """Yield the tables of a terminal."""
+        packages = ", ".join(f"{name} {number}" for name, number in self.packages.items())
+        yield facts_table(facts_of(self, "packages", "extras") | {"packages": packages})
+        yield ""
+        yield table_of([
+            {
+                "extra": extra.extra,
+                "present": "yes" if extra.present else "no",
+                "missing": " ".join(extra.missing),
+                "to get it": extra.install or "",
+            }
+            for extra in self.extras
+        ])  # fmt: skip
+
+
+class ExtractResult(Result, kw_only=True):
+    """What `relate extract` found."""
+
+    documents: int
+    relations: int
+    threshold: float
+    lost: dict[str, int]  # what the output cannot hold, and how often
+
+    def tables(self) -> Iterator[Table | str]:
+        """Yield the tables of a terminal."""
+        yield facts_table(facts_of(self, "lost"))
+        yield from losses_table(self.lost)
+
+
+class DistantResult(Result, kw_only=True):
+    """What `relate distant` labelled."""
+
+    documents: int
+    candidates: int
+    labelled: int  # candidates that are known tuples
+    lost: dict[str, int]  # what the output cannot hold, and how often
+
+    def tables(self) -> Iterator[Table | str]:
+        """Yield the tables of a terminal."""
+        yield facts_table(facts_of(self, "lost"))
         yield from losses_table(self.lost)
 
 

@@ -1,15 +1,15 @@
-"""`chaffinch synth`: invented documents with gold spans."""
+"""`chaffinch synth`: invent documents with gold spans."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from chaffinch.cli import common as frame
+from chaffinch.cli.results import SynthResult
 from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.synth.notes import Style
 from chaffinch.deid.synth.personas import Half
@@ -46,7 +46,7 @@ def notes_command(
 ) -> None:
     """chaffinch synth notes -o notes.jsonl --patients 100
 
-    Writes invented English notes of invented patients, several for each, with every name, place, number, date, age
+    Write invented English notes of invented patients, several for each, with every name, place, number, date, age
     and profession labelled. Train on `--names train` and test on `--names held-out`: the two halves share no name.
     `--style varied` is what a tagger for unknown hospitals is trained on; hold out `--sites` to test one.
 
@@ -57,31 +57,23 @@ def notes_command(
     documents = synth.notes(patients, notes, seed=seed, names=names, style=style, sites=chosen)
     losses = write(documents, output, format=form)
     labels = Counter(span.label for doc in documents for span in doc.layer())
-    result = {
-        "to": form,
-        "patients": len({doc.group for doc in documents}),
-        "documents": len(documents),
-        "tokens": sum(len(doc.tokens) for doc in documents),
-        "spans": labels.total(),
-        "seed": seed,
-        "names": names,
-        "style": style,
-        "labels": {label: labels[label] for label in synth.labels(style)},
-        "kinds": dict(sorted(Counter(doc.meta["kind"] for doc in documents).items())),
-        "lost": dict(losses.counts),
-    }
-    frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
+    result = SynthResult(
+        to=form,
+        patients=len({doc.group for doc in documents}),
+        documents=len(documents),
+        tokens=sum(len(doc.tokens) for doc in documents),
+        spans=labels.total(),
+        seed=seed,
+        names=names,
+        style=style,
+        labels={label: labels[label] for label in synth.labels(style)},
+        kinds=dict(sorted(Counter(str(doc.meta["kind"]) for doc in documents).items())),
+        lost=dict(losses.counts),
+    )
+    frame.emit(result, as_json=json, tables=[] if quiet else result.tables())
 
 
 notes_command.__doc__ = (notes_command.__doc__ or "").replace(
     "FORMAT_NAMES", ", ".join(sorted(form.name for form in FORMATS))
 )
 synth_app.command("notes", short_help="Clinical notes with every identifier labelled.")(notes_command)
-
-
-def _tables(result: dict[str, Any]) -> Iterator[Any]:
-    yield frame.facts_table({key: value for key, value in result.items() if not isinstance(value, dict)})
-    for title, key in (("label", "labels"), ("kind of note", "kinds"), ("not kept", "lost")):
-        if result[key]:
-            yield ""
-            yield frame.table_of([{title: what, "times": number} for what, number in result[key].items()])

@@ -158,7 +158,7 @@ def _write(documents: Iterable[Document], output: Path, form: Format, losses: Lo
 
 def _split(tagger: Tagger | WeakTagger | HybridDetector, lines: bool | None, quiet: bool) -> Splitter:
     """Return how to cut text: as was chosen, else as the model's training documents were; note a difference."""
-    learnt = inputs.recorded_split(tagger) if isinstance(tagger, Tagger) else None
+    learnt = inputs.split_of_training(tagger) if isinstance(tagger, Tagger) else None
     if lines is None:
         return learnt or "prose"
     chosen = frame.split_of(lines)

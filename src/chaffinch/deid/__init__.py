@@ -1,4 +1,4 @@
-"""De-identification: identifiers found and replaced, a release accounted for, what may still leak estimated.
+"""De-identification: find and replace identifiers, account for a release, and estimate remaining leaks.
 
 >>> import chaffinch as cf
 >>> find = cf.deid.detector()  # rules alone; with "deid-en", the packaged model
@@ -25,7 +25,7 @@ __all__ = ["Detector", "Policy", "Secret", "adapt", "detector", "learn", "notes"
 
 
 def __getattr__(name: str) -> Any:
-    """`run`, which stands on the runner above this room and is loaded when it is asked for."""
+    """Import `run` when it is first used: it is in `jobs`, the layer above this package."""
     if name == "run":
         from chaffinch.jobs.deid import run
 

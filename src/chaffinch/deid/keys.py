@@ -1,7 +1,7 @@
-"""The secret from which surrogates and date shifts are drawn, and numbers drawn from it.
+"""The secret from which surrogates and date shifts are drawn, and keyed numbers drawn from it.
 
-Numbers come from HMAC-SHA256 over the secret and the parts that name what they are for. The same secret and parts
-give the same numbers on every machine; without the secret they cannot be told from chance.
+Numbers come from HMAC-SHA256 over the secret and the parts that name their purpose. The same secret and parts give the
+same numbers on every machine; without the secret they cannot be distinguished from random ones.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from chaffinch.errors import ConfigError
 
 VARIABLE = "CHAFFINCH_SECRET"
 
-_LEAST_BYTES = 32
-_MOST_BYTES = 4096
-_LEAST_BITS = 128  # that a guesser must lack; of ours he lacks 256
+_LEAST_BYTES = 32  # shorter keys are refused
+_MOST_BYTES = 4096  # a longer file is hardly a secret
+_LEAST_BITS = 128  # that a guesser must try; secrets that we generate have 256
 _DOMAIN = b"chaffinch deid 1"
-_FINGERPRINT = b"chaffinch fingerprint 2"  # a salt that is the same everywhere, so that fingerprints are
-COST = 15  # of scrypt: 2 to this many steps, 32 MB, a tenth of a second
+_FINGERPRINT = b"chaffinch fingerprint 2"  # a constant salt, so that fingerprints are the same everywhere
+COST = 15  # of scrypt: 2 to this power steps, 32 MB, a tenth of a second
 _WORD = 64  # bits of one number of a stream
-_FOUR = struct.Struct(">4Q")
+_FOUR_NUMBERS = struct.Struct(">4Q")
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """The key of surrogates and date shifts: `Secret.new()` or `Secret.read(path)`; its repr shows nothing of it."""
+    """The key of surrogates and date shifts: `Secret.new()` or `Secret.read(path)`; its repr does not show it."""
 
     key: bytes = field(repr=False)
 
@@ -45,33 +45,34 @@ class Secret:
 
     @classmethod
     def new(cls) -> Secret:
-        """A fresh secret of 256 random bits."""
+        """Return a new secret of 256 random bits."""
         return cls(secrets.token_hex(32).encode())
 
     @classmethod
     def read(cls, path: str | Path | None = None, *, variable: str = VARIABLE) -> Secret:
-        """The secret of a file that only its owner may read; without a path, of an environment variable.
+        """Read the secret from a file that only its owner may read; without a path, from an environment variable.
 
-        White space around it is not part of it. ConfigError if it is missing, too short, easy to guess, or open to
+        White space around it is ignored. Raise ConfigError if it is missing, too short, easy to guess, or readable by
         others.
         """
         if path is not None:
-            return cls._checked(_owners_bytes(Path(path)), f"secret file {path}")
-        held = os.environ.get(variable)
-        if not held:
+            return cls._from_bytes(_read_private_file(Path(path)), f"secret file {path}")
+        value = os.environ.get(variable)
+        if not value:
             raise ConfigError(
                 f"no secret: give --secret-file PATH or set {variable}; make one with: chaffinch deid secret new PATH"
             )
-        return cls._checked(os.fsencode(held), f"the secret in {variable}")
+        return cls._from_bytes(os.fsencode(value), f"the secret in {variable}")
 
     @classmethod
-    def _checked(cls, content: bytes, name: str) -> Secret:
+    def _from_bytes(cls, content: bytes, name: str) -> Secret:
+        """Return the secret in some bytes; error messages call it `name`."""
         key = content.strip()
         _check(key, name)
         return cls(key)
 
     def write(self, path: str | Path) -> None:
-        """Writes the secret to a new file of mode 0600; a file that exists is never overwritten."""
+        """Write the secret to a new file of mode 0600; an existing file is never overwritten."""
         path = Path(path)
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -87,13 +88,13 @@ class Secret:
                 file.write(self.key + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
-            _keep_name(path.parent)
+            _sync_folder(path.parent)
         except OSError as error:
             path.unlink(missing_ok=True)
             raise ConfigError(f"secret file {path} cannot be written ({error.strerror})") from None
 
     def stream(self, *parts: str) -> Iterator[int]:
-        """Numbers of 64 bits without end; each part is length-prefixed, so ("ab", "c") and ("a", "bc") differ.
+        """Yield 64-bit numbers without end; each part is length-prefixed, so ("ab", "c") and ("a", "bc") differ.
 
         >>> secret = Secret(b"3cbca3244aadd588a943bf7421d9449e8e667f0d5a38d71ba1aa01fdc117ea9f")
         >>> next(secret.stream("ab", "c")) == next(secret.stream("a", "bc"))
@@ -101,18 +102,18 @@ class Secret:
         """
         message = _message(parts)
         for block in count():
-            yield from _words(self.key, message, block)
+            yield from _block_numbers(self.key, message, block)
 
     def number(self, bound: int, *parts: str) -> int:
-        """A number from 0 to bound - 1, all equally likely: draws beyond the last full multiple are drawn again.
+        """Return a number from 0 to bound - 1, all equally likely, by rejection sampling.
 
         >>> Secret(b"3cbca3244aadd588a943bf7421d9449e8e667f0d5a38d71ba1aa01fdc117ea9f").number(1, "any")
         0
         """
         if bound < 1:
             raise ConfigError(f"bound must be at least 1, got {bound}")
-        if bound <= 1 << _WORD:  # nearly always the first word will do
-            first = _words(self.key, _message(parts), 0)[0]
+        if bound <= 1 << _WORD:  # nearly always the first number is enough
+            first = _block_numbers(self.key, _message(parts), 0)[0]
             if first < (1 << _WORD) - (1 << _WORD) % bound:
                 return first % bound
         words = max(1, -(-(bound - 1).bit_length() // _WORD))
@@ -126,24 +127,24 @@ class Secret:
                 return value % bound
 
     def fingerprint(self) -> str:
-        """Sixteen characters that tell one secret from another and give nothing of it away.
+        """Return sixteen characters that distinguish secrets and reveal nothing about them.
 
-        Manifests show it, so it is slow to compute (once per process): nobody checks guesses of the secret by it.
+        Manifests show it, so it is slow to compute (once per process): checking guesses of the secret is expensive.
         """
         return _fingerprint(self.key)
 
 
-def check_apart(secret: Secret | None, key: Secret | None) -> None:
+def check_keys_differ(secret: Secret | None, key: Secret | None) -> None:
     """Raise ConfigError if one key is both the secret and the key of a vault."""
     if secret is not None and key is not None and hmac.compare_digest(secret.key, key.key):
         raise ConfigError(
-            "the secret and the key of the vault are the same, so that who draws surrogates could open the vault; "
+            "the secret and the key of the vault are the same, so whoever draws surrogates could open the vault; "
             "make another key with: chaffinch deid secret new FILE"
         )
 
 
 def stretch(key: bytes, salt: bytes, *, length: int, cost: int = COST) -> bytes:
-    """Return bytes made from a key by scrypt, at a cost of two to the power of `cost` steps."""
+    """Derive bytes from a key by scrypt, at a cost of two to the power of `cost` steps."""
     from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
     return Scrypt(salt=salt, length=length, n=1 << cost, r=8, p=1).derive(key)
@@ -155,33 +156,35 @@ def _fingerprint(key: bytes) -> str:
 
 
 def _message(parts: tuple[str, ...]) -> bytes:
-    return _DOMAIN + b"".join(map(_framed, parts))
+    """Return the HMAC message of some parts: the domain and the length-prefixed parts."""
+    return _DOMAIN + b"".join(map(_prefix_length, parts))
 
 
-@lru_cache(maxsize=1024)  # most parts name what a number is for, or the patient, and come again at once
-def _framed(part: str) -> bytes:
+@lru_cache(maxsize=1024)  # most parts name a purpose or the patient, and recur soon
+def _prefix_length(part: str) -> bytes:
+    """Return a part as UTF-8 with its length in front."""
     encoded = part.encode("utf-8", "surrogatepass")  # file names may hold lone surrogates
     return len(encoded).to_bytes(8, "big") + encoded
 
 
-def _words(key: bytes, message: bytes, block: int) -> tuple[int, ...]:
-    """Four numbers of 64 bits: HMAC of the message and the number of the block."""
-    return _FOUR.unpack(hmac.digest(key, message + block.to_bytes(8, "big"), "sha256"))
+def _block_numbers(key: bytes, message: bytes, block: int) -> tuple[int, ...]:
+    """Return four 64-bit numbers: the HMAC of the message and the number of the block."""
+    return _FOUR_NUMBERS.unpack(hmac.digest(key, message + block.to_bytes(8, "big"), "sha256"))
 
 
 def rotate(path: str | Path) -> tuple[Secret, Path]:
-    """The new secret that now stands in the file, and the file beside it that keeps the old one.
+    """Replace the secret in a file; return the new secret and the path of a new file beside it with the old one.
 
-    Until the last step, a rename, the file holds the old secret: a crash loses neither.
+    Until the last step, a rename, the file has the old secret: a crash loses neither.
     """
-    place = Path(path).resolve()
-    old, new = Secret.read(place), Secret.new()
-    fresh = place.with_name(f".chaffinch-{secrets.token_hex(8)}")
+    target = Path(path).resolve()
+    old, new = Secret.read(target), Secret.new()
+    fresh = target.with_name(f".chaffinch-{secrets.token_hex(8)}")
     new.write(fresh)
     try:
-        kept = _keep(old, place)
-        fresh.replace(place)
-        _keep_name(place.parent)
+        kept = _write_old(old, target)
+        fresh.replace(target)
+        _sync_folder(target.parent)
     except OSError as error:
         raise ConfigError(f"secret file {path} cannot be replaced ({error.strerror})") from None
     finally:
@@ -189,9 +192,10 @@ def rotate(path: str | Path) -> tuple[Secret, Path]:
     return new, kept
 
 
-def _keep(old: Secret, place: Path) -> Path:
+def _write_old(old: Secret, target: Path) -> Path:
+    """Write the old secret to the first free name FILE.old-1, FILE.old-2, …, and return its path."""
     for number in count(1):
-        kept = place.with_name(f"{place.name}.old-{number}")
+        kept = target.with_name(f"{target.name}.old-{number}")
         if not kept.exists():
             old.write(kept)
             return kept
@@ -200,14 +204,14 @@ def _keep(old: Secret, place: Path) -> Path:
 
 @lru_cache(maxsize=64)
 def _check(key: bytes, name: str) -> None:
-    """Raise ConfigError if a key is no secret; the message calls it by the name."""
+    """Raise ConfigError unless a key is long and hard to guess; the message calls it `name`."""
     fault = _fault(key)
     if fault:
         raise ConfigError(f"{name} {fault}; let a machine make one: chaffinch deid secret new FILE")
 
 
 def _fault(key: bytes) -> str:
-    """What is wrong with a secret, in words without it; empty if nothing is."""
+    """Return what is wrong with a secret, without showing it; empty if nothing is."""
     if len(key) < _LEAST_BYTES:
         return f"has {len(key)} bytes, at least {_LEAST_BYTES} are needed"
     if len(key) > _MOST_BYTES:
@@ -218,7 +222,8 @@ def _fault(key: bytes) -> str:
     return ""
 
 
-def _owners_bytes(path: Path) -> bytes:
+def _read_private_file(path: Path) -> bytes:
+    """Return the content of a plain file; raise ConfigError if others than its owner may read it."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe must not hang us
     except OSError as error:
@@ -237,8 +242,8 @@ def _owners_bytes(path: Path) -> bytes:
         os.close(handle)
 
 
-def _keep_name(folder: Path) -> None:
-    """Makes a new or changed name in a folder survive a crash, where the system can."""
+def _sync_folder(folder: Path) -> None:
+    """Flush a folder, so that a new or changed name in it survives a crash, where the system supports it."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -1,6 +1,6 @@
-"""What de-identification knows of each kind of identifier: a row per kind, beside its `Kind` of `text/identifiers.py`.
+"""Handling of each kind of identifier in de-identification: a row for each `Kind` of `text/identifiers.py`.
 
-A kind without a row here is treated as the row of its category says.
+A kind without a row here is handled like its category.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from chaffinch.deid.dates.ages import capped_age
+from chaffinch.deid.dates.ages import cap_ages
 from chaffinch.deid.release.rounding import round_date, round_zip
 from chaffinch.deid.surrogates import contacts, ids, names, places
-from chaffinch.deid.surrogates.letters import Keyed
-from chaffinch.text.identifiers import CATEGORIES, KINDS, KNOWN_LABELS, Kind, folded, is_known, kind_of
+from chaffinch.deid.surrogates.letters import SurrogateSource
+from chaffinch.text.identifiers import CATEGORIES, KINDS, KNOWN_LABELS, Kind, fold_label, is_known, kind_of
 
 __all__ = [
     "CATEGORIES",
@@ -23,23 +23,23 @@ __all__ = [
     "KNOWN_LABELS",
     "Handling",
     "Kind",
-    "folded",
+    "fold_label",
     "handling_of",
     "is_known",
     "kind_of",
 ]
 
-SurrogateMaker: TypeAlias = Callable[[str, Keyed], str]
-Rounding: TypeAlias = Callable[[str, int, int | None], str | None]  # of a text, the greatest age, the reference year
+SurrogateMaker: TypeAlias = Callable[[str, SurrogateSource], str]
+Rounding: TypeAlias = Callable[[str, int, int | None], str | None]  # (text, greatest age, reference year)
 
 
 @dataclass(frozen=True, slots=True)
 class Handling:
-    """How identifiers of a kind are replaced, learnt and looked for.
+    """How identifiers of a kind are replaced, learnt and searched for.
 
     `surrogate` draws an invented value; where it is None, `instead` names the operator to use. `rounding` makes the
-    text less exact. `columns` are what admission files call the kind besides its names. `learnt_as` is the class that
-    taggers learn for it if rules tell the two apart. `person`: every word of it is part of a person's name; `town`: it
+    text less exact. `columns` are further names of the kind in admission files. `learnt_as` is the class that taggers
+    learn for it, where rules can distinguish the two. `person`: every word of it is part of a person's name; `town`: it
     is a town, a state or a country.
     """
 
@@ -53,6 +53,7 @@ class Handling:
 
 
 def _code(learnt_as: str | None = None, *columns: str) -> Handling:
+    """Return the handling of a code, which is replaced by one of the same shape."""
     return Handling(ids.identifier, columns=columns, learnt_as=learnt_as)
 
 
@@ -77,7 +78,7 @@ HANDLING: Mapping[str, Handling] = {
     "CITY": Handling(places.city, town=True, columns=("city", "town")),
     "STATE": Handling(places.state, town=True),
     "COUNTRY": Handling(places.country, town=True),
-    "AGE": Handling(rounding=lambda text, over, _: capped_age(text, over), instead="generalise"),
+    "AGE": Handling(rounding=lambda text, over, _: cap_ages(text, over), instead="generalise"),
     "ZIP": Handling(
         ids.zip_code, lambda text, *_: round_zip(text), columns=("zip", "postcode", "zip_code", "postal_code"),
     ),

@@ -2,7 +2,7 @@
 
     name = "our-release"
     default = "tag"                     # for every kind without a rule
-    types = ["TRIAL-ARM"]               # labels of our own, or another guideline's; each needs a rule
+    types = ["TRIAL-ARM"]               # our additional labels, or another guideline's; each needs a rule
 
     [rules]
     NAME = "surrogate"                  # a category
@@ -10,7 +10,7 @@
     AGE = { operator = "generalise", over = 89 }
     TRIAL-ARM = "keep"
 
-The rule for a label itself is looked for first, then that of its kind, then of its category, then the default.
+The rule for the label itself applies first, then that of its kind, then of its category, then the default.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from chaffinch.checks import did_you_mean
-from chaffinch.deid.dates.telling_ages import OLDEST_TOLD, AgeLimit
+from chaffinch.deid.dates.telling_ages import HIPAA_MAX_AGE, AgeLimit
 from chaffinch.deid.detect.class_doubt import LEAVES_NOTHING
-from chaffinch.deid.kinds import KINDS, folded, is_known, kind_of
+from chaffinch.deid.kinds import KINDS, fold_label, is_known, kind_of
 from chaffinch.deid.operators import OPERATORS, Action
 from chaffinch.deid.operators.generalise import Generalise
 from chaffinch.deid.release.replace import Operator
@@ -42,7 +42,7 @@ _KEYS = ("name", "about", "default", "types", "rules")
 
 @dataclass(frozen=True, slots=True)
 class PolicyRule:
-    """An operator's name and its options, checked."""
+    """An operator's name and its checked options."""
 
     operator: str
     options: tuple[tuple[str, Option], ...] = ()
@@ -51,28 +51,28 @@ class PolicyRule:
         if self.operator not in OPERATORS:
             raise ConfigError(f"unknown operator {self.operator!r}; {did_you_mean(self.operator, OPERATORS)}")
         kind = OPERATORS[self.operator]
-        known = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]  # every operator is a dataclass
+        known = {option.name: option for option in fields(kind)}  # type: ignore[arg-type]  # every operator is a dataclass
         for name, value in self.options:
             if name not in known:
                 hint = did_you_mean(name, known) if known else "it has no options"
                 raise ConfigError(f"{self.operator} has no option {name!r}; {hint}")
-            standard = known[name].default
-            if standard is MISSING or type(value) is not type(standard):
+            default = known[name].default
+            if default is MISSING or type(value) is not type(default):
                 raise ConfigError(
-                    f"option {name!r} of {self.operator} is a {type(standard).__name__}, got {type(value).__name__}"
+                    f"option {name!r} of {self.operator} is a {type(default).__name__}, got {type(value).__name__}"
                 )
-        action(self)  # its own checks
+        action(self)  # runs the checks of the operator
 
 
 @lru_cache(maxsize=1024)
 def action(rule: PolicyRule) -> Action:
-    """The operator of a rule, ready to be called."""
+    """Return the operator of a rule, ready to be called."""
     return OPERATORS[rule.operator](**dict(rule.options))
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What to do with every kind of identifier: rules by label, sub-type or category, and a default for the rest."""
+    """The operators for all kinds of identifiers: rules by label, sub-type or category, and a default for the rest."""
 
     name: str
     default: PolicyRule = PolicyRule("tag")
@@ -81,22 +81,22 @@ class Policy:
     about: str = ""
 
     def __post_init__(self) -> None:
-        declared = {folded(label) for label in self.types}
-        ruled: dict[str, PolicyRule] = {}
+        declared = {fold_label(label) for label in self.types}
+        folded_rules: dict[str, PolicyRule] = {}
         for label, rule in self.rules.items():
-            if folded(label) not in declared and folded(label) not in KINDS:
-                raise ConfigError(f"policy {self.name}: {_why_unknown(label, self.types)}")
-            if folded(label) in ruled:
+            if fold_label(label) not in declared and fold_label(label) not in KINDS:
+                raise ConfigError(f"policy {self.name}: {_explain_unknown(label, self.types)}")
+            if fold_label(label) in folded_rules:
                 raise ConfigError(f"policy {self.name}: type {label!r} has two rules; keep one")
-            ruled[folded(label)] = rule
+            folded_rules[fold_label(label)] = rule
         for label in self.types:
-            if folded(label) not in ruled:
+            if fold_label(label) not in folded_rules:
                 raise ConfigError(
-                    f"policy {self.name}: type {label!r} is declared and has no rule; give it one under rules, or take "
-                    "it out of types, and it is treated as its kind, or by default"
+                    f"policy {self.name}: type {label!r} is declared but has no rule; add one under rules, or remove "
+                    "it from types: then the rule of its kind, or the default, applies"
                 )
-        object.__setattr__(self, "rules", MappingProxyType(ruled))
-        for label in (*ruled, *KINDS):
+        object.__setattr__(self, "rules", MappingProxyType(folded_rules))
+        for label in (*folded_rules, *KINDS):
             _check_fit(self, label)
 
     def __reduce__(self) -> tuple[type[Policy], tuple[Any, ...]]:
@@ -107,7 +107,7 @@ class Policy:
 
     @classmethod
     def read(cls, source: str | Path) -> Policy:
-        """The policy of a TOML file, or, if no such file exists, the ready one of that name.
+        """Read the policy of a TOML file, or, if no such file exists, the packaged one of that name.
 
         >>> Policy.read("safe-harbor").rule("DOCTOR").operator
         'tag'
@@ -121,16 +121,16 @@ class Policy:
                 raise ConfigError(f"policy {path} cannot be read ({reason})") from None
             except ConfigError as error:
                 raise ConfigError(f"{path}: {error}") from None
-        names = ready()
+        names = ready_policies()
         if str(source) not in names:
             raise ConfigError(
-                f"there is no policy file {source} and no ready policy of that name; {did_you_mean(path, names)}"
+                f"there is no policy file {source} and no packaged policy of that name; {did_you_mean(path, names)}"
             )
         return cls.parse((resources.files(__package__) / "policies" / f"{source}.toml").read_text(encoding="utf-8"))
 
     @classmethod
     def parse(cls, text: str, *, name: str = "") -> Policy:
-        """The policy that a TOML text describes; `name` is for one that does not give its own."""
+        """Return the policy that a TOML text describes; `name` is used if the text has none."""
         try:
             content = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -138,29 +138,29 @@ class Policy:
         for key in content:
             if key not in _KEYS:
                 raise ConfigError(f"unknown key {key!r}; {did_you_mean(key, _KEYS)}")
-        rules = _typed(content, "rules", dict, {})
-        types = _typed(content, "types", list, [])
+        rules = _get_typed(content, "rules", dict, {})
+        types = _get_typed(content, "types", list, [])
         if not all(isinstance(label, str) for label in types):
             raise ConfigError("types must be a list of labels in quotes")
         return cls(
-            _typed(content, "name", str, name) or "unnamed",
-            _rule("default", content.get("default", "tag")),
-            {label: _rule(label, value) for label, value in rules.items()},
+            _get_typed(content, "name", str, name) or "unnamed",
+            _parse_rule("default", content.get("default", "tag")),
+            {label: _parse_rule(label, value) for label, value in rules.items()},
             tuple(types),
-            _typed(content, "about", str, ""),
+            _get_typed(content, "about", str, ""),
         )
 
     def rule(self, label: str) -> PolicyRule:
-        """The rule for a label: its own, else that of its kind, of its category, or the default."""
+        """Return the rule for a label: its own, else that of its kind, of its category, or the default."""
         kind = kind_of(label)
         for name in (label, kind.name, kind.category):
-            found = self.rules.get(folded(name))
-            if found is not None:
-                return found
+            rule = self.rules.get(fold_label(name))
+            if rule is not None:
+                return rule
         return self.default
 
     def operator(self, label: str) -> tuple[str, Operator]:
-        """The name of the operator for a label, and the operator."""
+        """Return the name of the operator for a label, and the operator."""
         rule = self.rule(label)
         return rule.operator, action(rule)
 
@@ -173,9 +173,9 @@ class Policy:
         return OPERATORS[self.rule(label).operator].hides
 
     def age_limit(self, label: str) -> AgeLimit | None:
-        """Return the greatest age that dates under a label may tell; None if any, or if nothing of the dates goes out.
+        """Return the greatest age that dates under a label may reveal; None if any, or if the dates are hidden.
 
-        It is the least that a rule for ages lets through, or for dates, if they are generalised.
+        It is the lowest limit of the rules for ages, and of the rule for dates if it generalises them.
 
         >>> Policy.read("i2b2-surrogate").age_limit("DATE"), Policy.read("limited-dataset").age_limit("DATE")
         (AgeLimit(years=89, by_year=False), None)
@@ -184,69 +184,75 @@ class Policy:
         if date.hides >= LEAVES_NOTHING:
             return None
         rules = {self.rule(name) for name in ("AGE", *self.rules) if kind_of(name).name == "AGE"}
-        hiding = [one for one in map(action, rules) if one.hides]
-        limits = [one.over if isinstance(one, Generalise) else OLDEST_TOLD for one in hiding]
+        hiding = [operator for operator in map(action, rules) if operator.hides]
+        limits = [operator.over if isinstance(operator, Generalise) else HIPAA_MAX_AGE for operator in hiding]
         limits += [date.over] if isinstance(date, Generalise) else []
         return AgeLimit(min(limits), by_year=isinstance(date, Generalise)) if limits else None
 
     @property
     def reads_patients(self) -> bool:
-        """Whether what becomes of a note depends on the patient's other notes, so that they must come together.
+        """Tell whether the result of a note depends on the patient's other notes, so that they must come together.
 
-        Surrogates of names are settled over all of them, and their dates may tell an age together.
+        Surrogates of names are chosen over all of them, and their dates together may reveal an age.
         """
         names = [name for name in ("DATE", *self.rules) if kind_of(name).name == "DATE"]
-        return self.keyed or any(self.age_limit(name) is not None for name in names)
+        return self.needs_secret or any(self.age_limit(name) is not None for name in names)
 
     @property
-    def keyed(self) -> bool:
-        """Whether an operator draws surrogates or shifts, so that a secret is needed."""
-        return any(OPERATORS[rule.operator].keyed for rule in (self.default, *self.rules.values()))
+    def needs_secret(self) -> bool:
+        """Tell whether an operator draws surrogates or date shifts, which needs a secret."""
+        return any(OPERATORS[rule.operator].needs_secret for rule in (self.default, *self.rules.values()))
 
     def digest(self) -> str:
-        """SHA-256 of all that decides what the policy does, defaults of options included; comments do not count."""
+        """Return the SHA-256 of all that determines what the policy does, defaults of options included."""
         rules = {label: _settings(rule) for label, rule in self.rules.items()}
         content = {"name": self.name, "default": _settings(self.default), "rules": rules, "types": sorted(self.types)}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def ready() -> tuple[str, ...]:
-    """The names of the policies that come with the package."""
+def ready_policies() -> tuple[str, ...]:
+    """Return the names of the packaged policies."""
     files = (resources.files(__package__) / "policies").iterdir()
     return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
 
 
-def _why_unknown(label: str, types: Iterable[str]) -> str:
-    """Return why a label has no rule of its own, and what to write in its place."""
+def _explain_unknown(label: str, types: Iterable[str]) -> str:
+    """Return why a label may have no rule, and what to write instead."""
     kind = kind_of(label).name
     if kind in KINDS:
         return (
             f"{label!r} is another guideline's name for {kind}; write {kind}, or list it under types if your labels "
-            "are called so"
+            "use that name"
         )
     if is_known(label):
-        return f"{label!r} is another guideline's label that is no kind of ours; list it under types if you use it"
-    return f"unknown type {label!r}; {did_you_mean(label, [*KINDS, *types])}; list a type of your own under types"
+        return f"{label!r} is another guideline's label without a kind here; list it under types if you use it"
+    return f"unknown type {label!r}; {did_you_mean(label, [*KINDS, *types])}; list additional types under types"
 
 
 def _settings(rule: PolicyRule) -> list[Any]:
-    made = action(rule)
-    options = {one.name: getattr(made, one.name) for one in fields(made)}  # type: ignore[arg-type]  # a dataclass
+    """Return the operator's name and all its options, defaults included."""
+    operator = action(rule)
+    options = {option.name: getattr(operator, option.name) for option in fields(operator)}  # type: ignore[arg-type]  # a dataclass
     return [rule.operator, options]
 
 
 def _check_fit(policy: Policy, label: str) -> None:
+    """Raise ConfigError if the operator for a label cannot act on its kind."""
     rule, kind = policy.rule(label), kind_of(label).name
-    act = OPERATORS[rule.operator]
-    if kind in act.never or (act.only and kind not in act.only):
-        which = f"it acts on {', '.join(act.only)}" if act.only else f"it acts on all but {', '.join(act.never)}"
+    operator = OPERATORS[rule.operator]
+    if kind in operator.never or (operator.only and kind not in operator.only):
+        which = (
+            f"it acts on {', '.join(operator.only)}"
+            if operator.only
+            else f"it acts on all but {', '.join(operator.never)}"
+        )
         raise ConfigError(
-            f"policy {policy.name}: {rule.operator} cannot act on type {label!r}; {which}; "
-            f"give {label} a rule of its own"
+            f"policy {policy.name}: {rule.operator} cannot act on type {label!r}; {which}; give {label} a separate rule"
         )
 
 
-def _rule(label: str, value: object) -> PolicyRule:
+def _parse_rule(label: str, value: object) -> PolicyRule:
+    """Return the rule that a value of a policy file describes."""
     if isinstance(value, str):
         return PolicyRule(value)
     if not isinstance(value, dict) or not isinstance(value.get("operator"), str):
@@ -260,8 +266,9 @@ def _rule(label: str, value: object) -> PolicyRule:
         raise ConfigError(f"rule for {label!r}: {error}") from None
 
 
-def _typed(content: Mapping[str, Any], key: str, kind: type, standard: Any) -> Any:
-    value = content.get(key, standard)
+def _get_typed(content: Mapping[str, Any], key: str, kind: type, default: Any) -> Any:
+    """Return the value of a key, or the default; raise ConfigError unless it is of the type."""
+    value = content.get(key, default)
     if not isinstance(value, kind):
         raise ConfigError(f"{key} must be a {kind.__name__}, got {type(value).__name__}")
     return value

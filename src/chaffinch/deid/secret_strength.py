@@ -1,8 +1,9 @@
-"""How hard a secret is to guess: stretches that follow a pattern count little, however long they are.
+"""Estimate how hard a secret is to guess: stretches that follow a pattern count little, however long they are.
 
 Patterns are words and whatever reads like a language, repetitions, sequences, walks on the keyboard, dates, short
-numbers, and the digits of famous constants, each also in l33t spelling. People compose what they call random from
-these; lists of quotations and rules for such compositions exist, so a long sentence is no better than a short one.
+numbers, and the digits of famous constants, each also in l33t spelling. People compose
+supposedly random text from these, and guessers have lists of quotations and rules for such compositions, so a long
+sentence is no better than a short one.
 """
 
 from __future__ import annotations
@@ -20,23 +21,26 @@ from numpy.typing import NDArray
 
 from chaffinch import languages
 
-STRETCH_BITS = 8.0  # of one stretch of any length that follows a pattern
+STRETCH_BITS = 8.0  # credited for one stretch of any length that follows a pattern; lower refuses more secrets
 
-_LOOKED_AT = 512  # bytes of a key; more of them would only add to the estimate
+_MOST_BYTES = 512  # of a key that are examined; more of them could only raise the estimate
 _SHORTEST = 4  # characters of a word, a repetition, a sequence
 _SHORTEST_L33T = 5  # of a word with digits for letters
-_SHORTEST_HEX = 6  # of such a word among hex digits: by chance they spell many short ones
+_SHORTEST_HEX = 6  # of such a word among hex digits, which spell many short ones by chance
 _LONGEST_GAP = 3  # letters between two words, as in "bestOFtimes"
-_LONGEST_WORD = 16
-# Letters are prose if a language is likelier to have made them than chance by this many bits. Random letters are taken
-# for prose at most once in two to the power of this (Markov's inequality), about once in a million.
-_EVIDENCE = 20.0
-_LETTER, _L33T_LETTER = math.log2(26), math.log2(62 / 3)  # bits of random letters; of the likeliest l33t one in base64
-_TRUST_IN_PAIRS = 10.0  # as many triples are counted as the pairs lead one to expect
+_LONGEST_WORD = 16  # letters; longer stretches are not looked up as one word
+# Letters are prose if their log-likelihood ratio, language to chance, is at least this many bits. Random letters are
+# taken for prose with probability at most 2 to the power of minus this (Markov's inequality), about one in a million.
+_PROSE_BITS = 20.0
+_LETTER_BITS, _L33T_LETTER_BITS = (
+    math.log2(26),
+    math.log2(62 / 3),
+)  # of a random letter; of the likeliest l33t letter in base64
+_PAIR_WEIGHT = 10.0  # pseudo-counts of triples, distributed as the pairs predict
 _SHORTEST_NUMBER = 6  # digits of a famous constant
 
 _SEPARATORS = " \t\r\n-_.,;:/|+&#@!?'\"()[]{}<>*="
-_GROUPING = " -"  # between the groups of a UUID: worth nothing
+_GROUPING = " -"  # between the groups of a UUID: they count no bits
 _HEX = frozenset(string.hexdigits + "- \n")
 _L33T = str.maketrans("013457890@$!+|", "oieastbgoasitl")
 _VOWEL = re.compile("[aeiouy]")
@@ -49,7 +53,7 @@ _DATE = re.compile(
     f"|{_DAY}{_MONTH}[0-9]{{2}}|{_MONTH}{_DAY}[0-9]{{2}}|[0-9]{{2}}{_MONTH}{_DAY})(?![0-9])"
 )
 # pi, e, the golden ratio, the root of two, the numbers of Fibonacci, primes, powers of two
-_FAMOUS = (
+_FAMOUS_STRINGS = (
     "314159265358979323846264338327950288419716939937510582097494459230781640628620899",
     "271828182845904523536028747135266249775724709369995957496696762772407663035354759",
     "161803398874989484820458683436563811772030917980576286213544862270526046281890244",
@@ -66,22 +70,22 @@ _SHIFTED = str.maketrans('~!@#$%^&*()_+{}:"<>?', "`1234567890-=[];',./")
 
 
 def guessing_bits(key: bytes) -> float:
-    """Return a low estimate of the bits that a guesser of this key lacks.
+    """Return a low estimate of the bits that a guesser of this key has to find.
 
     >>> guessing_bits(b"correct horse battery staple, 12 May 1998")
     8.0
     >>> guessing_bits(b"3cbca3244aadd588a943bf7421d9449e8e667f0d5a38d71ba1aa01fdc117ea9f")
     256.0
     """
-    text, typed = _decode(key[:_LOOKED_AT])
+    text, is_utf8 = _decode(key[:_MOST_BYTES])
     folded = "".join(map(_fold, text))
-    follows = bytearray(len(folded))
-    for start, end in _patterns(folded):
-        follows[start:end] = b"\1" * (end - start)
-    if typed:  # random bytes are not UTF-8
-        for at, char in enumerate(folded):
-            follows[at] |= not char.isascii()
-    marks = _absorb_separators(folded, follows.decode("latin-1"))
+    is_pattern = bytearray(len(folded))
+    for start, end in _find_patterns(folded):
+        is_pattern[start:end] = b"\1" * (end - start)
+    if is_utf8:  # random bytes are not UTF-8
+        for i, char in enumerate(folded):
+            is_pattern[i] |= not char.isascii()
+    marks = _absorb_separators(folded, is_pattern.decode("latin-1"))
     stretches = sum(1 for part in marks.split("\0") if part)
     rest = [char for char, mark in zip(text, marks, strict=True) if mark == "\0" and char not in _GROUPING]
     return STRETCH_BITS * stretches + len(rest) * _character_bits(rest)
@@ -97,7 +101,7 @@ def _decode(key: bytes) -> tuple[str, bool]:
 
 
 def _fold(char: str) -> str:
-    """Return the small letter without its accent."""
+    """Return the lower-case letter without its accent."""
     return char.lower() if char.isascii() else unicodedata.normalize("NFKD", char)[0].lower()[0]
 
 
@@ -118,145 +122,153 @@ def _character_bits(rest: list[str]) -> float:
 
 
 def _absorb_separators(folded: str, marks: str) -> str:
-    """Return the marks with separators beside a marked stretch marked, too."""
+    """Return the marks with separators beside a marked stretch marked as well."""
     shown = "".join(
         "s" if mark == "\0" and char in _SEPARATORS else mark for char, mark in zip(folded, marks, strict=True)
     )
-    shown = re.sub("(?<=\1)s+|s+(?=\1)", lambda found: "\1" * len(found[0]), shown)
+    shown = re.sub("(?<=\1)s+|s+(?=\1)", lambda match: "\1" * len(match[0]), shown)
     return shown.replace("s", "\0")
 
 
-def _patterns(folded: str) -> Iterator[tuple[int, int]]:
-    """Yield the places that follow a pattern; they may overlap."""
-    yield from _repetitions(folded)
-    yield from _sequences(folded)
-    yield from _numbers(folded)
+def _find_patterns(folded: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans that follow a pattern; they may overlap."""
+    yield from _find_repetitions(folded)
+    yield from _find_sequences(folded)
+    yield from _find_numbers(folded)
     l33t = folded.translate(_L33T)
-    if set(folded) <= _HEX:  # six letters make no prose
-        yield from _words(folded, _SHORTEST)
-        yield from _words(l33t, _SHORTEST_HEX)
+    if set(folded) <= _HEX:  # prose cannot be written with six letters
+        yield from _find_words(folded, _SHORTEST)
+        yield from _find_words(l33t, _SHORTEST_HEX)
         return
-    yield from _words(folded, _SHORTEST)
-    yield from _words(l33t, _SHORTEST_L33T)
-    for view, chance in ((folded, _LETTER), (l33t, _L33T_LETTER)):
+    yield from _find_words(folded, _SHORTEST)
+    yield from _find_words(l33t, _SHORTEST_L33T)
+    for view, chance in ((folded, _LETTER_BITS), (l33t, _L33T_LETTER_BITS)):
         yield from (run.span() for run in _RUN.finditer(view) if _is_prose(run[0], chance))
-    if _is_prose("".join(_RUN.findall(folded)), _LETTER):
+    if _is_prose("".join(_RUN.findall(folded)), _LETTER_BITS):
         yield from (run.span() for run in _RUN.finditer(folded))
 
 
-def _repetitions(folded: str) -> Iterator[tuple[int, int]]:
+def _find_repetitions(folded: str) -> Iterator[tuple[int, int]]:
+    """Yield four-character spans that occurred before, forwards or backwards, or repeat one character."""
     seen: set[str] = set()
-    for at in range(len(folded) - _SHORTEST + 1):
-        piece = folded[at : at + _SHORTEST]
+    for i in range(len(folded) - _SHORTEST + 1):
+        piece = folded[i : i + _SHORTEST]
         if piece in seen or piece[::-1] in seen or len(set(piece)) == 1:
-            yield at, at + _SHORTEST
+            yield i, i + _SHORTEST
         seen.add(piece)
 
 
-def _sequences(folded: str) -> Iterator[tuple[int, int]]:
+def _find_sequences(folded: str) -> Iterator[tuple[int, int]]:
     """Yield walks (abcd, 4321, qwer, 1qaz) and interleaved sequences (a1b2c3, 00112233)."""
     keys = folded.translate(_SHIFTED)
-    steps = _steps()
+    steps = _keyboard_steps()
     for lag in range(1, 5):
-        began = 0
-        for at in range(len(keys) - lag + 1):
+        start = 0
+        for i in range(len(keys) - lag + 1):
             near = steps if lag == 1 else _SUCCESSORS
-            if at < len(keys) - lag and keys[at + lag] in near.get(keys[at], keys[at]):
+            if i < len(keys) - lag and keys[i + lag] in near.get(keys[i], keys[i]):
                 continue
-            if at - began >= max(_SHORTEST - lag, 2 * lag) or (lag == 1 and at - began >= _SHORTEST - 1):
-                yield began, at + lag
-            began = at + 1
+            if i - start >= max(_SHORTEST - lag, 2 * lag) or (lag == 1 and i - start >= _SHORTEST - 1):
+                yield start, i + lag
+            start = i + 1
 
 
-def _numbers(folded: str) -> Iterator[tuple[int, int]]:
-    for found in (*_DATE.finditer(folded), *_SHORT_TOKEN.finditer(folded), *_WORD_BETWEEN_BLANKS.finditer(folded)):
-        yield found.span()
-    famous = _famous()
-    for at in range(len(folded) - _SHORTEST_NUMBER + 1):
-        if folded[at : at + _SHORTEST_NUMBER] in famous:
-            yield at, at + _SHORTEST_NUMBER
+def _find_numbers(folded: str) -> Iterator[tuple[int, int]]:
+    """Yield dates, short tokens, words between blanks, and parts of famous constants or keyboard columns."""
+    for match in (*_DATE.finditer(folded), *_SHORT_TOKEN.finditer(folded), *_WORD_BETWEEN_BLANKS.finditer(folded)):
+        yield match.span()
+    substrings = _famous_substrings()
+    for i in range(len(folded) - _SHORTEST_NUMBER + 1):
+        if folded[i : i + _SHORTEST_NUMBER] in substrings:
+            yield i, i + _SHORTEST_NUMBER
 
 
-def _words(folded: str, shortest: int) -> Iterator[tuple[int, int]]:
-    runs = [found for found in _RUN.finditer(folded) if len(found[0]) >= shortest]
+def _find_words(folded: str, shortest: int) -> Iterator[tuple[int, int]]:
+    """Yield known words of at least `shortest` letters, and short gaps between words of one run."""
+    runs = [run for run in _RUN.finditer(folded) if len(run[0]) >= shortest]
     if not runs:
         return
-    listed = _listed()
+    known_words = _pack_words()
     for run in runs:
-        found: list[tuple[int, int]] = []
+        words: list[tuple[int, int]] = []
         for start in range(run.start(), run.end() - shortest + 1):
             for end in range(min(run.end(), start + _LONGEST_WORD), start + shortest - 1, -1):
-                if folded[start:end] in listed:
-                    found.append((start, end))
+                if folded[start:end] in known_words:
+                    words.append((start, end))
                     break
-        yield from found
-        if len(found) > 1:  # what lies between and beside words that follow one another
-            for (_, end), (start, _) in pairwise([(0, run.start()), *found, (run.end(), 0)]):
+        yield from words
+        if len(words) > 1:  # the letters between and beside consecutive words
+            for (_, end), (start, _) in pairwise([(0, run.start()), *words, (run.end(), 0)]):
                 if 0 < start - end <= _LONGEST_GAP:
                     yield end, start
 
 
 def _is_prose(letters: str, chance: float) -> bool:
-    """Return whether a language is likelier to have made these letters than chance, at so many bits a letter."""
+    """Tell whether a language is likelier to produce these letters than chance at `chance` bits a letter."""
     codes = np.frombuffer(letters.encode("ascii"), np.uint8) - ord("a")
-    return float((chance - _letter_bits()[codes[:-2], codes[1:-1], codes[2:]]).sum()) >= _EVIDENCE
+    return float((chance - _letter_bits()[codes[:-2], codes[1:-1], codes[2:]]).sum()) >= _PROSE_BITS
 
 
 @cache
-def _listed() -> frozenset[str]:
+def _pack_words() -> frozenset[str]:
     """Return the words, names and places of all language packs, without accents."""
     words: set[str] = set()
-    for pack in map(languages.pack, languages.shipped()):
+    for pack in map(languages.pack, languages.pack_names()):
         words.update(pack.common, *pack.lexica.values())
     plain = ("".join(map(_fold, word)) for word in words)
-    return frozenset(word for word in plain if _VOWEL.search(word))  # abbreviations are no words
+    return frozenset(word for word in plain if _VOWEL.search(word))  # abbreviations do not count as words
 
 
 @cache
 def _letter_bits() -> NDArray[np.float64]:
-    """Return the bits of each letter given the two before it in the listed words: (26, 26, 26), in reading order."""
-    codes = np.frombuffer("\n".join(sorted(_listed())).encode("ascii", "replace"), np.uint8).astype(np.int64) - ord("a")
+    """Return the bits of each letter given the two before it in the known words: (26, 26, 26), in reading order."""
+    codes = np.frombuffer("\n".join(sorted(_pack_words())).encode("ascii", "replace"), np.uint8).astype(np.int64) - ord(
+        "a"
+    )
     letter = (codes >= 0) & (codes < 26)
     pairs = (26 * codes[:-1] + codes[1:])[letter[:-1] & letter[1:]]
     triples = (676 * codes[:-2] + 26 * codes[1:-1] + codes[2:])[letter[:-2] & letter[1:-1] & letter[2:]]
     after_one = np.bincount(pairs, minlength=26**2).reshape(26, 26) + 1.0
     after_one /= after_one.sum(axis=1, keepdims=True)
-    after_two = np.bincount(triples, minlength=26**3).reshape(26, 26, 26) + _TRUST_IN_PAIRS * after_one
+    after_two = np.bincount(triples, minlength=26**3).reshape(26, 26, 26) + _PAIR_WEIGHT * after_one
     bits: NDArray[np.float64] = -np.log2(after_two / after_two.sum(axis=2, keepdims=True))
     return bits
 
 
 @cache
-def _famous() -> frozenset[str]:
+def _famous_substrings() -> frozenset[str]:
+    """Return all six-character substrings of the famous strings."""
     return frozenset(
-        number[at : at + _SHORTEST_NUMBER] for number in _FAMOUS for at in range(len(number) - _SHORTEST_NUMBER + 1)
+        number[i : i + _SHORTEST_NUMBER]
+        for number in _FAMOUS_STRINGS
+        for i in range(len(number) - _SHORTEST_NUMBER + 1)
     )
 
 
 def _successors() -> dict[str, str]:
-    """Return the characters one up and one down from each, and itself."""
-    found: dict[str, str] = {}
+    """Return for each character itself and the characters one before and one after it."""
+    successors: dict[str, str] = {}
     for row in ("01234567890", "9abcdef", string.ascii_lowercase):
-        for at, char in enumerate(row):
-            found[char] = found.get(char, char) + row[max(at - 1, 0)] + row[min(at + 1, len(row) - 1)]
-    return found
+        for i, char in enumerate(row):
+            successors[char] = successors.get(char, char) + row[max(i - 1, 0)] + row[min(i + 1, len(row) - 1)]
+    return successors
 
 
 _SUCCESSORS = _successors()
 
 
 @cache
-def _steps() -> dict[str, str]:
+def _keyboard_steps() -> dict[str, str]:
     """Return the successors of each character, and its neighbours on the keyboard."""
-    found = dict(_SUCCESSORS)
-    place = {char: (at, number) for number, row in enumerate(_ROWS) for at, char in enumerate(row) if char != " "}
-    for char, (at, number) in place.items():
+    steps = dict(_SUCCESSORS)
+    position = {char: (i, number) for number, row in enumerate(_ROWS) for i, char in enumerate(row) if char != " "}
+    for char, (i, number) in position.items():
         near = [
             other
-            for other, (x, y) in place.items()
-            if (y == number and abs(x - at) == 1)
-            or (y == number - 1 and x - at in {0, 1})
-            or (y == number + 1 and at - x in {0, 1})
+            for other, (x, y) in position.items()
+            if (y == number and abs(x - i) == 1)
+            or (y == number - 1 and x - i in {0, 1})
+            or (y == number + 1 and i - x in {0, 1})
         ]
-        found[char] = found.get(char, char) + "".join(near)
-    return found
+        steps[char] = steps.get(char, char) + "".join(near)
+    return steps

@@ -1,10 +1,11 @@
-"""The vault: what stood at every replacement, in one encrypted file, so that a release can be undone with the key.
+"""The vault: the original texts of all replacements in one encrypted file; with the key a release can be undone.
 
     header | record 0 | record 1 | … | end
 
-The header has a random salt; scrypt makes from the user's key and the salt the key of this file and a check that tells
-a wrong key at once. Every record is sealed with AES-256-GCM under a nonce of its own, together with the header and its
-number: no record can be changed, moved, left out or taken from another vault, and without the end nothing is read.
+The header has a random salt; scrypt derives from the user's key and the salt the key of this file and a check value
+that detects a wrong key at once. Every record is sealed with AES-256-GCM under a separate nonce; the header and the
+record's number are authenticated with it: no record can be changed, moved, omitted or taken from another vault, and
+without the end record nothing is read.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from chaffinch.deid.keys import COST, Secret, stretch
-from chaffinch.deid.release.replace import Acted, Replacement, originals, undo
+from chaffinch.deid.release.replace import ReplacedText, Replacement, originals, undo
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document
 from chaffinch.text.formats import ReadOptions, jsonl
 
-if TYPE_CHECKING:  # loaded when it is used
+if TYPE_CHECKING:  # imported when it is used
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 VARIABLE = "CHAFFINCH_VAULT_KEY"
@@ -38,22 +39,22 @@ VARIABLE = "CHAFFINCH_VAULT_KEY"
 _MAGIC = b"chaffinch vault\0"
 _VERSION = 1
 _COST = COST
-_COSTS = range(14, 21)  # that are believed of a file
+_COSTS = range(14, 21)  # accepted in a header
 _HEADER = struct.Struct(">16sBB32s32s")  # magic, version, cost, salt, check of the key
 _LENGTH = struct.Struct(">I")
 _NUMBER = struct.Struct(">Q")
-_NONCE = 12
-_LEAST = _NONCE + 16  # bytes of a sealed record: nonce and tag
-_LONGEST = (1 << 32) - 1
+_NONCE = 12  # bytes, as AES-GCM recommends
+_SHORTEST_SEALED = _NONCE + 16  # bytes of a sealed record: nonce and tag
+_LONGEST_SEALED = (1 << 32) - 1  # bytes, the greatest length that the format can store
 _DAMAGED = "the vault was damaged or changed; take an untouched copy"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What undoes the release of one document; its repr shows no text.
+class UndoRecord:
+    """The record that undoes the release of one document; its repr shows no text.
 
-    `id` and `digest` (SHA-256) are those of the document that was released, `original` is the rest of the input
-    document as JSON, `places` are (start, end, out_start, out_end), `pieces` is what stood there.
+    `id` and `digest` (SHA-256) are those of the released document, `original` is the rest of the input document as
+    JSON, `places` are (start, end, out_start, out_end), `pieces` are the original texts at these places.
     """
 
     id: str
@@ -63,66 +64,66 @@ class Kept:
     pieces: tuple[str, ...] = field(default=(), repr=False)
 
     @classmethod
-    def of(cls, doc: Document, acted: Acted, name: str) -> Kept:
-        """What undoes the replacements in a document that is released under a name."""
+    def of(cls, doc: Document, replaced: ReplacedText, name: str) -> UndoRecord:
+        """Return the record of a document that is released under a name."""
         rest = {key: value for key, value in jsonl.record_of(doc).items() if key != "text"}
-        places = tuple((one.start, one.end, one.out_start, one.out_end) for one in acted.replacements)
-        return cls(name, digest(acted.text), rest, places, originals(doc.text, acted))
+        places = tuple((one.start, one.end, one.out_start, one.out_end) for one in replaced.replacements)
+        return cls(name, digest(replaced.text), rest, places, originals(doc.text, replaced))
 
-    def undone(self, text: str) -> Document:
-        """The input document, from the text that was released."""
+    def restore(self, text: str) -> Document:
+        """Return the input document, from the text that was released."""
         if digest(text) != self.digest:
-            raise DataError("a document was changed after its release, so its original cannot be put together")
-        made = tuple(Replacement(start, end, "", "", out, out_end) for start, end, out, out_end in self.places)
-        whole = {**self.original, "text": undo(self.pieces, Acted(self.id, text, made))}
+            raise DataError("a document was changed after its release, so its original cannot be restored")
+        replacements = tuple(Replacement(start, end, "", "", out, out_end) for start, end, out, out_end in self.places)
+        whole = {**self.original, "text": undo(self.pieces, ReplacedText(self.id, text, replacements))}
         return jsonl.document_of(whole, self.id, ReadOptions(max_chars=len(whole["text"])))
 
 
 def digest(text: str) -> str:
-    """SHA-256 of a text."""
+    """Return the SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """The key of one vault, made from the user's key and the salt in the header."""
+    """The key of one vault, derived from the user's key and the salt in the header."""
 
     header: bytes
     _key: bytes = field(repr=False)
 
     @classmethod
     def new(cls, secret: Secret, salt: bytes | None = None) -> Seal:
-        """A seal for a new vault."""
+        """Return a seal for a new vault."""
         salt = secrets.token_bytes(32) if salt is None else salt
-        key, check = _derived(secret, salt, _COST)
+        key, check = _derive_keys(secret, salt, _COST)
         return cls(_HEADER.pack(_MAGIC, _VERSION, _COST, salt, check), key)
 
     @classmethod
     def of(cls, header: bytes, secret: Secret) -> Seal:
-        """The seal of a vault with that header; ConfigError if the key is another."""
+        """Return the seal of a vault with that header; raise ConfigError if the key is not that of the vault."""
         if len(header) != _HEADER.size or not header.startswith(_MAGIC):
             raise DataError("is not a vault, or is cut short; name the file that deid run --vault wrote")
         _, version, cost, salt, check = _HEADER.unpack(header)
         if version != _VERSION or cost not in _COSTS:
             raise DataError(f"is a vault of format {version}; this version reads format {_VERSION}; update Chaffinch")
-        key, expected = _derived(secret, salt, cost)
+        key, expected = _derive_keys(secret, salt, cost)
         if not hmac.compare_digest(expected, check):
             raise ConfigError("the key does not open this vault; give the key with which it was written")
         return cls(header, key)
 
     def close(self, plain: bytes, kind: str, number: int) -> bytes:
-        """Sealed bytes that only open as the same kind and number: nonce, then ciphertext."""
+        """Seal bytes so that they open as the same kind and number only: nonce, then ciphertext."""
         nonce = secrets.token_bytes(_NONCE)
-        return nonce + self._cipher().encrypt(nonce, plain, self._bound(kind, number))
+        return nonce + self._cipher().encrypt(nonce, plain, self._gcm_associated_data(kind, number))
 
     def open(self, sealed: bytes, kind: str, number: int) -> bytes | None:
-        """What was sealed, or None if it was changed or is another."""
+        """Return the sealed bytes in plain, or None if they were changed or are of another kind, number or vault."""
         from cryptography.exceptions import InvalidTag
 
-        if len(sealed) < _LEAST:
+        if len(sealed) < _SHORTEST_SEALED:
             return None
         try:
-            return self._cipher().decrypt(sealed[:_NONCE], sealed[_NONCE:], self._bound(kind, number))
+            return self._cipher().decrypt(sealed[:_NONCE], sealed[_NONCE:], self._gcm_associated_data(kind, number))
         except InvalidTag:
             return None
 
@@ -131,48 +132,50 @@ class Seal:
 
         return AESGCM(self._key)
 
-    def _bound(self, kind: str, number: int) -> bytes:
+    def _gcm_associated_data(self, kind: str, number: int) -> bytes:
+        """Return the data that is authenticated with a record: header, number and kind."""
         return self.header + _NUMBER.pack(number) + kind.encode()
 
 
-def _derived(secret: Secret, salt: bytes, cost: int) -> tuple[bytes, bytes]:
-    made = stretch(b"chaffinch vault 1\0" + secret.key, salt, length=64, cost=cost)
-    return made[:32], made[32:]
+def _derive_keys(secret: Secret, salt: bytes, cost: int) -> tuple[bytes, bytes]:
+    """Return the key of a vault and the check value of the key."""
+    derived = stretch(b"chaffinch vault 1\0" + secret.key, salt, length=64, cost=cost)
+    return derived[:32], derived[32:]
 
 
 class Writer:
-    """A vault being written; `add` appends one record."""
+    """A vault that is being written; `add` appends one record."""
 
     def __init__(self, stream: BinaryIO, seal: Seal) -> None:
         self._stream, self._seal, self.documents = stream, seal, 0
         stream.write(seal.header)
 
-    def add(self, kept: Kept) -> None:
-        """Appends what undoes one document."""
-        self._put(msgspec.json.encode(kept), "document")
+    def add(self, record: UndoRecord) -> None:
+        """Append the record that undoes one document."""
+        self._put(msgspec.json.encode(record), "document")
         self.documents += 1
 
     def end(self) -> None:
-        """Appends the end; only a vault that has it is ever read."""
+        """Append the end record; a vault without it is never read."""
         self._put(_NUMBER.pack(self.documents), "end")
 
     def _put(self, plain: bytes, kind: str) -> None:
         sealed = self._seal.close(plain, kind, self.documents)
-        if len(sealed) > _LONGEST:
+        if len(sealed) > _LONGEST_SEALED:
             raise DataError("the replacements of one document are over 4 GB; lower --max-chars")
         self._stream.write(_LENGTH.pack(len(sealed)) + sealed)
 
 
 @contextmanager
-def writing(path: str | Path, secret: Secret, *, replace: bool = False) -> Iterator[Writer]:
-    """A writer of a vault that appears at its path (mode 0600) when all went well, and otherwise not at all."""
+def write_vault(path: str | Path, secret: Secret, *, replace: bool = False) -> Iterator[Writer]:
+    """Yield a writer of a vault that appears at its path (mode 0600) if all goes well, and otherwise not at all."""
     path = Path(path)
     if path.exists() and not replace:
         raise ConfigError(f"{path} exists, and a vault is never overwritten; choose another name")
     if not path.parent.is_dir():
         raise ConfigError(f"the folder {path.parent} of the vault does not exist; make it first")
     handle, name = tempfile.mkstemp(prefix=".chaffinch-", dir=path.parent)  # mode 0600
-    beside = Path(name)
+    temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as stream:
             writer = Writer(stream, Seal.new(secret))
@@ -180,14 +183,14 @@ def writing(path: str | Path, secret: Secret, *, replace: bool = False) -> Itera
             writer.end()
             stream.flush()
             os.fsync(stream.fileno())
-        beside.replace(path)
+        temporary.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vault:
-    """A vault whose every record was opened once and found untouched; `Vault.open(path, secret)`."""
+    """A vault whose every record was opened once and is unchanged; `Vault.open(path, secret)`."""
 
     path: Path
     _seal: Seal
@@ -196,15 +199,15 @@ class Vault:
 
     @classmethod
     def open(cls, path: str | Path, secret: Secret) -> Vault:
-        """The vault of a file; ConfigError for a wrong key, DataError if anything in it was changed or cut off."""
+        """Open a vault; raise ConfigError for a wrong key, DataError if anything in it was changed or cut off."""
         path = Path(path)
         try:
             with path.open("rb") as stream:
                 seal = Seal.of(stream.read(_HEADER.size), secret)
                 places: dict[str, list[int]] = {}
                 starts: list[int] = []
-                for start, kept in _records(stream, seal):
-                    places.setdefault(kept.id, []).append(len(starts))
+                for start, record in _records(stream, seal):
+                    places.setdefault(record.id, []).append(len(starts))
                     starts.append(start)
         except OSError as error:
             raise DataError(f"cannot be read ({error.strerror}); check the path", path=path) from None
@@ -217,43 +220,45 @@ class Vault:
     def __len__(self) -> int:
         return len(self._starts)
 
-    def __iter__(self) -> Iterator[Kept]:
-        """What was kept of each document, in the order of their release."""
+    def __iter__(self) -> Iterator[UndoRecord]:
+        """Yield the record of each document, in the order of their release."""
         with self.path.open("rb") as stream:
             for number in range(len(self)):
-                yield self._at(stream, number)
+                yield self._read_record(stream, number)
 
-    def find(self, name: str) -> Iterator[Kept]:
-        """What was kept of the documents that were released under a name: mostly one, in order if several."""
+    def find(self, name: str) -> Iterator[UndoRecord]:
+        """Yield the records of documents that were released under a name: mostly one, in order if several."""
         with self.path.open("rb") as stream:
             for number in self._places.get(name, ()):
-                yield self._at(stream, number)
+                yield self._read_record(stream, number)
 
-    def _at(self, stream: BinaryIO, number: int) -> Kept:
+    def _read_record(self, stream: BinaryIO, number: int) -> UndoRecord:
+        """Return the record of a number; raise DataError if it does not open."""
         stream.seek(self._starts[number])
-        plain = self._seal.open(_sealed(stream), "document", number)
+        plain = self._seal.open(_read_sealed(stream), "document", number)
         if plain is None:
             raise DataError(_DAMAGED, path=self.path)
-        return msgspec.json.decode(plain, type=Kept)
+        return msgspec.json.decode(plain, type=UndoRecord)
 
 
-def _records(stream: BinaryIO, seal: Seal) -> Iterator[tuple[int, Kept]]:
-    """Where each record starts, and what it holds; DataError unless the file is whole to its last byte."""
+def _records(stream: BinaryIO, seal: Seal) -> Iterator[tuple[int, UndoRecord]]:
+    """Yield the offset and the content of each record; raise DataError unless the file is complete and unchanged."""
     number = 0
     while True:
         start = stream.tell()
-        sealed = _sealed(stream)
+        sealed = _read_sealed(stream)
         plain = seal.open(sealed, "document", number)
         if plain is None:
             end = seal.open(sealed, "end", number)
             if end != _NUMBER.pack(number) or stream.read(1):
                 raise DataError(f"record {number} does not open: {_DAMAGED}")
             return
-        yield start, msgspec.json.decode(plain, type=Kept)
+        yield start, msgspec.json.decode(plain, type=UndoRecord)
         number += 1
 
 
-def _sealed(stream: BinaryIO) -> bytes:
+def _read_sealed(stream: BinaryIO) -> bytes:
+    """Return the sealed bytes of the next record; raise DataError if the file ends too early."""
     head = stream.read(_LENGTH.size)
     size = _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else -1
     sealed = stream.read(size) if size >= 0 else b""
@@ -263,30 +268,30 @@ def _sealed(stream: BinaryIO) -> bytes:
 
 
 def rekey(path: str | Path, old: Secret, new: Secret) -> int:
-    """Puts a vault under a new key, and returns how many documents it holds; the file changes whole or not at all."""
+    """Encrypt a vault with a new key, all or nothing, and return the number of documents in it."""
     if old == new:
         raise ConfigError(f"{path}: the new key is the old one; make another with: chaffinch deid secret new FILE")
     vault = Vault.open(path, old)
-    with writing(path, new, replace=True) as writer:
-        for kept in vault:
-            writer.add(kept)
+    with write_vault(path, new, replace=True) as writer:
+        for record in vault:
+            writer.add(record)
     return len(vault)
 
 
 def restore(documents: Iterable[Document], vault: Vault) -> Iterator[Document]:
-    """The input documents of documents that were released, in the order given, texts exactly as they were.
+    """Yield the input documents of released documents, in the given order, with exactly their original texts.
 
-    DataError if the vault has nothing on a document, or the document was changed since its release.
+    Raise DataError if the vault has no record of a document, or the document was changed since its release.
     """
-    seen = Counter[tuple[str, str]]()  # documents of one name and text are told apart by their order
+    seen = Counter[tuple[str, str]]()  # documents of one name and text are distinguished by their order
     for number, doc in enumerate(documents, start=1):
-        found = list(vault.find(doc.id))
-        same = [kept for kept in found if kept.digest == digest(doc.text)]
+        records = list(vault.find(doc.id))
+        same = [record for record in records if record.digest == digest(doc.text)]
         before = seen[doc.id, digest(doc.text)]
         seen[doc.id, digest(doc.text)] += 1
         try:
-            if not found:
-                raise DataError("the vault has nothing on it; is it the vault of this release?")
-            yield (same[before] if before < len(same) else found[0]).undone(doc.text)
+            if not records:
+                raise DataError("the vault has no record of it; is it the vault of this release?")
+            yield (same[before] if before < len(same) else records[0]).restore(doc.text)
         except DataError as error:
             raise DataError(f"document {number}: {error.message}") from None

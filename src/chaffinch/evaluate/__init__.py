@@ -1,4 +1,4 @@
-"""Spans to scores: precision, recall, F1, leakage, with intervals; official schemes; one-file HTML reports."""
+"""Evaluation of spans: precision, recall, F1 and leakage with intervals, official schemes, one-file HTML reports."""
 
 from chaffinch.evaluate.pairing import Pair, Pairs, pair
 from chaffinch.evaluate.report import html

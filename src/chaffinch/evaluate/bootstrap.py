@@ -1,4 +1,4 @@
-"""Intervals and comparisons by drawing documents anew (percentile bootstrap).
+"""Intervals and comparisons by resampling documents (percentile bootstrap).
 
 B draws, D documents, L labels. A draw of D documents with replacement is a row of weights, so all scores of a draw
 are one matrix product with the counts.
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.evaluate.counts import Floats, MatchCounts, harmonic, rates, ratio
+from chaffinch.evaluate.counts import Floats, MatchCounts, harmonic_mean, rates, ratio
 
-DRAWS = 1000
-LEVEL = 0.95
-_BLOCK = 2_000_000  # weights held at once
+DRAWS = 1000  # more draws make intervals steadier from seed to seed, and the smallest p-value lower: 2 / (draws + 1)
+LEVEL = 0.95  # the usual level of confidence intervals
+_BLOCK = 2_000_000  # weights in memory at once (16 MB); does not change the result
 
 Interval: TypeAlias = tuple[float, float]
 Ranges: TypeAlias = tuple[Interval | None, Interval | None, Interval | None]  # of precision, recall and F1
@@ -26,7 +26,7 @@ Ranges: TypeAlias = tuple[Interval | None, Interval | None, Interval | None]  # 
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Low and high of precision, recall and F1; None where a score was defined in no draw."""
+    """Lower and upper bounds of precision, recall and F1; None where a score was defined in no draw."""
 
     micro: Ranges
     macro: Ranges
@@ -34,15 +34,14 @@ class Intervals:
 
 
 def intervals(counts: MatchCounts, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Intervals | None:
-    """Percentile intervals of every score; None for fewer than two documents, which say nothing about a third,
-    and where there are no spans at all.
+    """Return percentile intervals of every score; None for fewer than two documents, or if there are no spans.
 
-    A draw without any gold span of a label says nothing about its recall, one without predictions nothing about its
-    precision: an interval comes from the draws in which its score is defined, and so does a label's part in a macro
-    average. With few spans of a label the method is weak: one span, found, gives 1 to 1. Look at the counts beside it.
+    Recall is undefined in a draw without gold spans of a label, precision in one without predictions: an interval uses
+    only the draws in which its score is defined, and so does a label's part in a macro average. With few spans of a
+    label the method is weak: one span, found, gives 1 to 1. Look at the counts beside it.
 
-    >>> from chaffinch.evaluate.counts import of_sets
-    >>> same = of_sets([({("A", 0)}, {("A", 0)})] * 9)
+    >>> from chaffinch.evaluate.counts import count_sets
+    >>> same = count_sets([({("A", 0)}, {("A", 0)})] * 9)
     >>> intervals(same).micro
     ((1.0, 1.0), (1.0, 1.0), (1.0, 1.0))
     """
@@ -57,17 +56,17 @@ def intervals(counts: MatchCounts, *, draws: int = DRAWS, level: float = LEVEL, 
         sums.append((weights @ flat).reshape(-1, L, 3))  # whole numbers, so exact in any order of adding
         means.append(np.einsum("bd,dk->bk", weights, by_document) / D)
     drawn = np.concatenate(sums)  # (B, L, 3)
-    each, known = rates(drawn), _defined(drawn)
+    each, known = rates(drawn), _is_defined(drawn)
     total = drawn.sum(axis=1)
     if counts.macro == "documents":
         mean = np.concatenate(means)
-        macro = np.column_stack([mean, harmonic(mean[:, 0], mean[:, 1])])
+        macro = np.column_stack([mean, harmonic_mean(mean[:, 0], mean[:, 1])])
     else:
         # A score that is not defined on all documents either counts as 0, as it does in the macro average itself.
-        part = known | ~_defined(counts.values.sum(axis=0))
+        part = known | ~_is_defined(counts.values.sum(axis=0))
         macro = ratio((each * part).sum(axis=1), part.sum(axis=1))
     return Intervals(
-        micro=_ranges(rates(total), _defined(total), level),
+        micro=_ranges(rates(total), _is_defined(total), level),
         macro=_ranges(macro, np.ones(macro.shape, bool), level),
         labels=tuple(_ranges(each[:, i], known[:, i], level) for i in range(L)),
     )
@@ -75,24 +74,24 @@ def intervals(counts: MatchCounts, *, draws: int = DRAWS, level: float = LEVEL, 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Micro F1 of the first system less that of the second, with an interval and a two-sided p-value."""
+    """Micro F1 of the first system minus that of the second, with an interval and a two-sided p-value."""
 
     value: float
     interval: Interval | None
     p: float
 
 
-def paired(
+def f1_difference(
     first: MatchCounts, second: MatchCounts, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0
 ) -> Difference:
-    """The difference in micro F1 of two systems on the same documents, in the same order.
+    """Return the difference in micro F1 of two systems on the same documents, in the same order.
 
     Both are scored on the same draws. p is twice the share of draws on the far side of no difference (draws without
     a difference count on both sides; one is added to each count, so p is never 0 and its floor is 2 / (draws + 1)).
 
-    >>> from chaffinch.evaluate.counts import of_sets
-    >>> a = of_sets([({("A", 0)}, {("A", 0)})] * 9)
-    >>> paired(a, a)
+    >>> from chaffinch.evaluate.counts import count_sets
+    >>> a = count_sets([({("A", 0)}, {("A", 0)})] * 9)
+    >>> f1_difference(a, a)
     Difference(value=0.0, interval=(0.0, 0.0), p=1.0)
     """
     _check(draws, level)
@@ -110,7 +109,7 @@ def paired(
 
 
 def _weights(documents: int, *, draws: int, seed: int) -> Iterator[Floats]:
-    """How often each document is in each draw, as blocks (b, D) of the B rows."""
+    """Yield how often each document is in each draw, as blocks (b, D) of the B rows."""
     rng = np.random.default_rng(seed)
     block = max(1, min(draws, _BLOCK // documents))
     for first in range(0, draws, block):
@@ -119,19 +118,20 @@ def _weights(documents: int, *, draws: int, seed: int) -> Iterator[Floats]:
         yield np.bincount(chosen.ravel(), minlength=rows * documents).reshape(rows, documents).astype(np.float64)
 
 
-def _defined(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether precision, recall and F1 of counts (..., 3) have something to divide by."""
+def _is_defined(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell whether precision, recall and F1 of counts (..., 3) have a denominator above 0; shape (..., 3)."""
     tp, fp, fn = values[..., 0], values[..., 1], values[..., 2]
     return np.stack([tp + fp > 0, tp + fn > 0, tp + fp + fn > 0], axis=-1)
 
 
 def _ranges(drawn: Floats, known: NDArray[np.bool_], level: float) -> Ranges:
-    """The intervals of scores (B, 3), from the draws in which each is known."""
+    """Return the intervals of scores (B, 3), each from the draws in which it is defined (`known`)."""
     precision, recall, f1 = (_range(drawn[known[:, k], k], level) for k in range(3))
     return precision, recall, f1
 
 
 def _range(drawn: Floats, level: float) -> Interval | None:
+    """Return the percentile interval of the drawn values; None if there are none."""
     if not len(drawn):
         return None
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]).tolist()

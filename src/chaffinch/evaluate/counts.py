@@ -1,4 +1,4 @@
-"""What every scheme counts, document by document, so that one bootstrap serves them all.
+"""True positives, false positives and false negatives per document and label, the same for every scheme.
 
 D documents, L labels; the last axis of a count is true positives, false positives, false negatives.
 """
@@ -18,7 +18,7 @@ Item: TypeAlias = tuple[Any, ...]  # a thing that is right or wrong; its label c
 
 
 class Tally(NamedTuple):
-    """The labels of one document's hits and misses, one entry for each, and of all that was there."""
+    """The labels of one document's hits and misses, one entry for each, and of all its gold and predicted items."""
 
     tp: Sequence[str]
     fp: Sequence[str]
@@ -32,7 +32,7 @@ class MatchCounts:
     """The counts of one scheme. `labels` is `("",)` where the scheme does not look at labels.
 
     `sizes` are the numbers of gold and predicted items: with the official scorers, tp + fn need not be all of gold.
-    `macro` says what a macro average runs over.
+    `macro` is what a macro average runs over.
     """
 
     labels: tuple[str, ...]
@@ -42,32 +42,38 @@ class MatchCounts:
     facts: Mapping[str, float] = field(default_factory=dict)
 
 
-def of_tallies(tallies: Iterable[Tally]) -> MatchCounts:
-    """The counts of documents whose hits and misses are known."""
+def count_tallies(tallies: Iterable[Tally]) -> MatchCounts:
+    """Return the counts of documents from the labels of their hits and misses."""
     rows = list(tallies)
     labels = tuple(sorted({label for row in rows for labels in row for label in labels}))
-    place = {label: i for i, label in enumerate(labels)}
+    index = {label: i for i, label in enumerate(labels)}
     values = np.zeros((len(rows), len(labels), 3), np.int64)
     sizes = np.zeros((len(labels), 2), np.int64)
     for d, row in enumerate(rows):
         for kind in range(3):
             for label in row[kind]:
-                values[d, place[label], kind] += 1
+                values[d, index[label], kind] += 1
         for side in range(2):
             for label in row[3 + side]:
-                sizes[place[label], side] += 1
+                sizes[index[label], side] += 1
     return MatchCounts(labels, values, sizes)
 
 
-def of_sets(sets: Iterable[tuple[set[Item], set[Item]]]) -> MatchCounts:
-    """The counts where an item is right if it is in both sets of its document.
+def count_sets(sets: Iterable[tuple[set[Item], set[Item]]]) -> MatchCounts:
+    """Return the counts of documents from sets of gold and predicted items; an item is right if it is in both sets.
 
-    >>> of_sets([({("NAME", 0, 4)}, {("NAME", 0, 4), ("DATE", 5, 9)})]).values.tolist()
+    >>> count_sets([({("NAME", 0, 4)}, {("NAME", 0, 4), ("DATE", 5, 9)})]).values.tolist()
     [[[0, 1, 0], [1, 0, 0]]]
     """
-    return of_tallies(
-        Tally(_labels(gold & found), _labels(found - gold), _labels(gold - found), _labels(gold), _labels(found))
-        for gold, found in sets
+    return count_tallies(
+        Tally(
+            _labels(gold & predicted),
+            _labels(predicted - gold),
+            _labels(gold - predicted),
+            _labels(gold),
+            _labels(predicted),
+        )
+        for gold, predicted in sets
     )
 
 
@@ -76,7 +82,7 @@ def _labels(items: set[Item]) -> list[str]:
 
 
 def rates(values: NDArray[Any]) -> Floats:
-    """Precision, recall and F1 from counts, along the last axis of (..., 3); nothing predicted is 0, as in seqeval.
+    """Return precision, recall and F1 (..., 3) of counts (..., 3); a ratio with denominator 0 is 0, as in seqeval.
 
     >>> rates(np.array([6, 2, 4])).round(3).tolist()
     [0.75, 0.6, 0.667]
@@ -85,13 +91,13 @@ def rates(values: NDArray[Any]) -> Floats:
     return np.stack([ratio(tp, tp + fp), ratio(tp, tp + fn), ratio(2 * tp, 2 * tp + fp + fn)], axis=-1)
 
 
-def harmonic(precision: NDArray[Any], recall: NDArray[Any]) -> Floats:
-    """The F1 of a precision and a recall that are averages already."""
+def harmonic_mean(precision: NDArray[Any], recall: NDArray[Any]) -> Floats:
+    """Return the harmonic mean: the F1 of a precision and a recall that are averages already."""
     return ratio(2 * precision * recall, precision + recall)
 
 
 def ratio(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
-    """part / whole, and 0 where whole is 0."""
+    """Return part / whole, and 0 where whole is 0."""
     out = np.zeros(np.broadcast(part, whole).shape)
     np.divide(part, whole, out=out, where=whole > 0)
     return out

@@ -1,4 +1,4 @@
-"""What went wrong: each span of either side as right, wrong in some way, missed or spurious; label confusion.
+"""Error analysis: each gold or predicted span as right, wrong in some way, missed or spurious; label confusion.
 
 L labels.
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 from chaffinch.evaluate.counts import Ints
 from chaffinch.evaluate.pairing import Pair
-from chaffinch.evaluate.schemes.spans import overlapping
+from chaffinch.evaluate.schemes.spans import overlap_indices
 from chaffinch.text import Span
 
 Kind: TypeAlias = Literal["right", "wrong label", "wrong boundary", "wrong label and boundary", "missed", "spurious"]
@@ -36,15 +36,15 @@ class Case:
 
     @property
     def start(self) -> int:
-        """Where it begins, for sorting and listing."""
+        """Return the smaller start of its spans, for sorting and listing."""
         return min(s.start for s in (self.gold, self.predicted) if s is not None)
 
 
 def cases(pairs: Iterable[Pair]) -> list[Case]:
-    """Every span of both sides, once, in the order of documents and offsets.
+    """Return every gold and predicted span in exactly one case, in the order of documents and offsets.
 
-    Spans that share a character are put together, each in one case at most: first those right in place and label,
-    then those right in place, then in label, then the others; within each of these the largest overlap first.
+    Spans that share a character are matched greedily, one to one: first those with the same boundaries and label, then
+    the same boundaries, then the same label, then the others; within each of these the largest overlap first.
 
     >>> from chaffinch.text import Document
     >>> note = Document.make("Ann Lee came on Monday")
@@ -52,37 +52,38 @@ def cases(pairs: Iterable[Pair]) -> list[Case]:
     >>> [case.kind for case in cases([Pair(note, gold, (Span(0, 3, "NAME"),))])]
     ['wrong boundary', 'missed']
     """
-    return [case for d, one in enumerate(pairs) for case in sorted(_cases(d, one), key=lambda case: case.start)]
+    return [case for d, pair in enumerate(pairs) for case in sorted(_cases(d, pair), key=lambda case: case.start)]
 
 
-def _cases(d: int, one: Pair) -> list[Case]:
+def _cases(d: int, pair: Pair) -> list[Case]:
+    """Return the cases of document d: matched spans, then missed ones, then spurious ones."""
     ranks: list[tuple[int, int, int, int]] = []
-    for i, j in overlapping(one.gold, one.predicted):
-        a, b = one.gold[i], one.predicted[j]
+    for i, j in overlap_indices(pair.gold, pair.predicted):
+        a, b = pair.gold[i], pair.predicted[j]
         shared = min(a.end, b.end) - max(a.start, b.start)
         ranks.append((KINDS.index(_kind(a, b)), -shared, i, j))
-    found: list[Case] = []
-    free_gold, free_found = set(range(len(one.gold))), set(range(len(one.predicted)))
+    matches: list[Case] = []
+    free_gold, free_found = set(range(len(pair.gold))), set(range(len(pair.predicted)))
     for rank, _, i, j in sorted(ranks):
         if i in free_gold and j in free_found:
             free_gold.remove(i)
             free_found.remove(j)
-            found.append(Case(d, KINDS[rank], one.gold[i], one.predicted[j]))
-    found += [Case(d, "missed", one.gold[i], None) for i in sorted(free_gold)]
-    return found + [Case(d, "spurious", None, one.predicted[j]) for j in sorted(free_found)]
+            matches.append(Case(d, KINDS[rank], pair.gold[i], pair.predicted[j]))
+    matches += [Case(d, "missed", pair.gold[i], None) for i in sorted(free_gold)]
+    return matches + [Case(d, "spurious", None, pair.predicted[j]) for j in sorted(free_found)]
 
 
 def _kind(gold: Span, predicted: Span) -> Kind:
-    place, label = (gold.start, gold.end) == (predicted.start, predicted.end), gold.label == predicted.label
-    if place:
+    boundary, label = (gold.start, gold.end) == (predicted.start, predicted.end), gold.label == predicted.label
+    if boundary:
         return "right" if label else "wrong label"
     return "wrong boundary" if label else "wrong label and boundary"
 
 
-def kind_counts(found: Iterable[Case]) -> dict[Kind, int]:
-    """How many cases there are of each kind, zeros included."""
-    counted = Counter(case.kind for case in found)
-    return {kind: counted[kind] for kind in KINDS}
+def kind_counts(cases: Iterable[Case]) -> dict[Kind, int]:
+    """Return the number of cases of each kind, zeros included."""
+    numbers = Counter(case.kind for case in cases)
+    return {kind: numbers[kind] for kind in KINDS}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,20 +94,20 @@ class Confusion:
     matrix: Ints  # (L + 1, L + 1)
 
 
-def confusion(found: Iterable[Case]) -> Confusion:
-    """The label confusion of cases; spans are put together as in `cases`, wrong boundaries included.
+def confusion(cases: Iterable[Case]) -> Confusion:
+    """Return the label confusion of cases; spans are matched as in `cases`, wrong boundaries included.
 
     >>> case = Case(0, "wrong label", Span(0, 3, "NAME"), Span(0, 3, "DATE"))
     >>> confusion([case]).matrix.tolist()
     [[0, 0, 0], [1, 0, 0], [0, 0, 0]]
     """
-    held = list(found)
-    spans = [span for case in held for span in (case.gold, case.predicted) if span is not None]
+    listed = list(cases)
+    spans = [span for case in listed for span in (case.gold, case.predicted) if span is not None]
     labels = (*sorted({span.label for span in spans}), OUTSIDE)
-    place = {label: i for i, label in enumerate(labels[:-1])}
+    index = {label: i for i, label in enumerate(labels[:-1])}
     matrix = np.zeros((len(labels), len(labels)), np.int64)
-    for case in held:
-        row = len(labels) - 1 if case.gold is None else place[case.gold.label]
-        column = len(labels) - 1 if case.predicted is None else place[case.predicted.label]
+    for case in listed:
+        row = len(labels) - 1 if case.gold is None else index[case.gold.label]
+        column = len(labels) - 1 if case.predicted is None else index[case.predicted.label]
         matrix[row, column] += 1
     return Confusion(labels, matrix)

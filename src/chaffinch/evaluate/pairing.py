@@ -1,4 +1,4 @@
-"""Which predicted document answers which gold one, and which layer of each is scored."""
+"""Pairs of gold and predicted documents, and the layer of each that is scored."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from chaffinch.text import Document, Span
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One gold document with the spans of both sides; each side is a set of places and labels, sorted.
+    """One gold document with its gold and predicted spans, both sorted and without repeats.
 
-    `missing` says that nobody predicted this document: `predicted` is then empty.
+    `missing` is true if the document has no prediction: `predicted` is then empty.
     """
 
     document: Document = field(repr=False)
@@ -25,7 +25,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Every gold document, in order, with what was predicted for it.
+    """Every gold document, in order, with its predicted spans.
 
     `missing` gold documents have no prediction; `extra` predicted ones have no gold and are only counted.
     """
@@ -48,11 +48,11 @@ def pair(
     layer: str | None = None,
     predicted_layer: str | None = None,
 ) -> Pairs:
-    """The documents of both sides, matched by id; by text where the ids of the two sides have nothing in common.
+    """Pair gold with predicted documents by id; by text if the two sides share no id, or if ids repeat.
 
-    A gold document that nobody predicted counts as predicted empty: leaving a document out must not flatter.
+    A gold document without a prediction counts as predicted empty: leaving a document out must not raise a score.
     Without names, the gold layer is "gold", else the only one; the predicted layer is the only one, or the other
-    one beside "gold". A layer is chosen once for all documents, so a document that lacks it has no spans.
+    one beside "gold". A layer is chosen once for all documents, so a document without it has no spans.
 
     >>> note = Document.make("Dr. Penn", id="1", layers={"gold": [Span(4, 8, "DOCTOR")]})
     >>> pair([note], [])
@@ -61,19 +61,19 @@ def pair(
     golds, others = list(gold), list(predicted)
     if not golds:
         raise DataError("there are no gold documents; nothing can be scored")
-    gold_name = _gold_layer(golds, layer)
-    predicted_name = _predicted_layer(others, predicted_layer)
+    gold_name = _choose_gold_layer(golds, layer)
+    predicted_name = _choose_predicted_layer(others, predicted_layer)
     partners, extra = _partners(golds, others)
     _check_texts(golds, partners)
     items = tuple(
         Pair(doc, _spans(doc, gold_name), () if other is None else _spans(other, predicted_name), other is None)
         for doc, other in zip(golds, partners, strict=True)
     )
-    return Pairs(items, sum(one.missing for one in items), extra)
+    return Pairs(items, sum(item.missing for item in items), extra)
 
 
 def _partners(golds: Sequence[Document], others: Sequence[Document]) -> tuple[list[Document | None], int]:
-    """For each gold document its prediction or None, and the number of predictions left over."""
+    """Return the prediction of each gold document, or None, and the number of predictions left over."""
     by_id = {doc.id: doc for doc in others}
     ids = {doc.id for doc in golds}
     repeated = len(golds) - len(ids) + len(others) - len(by_id)
@@ -91,7 +91,7 @@ def _partners(golds: Sequence[Document], others: Sequence[Document]) -> tuple[li
 
 
 def _by_text(golds: Sequence[Document], others: Sequence[Document]) -> list[Document | None] | None:
-    """Partners of equal text, repeats in their order; None unless all of both sides find one."""
+    """Return partners of equal text, repeats in their order; None unless every document of both sides has one."""
     if Counter(doc.text for doc in golds) != Counter(doc.text for doc in others):
         return None
     waiting: dict[str, deque[Document]] = {}
@@ -101,6 +101,7 @@ def _by_text(golds: Sequence[Document], others: Sequence[Document]) -> list[Docu
 
 
 def _check_texts(golds: Sequence[Document], partners: Sequence[Document | None]) -> None:
+    """Raise DataError if the text of a prediction differs from that of its gold document."""
     differing = sum(b is not None and a.text != b.text for a, b in zip(golds, partners, strict=True))
     if differing:
         raise DataError(
@@ -109,10 +110,11 @@ def _check_texts(golds: Sequence[Document], partners: Sequence[Document | None])
         )
 
 
-def _gold_layer(docs: Sequence[Document], name: str | None) -> str | None:
+def _choose_gold_layer(docs: Sequence[Document], name: str | None) -> str | None:
+    """Return the gold layer: the one named, else "gold", else the only one; DataError if that decides nothing."""
     names = _layer_names(docs)
     if name is not None:
-        return _named(names, name, "gold")
+        return _require_layer(names, name, "gold")
     if not names:
         raise DataError(f"none of the {len(docs)} gold documents has a layer of spans; is this the annotated side?")
     if "gold" in names or len(names) == 1:
@@ -120,19 +122,21 @@ def _gold_layer(docs: Sequence[Document], name: str | None) -> str | None:
     raise DataError(f"gold has several layers and none is called gold ({', '.join(names)}); name one")
 
 
-def _predicted_layer(docs: Sequence[Document], name: str | None) -> str | None:
+def _choose_predicted_layer(docs: Sequence[Document], name: str | None) -> str | None:
+    """Return the predicted layer: the one named, else the only one, else the only one beside "gold"."""
     names = _layer_names(docs)
     if name is not None:
-        return _named(names, name, "predicted") if docs else name
+        return _require_layer(names, name, "predicted") if docs else name
     if len(names) <= 1:
         return names[0] if names else None
-    rest = [one for one in names if one != "gold"]
+    rest = [other for other in names if other != "gold"]
     if len(rest) == 1:
         return rest[0]
     raise DataError(f"the predictions have several layers ({', '.join(names)}); name the one to score")
 
 
-def _named(names: Sequence[str], name: str, side: str) -> str:
+def _require_layer(names: Sequence[str], name: str, side: str) -> str:
+    """Return the name of the layer; DataError if it is not among the names."""
     if name not in names:
         raise DataError(f"no {side} document has a layer {name!r}; there is {', '.join(names) or 'none at all'}")
     return name
@@ -143,10 +147,10 @@ def _layer_names(docs: Iterable[Document]) -> list[str]:
 
 
 def _spans(doc: Document, name: str | None) -> tuple[Span, ...]:
-    """The spans of a layer without repeats; of equal ones the most confident stays."""
-    found = () if name is None else doc.layers.get(name, ())
+    """Return the spans of a layer without repeats; of equal ones the most confident stays."""
+    spans = () if name is None else doc.layers.get(name, ())
     best: dict[Span, Span] = {}
-    for span in found:
+    for span in spans:
         if span not in best or span.score > best[span].score:
             best[span] = span
     return tuple(best.values())

@@ -1,4 +1,4 @@
-"""Does a higher score mean a better span? Precision-recall curve, average precision, calibration.
+"""Quality of span scores: precision-recall curve, average precision, calibration.
 
 N predicted spans, B bins. A span is right as in the strict scheme.
 """
@@ -16,7 +16,7 @@ from chaffinch.evaluate.pairing import Pair
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ranked:
+class ScoredSpans:
     """The score of every predicted span, whether it is right, and the number of gold spans."""
 
     scores: Floats  # (N,)
@@ -25,27 +25,27 @@ class Ranked:
 
     @property
     def varies(self) -> bool:
-        """Whether scores differ at all; without that there is nothing to rank."""
+        """Tell whether any two scores differ; if not, there is nothing to rank."""
         return len(self.scores) > 0 and bool(self.scores.min() < self.scores.max())
 
 
-def ranked(pairs: Iterable[Pair]) -> Ranked:
-    """The scores of all predicted spans and whether they are right."""
+def collect_scores(pairs: Iterable[Pair]) -> ScoredSpans:
+    """Return the scores of all predicted spans and whether they are right."""
     scores, right, gold = [], [], 0
-    for one in pairs:
-        wanted = set(one.gold)
-        gold += len(wanted)
-        scores += [span.score for span in one.predicted]
-        right += [int(span in wanted) for span in one.predicted]
-    return Ranked(np.array(scores, np.float64), np.array(right, np.int64), gold)
+    for pair in pairs:
+        gold_spans = set(pair.gold)
+        gold += len(gold_spans)
+        scores += [span.score for span in pair.predicted]
+        right += [int(span in gold_spans) for span in pair.predicted]
+    return ScoredSpans(np.array(scores, np.float64), np.array(right, np.int64), gold)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
     """Precision and recall when spans below a threshold are dropped, from the highest threshold to the lowest.
 
-    `average_precision` is the sum of precision times gain in recall; gold spans that nobody predicted are in the
-    recall, so it ends below 1 when some are missed.
+    `average_precision` is the sum of precision times gain in recall; gold spans without a prediction count
+    in the recall, so it ends below 1 when some are missed.
     """
 
     thresholds: Floats  # (N',) distinct scores, falling
@@ -54,16 +54,16 @@ class Curve:
     average_precision: float
 
 
-def curve(found: Ranked) -> Curve:
-    """The precision-recall curve of scored spans.
+def curve(spans: ScoredSpans) -> Curve:
+    """Return the precision-recall curve of scored spans.
 
-    >>> curve(Ranked(np.array([0.9, 0.8, 0.7]), np.array([1, 0, 1]), 2)).average_precision.__round__(4)
+    >>> curve(ScoredSpans(np.array([0.9, 0.8, 0.7]), np.array([1, 0, 1]), 2)).average_precision.__round__(4)
     0.8333
     """
-    order = np.argsort(-found.scores, kind="stable")
-    scores, hits = found.scores[order], np.cumsum(found.right[order])
+    order = np.argsort(-spans.scores, kind="stable")
+    scores, hits = spans.scores[order], np.cumsum(spans.right[order])
     last = np.flatnonzero(np.append(scores[1:] != scores[:-1], True)) if len(scores) else np.zeros(0, np.int64)
-    precision, recall = ratio(hits[last], last + 1), ratio(hits[last], np.full(len(last), found.gold))
+    precision, recall = ratio(hits[last], last + 1), ratio(hits[last], np.full(len(last), spans.gold))
     gain = np.diff(recall, prepend=0.0)
     return Curve(scores[last], precision, recall, float(precision @ gain))
 
@@ -83,23 +83,23 @@ class Reliability:
     brier: float
 
 
-def calibration(found: Ranked, *, bins: int = 10) -> Reliability:
-    """How far scores can be read as probabilities.
+def calibration(scored: ScoredSpans, *, bins: int = 10) -> Reliability:
+    """Return how well the scores of spans agree with the share of right spans, by bins of equal width.
 
-    >>> calibration(Ranked(np.array([0.8, 0.8, 0.8, 0.8]), np.array([1, 1, 1, 0]), 4)).error.__round__(3)
+    >>> calibration(ScoredSpans(np.array([0.8, 0.8, 0.8, 0.8]), np.array([1, 1, 1, 0]), 4)).error.__round__(3)
     0.05
     """
     if bins < 1:
         raise ConfigError(f"bins must be at least 1, got {bins}")
-    outside = int(np.count_nonzero(~((found.scores >= 0) & (found.scores <= 1))))
+    outside = int(np.count_nonzero(~((scored.scores >= 0) & (scored.scores <= 1))))
     if outside:
-        raise DataError(f"{outside} of {len(found.scores)} scores lie outside 0 to 1; calibration needs probabilities")
-    place = np.minimum((found.scores * bins).astype(np.int64), bins - 1)
-    spans = np.bincount(place, minlength=bins)
-    held = spans > 0
-    confidence = ratio(np.bincount(place, found.scores, bins), spans)[held]
-    accuracy = ratio(np.bincount(place, found.right, bins), spans)[held]
-    total = max(len(found.scores), 1)
-    error = float(np.abs(confidence - accuracy) @ spans[held] / total)
-    brier = float(((found.scores - found.right) ** 2).sum() / total)
-    return Reliability(spans[held], confidence, accuracy, error, brier)
+        raise DataError(f"{outside} of {len(scored.scores)} scores lie outside 0 to 1; calibration needs probabilities")
+    bin_index = np.minimum((scored.scores * bins).astype(np.int64), bins - 1)
+    counts = np.bincount(bin_index, minlength=bins)
+    filled = counts > 0
+    confidence = ratio(np.bincount(bin_index, scored.scores, bins), counts)[filled]
+    accuracy = ratio(np.bincount(bin_index, scored.right, bins), counts)[filled]
+    total = max(len(scored.scores), 1)
+    error = float(np.abs(confidence - accuracy) @ counts[filled] / total)
+    brier = float(((scored.scores - scored.right) ** 2).sum() / total)
+    return Reliability(counts[filled], confidence, accuracy, error, brier)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from chaffinch.evaluate.bootstrap import Interval
 from chaffinch.evaluate.mistakes import OUTSIDE, Case, Confusion, cases, confusion, kind_counts
 from chaffinch.evaluate.pairing import Pairs
-from chaffinch.evaluate.ranking import Ranked, calibration, curve, ranked
+from chaffinch.evaluate.ranking import ScoredSpans, calibration, collect_scores, curve
 from chaffinch.evaluate.results import Report, Table
 from chaffinch.evaluate.schemes.tokens import Leakage, leakage
 from chaffinch.evaluate.scoring import TABLES
@@ -20,12 +20,12 @@ from chaffinch.report import charts
 from chaffinch.report.page import facts, page, table
 from chaffinch.text import Document, Span
 
-LISTED = 500  # mistakes listed one by one; the rest is only counted
-_CONTEXT = 40  # characters shown on either side of a mistake
+LISTED = 500  # mistakes listed one by one; the others are only counted. Raised, the page grows by a row for each
+_CONTEXT = 40  # characters shown on either side of a mistake: about six words
 
 
 def html(report: Report, pairs: Pairs, *, title: str = "Evaluation", with_text: bool = False) -> str:
-    """The page for a report and the documents it was made from.
+    """Return the HTML page of a report and the document pairs it was computed from.
 
     >>> from chaffinch.evaluate.pairing import pair
     >>> from chaffinch.evaluate.scoring import score
@@ -36,20 +36,20 @@ def html(report: Report, pairs: Pairs, *, title: str = "Evaluation", with_text: 
     """
     found = cases(pairs)
     sections = [
-        _facts(report, pairs),
-        *map(_scores, report.tables),
-        _kinds(found),
-        _confusion(confusion(found)),
-        _leakage(report.leakage or leakage(pairs)),
-        _ranking(ranked(pairs)),
-        _mistakes(found, [one.document for one in pairs], with_text=with_text),
+        _facts_section(report, pairs),
+        *map(_scores_section, report.tables),
+        _kinds_section(found),
+        _confusion_section(confusion(found)),
+        _leakage_section(report.leakage or leakage(pairs)),
+        _ranking_section(collect_scores(pairs)),
+        _mistakes_section(found, [pair.document for pair in pairs], with_text=with_text),
     ]
     warning = '<p class="warn"><b>Contains document text.</b> Keep this file where the documents may be.</p>'
     return page(title, [warning if with_text else "", *sections])
 
 
-def _facts(report: Report, pairs: Pairs) -> str:
-    labels = {span.label for one in pairs for span in (*one.gold, *one.predicted)}
+def _facts_section(report: Report, pairs: Pairs) -> str:
+    labels = {span.label for pair in pairs for span in (*pair.gold, *pair.predicted)}
     counts = {
         "documents": f"{report.documents:,}",
         "missing": f"{report.missing:,}",
@@ -69,11 +69,11 @@ def _facts(report: Report, pairs: Pairs) -> str:
     return facts(counts) + "".join(f"<p>{note}</p>" for note in notes)
 
 
-def _scores(scored: Table) -> str:
+def _scores_section(scored: Table) -> str:
     rows = []
     for label, score in scored.rows():
         cells = "".join(
-            f"<td>{_number(value, interval)}{charts.bar(value, interval, title=_number_text(value, interval))}</td>"
+            f"<td>{_value_html(value, interval)}{charts.bar(value, interval, title=_number_text(value, interval))}</td>"
             for value, interval in (
                 (score.precision, score.precision_interval),
                 (score.recall, score.recall_interval),
@@ -94,12 +94,12 @@ def _number_text(value: float, interval: Interval | None) -> str:
     return f"{value:.3f}" + ("" if interval is None else f", {interval[0]:.3f} to {interval[1]:.3f}")
 
 
-def _number(value: float, interval: Interval | None) -> str:
+def _value_html(value: float, interval: Interval | None) -> str:
     between = "" if interval is None else f" <small>{interval[0]:.3f}–{interval[1]:.3f}</small>"
     return f"<b>{value:.3f}</b>{between}"
 
 
-def _kinds(found: Sequence[Case]) -> str:
+def _kinds_section(found: Sequence[Case]) -> str:
     rows = []
     for kind, number in kind_counts(found).items():
         part = number / max(len(found), 1)
@@ -108,7 +108,7 @@ def _kinds(found: Sequence[Case]) -> str:
     return f"<h2>Right and wrong</h2>{table(('spans', 'number', 'share', ''), rows)}"
 
 
-def _confusion(found: Confusion) -> str:
+def _confusion_section(found: Confusion) -> str:
     if len(found.labels) == 1:
         return ""
     rows = []
@@ -122,13 +122,13 @@ def _confusion(found: Confusion) -> str:
         )
         rows.append(f'<tr><th scope="row">{escape(label)}</th>{cells}</tr>')
     text = (
-        f"Rows are gold, columns predicted; {OUTSIDE} is no span. Spans that overlap are put together, so wrong "
+        f"Rows are gold, columns predicted; {OUTSIDE} is no span. Spans that overlap are matched, so wrong "
         "boundaries are on the diagonal too. Shading is the share of the row."
     )
     return f'<h2>Label confusion</h2><p>{text}</p><div class="matrix">{table(("gold", *found.labels), rows)}</div>'
 
 
-def _leakage(found: Leakage) -> str:
+def _leakage_section(found: Leakage) -> str:
     (low, high), (few, many) = found.share_interval, found.rate_interval
     kept = 1 - found.leaked_characters / found.characters if found.characters else 0.0
     lines = [
@@ -147,7 +147,7 @@ def _leakage(found: Leakage) -> str:
     return f"<h2>Leakage</h2><p>{text}</p><ul>{items}</ul>{table(('gold label', 'leaked', 'tokens', 'recall'), rows)}"
 
 
-def _ranking(found: Ranked) -> str:
+def _ranking_section(found: ScoredSpans) -> str:
     if not found.varies:
         return ""
     shape = curve(found)
@@ -167,29 +167,29 @@ def _ranking(found: Ranked) -> str:
     return f'<h2>Confidence</h2><p>{text}</p><div class="figures">{"".join(figures)}</div>'
 
 
-def _mistakes(found: Sequence[Case], docs: Sequence[Document], *, with_text: bool) -> str:
+def _mistakes_section(found: Sequence[Case], docs: Sequence[Document], *, with_text: bool) -> str:
     wrong = [case for case in found if case.kind != "right"]
     shown = wrong[:LISTED]
     head = ["document", "what", "gold", "predicted", *(["context"] if with_text else [])]
     rows = []
     for case in shown:
-        cells = [str(case.document + 1), case.kind, _span(case.gold), _span(case.predicted)]
-        cells += [_context(docs[case.document].text, case)] if with_text else []
+        cells = [str(case.document + 1), case.kind, _span_html(case.gold), _span_html(case.predicted)]
+        cells += [_context_html(docs[case.document].text, case)] if with_text else []
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     text = "Documents are numbered in the order of gold; offsets count characters from 0, the end is not included."
     if with_text:
-        text += " In the context, gold is underlined and predicted has a ground."
+        text += " In the context, gold is underlined and predicted has a background."
     if len(wrong) > len(shown):
         text += f" The first {len(shown):,} of {len(wrong):,} are listed."
     return f'<h2>Mistakes</h2><p>{text}</p><div class="mistakes">{table(head, rows)}</div>' if wrong else ""
 
 
-def _span(span: Span | None) -> str:
+def _span_html(span: Span | None) -> str:
     return "–" if span is None else f"{escape(span.label)} <small>[{span.start}, {span.end})</small>"
 
 
-def _context(text: str, case: Case) -> str:
-    """The words around a mistake: gold underlined, predicted on a ground; both where they agree."""
+def _context_html(text: str, case: Case) -> str:
+    """Return the text around a mistake as HTML: gold spans marked "g" (underlined), predicted "p" (background)."""
     spans = [span for span in (case.gold, case.predicted) if span is not None]
     low, high = max(0, case.start - _CONTEXT), min(len(text), max(s.end for s in spans) + _CONTEXT)
     cuts = sorted({low, high, *(edge for span in spans for edge in (span.start, span.end))})
@@ -206,5 +206,5 @@ def _context(text: str, case: Case) -> str:
 
 
 def _visible(text: str) -> str:
-    """Control characters as pictures of them; HTML allows only line ends and tabs."""
+    """Replace control characters by their Unicode pictures; HTML allows only line ends and tabs."""
     return "".join(chr(0x2400 + ord(c)) if ord(c) < 32 and c not in "\n\t" else c for c in text)

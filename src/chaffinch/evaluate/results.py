@@ -1,4 +1,4 @@
-"""What comes back from an evaluation: scores, tables of scores, reports and comparisons, as text and as JSON."""
+"""Results of an evaluation: scores, tables of scores, reports and comparisons, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from chaffinch.evaluate.bootstrap import Difference, Interval, Intervals, Ranges
-from chaffinch.evaluate.counts import Floats, Ints, MatchCounts, harmonic, rates
+from chaffinch.evaluate.counts import Floats, Ints, MatchCounts, harmonic_mean, rates
 from chaffinch.evaluate.schemes.tokens import Leakage
 
-_MAIN = {"i2b2": "i2b2_strict", "meddocan": "meddocan_ner"}  # the table that stands for a scheme of several
+_MAIN = {"i2b2": "i2b2_strict", "meddocan": "meddocan_ner"}  # the main table of a scheme with several
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Precision, recall and F1, the counts behind them, and intervals where they were asked for.
+    """Precision, recall and F1, the counts they come from, and optional intervals.
 
     Precision with nothing predicted and recall with nothing to find are 0.0, as in seqeval (zero_division=0).
     A macro score carries the counts of all labels together.
@@ -36,7 +36,7 @@ class Score:
     f1_interval: Interval | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain JSON values; an interval is a list of two numbers, or null."""
+        """Return the score as plain JSON values; an interval is a list of two numbers, or null."""
         return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
 
 
@@ -55,14 +55,14 @@ class Table:
     facts: Mapping[str, float] = field(default_factory=dict)
 
     def rows(self) -> Iterator[tuple[str, Score]]:
-        """Every line of the table: labels, then micro and macro."""
+        """Yield every line of the table: labels, then micro, then macro if there are labels."""
         yield from self.labels.items()
         yield "micro", self.micro
         if self.labels:
             yield "macro", self.macro
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain JSON values."""
+        """Return the table as plain JSON values."""
         facts = {"facts": dict(self.facts)} if self.facts else {}
         labels = {label: score.as_dict() for label, score in self.labels.items()}
         return {"micro": self.micro.as_dict(), "macro": self.macro.as_dict(), "labels": labels} | facts
@@ -100,17 +100,17 @@ class Report:
 
     @property
     def micro(self) -> Score:
-        """The micro score of the first table."""
+        """Return the micro score of the first table."""
         return self.tables[0].micro
 
     @property
     def macro(self) -> Score:
-        """The macro score of the first table."""
+        """Return the macro score of the first table."""
         return self.tables[0].macro
 
     @property
     def labels(self) -> Mapping[str, Score]:
-        """The scores by label of the first table."""
+        """Return the scores by label of the first table."""
         return self.tables[0].labels
 
     def __getitem__(self, name: str) -> Table:
@@ -120,9 +120,9 @@ class Report:
         raise KeyError(name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values: a table under each scheme's name, and beside them the facts about the run.
+        """Return plain JSON values: a table under each table's name, and beside them the facts about the run.
 
-        An official scheme of several tables has its main one under its own name as well ("i2b2", "meddocan").
+        An official scheme of several tables has its main one under the scheme's name as well ("i2b2", "meddocan").
         """
         drawn = {"draws": self.draws, "level": self.level, "seed": self.seed} if self.draws else None
         facts = {"documents": self.documents, "missing": self.missing, "extra": self.extra, "intervals": drawn}
@@ -142,7 +142,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two systems on the same documents: `difference` is micro F1 of the first less that of the second.
+    """Two systems on the same documents: `difference` is micro F1 of the first minus that of the second.
 
     `only_first` and `only_second` are the gold spans that just one of them has exactly right, place and label,
     whatever the scheme; `both` and `neither` are the others.
@@ -159,7 +159,7 @@ class Comparison:
     neither: int
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain JSON values."""
+        """Return the comparison as plain JSON values."""
         plain = {name: getattr(self, name) for name in ("documents", "only_first", "only_second", "both", "neither")}
         interval = self.difference.interval
         return plain | {
@@ -190,7 +190,7 @@ class Comparison:
 
 
 def score_cells(score: Score) -> tuple[str, str, str]:
-    """Precision, recall and F1 as text, each with its interval.
+    """Return precision, recall and F1 as text, each with its interval if it has one.
 
     >>> score_cells(Score(0.5, 1.0, 2 / 3, 1, 1, 0, 1, 2, f1_interval=(0.25, 1.0)))
     ('0.500', '1.000', '0.667 (0.250–1.000)')
@@ -207,10 +207,10 @@ def score_cells(score: Score) -> tuple[str, str, str]:
 
 
 def tabulate(name: str, counts: MatchCounts, drawn: Intervals | None = None) -> Table:
-    """The table of a scheme's counts.
+    """Return the table of scores for the counts of a scheme.
 
-    >>> from chaffinch.evaluate.counts import of_sets
-    >>> tabulate("strict", of_sets([({("A", 0), ("B", 1)}, {("A", 0)})])).macro.f1
+    >>> from chaffinch.evaluate.counts import count_sets
+    >>> tabulate("strict", count_sets([({("A", 0), ("B", 1)}, {("A", 0)})])).macro.f1
     0.5
     """
     totals = counts.values.sum(axis=0)  # (L, 3)
@@ -226,11 +226,12 @@ def tabulate(name: str, counts: MatchCounts, drawn: Intervals | None = None) -> 
 
 
 def _macro(counts: MatchCounts, each: Floats) -> Floats:
+    """Return macro precision, recall and F1 (3,): over labels (`each`, (L, 3)), or over documents as i2b2 does."""
     if counts.macro == "documents":
         each = rates(counts.values.sum(axis=1))
     mean = np.asarray(each.mean(axis=0)) if len(each) else np.zeros(3)
     if counts.macro == "documents":
-        mean[2] = harmonic(mean[0:1], mean[1:2])[0]
+        mean[2] = harmonic_mean(mean[0:1], mean[1:2])[0]
     return mean
 
 

@@ -1,4 +1,4 @@
-"""The schemes by name, and the two calls that use them: `evaluate` one system, `compare` two."""
+"""Scoring schemes by name, and the two calls that use them: `evaluate` one system, `compare` two."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.evaluate.bootstrap import DRAWS, LEVEL, paired
+from chaffinch.evaluate.bootstrap import DRAWS, LEVEL, f1_difference
 from chaffinch.evaluate.bootstrap import intervals as drawn_intervals
 from chaffinch.evaluate.counts import MatchCounts
 from chaffinch.evaluate.pairing import Pair, Pairs, pair
@@ -18,33 +18,37 @@ from chaffinch.text import Document
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """What counts as right, in code and in words. An official scheme scores only documents with a prediction."""
+    """A definition of right, in code and in words. An official scheme scores only documents with a prediction."""
 
     count: Callable[[Iterable[Pair]], MatchCounts]
     meaning: str
     official: bool = False
 
 
-def _official(count: Callable[[Iterable[Pair]], MatchCounts], meaning: str) -> Scheme:
+def _official_scheme(count: Callable[[Iterable[Pair]], MatchCounts], meaning: str) -> Scheme:
     return Scheme(count, meaning, official=True)
 
 
 _HIPAA = "the same over the HIPAA types"
 TABLES: Mapping[str, Scheme] = {
-    "strict": Scheme(spans.strict, "a span is right if its start, end and label are"),
-    "relaxed": Scheme(spans.relaxed, "a span is right if it overlaps a span of the same label, one to one"),
-    "exact": Scheme(spans.exact, "a span is right if its start and end are, whatever its label"),
-    "token": Scheme(tokens.token, "a token is right if its label is"),
-    "binary": Scheme(tokens.binary, "a token is right if it is rightly called part of a span, whatever the label"),
-    "i2b2_strict": _official(official.i2b2_strict, "i2b2 2014: start, end and TYPE are right"),
-    "i2b2_relaxed": _official(official.i2b2_relaxed, "i2b2 2014: the end may be off by two characters"),
-    "i2b2_token": _official(official.i2b2_token, "i2b2 2014: runs of ASCII letters and digits, with TYPE"),
-    "i2b2_hipaa_strict": _official(partial(official.i2b2_strict, hipaa=True), f"i2b2_strict: {_HIPAA}"),
-    "i2b2_hipaa_relaxed": _official(partial(official.i2b2_relaxed, hipaa=True), f"i2b2_relaxed: {_HIPAA}"),
-    "i2b2_hipaa_token": _official(partial(official.i2b2_token, hipaa=True), f"i2b2_token: {_HIPAA}"),
-    "meddocan_ner": _official(official.meddocan_ner, "MEDDOCAN subtrack 1: start, end and label are right"),
-    "meddocan_spans": _official(official.meddocan_spans, "MEDDOCAN subtrack 2, strict: start and end are right"),
-    "meddocan_merged": _official(official.meddocan_merged, "MEDDOCAN subtrack 2, merged: neighbours count as one"),
+    "strict": Scheme(spans.count_strict, "a span is right if its start, end and label are"),
+    "relaxed": Scheme(spans.count_relaxed, "a span is right if it overlaps a span of the same label, one to one"),
+    "exact": Scheme(spans.count_exact, "a span is right if its start and end are, whatever its label"),
+    "token": Scheme(tokens.count_tokens, "a token is right if its label is"),
+    "binary": Scheme(
+        tokens.count_binary, "a token is right if it is rightly called part of a span, whatever the label"
+    ),
+    "i2b2_strict": _official_scheme(official.i2b2_strict, "i2b2 2014: start, end and TYPE are right"),
+    "i2b2_relaxed": _official_scheme(official.i2b2_relaxed, "i2b2 2014: the end may be off by two characters"),
+    "i2b2_token": _official_scheme(official.i2b2_token, "i2b2 2014: runs of ASCII letters and digits, with TYPE"),
+    "i2b2_hipaa_strict": _official_scheme(partial(official.i2b2_strict, hipaa=True), f"i2b2_strict: {_HIPAA}"),
+    "i2b2_hipaa_relaxed": _official_scheme(partial(official.i2b2_relaxed, hipaa=True), f"i2b2_relaxed: {_HIPAA}"),
+    "i2b2_hipaa_token": _official_scheme(partial(official.i2b2_token, hipaa=True), f"i2b2_token: {_HIPAA}"),
+    "meddocan_ner": _official_scheme(official.meddocan_ner, "MEDDOCAN subtrack 1: start, end and label are right"),
+    "meddocan_spans": _official_scheme(official.meddocan_spans, "MEDDOCAN subtrack 2, strict: start and end are right"),
+    "meddocan_merged": _official_scheme(
+        official.meddocan_merged, "MEDDOCAN subtrack 2, merged: neighbours count as one"
+    ),
 }
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "i2b2": tuple(name for name in TABLES if name.startswith("i2b2")),
@@ -63,7 +67,7 @@ def evaluate(
     intervals: bool = True,
     seed: int = 0,
 ) -> Report:
-    """Precision, recall and F1 of predicted documents, with 95 % intervals from drawing documents anew.
+    """Return precision, recall and F1 of predicted documents, with 95 % bootstrap intervals over documents.
 
     `scheme` is one of SCHEMES, one table of an official scheme ("i2b2_hipaa_strict"), or several. See `pair` for how
     documents and layers are chosen.
@@ -85,7 +89,7 @@ def evaluate(
 
 
 def score(pairs: Pairs, *, scheme: str | Iterable[str] = "strict", intervals: bool = True, seed: int = 0) -> Report:
-    """The report on documents that are paired already; `evaluate` in its second half."""
+    """Return the report on documents that are paired already, as `evaluate` does after pairing them."""
     names = table_names(scheme)
     tables = tuple(_table(name, pairs, intervals=intervals, seed=seed) for name in names)
     drawn = DRAWS if any(table.micro.f1_interval for table in tables) else 0
@@ -103,7 +107,7 @@ def compare(
     predicted_layers: tuple[str | None, str | None] = (None, None),
     seed: int = 0,
 ) -> Comparison:
-    """Two systems on the same gold documents: the difference in micro F1, its interval and p (paired bootstrap).
+    """Compare two systems on the same gold documents: difference in micro F1, its interval and p (paired bootstrap).
 
     Of a scheme with several tables the first is compared.
 
@@ -113,30 +117,33 @@ def compare(
     >>> compare(notes, notes, worse).difference.value
     1.0
     """
-    held = list(gold)
-    one = pair(held, first, layer=layer, predicted_layer=predicted_layers[0])
-    two = pair(held, second, layer=layer, predicted_layer=predicted_layers[1])
+    golds = list(gold)
+    first_pairs = pair(golds, first, layer=layer, predicted_layer=predicted_layers[0])
+    second_pairs = pair(golds, second, layer=layer, predicted_layer=predicted_layers[1])
     name = table_names(scheme)[0]
     if TABLES[name].official:
-        one, two = _in_both(one, two)
-    counts = [TABLES[name].count(pairs) for pairs in (one, two)]
+        first_pairs, second_pairs = _keep_predicted_by_both(first_pairs, second_pairs)
+    counts = [TABLES[name].count(pairs) for pairs in (first_pairs, second_pairs)]
     tables = [tabulate(name, each, drawn_intervals(each, seed=seed)) for each in counts]
-    right = [{(d, s) for d, p in enumerate(pairs) for s in set(p.gold) & set(p.predicted)} for pairs in (one, two)]
+    right = [
+        {(d, s) for d, p in enumerate(pairs) for s in set(p.gold) & set(p.predicted)}
+        for pairs in (first_pairs, second_pairs)
+    ]
     return Comparison(
         scheme=name,
         first=tables[0],
         second=tables[1],
-        difference=paired(counts[0], counts[1], seed=seed),
-        documents=len(one),
+        difference=f1_difference(counts[0], counts[1], seed=seed),
+        documents=len(first_pairs),
         only_first=len(right[0] - right[1]),
         only_second=len(right[1] - right[0]),
         both=len(right[0] & right[1]),
-        neither=sum(len(p.gold) for p in one) - len(right[0] | right[1]),
+        neither=sum(len(p.gold) for p in first_pairs) - len(right[0] | right[1]),
     )
 
 
 def table_names(scheme: str | Iterable[str]) -> list[str]:
-    """The names of the tables that a scheme, or several, stand for.
+    """Return the names of the tables of one scheme or several.
 
     >>> table_names(["strict", "meddocan"])
     ['strict', 'meddocan_ner', 'meddocan_spans', 'meddocan_merged']
@@ -144,7 +151,7 @@ def table_names(scheme: str | Iterable[str]) -> list[str]:
     wanted = [scheme] if isinstance(scheme, str) else list(scheme)
     unknown = [name for name in wanted if name not in TABLES and name not in GROUPS]
     if unknown or not wanted:
-        raise ConfigError(f"unknown scheme {', '.join(map(repr, unknown))}; choose of {', '.join(SCHEMES)}")
+        raise ConfigError(f"unknown scheme {', '.join(map(repr, unknown))}; choose one of {', '.join(SCHEMES)}")
     return list(dict.fromkeys(table for name in wanted for table in GROUPS.get(name, (name,))))
 
 
@@ -154,11 +161,12 @@ def _table(name: str, pairs: Pairs, *, intervals: bool, seed: int) -> Table:
     return tabulate(name, counts, drawn_intervals(counts, seed=seed) if intervals else None)
 
 
-def _in_both(one: Pairs, two: Pairs) -> tuple[Pairs, Pairs]:
-    keep = [not (a.missing or b.missing) for a, b in zip(one, two, strict=True)]
+def _keep_predicted_by_both(first: Pairs, second: Pairs) -> tuple[Pairs, Pairs]:
+    """Keep the gold documents that both systems predicted; DataError if there are none."""
+    keep = [not (a.missing or b.missing) for a, b in zip(first, second, strict=True)]
     if not any(keep):
         raise DataError("no gold document is predicted by both systems; an official scheme has nothing to compare")
     return (
-        Pairs(tuple(p for p, wanted in zip(one, keep, strict=True) if wanted)),
-        Pairs(tuple(p for p, wanted in zip(two, keep, strict=True) if wanted)),
+        Pairs(tuple(p for p, wanted in zip(first, keep, strict=True) if wanted)),
+        Pairs(tuple(p for p, wanted in zip(second, keep, strict=True) if wanted)),
     )

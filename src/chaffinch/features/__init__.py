@@ -1,1 +1,1 @@
-"""Tokens to numbers: what the models see of a text."""
+"""Features: tokens to the numbers that models read."""

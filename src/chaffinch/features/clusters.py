@@ -1,7 +1,7 @@
-"""Word clusters from unlabelled text: words that stand between the same neighbours get the same number.
+"""Word clusters from unlabelled text: words with similar neighbours get the same number.
 
-Neighbours are counted (left and right apart), weighed by positive pointwise mutual information, brought to a few
-dimensions by a truncated singular value decomposition, and grouped by k-means on the sphere.
+Neighbours are counted (left and right separately), weighted by positive pointwise mutual information, reduced to a few
+dimensions by a truncated singular value decomposition, and grouped by spherical k-means.
 
 V words, C contexts, D dimensions, K clusters, G granularities (one per size), T tokens.
 """
@@ -24,19 +24,19 @@ Ints: TypeAlias = NDArray[np.int64]
 Sparse: TypeAlias = Any  # scipy.sparse.csr_matrix of float64; scipy has no types
 Rows: TypeAlias = NDArray[np.float32]  # (V, D) of length one, or (K, D)
 
-POWER_ITERATIONS = 4
-SPARE_DIMENSIONS = 10
-ROUNDS = 20  # of k-means
-NOUGHT = 1e-6  # lengths and distances below it are rounding
-BLOCK = 8192  # rows compared with all centres at once
-LARGEST = np.iinfo(np.int16).max
+POWER_ITERATIONS = 4  # of the randomised SVD; more are slower and separate close singular values better
+SPARE_DIMENSIONS = 10  # computed beyond those asked for, and dropped: oversampling of the randomised SVD
+ROUNDS = 20  # iterations of k-means, at most
+ZERO = 1e-6  # lengths and distances up to this are rounding errors
+BLOCK = 8192  # rows compared with all centres at once; bounds memory
+LARGEST = np.iinfo(np.int16).max  # clusters of a size: codes are int16
 
 _DIGIT = re.compile(r"\d")
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """How to group words. `floor` is the number of different patients who must have used a word."""
+    """Settings of word clusters. `floor` is the number of different patients who must have used a word."""
 
     sizes: tuple[int, ...] = (64, 512)
     dimensions: int = 50
@@ -57,36 +57,36 @@ class Clusters:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordClusters:
-    """What was learnt: the words as `folded` writes them, sorted, and their clusters, one column per size."""
+    """Learnt clusters: the words as `fold_word` writes them, sorted, and their clusters, one column per size."""
 
     words: tuple[str, ...] = field(repr=False)
     codes: NDArray[np.int16] = field(repr=False)  # (V, G)
     _rows: dict[str, int] = field(default_factory=dict, init=False, repr=False)
 
     def marks(self, doc: Document) -> NDArray[np.int16]:
-        """(T, G) 0 for a word that was not learnt, else 1 + its cluster."""
+        """Return 1 + the cluster of each word (T, G), 0 for an unknown word."""
         if not self._rows:
             self._rows.update({word: row for row, word in enumerate(self.words)})
-        found = [self._rows.get(folded(word), -1) for word in doc.words()]
+        rows = [self._rows.get(fold_word(word), -1) for word in doc.words()]
         known = np.vstack([self.codes + np.int16(1), np.zeros((1, self.codes.shape[1]), np.int16)])
-        return known[found]
+        return known[rows]
 
 
-def folded(word: str) -> str:
-    """The word as it is counted: in lower case, each digit a 0.
+def fold_word(word: str) -> str:
+    """Return the word as it is counted: in lower case, each digit a 0.
 
-    >>> folded("CD28")
+    >>> fold_word("CD28")
     'cd00'
     """
     return _DIGIT.sub("0", word.lower())
 
 
 def learn(documents: Iterable[Document], config: Clusters | None = None) -> WordClusters:
-    """Clusters of the words of the documents; a size larger than the number of words is cut to it.
+    """Learn clusters of the documents' words; a size larger than the number of words is reduced to it.
 
     >>> notes = [Document.make(f"The {a} was {b}.", id=a + b) for a in ("man", "boy") for b in ("ill", "well")]
-    >>> made = learn(notes, Clusters(sizes=(4,), min_count=2))
-    >>> marks = made.marks(Document.make("man boy ill girl"))[:, 0].tolist()
+    >>> clusters = learn(notes, Clusters(sizes=(4,), min_count=2))
+    >>> marks = clusters.marks(Document.make("man boy ill girl"))[:, 0].tolist()
     >>> marks[0] == marks[1], marks[0] == marks[2], marks[3]
     (True, False, 0)
     """
@@ -94,9 +94,9 @@ def learn(documents: Iterable[Document], config: Clusters | None = None) -> Word
     tokens = _read(documents, config.window)
     words, stream = _keep(tokens, config)
     if not words:
-        found = f"{len(tokens.words):,} different words in {tokens.patients:,} patients' documents"
+        counts = f"{len(tokens.words):,} different words in {tokens.patients:,} patients' documents"
         raise DataError(
-            f"no word came {config.min_count} times and from {config.floor} patients ({found}); "
+            f"no word occurs {config.min_count} times and with {config.floor} patients ({counts}); "
             "give more documents, or lower min_count or floor"
         )
     rng = np.random.default_rng(config.seed)
@@ -114,16 +114,16 @@ class _Tokens:
 
 
 def _read(documents: Iterable[Document], window: int) -> _Tokens:
-    """The words of all documents, from one walk over them."""
+    """Read the words of all documents in one pass."""
     numbers: dict[str, int] = {}
     patients: dict[str, int] = {}
     edge = np.full(window, -1, np.int64)
     parts, words, users = [edge], [edge[:0]], [edge[:0]]
     for doc in documents:
-        found = np.array([numbers.setdefault(folded(word), len(numbers)) for word in doc.words()], np.int64)
+        doc_words = np.array([numbers.setdefault(fold_word(word), len(numbers)) for word in doc.words()], np.int64)
         for begin, end in doc.sentence_tokens().tolist():
-            parts += [found[begin:end], edge]
-        words.append(np.unique(found))
+            parts += [doc_words[begin:end], edge]
+        words.append(np.unique(doc_words))
         users.append(np.full(len(words[-1]), patients.setdefault(doc.patient, len(patients))))
     pairs = np.unique(np.concatenate(words) * len(patients) + np.concatenate(users))
     used_by = np.bincount(pairs // max(len(patients), 1), minlength=len(numbers))
@@ -131,7 +131,7 @@ def _read(documents: Iterable[Document], window: int) -> _Tokens:
 
 
 def _keep(tokens: _Tokens, config: Clusters) -> tuple[tuple[str, ...], Ints]:
-    """The words used often enough, sorted, and the stream in their numbers: V is any other word, V + 1 no word."""
+    """Return the words used often enough, sorted, and the stream in their numbers: V is another word, V + 1 no word."""
     uses = np.bincount(tokens.stream[tokens.stream >= 0], minlength=len(tokens.words))
     kept = np.flatnonzero((uses >= config.min_count) & (tokens.used_by >= config.floor)).tolist()
     kept.sort(key=tokens.words.__getitem__)
@@ -142,21 +142,21 @@ def _keep(tokens: _Tokens, config: Clusters) -> tuple[tuple[str, ...], Ints]:
 
 
 def neighbours(stream: Ints, V: int, window: int) -> Sparse:
-    """(V, C) how often each context stood within the window of each word; C = 2 (V + 2), first the left side.
+    """Count how often each context is within the window of each word: (V, C), C = 2 (V + 2), first the left side.
 
-    The stream has word numbers below V; V and V + 1 are contexts only. It begins and ends with `window` of those.
+    The stream has word numbers below V; V and V + 1 are contexts only. It begins and ends with `window` of the latter.
     """
     from scipy.sparse import coo_matrix
 
-    places = np.flatnonzero(stream < V)
-    near = np.arange(1, window + 1)[:, None]
-    contexts = np.concatenate([stream[places - near].ravel(), stream[places + near].ravel() + V + 2])
-    words = np.tile(stream[places], 2 * window)
+    positions = np.flatnonzero(stream < V)
+    offsets = np.arange(1, window + 1)[:, None]
+    contexts = np.concatenate([stream[positions - offsets].ravel(), stream[positions + offsets].ravel() + V + 2])
+    words = np.tile(stream[positions], 2 * window)
     return coo_matrix((np.ones(len(words)), (words, contexts)), shape=(V, 2 * (V + 2))).tocsr()
 
 
 def ppmi(counts: Sparse) -> Sparse:
-    """(V, C) positive pointwise mutual information of words and contexts, max(0, log p(w, c) / p(w) p(c)).
+    """Return the positive pointwise mutual information (V, C) of words and contexts, max(0, log p(w, c) / p(w) p(c)).
 
     Levy, Goldberg and Dagan 2015 raise the counts of contexts to 0.75; here that made the clusters of rare names
     worse, so we do not.
@@ -172,7 +172,7 @@ def ppmi(counts: Sparse) -> Sparse:
 
 
 def vectors(weights: Sparse, dimensions: int, rng: np.random.Generator) -> Rows:
-    """(V, D) rows of U S of the truncated SVD, each of length one; a word without any weight stays at nought.
+    """Return the rows of U S of the truncated SVD (V, D), each of length one; a word without any weight is zero.
 
     Subspace iteration from a random start (Halko, Martinsson and Tropp 2011, algorithm 4.4).
     """
@@ -188,47 +188,49 @@ def vectors(weights: Sparse, dimensions: int, rng: np.random.Generator) -> Rows:
 
 
 def kmeans(points: Rows, K: int, rng: np.random.Generator) -> Ints:
-    """(V,) the cluster of each point, below K; a cluster that runs empty starts again at the point worst placed."""
+    """Return the cluster of each point (V,), below K; an empty cluster is restarted at the point worst represented."""
     from scipy.sparse import csr_matrix
 
     V = len(points)
     centres = points[_spread(points, K, rng)]
-    nearest, likeness = _nearest(points, centres)
+    nearest, similarity = _nearest(points, centres)
     for _ in range(ROUNDS):
         members = csr_matrix((np.ones(V, np.float32), (nearest, np.arange(V))), shape=(K, V))
         centres = _unit(members @ points)
         empty = np.flatnonzero(np.bincount(nearest, minlength=K) == 0)
-        centres[empty] = points[np.argsort(likeness, kind="stable")[: len(empty)]]
+        centres[empty] = points[np.argsort(similarity, kind="stable")[: len(empty)]]
         before = nearest
-        nearest, likeness = _nearest(points, centres)
+        nearest, similarity = _nearest(points, centres)
         if np.array_equal(before, nearest):
             break
     return nearest
 
 
 def _unit(rows: NDArray[Any]) -> Rows:
-    """The rows at length one; those of no length stay at nought."""
+    """Return the rows scaled to length one; rows of zeros stay zero."""
     length = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.where(length > NOUGHT, rows / np.maximum(length, NOUGHT), 0).astype(np.float32)
+    return np.where(length > ZERO, rows / np.maximum(length, ZERO), 0).astype(np.float32)
 
 
 def _spread(points: Rows, K: int, rng: np.random.Generator) -> list[int]:
-    """First centres far apart (k-means++): each new one is drawn by its distance from those there are."""
+    """Draw initial centres (k-means++): each new one in proportion to its distance from the nearest drawn so far."""
     chosen = [int(rng.integers(len(points)))]
     distance = np.full(len(points), np.inf)
     while len(chosen) < K:
         distance = np.minimum(distance, 1 - points @ points[chosen[-1]])
-        weight = np.cumsum(np.where(distance > NOUGHT, distance, 0.0))
-        draw = rng.random() * weight[-1]  # all nought if there are fewer different points than K: then any will do
+        weight = np.cumsum(np.where(distance > ZERO, distance, 0.0))
+        draw = (
+            rng.random() * weight[-1]
+        )  # all weights are 0 if there are fewer different points than K: then any point will do
         chosen.append(min(int(np.searchsorted(weight, draw, side="right")), len(points) - 1))
     return chosen
 
 
 def _nearest(points: Rows, centres: Rows) -> tuple[Ints, NDArray[np.float32]]:
-    """(V,) the centre with the largest cosine, the first of equals, and (V,) that cosine."""
-    best, likeness = np.zeros(len(points), np.int64), np.zeros(len(points), np.float32)
+    """Return the centre with the largest cosine (V,), the first of equals, and that cosine (V,)."""
+    best, similarity = np.zeros(len(points), np.int64), np.zeros(len(points), np.float32)
     for begin in range(0, len(points), BLOCK):
         block = slice(begin, begin + BLOCK)
         cosines = points[block] @ centres.T
-        best[block], likeness[block] = cosines.argmax(axis=1), cosines.max(axis=1)
-    return best, likeness
+        best[block], similarity[block] = cosines.argmax(axis=1), cosines.max(axis=1)
+    return best, similarity

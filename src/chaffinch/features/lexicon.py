@@ -1,4 +1,4 @@
-"""Phrase lists as features: which tokens stand in a phrase of which list, and at which place of it.
+"""Phrase lists as features: which tokens are in a phrase of which list, and at which position in it.
 
 T tokens, M matches, N characters.
 """
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 Matches: TypeAlias = NDArray[np.int64]  # (M, 3) start, end and label of each match, in code points
 
-SINGLE, FIRST, INNER, LAST = range(4)  # a token's place in a match; a mark is 1 + 4 * label + place
-SHORTEST = 2  # characters; a list with one-letter phrases marks half of all initials
-MOST_LABELS = np.iinfo(np.int16).max // 4
+SINGLE, FIRST, INNER, LAST = range(4)  # a token's position in a match; a mark is 1 + 4 * label + position
+SHORTEST = 2  # characters; a list with one-letter phrases would mark half of all initials
+MOST_LABELS = np.iinfo(np.int16).max // 4  # marks are int16, four per label
 
 _OTHER_SPACE = re.compile(r"[^\S ]")
 _LONG_WHEN_LOWER = "İ"  # the one character whose lower case is two
@@ -34,7 +34,7 @@ _LONG_WHEN_LOWER = "İ"  # the one character whose lower case is two
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lexicon:
-    """Lists of phrases, one per label. Build it with `make`; the three fields shown are enough to build it again.
+    """Lists of phrases, one per label. Build it with `make`; the three public fields are enough to rebuild it.
 
     >>> lexicon = Lexicon.make({"disease": ["breast cancer", "cancer"], "drug": ["tamoxifen"]})
     >>> lexicon.find("Tamoxifen in Breast\\nCancer")
@@ -50,29 +50,29 @@ class Lexicon:
 
     @classmethod
     def make(cls, phrases: Mapping[str, Iterable[str]], *, fold_case: bool = True) -> Lexicon:
-        """A checked lexicon; a phrase under two labels counts for the first of them.
+        """Return a checked lexicon; a phrase under two labels counts for the first of them.
 
-        White space inside a phrase becomes one space. Phrases of one character or none are refused.
+        White space inside a phrase becomes one space. Phrases of fewer than two characters raise ConfigError.
         """
         if len(phrases) > MOST_LABELS:
-            raise ConfigError(f"{len(phrases):,} labels; marks hold at most {MOST_LABELS:,}; join some lists")
-        lists = [_phrases(label, given, fold_case) for label, given in phrases.items()]
+            raise ConfigError(f"{len(phrases):,} labels; a lexicon has at most {MOST_LABELS:,}; merge some lists")
+        lists = [_phrases(label, texts, fold_case) for label, texts in phrases.items()]
         return cls(tuple(phrases), tuple(lists), fold_case)
 
     def find(self, text: str) -> list[tuple[int, int, int]]:
-        """Start, end and label index of each match: on word boundaries, leftmost, then longest, never overlapping."""
+        """Return start, end and label index of matches: on word boundaries, leftmost, longest, without overlaps."""
         return [(start, end, label) for start, end, label in self._matches(text).tolist()]
 
     def marks(self, doc: Document) -> NDArray[np.int16]:
-        """(T,) 0 where no match covers the token, else 1 + 4 * label + place (0 single, 1 first, 2 inner, 3 last).
+        """Return marks (T,): 0 for no match, else 1 + 4 * label + position (0 single, 1 first, 2 inner, 3 last).
 
         A match that cuts a token counts for the tokens wholly inside it.
         """
         marks = np.zeros(len(doc.tokens), np.int16)
         matches = self._matches(doc.text)
         begin, stop = doc.token_ranges(matches[:, :2], "inside").T
-        held, labels = stop > begin, matches[:, 2]
-        begin, stop, base = begin[held], stop[held], 1 + 4 * labels[held]
+        covers, labels = stop > begin, matches[:, 2]
+        begin, stop, base = begin[covers], stop[covers], 1 + 4 * labels[covers]
         length = stop - begin
         shift = begin - (np.cumsum(length) - length)
         marks[np.arange(length.sum()) + np.repeat(shift, length)] = np.repeat(base + INNER, length)
@@ -81,11 +81,12 @@ class Lexicon:
         return marks
 
     def _matches(self, text: str) -> Matches:
+        """Return the matches of a text; the automaton is built at the first call."""
         if not self._built:
             self._built.append(_automaton(self.phrases))
         automaton = self._built[0]
-        found = automaton.search.find_matches_as_indexes(_fold(text, self.fold_case), overlapping=True)
-        flat = np.fromiter(chain.from_iterable(found), np.int64, 3 * len(found)).reshape(-1, 3)
+        hits = automaton.search.find_matches_as_indexes(_fold(text, self.fold_case), overlapping=True)
+        flat = np.fromiter(chain.from_iterable(hits), np.int64, 3 * len(hits)).reshape(-1, 3)
         # Boundaries first: the longest match may end inside a word where a shorter one does not.
         inside = _inside_words(text)
         flat = flat[~(inside[flat[:, 1]] | inside[flat[:, 2]])]
@@ -97,12 +98,14 @@ class Lexicon:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Automaton:
+    """An Aho-Corasick automaton and the labels of its patterns."""
+
     search: AhoCorasick
     labels: NDArray[np.int64]  # of each pattern
 
 
 def read_phrases(path: str | Path) -> list[str]:
-    """The phrases of a UTF-8 file, one per line; blank lines and lines that begin with # are skipped."""
+    """Read the phrases of a UTF-8 file, one per line; skip blank lines and lines that begin with #."""
     try:
         lines = Path(path).read_bytes().splitlines()
     except OSError as error:
@@ -119,11 +122,11 @@ def read_phrases(path: str | Path) -> list[str]:
     return phrases
 
 
-def _phrases(label: str, given: Iterable[str], fold_case: bool) -> tuple[str, ...]:
-    """The phrases of one list as the automaton wants them: folded, one space between words, sorted, each once."""
-    if isinstance(given, str):
+def _phrases(label: str, texts: Iterable[str], fold_case: bool) -> tuple[str, ...]:
+    """Return the phrases of one list for the automaton: folded, one space between words, sorted, each once."""
+    if isinstance(texts, str):
         raise ConfigError(f"the phrases of {label!r} are one string; give a list of strings")
-    phrases = [" ".join(phrase.split()) for phrase in given]
+    phrases = [" ".join(phrase.split()) for phrase in texts]
     short = sum(len(phrase) < SHORTEST for phrase in phrases)
     if short:
         raise ConfigError(f"{short} of the {len(phrases)} phrases of {label!r} have under 2 characters; leave them out")
@@ -136,14 +139,14 @@ def _automaton(phrases: tuple[tuple[str, ...], ...]) -> _Automaton:
     from ahocorasick_rs import AhoCorasick
 
     label_of: dict[str, int] = {}
-    for label, listed in enumerate(phrases):
-        for phrase in listed:
+    for label, texts in enumerate(phrases):
+        for phrase in texts:
             label_of.setdefault(phrase, label)
     return _Automaton(AhoCorasick(label_of), np.fromiter(label_of.values(), np.int64, len(label_of)))
 
 
 def _fold(text: str, fold_case: bool) -> str:
-    """The text with plain spaces and, if asked, in lower case; each character stays where it was."""
+    """Return the text with plain spaces and, if asked, in lower case; all offsets stay the same."""
     if fold_case:
         lower = _LONG_WHEN_LOWER.join(part.lower() for part in text.split(_LONG_WHEN_LOWER))
         text = lower.replace("ς", "σ")  # which of the two a capital becomes depends on what follows
@@ -151,7 +154,7 @@ def _fold(text: str, fold_case: bool) -> str:
 
 
 def _inside_words(text: str) -> NDArray[np.bool_]:
-    """(N + 1,) whether a cut before character n would part two letters or digits."""
+    """Mark the offsets (N + 1,) at which a cut would separate two letters or digits."""
     alphanumeric = _alphanumeric()[np.frombuffer(text.encode("utf-32-le"), np.uint32)]
     inside = np.zeros(len(text) + 1, np.bool_)
     np.logical_and(alphanumeric[:-1], alphanumeric[1:], out=inside[1:-1])
@@ -164,12 +167,12 @@ def _alphanumeric() -> NDArray[np.bool_]:
 
 
 def _leftmost_longest(matches: Matches) -> Matches:
-    """The matches that a reader from the left would take, the longest at each place."""
+    """Return the matches taken from left to right, the longest at each offset, without overlaps."""
     start, end, _ = matches.T
     ordered = matches[np.lexsort((-end, start))]
     taken, free = [], 0
-    for place, (begin, stop) in enumerate(ordered[:, :2].tolist()):
+    for row, (begin, stop) in enumerate(ordered[:, :2].tolist()):
         if begin >= free:
-            taken.append(place)
+            taken.append(row)
             free = stop
     return ordered[taken]

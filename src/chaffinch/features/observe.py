@@ -1,4 +1,4 @@
-"""Documents to observations: types of words with their features, and columns of what surrounds each token.
+"""Documents to observations: word types with their features, and columns of context features per token.
 
 N tokens of all documents with one pad before, between and after sentences, M of them not pads; S sentences, V types,
 Q features of all types, P code points.
@@ -22,13 +22,13 @@ Places = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 Codes = NDArray[np.uint32]
 
-CHARACTERS = 0x3000  # code points below have their own kind and lower case: Latin, Greek, Cyrillic and more
+CHARACTERS = 0x3000  # code points below have a kind and lower case in tables: Latin, Greek, Cyrillic and more
 # Kinds of features of a word, then of columns; the number is part of the key.
 WORD, FOLDED, CLASS, BRIEF, LENGTH, PATTERN, PREFIX, SUFFIX, GRAM = range(1, 10)
 BIGRAM, TRIGRAM, HEAD, HEADER = range(10, 14)
-OWN, WORD_ELSEWHERE, PAIR_ELSEWHERE, PAIR_BEFORE_ELSEWHERE, OWN_AND_ELSEWHERE = range(16, 21)
-NAMED = 21  # features of a word by name
-UNKNOWN = 15  # what stands in for a word that is not known: that it is not, and its named features together
+FIRST_READING, WORD_ELSEWHERE, PAIR_ELSEWHERE, PAIR_BEFORE_ELSEWHERE, FIRST_READING_AND_ELSEWHERE = range(16, 21)
+NAMED = 21  # features of a word that have names: see `word_types`
+UNKNOWN = 15  # features of unknown words: that the word is unknown, and its named features together
 SYMBOLS = 22  # to 29: kinds of symbols of a generative model
 SEGMENT = 30
 MARKS = 32  # and above: clusters, lexicon, layers
@@ -41,9 +41,9 @@ class Observed:
     codes: Codes  # (P,) characters of all documents, a line feed between them
     tokens: Places  # (N, 2) begin and end among the codes; pads are empty
     begins: Places  # (S,) the first token of each sentence
-    ends: Places  # (S,) the pad after its last
+    ends: Places  # (S,) the pad after its last token
     owners: Places  # (N,) the document of each token, from 0
-    places: Places  # (M,) where the tokens stand among the N
+    places: Places  # (M,) the positions of the tokens among the N
     sources: NDArray[np.int64]  # (M,) their numbers among the tokens of all documents
     sizes: NDArray[np.int64]  # (D,) tokens of each document
     words: Keys  # (N,)
@@ -55,14 +55,14 @@ class Observed:
     plain: NDArray[np.bool_]  # (V,) has a letter or a digit
 
     def spread(self, values: Sequence[NDArray[np.int64]] | Sequence[NDArray[np.int32]]) -> Places:
-        """(N,) one number per token from one array per document; 0 at pads."""
+        """Return one number per token (N,), from one array per document; 0 at pads."""
         out = np.zeros(len(self.types), np.int32)
         if len(self.places):
             out[self.places] = np.concatenate(values)[self.sources]
         return out
 
     def gather(self, values: NDArray[np.int32]) -> list[NDArray[np.int32]]:
-        """One array per document from one number per place; tokens in no sentence get 0."""
+        """Return one array per document, from one number per token (N,); tokens in no sentence get 0."""
         out = np.zeros(int(self.sizes.sum()), values.dtype)
         out[self.sources] = values[self.places]
         return np.split(out, np.cumsum(self.sizes)[:-1]) if len(self.sizes) else []
@@ -70,14 +70,14 @@ class Observed:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Column:
-    """One more observation per token: a kind, and a key or 0."""
+    """One context feature per token: a kind, and a key or 0 for each token."""
 
     kind: int
     keys: Keys  # (N,)
 
 
 def observe(docs: Sequence[Document]) -> Observed:
-    """The documents' tokens, sentence by sentence, with every type's own features.
+    """Return the documents' tokens, sentence by sentence, with the features of every type.
 
     >>> seen = observe([Document.make("An IL-2 gene. An end.")])
     >>> len(seen.begins), len(seen.types), len(seen.lists) - 1
@@ -90,7 +90,7 @@ def observe(docs: Sequence[Document]) -> Observed:
     shifts = np.cumsum([0, *(len(doc.text) + 1 for doc in docs)])
     sizes = np.array([len(doc.tokens) for doc in docs], np.int64)
     counts = np.cumsum([0, *sizes])
-    everything = np.concatenate([doc.tokens + shift for doc, shift in zip(docs, shifts, strict=False)] + [_NO_TOKENS])
+    all_tokens = np.concatenate([doc.tokens + shift for doc, shift in zip(docs, shifts, strict=False)] + [_NO_TOKENS])
     cuts = [doc.sentence_tokens() + count for doc, count in zip(docs, counts, strict=False)]
     bounds = np.concatenate([*cuts, _NO_TOKENS])
     owner = np.repeat(np.arange(len(docs)), [len(cut) for cut in cuts])
@@ -103,7 +103,7 @@ def observe(docs: Sequence[Document]) -> Observed:
     places = (np.repeat(begins, lengths) + within).astype(np.int32)
     sources = np.repeat(bounds[:, 0], lengths) + within
     tokens, owners = np.zeros((N, 2), np.int32), np.zeros(N, np.int32)
-    tokens[places] = everything[sources]
+    tokens[places] = all_tokens[sources]
     owners[1:] = np.repeat(owner, lengths + 1)
     words = np.empty(N, np.uint64)
     _keys.word_keys(codes, tokens, words)
@@ -126,11 +126,11 @@ _NO_TOKENS = np.zeros((0, 2), np.int64)
 
 
 def number(keys: Keys) -> tuple[int, Places]:
-    """How many different keys there are, and each one's number in order of first appearance."""
+    """Number the keys in order of first appearance; return how many differ, and the number of each."""
     from chaffinch.features._compiled import _keys
 
     size, out = _table_size(len(keys) // 16), np.empty(len(keys), np.int32)
-    while True:  # the fewer keys differ, the smaller the table
+    while True:  # a small table is tried first, as usually few keys differ
         known = _keys.intern(keys, np.zeros(size, np.uint64), np.empty(size, np.int32), out)
         if known >= 0:
             return known, out
@@ -138,10 +138,10 @@ def number(keys: Keys) -> tuple[int, Places]:
 
 
 def contexts(seen: Observed, stops: Keys) -> list[Column]:
-    """Bigrams, trigrams, the head word of each token's run and the header of its line.
+    """Return columns of bigrams, trigrams, the head word of each token's run and the header of its line.
 
-    `stops` (sorted) are the folded words at which a run ends; so do tokens without letter or digit. Without stops
-    there are no runs.
+    A run ends before a folded word of `stops` (sorted) and before a token without letter or digit. Without stops there
+    are no runs.
     """
     from chaffinch.features._compiled import _context
 
@@ -168,10 +168,10 @@ def stop_words(
     least: int = 10,
     share: float = 0.97,
 ) -> Keys:
-    """The folded words, sorted, that stand outside of spans nearly always: seen `least` times, `share` of them outside.
+    """Return the folded words, sorted, seen at least `least` times and outside of spans in at least `share` of them.
 
-    `inside` (N,) says which tokens are in a span; `floor` patients, of those numbered by document, must have used a
-    word.
+    `inside` (N,) marks the tokens in a span; `patients` (D,) numbers the patient of each document, and `floor` of them
+    must have used a word.
     """
     V, kinds = number(seen.folded)
     word = kinds[seen.types]
@@ -186,48 +186,49 @@ def stop_words(
 
 
 def elsewhere(seen: Observed, states: Places, K: int) -> list[Column]:
-    """What a first reading took each token for, and the same word, and the same two words, elsewhere in its document.
+    """Return columns of a first reading: each token's state, and those of the same word or word pair in its document.
 
-    `states` (N,) are below K, 0 is outside.
+    `states` (N,) are those of the first reading, below K; 0 is outside.
     """
     from chaffinch.features._compiled import _context
 
     owner = seen.owners.astype(np.uint64) + np.uint64(1)
-    word = _joined(seen.folded[seen.types], owner)
+    word = _combine(seen.folded[seen.types], owner)
     after, before = np.zeros_like(word), np.zeros_like(word)
-    after[:-1] = _joined(word[:-1], seen.folded[seen.types[1:]])
-    before[1:] = _joined(seen.folded[seen.types[:-1]] >> np.uint64(1), word[1:])
-    own = states.astype(np.uint64) + np.uint64(1)
-    own[seen.types == 0] = 0
-    columns = [Column(OWN, own)]
+    after[:-1] = _combine(word[:-1], seen.folded[seen.types[1:]])
+    before[1:] = _combine(seen.folded[seen.types[:-1]] >> np.uint64(1), word[1:])
+    first = states.astype(np.uint64) + np.uint64(1)
+    first[seen.types == 0] = 0
+    columns = [Column(FIRST_READING, first)]
     for kind, keys in ((WORD_ELSEWHERE, word), (PAIR_ELSEWHERE, after), (PAIR_BEFORE_ELSEWHERE, before)):
         G, groups = number(keys)
-        found = np.zeros((len(groups), 2), np.int32)
-        _context.elsewhere(np.where(keys == 0, -1, groups).astype(np.int32), states, np.zeros((G, K), np.int32), found)
-        code = (found[:, 0] * 3 + found[:, 1]).astype(np.uint64)
+        others = np.zeros((len(groups), 2), np.int32)
+        _context.elsewhere(np.where(keys == 0, -1, groups).astype(np.int32), states, np.zeros((G, K), np.int32), others)
+        code = (others[:, 0] * 3 + others[:, 1]).astype(np.uint64)
         columns.append(Column(kind, code))
         if kind == WORD_ELSEWHERE:
-            columns.append(Column(OWN_AND_ELSEWHERE, np.where(code > 0, code * np.uint64(1 << 20) + own, 0)))
+            both = np.where(code > 0, code * np.uint64(1 << 20) + first, 0)
+            columns.append(Column(FIRST_READING_AND_ELSEWHERE, both))
     return columns
 
 
 def marks(seen: Observed, kind: int, values: Sequence[NDArray[np.int64]]) -> Column:
-    """A column of small numbers per document and token; 0 says nothing."""
+    """Return a column of numbers, one array per document; 0 is no feature."""
     return Column(kind, seen.spread(values).astype(np.uint64))
 
 
 def layer_marks(doc: Document, layer: str) -> NDArray[np.int64]:
-    """(T,) a number made of the label of the layer's span over a token and of whether it begins there; 0 outside."""
+    """Return numbers (T,) made of the label of a layer's span over a token and whether it begins there; 0 outside."""
     if layer not in doc.layers:
-        there = ", ".join(doc.layers) or "none"
-        raise DataError(f"there is no layer {layer!r}, which serves as a feature (found: {there}); add it first")
+        names = ", ".join(doc.layers) or "none"
+        raise DataError(f"there is no layer {layer!r}, which serves as a feature (found: {names}); add it first")
     spans, out = doc.layers[layer], np.zeros(len(doc.tokens), np.int64)
     first, end = doc.token_ranges(spans).T
     labels = [span.label for span in spans]
     code = {label: 2 + 2 * crc32(label.encode()) for label in set(labels)}
     values = np.array([code[label] for label in labels], np.int64)
-    if (end > first).all() and (first[1:] >= end[:-1]).all():  # apart and in order is the usual case
-        out[_stretches(first, end)] = np.repeat(values, end - first)
+    if (end > first).all() and (first[1:] >= end[:-1]).all():  # the usual case: no span overlaps another, all in order
+        out[_ranges(first, end)] = np.repeat(values, end - first)
         out[first] |= 1
         return out
     for a, b, value in zip(first.tolist(), end.tolist(), values.tolist(), strict=True):
@@ -236,14 +237,15 @@ def layer_marks(doc: Document, layer: str) -> NDArray[np.int64]:
     return out
 
 
-def _stretches(first: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-    """All numbers from first[n] to end[n], half-open, one stretch after another."""
+def _ranges(first: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return all numbers from first[n] to end[n], half-open, one range after another."""
     sizes = end - first
     shifts: NDArray[np.int64] = np.repeat(first - np.cumsum(sizes) + sizes, sizes)
     return shifts + np.arange(len(shifts))
 
 
-def _joined(one: Keys, other: Keys) -> Keys:
+def _combine(one: Keys, other: Keys) -> Keys:
+    """Return the key of both, or 0 where either is 0."""
     from chaffinch.features._compiled import _context
 
     out = np.zeros(len(one), np.uint64)
@@ -257,22 +259,22 @@ def _table_size(entries: int) -> int:
 
 @cache
 def _characters() -> tuple[Bytes, Codes]:
-    """The kind and the lower case of every character below `CHARACTERS`; all above count as other letters."""
+    """Return the kind and the lower case of every character below `CHARACTERS`; all above count as other letters."""
     from chaffinch.features._compiled import _words
 
     kinds, small = np.full(CHARACTERS, _words.OTHER, np.uint8), np.arange(CHARACTERS, dtype=np.uint32)
     for code in range(CHARACTERS):
-        sign = chr(code)
-        if sign.isupper():
+        char = chr(code)
+        if char.isupper():
             kinds[code] = _words.UPPER
-        elif sign.islower():
+        elif char.islower():
             kinds[code] = _words.LOWER
-        elif sign.isdigit():
+        elif char.isdigit():
             kinds[code] = _words.DIGIT
-        elif sign.isalpha():
+        elif char.isalpha():
             kinds[code] = _words.LETTER
-        if len(sign.lower()) == 1:
-            small[code] = ord(sign.lower())
+        if len(char.lower()) == 1:
+            small[code] = ord(char.lower())
     kinds[ord("-")] = _words.DASH
     kinds[-1] = _words.LETTER
     return kinds, small

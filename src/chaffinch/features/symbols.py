@@ -1,6 +1,6 @@
-"""Tokens to symbols: the word if enough patients used it, its signature, its shape and its affixes.
+"""Symbols of tokens: the word if enough patients used it, its signature, its shape and its affixes.
 
-N tokens with pads between sentences, M of them not pads; V types, F kinds of symbols. Symbol 0 of a kind is any other.
+N tokens with pads between sentences, M of them not pads; V types, F kinds of symbols. Symbol 0 is unknown.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import languages
-from chaffinch.features import observe as window
-from chaffinch.features import signatures as oov
+from chaffinch.features import observe, signatures
 from chaffinch.features.observe import CLASS, PREFIX, Keys, Observed
-from chaffinch.features.signatures import Pack
+from chaffinch.features.signatures import ORDER, Pack
 from chaffinch.text.document import Document
 
 Ints = NDArray[np.int64]
@@ -25,71 +24,73 @@ Flags = NDArray[np.bool_]
 
 KINDS = ("word", "signature", "shape", "suffix of 2", "suffix of 3", "prefix of 3")
 WORD, SIGNATURE = 0, 1
-TIMES = 3  # a signature seen less often is replaced by a shorter one
-MEMO = 200_000  # words whose signature is remembered
-MOSTLY = 0.5  # a word is an identifier's if more of its tokens than this are in spans
+TIMES = 3  # a signature seen less often is replaced by a shorter one; raised, there are fewer signatures
+MEMO = 200_000  # words whose signature is cached; bounds memory
+MOSTLY = 0.5  # a word is an identifier's if more than this share of its tokens are in spans
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Symbols:
-    """The symbols that training documents gave, for each kind: 1 + the place of its key."""
+    """The symbols of training documents: those of a kind are 1 + the index of their key."""
 
     pack: Pack
     words: tuple[str, ...]
     signatures: tuple[str, ...]
-    keys: tuple[Keys, ...]  # sorted, of each kind but signatures, whose entry is empty
-    order: tuple[str, ...] = oov.ORDER  # in which signatures are shortened
-    luggage: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of a pack that comes with the model
+    keys: tuple[Keys, ...]  # sorted, of each kind; the entry of signatures is empty
+    order: tuple[str, ...] = ORDER  # in which signatures are shortened
+    pack_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # if the model file includes the pack
     numbers: Mapping[str, int] = field(init=False)  # of signatures
-    memo: dict[tuple[int, int], int] = field(init=False, default_factory=dict)  # of keys and flags met before
+    memo: dict[tuple[int, int], int] = field(init=False, default_factory=dict)  # symbol by word key and flags; a cache
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "numbers", {own: place for place, own in enumerate(self.signatures, start=1)})
+        object.__setattr__(
+            self, "numbers", {signature: symbol for symbol, signature in enumerate(self.signatures, start=1)}
+        )
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many symbols each kind has, the 0 included."""
+        """Return the number of symbols of each kind, the 0 included."""
         return tuple(
-            1 + (len(self.signatures) if kind == SIGNATURE else len(own)) for kind, own in enumerate(self.keys)
+            1 + (len(self.signatures) if kind == SIGNATURE else len(keys)) for kind, keys in enumerate(self.keys)
         )
 
     def __call__(self, seen: Observed) -> Ints:
-        """(M, F) the symbols of all tokens, sentence after sentence."""
+        """Return the symbols of all tokens (M, F), sentence after sentence."""
         by_type = _type_keys(seen)
         types = seen.types[seen.places]
         out = np.zeros((len(types), len(KINDS)), np.int64)
-        for kind, own in enumerate(self.keys):
+        for kind, known in enumerate(self.keys):
             if kind != SIGNATURE:
-                out[:, kind] = _find(own, by_type[:, kind])[types]
+                out[:, kind] = _find(known, by_type[:, kind])[types]
         combined, which = np.unique(types.astype(np.int64) * 4 + flags(seen, self.pack), return_inverse=True)
         keys = zip(by_type[combined // 4, WORD].tolist(), (combined % 4).tolist(), strict=True)
-        found = np.array([self.memo.get(key, -1) for key in keys], np.int64)
-        new = np.flatnonzero(found < 0)
-        for place, word in zip(new.tolist(), _words(seen, combined[new] // 4), strict=True):
-            found[place] = self.number(word, int(combined[place] % 4))
+        symbols = np.array([self.memo.get(key, -1) for key in keys], np.int64)
+        new = np.flatnonzero(symbols < 0)
+        for entry, word in zip(new.tolist(), _words(seen, combined[new] // 4), strict=True):
+            symbols[entry] = self.number(word, int(combined[entry] % 4))
             if len(self.memo) < MEMO:
-                self.memo[int(by_type[combined[place] // 4, WORD]), int(combined[place] % 4)] = int(found[place])
-        out[:, SIGNATURE] = found[which] if len(found) else 0
+                self.memo[int(by_type[combined[entry] // 4, WORD]), int(combined[entry] % 4)] = int(symbols[entry])
+        out[:, SIGNATURE] = symbols[which] if len(symbols) else 0
         return out
 
     def number(self, word: str, flag: int) -> int:
-        """The symbol of a word's signature, shortened until it is known."""
-        whole = oov.flagged(oov.signature(word, self.pack), flag)
-        return next((self.numbers[own] for own in oov.back_off(whole, self.order) if own in self.numbers), 0)
+        """Return the symbol of a word's signature, shortened until it is known."""
+        whole = signatures.add_flags(signatures.signature(word, self.pack), flag)
+        return next((self.numbers[name] for name in signatures.back_off(whole, self.order) if name in self.numbers), 0)
 
     def arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]]:
-        """What a model file must hold of these."""
-        arrays: dict[str, NDArray[Any]] = {f"symbols{kind}": own for kind, own in enumerate(self.keys)}
+        """Return the arrays and strings that a model file must hold of these."""
+        arrays: dict[str, NDArray[Any]] = {f"symbols{kind}": keys for kind, keys in enumerate(self.keys)}
         strings = {"symbols.words": self.words, "symbols.signatures": self.signatures, "symbols.order": self.order}
-        return arrays, strings | dict(self.luggage)
+        return arrays, strings | dict(self.pack_files)
 
     @classmethod
     def of(cls, pack: str, arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, tuple[str, ...]]) -> Symbols:
-        """The symbols of a model file."""
+        """Return the symbols of a model file."""
         keys = tuple(arrays[f"symbols{kind}"] for kind in range(len(KINDS)))
-        words, signatures, order = (strings[f"symbols.{name}"] for name in ("words", "signatures", "order"))
-        luggage = {name: own for name, own in strings.items() if name.startswith("pack.")}
-        return cls(languages.unpacked(pack, strings), words, signatures, keys, order, luggage)
+        words, names, order = (strings[f"symbols.{name}"] for name in ("words", "signatures", "order"))
+        pack_files = {name: texts for name, texts in strings.items() if name.startswith("pack.")}
+        return cls(languages.from_bundle(pack, strings), words, names, keys, order, pack_files)
 
 
 def learn(
@@ -102,14 +103,14 @@ def learn(
     hidden: Flags | None = None,
     names_hidden: frozenset[str] = frozenset(),
 ) -> Symbols:
-    """The symbols of training documents, with a pack of word lists.
+    """Learn the symbols of training documents, with a pack of word lists.
 
-    They are seen `min_count` times, by `min_groups` of the patients (D,) of documents.
+    They are seen `min_count` times, by `min_groups` different patients; `patients` (D,) numbers those of documents.
 
-    With `hidden` (N,), the tokens inside identifiers, words that are mostly hidden do not become symbols, nor does what
-    is made of their letters. The lists of names lack the words of `names_hidden`.
+    `hidden` (N,) marks the tokens inside identifiers: words that are mostly hidden, and parts of them, do not become
+    symbols. The words of `names_hidden` are removed from the lists of names.
     """
-    pack, by_type, types = oov.pack(language, names_hidden), _type_keys(seen), seen.types[seen.places]
+    pack, by_type, types = signatures.pack(language, names_hidden), _type_keys(seen), seen.types[seen.places]
     owners, V = patients[seen.owners[seen.places]], len(seen.lists) - 1
     open_type = np.ones(V, np.bool_)
     if hidden is not None:
@@ -120,54 +121,55 @@ def learn(
         if kind == SIGNATURE:
             keys.append(np.zeros(0, np.uint64))
             continue
-        own = np.where(open_type, by_type[:, kind], np.uint64(0))[types]
-        keys.append(_frequent(own, owners, min_count, min_groups))
-    first = _first_places(by_type[:, WORD], keys[WORD])
+        token_keys = np.where(open_type, by_type[:, kind], np.uint64(0))[types]
+        keys.append(_frequent(token_keys, owners, min_count, min_groups))
+    first = _types_of(by_type[:, WORD], keys[WORD])
     words = tuple(_words(seen, first))
-    return Symbols(pack, words, _signatures(seen, pack), tuple(keys), luggage=languages.luggage(language))
+    pack_files = languages.files_to_bundle(language)
+    return Symbols(pack, words, _signatures(seen, pack), tuple(keys), pack_files=pack_files)
 
 
 def _signatures(seen: Observed, pack: Pack) -> tuple[str, ...]:
-    """Signatures seen `TIMES` times, rarer ones counted as what they back off to; all bare categories."""
+    """Return signatures seen `TIMES` times, rarer ones counted as what they back off to, and all bare categories."""
     types = seen.types[seen.places].astype(np.int64)
     combined, counts = np.unique(types * 4 + flags(seen, pack), return_counts=True)
     waiting: dict[str, int] = {}
     for word, flag, count in zip(_words(seen, combined // 4), combined % 4, counts.tolist(), strict=True):
-        whole = oov.flagged(oov.signature(word, pack), int(flag))
+        whole = signatures.add_flags(signatures.signature(word, pack), int(flag))
         waiting[whole] = waiting.get(whole, 0) + count
     kept: set[str] = set()
-    while waiting:  # every round shortens all that is too rare
+    while waiting:  # every round shortens all signatures that are too rare
         shorter: dict[str, int] = {}
-        for own, count in waiting.items():
-            steps = list(oov.back_off(own))
-            if count >= TIMES or len(steps) == 1 or own in kept:
-                kept.add(own)
+        for signature, count in waiting.items():
+            steps = list(signatures.back_off(signature))
+            if count >= TIMES or len(steps) == 1 or signature in kept:
+                kept.add(signature)
             else:
                 shorter[steps[1]] = shorter.get(steps[1], 0) + count
         waiting = shorter
-    return tuple(sorted(kept | {f"{oov.MARK}{name}" for name in oov.CATEGORIES}))
+    return tuple(sorted(kept | {f"{signatures.MARK}{name}" for name in signatures.CATEGORIES}))
 
 
 def flags(seen: Observed, pack: Pack) -> Ints:
-    """(M,) context of each token: 1 at the beginning of a line, 2 before a word for years of age."""
+    """Return the context flags of each token (M,): 1 at the beginning of a line, 2 before a word for years of age."""
     tokens = seen.tokens[seen.places]
     lines = np.concatenate([[0], np.cumsum(seen.codes == ord("\n"))])
     ends = np.concatenate([[0], tokens[:-1, 1]])
     first = lines[tokens[:, 0]] > lines[ends]
     first[:1] = True
-    years = np.isin(seen.folded, _folded(pack.ages))
+    years = np.isin(seen.folded, _fold_keys(pack.ages))
     before = years[seen.types[np.minimum(seen.places + 1, len(seen.types) - 1)]]
     return np.asarray(first * 1 + before * 2, np.int64)
 
 
 @cache
-def _folded(words: frozenset[str]) -> Keys:
-    """The keys of words in lower case."""
-    return window.observe([Document.make("\n".join(sorted(words)))]).folded[1:]
+def _fold_keys(words: frozenset[str]) -> Keys:
+    """Return the keys of words in lower case."""
+    return observe.observe([Document.make("\n".join(sorted(words)))]).folded[1:]
 
 
 def _type_keys(seen: Observed) -> Keys:
-    """(V, F) the key of every kind of each type but signatures; 0 where a type has none."""
+    """Return the keys of each type (V, F), of every kind except signatures; 0 where a type has none."""
     V = len(seen.lists) - 1
     out = np.zeros((V, len(KINDS)), np.uint64)
     if V > 1:
@@ -185,7 +187,7 @@ def _type_keys(seen: Observed) -> Keys:
 
 
 def _frequent(keys: Keys, owners: Ints, min_count: int, min_groups: int) -> Keys:
-    """The keys, sorted, seen often enough by enough patients."""
+    """Return the keys, sorted, seen often enough by enough patients."""
     known, which = np.unique(keys, return_inverse=True)
     P = int(owners.max()) + 1 if len(owners) else 1
     users = np.bincount(np.unique(which * P + owners) // P, minlength=len(known))
@@ -194,19 +196,20 @@ def _frequent(keys: Keys, owners: Ints, min_count: int, min_groups: int) -> Keys
 
 
 def _find(known: Keys, keys: Keys) -> Ints:
-    place = np.searchsorted(known, keys)
-    there = np.append(known, np.uint64(0))[place] == keys
-    return np.where(there & (keys != 0), place + 1, 0)
+    """Return 1 + the index of each key among the known ones, which are sorted; 0 for an unknown key."""
+    index = np.searchsorted(known, keys)
+    found = np.append(known, np.uint64(0))[index] == keys
+    return np.where(found & (keys != 0), index + 1, 0)
 
 
-def _first_places(by_type: Keys, known: Keys) -> Ints:
-    """The type of each known word."""
+def _types_of(by_type: Keys, known: Keys) -> Ints:
+    """Return the type of each known word."""
     order = np.argsort(by_type, kind="stable")
     return np.asarray(order[np.searchsorted(by_type[order], known)])
 
 
 def _words(seen: Observed, types: Ints) -> Iterator[str]:
-    """The text of types."""
+    """Yield the text of each type."""
     V = len(seen.lists) - 1
     first = np.zeros(V, np.int64)
     first[seen.types[::-1]] = np.arange(len(seen.types))[::-1]

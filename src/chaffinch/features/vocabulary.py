@@ -1,6 +1,6 @@
-"""The vocabulary: which features have weights, and where; made once, from the training documents.
+"""The vocabulary: which features have weights, and in which rows; learnt once, from the training documents.
 
-F features, R weight rows: a feature has one row for each offset at which it is looked at. N tokens, C columns.
+F features, R weight rows: a feature has one row for each offset at which it is used. N tokens, C columns.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.features import observe as window
+from chaffinch.features import observe
 from chaffinch.features.observe import Bytes, Column, Keys, Observed, Places
 from chaffinch.kernels.linear import SparseInput
 
-KINDS = 128
-LEXICAL = frozenset({1, 2, 7, 8, 9, window.BIGRAM, window.TRIGRAM, window.HEAD, window.HEADER})  # made of letters
-RARE = frozenset({window.BIGRAM, window.TRIGRAM, window.HEAD, window.HEADER})
-RARE_TIMES = 3  # how often these must be seen at least
+KINDS = 128  # of features, at most
+LEXICAL = frozenset({1, 2, 7, 8, 9, observe.BIGRAM, observe.TRIGRAM, observe.HEAD, observe.HEADER})  # made of letters
+RARE = frozenset({observe.BIGRAM, observe.TRIGRAM, observe.HEAD, observe.HEADER})
+RARE_TIMES = 3  # how often these must be seen at least; lower makes far more weights
 
 
 def offsets() -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """(KINDS,) the lowest offset at which a kind of feature is looked at, and at how many offsets.
+    """Return the lowest offset at which a kind of feature is used (KINDS,), and the number of offsets (KINDS,).
 
     Words from two before to two after, n-grams that touch this window, word classes and all marks from one before to
     one after, affixes, grams and heads at the token alone: the published windows.
@@ -30,15 +30,19 @@ def offsets() -> tuple[NDArray[np.int8], NDArray[np.int8]]:
     first, count = np.zeros(KINDS, np.int8), np.zeros(KINDS, np.int8)
     for kinds, low, size in (
         ((1,), -2, 5),
-        ((2, 3, 4, 5, 6, window.NAMED), -1, 3),
+        ((2, 3, 4, 5, 6, observe.NAMED), -1, 3),
         ((7, 8, 9), 0, 1),
-        ((window.BIGRAM,), -2, 4),
-        ((window.TRIGRAM,), -2, 3),
-        ((window.HEAD, window.HEADER, window.UNKNOWN, window.SEGMENT, *range(window.SYMBOLS, window.SEGMENT)), 0, 1),
-        ((window.OWN,), -2, 5),
-        ((window.WORD_ELSEWHERE,), -1, 3),
-        ((window.PAIR_ELSEWHERE, window.PAIR_BEFORE_ELSEWHERE, window.OWN_AND_ELSEWHERE), 0, 1),
-        (tuple(range(window.MARKS, KINDS)), -1, 3),
+        ((observe.BIGRAM,), -2, 4),
+        ((observe.TRIGRAM,), -2, 3),
+        (
+            (observe.HEAD, observe.HEADER, observe.UNKNOWN, observe.SEGMENT, *range(observe.SYMBOLS, observe.SEGMENT)),
+            0,
+            1,
+        ),
+        ((observe.FIRST_READING,), -2, 5),
+        ((observe.WORD_ELSEWHERE,), -1, 3),
+        ((observe.PAIR_ELSEWHERE, observe.PAIR_BEFORE_ELSEWHERE, observe.FIRST_READING_AND_ELSEWHERE), 0, 1),
+        (tuple(range(observe.MARKS, KINDS)), -1, 3),
     ):
         for kind in kinds:
             first[kind], count[kind] = low, size
@@ -61,7 +65,7 @@ class Vocabulary:
     def __post_init__(self) -> None:
         from chaffinch.features._compiled import _keys
 
-        size = window._table_size(len(self.keys))  # more than twice as many
+        size = observe._table_size(len(self.keys))  # more than twice as many
         table, values, out = np.zeros(size, np.uint64), np.empty(size, np.int32), np.empty(len(self.keys), np.int32)
         _keys.intern(self.keys, table, values, out)
         rows = np.cumsum([0, *COUNT[self.kinds]], dtype=np.int32)
@@ -73,16 +77,16 @@ class Vocabulary:
 
     @property
     def height(self) -> int:
-        """R, the number of weight rows."""
+        """Return R, the number of weight rows."""
         return int(self.rows[-1])
 
-    def joined(self, other: Vocabulary) -> Vocabulary:
-        """These features, then those of the other that are new."""
+    def union(self, other: Vocabulary) -> Vocabulary:
+        """Return a vocabulary of these features, then those of the other that are new."""
         new = self.find(other.keys) < 0
         return Vocabulary(np.concatenate([self.keys, other.keys[new]]), np.concatenate([self.kinds, other.kinds[new]]))
 
     def find(self, keys: Keys) -> Places:
-        """The number of each feature, or -1."""
+        """Return the number of each key's feature, or -1."""
         from chaffinch.features._compiled import _keys
 
         out = np.empty(len(keys), np.int32)
@@ -90,25 +94,25 @@ class Vocabulary:
         return out
 
     def view(self, seen: Observed, columns: Sequence[Column]) -> SparseInput:
-        """The observations as weight rows."""
-        found = self.find(seen.keys)
-        known = found >= 0
+        """Return the observations as numbers of weight rows; unknown features are left out."""
+        features = self.find(seen.keys)
+        known = features >= 0
         lists = np.concatenate([[0], np.cumsum(known)])[seen.lists].astype(np.int32)
         kinds = seen.kinds[known]
         table = np.full((len(seen.types), len(columns)), -1, np.int32)
         for c, column in enumerate(columns):
-            number = self.find(salted(column.keys, column.kind))
+            number = self.find(salt_keys(column.keys, column.kind))
             table[:, c] = np.where((number >= 0) & (column.keys != 0), self.rows[number], -1)
         which = np.array([column.kind for column in columns], np.int64)
-        rows = self.rows[found[known]]
+        rows = self.rows[features[known]]
         return SparseInput(
             seen.begins, seen.ends, seen.types, lists, rows, FIRST[kinds], COUNT[kinds], table,
             FIRST[which], COUNT[which],
         )  # fmt: skip
 
 
-def salted(keys: Keys, kind: int) -> Keys:
-    """The keys of a column with its kind in them."""
+def salt_keys(keys: Keys, kind: int) -> Keys:
+    """Return the keys of a column hashed with its kind."""
     return (keys ^ np.uint64(kind << 56)) * np.uint64(0xD6E8FEB86659FD93)
 
 
@@ -121,57 +125,57 @@ def learn(
     cutoff: int = 1,
     floor: int = 1,
 ) -> Vocabulary:
-    """The features seen `cutoff` times by `floor` patients; n-grams, heads and headers `RARE_TIMES` at least.
+    """Learn the features seen `cutoff` times by `floor` patients; n-grams, heads and headers `RARE_TIMES` at least.
 
-    `patients` (D,) numbers the documents' patients. Features made of the letters of a `hidden` token (N,) do not count.
+    `patients` (D,) numbers the documents' patients. Features made of letters of a `hidden` token (N,) are not counted.
     """
     owner = patients[seen.owners].astype(np.int32)
     open_owner = owner if hidden is None else np.where(hidden, -1, owner).astype(np.int32)
-    found, kinds = [], []
-    F, features = window.number(seen.keys)
+    chosen, kinds = [], []
+    F, features = observe.number(seen.keys)
     keys, kind = np.zeros(F, np.uint64), np.zeros(F, np.uint8)
     keys[features], kind[features] = seen.keys, seen.kinds
-    counts = _counted(F, features, seen.lists, seen.types, owner)
+    counts = _count_features(F, features, seen.lists, seen.types, owner)
     if hidden is not None:
         lexical = np.isin(kind, list(LEXICAL))
-        counts[lexical] = _counted(F, features, seen.lists, seen.types, open_owner)[lexical]
+        counts[lexical] = _count_features(F, features, seen.lists, seen.types, open_owner)[lexical]
     enough = (counts[:, 0] >= cutoff) & (counts[:, 1] >= floor)
-    found.append(keys[enough])
+    chosen.append(keys[enough])
     kinds.append(kind[enough])
     each = np.arange(len(seen.types) + 1, dtype=np.int32)
     for column in columns:
-        F, features = window.number(column.keys)
+        F, features = observe.number(column.keys)
         keys = np.zeros(F, np.uint64)
         keys[features] = column.keys
-        own = owner
+        counted = owner
         if hidden is not None and column.kind in LEXICAL:
-            own = np.where(_covers(seen, column, hidden), -1, owner).astype(np.int32)
-        counts = _counted(F, features, each, each[:-1], own)
+            counted = np.where(_covers(seen, column, hidden), -1, owner).astype(np.int32)
+        counts = _count_features(F, features, each, each[:-1], counted)
         least = max(cutoff, RARE_TIMES) if column.kind in RARE else cutoff
         enough = (counts[:, 0] >= least) & (counts[:, 1] >= floor) & (keys != 0)
-        found.append(salted(keys[enough], column.kind))
-        kinds.append(np.full(len(found[-1]), column.kind, np.uint8))
-    return Vocabulary(np.concatenate(found), np.concatenate(kinds))
+        chosen.append(salt_keys(keys[enough], column.kind))
+        kinds.append(np.full(len(chosen[-1]), column.kind, np.uint8))
+    return Vocabulary(np.concatenate(chosen), np.concatenate(kinds))
 
 
 def _covers(seen: Observed, column: Column, hidden: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """(N,) where a column is made of letters of a hidden token, be it another than the one where it stands."""
+    """Mark the tokens (N,) whose feature in a column contains letters of a hidden token, this one or another."""
     out = hidden.copy()
-    if column.kind in (window.BIGRAM, window.TRIGRAM):
-        for ahead in range(1, 2 if column.kind == window.BIGRAM else 3):
+    if column.kind in (observe.BIGRAM, observe.TRIGRAM):
+        for ahead in range(1, 2 if column.kind == observe.BIGRAM else 3):
             out[:-ahead] |= hidden[ahead:]
-    elif column.kind == window.HEAD:  # the last of a run of tokens that have one
+    elif column.kind == observe.HEAD:  # made of the last token of the run
         last = np.append(column.keys[1:] == 0, True)
-        place = np.where(last, np.arange(len(out)), len(out))
-        out |= hidden[np.minimum.accumulate(place[::-1])[::-1]]
-    elif column.kind == window.HEADER:  # the tokens of a line before the first that has one
+        head = np.where(last, np.arange(len(out)), len(out))
+        out |= hidden[np.minimum.accumulate(head[::-1])[::-1]]
+    elif column.kind == observe.HEADER:  # made of the tokens of the line before the first that has one
         lines = np.append(0, np.cumsum(seen.codes == ord("\n")))[seen.tokens[:, 0]]
         out |= np.isin(lines, lines[hidden & (column.keys == 0)])
     return out
 
 
-def _counted(F: int, features: Places, lists: Places, types: Places, owner: Places) -> NDArray[np.int32]:
-    """(F, 2) how often each feature was seen, and by how many patients."""
+def _count_features(F: int, features: Places, lists: Places, types: Places, owner: Places) -> NDArray[np.int32]:
+    """Count how often each feature was seen, and by how many patients: (F, 2)."""
     from chaffinch.features._compiled import _keys
 
     out = np.zeros((F, 2), np.int32)

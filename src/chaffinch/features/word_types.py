@@ -1,4 +1,4 @@
-"""Word types with the features of a published set, or with all of ours: what a chain may say of a word by itself.
+"""Word types with the features of a published set, or with all of ours: those that need no context.
 
 N tokens with pads between sentences, V types, Q features of all types.
 """
@@ -14,8 +14,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from chaffinch.features import observe as window
-from chaffinch.features import signatures as oov
+from chaffinch.features import observe, signatures
 from chaffinch.features.observe import FOLDED, GRAM, WORD, Observed
 from chaffinch.features.signatures import Pack
 
@@ -24,7 +23,7 @@ WordSet: TypeAlias = Literal["basic", "capitalisation", "shape", "muc", "spellin
 WORD_SETS: tuple[WordSet, ...] = ("basic", "capitalisation", "shape", "muc", "spelling", "rich")
 IDENTITY = (WORD, FOLDED)  # kinds of features that name a word
 
-# The thirteen of the MUC task, by name and pattern; the first that fits a number is the only one of numbers.
+# The thirteen features of the MUC task, by name and pattern; a word has at most one of each group, the first that fits.
 _NUMBERS = (
     ("OneDigitNum", r"\d"),
     ("TwoDigitNum", r"\d\d"),
@@ -43,36 +42,36 @@ _LETTERS = (
     ("InitialCap", r"[A-Z].*"),
 )
 _MUC = tuple(
-    tuple((name, re.compile(pattern, re.DOTALL).fullmatch) for name, pattern in own) for own in (_NUMBERS, _LETTERS)
+    tuple((name, re.compile(pattern, re.DOTALL).fullmatch) for name, pattern in group) for group in (_NUMBERS, _LETTERS)
 )
 
 
 def with_features(seen: Observed, features: WordSet, pack: Pack) -> Observed:
-    """The same tokens, with the features of that set for every type, and those of an unknown word of its kind.
+    """Return the tokens with the features of a set for every type, and those of an unknown word of its kind.
 
     >>> from chaffinch import Document
-    >>> seen = window.observe([Document.make("Penn left IBM in 1990.")])
-    >>> seen = with_features(seen, "muc", oov.pack("en"))
+    >>> seen = observe.observe([Document.make("Penn left IBM in 1990.")])
+    >>> seen = with_features(seen, "muc", signatures.pack("en"))
     >>> seen.kinds[seen.lists[1] : seen.lists[2]].tolist()  # Penn: itself, InitialCap, and if it were unknown
     [1, 21, 15, 15]
     """
     kept = seen.kinds != GRAM if features in ("spelling", "rich") else seen.kinds == WORD
-    names = [()] + [_named(word, features, pack) for word in words_of(seen)[1:]]
+    names = [()] + [_feature_names(word, features, pack) for word in words_of(seen)[1:]]
     counts = np.add.reduceat(kept, seen.lists[:-1], dtype=np.int64) if len(seen.kinds) else np.zeros(0, np.int64)
-    more = np.array([len(own) + 2 * (place > 0) for place, own in enumerate(names)], np.int64)
+    more = np.array([len(row) + 2 * (v > 0) for v, row in enumerate(names)], np.int64)
     lists = np.concatenate([[0], np.cumsum(counts + more)])
-    keys, kinds = np.empty(lists[-1], np.uint64), np.full(lists[-1], window.NAMED, np.uint8)
-    own = np.repeat(lists[:-1] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-    keys[own], kinds[own] = seen.keys[kept], seen.kinds[kept]
-    added = np.repeat(lists[1:] - np.cumsum(more), more) + np.arange(more.sum())
-    listed = [[*row, "unknown", f"unknown {' '.join(row)}"] if place else [] for place, row in enumerate(names)]
-    keys[added] = np.array([_key(name) for row in listed for name in row], np.uint64)
-    kinds[added[np.array([name.startswith("unknown") for row in listed for name in row], np.bool_)]] = window.UNKNOWN
+    keys, kinds = np.empty(lists[-1], np.uint64), np.full(lists[-1], observe.NAMED, np.uint8)
+    kept_at = np.repeat(lists[:-1] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+    keys[kept_at], kinds[kept_at] = seen.keys[kept], seen.kinds[kept]
+    added_at = np.repeat(lists[1:] - np.cumsum(more), more) + np.arange(more.sum())
+    added = [[*row, "unknown", f"unknown {' '.join(row)}"] if v else [] for v, row in enumerate(names)]
+    keys[added_at] = np.array([_key(name) for row in added for name in row], np.uint64)
+    kinds[added_at[np.array([name.startswith("unknown") for row in added for name in row], np.bool_)]] = observe.UNKNOWN
     return replace(seen, keys=keys, kinds=kinds, lists=lists.astype(np.int32))
 
 
 def words_of(seen: Observed) -> list[str]:
-    """(V,) the word of every type; the pad is empty."""
+    """Return the word of every type (V,); the pad is empty."""
     firsts = np.zeros(len(seen.lists) - 1, np.int64)
     firsts[seen.types[::-1]] = np.arange(len(seen.types))[::-1]
     text = seen.codes.tobytes().decode("utf-32-le", "surrogatepass")
@@ -80,29 +79,29 @@ def words_of(seen: Observed) -> list[str]:
 
 
 def capitalisation(word: str) -> tuple[str, ...]:
-    """AllCaps, all letters capital, and InitialCap."""
+    """Return those of AllCaps and InitialCap that fit a word."""
     return ("AllCaps",) * word.isupper() + ("InitialCap",) * word[:1].isupper()
 
 
 def shape(word: str) -> tuple[str, ...]:
-    """XX, Xx or xx; a word without letters has none."""
+    """Return XX, Xx or xx; nothing for a word without letters."""
     if not any(sign.isalpha() for sign in word):
         return ()
     return ("XX" if word.isupper() else "Xx" if word[:1].isupper() else "xx",)
 
 
 def muc(word: str) -> tuple[str, ...]:
-    """Those of the thirteen features that fit: one of digits at the most, and one of capitals.
+    """Return those of the thirteen features that fit: at most one of digits and one of capitals.
 
     >>> muc("N.Y."), muc("1990s"), muc("10,000"), muc("penn")
     (('CapPeriods',), ('YearDecade',), ('ContainsDigitAndComma',), ())
     """
-    return tuple(found for own in _MUC for found in [name for name, fits in own if fits(word)][:1])
+    return tuple(first for group in _MUC for first in [name for name, fits in group if fits(word)][:1])
 
 
 def signature_parts(word: str, pack: Pack) -> tuple[str, ...]:
-    """The fields of a word's signature: its category, and what lists of names and the like say of it."""
-    head, *fields = oov.signature(word, pack).split("|")
+    """Return the fields of a word's signature: its category, then the fields whose value is not 0."""
+    head, *fields = signatures.signature(word, pack).split("|")
     return (head, *(field for field in fields if not field.endswith("=0")))
 
 
@@ -111,7 +110,8 @@ _SETS: dict[WordSet, Callable[[str], tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def _named(word: str, features: WordSet, pack: Pack) -> tuple[str, ...]:
+def _feature_names(word: str, features: WordSet, pack: Pack) -> tuple[str, ...]:
+    """Return the names of a word's features in a set."""
     return muc(word) + signature_parts(word, pack) if features == "rich" else _SETS[features](word)
 
 

@@ -1,1 +1,1 @@
-"""The same pure functions over many documents, processes or machines."""
+"""Release jobs: run the de-identification functions over many documents, in batches and resumably."""

@@ -1,4 +1,4 @@
-"""The notes of a job in batches, and what becomes of a batch."""
+"""The input of a release job in batches, and the processing of a batch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from chaffinch.deid.detect.protocol import Detector
-from chaffinch.deid.release.patient import Numbered, Release, Released, Withheld, release, withheld
+from chaffinch.deid.release.patient import NumberedDocument, Release, Released, Withheld, release, withhold
 from chaffinch.deid.release.units import read_unit
 from chaffinch.deid.vault import Seal
 from chaffinch.errors import ConfigError
@@ -16,28 +16,28 @@ from chaffinch.jobs.run import WorkItem, key_of
 from chaffinch.text import Document
 from chaffinch.text.formats import Unit
 
-_BATCH_DOCUMENTS = 64
+_BATCH_DOCUMENTS = 64  # a batch ends at this many documents or bytes; larger ones lose more work when a run is killed
 _BATCH_BYTES = 1 << 20
-_HELD_BYTES = 1 << 25  # of documents that are not read a second time
+_MOST_CACHED_BYTES = 1 << 25  # of documents that stay in memory, so that they are not read a second time
 
 
 def batches(job: ReleaseJob) -> Iterator[list[WorkItem[Unit]]]:
-    """Return units with their keys, a few at a time; whole patients where a patient's notes depend on one another.
+    """Return units with their keys in batches, with whole patients where a patient's notes depend on one another.
 
-    Then all units are read once here, to learn whose they are, before the first batch is asked for. ConfigError if the
-    policy needs patients and notes have none, or if notes have one that are said to have none.
+    With whole patients, all units are read once here, to learn their patients, before the first batch is made. Raise
+    ConfigError if the policy needs patients and notes have none, or if notes have one although the job says otherwise.
     """
     items = _items_of_patients(job, _group_units(job)) if job.by_patient else _items_of_notes(job)
-    return _gather(items)
+    return _fill_batches(items)
 
 
-def _gather(items: Iterable[Sequence[WorkItem[Unit]]]) -> Iterator[list[WorkItem[Unit]]]:
-    """Yield items in batches; what comes together stays together."""
+def _fill_batches(items: Iterable[Sequence[WorkItem[Unit]]]) -> Iterator[list[WorkItem[Unit]]]:
+    """Yield items in batches; the items of a group stay together."""
     batch: list[WorkItem[Unit]] = []
     size = 0
-    for together in items:
-        batch += together
-        size += sum(len(_content(item.payload)) for item in together)
+    for group in items:
+        batch += group
+        size += sum(len(_content(item.payload)) for item in group)
         if len(batch) >= _BATCH_DOCUMENTS or size >= _BATCH_BYTES:
             yield batch
             batch, size = [], 0
@@ -46,68 +46,72 @@ def _gather(items: Iterable[Sequence[WorkItem[Unit]]]) -> Iterator[list[WorkItem
 
 
 def _items_of_notes(job: ReleaseJob) -> Iterator[list[WorkItem[Unit]]]:
-    """Yield units in the order of the input; each has a key of its own."""
-    for unit in map(_hold, job.source):
-        yield [WorkItem(unit.number, key_of(job.digest, *_parts(unit)), unit)]
+    """Yield each unit as a group, in the order of the input, with a key that depends on this unit only."""
+    for unit in map(_load, job.source):
+        yield [WorkItem(unit.number, key_of(job.digest, *_key_parts(unit)), unit)]
 
 
 def _items_of_patients(job: ReleaseJob, patients: Iterable[Sequence[Unit]]) -> Iterator[list[WorkItem[Unit]]]:
     """Yield whole patients; the results of a patient's units depend on one another, and so do their keys."""
     for units in patients:
-        held = [_hold(unit) for unit in units]
-        patient = key_of(job.digest, *(part for unit in held for part in _parts(unit)))
-        yield [WorkItem(unit.number, key_of(patient, str(unit.number)), unit) for unit in held]
+        loaded = [_load(unit) for unit in units]
+        patient = key_of(job.digest, *(part for unit in loaded for part in _key_parts(unit)))
+        yield [WorkItem(unit.number, key_of(patient, str(unit.number)), unit) for unit in loaded]
 
 
 def _group_units(job: ReleaseJob) -> list[list[Unit]]:
     """Return the units of each patient, in the order of the input; patients in the order of their first notes."""
     patients: dict[str, list[Unit]] = {}
-    notes = grouped = 0
-    room = _HELD_BYTES
+    notes = with_patient = 0
+    bytes_left = _MOST_CACHED_BYTES
     for unit in job.source:
-        held = _hold(unit)
-        doc = _document(held)
+        loaded = _load(unit)
+        doc = _document(loaded)
         if doc is None:
             patients.setdefault(unit.id, []).append(unit)
             continue
         notes += 1
-        grouped += doc.group is not None
-        fits = len(_content(held)) <= room
-        room -= len(_content(held)) if fits else 0
-        patients.setdefault(doc.patient, []).append(replace(held, parse=partial(_same_document, doc)) if fits else unit)
-    _check_patients(job, notes, grouped)
+        with_patient += doc.group is not None
+        fits = len(_content(loaded)) <= bytes_left
+        bytes_left -= len(_content(loaded)) if fits else 0
+        patients.setdefault(doc.patient, []).append(
+            replace(loaded, parse=partial(_same_document, doc)) if fits else unit
+        )
+    _check_patients(job, notes, with_patient)
     return list(patients.values())
 
 
-def _check_patients(job: ReleaseJob, notes: int, grouped: int) -> None:
-    """Refuse a keyed policy for notes without a patient, and notes with one that are said to have none."""
+def _check_patients(job: ReleaseJob, notes: int, with_patient: int) -> None:
+    """Raise ConfigError if the policy needs patients and notes have none, or if they must have none and some do."""
     policy, names = job.release.policy, job.option_names
-    if job.each_note_a_patient and grouped:
+    if job.each_note_a_patient and with_patient:
         raise ConfigError(
-            f"{names.each_note} says that no two notes are of one patient, but {grouped:,} of {notes:,} notes name a "
-            "patient; leave it out"
+            f"{names.each_note} says that no two notes are of one patient, but {with_patient:,} of {notes:,} notes "
+            "name a patient; leave it out"
         )
-    if policy.keyed and grouped < notes and not job.each_note_a_patient:
+    if policy.needs_secret and with_patient < notes and not job.each_note_a_patient:
         raise ConfigError(
-            f"policy {policy.name} draws surrogates or shifts dates by patient, and {notes - grouped:,} of {notes:,} "
-            f"notes have no patient: give {names.group_by}, or {names.each_note} if every note is of another patient"
+            f"policy {policy.name} draws surrogates or shifts dates by patient, and {notes - with_patient:,} of "
+            f"{notes:,} notes have no patient: give {names.group_by}, or {names.each_note} if every note is of another "
+            "patient"
         )
 
 
-def _parts(unit: Unit) -> tuple[str | bytes, ...]:
-    """Return all of a unit that its result depends on: its place, what it is called, and its content."""
+def _key_parts(unit: Unit) -> tuple[str | bytes, ...]:
+    """Return everything in a unit that its result depends on: its number, its names, and its content."""
     return str(unit.number), unit.id, unit.name, _content(unit)
 
 
-def _hold(unit: Unit) -> Unit:
+def _load(unit: Unit) -> Unit:
     """Return the unit with its content in memory, unless it cannot be read."""
     try:
         return unit.hold()
-    except Exception:  # it is read again, and then withheld with the reason
+    except Exception:  # it is read again later, and then withheld with the reason
         return unit
 
 
 def _content(unit: Unit) -> bytes:
+    """Return the content of a unit, empty if it cannot be read."""
     try:
         return unit.content()
     except Exception:  # as above
@@ -115,6 +119,7 @@ def _content(unit: Unit) -> bytes:
 
 
 def _document(unit: Unit) -> Document | None:
+    """Return the document of a unit, or None if it cannot be read."""
     try:
         return unit.read()
     except Exception:  # as above
@@ -122,12 +127,13 @@ def _document(unit: Unit) -> Document | None:
 
 
 def _same_document(doc: Document, _: bytes) -> Document:
+    """Return the document that was parsed before."""
     return doc
 
 
 @dataclass(frozen=True, slots=True)
 class BatchWork:
-    """All that what becomes of a batch depends on, beside the batch; with a seal, originals come along, encrypted."""
+    """Everything besides the units that a batch's results depend on; with a seal, originals are added, encrypted."""
 
     release: Release
     detector: Detector
@@ -135,28 +141,28 @@ class BatchWork:
 
 
 def process_batch(work: BatchWork, units: Sequence[Unit]) -> list[bytes | Withheld]:
-    """Release a batch: the results in order, as bytes for a ledger but for what is withheld.
+    """Release a batch: return results in order, as bytes for the ledger, or as `Withheld`.
 
-    It depends on nothing but its arguments and changes nothing, so that any process may call it.
+    It depends only on its arguments and changes nothing, so that any process may call it.
     """
     results: list[bytes | Withheld] = []
     for unit, result in zip(units, release_units(work, units), strict=True):
         try:
             results.append(result.pack() if isinstance(result, Released) else result)
         except Exception as error:  # a field that cannot be written
-            results.append(withheld(result.original, unit.number, error, work.release))
+            results.append(withhold(result.original, unit.number, error, work.release))
     return results
 
 
 def release_units(work: BatchWork, units: Sequence[Unit]) -> list[Released | Withheld]:
-    """Return what becomes of each unit, in order."""
+    """Release or withhold each unit, and return the results in order."""
     results: dict[int, Released | Withheld] = {}
-    readable: list[Numbered] = []
+    readable: list[NumberedDocument] = []
     for unit in units:
         try:
-            readable.append(Numbered(unit.number, read_unit(unit)))
+            readable.append(NumberedDocument(unit.number, read_unit(unit)))
         except Exception as error:  # whatever is wrong with a document, it is withheld
-            results[unit.number] = withheld(unit.id, unit.number, error, work.release)
-    done = release(readable, work.release, work.detector, seal=work.seal) if readable else []
-    results |= {one.number: result for one, result in zip(readable, done, strict=True)}
+            results[unit.number] = withhold(unit.id, unit.number, error, work.release)
+    released = release(readable, work.release, work.detector, seal=work.seal) if readable else []
+    results |= {numbered.number: result for numbered, result in zip(readable, released, strict=True)}
     return [results[unit.number] for unit in units]

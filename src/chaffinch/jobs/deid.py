@@ -1,4 +1,4 @@
-"""Release notes in one call, and the one factory of release jobs, for the command line, Python and services alike."""
+"""Release notes in one call, and the factory of release jobs for the command line, Python and services."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ def run(
 ) -> dict[str, Any]:
     """Write the notes without identifiers, and return the manifest: counts, hashes and settings, no text.
 
-    `find` is what finds identifiers, `chaffinch.deid.detector(...)`; the packaged model unless given. `group_by` gives
-    each note its patient: a regular expression on the id, or a table by id. A policy that draws surrogates or shifts
+    `find` detects identifiers, `chaffinch.deid.detector(...)`; the packaged model by default. `group_by` assigns each
+    note its patient: a regular expression on the id, or a table by id. A policy that draws surrogates or shifts
     dates needs the patients of all notes, or `each_note_a_patient`: no two notes are of one patient. Documents that
-    cannot be read are withheld: `result["documents"]["withheld"]` says how many. With `resume`, a run that was stopped
+    cannot be read are withheld: `result["documents"]["withheld"]` says how many. With `resume`, an interrupted run
     is finished.
     """
-    found = detector(DEFAULT, by_patient=True) if find is None else find
+    finder = detector(DEFAULT, by_patient=True) if find is None else find
     release = Release(policy if isinstance(policy, Policy) else Policy.read(str(policy)), secret)
     patients = Patients(group_by, each_note_a_patient)
-    return run_release(plan(NotesInput(Path(notes)), Path(output), release, found, patients=patients), resume=resume)
+    return run_release(plan(NotesInput(Path(notes)), Path(output), release, finder, patients=patients), resume=resume)
 
 
 def plan(
@@ -69,24 +69,24 @@ def plan(
     vault: VaultTarget = NO_VAULT,
     option_names: OptionNames = CALL,
 ) -> ReleaseJob:
-    """Return the job of releasing notes; ConfigError for what cannot be. Nothing is written, and no note is read."""
+    """Return the job of releasing notes; raise ConfigError if it is impossible. It writes nothing and reads no note."""
     groups = patients.groups
     if patients.each_note and groups is not None:
         raise ConfigError(
-            f"{option_names.each_note} says that no two notes are of one patient, and {option_names.group_by} which "
-            "are; leave one of them out"
+            f"{option_names.each_note} says that no two notes are of one patient, but {option_names.group_by} "
+            "assigns patients to notes; give only one of them"
         )
     check_output(notes.path, output)
     table, pattern = (groups, None) if isinstance(groups, Mapping) else (None, groups)
     grouping = Grouping(pattern, table, option="--group-by")
-    source = open_source(notes.path, form=notes.form, how=notes.reading, grouping=grouping)
+    source = open_source(notes.path, form=notes.form, options=notes.reading, grouping=grouping)
     input_digest = fingerprint([source.form.name, replace(notes.reading, losses=Losses()), groups])
     return ReleaseJob(source, output, release, detector, input_digest, vault, patients.each_note, option_names)
 
 
 def check_output(notes: Path, output: Path) -> None:
-    """Refuse an output that is among the inputs, or can be neither a file nor a folder."""
+    """Raise ConfigError if the output is among the inputs, or is neither a file nor a folder."""
     if output.resolve().is_relative_to(notes.resolve()):
-        raise ConfigError("the output is the input, or inside it; name another place with -o")
+        raise ConfigError("the output is the input, or inside it; name another path with -o")
     if output.exists() and not (output.is_file() or output.is_dir()):
-        raise ConfigError(f"{output} is neither a file nor a folder; name another place with -o")
+        raise ConfigError(f"{output} is neither a file nor a folder; name another path with -o")

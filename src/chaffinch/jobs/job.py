@@ -1,4 +1,4 @@
-"""A release job: what to release, how, and where to; and the one digest of all that changes its output."""
+"""A release job: its input, configuration and output paths, and the digest of everything that changes its output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from chaffinch.deid.detect.protocol import Detector
-from chaffinch.deid.keys import Secret, check_apart
+from chaffinch.deid.keys import Secret, check_keys_differ
 from chaffinch.deid.release.account import private_folder
 from chaffinch.deid.release.patient import Release, settings_digest
 from chaffinch.deid.release.units import UnitSource
@@ -20,12 +20,12 @@ from chaffinch.errors import ConfigError
 from chaffinch.jobs.run import key_of
 from chaffinch.text.formats import Format, ReadOptions, output_variant
 
-Groups: TypeAlias = str | Mapping[str, str] | None  # a regular expression on the id, a table by id, or nothing
+Groups: TypeAlias = str | Mapping[str, str] | None  # a regular expression on the id, a table by id, or None
 
 
 @dataclass(frozen=True, slots=True)
 class NotesInput:
-    """The notes to release: a file, folder or archive; its format unless it is to be recognised; how it is read."""
+    """The notes to release: a file, folder or archive; its format (None: recognise it); the options to read it."""
 
     path: Path
     form: str | None = None
@@ -34,7 +34,7 @@ class NotesInput:
 
 @dataclass(frozen=True, slots=True)
 class Patients:
-    """Whose notes are whose: by `groups`, else as the notes say. `each_note`: no two notes are of one patient."""
+    """The patients of notes: by `groups`, else as the notes say. `each_note`: no two notes share a patient."""
 
     groups: Groups = field(default=None, repr=False)
     each_note: bool = False
@@ -45,18 +45,20 @@ AS_THE_NOTES_SAY = Patients()
 
 @dataclass(frozen=True, slots=True)
 class VaultTarget:
-    """The new file for the originals, encrypted, and its key; both or none."""
+    """The new file for the encrypted originals, and its key; both or none."""
 
     path: Path | None = None
     key: Secret | None = None
 
     def __post_init__(self) -> None:
         if (self.path is None) != (self.key is None):
-            raise ConfigError("a vault needs a key, and a key a vault; give --vault FILE with --key-file FILE")
+            raise ConfigError(
+                "a vault needs a key, and a key needs a vault; give both --vault FILE and --key-file FILE"
+            )
 
     @property
     def part(self) -> Path | None:
-        """The unfinished vault, beside its place."""
+        """Return the path of the unfinished vault, beside the final path."""
         return None if self.path is None else self.path.with_name(self.path.name + ".part")
 
 
@@ -65,7 +67,7 @@ NO_VAULT = VaultTarget()
 
 @dataclass(frozen=True, slots=True)
 class OptionNames:
-    """What the caller calls the options that messages name."""
+    """The caller's names of the options that messages mention."""
 
     group_by: str
     each_note: str
@@ -77,9 +79,9 @@ COMMAND = OptionNames("--group-by …", "--each-note-a-patient")
 
 @dataclass(frozen=True, eq=False)
 class ReleaseJob:
-    """What to release, how, and where to; made by `jobs.deid.plan`.
+    """The input, configuration and output of a release; made by `jobs.deid.plan`.
 
-    `input_digest` stands for how the input is read, and for whose notes are whose.
+    `input_digest` covers how the input is read and how notes are assigned to patients.
     """
 
     source: UnitSource
@@ -92,34 +94,37 @@ class ReleaseJob:
     option_names: OptionNames = CALL
 
     def __post_init__(self) -> None:
-        check_apart(self.release.secret, self.vault.key)
+        check_keys_differ(self.release.secret, self.vault.key)
         if self.vault.path is not None and not self.form.can.exact:
-            raise ConfigError(f"{self.form.name} does not keep texts exactly, so nothing could be restored from it")
+            raise ConfigError(
+                f"{self.form.name} does not keep texts exactly, so a vault could restore nothing; "
+                "choose another output format"
+            )
 
     @property
     def form(self) -> Format:
-        """The format of the output: that of the input, or its variant that the name of the output asks for."""
+        """Return the format of the output: that of the input, or its variant that the output's name requires."""
         return output_variant(self.source.form, self.output)
 
     @property
     def by_patient(self) -> bool:
-        """Whether it matters which notes are one patient's.
+        """Tell whether the notes of one patient must be processed together.
 
-        The detector or the policy may read them together, and that no two are is checked.
+        The detector or the policy may read them together; with `each_note_a_patient` it is checked that none are.
         """
         return self.detector.by_patient or self.release.policy.reads_patients or self.each_note_a_patient
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings for the manifest."""
-        own = {"format": self.form.name, "each note a patient": self.each_note_a_patient}
-        return {**self.release.settings(self.detector), **own}
+        """Return the settings for the manifest."""
+        job_settings = {"format": self.form.name, "each_note_a_patient": self.each_note_a_patient}
+        return {**self.release.settings(self.detector), **job_settings}
 
     @cached_property
     def digest(self) -> str:
-        """What a second run must have in common with the first to go on with it: all that changes the output.
+        """Return a digest of everything that changes the output; a run can be resumed only if it is the same.
 
-        Each note is in the key of its item. The digest is kept in the ledger only, as phrases could be guessed from it.
+        Notes are in the keys of their items instead. Only the ledger stores the digest: it would help to guess phrases.
         """
         path, key = self.vault.path, self.vault.key
         return key_of(
@@ -133,21 +138,21 @@ class ReleaseJob:
 
     @property
     def work(self) -> Path:
-        """The folder of all that is not finished."""
+        """Return the folder of all unfinished files."""
         return self.output.with_name(self.output.name + ".part")
 
     @property
     def manifest(self) -> Path:
-        """Where the manifest goes."""
+        """Return the path of the manifest."""
         return self.output.with_name(f"{self.output.name}.manifest.json")
 
     @property
     def private(self) -> Path:
-        """The folder of what tells of originals."""
+        """Return the folder of files that describe originals."""
         return private_folder(self.output)
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of all that computes results."""
+    """Return the versions of all packages that results depend on."""
     packages = {name: version(name) for name in ("chaffinch", "numpy", "scipy", "numba")}
     return {**packages, "python": ".".join(platform.python_version_tuple()[:2])}

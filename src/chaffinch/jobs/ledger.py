@@ -1,8 +1,8 @@
-"""The ledger of a job: which results are there already, on the disk for good, whatever happens to the process.
+"""The ledger of a job: finished results by key, stored on disk so that they survive a crash.
 
-A folder (mode 0700) with two files that only grow. `results` has the results one after the other; a line of `ledger`
-says where one of them stands and what its checksum is. A line is written when its result is safe on the disk, so a
-line that was cut off, or points beyond the end, is of a result that was never finished, and is forgotten.
+A folder (mode 0700) with two append-only files. `results` has the results one after the other; a line of `ledger` has
+the offset, size and checksum of one of them. A line is written when its result is safe on the disk, so a line that was
+cut off, or points beyond the end, belongs to a result that was never finished, and is dropped.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import msgspec
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 
 _FORMAT = 1
-_BUFFER = 1 << 20  # bytes of results that wait for the next sync, about
+_BUFFER = 1 << 20  # bytes of results after which they are synced; a crash loses about this much at most
 
 
 class _Head(msgspec.Struct):
-    """The first line: the format, the settings of the job, and what it noted for itself."""
+    """The first line: the format, the digest of the job's settings, and notes of the job."""
 
     format: int
     settings: str
@@ -31,7 +31,7 @@ class _Head(msgspec.Struct):
 
 
 class _Line(msgspec.Struct, omit_defaults=True):
-    """Where the result of a key stands; or a mark, that a step of the job is done."""
+    """The position of a key's result; or a mark that a step of the job is done."""
 
     key: str = ""
     at: int = 0
@@ -41,7 +41,7 @@ class _Line(msgspec.Struct, omit_defaults=True):
 
 
 class Ledger:
-    """Results by key, kept on disk; open it with `opened`."""
+    """Results by key, stored on disk; open it with `open_ledger`."""
 
     def __init__(self, folder: Path, head: _Head, ledger: BinaryIO, results: BinaryIO) -> None:
         self.folder, self.notes = folder, head.notes
@@ -58,17 +58,17 @@ class Ledger:
         return f"Ledger({len(self)} results)"
 
     def get(self, key: str) -> bytes | None:
-        """The result of a key, or None if there is none, or not as it was written."""
+        """Return the result of a key, or None if there is none or it was changed on the disk."""
         line = self._lines.get(key)
         if line is None:
             return None
         self._results.flush()
         content = os.pread(self._results.fileno(), line.size, line.at)
-        return content if _sum(content) == line.sum else None
+        return content if _checksum(content) == line.sum else None
 
     def put(self, key: str, result: bytes) -> None:
-        """Adds a result; it is safe after the next `sync`, which comes by itself when much is waiting."""
-        line = _Line(key, self._size, len(result), _sum(result))
+        """Add a result; it is safe after the next `sync`, which happens automatically when enough is waiting."""
+        line = _Line(key, self._size, len(result), _checksum(result))
         self._results.write(result)
         self._size += len(result)
         self._lines[key] = line
@@ -78,17 +78,17 @@ class Ledger:
             self.sync()
 
     def mark(self, name: str) -> None:
-        """Notes for good that a step of the job is done."""
+        """Record permanently that a step of the job is done."""
         self._marks.add(name)
         self._waiting.append(_Line(mark=name))
         self.sync()
 
-    def marked(self, name: str) -> bool:
-        """Whether a step was done, now or in an earlier run."""
+    def is_marked(self, name: str) -> bool:
+        """Tell whether a step was done, now or in an earlier run."""
         return name in self._marks
 
     def sync(self) -> None:
-        """Makes all results safe: first the results, then the lines that tell of them."""
+        """Make all results safe: first the results, then the lines that describe them."""
         if not self._waiting:
             return
         _flush(self._results)
@@ -98,10 +98,10 @@ class Ledger:
         self._waiting_bytes = 0
 
     def recall(self, lines: list[bytes]) -> None:
-        """Takes up what an earlier run left; unfinished ends of both files are cut off."""
+        """Load the results of an earlier run; cut off the unfinished ends of both files."""
         self._size = os.fstat(self._results.fileno()).st_size
-        reached = 0
-        good = 0
+        end = 0
+        good_bytes = 0
         for number, raw in enumerate(lines, start=2):
             try:
                 line = msgspec.json.decode(raw, type=_Line)
@@ -109,66 +109,68 @@ class Ledger:
                 raise DataError("is damaged; remove the folder and run again", path=self.folder, line=number) from None
             if line.at + line.size > self._size:
                 break
-            good += len(raw)
-            reached = max(reached, line.at + line.size)
+            good_bytes += len(raw)
+            end = max(end, line.at + line.size)
             if line.mark:
                 self._marks.add(line.mark)
             else:
                 self._lines[line.key] = line
-        self._ledger.truncate(self._ledger.seek(-sum(map(len, lines)) + good, os.SEEK_END))
-        self._results.truncate(self._results.seek(reached))
-        self._size = reached
+        self._ledger.truncate(self._ledger.seek(-sum(map(len, lines)) + good_bytes, os.SEEK_END))
+        self._results.truncate(self._results.seek(end))
+        self._size = end
 
 
 @contextmanager
-def opened(
+def open_ledger(
     folder: Path, settings: str, *, notes: dict[str, str] | None = None, resume: bool = False
 ) -> Iterator[Ledger]:
-    """A ledger in a folder of its own; what was put is safe even if the block ends by an error or Ctrl-C.
+    """Yield a ledger in a separate folder; added results are safe even if the block ends by an error or Ctrl-C.
 
-    An earlier run's is taken up with `resume`, if it had the same settings. `notes` are kept from the first run.
+    With `resume`, the ledger of an earlier run is continued if it had the same settings. `notes` are those of the first
+    run.
     """
-    fresh = not (folder / "ledger").exists()
-    if not fresh and not resume:
+    is_new = not (folder / "ledger").exists()
+    if not is_new and not resume:
         raise ConfigError(
             f"an earlier run stopped before its end and left {folder}; add --resume to finish it, or remove that folder"
         )
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         folder.chmod(0o700)
-        if fresh:
-            _begin(folder, _Head(_FORMAT, settings, notes or {}))
+        if is_new:
+            _write_head(folder, _Head(_FORMAT, settings, notes or {}))
         with (folder / "ledger").open("r+b") as lines, (folder / "results").open("a+b") as results:
             _lock(lines, folder)
-            ledger = _taken_up(folder, settings, lines, results)
+            ledger = _resume_ledger(folder, settings, lines, results)
             try:
                 yield ledger
             finally:
                 with suppress(ValueError):  # closed
                     ledger.sync()
     except OSError as error:
-        raise full(folder, error) from None
+        raise disk_error(folder, error) from None
 
 
-def full(folder: Path, error: OSError) -> ChaffinchError:
-    """The error for a disk that takes no more."""
+def disk_error(folder: Path, error: OSError) -> ChaffinchError:
+    """Return the error for a folder that cannot be written, for example on a full disk."""
     reason = error.strerror or type(error).__name__
     return ChaffinchError(
-        f"{folder}: could not be written ({reason}); what is done is kept there: "
-        "mend that, then run the same command with --resume"
+        f"{folder}: could not be written ({reason}); finished results are kept there: "
+        "solve the problem, then run the same command with --resume"
     )
 
 
-def _begin(folder: Path, head: _Head) -> None:
-    """Writes the first line beside its place, so that a ledger has it whole or is not there."""
-    beside = folder / "ledger.new"
-    with beside.open("wb") as stream:
+def _write_head(folder: Path, head: _Head) -> None:
+    """Write the first line to a temporary file and rename it, so that a ledger has it whole or does not exist."""
+    temporary = folder / "ledger.new"
+    with temporary.open("wb") as stream:
         stream.write(msgspec.json.encode(head) + b"\n")
         _flush(stream)
-    beside.replace(folder / "ledger")
+    temporary.replace(folder / "ledger")
 
 
-def _taken_up(folder: Path, settings: str, lines: BinaryIO, results: BinaryIO) -> Ledger:
+def _resume_ledger(folder: Path, settings: str, lines: BinaryIO, results: BinaryIO) -> Ledger:
+    """Return the ledger with all earlier results; raise ConfigError if its run had other settings."""
     first, *rest = lines.read().splitlines(keepends=True) or [b""]
     try:
         head = msgspec.json.decode(first, type=_Head)
@@ -188,6 +190,7 @@ def _taken_up(folder: Path, settings: str, lines: BinaryIO, results: BinaryIO) -
 
 
 def _lock(stream: BinaryIO, folder: Path) -> None:
+    """Lock the ledger, or raise ConfigError if another run has it locked."""
     try:
         import fcntl
     except ImportError:  # no locks on this system
@@ -195,13 +198,14 @@ def _lock(stream: BinaryIO, folder: Path) -> None:
     try:
         fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise ConfigError(f"another run is at work in {folder}; wait for it, or choose another output") from None
+        raise ConfigError(f"another run is working in {folder}; wait for it, or choose another output") from None
 
 
 def _flush(stream: BinaryIO) -> None:
+    """Flush a file to the disk."""
     stream.flush()
     os.fsync(stream.fileno())
 
 
-def _sum(content: bytes) -> str:
+def _checksum(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()

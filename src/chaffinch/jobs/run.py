@@ -1,4 +1,4 @@
-"""Work items in batches through a function: finished results are kept in a ledger, and nothing is done twice."""
+"""Process work items in batches, resumably: finished results are stored in a ledger, and nothing is done twice."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
-class Interrupted(Exception):  # noqa: N818  (no error: what is done is kept)
-    """The user stopped the job; `done` results are kept in its ledger."""
+class Interrupted(Exception):  # noqa: N818  (not an error: finished results are kept)
+    """The user stopped the job; `done` results are stored in its ledger."""
 
     def __init__(self, done: int) -> None:
         super().__init__(done)
@@ -27,7 +27,7 @@ class Interrupted(Exception):  # noqa: N818  (no error: what is done is kept)
 
 @dataclass(frozen=True, slots=True)
 class WorkItem(Generic[P]):
-    """One piece of work: its place in the input, a key that stands for all that its result depends on, and itself."""
+    """One work item: its number in the input, a key for everything that its result depends on, and the payload."""
 
     number: int
     key: str
@@ -36,13 +36,13 @@ class WorkItem(Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class KeptKey:
-    """Stands for a result that is in the ledger."""
+    """The key of a result that is stored in the ledger."""
 
     key: str
 
 
 def key_of(*parts: str | bytes) -> str:
-    """Return a key for parts; each is length-prefixed, so that no other parts have it.
+    """Return a key for parts; each is length-prefixed, so that no other parts have the same key.
 
     >>> key_of("ab", "c") == key_of("a", "bc")
     False
@@ -61,15 +61,15 @@ def process_batches(
     *,
     done: Callable[[Sequence[WorkItem[P]]], None] = lambda _: None,
 ) -> dict[int, KeptKey | R]:
-    """Process all batches, and return by the number of each item where its result is, or the result if it is not kept.
+    """Process all batches; return by item number the key of a stored result, or the result if it is not stored.
 
-    `work` gets all items of a batch, or none if all have a result: results within a batch may depend on one another. A
-    result of bytes goes to the ledger, and a second run takes it from there; any other is tried again by a second run,
-    with its whole batch. `done` hears of each batch that is through.
+    `work` gets all items of a batch, or is not called if all have a result: results within a batch may depend on one
+    another. A result of bytes is stored in the ledger, and a second run reads it from there; any other result is
+    computed again by a second run, with its whole batch. `done` is called after each batch.
     """
     outcomes: dict[int, KeptKey | R] = {}
     for batch in batches:
-        outcomes |= _process(batch, work, ledger)
+        outcomes |= _process_batch(batch, work, ledger)
         done(batch)
     ledger.sync()
     return outcomes
@@ -79,27 +79,29 @@ def in_order(outcomes: Mapping[int, KeptKey | R], ledger: Ledger) -> Iterator[tu
     """Yield the number and the result of every item, in the order of the input."""
     for number in sorted(outcomes):
         outcome = outcomes[number]
-        yield number, _kept(ledger, outcome.key) if isinstance(outcome, KeptKey) else outcome
+        yield number, _read_result(ledger, outcome.key) if isinstance(outcome, KeptKey) else outcome
 
 
-def _process(
+def _process_batch(
     batch: Sequence[WorkItem[P]], work: Callable[[Sequence[P]], Sequence[bytes | R]], ledger: Ledger
 ) -> dict[int, KeptKey | R]:
+    """Process a batch unless the ledger has all its results; return the outcome of each item by number."""
     outcomes: dict[int, KeptKey | R] = {item.number: KeptKey(item.key) for item in batch}
-    before = {item.key: ledger.get(item.key) for item in batch}
-    if None not in before.values():
+    earlier = {item.key: ledger.get(item.key) for item in batch}
+    if None not in earlier.values():
         return outcomes
     results = zip(batch, work([item.payload for item in batch]), strict=True)
-    # What is missing is put last: a run that is killed before that does this batch once more.
-    for item, result in sorted(results, key=lambda pair: before[pair[0].key] is None):
+    # Missing results are stored last: a run that is killed before that processes this batch again.
+    for item, result in sorted(results, key=lambda pair: earlier[pair[0].key] is None):
         if not isinstance(result, bytes):
             outcomes[item.number] = result
-        elif result != before[item.key]:
+        elif result != earlier[item.key]:
             ledger.put(item.key, result)
     return outcomes
 
 
-def _kept(ledger: Ledger, key: str) -> bytes:
+def _read_result(ledger: Ledger, key: str) -> bytes:
+    """Return the stored result of a key; raise DataError if it was changed on the disk."""
     content = ledger.get(key)
     if content is None:
         raise DataError("a result changed on the disk; remove the folder and run again", path=ledger.folder)

@@ -1,6 +1,6 @@
-"""Inference on arrays: chains of log-potentials, and cliques of repeated tokens. Nothing here knows a word.
+"""Inference on arrays: chains of log-potentials, and cliques of repeated tokens. No code here sees any text.
 
-Importing this room costs only numpy; the first call of a kernel loads the compiled code.
+Importing this package imports only numpy; the first call of a kernel loads the compiled code.
 """
 
 from __future__ import annotations

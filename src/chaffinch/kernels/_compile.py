@@ -1,7 +1,7 @@
-"""How a kernel is compiled: decorators over numba, and the private folder where machine code is kept.
+"""Compilation of kernels: decorators over numba, and the private cache folder of machine code.
 
 This module imports numba, so it is itself imported by the first kernel call and never by `import chaffinch`.
-With `NUMBA_DISABLE_JIT=1` both decorators leave the plain Python function, slow and equal.
+With `NUMBA_DISABLE_JIT=1` both decorators return the plain Python function: slow, with equal results.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ R = TypeVar("R")
 
 log = logging.getLogger("chaffinch.kernels")
 
-# What LLVM may do to floating point. `contract` fuses a product into a sum, the same way in every row; `reorder`
-# also lets a sum run in several lanes. Neither supposes that values are finite.
+# What LLVM may do to floating point. `contract` fuses a product and a sum, the same way in every row; `reassoc`
+# also lets a sum run in several lanes. Neither assumes that values are finite.
 CONTRACT = frozenset({"contract"})
 REORDER = frozenset({"contract", "reassoc"})
-# Kernels allocate nothing: without numba's counting of references a row of an array costs nothing to name.
-# They touch no Python object, so threads run side by side.
+# Kernels allocate nothing: without numba's reference counting, a slice of an array is free.
+# They touch no Python object, so they release the GIL and threads run in parallel.
 OPTIONS = {"error_model": "numpy", "_nrt": False, "nogil": True}
 
 
 def cache_folder() -> Path | None:
-    """The folder of compiled kernels, ours alone (mode 0700), or None if there can be none.
+    """Return the cache folder of compiled kernels, made with mode 0700; None if no private folder can be made.
 
-    It is named after a digest of the kernels' sources, so that an upgrade never meets old machine code.
+    Its name is a digest of the kernels' sources, so that an upgrade never loads old machine code.
     """
     home = os.environ.get("CHAFFINCH_CACHE")
     shared = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -53,7 +53,7 @@ def cache_folder() -> Path | None:
 
 
 def helper(flags: frozenset[str] = CONTRACT) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator for functions that only kernels call: compiled into each caller."""
+    """Return a decorator for functions that only kernels call: they are compiled into each caller."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         compiled: Callable[P, R] = numba.njit(fastmath=set(flags), **OPTIONS)(function)
@@ -63,7 +63,7 @@ def helper(flags: frozenset[str] = CONTRACT) -> Callable[[Callable[P, R]], Calla
 
 
 def kernel(flags: frozenset[str] = CONTRACT) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator for functions called from Python: compiled at the first call, then kept on disk."""
+    """Return a decorator for functions called from Python: they are compiled at the first call and cached on disk."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         before = numba.config.CACHE_DIR
@@ -78,14 +78,16 @@ def kernel(flags: frozenset[str] = CONTRACT) -> Callable[[Callable[P, R]], Calla
 
 
 def _digest() -> str:
+    """Return the digest of all source files whose name begins with an underscore, as those of kernels do."""
     sources = sorted(Path(__file__).parents[1].rglob("_*.py"))
     return hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()[:16]
 
 
 def _announce(folder: Path | None) -> None:
+    """Warn that kernels are about to be compiled if the cache folder has none."""
     if not numba.config.DISABLE_JIT and (folder is None or next(folder.rglob("*.nbi"), None) is None):
-        kept = "kept for the next run" if folder else "not kept: no private cache folder could be made"
-        log.warning("compiling kernels, once, for some seconds (%s)", kept)
+        outcome = "kept for the next run" if folder else "not kept: no private cache folder could be made"
+        log.warning("compiling kernels, once, for some seconds (%s)", outcome)
 
 
 FOLDER = None if numba.config.DISABLE_JIT else cache_folder()

@@ -1,4 +1,4 @@
-"""Numbers of states to cells and back: a cell is a token and one of the states it may take.
+"""Table rows spread over cells, and summed back: a cell is a token with one of the states it may take.
 
 N tokens, V rows of a table, Z states, M cells.
 """
@@ -11,30 +11,32 @@ from chaffinch.kernels.lattice import Active, Floats, Ints
 
 
 def add_rows(active: Active, rows: Ints, table: Floats, out: Floats) -> None:
-    """Adds to each cell (M,) the entry of the table (V, Z) in its token's row and its state's column.
+    """Add to each cell (M,) the entry of the table (V, Z) in its token's row and its state's column.
 
     >>> out = np.zeros(3)
     >>> add_rows(Active.of([[0, 2], [1]]), np.array([1, 0]), np.array([[0., 1., 2.], [3., 4., 5.]]), out)
     >>> out.tolist()
     [3.0, 5.0, 1.0]
     """
-    from chaffinch.kernels._chain import _gather as _cells
+    from chaffinch.kernels._chain import _gather
 
-    _cells.add_rows(active.states, active.bounds, active.which, _row_of(rows), np.ascontiguousarray(table), out)
+    _gather.add_rows(
+        active.states, active.bounds, active.which, _as_row_numbers(rows), np.ascontiguousarray(table), out
+    )
 
 
 def sum_rows(active: Active, rows: Ints, weights: Floats, out: Floats) -> None:
-    """Adds the weight of each cell (M,) to the entry of the table (V, Z) in its token's row and its state's column.
+    """Add the weight of each cell (M,) to the entry of the table (V, Z) in its token's row and its state's column.
 
     >>> out = np.zeros((2, 3))
     >>> sum_rows(Active.of([[0, 2], [1]]), np.array([1, 0]), np.array([.5, .25, 1.]), out)
     >>> out.tolist()
     [[0.0, 1.0, 0.0], [0.5, 0.0, 0.25]]
     """
-    from chaffinch.kernels._chain import _gather as _cells
+    from chaffinch.kernels._chain import _gather
 
-    _cells.sum_rows(active.states, active.bounds, active.which, _row_of(rows), weights, out)
+    _gather.sum_rows(active.states, active.bounds, active.which, _as_row_numbers(rows), weights, out)
 
 
-def _row_of(rows: Ints) -> Ints:
+def _as_row_numbers(rows: Ints) -> Ints:
     return np.ascontiguousarray(rows, np.int64)

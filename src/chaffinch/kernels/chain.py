@@ -2,7 +2,7 @@
 
 T tokens, K states, S tags; B sequences of N tokens in a batch. The kernel chooses the arithmetic: loops over states,
 matrix products or lists of allowed states, scaled or in log-space. The choice depends on the sequence alone, so a
-sequence's numbers are the same, to the last bit, alone or among others. Marginals are exact to 1e-9, absolutely.
+sequence's results are the same, to the last bit, alone or in a batch. Marginals have an absolute error below 1e-9.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ def forward_backward(lattice: Lattice, *, pairs: bool = True) -> Posterior[float
 @overload
 def forward_backward(lattice: Batch, *, pairs: bool = True) -> Posterior[Floats]: ...
 def forward_backward(lattice: Lattice | Batch, *, pairs: bool = True) -> Posterior[float] | Posterior[Floats]:
-    """The posterior: log Z, state marginals, and pair marginals summed over positions.
+    """Return the posterior: log Z, state marginals, and pair marginals summed over positions.
 
-    Marginals have the shape of `emit`; a lattice without any possible path raises `InfeasibleError`. Without `pairs`,
-    which cost a third, there are none: (0, 0).
+    State marginals have the shape of `emit`; a lattice without any possible path raises `InfeasibleError`. With
+    `pairs=False`, which saves a third of the time, pair marginals have the shape (0, 0).
 
     >>> log = np.log
     >>> lattice = Lattice(log([.5, .5]), log([[.9, .1], [.2, .8]]), log([[.7, .1], [.7, .1], [.3, .6]]), np.zeros(2))
@@ -51,7 +51,7 @@ def log_partition(lattice: Lattice) -> float: ...
 @overload
 def log_partition(lattice: Batch) -> Floats: ...
 def log_partition(lattice: Lattice | Batch) -> float | Floats:
-    """Log Z alone: a float, or (B,) for a batch.
+    """Return log Z alone: a float, or (B,) for a batch.
 
     >>> round(log_partition(Lattice(np.zeros(2), np.zeros((2, 2)), np.zeros((3, 2)), np.zeros(2))), 9)
     2.079441542
@@ -66,7 +66,7 @@ def log_partition(lattice: Lattice | Batch) -> float | Floats:
 
 
 def pair_marginals(lattice: Lattice | Batch) -> Floats:
-    """Pair marginals of every step: (T-1, K, K), or (N, K, K) for a batch, entry n leading into token n.
+    """Return the pair marginals of every step: (T-1, K, K), or (N, K, K) for a batch, entry n leading into token n.
 
     >>> pair_marginals(Lattice(np.zeros(2), np.zeros((2, 2)), np.zeros((2, 2)), np.zeros(2))).tolist()
     [[[0.25, 0.25], [0.25, 0.25]]]
@@ -85,10 +85,10 @@ def group(lattice: Lattice, tags: Ints, *, pairs: bool = True) -> TagPosterior[f
 @overload
 def group(lattice: Batch, tags: Ints, *, pairs: bool = True) -> TagPosterior[Floats]: ...
 def group(lattice: Lattice | Batch, tags: Ints, *, pairs: bool = True) -> TagPosterior[float] | TagPosterior[Floats]:
-    """The posterior with states summed by tag: tags (K,) names the tag, 0 to S-1, of each state.
+    """Return the posterior with states summed by tag: `tags` (K,) is the tag, 0 to S-1, of each state.
 
-    Quickest when the states of a tag are neighbours. Without `pairs`, which cost most of the time, there are none:
-    (0, 0, 0).
+    It is fastest if the states of a tag are consecutive. With `pairs=False`, which saves most of the time, pairs have
+    the shape (0, 0, 0).
 
     >>> lattice = Lattice(np.zeros(3), np.zeros((3, 3)), np.zeros((2, 3)), np.zeros(3))
     >>> group(lattice, np.array([0, 0, 1])).pairs.round(4).tolist()
@@ -103,18 +103,19 @@ def group(lattice: Lattice | Batch, tags: Ints, *, pairs: bool = True) -> TagPos
     S, N = int(tags.max()) + 1, int(batch.bounds[-1])
     ends = np.append(np.flatnonzero(np.diff(tags)) + 1, K)
     stop = ends[np.searchsorted(ends, np.arange(K), side="right")]
-    states, log_z, found = np.zeros(batch.emit.size), np.zeros(len(batch)), np.zeros((N, S, S) if pairs else (0, 0, 0))
+    states, log_z = np.zeros(batch.emit.size), np.zeros(len(batch))
+    tag_pairs = np.zeros((N, S, S) if pairs else (0, 0, 0))
     for steps in solve(batch, states, log_z, many=many, pairs="each" if pairs else "none"):
         if pairs:
-            steps.put_tag_pairs(tags, stop, found)
+            steps.put_tag_pairs(tags, stop, tag_pairs)
     if batch.active is None:
         cells = (np.arange(N)[:, None] * S + tags).reshape(-1)
     else:
         cells = np.repeat(np.arange(N) * S, batch.active.widths) + tags[batch.active.cells]
     summed = np.zeros((N, S)) + np.bincount(cells, states, N * S).reshape(N, S)
     if many:
-        return TagPosterior(log_z, summed, found)
-    return TagPosterior(float(log_z[0]), summed, found[1:])
+        return TagPosterior(log_z, summed, tag_pairs)
+    return TagPosterior(float(log_z[0]), summed, tag_pairs[1:])
 
 
 @overload
@@ -122,7 +123,7 @@ def project(lattice: Lattice, tags: Ints) -> Lattice: ...
 @overload
 def project(lattice: Batch, tags: Ints) -> Batch: ...
 def project(lattice: Lattice | Batch, tags: Ints) -> Lattice | Batch:
-    """The Markov chain over tags nearest to the posterior in KL: a lattice of S states and log Z 0.
+    """Return the Markov chain over tags that is nearest to the posterior in KL: a lattice of S states and log Z 0.
 
     It has the posterior's tag marginals and tag-pair marginals; a tag impossible at a position has `-inf` there.
 

@@ -15,10 +15,10 @@ import numpy as np
 from chaffinch.errors import ConfigError, DataError, InfeasibleError
 from chaffinch.kernels.lattice import Floats, Ints, _potentials
 
-ENUMERATE = 20_000  # labellings listed at most
-COUNT_CELLS = 1 << 24  # cells of the table over label counts at most
-ROUNDS = 20  # of mean field
-GAIN = 1e-12  # a change that improves the score by less is none
+ENUMERATE = 20_000  # labellings enumerated at most; a larger clique uses label counts, or mean field
+COUNT_CELLS = 1 << 24  # cells of all tables over label counts, at most: 128 MiB of float64
+ROUNDS = 20  # iterations of mean field; with more, the marginals are nearer to its fixed point
+GAIN = 1e-12  # a change that improves the score by no more than this is taken for rounding, and ends the climb
 
 Reduce = Callable[[Floats, Floats], Floats]
 
@@ -50,20 +50,20 @@ class Clique:
 
     @property
     def edges(self) -> Floats:
-        """(m, m, C, C) the pairwise part with its factor, zero on the diagonal."""
+        """Return the pairwise part with its factor 1/(m - 1), (m, m, C, C), zero on the diagonal."""
         m, C = self.unary.shape
         full: Floats = np.broadcast_to(self.pairwise, (m, m, C, C)) / max(m - 1, 1)
         full[np.arange(m), np.arange(m)] = 0.0
         return full
 
     def score(self, labels: Ints) -> float:
-        """The score of one labelling (m,)."""
+        """Return the score of one labelling (m,)."""
         return float(_scores(self, np.asarray(labels)[None])[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Beliefs:
-    """How likely each label is for each occurrence."""
+    """Marginal probabilities of the labels of each occurrence."""
 
     log_z: float  # a lower bound where `exact` is false
     labels: Floats  # (m, C)
@@ -80,42 +80,42 @@ class Labelling:
 
 
 def beliefs(clique: Clique) -> Beliefs:
-    """The marginals (m, C): exact by listing or by label counts where either is affordable, else mean field.
+    """Return the marginals (m, C): exact, by enumeration or label counts, if affordable, else by mean field.
 
     >>> beliefs(Clique(np.zeros((2, 2)), np.array([[0., -np.inf], [-np.inf, 0.]]))).labels.tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
-    listed = _listed(clique)
-    if listed is not None:
-        scores = _scores(clique, listed)
+    labellings = _enumerate(clique)
+    if labellings is not None:
+        scores = _scores(clique, labellings)
         log_z = _feasible(float(np.logaddexp.reduce(scores)))
         weights = np.exp(scores - log_z)
         C = clique.unary.shape[1]
-        return Beliefs(log_z, np.stack([weights @ (listed == label) for label in range(C)], axis=1), exact=True)
+        return Beliefs(log_z, np.stack([weights @ (labellings == c) for c in range(C)], axis=1), exact=True)
     if _countable(clique):
         return _count_beliefs(clique)
     return _mean_field(clique)
 
 
 def best_labels(clique: Clique) -> Labelling:
-    """The best joint labelling (m,): exact where affordable, else mean field and then single improving changes.
+    """Return the best joint labelling (m,): exact if affordable, else mean field and then single improving changes.
 
     >>> sure, unsure = [0., 5.], [0., -1.]
     >>> best_labels(Clique(np.array([sure, unsure]), 4 * np.eye(2))).labels.tolist()
     [1, 1]
     """
-    listed = _listed(clique)
-    if listed is not None:
-        scores = _scores(clique, listed)
+    labellings = _enumerate(clique)
+    if labellings is not None:
+        scores = _scores(clique, labellings)
         best = int(np.argmax(scores))
-        return Labelling(_feasible(float(scores[best])), listed[best], exact=True)
+        return Labelling(_feasible(float(scores[best])), labellings[best], exact=True)
     if _countable(clique):
         return _count_labels(clique)
     return _climb(clique, np.argmax(_mean_field(clique).labels, axis=1))
 
 
 def loopy_beliefs(clique: Clique, *, damping: float = 0.5, rounds: int = 50) -> Beliefs:
-    """The marginals (m, C) by damped loopy belief propagation, an approximation; log_z is Bethe's.
+    """Return approximate marginals (m, C) by damped loopy belief propagation; log_z is the Bethe approximation.
 
     >>> clique = Clique(np.array([[0., 1.], [0., 0.]]), np.eye(2))
     >>> bool(np.allclose(loopy_beliefs(clique).labels, beliefs(clique).labels))
@@ -142,7 +142,10 @@ def loopy_beliefs(clique: Clique, *, damping: float = 0.5, rounds: int = 50) -> 
 
 
 def _cavity(clique: Clique, messages: Floats) -> Floats:
-    """(m, m, C) what o has heard from all but p; sums from both sides, as taking -inf away again is no number."""
+    """Return the cavity sums (m, m, C): the unary part of o plus messages from all occurrences except p.
+
+    They are summed from both ends, because subtracting a message of -inf again would give NaN.
+    """
     below, above = np.zeros_like(messages), np.zeros_like(messages)
     below[1:] = np.cumsum(messages[:-1], axis=0)
     above[:-1] = np.cumsum(messages[:0:-1], axis=0)[::-1]
@@ -150,6 +153,7 @@ def _cavity(clique: Clique, messages: Floats) -> Floats:
 
 
 def _feasible(log_value: float) -> float:
+    """Return the value; raise InfeasibleError if it is -inf."""
     if log_value == -np.inf:
         raise InfeasibleError("the repeated tokens have no possible joint labelling; allow more labels or pairs")
     return log_value
@@ -162,8 +166,8 @@ def _symmetric(pairwise: Floats) -> bool:
     return np.array_equal(pairwise[off], pairwise.transpose(1, 0, 3, 2)[off])
 
 
-def _listed(clique: Clique) -> Ints | None:
-    """(Y, m) every labelling, the last occurrence changing fastest; None if there are too many."""
+def _enumerate(clique: Clique) -> Ints | None:
+    """Return every labelling (Y, m), the last occurrence changing fastest; None if there are too many."""
     m, C = clique.unary.shape
     if m * np.log(C) > np.log(ENUMERATE) + 1e-9:
         return None
@@ -171,7 +175,7 @@ def _listed(clique: Clique) -> Ints | None:
 
 
 def _scores(clique: Clique, labellings: Ints) -> Floats:
-    """(Y,) the score of each labelling (Y, m)."""
+    """Return the score (Y,) of each labelling (Y, m)."""
     m, C = clique.unary.shape
     scores = clique.unary[np.arange(m), labellings].sum(axis=1)
     if clique.pairwise.ndim == 2:
@@ -183,7 +187,7 @@ def _scores(clique: Clique, labellings: Ints) -> Floats:
 
 
 def _count_scores(clique: Clique, counts: Ints) -> Floats:
-    """The pairwise part as a function of how often each label occurs: counts (C, ...)."""
+    """Return the pairwise part of the score as a function of how often each label occurs: counts (C, ...)."""
     m, C = clique.unary.shape
     total = np.zeros(counts.shape[1:])
     for a, b in itertools.combinations_with_replacement(range(C), 2):
@@ -194,12 +198,13 @@ def _count_scores(clique: Clique, counts: Ints) -> Floats:
 
 
 def _countable(clique: Clique) -> bool:
+    """Tell whether all pairs share one table, and the tables over label counts have at most `COUNT_CELLS` cells."""
     m, C = clique.unary.shape
     return clique.pairwise.ndim == 2 and C * np.log(m + 1) <= np.log(COUNT_CELLS)
 
 
-def _shifted(table: Floats, label: int) -> Floats:
-    """The table at one more of the label; the last label is not counted, as the others leave it no choice."""
+def _shift(table: Floats, label: int) -> Floats:
+    """Return the table shifted to one more of the label; the last label has no axis, as the others determine it."""
     if label == table.ndim:
         return table
     moved = np.full_like(table, -np.inf)
@@ -209,7 +214,7 @@ def _shifted(table: Floats, label: int) -> Floats:
 
 
 def _count_tables(clique: Clique, reduce: Reduce) -> list[Floats]:
-    """Table i holds the best or summed score of occurrences i to m, given the label counts before i."""
+    """Return m + 1 tables: table i is the best or total score of occurrences i to m, given label counts before i."""
     m, C = clique.unary.shape
     counts = np.indices((m + 1,) * (C - 1))
     counts = np.concatenate([counts, m - counts.sum(axis=0, keepdims=True)])
@@ -218,7 +223,7 @@ def _count_tables(clique: Clique, reduce: Reduce) -> list[Floats]:
     for unary in clique.unary[::-1]:
         grown = np.full_like(table, -np.inf)
         for label in range(C):
-            grown = reduce(grown, unary[label] + _shifted(tables[0], label))
+            grown = reduce(grown, unary[label] + _shift(tables[0], label))
         tables.insert(0, grown)
     return tables
 
@@ -235,10 +240,10 @@ def _count_beliefs(clique: Clique) -> Beliefs:
     for o in range(m):
         grown = np.full_like(before, -np.inf)
         for label in range(C):
-            joint = before + clique.unary[o, label] + _shifted(tables[o + 1], label)
+            joint = before + clique.unary[o, label] + _shift(tables[o + 1], label)
             labels[o, label] = np.exp(np.logaddexp.reduce(joint, axis=None) - log_z)
             taken = before + clique.unary[o, label]
-            grown = np.logaddexp(grown, _shifted(taken[flip], label)[flip])
+            grown = np.logaddexp(grown, _shift(taken[flip], label)[flip])
         before = grown
     return Beliefs(log_z, labels, exact=True)
 
@@ -257,7 +262,7 @@ def _count_labels(clique: Clique) -> Labelling:
 
 
 def _field(clique: Clique, q: Floats) -> Floats:
-    """(m, C) what the others' labels, distributed as q (m, C), add to each label's score."""
+    """Return the expected pairwise score (m, C) of each label if the other occurrences are distributed as q (m, C)."""
     if not np.isfinite(clique.pairwise).all():
         raise DataError(f"{len(q)} occurrences are too many for impossible pairs; use finite pairwise potentials")
     if clique.pairwise.ndim == 2:
@@ -266,18 +271,18 @@ def _field(clique: Clique, q: Floats) -> Floats:
 
 
 def _mean_field(clique: Clique) -> Beliefs:
-    """Mean field from the unary part; every occurrence moves half-way at once, so that their order cannot matter."""
+    """Run mean field from the unary part; all occurrences move half-way at once, so that their order cannot matter."""
     q = np.exp(clique.unary - np.logaddexp.reduce(clique.unary, axis=1, keepdims=True))
     for _ in range(ROUNDS):
         scores = clique.unary + _field(clique, q)
         q = (q + np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))) / 2
-    some = q > 0
-    inner = np.where(some, clique.unary, 0.0) + _field(clique, q) / 2 - np.log(np.where(some, q, 1.0))
+    positive = q > 0
+    inner = np.where(positive, clique.unary, 0.0) + _field(clique, q) / 2 - np.log(np.where(positive, q, 1.0))
     return Beliefs(float((q * inner).sum()), q, exact=False)
 
 
 def _climb(clique: Clique, labels: Ints) -> Labelling:
-    """Iterated conditional modes: the single change that gains most, until none gains."""
+    """Run iterated conditional modes: make the single change that gains most, until none gains."""
     m, C = clique.unary.shape
     labels = labels.copy()
     while True:

@@ -1,4 +1,4 @@
-"""Lattices of log-potentials and what inference gives back: all frozen, checked once, here.
+"""Lattices of log-potentials, checked when they are built, and the results of inference on them; all are frozen.
 
 T tokens, K states, S tags; B sequences of N tokens in all; P lists holding Q states in all; M cells, one per
 token and allowed state. Impossible is `-inf`; NaN and `+inf` are refused. An empty sequence has exactly one
@@ -52,7 +52,7 @@ class Active:
 
     @classmethod
     def of(cls, lists: Sequence[ArrayLike], which: ArrayLike | None = None) -> Active:
-        """Lists of states; token n uses list `which[n]`, or list n itself without `which`."""
+        """Return the lists of states; token n uses list `which[n]`, or list n if `which` is None."""
         arrays = [np.asarray(states, dtype=np.int64) for states in lists]
         bounds = np.concatenate([[0], np.cumsum([len(states) for states in arrays])]).astype(np.int64)
         chosen = np.arange(len(arrays)) if which is None else which
@@ -60,24 +60,24 @@ class Active:
 
     @classmethod
     def from_mask(cls, allowed: Bools) -> Active:
-        """One list per row of a mask (N, K)."""
+        """Return one list per row of a mask (N, K)."""
         bounds = np.concatenate([[0], np.cumsum(np.count_nonzero(allowed, axis=1))]).astype(np.int64)
         return cls(np.nonzero(allowed)[1], bounds, np.arange(len(allowed)))
 
     @property
     def widths(self) -> Ints:
-        """(N,) how many states each token may take."""
+        """Return the number of states that each token may take (N,)."""
         return np.asarray(np.diff(self.bounds)[self.which])
 
     @property
     def cells(self) -> Ints:
-        """(M,) the state of every cell, token by token."""
+        """Return the state of every cell (M,), token by token."""
         widths = self.widths
-        places = np.repeat(self.bounds[self.which] - self.at[:-1], widths) + np.arange(self.at[-1])
-        return np.asarray(self.states[places])
+        entries = np.repeat(self.bounds[self.which] - self.at[:-1], widths) + np.arange(self.at[-1])
+        return np.asarray(self.states[entries])
 
     def dense(self, values: Floats, states: int, fill: float = 0.0) -> Floats:
-        """(N, K) with the values (M,) at their cells and `fill` elsewhere.
+        """Return an array (N, K) with the values (M,) at their cells and `fill` elsewhere.
 
         >>> Active.of([[0, 2], [1]]).dense(np.array([.3, .7, 1.]), 3).tolist()
         [[0.3, 0.0, 0.7], [0.0, 1.0, 0.0]]
@@ -87,15 +87,15 @@ class Active:
         return out
 
     def span(self, start: int, stop: int) -> Active:
-        """The lists of tokens start to stop."""
+        """Return the lists of tokens `start` to `stop`."""
         return Active(self.states, self.bounds, self.which[start:stop])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lattice:
-    """One sequence: log-potentials of starting, moving, seeing and ending.
+    """Log-potentials of one sequence: start, transitions, emissions and end.
 
-    With `active`, `emit` holds allowed cells only, and so do the results that mirror it.
+    With `active`, `emit` holds allowed cells only, and so do results of its shape.
 
     >>> lattice = Lattice(start=np.zeros(2), trans=np.zeros((2, 2)), emit=np.zeros((3, 2)), end=np.zeros(2))
     >>> lattice.clamp(np.array([[True, False], [True, True], [True, True]])).emit[0].tolist()
@@ -117,13 +117,13 @@ class Lattice:
         return len(self.emit) if self.active is None else len(self.active.which)
 
     def clamp(self, allowed: Bools) -> Lattice:
-        """The same lattice with every state outside the mask (T, K) impossible."""
+        """Return the lattice with every state outside the mask (T, K) made impossible."""
         return replace(self, emit=_clamp(self, allowed))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Sequences end to end that share `start` and `end`, and `trans` unless it is given per token.
+    """Sequences, concatenated, that share `start` and `end`, and `trans` unless there is one per token.
 
     A per-token `trans` is (N, K, K): `trans[n]` leads into token n, so that the entry of a sequence's first
     token is never read. Pair marginals of a batch follow the same rule and are zero there.
@@ -152,7 +152,7 @@ class Batch:
         return len(self.bounds) - 1
 
     def __getitem__(self, index: int) -> Lattice:
-        """Sequence number `index` by itself."""
+        """Return sequence number `index` as a lattice."""
         if not 0 <= index < len(self):
             raise IndexError(f"sequence {index} of {len(self)}")
         lo, hi = int(self.bounds[index]), int(self.bounds[index + 1])
@@ -164,39 +164,43 @@ class Batch:
 
     @classmethod
     def of(cls, lattices: Sequence[Lattice]) -> Batch:
-        """The lattices as one batch; they must share start and end, and trans where it is one matrix."""
+        """Return the lattices as one batch; they must share start and end, and trans where it is one matrix."""
         if not lattices:
             raise DataError("a batch of no lattices has no states; give at least one")
         head = lattices[0]
         for index, other in enumerate(lattices):
             shared = _same(head.start, other.start) and _same(head.end, other.end)
             if not shared or (other.active is None) != (head.active is None):
-                raise DataError(f"lattice {index} has its own start, end or kind of emit; a batch shares them")
+                raise DataError(
+                    f"lattice {index} has another start, end or kind of emit than lattice 0; a batch shares them"
+                )
             if other.trans.ndim != head.trans.ndim or (head.trans.ndim == 2 and not _same(head.trans, other.trans)):
-                raise DataError(f"lattice {index} has its own trans; give trans per token, or one batch each")
+                raise DataError(
+                    f"lattice {index} has another trans than lattice 0; give trans per token, or one batch each"
+                )
         bounds = np.concatenate([[0], np.cumsum([len(lattice) for lattice in lattices])]).astype(np.int64)
-        trans = head.trans if head.trans.ndim == 2 else np.concatenate([_led(one) for one in lattices])
+        trans = head.trans if head.trans.ndim == 2 else np.concatenate([_pad_trans(lattice) for lattice in lattices])
         emit = np.concatenate([lattice.emit for lattice in lattices])
         actives = [lattice.active for lattice in lattices if lattice.active is not None]
         return cls(head.start, trans, emit, head.end, bounds, _join(actives) if actives else None)
 
     @classmethod
-    def trusted(cls, lattice: Lattice, bounds: Ints) -> Batch:
-        """A batch of one lattice, which has been checked already."""
+    def from_lattice(cls, lattice: Lattice, bounds: Ints) -> Batch:
+        """Return a batch of one lattice, without checking its arrays again."""
         batch = object.__new__(cls)
-        trans = _led(lattice) if lattice.trans.ndim == 3 else lattice.trans
+        trans = _pad_trans(lattice) if lattice.trans.ndim == 3 else lattice.trans
         _set(batch, start=lattice.start, trans=trans, emit=lattice.emit, end=lattice.end)
         _set(batch, bounds=bounds, active=lattice.active)
         return batch
 
     def clamp(self, allowed: Bools) -> Batch:
-        """The same batch with every state outside the mask (N, K) impossible."""
+        """Return the batch with every state outside the mask (N, K) made impossible."""
         return replace(self, emit=_clamp(self, allowed))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posterior(Generic[Number]):
-    """What forward-backward knows: log Z, state marginals, and pair marginals summed over positions."""
+    """The result of forward-backward: log Z, state marginals, and pair marginals summed over positions."""
 
     log_z: Number  # float; (B,) for a batch
     states: Floats  # (T, K); (N, K) for a batch; (M,) with `active`
@@ -221,11 +225,13 @@ class TagPosterior(Generic[Number]):
 
 
 def _set(owner: object, **values: object) -> None:
+    """Set fields of a frozen object."""
     for name, value in values.items():
         object.__setattr__(owner, name, value)
 
 
 def _ints(name: str, array: ArrayLike) -> Ints:
+    """Return the array as int64; raise DataError unless it is one row of whole numbers."""
     out = np.asarray(array)
     if out.ndim != 1 or not (out.dtype.kind in "iu" or out.size == 0):
         raise DataError(f"{name} must be one row of whole numbers, got {out.dtype} of shape {out.shape}")
@@ -238,6 +244,7 @@ def _check_bounds(name: str, bounds: Ints, total: int) -> None:
 
 
 def _check_potentials(owner: Lattice | Batch) -> None:
+    """Convert the potentials to float64 and raise DataError unless their shapes agree."""
     for name in ("start", "trans", "emit", "end"):
         _set(owner, **{name: _potentials(name, getattr(owner, name))})
     K = len(owner.start)
@@ -255,6 +262,7 @@ def _check_potentials(owner: Lattice | Batch) -> None:
 
 
 def _potentials(name: str, array: ArrayLike) -> Floats:
+    """Return the array as float64; raise DataError for a single number, NaN or +inf."""
     out = np.ascontiguousarray(array, dtype=np.float64)
     if np.ndim(array) == 0:
         raise DataError(f"{name} must be an array, got one number")
@@ -264,6 +272,7 @@ def _potentials(name: str, array: ArrayLike) -> Floats:
 
 
 def _clamp(owner: Lattice | Batch, allowed: Bools) -> Floats:
+    """Return emissions that are -inf outside the mask (tokens, K)."""
     tokens = len(owner.emit) if owner.active is None else len(owner.active.which)
     shape = (tokens, len(owner.start))
     if np.shape(allowed) != shape or np.asarray(allowed).dtype != np.bool_:
@@ -277,8 +286,8 @@ def _same(one: Floats, other: Floats) -> bool:
     return one is other or np.array_equal(one, other)
 
 
-def _led(lattice: Lattice) -> Floats:
-    """(T, K, K): per-step transitions with an unread entry before the first."""
+def _pad_trans(lattice: Lattice) -> Floats:
+    """Return the per-step transitions with an unread entry before the first: (T, K, K)."""
     K = len(lattice.start)
     return np.concatenate([np.zeros((min(len(lattice), 1), K, K)), lattice.trans])
 

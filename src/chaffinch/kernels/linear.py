@@ -1,7 +1,7 @@
 """Linear chain models over sparse features: scores, best paths, and online learning.
 
 N tokens of all sentences with pads between, T of one sentence; K states, W columns of a weight row (K filled up to
-whole vectors), C columns of features per token, V types, R weight rows. A feature seen at token j speaks for the
+whole vectors), C columns of features per token, V types, R weight rows. A feature seen at token j applies to the
 tokens from j - first - width + 1 to j - first, with one weight row for each of them, so that no token needs a list of
 all its features. Weights are float32.
 """
@@ -17,51 +17,51 @@ from chaffinch.kernels.lattice import Batch
 
 Singles: TypeAlias = NDArray[np.float32]
 Places: TypeAlias = NDArray[np.int32]
-Scalar: TypeAlias = Any  # one number: Python's or numpy's, compiled code does not ask
-Objective: TypeAlias = Literal["pa", "crf", "adagrad"]  # margin; likelihood; the same with adaptive steps
+Scalar: TypeAlias = Any  # one number, Python's or numpy's: the same for compiled code
+Objective: TypeAlias = Literal["pa", "crf", "adagrad"]  # margin; likelihood; likelihood with adaptive steps
 
-LANES = 8  # of float32 in a vector
+LANES = 8  # float32 in a vector; rows are padded to a multiple
 
 
 class SparseInput(NamedTuple):
-    """What was observed: for each token a type with its list of features, and further columns of features."""
+    """Observed features: for each token a type with its list of features, and further columns of features."""
 
     begins: Places  # (S,) first token of each sentence
-    ends: Places  # (S,) one past its last token; a pad stands before the first and at `ends`
+    ends: Places  # (S,) one past its last token; there is a pad before the first and at `ends`
     types: Places  # (N,)
     lists: Places  # (V+1,) type v has features lists[v] to lists[v+1]
     rows: Places  # (Q,) the first weight row of each listed feature
     first: NDArray[np.int8]  # (Q,) the lowest offset at which it is looked at, -2 or more
     width: NDArray[np.int8]  # (Q,) at how many offsets; none is above 2
-    columns: Places  # (N, C) first weight row, or -1; not looked at from before a pad, whose row is of what follows
+    columns: Places  # (N, C) first weight row, or -1; that of a pad belongs to the sentence after it
     column_first: NDArray[np.int8]  # (C,)
     column_width: NDArray[np.int8]  # (C,)
 
     def choose(self, sentences: NDArray[np.int64]) -> SparseInput:
-        """The same observations with some sentences only."""
+        """Return the observations of some sentences only."""
         return self._replace(begins=self.begins[sentences], ends=self.ends[sentences])
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest sentence."""
+        """Return the number of tokens of the longest sentence."""
         return int((self.ends - self.begins).max()) if len(self.begins) else 0
 
     @property
     def places(self) -> NDArray[np.int64]:
-        """(M,) the tokens of all sentences, one after another."""
+        """Return the token numbers of all sentences (M,), one after another, without pads."""
         lengths = (self.ends - self.begins).astype(np.int64)
         return np.arange(int(lengths.sum())) + np.repeat(self.begins - np.cumsum(lengths) + lengths, lengths)
 
 
 class Weights(NamedTuple):
-    """Learnt numbers, or sums of the same shape."""
+    """Learnt weights, or sums of the same shape."""
 
     rows: Singles  # (R * W,) flat
     moves: Singles  # ((K+2) * W,) flat: state to state; row K into the first state, row K+1 out of the last
 
 
 class States(NamedTuple):
-    """What the columns of a row mean.
+    """The states of a chain, and the columns of a weight row that they read.
 
     With `shared`, a state reads a second column as well: label pairs are states, and pairs with one label share its
     column.
@@ -69,13 +69,13 @@ class States(NamedTuple):
 
     K: int
     W: int
-    label: Places  # (K,) the label a state stands for
+    label: Places  # (K,) the label of each state
     shared: Places  # (K,) the second column, or -1
     moves: Singles  # ((K+2) * W,) 0 where a move is allowed, else -inf
 
     @classmethod
     def of(cls, label: NDArray[np.int64], moves: NDArray[np.bool_], shared: NDArray[np.int64] | None = None) -> States:
-        """States of those labels; moves (K+2, K) says which may follow, and in its last rows begin and end."""
+        """Return states with these labels; `moves` (K+2, K) marks allowed moves, its last two rows begin and end."""
         K = len(label)
         columns = K if shared is None else int(shared.max()) + 1
         W = -(-columns // LANES) * LANES
@@ -86,7 +86,7 @@ class States(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What to learn: a state per token, or -1 and a row of `weights` that says how likely each state is."""
+    """Training targets: a state per token, or -1 and a row of `weights` with the probability of each state."""
 
     gold: Places  # (N,)
     which: Places  # (N,) row of `weights` where gold is -1
@@ -95,15 +95,15 @@ class Target(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """How far a learner steps."""
+    """Step sizes of a learner."""
 
     aggressiveness: float  # the largest step of PA-I
     rate: float  # of stochastic gradient
     augmented: bool  # find the violator with the cost added, or predict plainly
 
 
-class Sums(NamedTuple):
-    """Weights, what averaging needs, and sums of squared gradients where steps are adaptive."""
+class GradientSums(NamedTuple):
+    """Weights, sums for their average, and sums of squared gradients if steps are adaptive."""
 
     weights: Singles
     totals: Singles
@@ -111,7 +111,7 @@ class Sums(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """How far gradient steps go, and which one is next."""
+    """Settings of gradient steps, and the number of the next step."""
 
     rate: np.float32
     adaptive: bool
@@ -119,18 +119,18 @@ class Pace(NamedTuple):
 
 
 class Learner:
-    """Weights on their way, with all working space; the one thing here that changes in place."""
+    """Weights in training, with their sums; the only object here that changes in place."""
 
     def __init__(self, height: int, states: States, *, objective: Objective, steps: Steps) -> None:
         size, moves = height * states.W, len(states.moves)
         self.states, self.objective, self.steps, self.step = states, objective, steps, 0
         self.weights = Weights(np.zeros(size, np.float32), states.moves.copy())
         self.totals = Weights(np.zeros(size, np.float32), np.zeros(moves, np.float32))
-        kept = size if objective == "adagrad" else 0
-        self.squares = Weights(np.zeros(kept, np.float32), np.zeros(moves, np.float32))
+        squares = size if objective == "adagrad" else 0
+        self.squares = Weights(np.zeros(squares, np.float32), np.zeros(moves, np.float32))
 
     def restart(self, start: Weights | None = None) -> None:
-        """Forgets everything, or goes on from given weights."""
+        """Reset the sums and set all weights to zero, or to the weights `start`."""
         self.step = 0
         for total in (*self.totals, *self.squares):
             total[:] = 0.0
@@ -138,26 +138,27 @@ class Learner:
         self.weights.moves[:] = self.states.moves if start is None else start.moves
 
     def walk(self, seen: SparseInput, target: Target, order: NDArray[np.int64]) -> float:
-        """One pass over the sentences in that order; returns the mean loss of a sentence."""
-        from chaffinch.kernels._linear import _crf_sgd as _gradient
-        from chaffinch.kernels._linear import _decode as _linear
-        from chaffinch.kernels._linear import _passive_aggressive as _passive
+        """Train on the sentences once, in that order, and return the mean loss of a sentence."""
+        from chaffinch.kernels._linear import _crf_sgd, _decode, _passive_aggressive
 
-        room = _linear.room(seen.longest, self.states)
+        work = _decode.workspace(seen.longest, self.states)
         args = seen, target, order.astype(np.int32)
         if self.objective == "pa":
-            learnt = _passive.Averaged(self.weights, self.totals)
-            update = _passive.Update(self.steps.aggressiveness, self.steps.augmented, self.step)
-            loss = _passive.pa_pass(*args, learnt, self.states, room, _passive.gap(seen, self.states), update)
+            learnt = _passive_aggressive.AveragedWeights(self.weights, self.totals)
+            update = _passive_aggressive.Update(self.steps.aggressiveness, self.steps.augmented, self.step)
+            gap = _passive_aggressive.empty_gap(seen, self.states)
+            loss = _passive_aggressive.pa_pass(*args, learnt, self.states, work, gap, update)
         else:
-            rows, moves = (Sums(*own) for own in zip(self.weights, self.totals, self.squares, strict=True))
+            rows, moves = (
+                GradientSums(*arrays) for arrays in zip(self.weights, self.totals, self.squares, strict=True)
+            )
             pace = Pace(np.float32(self.steps.rate), self.objective == "adagrad", np.float32(self.step))
-            loss = _gradient.crf_pass(*args, rows, moves, self.states, room, pace)
+            loss = _crf_sgd.crf_pass(*args, rows, moves, self.states, work, pace)
         self.step += len(order)
         return float(loss) / max(1, len(order))
 
-    def averaged(self) -> Weights:
-        """The mean of the weights after each sentence so far."""
+    def average(self) -> Weights:
+        """Return the mean of the weights after each sentence so far."""
         if self.step == 0:
             return Weights(self.weights.rows.copy(), self.weights.moves.copy())
         share = np.float32(1.0 / self.step)
@@ -166,7 +167,7 @@ class Learner:
         return Weights(rows, self.weights.moves - share * self.totals.moves)
 
     def finish(self) -> Weights:
-        """The same, in the space of the sums: the end of learning."""
+        """Return what `average` does, in the memory of the sums; `restart` before learning again."""
         if self.step:
             np.multiply(self.totals.rows, np.float32(-1.0 / self.step), out=self.totals.rows)
             self.totals.rows[:] += self.weights.rows
@@ -175,38 +176,38 @@ class Learner:
 
 
 def decode(seen: SparseInput, weights: Weights, states: States) -> Places:
-    """(N,) the best state of every token; 0 at pads."""
-    from chaffinch.kernels._linear import _decode as _linear
+    """Return the best state of every token (N,); 0 at pads."""
+    from chaffinch.kernels._linear import _decode
 
     out = np.zeros(len(seen.types), np.int32)
-    blocks = _linear.summed(seen, weights, states)
-    _linear.decode(seen, blocks, weights, states, _linear.room(seen.longest, states), out)
+    blocks = _decode.sum_by_type(seen, weights, states)
+    _decode.decode(seen, blocks, weights, states, _decode.workspace(seen.longest, states), out)
     return out
 
 
 def scores(seen: SparseInput, weights: Weights, states: States) -> Singles:
-    """(M, W) the score of every state at every token, moves apart; sentences one after another without pads."""
-    from chaffinch.kernels._linear import _decode as _linear
+    """Return the score of every state at every token (M, W), without moves; there are no pads between sentences."""
+    from chaffinch.kernels._linear import _decode
 
     out = np.empty(int((seen.ends - seen.begins).sum()) * states.W, np.float32)
-    blocks = _linear.summed(seen, weights, states)
-    _linear.all_scores(seen, blocks, weights, states, _linear.room(seen.longest, states), out)
+    blocks = _decode.sum_by_type(seen, weights, states)
+    _decode.all_scores(seen, blocks, weights, states, _decode.workspace(seen.longest, states), out)
     return out.reshape(-1, states.W)
 
 
-def slopes(seen: SparseInput, of_scores: Singles, states: States, out: Singles) -> None:
-    """Adds to out (R * W,) the slope of every weight, given the slopes of all scores (M, W): `scores` backwards.
+def add_gradient(seen: SparseInput, score_gradient: Singles, states: States, out: Singles) -> None:
+    """Add the gradient of all weights to out (R * W,), given the gradient of all scores (M, W): `scores` backwards.
 
-    States must have columns of their own.
+    No two states may share a column.
     """
-    from chaffinch.kernels._linear import _decode as _linear
+    from chaffinch.kernels._linear import _decode
 
-    blocks = np.zeros((len(seen.lists) - 1) * (2 * _linear.REACH + 1) * states.W, np.float32)
-    _linear.add_slopes(seen, np.ascontiguousarray(of_scores).reshape(-1), states, blocks, out)
+    blocks = np.zeros((len(seen.lists) - 1) * (2 * _decode.REACH + 1) * states.W, np.float32)
+    _decode.add_gradient(seen, np.ascontiguousarray(score_gradient).reshape(-1), states, blocks, out)
 
 
 def batch(seen: SparseInput, weights: Weights, states: States, *, scale: float = 1.0) -> Batch:
-    """The sentences as one batch of lattices, log-potentials multiplied by `scale`."""
+    """Return the sentences as one batch of lattices, with log-potentials multiplied by `scale`."""
     K, W = states.K, states.W
     lengths = (seen.ends - seen.begins).astype(np.int64)
     emit = scores(seen, weights, states)[:, :K].astype(np.float64)

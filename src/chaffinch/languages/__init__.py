@@ -1,21 +1,21 @@
-"""Languages: words of names, places, dates and labels, as data in a folder per language. There is no list of languages.
+"""Languages: words for names, places, dates and labels, as data files in one folder per language.
 
     en/pack.toml           months, words for ages and decades, telephone masks, suffix classes
     en/lexicon-first.txt   word, tab, hi or lo; one file per lexicon of `LEXICA`, each of which may be missing
-    en/common.txt          the common words, one per line; what follows a tab is for people (their rate per million)
+    en/common.txt          the common words, one per line; a tab and the rate per million may follow
 
-These are a pack, which taggers use. The others serve de-identification, and each may be missing:
+These files are a pack, which taggers use. The others serve de-identification, and each may be missing:
 
     en/calendar.toml       months, weekdays, seasons, holidays and the small words of dates
-    en/numbers.toml        words for numbers, and for people of an age
-    en/cues.toml           what labels of lines and titles of sections announce
-    en/protected/*.txt     terms that identify nobody
-    en/patterns/*.toml     words that patterns of names, places and professions know
-    en/surrogates/*        lists that surrogates are drawn from, and words that they keep
+    en/numbers.toml        words for numbers, and for people of an age (octogenarian)
+    en/cues.toml           what line labels and section titles announce
+    en/protected/*.txt     terms that identify nobody, such as drugs
+    en/patterns/*.toml     words used by the patterns of names, places and professions
+    en/surrogates/*        lists that surrogates are drawn from, and words that are kept in them
 
 A word of a lexicon is `hi` if it is more than half a power of ten likelier there than in the language at large, else
-`lo`: "Smith" is hi and "Reading" lo among last names. `recipes/languages.py` makes the packs en, es and de. Another
-language is another folder with the same files, and no code.
+`lo`: "Smith" is hi and "Reading" lo among last names. `recipes/languages.py` makes the packs en, es and de. To add a
+language, add a folder with the same files; no code lists the languages.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ BUCKETS = ("hi", "lo")
 SETTINGS, COMMON = "pack.toml", "common.txt"
 
 _HERE = Path(__file__).parent
-_CLASS_NAME = re.compile("[a-z]{1,12}")
+_CLASS_NAME = re.compile("[a-z]{1,12}")  # as fields of signatures allow
 _PHONE_MASK = re.compile(r"[-+0(). /]+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pack:
-    """A language as the word signatures need it; all words are in lower case. Made by `pack`."""
+    """Data of a language for word signatures, all words in lower case. Made by `pack`."""
 
     name: str
     months: Mapping[str, int] = field(repr=False)  # full and short names; 1 to 12
@@ -56,13 +56,13 @@ class Pack:
     decades: frozenset[str] = field(repr=False)  # eighties
     decade_endings: frozenset[str] = field(repr=False)  # what follows the number: s, 's
     ages: frozenset[str] = field(repr=False)  # what follows an age: y, yo, year
-    decimal: str  # the decimal mark; the other of "." and "," parts thousands
+    decimal: str  # the decimal mark; the other of "." and "," separates thousands
     phones: frozenset[str] = field(repr=False)  # masks such as 000-0000
     extension: re.Pattern[str] = field(repr=False)  # a number, a word such as x or ext, and the extension
     suffixes: Mapping[str, tuple[str, ...]] = field(repr=False)  # class, endings; the first class that fits counts
     lexica: Mapping[str, Mapping[str, str]] = field(repr=False)  # in the order of LEXICA; word, "hi" or "lo"
     common: frozenset[str] = field(repr=False)
-    frequent: frozenset[str] = field(repr=False)  # those of the common words whose rate is above 0
+    frequent: frozenset[str] = field(repr=False)  # the common words whose rate is above 0
 
 
 class _Settings(msgspec.Struct, forbid_unknown_fields=True):
@@ -80,30 +80,30 @@ class _Settings(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @cache
-def shipped() -> tuple[str, ...]:
-    """The names of the packs that come with Chaffinch."""
+def pack_names() -> tuple[str, ...]:
+    """Return the names of the packs that Chaffinch includes."""
     return tuple(sorted(path.parent.name for path in _HERE.glob(f"*/{SETTINGS}")))
 
 
 def pack(name: str | Path, hidden: frozenset[str] = frozenset()) -> Pack:
     """Return the pack of a name, or of a folder with the same files; each is read once.
 
-    A name of a shipped pack wins over a folder of that name: "./en" is the folder. The lists of names and cities lack
-    the `hidden` words, which must be folded; common words stay.
+    The name of an included pack takes precedence over a folder of that name: "./en" is the folder. The `hidden` words,
+    which must be folded, are removed from the lists of names and cities, but not from the common words.
 
     >>> pack("es").months["enero"]
     1
     >>> "smith" in pack("en", frozenset(["smith"])).lexica["last"]
     False
     """
-    folder = _HERE / name if isinstance(name, str) and name in shipped() else Path(name)
+    folder = _HERE / name if isinstance(name, str) and name in pack_names() else Path(name)
     if not folder.is_dir():
-        raise ConfigError(f"no language pack {str(name)!r}; name one of {', '.join(shipped())}, or a folder")
+        raise ConfigError(f"no language pack {str(name)!r}; name one of {', '.join(pack_names())}, or a folder")
     return _pack_without(folder.resolve(), hidden)
 
 
 def hidden_words(words: Iterable[str]) -> frozenset[str]:
-    """Return words and their parts as `pack` takes them to hide them, folded.
+    """Return words and their parts, folded, for the argument `hidden` of `pack`.
 
     >>> sorted(hidden_words(["Mary Ann"]))
     ['ann', 'mary', 'mary ann']
@@ -126,7 +126,7 @@ def lines(language: str, name: str) -> tuple[str, ...]:
 
 
 class Calendar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of `calendar.toml`: words of dates as they are written, in their order."""
+    """The content of `calendar.toml`: words in dates as they are written, in calendar order."""
 
     months: tuple[str, ...]  # January first
     weekdays: tuple[str, ...]  # Monday first
@@ -134,10 +134,10 @@ class Calendar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     short_weekdays: tuple[str, ...] = ()
     seasons: tuple[str, ...] = ()  # winter first
     short_seasons: tuple[str, ...] = ()
-    rank: int = 100  # a word of several languages is of the one with the lowest rank, unless other words tell
+    rank: int = 100  # a word of several languages belongs to that of lowest rank, unless other words decide
     day_after_month: bool = False  # a number after a month may be a day
-    spoken: str = ""  # a regular expression of small words that stand in dates of this language alone
-    more_months: dict[str, int] = {}  # other spellings, and their places from 1; the same for the following
+    spoken: str = ""  # a regular expression of small words that only dates of this language have
+    more_months: dict[str, int] = {}  # other spellings, and their numbers from 1; likewise below
     more_short_months: dict[str, int] = {}
     more_weekdays: dict[str, int] = {}
     more_short_weekdays: dict[str, int] = {}
@@ -157,7 +157,7 @@ class NumberWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CueWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of `cues.toml`: what labels of lines and titles of sections announce, by words of them."""
+    """The content of `cues.toml`: words of line labels and section titles, by what they announce."""
 
     fields: dict[str, tuple[str, ...]]
     sections: dict[str, tuple[str, ...]]
@@ -170,21 +170,21 @@ def calendars() -> Mapping[str, Calendar]:
     >>> list(calendars())[:3]
     ['en', 'es', 'de']
     """
-    found = {name: _typed(name, "calendar", Calendar) for name in languages_with("calendar.toml")}
-    return dict(sorted(found.items(), key=lambda item: (item[1].rank, item[0])))
+    by_language = {name: _load_typed(name, "calendar", Calendar) for name in languages_with("calendar.toml")}
+    return dict(sorted(by_language.items(), key=lambda item: (item[1].rank, item[0])))
 
 
 @cache
 def number_words(language: str) -> NumberWords:
     """Return the words for numbers of a shipped language."""
-    return _typed(language, "numbers", NumberWords)
+    return _load_typed(language, "numbers", NumberWords)
 
 
 @cache
 def cue_words(language: str) -> CueWords:
     """Return the cues of a shipped language; a language without any has no words."""
     known = language in languages_with("cues.toml")
-    return _typed(language, "cues", CueWords) if known else CueWords({}, {})
+    return _load_typed(language, "cues", CueWords) if known else CueWords({}, {})
 
 
 @cache
@@ -207,10 +207,11 @@ def kept_words(name: str) -> frozenset[str]:
 
 def languages_with(file: str) -> tuple[str, ...]:
     """Return the shipped languages whose folder has a file."""
-    return tuple(name for name in shipped() if (_HERE / name / file).is_file())
+    return tuple(name for name in pack_names() if (_HERE / name / file).is_file())
 
 
-def _typed(language: str, name: str, kind: type[_T]) -> _T:
+def _load_typed(language: str, name: str, kind: type[_T]) -> _T:
+    """Return a TOML file of a shipped language as `kind`; raise ConfigError if its content does not fit."""
     try:
         return msgspec.convert(table(language, name), kind)
     except msgspec.ValidationError as error:
@@ -224,18 +225,19 @@ def table(language: str, name: str) -> dict[str, Any]:
 
 
 def fold(word: str) -> str:
-    """The word as it stands in the lists: lower case, accents joined to their letters."""
+    """Return the word as the lists have it: lower case, with composed accents (NFC)."""
     lower = word.lower()
     return lower if lower.isascii() else unicodedata.normalize("NFC", lower)
 
 
 @cache
 def _load(folder: Path) -> Pack:
-    return made(folder, texts(folder))
+    return build_pack(folder, read_files(folder))
 
 
 @lru_cache(maxsize=4)
 def _pack_without(folder: Path, hidden: frozenset[str]) -> Pack:
+    """Return the pack of a folder with the hidden words removed from its lists of names."""
     whole = _load(folder)
     if not hidden:
         return whole
@@ -243,44 +245,44 @@ def _pack_without(folder: Path, hidden: frozenset[str]) -> Pack:
     return replace(whole, lexica={**whole.lexica, **fewer})
 
 
-def texts(folder: Path) -> dict[str, str]:
-    """The files of a pack's folder, by name."""
+def read_files(folder: Path) -> dict[str, str]:
+    """Return the text of each file of a pack's folder, by name."""
     names = [SETTINGS, COMMON, *sorted(path.name for path in folder.glob("lexicon-*.txt"))]
     return {name: _text(folder / name) for name in names}
 
 
-def luggage(name: str) -> dict[str, tuple[str, ...]]:
-    """What a model file must hold of a pack: the files of one that does not come with Chaffinch."""
-    if name in shipped():
+def files_to_bundle(name: str) -> dict[str, tuple[str, ...]]:
+    """Return the strings a model file must hold of a pack: its files, unless Chaffinch includes it."""
+    if name in pack_names():
         return {}
-    files = texts(Path(name))
+    files = read_files(Path(name))
     return {"pack.names": tuple(files), "pack.texts": tuple(files.values())}
 
 
-def unpacked(name: str, strings: Mapping[str, tuple[str, ...]]) -> Pack:
-    """The pack of a model file."""
+def from_bundle(name: str, strings: Mapping[str, tuple[str, ...]]) -> Pack:
+    """Return the pack of a model file: from the strings of the file if it has them, else by name."""
     files = dict(zip(strings.get("pack.names", ()), strings.get("pack.texts", ()), strict=False))
-    return made(Path(name), files) if files else pack(name)
+    return build_pack(Path(name), files) if files else pack(name)
 
 
-def made(folder: Path, files: Mapping[str, str]) -> Pack:
-    """The pack of those files; the folder is named in errors."""
-    chosen = _settings(folder / SETTINGS, files[SETTINGS])
-    names = [[fold(name) for name in month] for month in chosen.months]
+def build_pack(folder: Path, files: Mapping[str, str]) -> Pack:
+    """Build the pack of these files, name to text; the folder is named in errors."""
+    settings = _settings(folder / SETTINGS, files[SETTINGS])
+    names = [[fold(name) for name in month] for month in settings.months]
     unknown = files.keys() - {SETTINGS, COMMON, *(f"lexicon-{name}.txt" for name in LEXICA)}
     if unknown:
         raise ConfigError(f"{folder}: unknown {min(unknown)}; the lexica are {', '.join(LEXICA)}")
     return Pack(
         name=folder.name,
         months={name: number for number, month in enumerate(names, 1) for name in month},
-        plain_months=frozenset(() if chosen.capital_months else (month[0] for month in names)),
-        decades=frozenset(map(fold, chosen.decades)),
-        decade_endings=frozenset(map(fold, chosen.decade_endings)),
-        ages=frozenset(map(fold, chosen.ages)),
-        decimal=chosen.decimal,
-        phones=frozenset(chosen.phones),
-        extension=_extension(chosen.extensions),
-        suffixes={name: tuple(map(fold, ends)) for name, ends in chosen.suffixes.items()},
+        plain_months=frozenset(() if settings.capital_months else (month[0] for month in names)),
+        decades=frozenset(map(fold, settings.decades)),
+        decade_endings=frozenset(map(fold, settings.decade_endings)),
+        ages=frozenset(map(fold, settings.ages)),
+        decimal=settings.decimal,
+        phones=frozenset(settings.phones),
+        extension=_extension(settings.extensions),
+        suffixes={name: tuple(map(fold, ends)) for name, ends in settings.suffixes.items()},
         lexica={name: _lexicon(folder / f"lexicon-{name}.txt", files) for name in LEXICA},
         common=frozenset(word for _, word, _ in _rows(folder / COMMON, files[COMMON])),
         frequent=frozenset(word for _, word, rate in _rows(folder / COMMON, files[COMMON]) if rate != "0"),
@@ -288,28 +290,28 @@ def made(folder: Path, files: Mapping[str, str]) -> Pack:
 
 
 def _settings(path: Path, text: str) -> _Settings:
-    """The settings, checked."""
+    """Return the settings; raise ConfigError unless they are valid."""
     try:
-        chosen = msgspec.convert(tomllib.loads(text), _Settings)
+        settings = msgspec.convert(tomllib.loads(text), _Settings)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: {error}; mend the TOML") from None
+        raise ConfigError(f"{path}: {error}; correct the TOML") from None
     except msgspec.ValidationError as error:
         raise ConfigError(f"{path}: {error}; see the packs that are shipped") from None
-    if len(chosen.months) != 12 or not all(month and all(month) for month in chosen.months):
-        raise ConfigError(f"{path}: months must be twelve lists of names, got {len(chosen.months)}")
-    if chosen.decimal not in (".", ","):
-        raise ConfigError(f'{path}: decimal must be "." or ",", got {chosen.decimal!r}')
-    for name, endings in chosen.suffixes.items():
+    if len(settings.months) != 12 or not all(month and all(month) for month in settings.months):
+        raise ConfigError(f"{path}: months must be twelve lists of names, got {len(settings.months)}")
+    if settings.decimal not in (".", ","):
+        raise ConfigError(f'{path}: decimal must be "." or ",", got {settings.decimal!r}')
+    for name, endings in settings.suffixes.items():
         if not _CLASS_NAME.fullmatch(name) or not endings or not all(endings):
             raise ConfigError(f"{path}: suffix class {name!r} needs a name of 1 to 12 letters a-z, and endings")
-    for mask in chosen.phones:
+    for mask in settings.phones:
         if not _PHONE_MASK.fullmatch(mask):
             raise ConfigError(f"{path}: telephone mask {mask!r}; write 0 for each digit, and + ( ) - . / or spaces")
-    return chosen
+    return settings
 
 
 def _extension(words: list[str]) -> re.Pattern[str]:
-    """The pattern of a number with an extension; its groups are the number, which may be missing, and the extension."""
+    """Return the pattern of a number with an extension; its groups are the number, if any, and the extension."""
     if not words:
         return re.compile("(?!)")
     either = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
@@ -317,7 +319,7 @@ def _extension(words: list[str]) -> re.Pattern[str]:
 
 
 def _lexicon(path: Path, files: Mapping[str, str]) -> dict[str, str]:
-    """The words of a lexicon with their buckets; of two rows of one word, hi counts. A missing file has no words."""
+    """Return the words of a lexicon with their buckets; hi wins if a word has two rows. A missing file has no words."""
     buckets: dict[str, str] = {}
     for number, word, bucket in _rows(path, files.get(path.name, "")):
         if bucket not in BUCKETS:
@@ -328,17 +330,18 @@ def _lexicon(path: Path, files: Mapping[str, str]) -> dict[str, str]:
 
 
 def _rows(path: Path, text: str) -> Iterator[tuple[int, str, str]]:
-    """Number, word and rest of each line that is not blank."""
+    """Yield the number, the word and the rest of each line that is not blank."""
     for number, line in enumerate(text.split("\n"), start=1):
         word, _, rest = line.strip("\r").partition("\t")
         if not word.strip():
             continue
         if len(word.split()) > 1:
-            raise ConfigError(f"{path}:{number}: one word per line, got {len(word.split())}; list the words apart")
+            raise ConfigError(f"{path}:{number}: one word per line, got {len(word.split())}; put each word on a line")
         yield number, fold(word.strip()), rest.strip()
 
 
 def _text(path: Path) -> str:
+    """Return the text of a file; raise ConfigError if it cannot be read or is not UTF-8."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:

@@ -1,1 +1,1 @@
-"""One module per method: fill a lattice, learn from it."""
+"""Tagging methods, one folder each: fill a lattice, learn from its posterior."""

@@ -1,4 +1,4 @@
-"""The methods a tagger may be trained with. A new one is a folder with a module `method` whose constant is `METHOD`."""
+"""The methods a tagger can be trained with. A folder with a module `method` that defines `METHOD` adds one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["METHODS", "Config", "Method", "Model", "TrainingSet", "explain", "fi
 
 
 def _discover() -> dict[str, Method]:
-    """Return the methods of the folders beside this module by name, the first of lists first."""
+    """Import the `method` modules of the folders next to this file; return their methods by name, sorted by rank."""
     folders = sorted(path.parent.name for path in Path(__file__).parent.glob("*/method.py"))
     methods: list[Method] = [import_module(f"chaffinch.models.{folder}.method").METHOD for folder in folders]
     return {method.name: method for method in sorted(methods, key=lambda method: method.rank)}
@@ -34,26 +34,28 @@ METHODS: dict[str, Method] = _discover()
 
 
 def method_of(config: Config) -> Method:
-    """Return the method whose settings these are."""
+    """Return the method whose settings these are; ConfigError if there is none."""
     for method in METHODS.values():
         if type(config) is method.config:
             return method
-    raise ConfigError(f"{type(config).__name__} is none of the settings of a tagger ({', '.join(METHODS)})")
+    raise ConfigError(f"{type(config).__name__} is not the settings class of a tagger ({', '.join(METHODS)})")
 
 
 def fit(data: TrainingSet, config: Config, context: FitContext) -> Model:
-    """Return the model that the method of the settings learns; ConfigError if it cannot learn from what is given."""
+    """Train a model by the method of the settings; ConfigError if it cannot learn from this material."""
     method = method_of(config)
     for material in _materials(data, context):
-        method.check(material, config, _sorted())
+        method.check(material, config, _methods_by_name())
     start = context.start
     if start is not None and method_of(start.config) is not method:
-        raise ConfigError(f"{method.title} goes on from {method.title}, not from {method_of(start.config).name}")
+        raise ConfigError(
+            f"{method.title} can continue only from {method.title}, not from {method_of(start.config).name}"
+        )
     return method.fit(data.merge(), config, context)
 
 
 def model_of(state: State) -> Model:
-    """Return the model of a file, or of a part of one."""
+    """Return the model of a file, or of a part of one; ModelError if its kind is no tagging method."""
     method = METHODS.get(state.kind)
     if method is None:
         raise ModelError(f"is a model of kind {state.kind!r}, not a tagger ({', '.join(METHODS)})")
@@ -61,32 +63,32 @@ def model_of(state: State) -> Model:
 
 
 def explain(model: Model, doc: Document, span: Span) -> SpanExplanation:
-    """Return why a model reads a span as it does; ConfigError if its method cannot say so."""
+    """Explain why a model reads a span as it does; ConfigError if its method has no explanations."""
     method = method_of(model.config)
     if method.explain is None:
-        able = list_alternatives([other.title for other in _sorted() if other.explain is not None])
-        raise ConfigError(f"{method.title} cannot say why it reads a span so; train {able}")
+        able = list_alternatives([other.title for other in _methods_by_name() if other.explain is not None])
+        raise ConfigError(f"{method.title} cannot explain its spans; train {able}")
     return method.explain(model, doc, span)
 
 
 def parts(model: Model, doc: Document, spans: Sequence[Span]) -> list[Span]:
-    """Return the parts of spans, by the states of a model that has several for a tag; ConfigError if it has one."""
+    """Return the parts of spans, by the states of a model with several per tag; ConfigError if its method has none."""
     method = method_of(model.config)
     if method.parts is None:
-        able = list_alternatives([other.title for other in _sorted() if other.parts is not None])
-        raise ConfigError(f"{method.title} knows no parts of spans; train {able}")
+        able = list_alternatives([other.title for other in _methods_by_name() if other.parts is not None])
+        raise ConfigError(f"{method.title} cannot divide spans into parts; train {able}")
     return method.parts(model, doc, spans)
 
 
 def _materials(data: TrainingSet, context: FitContext) -> Iterator[Material]:
-    """Yield what a model is to be learnt from."""
+    """Yield the kinds of material that a model is to learn from."""
     if data.soft is None:
         yield "spans"
     else:
         yield "soft"
         if data.untagged:
             raise ConfigError(
-                "untagged documents stand beside tagged ones; with soft labels, give rows of zeros instead"
+                "untagged documents cannot be combined with soft labels; give them soft labels that are rows of zeros"
             )
     if data.untagged:
         yield "untagged"
@@ -97,6 +99,6 @@ def _materials(data: TrainingSet, context: FitContext) -> Iterator[Material]:
         yield "resources"
 
 
-def _sorted() -> list[Method]:
-    """Return all methods by name."""
+def _methods_by_name() -> list[Method]:
+    """Return all methods, sorted by name."""
     return sorted(METHODS.values(), key=lambda method: method.name)

@@ -1,4 +1,4 @@
-"""The tagger: documents in, documents with one more layer out; trained, saved and loaded here."""
+"""The tagger: adds a layer of spans to documents; training, saving and loading of taggers."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class Step:
     model: Model
 
     @property
-    def told(self) -> dict[str, Any]:
-        """What a manifest says of it."""
+    def manifest_entry(self) -> dict[str, Any]:
+        """Return the description of the step that a manifest stores."""
         config = self.model.config
         return {
             "layer": self.layer, "labels": self.model.names, "config": asdict(config), "kind": method_of(config).name
         }  # fmt: skip
 
     def __call__(self, docs: Sequence[Document]) -> list[Document]:
-        """The documents with the layer; one that a document has already stays as it is."""
-        lacking = [doc for doc in docs if self.layer not in doc.layers]
-        found = iter(self.model.read(lacking) if lacking else ())
+        """Return the documents with the layer added; a document that already has it is unchanged."""
+        unread = [doc for doc in docs if self.layer not in doc.layers]
+        found = iter(self.model.read(unread) if unread else ())
         kind = method_of(self.model.config).name
         return [
             doc if self.layer in doc.layers else doc.with_layer(self.layer, to_spans(doc, next(found), kind))
@@ -53,7 +53,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tagger:
-    """A trained model that adds a layer of spans to documents; what it needs besides, it brings along.
+    """A trained model that adds a layer of spans to documents, with everything it needs to do so.
 
     >>> notes = [Document.make(f"Dr. {name} came.", id=name) for name in ("Penn", "Lowe", "Hart")]
     >>> notes = [note.with_layer("gold", [Span(4, 8, "DOCTOR")]) for note in notes]
@@ -70,16 +70,16 @@ class Tagger:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels it knows."""
+        """Return the labels that the model knows."""
         return self.model.names
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """All its models, the last one included."""
+        """Return all models as steps, the last one included."""
         return (*self.before, Step(self.layer, self.model))
 
     def __call__(self, doc: Document) -> Document:
-        """The document with one more layer, called as the method is unless the model says otherwise."""
+        """Return the document with the tagger's layer added."""
         return next(iter(self.annotate([doc])))
 
     def annotate(
@@ -92,17 +92,17 @@ class Tagger:
         align: Literal["recall", "balanced"] | None = None,
         workers: int = 1,
     ) -> Corpus:
-        """The documents with one more layer, read anew on each walk; `layer` gives it another name.
+        """Return the documents with one more layer, named `layer` or as the tagger's; each iteration reads again.
 
         With `confidence`, `Span.score` is the calibrated probability that the span is right. `bias` adds to the score
-        of a label at each of its tokens: {"O": -1} finds more, {"O": 1} less. With `align`, words that a patient's
-        documents repeat get one answer; "recall" never takes a label away. All documents are then held at once. Any
-        number of `workers`, which are threads, gives the same documents in the same order.
+        of a label at each of its tokens: {"O": -1} finds more, {"O": 1} less. With `align`, the occurrences of a word
+        in a patient's documents are labelled together; "recall" never removes a label. All documents are then in memory
+        at once. The result does not depend on the number of `workers` (threads).
         """
         self._check_bias(bias)
 
         def step(docs: Sequence[Document]) -> list[Document]:
-            docs = self._prepared(docs)
+            docs = self._add_earlier_layers(docs)
             found = self._spans(docs, confidence, bias)
             return [doc.with_layer(layer or self.layer, spans) for doc, spans in zip(docs, found, strict=True)]
 
@@ -114,46 +114,48 @@ class Tagger:
         if align is None:
             return Corpus(walk)
         name = layer or self.layer
-        return Corpus(lambda: iter(self._aligned(list(self.posteriors(walk(), name=name)), name, align)))
+        return Corpus(lambda: iter(self._align(list(self.posteriors(walk(), name=name)), name, align)))
 
     def posteriors(self, documents: Iterable[Document], *, name: str | None = None) -> Corpus:
-        """The documents with one more soft layer: at every token the probability of each label, and of "O"."""
+        """Return the documents with a soft layer: at every token the probability of each label, and of "O"."""
 
         def step(docs: Sequence[Document]) -> list[Document]:
-            docs = self._prepared(docs)
+            docs = self._add_earlier_layers(docs)
             found, labels = self.model.posteriors(docs), ("O", *self.labels)
-            return [doc.with_soft(name or self.layer, Soft(labels, own)) for doc, own in zip(docs, found, strict=True)]
+            return [
+                doc.with_soft(name or self.layer, Soft(labels, rows)) for doc, rows in zip(docs, found, strict=True)
+            ]
 
         return Corpus(lambda: (doc for docs in map(step, batches(documents, BATCH_TOKENS)) for doc in docs))
 
     def read(self, docs: Sequence[Document]) -> list[tuple[list[Span], Floats]]:
-        """The spans of every document and (T, 1 + L) at every token the probability of "O" and of each label.
+        """Return the spans of every document and (T, 1 + L) each token's probability of "O" and of each label.
 
-        What `annotate` and `posteriors` find, of documents that are looked at once for both.
+        The same as `annotate` and `posteriors`, in one pass over the documents.
         """
-        docs = self._prepared(docs)
+        docs = self._add_earlier_layers(docs)
         found, kind = self.model.read_with_posteriors(docs), method_of(self.model.config).name
         return [(to_spans(doc, runs, kind), rows) for doc, (runs, rows) in zip(docs, found, strict=True)]
 
     def alternatives(self, doc: Document, n: int, *, layer: str | None = None) -> list[Document]:
-        """The document with each of the n best readings of its sentences, the best first.
+        """Return the document with each of the n best readings of its sentences, the best first.
 
-        Reading k takes the k-th best labelling of every sentence that has so many, else its last.
+        Reading k takes the k-th best labelling of every sentence that has k of them, else its last.
         """
         if n < 1:
             raise ConfigError(f"n must be at least 1, got {n}")
-        doc = self._prepared([doc])[0]
+        doc = self._add_earlier_layers([doc])[0]
         found = self.model.alternatives(doc, n)
         kind = method_of(self.model.config).name
         return [doc.with_layer(layer or self.layer, to_spans(doc, runs, kind)) for runs in found]
 
     def explain(self, doc: Document, span: Span) -> SpanExplanation:
-        """Return why the tagger reads a span as it does; printed, it says so in words."""
-        doc = self._prepared([doc])[0]
+        """Explain why the tagger reads a span as it does; `str` of the result puts it into words."""
+        doc = self._add_earlier_layers([doc])[0]
         return registry.explain(self.model, doc, span)
 
     def substructure(self, doc: Document, layer: str | None = None) -> list[Span]:
-        """The parts of a layer's spans, called PER/1, PER/2; of its own layer, found if need be, or the one named."""
+        """Return the parts of a layer's spans, labelled PER/1, PER/2; `layer` defaults to the tagger's."""
         if layer is None and self.layer not in doc.layers:
             doc = self(doc)
         return registry.parts(self.model, doc, doc.layer(layer or self.layer))
@@ -161,12 +163,12 @@ class Tagger:
     def partial_fit(
         self, documents: Iterable[Document], config: Config | None = None, **options: Unpack[TrainOptions]
     ) -> Tagger:
-        """A tagger that has gone on learning from more documents; new labels may appear. Options as for `train`."""
+        """Return a tagger that continued training on more documents; new labels may appear. Options as for `train`."""
         options["start"] = self
         return train(documents, config or self.model.config, **options)
 
     def save(self, path: str | Path) -> Tagger:
-        """Write one file, complete or not at all; return the tagger with the file's checksum in its manifest."""
+        """Write one file atomically; return the tagger with the file's checksum in its manifest."""
         state = self.model.state()
         for number, step in enumerate(self.before):
             state = state.with_child(f"before{number}", step.model.state())
@@ -174,12 +176,14 @@ class Tagger:
             state = state.with_child("align", self.aligner.state())
         return replace(self, manifest=bundle.save(path, self.manifest, state.arrays, state.strings))
 
-    def _prepared(self, docs: Sequence[Document]) -> Sequence[Document]:
+    def _add_earlier_layers(self, docs: Sequence[Document]) -> Sequence[Document]:
+        """Return the documents with the layers of the models in `before`."""
         for step in self.before:
             docs = step(docs)
         return docs
 
     def _spans(self, docs: Sequence[Document], confidence: bool, bias: Bias) -> Iterator[list[Span]]:
+        """Yield the spans of each document; with `confidence`, their scores are calibrated probabilities."""
         kind = method_of(self.model.config).name
         if confidence:
             for doc, (runs, chances) in zip(docs, self.model.read_with_confidence(docs, bias), strict=True):
@@ -188,20 +192,22 @@ class Tagger:
             for doc, runs in zip(docs, self.model.read(docs, bias), strict=True):
                 yield to_spans(doc, runs, kind)
 
-    def _aligned(self, docs: list[Document], layer: str, mode: Literal["recall", "balanced"]) -> list[Document]:
+    def _align(self, docs: list[Document], layer: str, mode: Literal["recall", "balanced"]) -> list[Document]:
+        """Return the documents with the layer aligned within patients, and without its soft labels."""
         model = self.aligner or alignment.Model.default(mode)
         common = method_of(self.model.config).common_words(self.model)
         aligned = alignment.align(docs, model, layer=layer, mode=mode, common=common)
-        return [replace(doc, soft={name: own for name, own in doc.soft.items() if name != layer}) for doc in aligned]
+        return [replace(doc, soft={name: soft for name, soft in doc.soft.items() if name != layer}) for doc in aligned]
 
     def _check_bias(self, bias: Bias) -> None:
+        """Raise ConfigError if the bias names a label that the model does not have."""
         for label in bias or ():
             if label not in {"O", *self.labels}:
                 raise ConfigError(f"bias names label {label!r}; this model has O, {', '.join(self.labels)}")
 
 
 class TrainOptions(TypedDict, total=False):
-    """What `train` may be given besides documents and settings."""
+    """The optional arguments of `train`."""
 
     dev: Iterable[Document]
     layer: str | None
@@ -221,14 +227,14 @@ class TrainOptions(TypedDict, total=False):
 def train(documents: Iterable[Document], config: Config | None = None, **options: Unpack[TrainOptions]) -> Tagger:
     """Train a tagger on documents whose `layer` holds the right spans (default: gold, or the only one).
 
-    `soft` names soft labels to learn from instead: rows of zeros say nothing, rows with several ones leave the choice
-    to the model, other rows are distributions. `untagged` documents, of which nothing is known, are learnt from as
-    well, by methods that model words. `dev` documents decide when to stop. `resources` are clusters of words and lists
-    of phrases. `before` is a tagger whose layers serve as features; it becomes part of the new one. `start` is a tagger
-    to go on from. With `align`, how words that a patient's documents repeat get one answer is learnt as well, which
-    trains once more for each of its folds. An interrupt keeps what was learnt so far. Any number of `workers` gives the
-    same bytes, and `progress` is called as learning proceeds. `name` is that of the layer, else the method's; `corpus`
-    and `notes` are kept in the manifest.
+    `soft` names soft labels to learn from instead: rows of zeros leave a token open, rows with several ones leave the
+    choice to the model, other rows are distributions. `untagged` documents have no labels; methods that model words
+    learn from them as well. `dev` documents decide when to stop. `resources` are word clusters and lists of phrases.
+    `before` is a tagger whose layers serve as features; it becomes part of the new one. `start` is a tagger to continue
+    from. With `align`, the alignment of words that a patient's documents repeat is learnt as well, which trains once
+    more for each of its folds. An interrupt keeps what was learnt so far. The model's bytes do not depend on the number
+    of `workers`, and `progress` is called as learning proceeds. `name` is that of the layer, by default the method's;
+    `corpus` and `notes` are stored in the manifest.
     """
     unknown = sorted(options.keys() - TrainOptions.__annotations__.keys())
     if unknown:
@@ -249,7 +255,7 @@ def train(documents: Iterable[Document], config: Config | None = None, **options
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Training:
-    """One run of `train`."""
+    """One run of `train`: its data, settings, earlier steps and options."""
 
     data: TrainingSet
     config: Config
@@ -258,11 +264,11 @@ class _Training:
 
     @property
     def name(self) -> str:
-        """The name of the layer to add."""
+        """Return the name of the layer to add."""
         return self.options.get("name") or method_of(self.config).name
 
     def run(self) -> Tagger:
-        """Return the tagger."""
+        """Train the model and its aligner; return the tagger."""
         start, data, watcher = self.options.get("start"), self.data, Watcher(self.options.get("progress"))
         for step in self.steps:
             data = replace(data, documents=step(data.documents), dev=step(data.dev))
@@ -274,25 +280,25 @@ class _Training:
         return Tagger(model, self.manifest(model, aligner, watcher), self.steps, self.name, aligner)
 
     def manifest(self, model: Model, aligner: alignment.Model | None, watcher: Watcher) -> Manifest:
-        """Return what the file says of the tagger; of one that went on, what it learnt from in all."""
+        """Return the tagger's manifest; counts include the training data of the tagger it continued from."""
         kind, start = method_of(self.config).name, self.options.get("start")
         config = model.config  # what was left open is decided now
         docs = [*self.data.documents, *self.data.untagged]
         earlier = start.manifest if start is not None else Manifest(kind, vocabulary_floor=model.floor)
         floor = min([model.floor, earlier.vocabulary_floor, *(step.model.floor for step in self.steps)])
-        told: dict[str, Any] = {"layer": self.name, "before": [step.told for step in self.steps]}
-        told |= {} if aligner is None else {"align": asdict(aligner.config)}
+        extra: dict[str, Any] = {"layer": self.name, "before": [step.manifest_entry for step in self.steps]}
+        extra |= {} if aligner is None else {"align": asdict(aligner.config)}
         metrics = {**watcher.scores, **({"interrupted": 1.0} if watcher.interrupted else {})}
         return Manifest(
-            kind, {**asdict(config), **told}, model.names, config.seed, self.options.get("corpus") or earlier.corpus,
+            kind, {**asdict(config), **extra}, model.names, config.seed, self.options.get("corpus") or earlier.corpus,
             earlier.documents + len(docs), earlier.patients + len({doc.patient for doc in docs}), floor, metrics,
             self.options.get("notes") or earlier.notes,
         )  # fmt: skip
 
     def aligner(self, data: TrainingSet, config: Config, watcher: Watcher) -> alignment.Model | None:
-        """Return alignment learnt on what taggers say of documents they did not learn from; none after an interrupt.
+        """Return an alignment learnt on cross-fitted documents; None without `align` or after an interrupt.
 
-        Where no word is repeated there is nothing to learn, and the weights set by hand serve.
+        Where no word is repeated there is nothing to learn, and the default weights are used.
         """
         align = self.options.get("align")
         if align is None or watcher.interrupted:
@@ -309,7 +315,7 @@ class _Training:
             return train(part, config, **options)
 
         try:
-            read = alignment_fit.cross_fitted(data.documents, fold, folds=align.folds, seed=align.seed)
+            read = alignment_fit.cross_fit(data.documents, fold, folds=align.folds, seed=align.seed)
             return alignment_fit.fit(read, align, layer=self.name, gold=data.layer)
         except KeyboardInterrupt:
             watcher.interrupted = True
@@ -320,18 +326,18 @@ class _Training:
 
 def load(path: str | Path) -> Tagger:
     """Return the tagger of a model file, or of a packaged model's name; `chaffinch.load` opens files of any kind."""
-    found = bundle.load(path)
-    state, config = found.state, found.manifest.config
+    file = bundle.load(path)
+    state, config = file.state, file.manifest.config
     try:
-        steps = tuple(_step(state, number, told) for number, told in enumerate(config.get("before", ())))
+        steps = tuple(_step(state, number, entry) for number, entry in enumerate(config.get("before", ())))
         aligner = alignment.Model.of(state.child("align", config=config["align"])) if "align" in config else None
-        return Tagger(registry.model_of(state), found.manifest, steps, config.get("layer", state.kind), aligner)
+        return Tagger(registry.model_of(state), file.manifest, steps, config.get("layer", state.kind), aligner)
     except ModelError as error:
         raise ModelError(error.message, path=bundle.find(path)) from None
 
 
-def _step(state: State, number: int, told: Mapping[str, Any]) -> Step:
+def _step(state: State, number: int, entry: Mapping[str, Any]) -> Step:
     """Return an earlier step of a tagger, as its manifest describes it."""
-    kind = told.get("kind", "cascade")  # files of format 1 without it are of cascades
-    part = state.child(f"before{number}", kind=kind, config=told["config"], labels=told["labels"])
-    return Step(told["layer"], registry.model_of(part))
+    kind = entry.get("kind", "cascade")  # files of format 1 without it are of cascades
+    part = state.child(f"before{number}", kind=kind, config=entry["config"], labels=entry["labels"])
+    return Step(entry["layer"], registry.model_of(part))

@@ -1,4 +1,4 @@
-"""Relations between entities: which tuples of mentions stand in a relation, and in which sentence that is said."""
+"""Relation extraction: which tuples of mentions are related, and which sentence states it."""
 
 from chaffinch.relations.candidates import Candidate
 from chaffinch.relations.config import Extraction

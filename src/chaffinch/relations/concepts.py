@@ -1,4 +1,4 @@
-"""Concepts of mentions, and the tuples of concepts between which a document states a relation."""
+"""Concepts of mentions, and the tuples of concepts that a document relates."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from itertools import product
 from chaffinch.relations.schema import Schema
 from chaffinch.text import Document, Span
 
-UNKNOWN = ("", "-1", "-")  # concepts that stand for none
+UNKNOWN = ("", "-1", "-")  # how corpora write "no concept"
 SPLIT = re.compile(r"[|,;]")  # several concepts of one mention
 Concepts = tuple[str, ...]
 
 
 def concepts_of(span: Span) -> tuple[str, ...]:
-    """The concepts of a mention; one that is composed has several.
+    """Return the concepts of a mention; a composite mention has several.
 
     >>> concepts_of(Span(0, 1, "Disease", concept="D001|D002")), concepts_of(Span(0, 1, "Disease", concept="-1"))
     (('D001', 'D002'), ())
@@ -23,25 +23,30 @@ def concepts_of(span: Span) -> tuple[str, ...]:
     return _split(span.concept)
 
 
-def stated_concepts(doc: Document, schema: Schema) -> set[Concepts]:
-    """The tuples of concepts between which a document states the relation."""
+def relation_concepts(doc: Document, schema: Schema) -> set[Concepts]:
+    """Return the tuples of concepts that a document states to be related."""
     out: set[Concepts] = set()
     for relation in doc.relations:
-        found = schema.arguments(relation)
-        if found is not None:
-            named = [_split(own.concept) if own.concept else _shared(own.spans) for own in found]
+        arguments = schema.arguments(relation)
+        if arguments is not None:
+            named = [
+                _split(argument.concept) if argument.concept else _concepts_of_spans(argument.spans)
+                for argument in arguments
+            ]
             out |= {concept_key(concepts, schema) for concepts in product(*named)}
     return out
 
 
 def _split(concept: str) -> tuple[str, ...]:
-    return tuple(own for own in SPLIT.split(concept) if own not in UNKNOWN)
+    """Split a concept field into its concepts, without placeholders for "unknown"."""
+    return tuple(part for part in SPLIT.split(concept) if part not in UNKNOWN)
 
 
-def _shared(spans: Sequence[Span]) -> tuple[str, ...]:
+def _concepts_of_spans(spans: Sequence[Span]) -> tuple[str, ...]:
+    """Return the distinct concepts of the spans, sorted."""
     return tuple(sorted({concept for span in spans for concept in concepts_of(span)}))
 
 
 def concept_key(concepts: Concepts, schema: Schema) -> Concepts:
-    """What two equal tuples of concepts share."""
+    """Return a key that is equal for equal tuples of concepts: sorted if the relation is symmetric."""
     return tuple(sorted(concepts)) if schema.symmetric else concepts

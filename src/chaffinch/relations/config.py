@@ -1,4 +1,4 @@
-"""What may be chosen for an extractor."""
+"""Settings of relation extractors."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ _CHOICES = {
     "mode": get_args(Mode), "labels": get_args(Labels), "pairing": PAIRINGS,
     "representation": ("auto", *REPRESENTATIONS),
 }  # fmt: skip
-FEW = 500  # documents; below that any feature enters
+# Documents or patients. With fewer, `floor=None` keeps every feature; from here on a feature needs two.
+FEW = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What to learn and how.
+    """Settings of a relation extractor: what to learn, and how.
 
-    In the mode "entities" the entities of `layer` are given (by hand, or by a tagger), and each tuple of them is judged
-    by a logistic regression over `views`; segments of `representation` are what statistics and paths are taken of, and
-    "auto" chooses it by folds. Its `strengths` are tried in `folds` over documents, which also calibrate the scores.
-    The mode "documents" merges what is found so by concept.
+    In the mode "entities" the entities of `layer` are given (by hand, or by a tagger), and a logistic regression over
+    `views` scores each tuple of them. Statistics and paths are computed over segments of the `representation`;
+    "auto" chooses it by cross-validation. `strengths` are tried in `folds` over documents, which also calibrate the
+    scores. The mode "documents" merges these results by concept.
 
-    In the mode "joint" a phrase HMM finds the arguments themselves, `pairing` makes tuples of them, and `mask` says
-    whether entities are seen as such; the representation is that of `hmm`. Its `labels` are those of the likeliest
-    path, as published, or of all segments whose chance reaches a level; that, and what the positive model must be ahead
-    by, are then chosen by the same folds. These four belong to this mode and are refused in the others.
+    In the mode "joint" a phrase HMM finds the arguments itself, `pairing` combines them into tuples, and `mask` says
+    whether the model sees entities as such; the representation is that of `hmm`. `labels` are those of the likeliest
+    path, as published, or of all segments whose probability reaches a level; the same folds then choose that level and
+    the lead that the positive model needs. The other modes refuse these four settings.
 
-    A feature or word enters when `floor` documents (patients, if documents say which) show it. None is 2 from 500
-    documents on and 1 below, where the model file then holds words of single documents.
+    A feature or word is kept if `floor` documents (or patients, if documents name them) show it. None means 2 from 500
+    documents on, and 1 below; the model file then holds words of single documents.
     """
 
     mode: Mode = "entities"
@@ -60,7 +61,7 @@ class Extraction:
             raise ConfigError(f"views must be some of {', '.join(VIEWS)}, got {', '.join(views) or 'none'}")
         object.__setattr__(self, "views", views)
         strengths = self.strengths if isinstance(self.strengths, tuple | list) else ()
-        if not strengths or not all(isinstance(own, int | float) and 0 < own < float("inf") for own in strengths):
+        if not strengths or not all(isinstance(value, int | float) and 0 < value < float("inf") for value in strengths):
             raise ConfigError(f"strengths must be numbers above 0, got {self.strengths!r}")
         check_wholes(self, "folds", least=2)
         check_wholes(self, "floor", least=1, optional=True)
@@ -73,6 +74,7 @@ class Extraction:
         self._check_unused()
 
     def _check_unused(self) -> None:
+        """Raise ConfigError for settings that the chosen mode does not use."""
         if self.mode == "joint":
             if self.representation != "phrase":
                 raise ConfigError("in the mode joint the representation is that of hmm; set it there")
@@ -84,13 +86,14 @@ class Extraction:
 
     @classmethod
     def of_hmm(cls, hmm: PhraseHMM) -> Extraction:
-        """The settings of the mode "entities" with the representation and seed of a phrase HMM.
+        """Return settings of the mode "entities" with the representation and seed of a phrase HMM.
 
-        ConfigError for anything else that was chosen: for given entities its states and their statistics are taken,
-        while logistic regression does the learning.
+        Raise ConfigError if any other setting differs from its default: between given entities the states of the HMM
+        and their statistics are features, and a logistic regression learns the weights.
         """
         usual = PhraseHMM(representation=hmm.representation, seed=hmm.seed)
-        unused = [own.name for own in fields(hmm) if getattr(hmm, own.name) != getattr(usual, own.name)]
+        names = [field.name for field in fields(hmm)]
+        unused = [name for name in names if getattr(hmm, name) != getattr(usual, name)]
         if unused:
             raise ConfigError(
                 f"{', '.join(unused)}: not used where entities are given; leave it out, or choose the mode joint"
@@ -98,15 +101,15 @@ class Extraction:
         return cls(representation=hmm.representation, seed=hmm.seed)
 
     def floor_for(self, groups: int) -> int:
-        """How many of so many documents or patients must show a feature."""
+        """Return how many of `groups` documents or patients must show a feature for it to be kept."""
         return self.floor if self.floor is not None else 2 if groups >= FEW else 1
 
     def facts(self) -> dict[str, Any]:
-        """The settings as plain values, for a manifest."""
+        """Return the settings as plain values, for a manifest."""
         return asdict(self)
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Extraction:
-        """The settings of a manifest."""
+        """Rebuild the settings from a manifest."""
         plain = {**facts, "views": tuple(facts["views"]), "strengths": tuple(facts["strengths"])}
         return cls(**{**plain, "hmm": PhraseHMM(**facts["hmm"])})

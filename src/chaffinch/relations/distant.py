@@ -1,7 +1,7 @@
-"""Training data from known tuples: sentences that name all members of a tuple are taken to state the relation.
+"""Distant supervision: a sentence that mentions all members of a known tuple is taken to state the relation.
 
-That is how the publication made its corpora. Some such sentences do not state it, and some others do; an audit of a
-sample says how many.
+The publication made its corpora in this way. Some of these sentences do not state the relation, and some others do;
+the audit of a sample estimates how many.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Noise of both kinds: the share of labelled candidates that do not state the relation, and of the others that do.
+    """Label noise of both kinds: the share of wrong labels, and the share of missed relations among the others.
 
-    `stated` estimates how many candidates state it, from both.
+    `stated` is the number of candidates that state the relation, estimated from both.
     """
 
     wrong: Share
@@ -43,45 +43,47 @@ class Audit:
     stated: float
 
 
-def names(doc: Document, span: Span) -> frozenset[str]:
-    """What a mention is known as: its concepts, and its words without regard to case and white space."""
+def names_of(doc: Document, span: Span) -> frozenset[str]:
+    """Return the names of a mention: its concepts, and its text with case folded and white space collapsed."""
     return frozenset(concepts_of(span)) | {" ".join(doc.text[span.start : span.end].casefold().split())}
 
 
 def label(
     docs: Iterable[Document], known: Iterable[Sequence[str]], schema: Schema, *, layer: str | None = None
 ) -> list[Document]:
-    """The documents with a relation wherever all members of a known tuple are mentioned in one sentence.
+    """Return the documents with a relation wherever one sentence mentions all members of a known tuple.
 
-    Members are concepts or names. What the documents stated of this relation before is dropped.
+    Members are concepts or names. Earlier relations of this name are dropped.
     """
-    tuples = {_key(tuple(" ".join(part.split()) for part in own), schema) for own in known}
-    for own in tuples:
-        if len(own) != len(schema.roles):
-            raise DataError(f"a known tuple has {len(own)} members and the schema {len(schema.roles)} roles")
+    tuples = {_key(tuple(" ".join(part.split()) for part in members), schema) for members in known}
+    for members in tuples:
+        if len(members) != len(schema.roles):
+            raise DataError(f"a known tuple has {len(members)} members and the schema {len(schema.roles)} roles")
     if not tuples:
         raise ConfigError("no known tuples were given; each has one name or concept per role")
-    folded = {_key(tuple(part.casefold() for part in own), schema) for own in tuples}
+    folded = {_key(tuple(part.casefold() for part in members), schema) for members in tuples}
     out = []
     for doc in docs:
         found = [
-            schema.relation(one.spans, source=SOURCE)
-            for one in candidates(doc, schema, layer=layer)
-            if _matches(doc, one, schema, tuples, folded)
+            schema.relation(candidate.spans, source=SOURCE)
+            for candidate in candidates(doc, schema, layer=layer)
+            if _matches(doc, candidate, schema, tuples, folded)
         ]
-        others = tuple(own for own in doc.relations if own.label != schema.name)
+        others = tuple(relation for relation in doc.relations if relation.label != schema.name)
         out.append(replace(doc, relations=(*others, *found)))
     return out
 
 
 def _key(members: tuple[str, ...], schema: Schema) -> tuple[str, ...]:
+    """Return a key that is equal for equal tuples of names: sorted if the relation is symmetric."""
     return tuple(sorted(members)) if schema.symmetric else members
 
 
 def _matches(
-    doc: Document, one: Candidate, schema: Schema, tuples: set[tuple[str, ...]], folded: set[tuple[str, ...]]
+    doc: Document, candidate: Candidate, schema: Schema, tuples: set[tuple[str, ...]], folded: set[tuple[str, ...]]
 ) -> bool:
-    for chosen in product(*(sorted(names(doc, span)) for span in one.spans)):
+    """Tell whether the mentions of a candidate are known by the names of a known tuple."""
+    for chosen in product(*(sorted(names_of(doc, span)) for span in candidate.spans)):
         key = _key(chosen, schema)
         if key in tuples or _key(tuple(part.casefold() for part in chosen), schema) in folded:
             return True
@@ -91,39 +93,39 @@ def _matches(
 def sample(
     docs: Sequence[Document], schema: Schema, count: int, *, layer: str | None = None, seed: int = 0
 ) -> list[tuple[int, Candidate]]:
-    """Candidates to judge by hand, half of them labelled, half not, drawn at random: document number and candidate."""
-    every = [(n, one) for n, doc in enumerate(docs) for one in candidates(doc, schema, layer=layer)]
+    """Draw candidates to judge by hand, half of them labelled; each with the number of its document."""
+    every = [(n, candidate) for n, doc in enumerate(docs) for candidate in candidates(doc, schema, layer=layer)]
     rng = np.random.default_rng(seed)
     out: list[tuple[int, Candidate]] = []
     for stated in (True, False):
-        own = [pair for pair in every if pair[1].stated is stated]
-        chosen = rng.permutation(len(own))[: count // 2]
-        out += [own[n] for n in sorted(chosen.tolist())]
+        pool = [pair for pair in every if pair[1].stated is stated]
+        chosen = rng.permutation(len(pool))[: count // 2]
+        out += [pool[n] for n in sorted(chosen.tolist())]
     return out
 
 
 def audit(
     judged: Iterable[tuple[Candidate, bool]], docs: Iterable[Document], schema: Schema, *, layer: str | None = None
 ) -> Audit:
-    """Noise of both kinds, from candidates of a sample with the truth about each."""
+    """Estimate the label noise of both kinds from a sample of candidates judged by hand."""
     answers: dict[bool, list[bool]] = {True: [], False: []}
-    for one, truth in judged:
-        answers[one.stated].append(truth)
+    for candidate, truth in judged:
+        answers[candidate.stated].append(truth)
     if not answers[True] or not answers[False]:
         raise DataError("the audit needs judged candidates of both kinds, labelled and not; draw a larger sample")
     labelled = unlabelled = 0
     for doc in docs:
-        for one in candidates(doc, schema, layer=layer):
-            labelled, unlabelled = labelled + one.stated, unlabelled + (not one.stated)
+        for candidate in candidates(doc, schema, layer=layer):
+            labelled, unlabelled = labelled + candidate.stated, unlabelled + (not candidate.stated)
     wrong = wilson(answers[True].count(False), len(answers[True]))
     missed = wilson(answers[False].count(True), len(answers[False]))
     return Audit(wrong, missed, labelled * (1 - wrong.value) + unlabelled * missed.value)
 
 
 def wilson(hits: int, count: int) -> Share:
-    """A share with Wilson's 95 % interval.
+    """Return a share with Wilson's 95 % interval.
 
-    >>> [round(own, 3) for own in wilson(0, 10)[:3]]
+    >>> [round(value, 3) for value in wilson(0, 10)[:3]]
     [0.0, 0.0, 0.278]
     """
     z, value = 1.959964, hits / count

@@ -1,7 +1,7 @@
-"""Relations that a whole document states between concepts, found through its sentences, with the evidence kept.
+"""Relations between concepts that a whole document states, found through its sentences, with the evidence.
 
-P tuples of concepts, G features. A tuple of concepts has as many candidates as there are tuples of its mentions in one
-sentence; their scores, and where and how often the concepts are named, are what a second regression weighs.
+P tuples of concepts, G features. The candidates of a tuple of concepts are the tuples of its mentions that share a
+sentence. A second regression weighs their scores, and where and how often the document names the concepts.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from chaffinch.bundle import Manifest
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels.lattice import Bools, Floats
 from chaffinch.relations.candidates import Candidate
-from chaffinch.relations.concepts import Concepts, concept_key, concepts_of, stated_concepts
+from chaffinch.relations.concepts import Concepts, concept_key, concepts_of, relation_concepts
 from chaffinch.relations.config import Extraction
 from chaffinch.relations.entities import logistic as fitting
-from chaffinch.relations.entities.extractor import SOURCE, Extractor, Reason, Scored
+from chaffinch.relations.entities.extractor import SOURCE, Extractor, HeldOutScores, Reason
 from chaffinch.relations.entities.logistic import LogisticWeights, PairCalibration
 from chaffinch.relations.entities.train import train
 from chaffinch.relations.evaluate import ranking
-from chaffinch.relations.evaluate.report import Judged, Rates, Summary
+from chaffinch.relations.evaluate.report import Rates, Summary, TupleScores
 from chaffinch.relations.schema import Schema
 from chaffinch.text import Argument, Document, Relation, Span
 
-STRENGTH = 0.1
+STRENGTH = 0.1  # of the merging regression; raised, the few weights are regularised less
 
 
 class Finding(NamedTuple):
-    """A relation between concepts, the sentence that speaks for it most, and the mentions there."""
+    """A relation between concepts, the sentence with the highest score for it, and the mentions there."""
 
     relation: Relation
     sentence: int
@@ -49,83 +49,86 @@ class _Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentExtractor:
-    """Finds relations between concepts: an extractor for sentences, and weights that merge what it says."""
+    """Extractor of relations between concepts: a sentence extractor, and weights that merge its scores."""
 
     sentences: Extractor
     weights: LogisticWeights = field(repr=False)
-    centre: Floats = field(repr=False)  # (G,) means of the features, and
-    spread: Floats = field(repr=False)  # (G,) their deviations
+    centre: Floats = field(repr=False)  # (G,) means of the features
+    spread: Floats = field(repr=False)  # (G,) standard deviations of the features
     calibration: PairCalibration
     threshold: float
-    held: Scored = field(repr=False)
+    held: HeldOutScores = field(repr=False)
     missed: int  # stated tuples of concepts that share no sentence
     report: Summary | None
     manifest: Manifest = field(repr=False)
 
     @property
     def schema(self) -> Schema:
-        """The relation it finds."""
+        """Return the schema of the relation."""
         return self.sentences.schema
 
     @property
     def config(self) -> Extraction:
-        """What was chosen."""
+        """Return the settings, in the mode "documents"."""
         return replace(self.sentences.config, mode="documents")
 
     def extract(self, doc: Document) -> tuple[Finding, ...]:
-        """The relations of a document, the likeliest first, each with its evidence."""
+        """Return the relations of a document, most probable first, each with its evidence."""
         return next(self.extract_all([doc]))
 
     def extract_all(self, docs: Iterable[Document]) -> Iterator[tuple[Finding, ...]]:
-        """The relations of each document, in order."""
-        for doc, pairs, scores in self._scored(docs):
+        """Yield the relations of each document, in order."""
+        for doc, pairs, scores in self._score_documents(docs):
             kept = [(score, pair) for score, pair in zip(scores, pairs, strict=True) if score >= self.threshold]
-            ranked = sorted(kept, key=lambda own: (-own[0], own[1].concepts))
+            ranked = sorted(kept, key=lambda item: (-item[0], item[1].concepts))
             yield tuple(self._finding(doc, pair, score) for score, pair in ranked)
 
     def annotate(self, docs: Iterable[Document]) -> Iterator[Document]:
-        """The documents with the relations that were found in place of those of this name."""
-        held = list(docs)
-        for doc, found in zip(held, self.extract_all(held), strict=True):
-            others = tuple(own for own in doc.relations if own.label != self.schema.name)
-            yield replace(doc, relations=(*others, *(one.relation for one in found)))
+        """Yield the documents; relations of this name are replaced by the extracted ones."""
+        documents = list(docs)
+        for doc, found in zip(documents, self.extract_all(documents), strict=True):
+            others = tuple(relation for relation in doc.relations if relation.label != self.schema.name)
+            yield replace(doc, relations=(*others, *(finding.relation for finding in found)))
 
-    def judged(self, docs: Iterable[Document]) -> Iterator[Judged]:
-        """For each document the score of every tuple of concepts, whether it is stated, and how many are stated."""
-        for doc, pairs, scores in self._scored(docs):
-            stated = stated_concepts(doc, self.schema)
-            yield Judged(np.array(scores), np.array([pair.concepts in stated for pair in pairs], bool), len(stated))
+    def score_tuples(self, docs: Iterable[Document]) -> Iterator[TupleScores]:
+        """Yield for each document the scores of all tuples of concepts, their truth, and the number stated."""
+        for doc, pairs, scores in self._score_documents(docs):
+            stated = relation_concepts(doc, self.schema)
+            right = np.array([pair.concepts in stated for pair in pairs], bool)
+            yield TupleScores(np.array(scores), right, len(stated))
 
     def explain(self, doc: Document, relation: Relation, *, top: int = 10) -> list[Reason]:
-        """The features of the sentence that speaks most for a relation of the document, the loudest first."""
-        for named in sorted(stated_concepts(replace(doc, relations=(relation,)), self.schema)):
-            for _, pairs, _ in self._scored([doc]):
+        """Return the features of the best-scoring sentence of a relation, largest contribution first."""
+        for named in sorted(relation_concepts(replace(doc, relations=(relation,)), self.schema)):
+            for _, pairs, _ in self._score_documents([doc]):
                 for pair in pairs:
                     if pair.concepts == named:
-                        best = max(pair.candidates, key=lambda own: own[1])[0]
+                        best = max(pair.candidates, key=lambda item: item[1])[0]
                         return self.sentences.explain(doc, self.schema.relation(best.spans), top=top)
-        raise DataError(f"{doc.id}: the concepts of this relation share no sentence, so nothing speaks for it")
+        raise DataError(f"{doc.id}: the concepts of this relation share no sentence, so there is nothing to explain")
 
     def with_precision(self, precision: float) -> DocumentExtractor:
-        """The same extractor, its threshold the lowest that kept so much precision in cross-validation."""
+        """Return the extractor with the lowest threshold that has this precision in cross-validation."""
         return replace(self, threshold=ranking.threshold_for(self.held.scores, self.held.right, precision))
 
-    def _scored(self, docs: Iterable[Document]) -> Iterator[tuple[Document, list[_Pair], list[float]]]:
-        held = list(docs)
-        for doc, found in zip(held, self.sentences.scored(held), strict=True):
+    def _score_documents(self, docs: Iterable[Document]) -> Iterator[tuple[Document, list[_Pair], list[float]]]:
+        """Yield each document with its tuples of concepts and their probabilities."""
+        documents = list(docs)
+        for doc, found in zip(documents, self.sentences.score_candidates(documents), strict=True):
             pairs = _pairs(found, self.schema)
             yield doc, pairs, self.score(doc, pairs)
 
     def score(self, doc: Document, pairs: Sequence[_Pair]) -> list[float]:
-        """The probability of each tuple of concepts."""
+        """Return the probability of each tuple of concepts."""
         if not pairs:
             return []
         rows = (_features(doc, pairs, self.sentences) - self.centre) / self.spread
-        return [float(own) for own in self.calibration(rows @ self.weights.values + self.weights.bias)]
+        return [float(chance) for chance in self.calibration(rows @ self.weights.values + self.weights.bias)]
 
     def _finding(self, doc: Document, pair: _Pair, score: float) -> Finding:
+        """Return the relation of a tuple of concepts, with all mentions and the best sentence as evidence."""
         schema = self.sentences.schema
-        best = max(pair.candidates, key=lambda own: own[1])[0]
+        best = max(pair.candidates, key=lambda item: item[1])[0]
         spans = doc.layer(self.sentences.config.layer)
         mentions = [
             tuple(span for span in spans if span.label == kind and concept in concepts_of(span))
@@ -137,69 +140,70 @@ class DocumentExtractor:
 
 
 def train_documents(docs: Iterable[Document], schema: Schema, config: Extraction | None = None) -> DocumentExtractor:
-    """An extractor of relations between concepts, learnt from documents whose mentions have concepts.
+    """Train an extractor of relations between concepts on documents whose mentions have concepts.
 
-    The sentence extractor learns from every tuple of mentions of related concepts; the merging learns from the scores
-    that its folds gave to documents they had not seen.
+    The sentence extractor learns from every tuple of mentions of related concepts; the merging regression learns from
+    held-out scores of the sentence extractor.
     """
-    held = list(docs)
+    documents = list(docs)
     chosen = config or Extraction(mode="documents")
     if chosen.mode == "joint":
-        raise ConfigError("train_documents merges what is found between given entities, not in the mode joint")
-    own = train(held, schema, replace(chosen, mode="entities"))
-    scores = iter(own.held.scores.tolist())
+        raise ConfigError("train_documents merges relations between given entities; the mode joint is not supported")
+    extractor = train(documents, schema, replace(chosen, mode="entities"))
+    scores = iter(extractor.held.scores.tolist())
     rows, right, groups, missed = [], [], [], 0
-    for doc, found in zip(held, own.scored(held), strict=True):
-        pairs = _pairs([(one, next(scores)) for one, _ in found], schema)
-        stated = stated_concepts(doc, schema)
+    for doc, found in zip(documents, extractor.score_candidates(documents), strict=True):
+        pairs = _pairs([(candidate, next(scores)) for candidate, _ in found], schema)
+        stated = relation_concepts(doc, schema)
         missed += len(stated - {pair.concepts for pair in pairs})
         if pairs:
-            rows.append(_features(doc, pairs, own))
+            rows.append(_features(doc, pairs, extractor))
             right += [pair.concepts in stated for pair in pairs]
             groups += [doc.patient] * len(pairs)
     truth = np.array(right, bool)
     if not truth.any() or truth.all():
-        raise DataError("tuples of concepts are all related, or none is; do mentions and relations have concepts?")
+        raise DataError("all tuples of concepts are related, or none is; check the concepts of mentions and relations")
     matrix = np.concatenate(rows)
     centre, spread = matrix.mean(axis=0), np.maximum(matrix.std(axis=0), 1e-6)
-    return _merging(own, (matrix - centre) / spread, truth, groups, (centre, spread), missed)
+    return _merging(extractor, (matrix - centre) / spread, truth, groups, (centre, spread), missed)
 
 
 def _merging(
-    own: Extractor, rows: Floats, right: Bools, groups: Sequence[str], scale: tuple[Floats, Floats], missed: int
+    extractor: Extractor, rows: Floats, right: Bools, groups: Sequence[str], scale: tuple[Floats, Floats], missed: int
 ) -> DocumentExtractor:
+    """Train the merging regression with its calibration and threshold, and build the extractor."""
     from scipy.sparse import csr_matrix
 
     matrix = csr_matrix(rows)
-    fold = fitting.folds(groups, min(own.config.folds, len(set(groups))), seed=own.config.seed + 1)
-    (held,) = fitting.held_out(matrix, right, fold, [STRENGTH])
-    calibration = fitting.calibrate(held, right)
-    scored = Scored(calibration(held), right)
+    fold = fitting.folds(groups, min(extractor.config.folds, len(set(groups))), seed=extractor.config.seed + 1)
+    (held_scores,) = fitting.held_out(matrix, right, fold, [STRENGTH])
+    calibration = fitting.calibrate(held_scores, right)
+    held_out = HeldOutScores(calibration(held_scores), right)
     weights = fitting.fit(matrix, right, strength=STRENGTH)
     stated = int(right.sum()) + missed
-    threshold = ranking.best_threshold(scored.scores, right, stated)
-    taken = scored.scores >= threshold
+    threshold = ranking.best_threshold(held_out.scores, right, stated)
+    taken = held_out.scores >= threshold
     found, every = Rates(int(right[taken].sum()), int(taken.sum()), stated), Rates(int(right.sum()), len(right), stated)
     report = Summary(
-        documents=own.manifest.documents, missed=missed, own=found, every=every, floor=own.manifest.vocabulary_floor,
-        representation=own.representation, sentences=own.report,
+        documents=extractor.manifest.documents, missed=missed, rates=found, every=every,
+        floor=extractor.manifest.vocabulary_floor, representation=extractor.representation, sentences=extractor.report,
     )  # fmt: skip
-    manifest = replace(own.manifest, metrics={"F1": found.f1, "F1 of every tuple": every.f1})
-    return DocumentExtractor(own, weights, *scale, calibration, threshold, scored, missed, report, manifest)
+    manifest = replace(extractor.manifest, metrics={"F1": found.f1, "F1 of every tuple": every.f1})
+    return DocumentExtractor(extractor, weights, *scale, calibration, threshold, held_out, missed, report, manifest)
 
 
 def _pairs(found: Sequence[tuple[Candidate, float]], schema: Schema) -> list[_Pair]:
-    """The tuples of concepts of candidates; a tuple of one concept with itself is none."""
+    """Group scored candidates by their tuple of concepts; skip tuples that repeat a concept."""
     out: dict[Concepts, list[tuple[Candidate, float]]] = {}
-    for one, score in found:
-        for concepts in product(*(concepts_of(span) for span in one.spans)):
+    for candidate, score in found:
+        for concepts in product(*(concepts_of(span) for span in candidate.spans)):
             if len(set(concepts)) == len(concepts):
-                out.setdefault(concept_key(concepts, schema), []).append((one, score))
-    return [_Pair(concepts, own) for concepts, own in out.items()]
+                out.setdefault(concept_key(concepts, schema), []).append((candidate, score))
+    return [_Pair(concepts, candidates) for concepts, candidates in out.items()]
 
 
 def _features(doc: Document, pairs: Sequence[_Pair], extractor: Extractor) -> Floats:
-    """(P, G) what a document says of each tuple of concepts."""
+    """Return (P, G) features of each tuple of concepts in a document."""
     counts: Counter[str] = Counter()
     title: set[str] = set()
     heading = int(doc.sentences[0, 1]) if len(doc.sentences) else 0
@@ -215,7 +219,7 @@ def _features(doc: Document, pairs: Sequence[_Pair], extractor: Extractor) -> Fl
     for pair, highest in zip(pairs, best, strict=True):
         logits = sorted((_logit(score) for _, score in pair.candidates), reverse=True)
         misses = float(np.sum(np.log1p(-np.array([min(score, 1 - 1e-9) for _, score in pair.candidates]))))
-        sentences = {one.sentence for one, _ in pair.candidates}
+        sentences = {candidate.sentence for candidate, _ in pair.candidates}
         named = [counts[concept] for concept in pair.concepts]
         rows.append([
             logits[0], logits[min(1, len(logits) - 1)], sum(logits) / len(logits), _logit(-np.expm1(misses)),

@@ -1,4 +1,4 @@
-"""What a relation is: its name, its roles, and the kind of entity that fills each."""
+"""Schema of a relation: its name, its roles, and the entity type that fills each role."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Schema:
     """A relation of two roles or more; `types` are the labels of the entities that fill them, by default the roles.
 
     `name` is the label of the relation in documents. A symmetric relation has one type and no order: (A, B) and (B, A)
-    are the same, and only one of them is looked for.
+    are the same, and only one of them is a candidate.
 
     >>> Schema("localises", roles=("Protein", "Location")).types
     ('Protein', 'Location')
@@ -44,25 +44,25 @@ class Schema:
             raise ConfigError(f"a symmetric relation has one type of entity, got {', '.join(self.types)}")
 
     def relation(self, spans: tuple[Span, ...], *, score: float = 1.0, source: str = "") -> Relation:
-        """The relation between mentions, given in the order of the roles."""
+        """Return the relation between mentions given in the order of the roles."""
         named = zip(self.roles, spans, strict=True)
         return Relation(self.name, tuple(Argument(role, (span,), span.concept) for role, span in named), score, source)
 
     def arguments(self, relation: Relation) -> tuple[Argument, ...] | None:
-        """The arguments of a relation in the order of the roles; None if they do not fit.
+        """Return the arguments of a relation in the order of the roles; None if they do not fit.
 
-        Arguments are told by their roles, else by the labels of their mentions; those of a symmetric relation, and
-        of roles that have the same type, stay in the order they have.
+        Arguments are matched by their roles, otherwise by the labels of their mentions. Arguments of a symmetric
+        relation, and of roles of the same type, keep their order.
         """
-        given = relation.arguments
-        if relation.label != self.name or len(given) != len(self.roles):
+        arguments = relation.arguments
+        if relation.label != self.name or len(arguments) != len(self.roles):
             return None
-        by_role = {argument.role: argument for argument in given}
+        by_role = {argument.role: argument for argument in arguments}
         if by_role.keys() == set(self.roles):
             return tuple(by_role[role] for role in self.roles)
-        left, chosen = list(given), []
+        left, chosen = list(arguments), []
         for kind in self.types:
-            fitting = [own for own in left if any(span.label == kind for span in own.spans)]
+            fitting = [argument for argument in left if any(span.label == kind for span in argument.spans)]
             if not fitting:
                 return None
             chosen.append(fitting[0])
@@ -70,12 +70,12 @@ class Schema:
         return tuple(chosen)
 
     def tuples(self, relation: Relation) -> Iterator[tuple[Span, ...]]:
-        """The tuples of mentions that a relation states, in the order of the roles."""
-        found = self.arguments(relation)
-        if found is not None:
-            yield from product(*(argument.spans for argument in found))
+        """Yield the tuples of mentions that a relation states, in the order of the roles."""
+        arguments = self.arguments(relation)
+        if arguments is not None:
+            yield from product(*(argument.spans for argument in arguments))
 
     def key(self, spans: tuple[Span, ...]) -> tuple[tuple[int, int], ...]:
-        """What two equal tuples share: the places of their mentions, in order of occurrence if symmetric."""
-        places = tuple((span.start, span.end) for span in spans)
-        return tuple(sorted(places)) if self.symmetric else places
+        """Return a key that is equal for equal tuples: the offsets of their mentions, sorted if symmetric."""
+        offsets = tuple((span.start, span.end) for span in spans)
+        return tuple(sorted(offsets)) if self.symmetric else offsets

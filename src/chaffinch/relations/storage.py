@@ -1,4 +1,4 @@
-"""Extractors to disk and back: one model file of kind "relations", whose settings say the mode."""
+"""Reading and writing extractors: one model file of kind "relations"; its settings name the mode."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from chaffinch.models.phrasehmm.fit import Model
 from chaffinch.models.phrasehmm.selection import Platt
 from chaffinch.relations.config import Extraction
 from chaffinch.relations.documents import DocumentExtractor
-from chaffinch.relations.entities.extractor import Extractor, Scored
+from chaffinch.relations.entities.extractor import Extractor, HeldOutScores
 from chaffinch.relations.entities.logistic import LogisticWeights, PairCalibration
 from chaffinch.relations.features.vectors import Columns
 from chaffinch.relations.joint.extractor import JointExtractor, PairingRule
@@ -30,7 +30,7 @@ Facts: TypeAlias = dict[str, Any]
 
 
 def save(extractor: AnyExtractor, path: str | Path) -> AnyExtractor:
-    """Writes an extractor as one file; the extractor comes back with the checksum in its manifest."""
+    """Write an extractor to one file; return the extractor with the checksum in its manifest."""
     if isinstance(extractor, JointExtractor):
         facts, state = _of_joint(extractor)
     elif isinstance(extractor, DocumentExtractor):
@@ -43,40 +43,43 @@ def save(extractor: AnyExtractor, path: str | Path) -> AnyExtractor:
 
 
 def load(path: str | Path) -> AnyExtractor:
-    """The extractor of a model file, or ModelError; it has no report, which stays with whoever trained it."""
-    own = bundle.load(path)
-    if own.manifest.kind != KIND:
-        raise ModelError(f"is a model of kind {own.manifest.kind!r}, not an extractor of relations", path=path)
+    """Read an extractor from a model file, or raise ModelError; it has no report, which only training produces."""
+    stored = bundle.load(path)
+    if stored.manifest.kind != KIND:
+        raise ModelError(f"is a model of kind {stored.manifest.kind!r}, not an extractor of relations", path=path)
     try:
-        mode = own.manifest.config["settings"]["mode"]
-        return _joint(own) if mode == "joint" else _documents(own) if mode == "documents" else _entities(own)
+        mode = stored.manifest.config["settings"]["mode"]
+        return _joint(stored) if mode == "joint" else _documents(stored) if mode == "documents" else _entities(stored)
     except (KeyError, TypeError, ValueError, ConfigError):
-        raise ModelError("its settings are damaged; copy the file again, or train anew", path=path) from None
+        raise ModelError("its settings are damaged; copy the file again, or train again", path=path) from None
 
 
 def _of_entities(extractor: Extractor) -> tuple[Facts, State]:
+    """Return the manifest entries and arrays of an extractor between given entities."""
     facts = {
         "calibration": asdict(extractor.calibration),
         "threshold": extractor.threshold,
         "bias": extractor.weights.bias,
     }
-    arrays = {"weights": extractor.weights.values.astype(np.float32), **_held(extractor.held)}
+    arrays = {"weights": extractor.weights.values.astype(np.float32), **_held_arrays(extractor.held)}
     return facts, State(arrays, dict(zip(extractor.columns.views, extractor.columns.names, strict=True)))
 
 
-def _entities(own: bundle.Bundle) -> Extractor:
-    facts = own.manifest.config
+def _entities(stored: bundle.Bundle) -> Extractor:
+    """Rebuild an extractor between given entities."""
+    facts = stored.manifest.config
     config = replace(Extraction.of(facts["settings"]), mode="entities")
-    columns = Columns.of(config.views, [own.strings[view] for view in config.views])
-    weights = LogisticWeights(own.arrays["weights"].astype(np.float64), float(facts["bias"]))
+    columns = Columns.of(config.views, [stored.strings[view] for view in config.views])
+    weights = LogisticWeights(stored.arrays["weights"].astype(np.float64), float(facts["bias"]))
     if weights.values.shape != (len(columns),):
         raise ValueError("weights do not fit the features")
     calibration, threshold = PairCalibration(**facts["calibration"]), float(facts["threshold"])
-    held, schema = _scored(own.arrays), Schema(**facts["schema"])
-    return Extractor(schema, config, columns, weights, calibration, threshold, held, None, own.manifest)
+    held, schema = _held_scores(stored.arrays), Schema(**facts["schema"])
+    return Extractor(schema, config, columns, weights, calibration, threshold, held, None, stored.manifest)
 
 
 def _of_documents(extractor: DocumentExtractor) -> tuple[Facts, State]:
+    """Return the manifest entries and arrays of a document extractor."""
     facts, state = _of_entities(extractor.sentences)
     facts[MERGING] = {
         "calibration": asdict(extractor.calibration),
@@ -85,47 +88,52 @@ def _of_documents(extractor: DocumentExtractor) -> tuple[Facts, State]:
         "missed": extractor.missed,
     }
     arrays = {"weights": extractor.weights.values, "centre": extractor.centre, "spread": extractor.spread}
-    return facts, state.with_child(MERGING, State({**arrays, **_held(extractor.held)}))
+    return facts, state.with_child(MERGING, State({**arrays, **_held_arrays(extractor.held)}))
 
 
-def _documents(own: bundle.Bundle) -> DocumentExtractor:
-    facts, arrays = own.manifest.config[MERGING], own.state.child(MERGING).arrays
+def _documents(stored: bundle.Bundle) -> DocumentExtractor:
+    """Rebuild a document extractor."""
+    facts, arrays = stored.manifest.config[MERGING], stored.state.child(MERGING).arrays
     weights = LogisticWeights(arrays["weights"], float(facts["bias"]))
     calibration, threshold = PairCalibration(**facts["calibration"]), float(facts["threshold"])
     return DocumentExtractor(
-        _entities(own), weights, arrays["centre"], arrays["spread"], calibration, threshold, _scored(arrays),
-        int(facts["missed"]), None, own.manifest,
+        _entities(stored), weights, arrays["centre"], arrays["spread"], calibration, threshold, _held_scores(arrays),
+        int(facts["missed"]), None, stored.manifest,
     )  # fmt: skip
 
 
 def _of_joint(extractor: JointExtractor) -> tuple[Facts, State]:
+    """Return the manifest entries and arrays of a joint extractor."""
     facts = {
         "rule": extractor.rule._asdict() if extractor.rule else None,
         "threshold": extractor.threshold,
         "across": extractor.across,
         HMM: asdict(extractor.model.config),
     }
-    arrays = _held(extractor.held)
+    arrays = _held_arrays(extractor.held)
     if extractor.calibration is not None:
         arrays["calibration"] = extractor.calibration.array()
     return facts, State(arrays).with_child(HMM, extractor.model.state())
 
 
-def _joint(own: bundle.Bundle) -> JointExtractor:
-    facts = own.manifest.config
-    model = Model.of(own.state.child(HMM, config=facts[HMM]))
+def _joint(stored: bundle.Bundle) -> JointExtractor:
+    """Rebuild a joint extractor."""
+    facts = stored.manifest.config
+    model = Model.of(stored.state.child(HMM, config=facts[HMM]))
     rule = PairingRule(**facts["rule"]) if facts["rule"] else None
-    calibration = Platt.of(own.arrays["calibration"]) if "calibration" in own.arrays else None
+    calibration = Platt.of(stored.arrays["calibration"]) if "calibration" in stored.arrays else None
     schema, config = Schema(**facts["schema"]), Extraction.of(facts["settings"])
     across, threshold = int(facts["across"]), float(facts["threshold"])
     return JointExtractor(
-        schema, config, model, rule, calibration, across, threshold, _scored(own.arrays), None, own.manifest
+        schema, config, model, rule, calibration, across, threshold, _held_scores(stored.arrays), None, stored.manifest
     )
 
 
-def _held(own: Scored) -> dict[str, Array]:
-    return {"held.scores": own.scores, "held.right": own.right}
+def _held_arrays(held: HeldOutScores) -> dict[str, Array]:
+    """Return held-out scores as arrays of a model file."""
+    return {"held.scores": held.scores, "held.right": held.right}
 
 
-def _scored(arrays: Mapping[str, Any]) -> Scored:
-    return Scored(arrays["held.scores"], arrays["held.right"])
+def _held_scores(arrays: Mapping[str, Any]) -> HeldOutScores:
+    """Rebuild held-out scores from arrays of a model file."""
+    return HeldOutScores(arrays["held.scores"], arrays["held.right"])

@@ -1,4 +1,4 @@
-"""Small SVG drawings for the report: strings with a title for screen readers and their colours from the style sheet."""
+"""Small SVG charts for reports, as strings, with titles for screen readers and colours from the style sheet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SIDE, _LEFT, _BOTTOM, _TOP = 240, 44, 40, 10  # pixels of a square plot and its
 
 
 def bar(value: float, interval: tuple[float, float] | None, *, title: str) -> str:
-    """A line from 0 to 1 with a dot at the value and a thick stretch for its interval.
+    """Draw a line from 0 to 1 with a dot at the value and a thick section for its interval.
 
     >>> bar(0.5, None, title="recall").count("<circle")
     1
@@ -29,7 +29,7 @@ def bar(value: float, interval: tuple[float, float] | None, *, title: str) -> st
 
 
 def share(value: float) -> str:
-    """A line from 0 to 1, thick up to the value."""
+    """Draw a line from 0 to 1, thick up to the value."""
     return (
         f'<svg class="bar" viewBox="0 0 120 16" role="img"><title>{value:.1%}</title>'
         f'<line class="axis" x1="4" x2="116" y1="8" y2="8"/>'
@@ -38,7 +38,7 @@ def share(value: float) -> str:
 
 
 def stairs(points: Sequence[Point], *, title: str, across: str, up: str) -> str:
-    """A precision-recall curve: level until the next point, as precision is not known in between."""
+    """Draw a precision-recall curve as steps: level until the next point, as precision is not known in between."""
     path, last = [], None
     for x, y in points:
         if last is not None:
@@ -49,20 +49,21 @@ def stairs(points: Sequence[Point], *, title: str, across: str, up: str) -> str:
 
 
 def scatter(points: Sequence[Point], sizes: Sequence[int], *, title: str, across: str, up: str) -> str:
-    """A reliability diagram: dots whose area grows with the number of spans, beside the line of perfect scores."""
+    """Draw a reliability diagram: dots whose area grows with the number of spans, and the line of perfect scores."""
     diagonal = f'<line class="ideal" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>'
     largest = max(sizes, default=1)
-    joined = " ".join(f"{_x(x):.1f},{_y(y):.1f}" for x, y in points)
+    corners = " ".join(f"{_x(x):.1f},{_y(y):.1f}" for x, y in points)
     dots = "".join(
         f'<circle class="dot" cx="{_x(x):.1f}" cy="{_y(y):.1f}" r="{2.5 + 5.5 * (n / largest) ** 0.5:.1f}">'
         f"<title>{n} spans, mean score {x:.2f}, right {y:.2f}</title></circle>"
         for (x, y), n in zip(points, sizes, strict=True)
     )
-    line = f'<polyline class="thin" points="{joined}"/>'
+    line = f'<polyline class="thin" points="{corners}"/>'
     return _plot(diagonal + line + dots, title=title, across=across, up=up)
 
 
 def _plot(inside: str, *, title: str, across: str, up: str) -> str:
+    """Return a square plot with ticks from 0 to 1, its axes named `across` and `up`."""
     ticks = []
     for tenth in (0, 2, 4, 6, 8, 10):
         x, y = _x(tenth / 10), _y(tenth / 10)

@@ -1,7 +1,6 @@
-"""The shell of every HTML page: one file without script, nothing loaded from elsewhere.
+"""Parts of HTML pages: each page is one file without script that loads nothing from elsewhere.
 
-Titles, headings of columns, names and values of facts are escaped here; the cells of a table's rows are made, and
-escaped, by whoever makes the rows.
+Titles, column headings, names and values of facts are escaped here; callers must escape the cells of a table's rows.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from chaffinch.report.style import CSS
 
 
 def page(title: str, sections: Iterable[str], css: str = "") -> str:
-    """Return a page of sections, empty ones left out; `css` is added to the common style sheet.
+    """Return a page of sections, without empty ones; `css` is added to the common style sheet.
 
     >>> page("A < B", ["<p>Hello</p>", ""]).count("<h1>A &lt; B</h1>")
     1
@@ -39,14 +38,14 @@ def facts(values: Mapping[str, str], *, warned: Collection[str] = ()) -> str:
 def table(
     head: Iterable[str | tuple[str, str]], rows: Iterable[str], *, kind: str = "", caption: str = ""
 ) -> str:  # fmt: skip
-    """Return a table that scrolls by itself: of the class `kind`, its rows made of cells that are HTML already.
+    """Return a table of class `kind` that scrolls sideways; its rows are HTML.
 
-    A heading is a text, or a pair of text and class; without any there is no head.
+    A heading is a text, or a pair of text and class; without headings there is no head.
     """
     pairs = [(name, "") if isinstance(name, str) else name for name in head]
-    cells = "".join(f'<th scope="col"{f" class={own}" if own else ""}>{escape(name)}</th>' for name, own in pairs)
+    cells = "".join(f'<th scope="col"{f" class={style}" if style else ""}>{escape(name)}</th>' for name, style in pairs)
     top = f"<thead><tr>{cells}</tr></thead>" if pairs else ""
-    named = f"<caption>{escape(caption)}</caption>" if caption else ""
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
     of_kind = f' class="{kind}"' if kind else ""
     body = "\n".join(rows)
-    return f'<div class="scroll"><table{of_kind}>{named}{top}\n<tbody>{body}</tbody></table></div>'
+    return f'<div class="scroll"><table{of_kind}>{title}{top}\n<tbody>{body}</tbody></table></div>'

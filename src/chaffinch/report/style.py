@@ -1,4 +1,4 @@
-"""The style sheet of the report: Okabe-Ito colours, light and dark, readable when enlarged or narrow."""
+"""The style sheet of reports: Okabe-Ito colours, light and dark, readable when enlarged or on narrow screens."""
 
 from __future__ import annotations
 

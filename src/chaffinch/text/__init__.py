@@ -1,4 +1,4 @@
-"""Documents, spans, tag schemes and formats; knows nothing of models."""
+"""Documents, spans, tag schemes and formats; independent of models."""
 
 from chaffinch.text.corpus import Corpus
 from chaffinch.text.document import MAX_CHARS, Document, Soft

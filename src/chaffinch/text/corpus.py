@@ -1,4 +1,4 @@
-"""A stream of documents that can be walked more than once, and split without cutting a patient in two."""
+"""A stream of documents that can be iterated more than once, and split without dividing a patient."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chaffinch.text.document import Document
 
 
 class Corpus:
-    """Documents that are read anew on each walk and never all held at once.
+    """Documents that are read again on each iteration and never all held in memory at once.
 
     >>> notes = Corpus.of([Document.make("One."), Document.make("Two.")])
     >>> [doc.text for doc in notes]
@@ -25,9 +25,9 @@ class Corpus:
 
     @classmethod
     def of(cls, documents: Iterable[Document]) -> Corpus:
-        """A corpus of documents that are in memory already."""
-        held = tuple(documents)
-        return cls(lambda: iter(held))
+        """Return a corpus of documents that are in memory already."""
+        in_memory = tuple(documents)
+        return cls(lambda: iter(in_memory))
 
     def __iter__(self) -> Iterator[Document]:
         return self._open()
@@ -36,24 +36,24 @@ class Corpus:
         return f"Corpus({self.format})"
 
     def map(self, step: Callable[[Document], Document]) -> Corpus:
-        """A corpus whose documents have gone through `step`."""
+        """Return a corpus with `step` applied to each document, on each iteration."""
         return Corpus(lambda: map(step, self._open()))
 
     def filter(self, keep: Callable[[Document], bool]) -> Corpus:
-        """A corpus of the documents that `keep` says yes to."""
+        """Return a corpus of the documents for which `keep` returns True."""
         return Corpus(lambda: filter(keep, self._open()))
 
     def load(self) -> Corpus:
-        """The same corpus, held in memory, for many walks over a small one."""
+        """Return the same corpus held in memory, for many iterations over a small one."""
         return Corpus.of(self._open())
 
     def split(
         self, fraction: float, *, by: Literal["group", "document"] = "group", seed: int = 0
     ) -> tuple[Corpus, Corpus]:
-        """Two corpora; the first has about `fraction` of the documents, and no patient is in both.
+        """Return two corpora; the first has about `fraction` of the documents, and no patient is in both (by="group").
 
-        Whole groups (or documents) go to one side in the order of a hash of seed and key, so the split does not
-        depend on the order of the documents. With two groups or more neither side is empty.
+        Whole groups (or documents) are assigned to the first side in the order of a hash of seed and key, so the split
+        does not depend on the order of the documents. With two groups or more neither side is empty.
         """
         if not 0 < fraction < 1:
             raise ConfigError(f"fraction must lie between 0 and 1, got {fraction}")
@@ -76,12 +76,12 @@ def _identity(doc: Document) -> str:
 
 
 def _first_part(sizes: dict[str, int], fraction: float, seed: int) -> set[str]:
-    """The keys of the first part: as many, in hash order, as come nearest to the wanted number of documents."""
+    """Return the keys of the first part: keys in hash order until the number of documents is nearest to the target."""
     order = sorted(sizes, key=lambda key: hashlib.blake2b(f"{seed}\0{key}".encode()).digest())
-    wanted, taken = fraction * sum(sizes.values()), 0
+    target, taken = fraction * sum(sizes.values()), 0
     first: set[str] = set()
     for key in order[:-1]:
-        if first and abs(taken + sizes[key] - wanted) > abs(taken - wanted):
+        if first and abs(taken + sizes[key] - target) > abs(taken - target):
             break
         first.add(key)
         taken += sizes[key]

@@ -21,7 +21,7 @@ from chaffinch.text.tokens import RangeMode, ranges_of_spans, token_offsets
 Offsets: TypeAlias = NDArray[np.int32]  # (T, 2) start and end of each token or sentence, in code points
 Splitter: TypeAlias = Literal["prose", "lines"]
 
-MAX_CHARS = 10_000_000
+MAX_CHARS = 10_000_000  # longer texts are refused, to bound memory; users can raise it (--max-chars)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,10 +41,10 @@ class Soft:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Document:
-    """One text and all that is known about it. Build it with `make`, change it with `with_layer` and its like.
+    """One text with its tokens, sentences, layers of spans, soft labels and relations.
 
-    `group` is the patient; None means that the document stands alone. `given` says that tokens and sentences
-    came with the format and must never be made anew.
+    Build it with `make`; `with_layer` and `with_soft` return changed copies. `group` is the patient; None means that
+    the document is a group by itself. `given` is true if the tokens came with the format and must never be recomputed.
     """
 
     id: str
@@ -74,7 +74,7 @@ class Document:
         split: Splitter = "prose",
         max_chars: int = MAX_CHARS,
     ) -> Document:
-        """A checked document; tokens and sentences are computed here, once, unless they are given.
+        """Return a checked document; tokens and sentences are computed here, once, unless they are given.
 
         >>> doc = Document.make("Dr. Penn saw her.", layers={"gold": [Span(4, 8, "DOCTOR")]})
         >>> [doc.text[a:b] for a, b in doc.tokens]
@@ -82,31 +82,31 @@ class Document:
         """
         check_text(text, max_chars=max_chars)
         given = tokens is not None
-        made = _offsets(tokens, len(text), "token") if tokens is not None else token_offsets(text)
+        token_array = _offsets(tokens, len(text), "token") if tokens is not None else token_offsets(text)
         if sentences is not None:
             cuts = _offsets(sentences, len(text), "sentence")
         else:
-            cuts = line_offsets(text, made) if split == "lines" else sentence_offsets(text, made)
-        checked = {name: _sorted_spans(name, spans, len(text)) for name, spans in (layers or {}).items()}
+            cuts = line_offsets(text, token_array) if split == "lines" else sentence_offsets(text, token_array)
+        checked = {name: _sort_spans(name, spans, len(text)) for name, spans in (layers or {}).items()}
         soft = dict(soft or {})
         for name, labels in soft.items():
-            if labels.values.shape != (len(made), len(labels.labels)):
-                found, wanted = labels.values.shape, (len(made), len(labels.labels))
-                raise DataError(f"soft layer {name!r} has shape {found}; {wanted} fits the tokens and labels")
-        return cls(id, text, group, dict(meta or {}), made, cuts, checked, soft, tuple(relations), given)
+            if labels.values.shape != (len(token_array), len(labels.labels)):
+                shape, expected = labels.values.shape, (len(token_array), len(labels.labels))
+                raise DataError(f"soft layer {name!r} has shape {shape}; {expected} fits the tokens and labels")
+        return cls(id, text, group, dict(meta or {}), token_array, cuts, checked, soft, tuple(relations), given)
 
     @property
     def patient(self) -> str:
-        """The key that must stay on one side of any split: the group, or the document itself."""
+        """Return the key that must stay on one side of any split: the group, else the document's id."""
         return self.id if self.group is None else self.group
 
     def words(self) -> list[str]:
-        """The text of every token."""
+        """Return the text of every token."""
         text = self.text
         return [text[start:end] for start, end in self.tokens.tolist()]
 
     def sentence_tokens(self) -> NDArray[np.int64]:
-        """(S, 2) half-open token indices of every sentence; a token belongs where it starts."""
+        """Return (S, 2) half-open token indices of every sentence; a token belongs to the sentence it starts in."""
         starts = np.searchsorted(self.tokens[:, 0], self.sentences[:, 0], side="left")
         ends = np.searchsorted(self.tokens[:, 0], self.sentences[:, 1], side="left")
         return np.stack([starts, ends], axis=1)
@@ -133,15 +133,15 @@ class Document:
         return ranges_of_spans(self.tokens, starts, ends, mode)
 
     def with_layer(self, name: str, spans: Iterable[Span]) -> Document:
-        """A copy with one more (or a replaced) layer."""
-        layers = {**self.layers, name: _sorted_spans(name, spans, len(self.text))}
+        """Return a copy with one more (or a replaced) layer."""
+        layers = {**self.layers, name: _sort_spans(name, spans, len(self.text))}
         return Document(
             self.id, self.text, self.group, self.meta, self.tokens, self.sentences, layers, self.soft, self.relations,
             self.given,
         )  # fmt: skip
 
     def with_soft(self, name: str, soft: Soft) -> Document:
-        """A copy with one more (or a replaced) soft layer."""
+        """Return a copy with one more (or a replaced) soft layer."""
         if len(soft.values) != len(self.tokens):
             raise DataError(f"soft layer {name!r} has {len(soft.values)} rows for {len(self.tokens)} tokens")
         return Document(
@@ -150,7 +150,7 @@ class Document:
         )  # fmt: skip
 
     def layer(self, name: str | None = None) -> tuple[Span, ...]:
-        """The spans of a layer; without a name, "gold", else the only one there is; none at all is empty."""
+        """Return the spans of a layer; without a name, of "gold" or the only layer, and () if there are none."""
         if name is None:
             name = "gold" if "gold" in self.layers or len(self.layers) != 1 else next(iter(self.layers))
             if name not in self.layers and self.layers:
@@ -175,22 +175,23 @@ class Document:
 
 
 def check_text(text: str, *, max_chars: int) -> None:
-    """Refuses a text over the limit, or one that is not valid Unicode (lone surrogates)."""
+    """Raise LimitError if a text is over the limit, DataError if it is not valid Unicode (lone surrogates)."""
     if len(text) > max_chars:
         raise LimitError(f"{len(text):,} characters, the limit is {max_chars:,}; raise it with --max-chars")
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            place = error.start
-            raise DataError(f"character {place} is half of a surrogate pair; re-encode the text as UTF-8") from None
+            position = error.start
+            raise DataError(f"character {position} is half of a surrogate pair; re-encode the text as UTF-8") from None
 
 
-def _sorted_spans(name: str, spans: Iterable[Span], length: int) -> tuple[Span, ...]:
+def _sort_spans(name: str, spans: Iterable[Span], length: int) -> tuple[Span, ...]:
+    """Return the spans of a layer, sorted; DataError if one is empty or outside a text of that length."""
     ordered = tuple(spans)
     if not ordered:
         return ordered
-    if any(b.start < a.end for a, b in pairwise(ordered)):  # apart and in order is the usual case
+    if any(b.start < a.end for a, b in pairwise(ordered)):  # disjoint and in order is the usual case
         ordered = tuple(sorted(ordered))
     for span in ordered:
         if not 0 <= span.start < span.end <= length:
@@ -202,6 +203,7 @@ def _sorted_spans(name: str, spans: Iterable[Span], length: int) -> tuple[Span, 
 
 
 def _offsets(pairs: Iterable[tuple[int, int]] | Offsets, length: int, what: str) -> Offsets:
+    """Return offsets as an array (n, 2); DataError unless they rise and lie inside a text of that length."""
     array = np.asarray(pairs if isinstance(pairs, np.ndarray) else list(pairs), np.int32).reshape(-1, 2)
     flat = array.ravel()
     if len(flat) and (flat[0] < 0 or flat[-1] > length or np.any(np.diff(flat) < 0)):

@@ -1,7 +1,7 @@
-"""The kinds of identifiers: the sub-types of i2b2 2014, what other guidelines call them, and which labels name them.
+"""Kinds of identifiers: the sub-types of i2b2 2014, their names in other guidelines, and the labels that mean them.
 
-A label of any guideline we know leads to one `Kind`. A label nobody knows is a type of the user's own: its kind bears
-the label's name, its category is OTHER, and HIPAA says nothing of it.
+A label of any guideline we know leads to one `Kind`. Any other label is a user-defined type: its kind has the label
+as its name, its category is OTHER, and it is not on HIPAA's list.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 
 CATEGORIES = ("NAME", "PROFESSION", "LOCATION", "AGE", "DATE", "CONTACT", "ID", "OTHER")
 
-_DIRECT_LABELS = ("PHI",)  # says no more than that it identifies
+_DIRECT_LABELS = ("PHI",)  # identifies a person, but does not say how
 # Words that make any label one of identifiers, as in "patient_first_name". NAME, ID and FAMILY are not among them: a
 # drug has a name, a gene an id, a protein a family.
 _DIRECT_WORDS = frozenset("PATIENT PERSON DOCTOR CLINICIAN PHONE TELEPHONE FAX EMAIL SSN MRN STREET".split())
@@ -24,9 +24,9 @@ _WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 class Kind:
     """A type of identifier: its name, its category, and the letter of HIPAA's list, if it is on it.
 
-    `aliases` are what other guidelines call it. `direct`: it leads to a person by itself, and few patients share it
+    `aliases` are its names in other guidelines. `direct`: it leads to a person by itself, and few patients share it
     (a name, a contact, a number, a street); towns, hospitals, professions, ages and dates are shared by many, and are
-    labels of newswire and of science as well. `generic`: it stands for labels that say no more than the category.
+    labels of newswire and of science as well. `generic`: it is for labels that name only the category.
     """
 
     name: str
@@ -38,17 +38,17 @@ class Kind:
 
     @property
     def is_proper_name(self) -> bool:
-        """Whether it names a person or a place, with words that have a capital."""
+        """Tell whether it is a name of a person or a place, written with capitals."""
         return self.category in ("NAME", "LOCATION")
 
     @property
     def is_code(self) -> bool:
-        """Whether it is a number or an address that stands for one person or thing."""
+        """Tell whether it is a number or an address that identifies one person or thing."""
         return self.category in ("ID", "CONTACT")
 
 
 # Clinicians, hospitals, professions, states and countries are not on HIPAA's list. A label that leads to OTHER is
-# known, but is no identifier of ours. What de-identification does with a kind stands in `deid/kinds.py`.
+# known, but is no identifier of ours. What de-identification does with a kind is in `deid/kinds.py`.
 _ROWS = (
     Kind("PATIENT", "NAME", "A", aliases=("NOMBRE_SUJETO_ASISTENCIA", "NAME_PATIENT", "PATIENT_NAME"), direct=True),
     Kind("FAMILY", "NAME", "A", aliases=("NAME_RELATIVE", "RELATIVE"), direct=True),
@@ -142,43 +142,43 @@ _ROWS = (
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _ROWS}
 
 
-def folded(label: str) -> str:
-    """The one spelling of a label by which it is looked up.
+def fold_label(label: str) -> str:
+    """Return the spelling by which a label is looked up: upper case, with hyphens for blanks and underscores.
 
-    >>> folded("location_other")
+    >>> fold_label("location_other")
     'LOCATION-OTHER'
     """
     return label.strip().upper().replace("_", "-").replace(" ", "-")
 
 
 _BY_NAME = {
-    **{folded(alias): kind.name for kind in _ROWS for alias in kind.aliases},
-    **{folded(kind.name): kind.name for kind in _ROWS},
+    **{fold_label(alias): kind.name for kind in _ROWS for alias in kind.aliases},
+    **{fold_label(kind.name): kind.name for kind in _ROWS},
 }
 KNOWN_LABELS = tuple(sorted({*KINDS, *(alias for kind in _ROWS for alias in kind.aliases)}))
 
 
 @lru_cache(maxsize=4096)
 def kind_of(label: str) -> Kind:
-    """The kind a label means; upper and lower case, blanks, hyphens and underscores make no difference.
+    """Return the kind of a label; case, and the choice of blank, hyphen or underscore, make no difference.
 
     >>> kind_of("NOMBRE_PERSONAL_SANITARIO").name, kind_of("location other").name
     ('DOCTOR', 'LOCATION-OTHER')
     >>> kind_of("Trial arm")
     Kind(name='Trial arm', category='OTHER', hipaa=None)
     """
-    name = _BY_NAME.get(folded(label), "OTHER")
+    name = _BY_NAME.get(fold_label(label), "OTHER")
     return Kind(label, "OTHER", None) if name == "OTHER" else KINDS[name]
 
 
 def is_known(label: str) -> bool:
-    """Whether a label belongs to a guideline we know; any other is a type of the user's own."""
-    return folded(label) in _BY_NAME
+    """Tell whether a label belongs to a guideline we know; any other is a user-defined type."""
+    return fold_label(label) in _BY_NAME
 
 
 @lru_cache(maxsize=4096)
 def names_identifier(label: str) -> bool:
-    """Return whether what bears the label leads to a person by itself: a name, a contact, a number, a street.
+    """Tell whether text with this label identifies a person by itself: a name, a contact, a number, a street.
 
     >>> names_identifier("NOMBRE_SUJETO_ASISTENCIA"), names_identifier("PatientFirstName"), names_identifier("DATE")
     (True, True, False)
@@ -186,6 +186,6 @@ def names_identifier(label: str) -> bool:
     kind = kind_of(label)
     return (
         kind.direct
-        or folded(label) in _DIRECT_LABELS
+        or fold_label(label) in _DIRECT_LABELS
         or any(word.upper() in _DIRECT_WORDS for word in _WORD.findall(label))
     )

@@ -1,4 +1,4 @@
-"""Regular expressions that users write: matched in linear time, and explained where they cannot be read."""
+"""Regular expressions written by users: matched in linear time (RE2), with remedies for invalid ones."""
 
 from __future__ import annotations
 
@@ -7,47 +7,47 @@ from typing import Any
 
 from chaffinch.errors import ConfigError
 
-# What RE2 says, and what to do about it.
+# Start of RE2's error message, and what to do about it.
 _REMEDIES = {
-    "missing )": r"close this bracket, or write \( for the sign itself",
-    "unexpected )": r"open this bracket, or write \) for the sign itself",
-    "missing ]": r"close this list of signs, or write \[ for the sign itself",
-    "invalid perl operator": "nothing can look around in linear time; match the words around too, and put (…) around "
-    "the part that is the span",
-    "invalid escape sequence": "there are no references to earlier groups, for time stays linear; write a backslash "
-    r"as \\",
-    "invalid repetition size": "repeat at most 1000 times, nested repetitions together, the smaller number first",
-    "bad repetition operator": "one of *, + and ? in a place is enough",
-    "no argument for repetition operator": r"something must stand before it; write \* for the sign itself",
-    "invalid character class range": r"write the lower sign first, and \p{L} or \p{Lu} for letters",
+    "missing )": r"close this bracket, or write \( for a literal (",
+    "unexpected )": r"open this bracket, or write \) for a literal )",
+    "missing ]": r"close this list of signs, or write \[ for a literal [",
+    "invalid perl operator": "patterns cannot look around, as matching takes linear time; match the words around too, "
+    "and put (…) around the part that is the span",
+    "invalid escape sequence": "there are no references to earlier groups, as patterns are matched in linear time; "
+    r"write a literal backslash as \\",
+    "invalid repetition size": "repeat at most 1000 times (nested repetitions multiply), with the smaller number first",
+    "bad repetition operator": "use only one of *, + and ? at a time",
+    "no argument for repetition operator": r"put something before it, or write \* for a literal *",
+    "invalid character class range": r"write the lower character first, and \p{L} or \p{Lu} for letters",
     "invalid named capture group": "write (?P<span>…)",
     "trailing": r"write \\ for a backslash",
-    "pattern too large": "make it shorter; a long list of words is a lexicon",
+    "pattern too large": "make it shorter; use a lexicon for a long list of words",
 }
 
 
-def compiled(pattern: str, ignore_case: bool, complaint: str = "") -> Any:
-    """Return the expression, ready to match.
+def compile_pattern(pattern: str, ignore_case: bool, complaint: str = "") -> Any:
+    """Compile a pattern with RE2.
 
-    ConfigError with the place of the fault and a remedy if it cannot be read; `complaint` says what is wrong in the
-    words of the caller, such as the name of an option.
+    Raise ConfigError with the position of the fault and a remedy if it is invalid; `complaint` is the first part of the
+    message, in the words of the caller, such as the name of an option.
     """
     import re2
 
     try:
-        return _compiled(pattern, ignore_case)
+        return _compile(pattern, ignore_case)
     except re2.error as error:
-        said = error.args[0]
-        why = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        message = error.args[0]
+        why = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
         kind, _, part = why.partition(": ")
         remedy = next((words for start, words in _REMEDIES.items() if why.startswith(start)), "correct it")
-        place = f" at character {_place(pattern, kind, part) + 1}"
+        place = f" at character {_error_position(pattern, kind, part) + 1}"
         complaint = complaint or f"the pattern {pattern!r} cannot be read"
         raise ConfigError(f"{complaint}: {kind}{place}; {remedy}") from None
 
 
 @cache
-def _compiled(pattern: str, ignore_case: bool) -> Any:
+def _compile(pattern: str, ignore_case: bool) -> Any:
     import re2
 
     options = re2.Options()
@@ -56,33 +56,33 @@ def _compiled(pattern: str, ignore_case: bool) -> Any:
     return re2.compile(pattern, options)
 
 
-def _place(pattern: str, kind: str, part: str) -> int:
-    """Where in a pattern the part stands that RE2 complains about; its end, if it does not stand there."""
+def _error_position(pattern: str, kind: str, part: str) -> int:
+    """Return the index of the part of a pattern that RE2 complains about; the last index if it is not found."""
     if kind in ("missing )", "unexpected )"):
-        return _unmatched(pattern)
+        return _bracket_position(pattern)
     if kind.startswith("trailing"):
         return len(pattern) - 1
     found = pattern.find(part) if part else -1
     return found if found >= 0 else max(len(pattern) - 1, 0)
 
 
-def _unmatched(pattern: str) -> int:
-    """The place of the first bracket too many, else of the last one left open."""
+def _bracket_position(pattern: str) -> int:
+    """Return the index of the first unmatched ")", else of the last "(" left open, else the last index."""
     opened: list[int] = []
-    at = listing = 0
-    while at < len(pattern):
-        sign = pattern[at]
-        if sign == "\\":
-            at += 1
-        elif listing:
-            listing = 0 if sign == "]" and at > listing else listing
-        elif sign == "[":
-            listing = at + (2 if pattern[at + 1 : at + 2] == "^" else 1)  # a ] in first place is a sign of the list
-        elif sign == "(":
-            opened.append(at)
-        elif sign == ")":
+    index = class_start = 0
+    while index < len(pattern):
+        char = pattern[index]
+        if char == "\\":
+            index += 1
+        elif class_start:
+            class_start = 0 if char == "]" and index > class_start else class_start
+        elif char == "[":
+            class_start = index + (2 if pattern[index + 1 : index + 2] == "^" else 1)  # a ] in first place is a literal
+        elif char == "(":
+            opened.append(index)
+        elif char == ")":
             if not opened:
-                return at
+                return index
             opened.pop()
-        at += 1
+        index += 1
     return opened[-1] if opened else max(len(pattern) - 1, 0)

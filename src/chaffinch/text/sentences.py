@@ -1,4 +1,4 @@
-"""Sentences of clinical and biomedical text: never cut inside a name or after a title.
+"""Sentence splitting for clinical and biomedical text: never inside a name or after a title.
 
 A sentence ends at a full stop that ends one, at a blank line, before a bullet or a header line ("Name: …"), and
 after a header line. A line break alone ends nothing ("Dr.⏎Whittaker" is one sentence), because notes are often
@@ -25,7 +25,7 @@ _NUMBERED = frozenset(
 _MAY_END = frozenset("etc al Inc Ltd Co Corp Dept Ave Blvd Rd usw a.m p.m".split())
 _OPENERS = "([\"'“«"
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S, e.g
-# Punctuation, and white space behind it; the group is there when a long word before and a capital behind decide it.
+# Punctuation and the white space after it; the group matches when a long word before and a capital after decide it.
 _STOP = re.compile(
     r"[.!?](?:(?<=[a-z]{4}\.)(?<!str\.|nkl\.|vtl\.)(?<!abil\.|mult\.|prox\.|dcha\.|izda\.)(\s++)(?=[A-Z])|[\"'”’»)\]]*\s+(?=\S))"
 )
@@ -41,27 +41,28 @@ _OPENING = re.compile(
 
 
 def sentence_offsets(text: str, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
-    """(S, 2) start and end of every sentence, from its first token to its last.
+    """Return (S, 2) start and end of every sentence, from its first token to its last.
 
     >>> from chaffinch.text.tokens import token_offsets
     >>> text = "Seen by Dr.\\nWhittaker. Will return."
     >>> [text[a:b] for a, b in sentence_offsets(text, token_offsets(text))]
     ['Seen by Dr.\\nWhittaker.', 'Will return.']
     """
-    return _between([*_stop_cuts(text), *_line_cuts(text)], tokens)
+    return _sentences_from_starts([*_stop_cuts(text), *_line_cuts(text)], tokens)
 
 
 def line_offsets(text: str, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
-    """(S, 2) one sentence per line that has a token."""
-    return _between(list(accumulate(len(line) + 1 for line in text.split(_line_break(text)))), tokens)
+    """Return (S, 2) start and end of sentences, one per line that has a token."""
+    return _sentences_from_starts(list(accumulate(len(line) + 1 for line in text.split(_line_break(text)))), tokens)
 
 
 def _line_break(text: str) -> str:
+    """Return the character that ends lines: CR only if the text has no LF."""
     return "\r" if "\n" not in text else "\n"  # CR LF ends in LF, and the CR is white space
 
 
-def _between(cuts: list[int], tokens: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Sentences from the places where one begins; in any order, and more than one before a token are one."""
+def _sentences_from_starts(cuts: list[int], tokens: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return (S, 2) sentences from the offsets where they begin, in any order; several before one token count once."""
     if not len(tokens):
         return np.zeros((0, 2), np.int32)
     begins = np.searchsorted(np.ascontiguousarray(tokens[:, 0]), cuts).tolist()
@@ -73,13 +74,13 @@ def _between(cuts: list[int], tokens: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def _stop_cuts(text: str) -> list[int]:
-    """Where the next sentence starts behind the punctuation that ends one."""
+    """Return the offsets after punctuation that ends a sentence, where the next one starts."""
     cuts = [m.end() for m in _STOP.finditer(text) if m.lastindex or _ends_sentence(text, *m.span())]
     return cuts if text.isascii() else cuts + [m.end() for m in _WIDE_STOP.finditer(text)]
 
 
 def _ends_sentence(text: str, stop: int, following: int) -> bool:
-    """Whether punctuation ends a sentence; behind a title, an initial, "e.g." or inside a date it does not."""
+    """Tell whether punctuation ends a sentence; after a title, an initial, "e.g." or inside a date it does not."""
     if text[following].islower():
         return False
     if text[stop] != ".":
@@ -96,13 +97,13 @@ def _ends_sentence(text: str, stop: int, following: int) -> bool:
 
 
 def _line_cuts(text: str) -> Iterator[int]:
-    """Starts of the lines that begin a sentence: headers, bullets, lines after a header or a blank line."""
+    """Yield the starts of lines that begin a sentence: headers, bullets, lines after a header; and of blank lines."""
     start, header, before = 0, False, ""
     for line in text.split(_line_break(text)):
         opening = _OPENING.match(line)
         kind = opening.lastgroup if opening else None
         if kind == "capitals" and before.rstrip()[-1:] not in ("", ".", ":"):
-            kind = None  # a line of an address, say; a header stands alone
+            kind = None  # a line of an address, say; before a header, the sentence has ended
         if ((header or kind) and not _continues(before, line, opened=kind is not None)) or not line or line.isspace():
             yield start
         header = kind in ("label", "capitals")
@@ -111,7 +112,7 @@ def _line_cuts(text: str) -> Iterator[int]:
 
 
 def _continues(before: str, line: str, *, opened: bool) -> bool:
-    """Whether a line goes on with the sentence of the line before: after a title, or in lower case."""
+    """Tell whether a line continues the sentence of the line before: after a title, or in lower case."""
     before = before[-16:].rstrip()
     if before.endswith(".") and re.split(r"\W", before[:-1])[-1] in TITLES:
         return True

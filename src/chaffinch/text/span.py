@@ -1,4 +1,4 @@
-"""Spans, and the named rules that settle overlaps."""
+"""Spans and relations, and the named rules that resolve overlaps."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from chaffinch.errors import ConfigError
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """A labelled stretch of text: code points, half-open; two spans are equal if place and label are.
+    """A labelled stretch of text: code points, half-open; two spans are equal if start, end and label are.
 
-    `score` is a confidence in [0, 1], `source` says who found the span, `concept` is its identifier in a
+    `score` is a confidence in [0, 1], `source` names what found the span, `concept` is its identifier in a
     terminology ("D009270"), where the format has one.
 
     >>> Span(3, 8, "NAME") == Span(3, 8, "NAME", score=0.7, source="rules")
@@ -31,12 +31,12 @@ class Span:
         return self.end - self.start
 
     def overlaps(self, other: Span) -> bool:
-        """Whether the two share at least one character."""
+        """Tell whether the two spans share at least one character."""
         return self.start < other.end and other.start < self.end
 
 
 def find_overlap(spans: Sequence[Span]) -> tuple[Span, Span] | None:
-    """The first two spans of a sorted sequence that share a character, or None."""
+    """Return the first two spans of a sorted sequence that share a character, or None."""
     furthest: Span | None = None
     for span in spans:
         if furthest is not None and span.start < furthest.end:
@@ -56,7 +56,7 @@ OVERLAP_RULES = tuple(_RANKS)
 
 
 def resolve(spans: Iterable[Span], rule: str = "longest") -> tuple[Span, ...]:
-    """The spans that are left, sorted, when overlaps are settled by a named rule.
+    """Resolve overlaps by a named rule; return the spans that are kept, sorted.
 
     Rules: "longest", "shortest", "score" (the most confident), "first" (the earliest start).
 
@@ -69,15 +69,15 @@ def resolve(spans: Iterable[Span], rule: str = "longest") -> tuple[Span, ...]:
     by_rank = sorted(spans, key=lambda s: (*rank(s), s.start, -s.end, s.label))
     kept: list[Span] = []  # sorted and free of overlaps, so only the neighbours can be in the way
     for span in by_rank:
-        at = bisect_left(kept, span)
-        if not any(span.overlaps(other) for other in kept[max(0, at - 1) : at + 1]):
-            kept.insert(at, span)
+        index = bisect_left(kept, span)
+        if not any(span.overlaps(other) for other in kept[max(0, index - 1) : index + 1]):
+            kept.insert(index, span)
     return tuple(kept)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Argument:
-    """One filled role of a relation: its mentions, and the concept they stand for where one is known.
+    """One filled role of a relation: its mentions, and the concept they refer to where one is known.
 
     A relation between two mentions has one span per argument. A relation stated for a whole document between
     two concepts (PubTator) lists every mention of the concept; there may be none.
@@ -90,7 +90,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Relation:
-    """A labelled tuple of arguments; equality is of label and arguments alone."""
+    """A labelled tuple of arguments; two relations are equal if label and arguments are."""
 
     label: str
     arguments: tuple[Argument, ...]

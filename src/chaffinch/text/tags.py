@@ -22,7 +22,7 @@ Run: TypeAlias = tuple[int, int, str]  # first token, one past the last, label
 
 
 def split_tag(tag: str) -> tuple[str, str]:
-    """The letter and the label of a tag; BILOU's L and U are read as E and S.
+    """Return the letter and the label of a tag; BILOU's L and U are read as E and S.
 
     >>> split_tag("B-cell_type"), split_tag("O")
     (('B', 'cell_type'), ('O', ''))
@@ -37,10 +37,10 @@ def split_tag(tag: str) -> tuple[str, str]:
 
 
 def runs(tags: Sequence[str]) -> list[Run]:
-    """The labelled runs of any scheme, read as leniently as the CoNLL scorer does.
+    """Return the labelled runs of tags of any scheme, read as leniently as the CoNLL scorer does.
 
     A run begins at B or S, or at I or E after O, after a finished run or after another label; so valid IOB1,
-    IOB2 and IOBES are each read as meant, and broken tags are mended.
+    IOB2 and IOBES are each read correctly, and invalid sequences are repaired.
 
     >>> runs(["I-X", "I-X", "B-X", "O", "S-Y"])
     [(0, 2, 'X'), (2, 3, 'X'), (4, 5, 'Y')]
@@ -63,17 +63,17 @@ def runs(tags: Sequence[str]) -> list[Run]:
 
 
 def valid_runs(tags: Sequence[str], scheme: Scheme) -> list[Run]:
-    """Only the runs written exactly as the scheme demands; the others are dropped (strict scoring).
+    """Return only the runs written exactly as the scheme demands; the others are dropped (strict scoring).
 
     >>> valid_runs(["I-X", "O", "B-X", "I-X"], "IOB2")
     [(2, 4, 'X')]
     """
     split = [split_tag(tag) for tag in tags]
-    return [run for run in _candidates(split, scheme) if _as_written(split, run, scheme)]
+    return [run for run in _candidates(split, scheme) if _is_valid_run(split, run, scheme)]
 
 
 def _candidates(split: Sequence[tuple[str, str]], scheme: Scheme) -> Iterator[Run]:
-    """Maximal runs of one label; a new run begins at B (and, in IOBES, at S and after E)."""
+    """Yield maximal runs of one label; a new run begins at B and S (and, in IOBES, after E and S)."""
     begin = 0
     for t in range(1, len(split) + 1):
         (before, label_before) = split[t - 1]
@@ -85,7 +85,8 @@ def _candidates(split: Sequence[tuple[str, str]], scheme: Scheme) -> Iterator[Ru
             begin = t
 
 
-def _as_written(split: Sequence[tuple[str, str]], run: Run, scheme: Scheme) -> bool:
+def _is_valid_run(split: Sequence[tuple[str, str]], run: Run, scheme: Scheme) -> bool:
+    """Tell whether the letters of a run are exactly those that the scheme demands."""
     begin, end, label = run
     letters = "".join(letter for letter, _ in split[begin:end])
     if scheme == "IOBES":
@@ -97,13 +98,14 @@ def _as_written(split: Sequence[tuple[str, str]], run: Run, scheme: Scheme) -> b
 
 
 def _letters(length: int, scheme: Scheme) -> str:
+    """Return the letters of a run in IOBES, or in IOB2 for any other scheme."""
     if scheme == "IOBES":
         return "S" if length == 1 else "B" + "I" * (length - 2) + "E"
     return "B" + "I" * (length - 1)
 
 
 def tags_of_runs(found: Sequence[Run], length: int, scheme: Scheme = "IOB2") -> list[str]:
-    """One tag per token for sorted runs that do not overlap.
+    """Return one tag per token for sorted runs that do not overlap.
 
     >>> tags_of_runs([(0, 2, "X"), (2, 3, "X")], 4, "IOBES")
     ['B-X', 'E-X', 'S-X', 'O']
@@ -120,7 +122,7 @@ def tags_of_runs(found: Sequence[Run], length: int, scheme: Scheme = "IOB2") -> 
 
 
 def encode(spans: Sequence[Span], tokens: Offsets, scheme: Scheme = "IOB2") -> list[str]:
-    """One tag per token; spans must be sorted, on token edges and free of overlaps, else DataError.
+    """Return one tag per token; DataError unless spans are sorted, on token edges and free of overlaps.
 
     >>> encode([Span(0, 7, "NAME")], np.array([[0, 3], [4, 7], [8, 9]], np.int32))
     ['B-NAME', 'I-NAME', 'O']
@@ -130,7 +132,7 @@ def encode(spans: Sequence[Span], tokens: Offsets, scheme: Scheme = "IOB2") -> l
         a, b = clash
         raise DataError(
             f"spans [{a.start}, {a.end}) {a.label} and [{b.start}, {b.end}) {b.label} overlap, which tags cannot "
-            "say; settle overlaps first (longest, shortest, score, first)"
+            "express; resolve overlaps first (longest, shortest, score, first)"
         )
     found = []
     starts, ends = np.array([(span.start, span.end) for span in spans], np.int32).reshape(-1, 2).T
@@ -143,7 +145,7 @@ def encode(spans: Sequence[Span], tokens: Offsets, scheme: Scheme = "IOB2") -> l
 
 
 def decode(tags: Sequence[str], tokens: Offsets, *, source: str = "") -> tuple[Span, ...]:
-    """The spans of a tag sequence of any scheme, in character offsets.
+    """Return the spans of a tag sequence of any scheme, in character offsets.
 
     >>> decode(["B-NAME", "I-NAME", "O"], np.array([[0, 3], [4, 7], [8, 9]], np.int32))
     (Span(start=0, end=7, label='NAME', score=1.0, source='', concept=''),)

@@ -1,4 +1,4 @@
-"""Tokens of clinical and biomedical text, with exact offsets.
+"""Tokenisation of clinical and biomedical text, with exact offsets.
 
 The pattern below matches every character of any text, so lengths add up to offsets. Where a choice had to be
 made, the edge of an entity decides it: "IL-2-induced" is IL-2 | - | induced, "57-year-old" sets the age free,
@@ -31,7 +31,7 @@ ABBREVIATIONS = TITLES | frozenset(
     "Avda Av Urb Ctra Crta Carr Cra Pza Nnal EE Städt pág núm dcha izda".split()
 )
 
-# A lower-case word of five letters or more after a hyphen is a token of its own ("cocaine-induced": what stands
+# A lower-case word of five letters or more after a hyphen is a token of its own ("cocaine-induced": the part
 # before is the entity), and so are these short ones; Greek letters belong to the name.
 _SHORT_TAILS = "avid|day|days|fold|free|gene|hour|hours|hr|like|min|month|months|old|rich|type|week|weeks|year|years"
 _GREEK = "alpha|beta|gamma|delta|epsilon|zeta|theta|kappa|lambda|sigma|omega"
@@ -51,16 +51,16 @@ _KANA = "\u3040-\u30ff"
 _EMOJI = "[\U0001f000-\U0001faff\u2600-\u27bf\u2b50\u2b55\u2190-\u21ff\u2300-\u23ff]"
 
 
-def _marks() -> str:
-    """Combining marks of the basic plane as a regex class: they belong to the letter before them."""
+def _combining_marks() -> str:
+    """Return the combining marks of the basic plane for a regex class: they belong to the letter before them."""
     chars = (chr(c) for c in range(0x300, 0xFE00))
     return "".join(c for c in chars if unicodedata.category(c) in {"Mn", "Mc"})
 
 
 @cache
-def pattern() -> re.Pattern[str]:
-    """The token pattern, compiled on first use; alternatives stand in the order they are tried."""
-    marks = _marks()
+def token_pattern() -> re.Pattern[str]:
+    """Return the token pattern, compiled on first use; its alternatives are in the order in which they are tried."""
+    marks = _combining_marks()
     letter, sign = rf"[^\W\d_{_IDEOGRAPHS}{_KANA}]", rf"[^\W_{_IDEOGRAPHS}{_KANA}]"
     signs = rf"{sign}++(?:[{marks}]++{sign}*+)*+"  # letters and digits, with the marks that belong to them
     ends = r"(?!\w)"
@@ -100,7 +100,7 @@ def pattern() -> re.Pattern[str]:
 
 
 def token_offsets(text: str) -> NDArray[np.int32]:
-    """(T, 2) start and end of every token, in code points; white space is in no token.
+    """Return (T, 2) start and end of every token, in code points; white space is in no token.
 
     >>> text = "IL-2-induced, 5mg/kg on 12/03/1998"
     >>> [text[a:b] for a, b in token_offsets(text)]
@@ -108,8 +108,8 @@ def token_offsets(text: str) -> NDArray[np.int32]:
     """
     if not text:
         return np.zeros((0, 2), np.int32)
-    pieces = pattern().findall(text)
-    space = _is_space(text)
+    pieces = token_pattern().findall(text)
+    space = _space_mask(text)
     edge = np.zeros(len(text) + 1, np.bool_)  # a token begins or ends where a piece does, and at white space
     edge[np.fromiter(accumulate(map(len, pieces)), np.int64, len(pieces))] = True
     edge[0] = True
@@ -123,22 +123,23 @@ def token_offsets(text: str) -> NDArray[np.int32]:
     return offsets
 
 
-def _is_space(text: str) -> NDArray[np.bool_]:
-    """(n,) whether each character is white space."""
+def _space_mask(text: str) -> NDArray[np.bool_]:
+    """Return (n,) whether each character is white space."""
     if text.isascii():
         return np.frombuffer(text.encode().translate(_ASCII_SPACE), np.bool_)
     units = text.encode("utf-16-le")
     if len(units) == 2 * len(text):
-        return _white_space()[np.frombuffer(units, np.uint16)]
+        return _white_space_table()[np.frombuffer(units, np.uint16)]
     codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
-    return _white_space()[np.minimum(codes, 0xFFFF)]  # beyond the basic plane there is none, nor at U+FFFF
+    return _white_space_table()[np.minimum(codes, 0xFFFF)]  # beyond the basic plane there is none, nor at U+FFFF
 
 
 _ASCII_SPACE = bytes(chr(c).isspace() for c in range(256))
 
 
 @cache
-def _white_space() -> NDArray[np.bool_]:
+def _white_space_table() -> NDArray[np.bool_]:
+    """Return (65536,) whether each code point of the basic plane is white space."""
     return np.array([chr(c).isspace() for c in range(0x10000)])
 
 

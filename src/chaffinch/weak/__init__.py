@@ -1,4 +1,4 @@
-"""From many noisy sources to labels, and from labels to a tagger: votes, aggregation, alternate training.
+"""Weak supervision: votes of many noisy sources, their aggregation, and taggers trained on the result.
 
 >>> import chaffinch as cf
 >>> sources = [cf.weak.Regex("dose", r"\\d+ ?mg", label="Dose"), cf.weak.Lexicon("drugs", ["aspirin"], label="Drug")]
@@ -76,8 +76,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> type[SourceKind]:
-    """Return a kind of source that is not among the names above, by the name of its class."""
-    for made in KINDS.values():
-        if made.__name__ == name:
-            return made
+    """Return a kind of source that is not exported above, by the name of its class."""
+    for kind in KINDS.values():
+        if kind.__name__ == name:
+            return kind
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,8 @@
-"""Many sources to one layer: an aggregator learns from votes, and what it learnt labels documents.
+"""Aggregation of many sources into one layer: an aggregator is fitted to votes, and then labels documents.
 
 An aggregator is a rule or a model. All have one shape: settings, `fit(documents, settings) -> fitted`, and
-`fitted(documents, layer) -> documents`. `AGGREGATORS` has one row for each; what a row says of its aggregator nobody
-else says. A fitted model is one file, so that votes on other documents are joined in the same way.
+`fitted(documents, layer) -> documents`. `AGGREGATORS` has one row for each, the only description of that aggregator. A
+fitted model is one file, so that votes on other documents are aggregated in the same way.
 """
 
 from __future__ import annotations
@@ -43,27 +43,27 @@ class LabelVotes(Protocol):
 
 @runtime_checkable
 class FittedAggregator(LabelVotes, Protocol):
-    """An aggregator after learning, which a file can hold."""
+    """A fitted aggregator, which can be saved to a file."""
 
     @property
-    def config(self) -> Settings: ...  # what was chosen
+    def config(self) -> Settings: ...
     @property
-    def names(self) -> tuple[str, ...]: ...  # the labels it knows; none if it takes any
+    def names(self) -> tuple[str, ...]: ...  # its labels; none if it takes any
     @property
-    def sources(self) -> tuple[str, ...]: ...  # whose votes it joins
-    def state(self) -> State: ...  # what it learnt
+    def sources(self) -> tuple[str, ...]: ...  # whose votes it aggregates
+    def state(self) -> State: ...  # its learnt parameters
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedRule:
-    """A rule and the sources whose votes it joins."""
+    """A rule and the sources whose votes it aggregates."""
 
     config: VoteRule
     sources: tuple[str, ...]
     names: tuple[str, ...] = ()
 
     def __call__(self, docs: Sequence[Document], layer: str) -> list[Document]:
-        """Return the documents with a layer of what the rule makes of their votes."""
+        """Return the documents with a layer of aggregated spans."""
         votes = collect_votes(docs, sources=self.sources)
         spans = self.config.spans(votes)
         if self.config.overlaps:
@@ -71,45 +71,45 @@ class FittedRule:
         return with_labels(docs, votes, spans.tags(len(votes)), self.config.chances(votes), layer=layer)
 
     def state(self) -> State:
-        """Return nothing: a rule has learnt nothing."""
+        """Return an empty state: a rule learns nothing."""
         return State()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedMultiHMM:
-    """A learnt HMM of many sources."""
+    """A fitted HMM of many sources."""
 
     model: multihmm.Model
 
     @property
     def config(self) -> MultiHMM:
-        """Return what was chosen."""
+        """Return the settings of the model."""
         return self.model.config
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the labels it knows."""
+        """Return the labels of the model."""
         return self.model.names
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Return the sources it knows something of."""
+        """Return the sources that the model was fitted to."""
         return self.model.sources
 
     def __call__(self, docs: Sequence[Document], layer: str) -> list[Document]:
-        """Return the documents with a layer, and soft labels, of what the model makes of their votes."""
+        """Return the documents with a layer of aggregated spans, and soft labels."""
         votes = collect_votes(docs, sources=self.sources, labels=self.names).with_rules(self.model.rules)
         result = self.model.posterior(votes)
         return with_labels(docs, votes, result.tags, result.chances, layer=layer)
 
     def state(self) -> State:
-        """Return what it learnt."""
+        """Return the learnt parameters."""
         return self.model.state()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteLesson:
-    """What an aggregator learns from: documents, their votes, an encoder if it needs one, and who watches."""
+    """Training data of an aggregator: documents, their votes, an embedder if it needs one, and a watcher."""
 
     docs: Sequence[Document]
     votes: VoteMatrix
@@ -119,24 +119,26 @@ class VoteLesson:
 
 @dataclass(frozen=True, slots=True)
 class Aggregator:
-    """A way to join votes: the name of its files and of the command's --method, its settings, how it learns."""
+    """A registered aggregator: the name of its files and of --method, its settings, how it is fitted and loaded."""
 
     name: str
     config: type[Settings]
     fit: Callable[[VoteLesson, Any], FittedAggregator]  # with settings of `config`
     load: Callable[[State, tuple[str, ...], Embedder | None], FittedAggregator]
     learns: bool = True  # a rule learns nothing, and has no file
-    slow: bool = False  # long runs keep what it learnt
-    embeds: bool = False  # it reads words by an embedder, which is in no file
+    slow: bool = False  # long runs save it as a checkpoint
+    embeds: bool = False  # it needs an embedder, which is in no file
 
     def settings(self, *, seed: int = 0) -> Settings:
-        """Return its usual settings, with that seed if it draws anything."""
-        usual: Any = self.config()
-        made: Settings = replace(usual, seed=seed) if hasattr(usual, "seed") else usual
-        return made
+        """Return its default settings, with that seed if it has one."""
+        default: Any = self.config()
+        settings: Settings = replace(default, seed=seed) if hasattr(default, "seed") else default
+        return settings
 
 
 def _of_rule(rule: type[VoteRule]) -> Aggregator:
+    """Return the registry row of a rule."""
+
     def load(state: State, sources: tuple[str, ...], _embedder: Embedder | None) -> FittedRule:
         return FittedRule(msgspec.convert(state.config, type=rule), sources)
 
@@ -164,20 +166,20 @@ AGGREGATORS = (
         embeds=True,
     ),
 )
-BY_NAME: Mapping[str, Aggregator] = {one.name: one for one in AGGREGATORS}
-LEARNING = tuple(one.name for one in AGGREGATORS if one.learns)  # those that have files
+BY_NAME: Mapping[str, Aggregator] = {aggregator.name: aggregator for aggregator in AGGREGATORS}
+LEARNING = tuple(aggregator.name for aggregator in AGGREGATORS if aggregator.learns)  # those that have files
 
 
 def are_settings(value: object) -> TypeGuard[Settings]:
-    """Whether a value is the settings of an aggregator."""
-    return any(type(value) is one.config for one in AGGREGATORS)
+    """Tell whether a value is the settings of an aggregator."""
+    return any(type(value) is aggregator.config for aggregator in AGGREGATORS)
 
 
 def aggregator_of(config: Settings) -> Aggregator:
-    """Return the aggregator with those settings; ConfigError if there is none."""
-    for one in AGGREGATORS:
-        if type(config) is one.config:
-            return one
+    """Return the aggregator with those settings; raise ConfigError if there is none."""
+    for aggregator in AGGREGATORS:
+        if type(config) is aggregator.config:
+            return aggregator
     raise ConfigError(f"aggregate takes MultiHMM, CHMM or a rule, got {type(config).__name__}")
 
 
@@ -186,11 +188,11 @@ def aggregate(
     fit_on: Iterable[Document] | None = None, layer: str = LAYER, sources: Sequence[str] | None = None,
     watcher: Watcher | None = None, embedder: Embedder | None = None,
 ) -> list[Document]:  # fmt: skip
-    """Return the documents with one more layer: what their sources, all or some, come to; by default by `MultiHMM()`.
+    """Return the documents with an added layer of aggregated spans, by default of all sources and by `MultiHMM()`.
 
-    A model learns from the votes on these documents, or on those of `fit_on`, and leaves soft labels too; of the rules
-    the vote on tokens does. No gold is looked at. `CHMM()` sees words through an `embedder`, the packaged one unless
-    another is given.
+    A model is fitted to the votes on these documents, or on those of `fit_on`, and adds soft labels too; of the rules
+    only the vote on tokens does. Gold is not used. `CHMM()` reads words through an `embedder`, by default the packaged
+    one.
 
     >>> from chaffinch.weak.vote_rules import LongestSpan
     >>> spans = {"source:a": [Span(7, 13, "Disease")], "source:b": [Span(7, 23, "Disease")]}
@@ -206,7 +208,7 @@ def fit(
     docs: Sequence[Document], config: Settings | None = None, *, fit_on: Iterable[Document] | None = None,
     sources: Sequence[str] | None = None, watcher: Watcher | None = None, embedder: Embedder | None = None,
 ) -> FittedAggregator:  # fmt: skip
-    """Return what `aggregate` learns; called with documents and a layer's name it labels them."""
+    """Fit an aggregator as `aggregate` does; called with documents and a layer name, the result labels them."""
     config = MultiHMM() if config is None else config
     aggregator = aggregator_of(config)
     other = None if fit_on is None else list(fit_on)
@@ -215,30 +217,30 @@ def fit(
 
 
 def describe(fitted: FittedAggregator) -> dict[str, Any]:
-    """Return what the manifest of a larger model says of an aggregator in it; `restore` turns it back."""
+    """Return the manifest entry of an aggregator within a larger model, for `restore`."""
     return {"kind": type(fitted.config).__name__, "config": asdict(fitted.config), "sources": fitted.sources}
 
 
 def restore(state: State, described: Mapping[str, Any], *, embedder: Embedder | None = None) -> FittedAggregator:
-    """Return the aggregator of a part of a model file; the embedder is for a conditional HMM."""
+    """Rebuild the aggregator of a part of a model file; the embedder is for a conditional HMM."""
     try:
-        kinds = {one.config.__name__: one for one in AGGREGATORS}
+        kinds = {aggregator.config.__name__: aggregator for aggregator in AGGREGATORS}
         part = replace(state, kind=described["kind"], config=described["config"])
         return kinds[part.kind].load(part, tuple(described["sources"]), embedder)
     except (KeyError, TypeError, msgspec.ValidationError):
-        raise ModelError("its aggregator cannot be read; it was made by another version, train it anew") from None
+        raise ModelError("its aggregator cannot be read; it was made by another version, train it again") from None
 
 
 def save(
     fitted: FittedAggregator, path: str | Path, *, docs: Sequence[Document] = (), corpus: str = ""
 ) -> Manifest:  # fmt: skip
-    """Write one file, complete or not at all. It holds names of sources and numbers, no words of documents.
+    """Write an aggregator to one file, completely or not at all. It holds source names and numbers, no document text.
 
-    Of a conditional HMM the embedder is not in it. ConfigError for a rule, which has learnt nothing.
+    The embedder of a conditional HMM is not part of it. Raise ConfigError for a rule, which learns nothing.
     """
     kind = aggregator_of(fitted.config)
     if not kind.learns:
-        raise ConfigError(f"a model file holds what {' or '.join(LEARNING)} learnt, and {kind.name} learns nothing")
+        raise ConfigError(f"only {' and '.join(LEARNING)} can be saved: {kind.name} is a rule and learns nothing")
     manifest = Manifest(
         kind.name, asdict(fitted.config), fitted.names, getattr(fitted.config, "seed", 0), corpus, len(docs),
         len({doc.patient for doc in docs}),
@@ -248,28 +250,28 @@ def save(
 
 
 def load(path: str | Path, *, embedder: Embedder | None = None) -> FittedAggregator:
-    """Return the aggregator of a file that `save` wrote.
+    """Read the aggregator of a file that `save` wrote.
 
-    A conditional HMM gets the packaged embedder; if it was fitted with another, that one must be given.
+    A conditional HMM gets the packaged embedder; if it was fitted with another one, that must be given.
     """
     found = bundle.load(path)
-    kind, place = found.manifest.kind, bundle.find(path)
+    kind, file = found.manifest.kind, bundle.find(path)
     if kind not in LEARNING:
         raise ModelError(
-            f"is a tagger of kind {kind!r}, no aggregator of votes ({', '.join(LEARNING)}); read it with "
+            f"is a model of kind {kind!r}, not an aggregator of votes ({', '.join(LEARNING)}); read it with "
             "chaffinch.load, or use it with chaffinch tag",
-            path=place,
+            path=file,
         )
     try:
         return BY_NAME[kind].load(found.state, (), embedder)
     except ModelError as error:
-        raise ModelError(error.message, path=error.path or place) from None
+        raise ModelError(error.message, path=error.path or file) from None
 
 
 def _votes_to_learn(
     docs: Sequence[Document], fit_on: Sequence[Document] | None, sources: Sequence[str] | None
 ) -> VoteMatrix:  # fmt: skip
-    """Return the votes to learn from, on all labels that documents of either kind use."""
+    """Return the votes to fit to, with all labels that either set of documents uses."""
     if fit_on is None:
         return collect_votes(docs, sources=sources)
     if not fit_on:
@@ -283,8 +285,8 @@ def _with_spans(docs: Sequence[Document], votes: VoteMatrix, spans: Spans, layer
     """Return the documents with a layer of spans that may overlap."""
     cuts = np.searchsorted(spans.first, votes.documents)
     out = []
-    for place, doc in enumerate(docs):
-        inside, shift = spans[np.arange(cuts[place], cuts[place + 1])], int(votes.documents[place])
+    for number, doc in enumerate(docs):
+        inside, shift = spans[np.arange(cuts[number], cuts[number + 1])], int(votes.documents[number])
         rows = zip((inside.first - shift).tolist(), (inside.end - shift).tolist(), inside.label.tolist(), strict=True)
         out.append(doc.with_layer(layer, [
             Span(int(doc.tokens[a, 0]), int(doc.tokens[b - 1, 1]), votes.names[label], source=layer)

@@ -1,7 +1,7 @@
-"""Sources over documents: every source reads every document, and its spans become a layer.
+"""Applying sources: every source reads every document, and its spans become a layer.
 
-A source that fails is named and counted, with the kind of its error and nothing else, for messages of errors may hold
-what the document says.
+A source that fails is reported by name, with the type and number of its errors only: error messages may contain text
+of the document.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from chaffinch.checks import did_you_mean
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.core.batching import AHEAD, batches, mapper
 from chaffinch.text import Document, Span
-from chaffinch.weak.sources import Source, about, in_order, is_plain_data, layer_of, needs
-from chaffinch.weak.sources.base import plain_name, settle
+from chaffinch.weak.sources import Source, describe_source, is_plain_data, layer_of, needs, order_sources
+from chaffinch.weak.sources.base import collect_spans, plain_name
 from chaffinch.weak.votes import SOURCE
 
-BATCH_TOKENS = 20_000  # documents go to a worker together up to this many tokens
+BATCH_TOKENS = 20_000  # documents go to a worker together up to this many tokens; fewer cost more overhead
 UNREAD = "document of the file that was not read"
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What one source did: in how many documents it said something, its spans, its errors by kind, its CPU time."""
+    """Counts of one source: documents with spans, spans, errors by kind, and CPU seconds."""
 
     name: str
     kind: str
@@ -48,21 +48,21 @@ class Tally:
 
     @property
     def failures(self) -> int:
-        """How many errors there were."""
+        """Return the number of errors."""
         return sum(self.errors.values())
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyReport:
-    """The number of documents, and what every source did."""
+    """The number of documents, and the counts of every source."""
 
     documents: int
     sources: tuple[Tally, ...]
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """The names of the sources that had errors."""
-        return tuple(own.name for own in self.sources if own.errors)
+        """Return the names of the sources that had errors."""
+        return tuple(tally.name for tally in self.sources if tally.errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What one source said of one document."""
+    """The spans, errors and CPU seconds of one source on one document."""
 
     spans: list[Span] = field(default_factory=list, repr=False)
     errors: Counter[str] = field(default_factory=Counter)
@@ -94,73 +94,77 @@ _Answers: TypeAlias = list[_Answer]  # of one document, in the order in which so
 def apply(
     sources: Sequence[Source], documents: Iterable[Document], *, workers: int = 1, strict: bool = False
 ) -> Applied:
-    """The documents with a layer "source:NAME" for every source ("link:NAME" for linking rules), and a report.
+    """Return the documents with a layer "source:NAME" for every source ("link:NAME" for linking rules), and a report.
 
-    A source that raises, or gives what is no span of the text, says nothing there and is counted; `strict` makes the
-    first such failure a DataError. Sources that build on others run after them. Any number of `workers` gives the same
-    documents in the same order: processes if all sources are plain data, so that a script needs the usual
-    `if __name__ == "__main__":` around the call; threads otherwise.
+    A source that raises an error casts no votes on that document, and a result that is no span of the text is dropped;
+    both are counted. With `strict` the first failure raises DataError. Sources that build on others run after them. Any
+    number of `workers` gives the same documents in the same order: processes if all sources are plain data, so that a
+    script needs the usual `if __name__ == "__main__":` around the call; threads otherwise.
 
     >>> from chaffinch.weak.sources import Regex
     >>> voted = apply([Regex("dose", r"\\d+ ?mg", label="Dose")], [Document.make("Take 20 mg.")])
     >>> [(span.start, span.end) for span in voted.documents[0].layers["source:dose"]]
     [(5, 10)]
     """
-    given = tuple(sources)
-    in_order(given)
+    sources = tuple(sources)
+    order_sources(sources)
     out: list[Document] = []
-    tallies = [Tally(**{**about(own), "on": needs(own)}) for own in given]
-    with _mapped(given, workers) as each:
+    tallies = [Tally(**{**describe_source(source), "on": needs(source)}) for source in sources]
+    with _map_batches(sources, workers) as each:
         for docs, answers in each(batches(documents, BATCH_TOKENS)):
-            for doc, own in zip(docs, answers, strict=True):
-                out.append(_with_layers(doc, given, own))
+            for doc, doc_answers in zip(docs, answers, strict=True):
+                out.append(_with_layers(doc, sources, doc_answers))
                 if strict:
-                    _refuse(given, own, len(out))
-                tallies = [_added(tally, answer) for tally, answer in zip(tallies, own, strict=True)]
-    _check_needs(given, out)
-    return Applied(tuple(out), ApplyReport(len(out), tuple(_with_unread(given, tallies, out, strict))))
+                    _reject_failures(sources, doc_answers, len(out))
+                tallies = [_add_answer(tally, answer) for tally, answer in zip(tallies, doc_answers, strict=True)]
+    _check_needs(sources, out)
+    return Applied(tuple(out), ApplyReport(len(out), tuple(_with_unread(sources, tallies, out, strict))))
 
 
 def votes_of(doc: Document, sources: Sequence[Source]) -> list[_Answer]:
-    """What each source says of a document, in the order given; those that build on others see their layers."""
+    """Return the answer of each source on a document, in the given order; sources see the layers they build on."""
     answers: dict[str, _Answer] = {}
-    for own in in_order(sources):
-        answer = _asked(own, doc)
-        answers[own.name] = answer
-        doc = doc.with_layer(layer_of(own), answer.spans)
-    return [answers[own.name] for own in sources]
+    for source in order_sources(sources):
+        answer = _ask(source, doc)
+        answers[source.name] = answer
+        doc = doc.with_layer(layer_of(source), answer.spans)
+    return [answers[source.name] for source in sources]
 
 
-def _asked(source: Source, doc: Document) -> _Answer:
+def _ask(source: Source, doc: Document) -> _Answer:
+    """Run one source on one document; an error yields no spans and its type as the only detail."""
     began = time.thread_time()
     spans: list[Span] = []
     try:
-        spans, errors = settle(source(doc), str(getattr(source, "label", "")), len(doc.text))
+        spans, errors = collect_spans(source(doc), str(getattr(source, "label", "")), len(doc.text))
         errors += source.misfits(doc) if hasattr(source, "misfits") else Counter()
-    except (Exception, SystemExit) as error:  # whatever it is, the run goes on; its message is not ours to print
+    except (Exception, SystemExit) as error:  # the run goes on; the message may contain text
         errors = Counter([type(error).__name__])
     return _Answer(spans, errors, time.thread_time() - began)
 
 
 def _batch(sources: Sequence[Source], docs: Sequence[Document]) -> list[_Answers]:
+    """Return the answers of all sources on each document of a batch."""
     return [votes_of(doc, sources) for doc in docs]
 
 
-_held: list[Sequence[Source]] = []  # the sources of a worker process
+_worker_sources: list[Sequence[Source]] = []  # of a worker process: one sequence, set by `_hold`
 
 
 def _hold(sources: Sequence[Source]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent answers for an interrupt
-    _held[:] = [sources]
+    """Store the sources of a worker process, which ignores SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles an interrupt
+    _worker_sources[:] = [sources]
 
 
-def _batch_of_held(docs: Sequence[Document]) -> list[_Answers]:
-    return _batch(_held[0], docs)
+def _batch_in_worker(docs: Sequence[Document]) -> list[_Answers]:
+    """Return the answers of the stored sources on each document of a batch."""
+    return _batch(_worker_sources[0], docs)
 
 
 @contextmanager
-def _mapped(sources: Sequence[Source], workers: int) -> Iterator[Any]:
-    """A function from batches of documents to pairs of batch and answers, in order, over so many workers."""
+def _map_batches(sources: Sequence[Source], workers: int) -> Iterator[Any]:
+    """Yield a function from batches of documents to pairs of batch and answers, in order, run by `workers` workers."""
     if workers > 1 and all(map(is_plain_data, sources)):
         pool = ProcessPoolExecutor(workers, get_context("spawn"), _hold, (sources,))
         try:
@@ -180,22 +184,25 @@ def _mapped(sources: Sequence[Source], workers: int) -> Iterator[Any]:
 def _over_processes(
     pool: ProcessPoolExecutor, workers: int, parts: Iterable[list[Document]]
 ) -> Iterator[tuple[list[Document], list[_Answers]]]:
-    source = iter(parts)
-    waiting = [(docs, pool.submit(_batch_of_held, docs)) for docs in islice(source, workers * AHEAD)]
+    """Yield each batch with its answers from a pool of processes, in order."""
+    remaining = iter(parts)
+    waiting = [(docs, pool.submit(_batch_in_worker, docs)) for docs in islice(remaining, workers * AHEAD)]
     while waiting:
         docs, future = waiting.pop(0)
         answers = future.result()
-        waiting += [(more, pool.submit(_batch_of_held, more)) for more in islice(source, 1)]
+        waiting += [(more, pool.submit(_batch_in_worker, more)) for more in islice(remaining, 1)]
         yield docs, answers
 
 
 def _with_layers(doc: Document, sources: Sequence[Source], answers: _Answers) -> Document:
-    for own, answer in zip(sources, answers, strict=True):
-        doc = doc.with_layer(layer_of(own), answer.spans)
+    """Return the document with the layer of every source."""
+    for source, answer in zip(sources, answers, strict=True):
+        doc = doc.with_layer(layer_of(source), answer.spans)
     return doc
 
 
-def _added(tally: Tally, answer: _Answer) -> Tally:
+def _add_answer(tally: Tally, answer: _Answer) -> Tally:
+    """Return the counts of a source with one more answer added."""
     return replace(
         tally,
         documents=tally.documents + bool(answer.spans),
@@ -205,35 +212,36 @@ def _added(tally: Tally, answer: _Answer) -> Tally:
     )
 
 
-def _refuse(sources: Sequence[Source], answers: _Answers, number: int) -> None:
-    """DataError for the first source that failed on a document."""
-    for own, answer in zip(sources, answers, strict=True):
+def _reject_failures(sources: Sequence[Source], answers: _Answers, number: int) -> None:
+    """Raise DataError for the first source that failed on a document."""
+    for source, answer in zip(sources, answers, strict=True):
         for kind in answer.errors:
             raise DataError(
-                f"the source {own.name!r} failed on document {number} ({kind}); correct it, or be less strict"
+                f"the source {source.name!r} failed on document {number} ({kind}); correct it, or leave strict out"
             )
 
 
 def _check_needs(sources: Sequence[Source], docs: Sequence[Document]) -> None:
-    """Refuses a source that builds on what is neither a source nor a layer of any document."""
-    names = {own.name for own in sources}
+    """Raise ConfigError if a source builds on a name that is neither a source nor a layer of any document."""
+    names = {source.name for source in sources}
     layers = set(chain.from_iterable(doc.layers for doc in docs))
-    for own in sources:
-        for name in needs(own) if docs else ():
+    for source in sources:
+        for name in needs(source) if docs else ():
             if plain_name(name) not in names and not {name, SOURCE + name} & layers:
-                known = [*sorted(names - {own.name}), *sorted(layers)]
+                known = [*sorted(names - {source.name}), *sorted(layers)]
                 raise ConfigError(
-                    f"{own.name!r} builds on {name!r}, which is no source and no layer; {did_you_mean(name, known)}"
+                    f"{source.name!r} builds on {name!r}, which is neither a source nor a layer; "
+                    f"{did_you_mean(name, known)}"
                 )
 
 
 def _with_unread(
     sources: Sequence[Source], tallies: Iterable[Tally], docs: Sequence[Document], strict: bool
 ) -> Iterator[Tally]:
-    """The tallies, with the documents counted that a file of spans names and that were not among those read."""
+    """Yield the counts, with the number of documents that an annotation file names but that were not read."""
     ids = {doc.id for doc in docs}
-    for own, tally in zip(sources, tallies, strict=True):
-        unread = len(frozenset(getattr(own, "documents", ())) - ids)
+    for source, tally in zip(sources, tallies, strict=True):
+        unread = len(frozenset(getattr(source, "documents", ())) - ids)
         if unread and strict:
-            raise DataError(f"the source {own.name!r} has spans for {unread} documents that were not read")
+            raise DataError(f"the source {source.name!r} has spans for {unread} documents that were not read")
         yield replace(tally, errors={**tally.errors, UNREAD: unread}) if unread else tally

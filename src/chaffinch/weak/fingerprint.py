@@ -1,8 +1,8 @@
-"""A digest of what a source, or any setting, is made of: phrases, patterns, tables, the arrays of a tagger.
+"""Content digests of sources and settings: phrases, patterns, tables, the arrays of a tagger.
 
-Equal content has an equal digest in every process. What is derived from the rest (fields that are no parameters) does
-not count, and a file counts by its content. Python code cannot be looked into: a function counts by its name, its
-module and the file it stands in, not by what it reads besides.
+Equal content has an equal digest in every process. Derived fields (those that are not parameters) are left out, and a
+file contributes its content. Python code cannot be inspected: a function contributes its name, its module and the file
+that defines it, not the data that it reads.
 """
 
 from __future__ import annotations
@@ -33,31 +33,35 @@ def fingerprint(value: object) -> str:
 
 
 def _digest(value: Any) -> bytes:
+    """Return the digest of a value by its type; the type is part of the digest."""
     if value is None or isinstance(value, bool | int | float | str | bytes):
-        return _joined(type(value).__name__, [repr(value).encode("utf-8", "surrogatepass")])
+        return _hash_parts(type(value).__name__, [repr(value).encode("utf-8", "surrogatepass")])
     if isinstance(value, np.generic):
         return _digest(value.item())
     if isinstance(value, Path):
-        return _joined("files", _files(value))
+        return _hash_parts("files", _files(value))
     if isinstance(value, np.ndarray):
-        return _joined("array", [f"{value.dtype} {value.shape}".encode(), value.tobytes()])
+        return _hash_parts("array", [f"{value.dtype} {value.shape}".encode(), value.tobytes()])
     if isinstance(value, Tagger):
         aligner = None if value.aligner is None else [value.aligner.config, value.aligner.state()]
-        return _joined("tagger", map(_digest, [[step.told, step.model.state()] for step in value.steps] + [aligner]))
+        return _hash_parts(
+            "tagger", map(_digest, [[step.manifest_entry, step.model.state()] for step in value.steps] + [aligner])
+        )
     if isinstance(value, State):
         return _digest([value.arrays, value.strings])
     if isinstance(value, Mapping):
-        return _joined("table", sorted(_digest(key) + _digest(own) for key, own in value.items()))
+        return _hash_parts("table", sorted(_digest(key) + _digest(item) for key, item in value.items()))
     if isinstance(value, Set):
-        return _joined("set", sorted(map(_digest, value)))
+        return _hash_parts("set", sorted(map(_digest, value)))
     if isinstance(value, Sequence):
-        return _joined("list", map(_digest, value))
+        return _hash_parts("list", map(_digest, value))
     if is_dataclass(value) and not isinstance(value, type):
-        return _joined(type(value).__qualname__, (_digest([name, own]) for name, own in _parameters(value)))
-    return _joined("code", _code(value)) if callable(value) else _joined("other", [repr(value).encode()])
+        return _hash_parts(type(value).__qualname__, (_digest([name, item]) for name, item in _parameters(value)))
+    return _hash_parts("code", _code(value)) if callable(value) else _hash_parts("other", [repr(value).encode()])
 
 
-def _joined(kind: str, parts: Iterable[bytes]) -> bytes:
+def _hash_parts(kind: str, parts: Iterable[bytes]) -> bytes:
+    """Return the digest of a kind and its parts, each prefixed with its length."""
     whole = hashlib.blake2b(kind.encode(), digest_size=20)
     for part in parts:
         whole.update(len(part).to_bytes(8, "big") + part)
@@ -65,21 +69,21 @@ def _joined(kind: str, parts: Iterable[bytes]) -> bytes:
 
 
 def _files(path: Path) -> list[bytes]:
-    """Return the content of a file, or the names and contents of a folder's files; the name if there is neither."""
+    """Return the content of a file, or the names and contents of a folder's files; the path if there are none."""
     if path.is_file():
         return [path.read_bytes()]
-    found = sorted(own for own in path.rglob("*") if own.is_file())
-    return [part for own in found for part in (bytes(own.relative_to(path)), own.read_bytes())] or [bytes(path)]
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    return [part for file in files for part in (bytes(file.relative_to(path)), file.read_bytes())] or [bytes(path)]
 
 
 def _parameters(value: Any) -> list[tuple[str, Any]]:
-    """Return the parameters of a dataclass, and what it loaded for them: a tagger, or a pipeline that has `meta`."""
-    held = [(own.name, getattr(value, own.name), own.init) for own in fields(value)]
-    return [(name, own) for name, own, given in held if given or isinstance(own, Tagger) or _meta(own)]
+    """Return the parameters of a dataclass, and fields loaded from them: a tagger, or a pipeline that has `meta`."""
+    items = [(field.name, getattr(value, field.name), field.init) for field in fields(value)]
+    return [(name, item) for name, item, init in items if init or isinstance(item, Tagger) or _meta(item)]
 
 
 def _code(value: Any) -> list[bytes]:
-    """Return what is known of a function, or of an object of a class that we do not know."""
+    """Return the name, metadata and source file of a function, or of the class of an unknown object."""
     named = value if hasattr(value, "__qualname__") else type(value)
     parts = [f"{named.__module__}.{named.__qualname__}".encode(), _digest(_meta(value))]
     with suppress(OSError, TypeError):  # built in, or typed at a prompt
@@ -88,6 +92,6 @@ def _code(value: Any) -> list[bytes]:
 
 
 def _meta(value: Any) -> Mapping[str, Any]:
-    """Return what a spaCy pipeline says of itself: name, version, parts."""
+    """Return the metadata of a spaCy pipeline: name, version, components; empty for other values."""
     meta = getattr(value, "meta", None)
     return meta if isinstance(meta, Mapping) else {}

@@ -1,7 +1,7 @@
-"""Votes joined by a rule, with nothing learnt: the union, a vote on tokens, a vote on spans, the longest span.
+"""Aggregation of votes by rules, without learning: union, vote on tokens, vote on spans, longest span.
 
-A source's silence says nothing, and a vote for "not an entity" weighs nothing: a token is outside if no source calls it
-an entity. The rules are what every aggregator is measured against.
+Silence and votes for "not an entity" have no weight: a token is outside only if no source calls it an entity. The rules
+are the baselines of every aggregator.
 
 T tokens, L tags.
 """
@@ -16,12 +16,12 @@ import numpy as np
 from chaffinch.checks import check_choice
 from chaffinch.kernels import Floats, Ints
 from chaffinch.models.votes.matrix import VoteMatrix
-from chaffinch.models.votes.multihmm.spans import Spans, candidates, edges, settle
+from chaffinch.models.votes.multihmm.spans import Spans, candidates, edges, resolve_overlaps
 
 
 @dataclass(frozen=True, slots=True)
 class VoteRule:
-    """A way to join votes with nothing learnt; every rule is one of its kinds."""
+    """A rule that aggregates votes without learning; base class of all rules."""
 
     name: ClassVar[str]  # of the command's --method
     overlaps: ClassVar[bool] = False  # whether its spans may overlap
@@ -31,7 +31,7 @@ class VoteRule:
         raise NotImplementedError
 
     def chances(self, _votes: VoteMatrix) -> Floats | None:
-        """Return (T, L) chances of all tags, if the rule has any."""
+        """Return (T, L) probabilities of all tags, if the rule has any."""
         return None
 
 
@@ -51,8 +51,8 @@ class Union(VoteRule):
 class TokenVote(VoteRule):
     """At every token the tag that most sources vote for, O only if none votes for an entity.
 
-    Equal votes go to tags inside a span before those that begin one, or the other way; then to the label that comes
-    first. A tag inside that goes on with nothing begins a span.
+    Ties go to inside tags before begin tags, or the other way with `ties="begin"`; then to the label that comes first.
+    An inside tag that continues no span begins one.
     """
 
     name: ClassVar[str] = "token-vote"
@@ -62,12 +62,12 @@ class TokenVote(VoteRule):
         check_choice(self.ties, "ties", ("inside", "begin"))
 
     def spans(self, votes: VoteMatrix) -> Spans:
-        """Return the runs of the tags that have most votes."""
+        """Return the runs of the tags with the most votes."""
         return _runs(_most_voted(votes, self), votes.bounds)
 
     def chances(self, votes: VoteMatrix) -> Floats:
         """Return (T, L) the share of each tag among the votes for entities on a token; O where there is none."""
-        counts = _counted(votes).astype(float)
+        counts = _count_votes(votes).astype(float)
         counts[:, 0] = counts.sum(axis=1) == 0
         return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
@@ -80,7 +80,7 @@ class SpanVote(VoteRule):
 
     def spans(self, votes: VoteMatrix) -> Spans:
         """Return the spans with most votes that overlap no better one."""
-        return settle(candidates(votes), longest=False)
+        return resolve_overlaps(candidates(votes), longest=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +91,14 @@ class LongestSpan(VoteRule):
 
     def spans(self, votes: VoteMatrix) -> Spans:
         """Return the longest spans that overlap no longer one."""
-        return settle(candidates(votes), longest=True)
+        return resolve_overlaps(candidates(votes), longest=True)
 
 
 RULES: tuple[type[VoteRule], ...] = (Union, TokenVote, SpanVote, LongestSpan)
 
 
-def _counted(vote_matrix: VoteMatrix) -> Ints:
-    """(T, L) the sources that vote for each tag; none for O."""
+def _count_votes(vote_matrix: VoteMatrix) -> Ints:
+    """Return (T, L) how many sources vote for each tag; 0 for O."""
     T, L = len(vote_matrix), 1 + 2 * len(vote_matrix.names)
     tokens, sources = np.nonzero(vote_matrix.codes > 0)
     tags = vote_matrix.codes[tokens, sources].astype(np.int64)
@@ -106,14 +106,15 @@ def _counted(vote_matrix: VoteMatrix) -> Ints:
 
 
 def _most_voted(vote_matrix: VoteMatrix, rule: TokenVote) -> Ints:
-    """(T,) the tag with most votes."""
+    """Return (T,) the tag with the most votes."""
     L = 1 + 2 * len(vote_matrix.names)
     begin, inside = np.arange(1, L, 2), np.arange(2, L, 2)
     order = np.concatenate([[0], *((inside, begin) if rule.ties == "inside" else (begin, inside))]).astype(np.int64)
-    return np.asarray(order[_counted(vote_matrix)[:, order].argmax(axis=1)])
+    return np.asarray(order[_count_votes(vote_matrix)[:, order].argmax(axis=1)])
 
 
 def _runs(tags: Ints, bounds: Ints) -> Spans:
+    """Return the runs of tags as spans; none crosses a sentence boundary."""
     begins, lasts = edges(tags[:, None], bounds)
     first, last = np.flatnonzero(begins[:, 0]), np.flatnonzero(lasts[:, 0])
     return Spans.distinct(first, last + 1, (tags[first] - 1) // 2)

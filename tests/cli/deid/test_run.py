@@ -72,7 +72,7 @@ def test_the_whole_way_there_and_back(notes: Path, tmp_path: Path, capsys: Print
     assert told["documents"] == {"in": 6, "released": 6, "withheld": 0}
     assert told["patients"] == 1
     assert told["settings"]["ids"] == "pseudonyms"
-    assert told["expected leaks"]["notes"] == 6
+    assert told["expected_leaks"]["notes"] == 6
     assert CANARY not in str([doc.text for doc in read(out)])
     again = str(tmp_path / "again")
     assert main(["deid", "restore", str(out), "-o", again, "--vault", str(vault), "--key-file", key, "--json"]) == 0
@@ -184,9 +184,9 @@ def test_types_of_the_user_and_a_summary(tmp_path: Path, capsys: Printed) -> Non
         manifest["settings"]["model"]["digest"],
         manifest["settings"]["policy"]["digest"],
         "Trial",
-        "not turned",
+        "not set: the model",
     ):
-        assert (word in told) == (word != "not turned"), word  # rules have no dial
+        assert (word in told) == (word != "not set: the model"), word  # rules have no dial
 
 
 def test_the_groups_help_and_its_commands(capsys: Printed) -> None:

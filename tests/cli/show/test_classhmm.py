@@ -15,7 +15,7 @@ from chaffinch.cli import main
 from chaffinch.cli.show import sparkline
 from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.classhmm.config import ClassHMM
-from chaffinch.models.classhmm.describe.report import Measure, Piece, Roles, Substructure, Told, verdict
+from chaffinch.models.classhmm.describe.report import Measure, Piece, Roles, Substructure, Trait, verdict
 from chaffinch.models.classhmm.model import Model
 from chaffinch.models.tagger import Tagger, train
 from tests.cli.show.test_subtags import lines_of, read_page, shown
@@ -182,7 +182,7 @@ def test_the_page_stands_alone(file: Path, tagger: Tagger, tmp_path: Path, capsy
 def test_words_are_escaped(tagger: Tagger, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found, evil = told(tagger), "<script>alert(1)</script>"
     own = found.classes[3]
-    word = (Told(evil, 2.0, 3), Told("[/b]", 2.0, 3), Told("a\x1b[31mb", 1.5, 2))
+    word = (Trait(evil, 2.0, 3), Trait("[/b]", 2.0, 3), Trait("a\x1b[31mb", 1.5, 2))
     states = tuple(replace_class(state, words=word, features=word) for state in own.states)
     classes = [replace_class(own, states=states, examples=((Piece(evil, 1), Piece("a\x1b[31mb", 2)),))]
     path, target = tmp_path / "m.cfm", tmp_path / "m.html"

@@ -26,7 +26,7 @@ from chaffinch.weak.sources import FromFunction, Lexicon, Regex
 from chaffinch.weak.sources.base import Source
 from chaffinch.weak.tagger import WeakTagger
 from chaffinch.weak.training.aggregator import AggregatorChoice, fit_votes
-from chaffinch.weak.training.students import Students, whole
+from chaffinch.weak.training.students import Students, require_complete
 from chaffinch.weak.vote_rules import LongestSpan
 from tests.cli.show.test_subtags import lines_of, shown
 from tests.features import tiny_encoder
@@ -45,7 +45,7 @@ def linked(count: int) -> list[Document]:
 
 @pytest.fixture(scope="module")
 def student() -> Tagger:
-    return whole(train(aggregate(notes(0, 12)), QUICK, layer="aggregate"))
+    return require_complete(train(aggregate(notes(0, 12)), QUICK, layer="aggregate"))
 
 
 def saved(path: Path, student: Tagger, how: AggregatorChoice | None) -> Path:

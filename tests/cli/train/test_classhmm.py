@@ -85,7 +85,7 @@ def test_the_published_system_and_its_features(place: Path, tmp_path: Path, caps
         (["--set", "states_per_class=0"], "states_per_class must be a whole number, at least 1, got 0"),
         (
             ["--set", "untagged_documents=x.jsonl"],
-            "--set untagged_documents: objective crf learns nothing from untagged documents; leave them out, or",
+            "--set untagged_documents: objective crf cannot learn from untagged documents; leave them out, or",
         ),
         (
             ["--set", "objective=joint", "--lexicon", "DRUG=x"],

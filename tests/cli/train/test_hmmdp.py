@@ -264,7 +264,7 @@ HMMDP_LACKS = [
         "hmmdp has no setting 'documents'; it is one of cascade",
     ),
     (["--set", "layers=pos"], "hmmdp has no setting 'layers'; it is one of cascade"),
-    (["--set", "before=genia"], "hmmdp uses no layers of other taggers; leave out `before`, or train a cascade"),
+    (["--set", "before=genia"], "hmmdp cannot use layers of other taggers; leave out `before`, or train a cascade"),
     (
         ["--set", "scheme=IOB2"],
         "hmmdp has no setting 'scheme'; it is one of cascade",
@@ -277,11 +277,11 @@ HMMDP_LACKS = [
     (["--set", "epochs=0"], "epochs must be a whole number, at least 1, got 0"),
     (
         ["--set", "discriminative=false", "--set", "epochs=3"],
-        "--set epochs: epochs are for the discriminative stage, which these settings leave out; leave them out",
+        "--set epochs: epochs are for the discriminative stage, which these settings turn off; leave them out",
     ),
     (
         ["--set", "published=true", "--lexicon", "A=b.txt"],
-        "--lexicon: lexicons and clusters are for the discriminative stage, which these settings leave out",
+        "--lexicon: lexicons and clusters are for the discriminative stage, which these settings turn off",
     ),
     (
         ["--set", "discriminative=false", "--set", "clusters=x"],

@@ -453,7 +453,7 @@ def test_a_full_disk_leaves_the_old_files(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    refused(["train", labelled, "-o", model, "--set", "seed=5"], 3, "an older file is as it was", capsys)
+    refused(["train", labelled, "-o", model, "--set", "seed=5"], 3, "an existing file is unchanged", capsys)
     refused(
         ["train", labelled, "-o", tmp_path / "new.cfm"],
         3,

@@ -140,7 +140,7 @@ def test_embeddings_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         return alternate(docs, None, replace(QUICK, epochs=1), how=replace(how, embedder=None), **options)
 
     monkeypatch.setattr(weak_alternate, "alternate", noted)
-    monkeypatch.setattr(weak_alternate, "packaged", lambda: "an embedder")
+    monkeypatch.setattr(weak_alternate, "load_packaged_embedder", lambda: "an embedder")
     votes, model = tmp_path / "votes.jsonl", tmp_path / "m.cfm"
     write(notes(0, 8), votes)
     assert main(["weak", "alternate", str(votes), "-o", str(model), "-q", "--embeddings"]) == 0

@@ -415,5 +415,5 @@ def test_a_range_with_too_few_sizes_is_refused_with_the_number_left(
     least: int, most: int, weeks: bool, left: int
 ) -> None:
     assert len(allowed_sizes(least, most, weeks=weeks)) == left
-    with pytest.raises(ConfigError, match=rf"leaves {left} sizes .* at least 20 .* be guessed"):
+    with pytest.raises(ConfigError, match=rf"leaves {left} sizes .* at least 20 .* easy to guess"):
         days_for(Keyed("k"), "p", weeks=weeks, least=least, most=most)

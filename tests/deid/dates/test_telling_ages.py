@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaffinch.deid.dates.telling_ages import AgeLimit, dated_texts, patient_timeline, tells_age_over
+from chaffinch.deid.dates.telling_ages import AgeLimit, find_dated_texts, patient_timeline, tells_age_over
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release.patient import Numbered, Release, Released, release
-from chaffinch.deid.release.replace import Acted, act
+from chaffinch.deid.release.patient import NumberedDocument, Release, Released, release
+from chaffinch.deid.release.replace import ReplacedText, replace_identifiers
 from chaffinch.text import Document, Span
 from tests.deid.promises import PLANTED, planted
 from tests.deid.releases import SECRET
@@ -43,7 +43,7 @@ def note(marked: str, number: int = 0, patient: str = "p") -> Document:
 def released(marked: Sequence[str], policy: Policy) -> list[str]:
     """The texts of the notes of one patient after their release."""
     docs = [note(text, number) for number, text in enumerate(marked)]
-    given = [Numbered(number, doc) for number, doc in enumerate(docs)]
+    given = [NumberedDocument(number, doc) for number, doc in enumerate(docs)]
     made = release(given, Release(policy, SECRET), planted(docs))
     return [one.text for one in made if isinstance(one, Released)]
 
@@ -213,14 +213,14 @@ def test_released_years_are_compared_as_years() -> None:
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 def test_notes_of_other_patients_and_failing_notes_tell_nothing(policy: Policy) -> None:
     docs = [note("DOB {03/04/1950}. Seen {06/07/2010}.", 0, "p"), note("Seen {06/07/2045}.", 0, "q")]
-    given = [Numbered(number, doc) for number, doc in enumerate(docs)]
+    given = [NumberedDocument(number, doc) for number, doc in enumerate(docs)]
     made = release(given, Release(policy, SECRET), planted(docs))
     assert isinstance(made[0], Released)
     assert "[DATE]" not in made[0].text
 
 
-def acted(marked: str, policy: Policy) -> Acted:
-    return act(note(marked), PLANTED, policy, SECRET)
+def acted(marked: str, policy: Policy) -> ReplacedText:
+    return replace_identifiers(note(marked), PLANTED, policy, SECRET)
 
 
 def test_the_replacement_is_recorded_as_generalised() -> None:
@@ -324,7 +324,7 @@ def test_ordinary_dates_are_not_taken_for_old_ones(text: str, policy: Policy) ->
 def test_any_text_can_be_judged(text: str, cuts: list[int]) -> None:
     places = sorted({min(cut, len(text)) for cut in cuts})
     spans = [Span(start, end, "DATE") for start, end in pairwise(places)]
-    found = dated_texts(text, spans)
+    found = find_dated_texts(text, spans)
     told = patient_timeline(found)
     assert not told.events or max(told.events).year <= 2199
     assert all(isinstance(tells_age_over(one, AgeLimit(89), told), bool) for one in found)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaffinch.deid.detect.admission import Identifier, KnownIdentifiers, folded_text, label_of
+from chaffinch.deid.detect.admission import Identifier, KnownIdentifiers, fold_text, label_of
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document
 from tests.deid.texts import texts
@@ -130,7 +130,7 @@ def test_nothing_is_shown() -> None:
 @settings(max_examples=200, deadline=None)
 @given(texts)
 def test_folded_places_lead_back(text: str) -> None:
-    plain, places = folded_text(text)
+    plain, places = fold_text(text)
     assert len(places) == len(plain) + 1
     assert places == sorted(places)
     assert all(0 <= place <= len(text) for place in places)

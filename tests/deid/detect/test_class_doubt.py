@@ -21,8 +21,8 @@ from chaffinch.deid.detect.merge import merge_by_rank, widen
 from chaffinch.deid.detect.model import Model
 from chaffinch.deid.operators import OPERATORS
 from chaffinch.deid.policy import Policy, PolicyRule
-from chaffinch.deid.release.patient import Numbered, Release, Released, release
-from chaffinch.deid.release.replace import Acted, act
+from chaffinch.deid.release.patient import NumberedDocument, Release, Released, release
+from chaffinch.deid.release.replace import ReplacedText, replace_identifiers
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document, Soft, Span
 from chaffinch.weak import Regex
@@ -36,7 +36,7 @@ Chances = dict[str, float]
 
 @dataclass(frozen=True)
 class StubTagger:
-    """Says of every word in `told` what the chances of its classes are; a run of its words is one span."""
+    """A tagger with fixed class probabilities for the words of `told`; a run of such words is one span."""
 
     told: dict[str, Chances] = field(default_factory=dict)
     manifest: Any = field(default_factory=lambda: SimpleNamespace(checksum="stub"))
@@ -74,11 +74,11 @@ def words(doc: Document) -> list[tuple[str, str]]:
 
 def released(find: HybridDetector, text: str, policy: Policy = LIMITED) -> str:
     (doc,) = find([Document.make(text)])
-    return act(doc, LAYER, policy, SECRET).text
+    return replace_identifiers(doc, LAYER, policy, SECRET).text
 
 
 def with_chances(text: str, spans: Sequence[Span], chances: Sequence[Chances], score: float = 1.0) -> Document:
-    """A document whose tokens have these chances of classes."""
+    """Return a document whose tokens have these class probabilities."""
     doc = Document.make(text, layers={"found": [Span(s.start, s.end, s.label, score) for s in spans]})
     labels = ("O", *sorted({label for row in chances for label in row} - {"O"}))
     values = np.array([[row.get(label, 0.0) for label in labels] for row in chances]).reshape(len(chances), len(labels))
@@ -152,9 +152,9 @@ def test_widening_covers_what_was_covered_and_stays_inside_the_others(
         return [s for s in made if s.end > s.start]
 
     exact = [
-        own
-        for number, own in enumerate(sorted(spans(first, "DEVICE")))
-        if all(other.end <= own.start for other in sorted(spans(first, "DEVICE"))[:number])
+        span
+        for number, span in enumerate(sorted(spans(first, "DEVICE")))
+        if all(other.end <= span.start for other in sorted(spans(first, "DEVICE"))[:number])
     ]
     others = spans(second, "DATE")
     out = widen(text, exact, others)
@@ -187,7 +187,7 @@ def test_of_spans_over_one_place_the_surest_stays() -> None:
 )
 def test_limited_dataset_keeps_what_is_surely_kept(chances: Chances, label: str) -> None:
     doc = with_chances("on 0412 ok", [Span(3, 7, "DATE")], [{}, chances, {}])
-    acted = act(doc, "found", LIMITED)
+    acted = replace_identifiers(doc, "found", LIMITED)
     (one,) = acted.replacements
     assert (one.label, one.operator) == (label, "keep" if label == "DATE" else "tag")
     assert acted.text == ("on 0412 ok" if label == "DATE" else f"on [{label}] ok")
@@ -196,7 +196,7 @@ def test_limited_dataset_keeps_what_is_surely_kept(chances: Chances, label: str)
 def test_one_doubtful_token_is_enough() -> None:
     rows: list[Chances] = [{}, {}, {"CITY": 0.9}, {"CITY": 0.5, "HOSPITAL": 0.45}, {}]
     doc = with_chances("came from Maple Court today", [Span(10, 21, "CITY")], rows)
-    assert act(doc, "found", LIMITED).text == "came from [HOSPITAL] today"
+    assert replace_identifiers(doc, "found", LIMITED).text == "came from [HOSPITAL] today"
 
 
 def test_of_plausible_classes_the_one_whose_operator_hides_most_decides() -> None:
@@ -207,25 +207,31 @@ def test_of_plausible_classes_the_one_whose_operator_hides_most_decides() -> Non
     )
     row: Chances = {"DATE": 0.4, "ZIP": 0.25, "DOCTOR": 0.2, "IDNUM": 0.15}
     doc = with_chances("x 02139 y", [Span(2, 7, "DATE")], [{}, row, {}])
-    assert [(r.label, r.operator) for r in act(doc, "found", policy, SECRET).replacements] == [("IDNUM", "tag")]
+    assert [(r.label, r.operator) for r in replace_identifiers(doc, "found", policy, SECRET).replacements] == [
+        ("IDNUM", "tag")
+    ]
     row = {"DATE": 0.4, "ZIP": 0.36, "DOCTOR": 0.2, "IDNUM": 0.04}  # a number is not plausible
     doc = with_chances("x 02139 y", [Span(2, 7, "DATE")], [{}, row, {}])
-    assert [(r.label, r.operator) for r in act(doc, "found", policy, SECRET).replacements] == [("DOCTOR", "surrogate")]
+    assert [(r.label, r.operator) for r in replace_identifiers(doc, "found", policy, SECRET).replacements] == [
+        ("DOCTOR", "surrogate")
+    ]
 
 
 @pytest.mark.parametrize(("policy", "kind"), [(SAFE, "DATE"), (SAFE, "ZIP"), (SAFE, "AGE"), (SURROGATE, "DATE")])
 def test_generalised_and_shifted_classes_must_be_sure_as_well(policy: Policy, kind: str) -> None:
     text, place = "no 03/04/1998 x", Span(3, 13, kind)
-    sure = act(with_chances(text, [place], [{}, {kind: 0.95}, {}]), "found", policy, SECRET)
+    sure = replace_identifiers(with_chances(text, [place], [{}, {kind: 0.95}, {}]), "found", policy, SECRET)
     assert [(r.label, r.operator) for r in sure.replacements] == [(kind, policy.rule(kind).operator)]
-    doubt = act(with_chances(text, [place], [{}, {kind: 0.55, "DEVICE": 0.4}, {}]), "found", policy, SECRET)
+    doubt = replace_identifiers(
+        with_chances(text, [place], [{}, {kind: 0.55, "DEVICE": 0.4}, {}]), "found", policy, SECRET
+    )
     assert [(r.label, r.operator) for r in doubt.replacements] == [("DEVICE", policy.rule("DEVICE").operator)]
 
 
 def test_without_soft_labels_the_score_is_the_chance_of_the_class() -> None:
     def said(label: str, score: float, policy: Policy = LIMITED) -> tuple[str, str]:
         doc = Document.make("in Boston", layers={"found": [Span(3, 9, label, score)]})
-        (one,) = act(doc, "found", policy).replacements
+        (one,) = replace_identifiers(doc, "found", policy).replacements
         return one.label, one.operator
 
     assert said("CITY", 0.95) == ("CITY", "keep")
@@ -240,9 +246,9 @@ def test_without_soft_labels_the_score_is_the_chance_of_the_class() -> None:
 def test_without_class_chances_the_soft_labels_of_the_layer_count() -> None:
     doc = with_chances("on 0412 ok", [Span(3, 7, "DATE")], [{}, {"DATE": 0.5, "IDNUM": 0.4}, {}])
     moved = Document.make(doc.text, layers=doc.layers, soft={"found": doc.soft[class_layer("found")]})
-    assert act(moved, "found", LIMITED).text == "on [IDNUM] ok"
+    assert replace_identifiers(moved, "found", LIMITED).text == "on [IDNUM] ok"
     alone = Document.make(doc.text, layers=doc.layers, soft={"found": doc.soft[class_layer("found")]})
-    assert act(alone, None, LIMITED).text == "on [IDNUM] ok"  # the only layer there is
+    assert replace_identifiers(alone, None, LIMITED).text == "on [IDNUM] ok"  # the only layer there is
 
 
 KINDS = ("DATE", "AGE", "CITY", "ZIP", "DOCTOR", "IDNUM", "HOSPITAL")
@@ -263,19 +269,21 @@ def test_nothing_that_may_be_of_a_hidden_class_is_released_unchanged(
     text = " ".join("abcdef"[number] * 3 for number in range(len(rows)))
     edges = [(4 * number, 4 * number + 3) for number in range(len(rows))]
     spans = (
-        [Span(0, len(text), labels[0])] if together else [Span(*e, own) for e, own in zip(edges, labels, strict=False)]
+        [Span(0, len(text), labels[0])]
+        if together
+        else [Span(*e, label) for e, label in zip(edges, labels, strict=False)]
     )
     soft = Soft(("O", *KINDS), rows)
     doc = Document.make(text, layers={"found": spans}, soft={class_layer("found"): soft}, tokens=edges)
     policy = Policy("p", default, dict(zip(KINDS, chosen, strict=True)))
-    acted = act(doc, "found", policy)
+    acted = replace_identifiers(doc, "found", policy)
     hidden = np.array([policy.rule(kind).operator != "keep" for kind in KINDS])
     for (start, end), row in zip(edges, rows, strict=True):
         if row[1:][hidden].sum() > LIMIT + 1e-9:
             assert text[start:end] not in acted.text
     again = doc.with_layer("found", settle_classes(doc, "found", policy))
     assert settle_classes(again, "found", policy) == again.layer("found")
-    assert act(again, "found", policy) == acted
+    assert replace_identifiers(again, "found", policy) == acted
 
 
 @pytest.mark.parametrize("name", sorted(OPERATORS))
@@ -324,7 +332,7 @@ def test_known_identifiers_do_not_make_a_class_sure() -> None:
     known = KnownIdentifiers.of([{"patient": "p", "city": "Salem"}])
     for chances, out in (({"HOSPITAL": 0.9}, "Seen in [HOSPITAL] today"), ({"CITY": 0.95}, "Seen in Salem today")):
         (doc,) = finder({"Salem": chances}, known=known)([Document.make("Seen in Salem today", group="p")])
-        assert act(doc, LAYER, LIMITED).text == out
+        assert replace_identifiers(doc, LAYER, LIMITED).text == out
 
 
 def test_class_chances_survive_repeats_and_are_no_layer_of_cues() -> None:
@@ -334,7 +342,10 @@ def test_class_chances_survive_repeats_and_are_no_layer_of_cues() -> None:
     assert set(doc.soft) == {LAYER, class_layer(LAYER)}
     assert set(doc.layers) == {LAYER}
     np.testing.assert_allclose(doc.soft[class_layer(LAYER)].values.sum(axis=1), 1.0, atol=1e-9)
-    assert act(doc, LAYER, LIMITED).text == "Dr. [DOCTOR] of [HOSPITAL]. [DOCTOR] came. Later [HOSPITAL] again."
+    assert (
+        replace_identifiers(doc, LAYER, LIMITED).text
+        == "Dr. [DOCTOR] of [HOSPITAL]. [DOCTOR] came. Later [HOSPITAL] again."
+    )
 
 
 def test_class_chances_do_not_depend_on_neighbours() -> None:
@@ -345,7 +356,7 @@ def test_class_chances_do_not_depend_on_neighbours() -> None:
 
 def test_a_release_counts_spans_under_the_class_that_was_acted_on() -> None:
     find = finder({"Maple": {"HOSPITAL": 0.4, "CITY": 0.6}})
-    (one,) = release([Numbered(1, Document.make("From Maple today"))], Release(LIMITED), FunctionDetector(find))
+    (one,) = release([NumberedDocument(1, Document.make("From Maple today"))], Release(LIMITED), FunctionDetector(find))
     assert isinstance(one, Released)
     assert one.text == "From [HOSPITAL] today"
     assert set(one.bands) == {"HOSPITAL"}
@@ -406,6 +417,6 @@ def test_dates_ages_and_towns_are_still_kept(packaged: HybridDetector) -> None:
 
 def test_nothing_is_left_of_the_doubt_when_all_is_kept() -> None:
     doc = with_chances("on 0412 ok", [Span(3, 7, "DATE")], [{}, {"DATE": 0.1, "IDNUM": 0.9}, {}])
-    acted: Acted = act(doc, "found", Policy("all", PolicyRule("keep")))
+    acted: ReplacedText = replace_identifiers(doc, "found", Policy("all", PolicyRule("keep")))
     assert acted.text == doc.text
     assert class_doubt.LIMIT == LIMIT

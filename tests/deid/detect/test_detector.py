@@ -1,4 +1,4 @@
-"""The detector: nothing found is lost or merged, lists and the dial do what they say, files keep it all."""
+"""The detector: no span is lost or merged, lists and the dial work as documented, files keep everything."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_the_mean_of_models_knows_all_labels() -> None:
 
 
 def test_the_dial_reaches_each_recall_with_the_highest_thresholds() -> None:
-    """Ten identifiers of one type at chances 0.05, 0.15, …, 0.95, none ruled, and nothing else."""
+    """Fit on ten identifiers of one type at chances 0.05, 0.15, …, 0.95, none flagged by rules, and nothing else."""
     chances = np.arange(0.05, 1, 0.1)
     read = DialSample(chances, np.zeros(10, np.int64), np.zeros(10, np.bool_), np.ones(10, np.bool_))
     found = dial.fit(read, ["A"], recalls=(0.5, 1.0))
@@ -157,12 +157,12 @@ def test_thresholds_flag_the_recall_they_promise_and_fall_as_it_rises(seed: int)
         assert (flagged & gold).sum() / gold.sum() >= reached - 1e-9
         assert reached >= recall - 1e-9
         assert (row <= dial.HIGHEST).all()
-    again = Dial.of(found.told())
+    again = Dial.from_dict(found.to_dict())
     assert dict(again.at(0.99)) == dict(found.at(0.99))
 
 
 def test_a_dial_with_a_lowest_level_tells_what_it_reaches() -> None:
-    """Twenty tokens, ten identifiers at the chances 0.05, 0.15, …, 0.95, as many others below all of them."""
+    """Fit on ten identifiers at the chances 0.05, 0.15, …, 0.95, and ten other tokens below all of them."""
     chances = np.concatenate([np.arange(0.05, 1, 0.1), np.full(10, 0.01)])
     gold = np.arange(20) < 10
     read = DialSample(chances, np.zeros(20, np.int64), np.zeros(20, np.bool_), gold)
@@ -213,7 +213,7 @@ def test_a_file_keeps_models_and_dial(model: Model, tmp_path: Path) -> None:
     again = load(tmp_path / "a.cfm")
     notes = deid.notes(4, 1, seed=21)
     for recall in (None, 0.99):
-        before, after = (list(detector(own, recall=recall)(notes)) for own in (saved, again))
+        before, after = (list(detector(each, recall=recall)(notes)) for each in (saved, again))
         assert before == after
     assert detector(saved).digest == detector(again).digest != detector(again, recall=0.99).digest
     model.taggers[0].save(tmp_path / "one.cfm")

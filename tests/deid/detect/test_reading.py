@@ -1,4 +1,4 @@
-"""How notes are read: those in capitals, common words that are doubted, and a dial that does not go too low."""
+"""Reading of notes: caseless notes, discounted common words, and the lowest level of the dial."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_common_words_are_doubted_and_nothing_else() -> None:
 
 
 def test_a_dial_with_a_lowest_level_says_what_it_reaches() -> None:
-    """Identifiers at chances 0.05, 0.15, …, 0.95: above 0.5 are five of ten, whatever recall is asked for."""
+    """Fit on identifiers at chances 0.05, 0.15, …, 0.95: five of ten are above 0.5, for any wanted recall."""
     chances = np.arange(0.05, 1, 0.1)
     read = DialSample(chances, np.zeros(10, np.int64), np.zeros(10, np.bool_), np.ones(10, np.bool_))
     free = dial.fit(read, [], recalls=(0.3, 1.0))
@@ -87,5 +87,5 @@ def test_short_numbers_in_a_row_of_numbers_are_never_flagged_by_models() -> None
     text = "PD 535 747 323 323 222 5551234 Penn\nRoom 535, Penn"
     (doc,) = with_cues([Document.make(text)])
     free = detector()._not_protected(TokenIndex.of([doc]), np.ones(len(doc.tokens)))
-    kept = [word for word, own in zip(doc.words(), free.tolist(), strict=True) if own]
+    kept = [word for word, is_free in zip(doc.words(), free.tolist(), strict=True) if is_free]
     assert kept == ["PD", "5551234", "Penn", "Room", "535", ",", "Penn"]

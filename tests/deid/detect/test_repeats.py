@@ -1,4 +1,4 @@
-"""Repeats of names: what is surely a name in one place is one wherever it has a capital, and nothing else is."""
+"""Repeats of names: a sure name is found wherever else it has a capital, and nothing else is."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def test_a_sure_name_is_found_again_and_takes_the_label_it_mostly_has() -> None:
     second = _doc("QUORN slept; Quorn woke.", Span(0, 5, "PATIENT", 0.95))
     names = repeats.names_of([first, second], "deid", word_lists())
     assert names == {"ilse": "PATIENT", "quorn": "PATIENT"}
-    again = repeats.repeats(second, "deid", names)
+    again = repeats.find_repeats(second, "deid", names)
     assert [(span.start, span.end, span.label) for span in again] == [(13, 18, "PATIENT")]
-    assert repeats.repeats(first, "deid", names) == []
+    assert repeats.find_repeats(first, "deid", names) == []
 
 
 def test_neither_unsure_names_nor_common_words_nor_small_letters_nor_places_are_looked_for() -> None:
@@ -29,12 +29,12 @@ def test_neither_unsure_names_nor_common_words_nor_small_letters_nor_places_are_
     )  # fmt: skip
     names = repeats.names_of([doc], "deid", word_lists())
     assert set(names) == {"zyrle"}
-    assert [doc.text[span.start : span.end] for span in repeats.repeats(doc, "deid", names)] == ["Zyrle"]
+    assert [doc.text[span.start : span.end] for span in repeats.find_repeats(doc, "deid", names)] == ["Zyrle"]
 
 
 def test_words_that_a_span_touches_stay_as_they_are() -> None:
     doc = _doc("Quorn Quorn-Behl Quorn", Span(0, 5, "PATIENT", 0.95), Span(6, 16, "FAMILY", 0.6))
-    assert [span.start for span in repeats.repeats(doc, "deid", {"quorn": "PATIENT"})] == [17]
+    assert [span.start for span in repeats.find_repeats(doc, "deid", {"quorn": "PATIENT"})] == [17]
 
 
 def test_the_detector_finds_a_patients_name_in_other_notes_only_if_it_may_look_there() -> None:

@@ -1,4 +1,4 @@
-"""What is found in a document does not depend on the documents that are read with it."""
+"""The spans of a document do not depend on the other documents of its batch."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def told(spans: Sequence[Span]) -> list[tuple[Any, ...]]:
 @settings(max_examples=150, deadline=None)
 def test_rules_find_the_same_alone_and_on_a_page_with_others(texts: list[str]) -> None:
     docs = [Document.make(text, id=str(number)) for number, text in enumerate(texts)]
-    for doc, found, shields in zip(docs, patterns.find_in(docs), word_lists().protected_in(docs), strict=True):
+    for doc, found, shields in zip(docs, patterns.find_in(docs), word_lists().find_protected_in(docs), strict=True):
         assert told(found) == told(patterns.find(doc))
-        assert told(shields) == told(word_lists().protected(doc))
+        assert told(shields) == told(word_lists().find_protected(doc))
 
 
 @given(st.lists(TEXTS, min_size=2, max_size=5), st.randoms())
@@ -55,9 +55,9 @@ def test_a_detector_finds_the_same_alone_and_in_any_company(texts: list[str], ra
 
 
 def test_a_document_with_a_layer_of_cues_keeps_it_among_others_that_lack_it() -> None:
-    own = Document.make("Dr. Penn").with_layer(cues.FIELD, [Span(0, 3, "mine")])
+    marked = Document.make("Dr. Penn").with_layer(cues.FIELD, [Span(0, 3, "mine")])
     other = Document.make("Name: Ada Penn")
-    first, second = cues.with_cues([own, other])
+    first, second = cues.with_cues([marked, other])
     assert first.layers[cues.FIELD] == (Span(0, 3, "mine"),)
     assert second.layers[cues.FIELD] == (Span(5, 14, "name"),)
     assert set(first.layers) == set(second.layers) == set(cues.LAYERS)
@@ -69,7 +69,7 @@ def test_a_match_that_needs_an_end_of_line_does_not_take_that_of_the_page() -> N
     assert [number for number, _ in matches(page, r"(1998)\n")] == []
     assert [number for number, _ in matches(page, r"(1998)(?:\s|$)")] == [1]
     year = Pattern("year", r"(\d{4})(?:[^\d]|$)", label="DATE")
-    assert [(number, span.start) for number, span in year.on(page)] == [(0, 0), (2, 2), (1, 5)]
+    assert [(number, span.start) for number, span in year.find_in(page)] == [(0, 0), (2, 2), (1, 5)]
 
 
 def test_no_match_crosses_from_one_text_to_the_next() -> None:

@@ -1,4 +1,4 @@
-"""Rates of words, and terms that identify nobody unless a person stands beside them."""
+"""Rates of words, and terms that identify nobody unless they are next to a person."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ SHIELDED = [
 def test_terms_are_shielded(case: str) -> None:
     start, end = case.index("{"), case.index("}") - 1
     doc = Document.make(case.replace("{", "").replace("}", ""))
-    assert any(span.start <= start and span.end >= end and span.label == "O" for span in word_lists().protected(doc))
+    assert any(
+        span.start <= start and span.end >= end and span.label == "O" for span in word_lists().find_protected(doc)
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,13 +50,13 @@ def test_terms_are_shielded(case: str) -> None:
     ],
 )
 def test_a_person_is_not_shielded(text: str) -> None:
-    assert word_lists().protected(Document.make(text + " was here.")) == []
+    assert word_lists().find_protected(Document.make(text + " was here.")) == []
 
 
 def test_a_bare_eponym_is_shielded_less_than_one_with_its_noun() -> None:
     bare, full = Document.make("Wilson was positive."), Document.make("Wilson disease was positive.")
-    assert [span.score for span in word_lists().protected(bare)] == [0.5]
-    assert [span.score for span in word_lists().protected(full)] == [1.0]
+    assert [span.score for span in word_lists().find_protected(bare)] == [0.5]
+    assert [span.score for span in word_lists().find_protected(full)] == [1.0]
 
 
 def test_rates_tell_names_from_words() -> None:
@@ -68,21 +70,21 @@ def test_rates_tell_names_from_words() -> None:
 
 def test_a_rare_eponym_is_protected_before_a_head_noun_alone() -> None:
     note = Document.make("A Hasson trocar, HASSON TROCAR, Morison's pouch. Hasson came; Dr. Hasson trocar kit.")
-    found = [(note.text[span.start : span.end], span.score) for span in word_lists().protected(note)]
+    found = [(note.text[span.start : span.end], span.score) for span in word_lists().find_protected(note)]
     assert found == [("Hasson", 0.5), ("HASSON", 0.5), ("Morison", 0.5)]
 
 
 @settings(max_examples=100, deadline=None)
 @given(texts)
 def test_any_text_gives_votes_inside_it(text: str) -> None:
-    for span in word_lists().protected(Document.make(text)):
+    for span in word_lists().find_protected(Document.make(text)):
         assert 0 <= span.start < span.end <= len(text)
         assert span.label == "O"
 
 
 def test_times_of_day_and_credentials_behind_a_name_are_protected() -> None:
     note = Document.make("Ann Lee, LMHC, F.A.C.C. at 07:58:41 and 14:05. Lot 25:61, LMHC; she, LMHC.")
-    found = [(note.text[span.start : span.end], span.source) for span in word_lists().protected(note)]
+    found = [(note.text[span.start : span.end], span.source) for span in word_lists().find_protected(note)]
     assert found == [
         ("LMHC", "credential"), ("F.A.C.C.", "credential"), ("07:58:41", "time"), ("14:05", "time"),
     ]  # fmt: skip
@@ -90,7 +92,10 @@ def test_times_of_day_and_credentials_behind_a_name_are_protected() -> None:
 
 def test_things_named_after_places_are_protected_and_what_a_person_could_be_called_is_not() -> None:
     note = Document.make("Congo red negative, Poland Spring at bedside. Mary Jane doing well, seen by Dr Pepper.")
-    assert [note.text[span.start : span.end] for span in word_lists().protected(note)] == ["Congo red", "Poland Spring"]
+    assert [note.text[span.start : span.end] for span in word_lists().find_protected(note)] == [
+        "Congo red",
+        "Poland Spring",
+    ]
     found = {note.text[span.start : span.end] for span in patterns.find(note)}
     assert "Pepper" in found
     assert not found & {"Congo", "Poland"}

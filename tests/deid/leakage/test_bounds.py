@@ -14,7 +14,7 @@ from scipy.stats import beta, binom, hypergeom
 
 from chaffinch.deid.leakage import bounds as leakage_bounds
 from chaffinch.deid.leakage import branch_and_bound as leakage_search
-from chaffinch.deid.leakage.bounds import Stratum, found_chances, leaking_upper, leaks_upper, notes_upper
+from chaffinch.deid.leakage.bounds import Stratum, detection_chances, leaking_upper, leaks_upper, notes_upper
 
 Design = tuple[tuple[int, int], ...]  # of each stratum: its size, and how many are read
 DESIGNS: list[Design] = [
@@ -84,9 +84,9 @@ def test_nothing_found_is_the_rule_of_three() -> None:
 
 def test_chances_against_scipy() -> None:
     leaking = np.array([0, 1, 5, 17, 30])
-    exact = found_chances(30, 12, leaking, 1.0, 6)
+    exact = detection_chances(30, 12, leaking, 1.0, 6)
     np.testing.assert_allclose(exact, hypergeom.pmf(np.arange(7)[None], 30, leaking[:, None], 12), rtol=0, atol=1e-12)
-    thinned = found_chances(30, 12, leaking, 0.7, 6)
+    thinned = detection_chances(30, 12, leaking, 0.7, 6)
     for row, marked in zip(thinned, leaking, strict=True):
         # The other way round: which leaking notes would be seen, then which of these are drawn.
         seen = binom.pmf(np.arange(marked + 1), marked, 0.7)
@@ -184,9 +184,9 @@ def test_the_search_finds_the_worst_allocation(strata: list[Stratum], weights: l
 def test_a_search_cut_short_gives_more_never_less(monkeypatch: pytest.MonkeyPatch) -> None:
     strata = [Stratum(400, 20, 1), Stratum(300, 15, 1), Stratum(200, 10, 0)]
     exact = notes_upper(strata)
-    monkeypatch.setattr(leakage_search, "_POINTS", 300)
+    monkeypatch.setattr(leakage_search, "_MOST_POINTS", 300)
     assert exact < notes_upper(strata) < 1.5 * exact
-    monkeypatch.setattr(leakage_bounds, "_CELLS", 30)
+    monkeypatch.setattr(leakage_bounds, "_MOST_CELLS", 30)
     assert exact < notes_upper(strata) < 1.5 * exact
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from chaffinch.deid import operators
 from chaffinch.deid.dates import shift as dates
-from chaffinch.deid.dates.ages import capped_age
+from chaffinch.deid.dates.ages import cap_ages
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.operators import OPERATORS
 from chaffinch.deid.operators.generalise import Generalise
@@ -144,10 +144,10 @@ def test_every_english_number_word_is_read() -> None:
     words = [*ones, *teens, *(ten + one for ten in tens for one in ("", *(f"-{one}" for one in ones)))]
     assert len(words) == 99
     for number, word in enumerate(words, start=1):
-        assert capped_age(word, 89) == (word if number < 90 else "90+"), word
-        assert capped_age(word, number - 1) == f"{number}+", word
-        assert capped_age(word, number) == word, word
-        assert capped_age(f"one hundred and {word}", 99 + number) == (f"{100 + number}+" if number <= 30 else None)
+        assert cap_ages(word, 89) == (word if number < 90 else "90+"), word
+        assert cap_ages(word, number - 1) == f"{number}+", word
+        assert cap_ages(word, number) == word, word
+        assert cap_ages(f"one hundred and {word}", 99 + number) == (f"{100 + number}+" if number <= 30 else None)
 
 
 def test_the_limit_of_ages_can_be_set() -> None:
@@ -292,7 +292,7 @@ def test_a_surrogate_is_drawn_and_what_comes_out_unchanged_by_chance_stays(monke
 
 
 def test_operators_say_what_they_need() -> None:
-    assert {name for name, kind in OPERATORS.items() if kind.keyed} == {"surrogate", "shift"}
+    assert {name for name, kind in OPERATORS.items() if kind.needs_secret} == {"surrogate", "shift"}
     assert {name: kind.only for name, kind in OPERATORS.items() if kind.only} == {
         "generalise": ("AGE", "ZIP", "DATE"), "shift": ("DATE",)
     }  # fmt: skip

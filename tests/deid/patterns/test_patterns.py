@@ -42,12 +42,12 @@ def test_lookalikes_are_left_alone(text: str) -> None:
 
 
 def test_every_pattern_has_a_name_of_its_own_and_votes_a_known_subtype() -> None:
-    names = [own.name for own in patterns.patterns()]
+    names = [pattern.name for pattern in patterns.patterns()]
     assert len(set(names)) == len(names)
-    assert {own.label for own in patterns.patterns()} <= set(kinds.KINDS)
-    assert all(0 < own.score < 1 for own in patterns.patterns())
-    for own in patterns.patterns():
-        matcher, group = matcher_of(own.pattern, own.ignore_case)
+    assert {pattern.label for pattern in patterns.patterns()} <= set(kinds.KINDS)
+    assert all(0 < pattern.score < 1 for pattern in patterns.patterns())
+    for pattern in patterns.patterns():
+        matcher, group = matcher_of(pattern.pattern, pattern.ignore_case)
         assert group <= matcher.groups
 
 
@@ -77,8 +77,8 @@ def test_time_is_linear(garbage: str) -> None:
     def seconds(size: int) -> float:
         doc = Document("x", (garbage * size)[:size])
         begin = time.process_time()
-        for own in patterns.patterns():
-            own.on(ByteText.of([doc.text]))
+        for pattern in patterns.patterns():
+            pattern.find_in(ByteText.of([doc.text]))
         return time.process_time() - begin
 
     short, long = seconds(4_000), seconds(32_000)
@@ -88,8 +88,8 @@ def test_time_is_linear(garbage: str) -> None:
 def test_a_megabyte_of_noise_is_read() -> None:
     noise = ByteText.of([("lorem 12/ipsum-3.4 Dolor, Sit@amet 5:6 \u00e9\n" * 26_000)[: 1 << 20]])
     begin = time.process_time()
-    for own in patterns.patterns():
-        own.on(noise)
+    for pattern in patterns.patterns():
+        pattern.find_in(noise)
     assert time.process_time() - begin < 60
 
 
@@ -99,9 +99,9 @@ def test_the_surest_label_wins_a_place_and_the_longest_span_an_overlap() -> None
 
 
 def test_a_pattern_heeds_what_stands_beside_it() -> None:
-    own = Pattern("n", r"\b(\d{3})\b", label="X", before=r"no\. ", after=r" ?mg")
+    number = Pattern("n", r"\b(\d{3})\b", label="X", before=r"no\. ", after=r" ?mg")
     doc = Document.make("no. 123, 456 mg, 789; é111")
-    assert [doc.text[span.start : span.end] for span in own(doc)] == ["789"]
+    assert [doc.text[span.start : span.end] for span in number(doc)] == ["789"]
 
 
 def test_classes_of_letters_hold_inside_and_outside_of_brackets() -> None:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from chaffinch.deid.policy import Policy, PolicyRule
 from chaffinch.deid.release import patient as module
 from chaffinch.deid.release.account import Account, check_chain
-from chaffinch.deid.release.patient import LAYER, Numbered, Release, Released, Withheld, detected, release
-from chaffinch.deid.release.replace import Acted, Replacement
+from chaffinch.deid.release.patient import LAYER, NumberedDocument, Release, Released, Withheld, detect_each, release
+from chaffinch.deid.release.replace import ReplacedText, Replacement
 from chaffinch.deid.release.units import UnitSource, open_source, read_unit
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Soft, Span, formats
@@ -34,7 +34,7 @@ def one(text: str = f"Dr. {CANARY} came.", **more: str) -> Document:
 
 
 def released(doc: Document, how: Release = HOW, found: FunctionDetector | None = None) -> Released | Withheld:
-    return release([Numbered(1, doc)], how, found or detector())[0]
+    return release([NumberedDocument(1, doc)], how, found or detector())[0]
 
 
 @given(documents(overlaps=True), st.sampled_from(["tag", "number", "mask", "remove", "keep", "surrogates"]))
@@ -86,11 +86,11 @@ def _failing(docs: Iterable[Document]) -> Iterator[Document]:
 def test_a_detector_that_fails_on_a_document_withholds_that_one_alone() -> None:
     docs = [one(f"Dr. {name} came.", id=f"n{number}") for number, name in enumerate(["Penn", CANARY, "Lowe", CANARY])]
     docs.append(one("Dr. Penn again.", id="n9", group="n0"))
-    results = release([Numbered(n, doc) for n, doc in enumerate(docs)], HOW, detector(_failing))
+    results = release([NumberedDocument(n, doc) for n, doc in enumerate(docs)], HOW, detector(_failing))
     assert [type(result) for result in results] == [Released, Withheld, Released, Withheld, Released]
     assert results[1] == Withheld("0000001", "n1", "failed with ValueError")
     assert CANARY not in repr(results)
-    alone = release([Numbered(2, docs[2])], HOW, detector(_failing))
+    alone = release([NumberedDocument(2, docs[2])], HOW, detector(_failing))
     assert alone == [results[2]]
 
 
@@ -113,17 +113,17 @@ def _shifted(docs: Sequence[Document]) -> Iterator[Document]:
     ],
 )
 def test_a_detector_that_does_anything_odd_releases_nothing(step: object) -> None:
-    found = detected([one(), one("Dr. Penn.", id="n2")], detector(step))  # type: ignore[arg-type]
+    found = detect_each([one(), one("Dr. Penn.", id="n2")], detector(step))  # type: ignore[arg-type]
     assert all(isinstance(result, Exception) for result in found)
 
 
 def test_whatever_fails_while_acting_withholds_and_says_no_word_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     for error in (ValueError(CANARY), MemoryError(CANARY), RecursionError(CANARY), DataError("failed at [4, 16)")):
 
-        def fail(*_: object, problem: BaseException = error) -> Acted:
+        def fail(*_: object, problem: BaseException = error) -> ReplacedText:
             raise problem
 
-        monkeypatch.setattr(module, "act", fail)
+        monkeypatch.setattr(module, "replace_identifiers", fail)
         out = released(one())
         assert isinstance(out, Withheld)
         assert CANARY not in out.reason
@@ -143,13 +143,13 @@ def test_expected_leaks_are_of_tokens_that_no_replacement_touches() -> None:
     doc = one("Dr. Penn saw Lowe")  # 4 tokens
     values = np.array([[1.0, 0, 0], [0.1, 0.9, 0], [0.75, 0, 0.25], [0.5, 0.25, 0.25]])
     doc = doc.with_soft(LAYER, Soft(("O", "DOCTOR", "DATE"), values))
-    acted = Acted("n1", "", (Replacement(6, 8, "DOCTOR", "tag", 0, 0),))
-    row = module.left_risk(doc, LAYER, acted, "out")
+    acted = ReplacedText("n1", "", (Replacement(6, 8, "DOCTOR", "tag", 0, 0),))
+    row = module.residual_risk(doc, LAYER, acted, "out")
     assert row is not None
     assert (row["id"], row["tokens"], row["expected"]) == ("out", 4, 0.75)
     assert row["categories"] == {"NAME": 0.25, "DATE": 0.5}
     assert row["any_leak"] == pytest.approx(1 - 0.75 * 0.5)
-    assert module.left_risk(one(), LAYER, acted, "out") is None
+    assert module.residual_risk(one(), LAYER, acted, "out") is None
 
 
 def test_the_account_adds_up_and_its_chain_shows_every_change() -> None:
@@ -217,7 +217,7 @@ def test_a_bad_file_keeps_no_other_from_being_read(tmp_path: Path) -> None:
     (tmp_path / "e.pdf").write_bytes(b"%PDF-1.4" + CANARY.encode())
     (tmp_path / "f.txt").write_bytes(CANARY.encode() * 40)
     (tmp_path / "g.txt").write_bytes(b"")
-    found = _reasons(open_source(tmp_path, how=ReadOptions(max_chars=300)))
+    found = _reasons(open_source(tmp_path, options=ReadOptions(max_chars=300)))
     assert found["a"] == found["g"] == ""
     assert "UTF-8" in found["b"]
     assert "UTF-8" in found["c"]
@@ -245,7 +245,7 @@ def test_a_bad_record_keeps_no_other_from_being_read(tmp_path: Path) -> None:
     assert [bool(found[str(n)]) for n in range(5)] == [False, True, True, True, False]
     rows = [b"id,text", b"a,One.", b"b,Two.,Quill", b"c,caf\xe9", b'd,"Four', b'."', b"e," + b"x" * 99, b"f,Six."]
     (tmp_path / "n.csv").write_bytes(b"\n".join(rows))
-    given = open_source(tmp_path / "n.csv", how=ReadOptions(max_chars=90))
+    given = open_source(tmp_path / "n.csv", options=ReadOptions(max_chars=90))
     found = _reasons(given)
     assert [bool(found[str(n)]) for n in range(6)] == [False, True, True, False, True, False]
     assert "Quill" not in str(found)
@@ -255,14 +255,14 @@ def test_what_stands_behind_broken_quotes_is_withheld(tmp_path: Path) -> None:
     (tmp_path / "n.csv").write_bytes(b'id,text\na,One.\nb,"Two" Quill\nc,Three.\n')
     found = list(_reasons(open_source(tmp_path / "n.csv")).values())
     assert found[0] == ""
-    assert "all that stand behind it" in found[1]
+    assert "nor any document after it" in found[1]
     assert len(found) == 2
 
 
 def test_an_over_long_row_of_parquet_keeps_no_other_from_being_read(tmp_path: Path) -> None:
     texts = ["One.", "x" * 99, "Three."]
     write([Document.make(text, id=str(n)) for n, text in enumerate(texts)], tmp_path / "n.parquet")
-    found = _reasons(open_source(tmp_path / "n.parquet", how=ReadOptions(max_chars=50)))
+    found = _reasons(open_source(tmp_path / "n.parquet", options=ReadOptions(max_chars=50)))
     assert [bool(reason) for reason in found.values()] == [False, True, False]
 
 

@@ -13,7 +13,16 @@ from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.policy import Policy, PolicyRule, action
 from chaffinch.deid.release import replace as acting
-from chaffinch.deid.release.replace import Acted, FoundIdentifier, Memory, Replacement, act, apart, originals, undo
+from chaffinch.deid.release.replace import (
+    FoundIdentifier,
+    Memory,
+    ReplacedText,
+    Replacement,
+    originals,
+    replace_identifiers,
+    separate_spans,
+    undo,
+)
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span
 from tests.deid.releases import SECRET
@@ -31,7 +40,7 @@ policies = st.sampled_from(POLICIES)
 @given(documents(overlaps=True), policies)
 @settings(max_examples=600)
 def test_every_replacement_can_be_undone_and_nothing_outside_changes(doc: Document, policy: Policy) -> None:
-    acted = act(doc, "found", policy, SECRET)
+    acted = replace_identifiers(doc, "found", policy, SECRET)
     assert undo(originals(doc.text, acted), acted) == doc.text
     made = acted.replacements
     for one, two in pairwise(made):
@@ -47,7 +56,7 @@ def test_every_replacement_can_be_undone_and_nothing_outside_changes(doc: Docume
 @given(documents(sure=True), policies)
 @settings(max_examples=600)
 def test_each_span_becomes_what_its_operator_says_and_neighbours_stay_apart(doc: Document, policy: Policy) -> None:
-    acted = act(doc, "found", policy, SECRET)
+    acted = replace_identifiers(doc, "found", policy, SECRET)
     spans = doc.layer("found")
     assert [(one.start, one.end, one.label) for one in acted.replacements] == [(s.start, s.end, s.label) for s in spans]
     memory = Memory(SECRET, [doc.text[s.start : s.end] for s in spans if s.label == "DATE"])
@@ -66,7 +75,7 @@ def test_each_span_becomes_what_its_operator_says_and_neighbours_stay_apart(doc:
 @given(documents(overlaps=True))
 @settings(max_examples=600)
 def test_where_spans_overlap_no_marked_character_gets_through(doc: Document) -> None:
-    acted = act(doc, "found", Policy("all", PolicyRule("remove")), SECRET)
+    acted = replace_identifiers(doc, "found", Policy("all", PolicyRule("remove")), SECRET)
     covered = {at for span in doc.layer("found") for at in range(span.start, span.end)}
     gone = {at for one in acted.replacements for at in range(one.start, one.end)}
     assert gone <= covered
@@ -77,7 +86,7 @@ def test_where_spans_overlap_no_marked_character_gets_through(doc: Document) -> 
 @settings(max_examples=200)
 def test_a_kept_span_shields_no_other(doc: Document) -> None:
     policy = Policy("most", PolicyRule("remove"), {"STATE": PolicyRule("keep"), "PHONE": PolicyRule("keep")})
-    acted = act(doc, "found", policy, SECRET)
+    acted = replace_identifiers(doc, "found", policy, SECRET)
     marked = {
         at for s in doc.layer("found") if s.label not in ("STATE", "PHONE") for at in range(s.start, s.end)
     }  # fmt: skip
@@ -92,7 +101,7 @@ def test_the_longest_span_stays_whole(doc: Document) -> None:
     spans = doc.layer("found")
     if spans:
         longest = max(len(span) for span in spans)
-        left = apart(spans, doc.text, POLICIES[0])
+        left = separate_spans(spans, doc.text, POLICIES[0])
         assert any(len(span) == longest and span in spans for span in left)
         assert all(a.end <= b.start for a, b in pairwise(left))
 
@@ -100,10 +109,10 @@ def test_the_longest_span_stays_whole(doc: Document) -> None:
 @given(st.lists(documents(overlaps=True), min_size=1, max_size=4), st.randoms(use_true_random=False), policies)
 @settings(max_examples=200)
 def test_the_order_of_documents_does_not_matter(docs: list[Document], random: object, policy: Policy) -> None:
-    alone = [act(doc, "found", policy, SECRET) for doc in docs]
+    alone = [replace_identifiers(doc, "found", policy, SECRET) for doc in docs]
     places = list(range(len(docs)))
     random.shuffle(places)  # type: ignore[attr-defined]  # a random.Random
-    again = {at: act(docs[at], "found", policy, SECRET) for at in places}
+    again = {at: replace_identifiers(docs[at], "found", policy, SECRET) for at in places}
     assert [again[at] for at in range(len(docs))] == alone
 
 
@@ -113,18 +122,18 @@ def test_the_same_name_of_one_patient_is_the_same_in_all_documents() -> None:
         for key, group, text, at in [("a", "p", "Dr. Penn", 4), ("b", "p", "PENN left", 0), ("c", "q", "Penn", 0)]
     ]
     first, second, other = (
-        act(doc, None, Policy.read("i2b2-surrogate"), SECRET).text[one.out_start : one.out_end]
+        replace_identifiers(doc, None, Policy.read("i2b2-surrogate"), SECRET).text[one.out_start : one.out_end]
         for doc in docs
-        for one in act(doc, None, Policy.read("i2b2-surrogate"), SECRET).replacements
+        for one in replace_identifiers(doc, None, Policy.read("i2b2-surrogate"), SECRET).replacements
     )
     assert first.upper() == second != other.upper()
-    again = act(docs[0], None, Policy.read("i2b2-surrogate"), Secret.new())
+    again = replace_identifiers(docs[0], None, Policy.read("i2b2-surrogate"), Secret.new())
     assert again.text[4:] != first
 
 
 def test_adjacent_spans_make_two_tags() -> None:
     doc = Document.make("PennQuill", layers={"gold": [Span(0, 4, "DOCTOR"), Span(4, 9, "DOCTOR")]})
-    acted = act(doc, "gold", POLICIES[0], None)
+    acted = replace_identifiers(doc, "gold", POLICIES[0], None)
     assert acted.text == "[DOCTOR][DOCTOR]"
     assert acted.replacements == (Replacement(0, 4, "DOCTOR", "tag", 0, 8), Replacement(4, 9, "DOCTOR", "tag", 8, 16))
 
@@ -144,28 +153,28 @@ def test_adjacent_spans_make_two_tags() -> None:
     ],
 )
 def test_overlaps_by_hand(text: str, spans: list[Span], expected: str) -> None:
-    assert act(Document.make(text, layers={"x": spans}), "x", POLICIES[0], None).text == expected
+    assert replace_identifiers(Document.make(text, layers={"x": spans}), "x", POLICIES[0], None).text == expected
 
 
 def test_of_equal_spans_the_one_that_hides_more_acts() -> None:
     doc = Document.make("57", layers={"x": [Span(0, 2, "AGE", 0.9), Span(0, 2, "ROOM", 0.1)]})
-    assert act(doc, "x", Policy.read("safe-harbor"), None).text == "[ROOM]"
+    assert replace_identifiers(doc, "x", Policy.read("safe-harbor"), None).text == "[ROOM]"
 
 
 def test_how_much_an_operator_hides_ranks_equal_spans_not_its_name() -> None:
     rules = {"DATE": PolicyRule("shift"), "ID": PolicyRule("mask"), "AGE": PolicyRule("keep")}
     policy = Policy("mixed", PolicyRule("tag"), rules=rules)
     doc = Document.make("1998", layers={"x": [Span(0, 4, "DATE", 1.0), Span(0, 4, "ID", 0.2), Span(0, 4, "AGE", 1.0)]})
-    assert [one.label for one in apart(doc.layers["x"], doc.text, policy)] == ["ID"]
+    assert [one.label for one in separate_spans(doc.layers["x"], doc.text, policy)] == ["ID"]
 
 
 def test_no_repr_and_no_error_shows_text() -> None:
     doc = Document.make("Dr. Quillfeather", id="n1", layers={"x": [Span(4, 16, "DOCTOR")]})
-    acted = act(doc, "x", Policy.read("limited-dataset"), None)
+    acted = replace_identifiers(doc, "x", Policy.read("limited-dataset"), None)
     seen = FoundIdentifier("Quillfeather", kind_of("DOCTOR"), "DOCTOR", "p", "n1", "by Quillfeather", "Quillfeather")
     kept = Memory(SECRET, ["Quillfeather 1999"])
     assert kept.number("DOCTOR", "Quillfeather") == 1
-    for thing in (Acted("n1", doc.text, ()), acted, seen, kept, [seen]):
+    for thing in (ReplacedText("n1", doc.text, ()), acted, seen, kept, [seen]):
         assert "Quillfeather" not in f"{thing!r} {thing}"
 
 
@@ -177,7 +186,7 @@ def test_a_failing_operator_withholds_without_text(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Policy, "operator", lambda self, label: ("tag", Broken()))
     doc = Document.make("Dr. Quillfeather", layers={"x": [Span(4, 16, "DOCTOR")]})
     with pytest.raises(DataError, match=r"tag failed at \[4, 16\) DOCTOR: ValueError") as caught:
-        act(doc, "x", POLICIES[0], None)
+        replace_identifiers(doc, "x", POLICIES[0], None)
     assert "Quillfeather" not in str(caught.value)
     assert caught.value.__suppress_context__
     assert caught.value.__cause__ is None  # a traceback would print its message
@@ -186,14 +195,14 @@ def test_a_failing_operator_withholds_without_text(monkeypatch: pytest.MonkeyPat
 def test_surrogates_without_a_secret_are_refused() -> None:
     doc = Document.make("Dr. Penn", layers={"x": [Span(4, 8, "DOCTOR")]})
     with pytest.raises(ConfigError, match="there is no secret; give --secret-file"):
-        act(doc, "x", Policy.read("i2b2-surrogate"), None)
+        replace_identifiers(doc, "x", Policy.read("i2b2-surrogate"), None)
 
 
 def test_undoing_with_the_wrong_originals_is_refused() -> None:
-    acted = Acted("n1", "[DOCTOR]", (Replacement(0, 4, "DOCTOR", "tag", 0, 8),))
+    acted = ReplacedText("n1", "[DOCTOR]", (Replacement(0, 4, "DOCTOR", "tag", 0, 8),))
     with pytest.raises(DataError, match="1 replacements cannot be undone with 2 originals"):
         undo(["Penn", "x"], acted)
-    with pytest.raises(DataError, match="original 0 has 5 characters, its place has 4"):
+    with pytest.raises(DataError, match="original 0 has 5 characters, but 4 were replaced"):
         undo(["Quill"], acted)
 
 
@@ -205,10 +214,14 @@ def test_context_is_forty_characters_of_the_original() -> None:
             return "watch", lambda one, memory: seen.append(one) or "XXXXXXXX"  # type: ignore[func-returns-value]
 
     text = "a" * 50 + "Penn" + "Quill" + "b" * 50
-    act(Document.make(text, layers={"x": [Span(50, 54, "DOCTOR"), Span(54, 59, "DOCTOR")]}), "x", Watch("w"), None)
+    replace_identifiers(
+        Document.make(text, layers={"x": [Span(50, 54, "DOCTOR"), Span(54, 59, "DOCTOR")]}), "x", Watch("w"), None
+    )
     assert (seen[0].before, seen[0].after) == ("a" * 40, "Quill" + "b" * 35)
     assert (seen[1].before, seen[1].after) == ("a" * 36 + "Penn", "b" * 40)
-    act(Document.make("Dr. Penn" + "b" * 50, layers={"x": [Span(4, 8, "DOCTOR")]}), "x", Watch("w"), None)
+    replace_identifiers(
+        Document.make("Dr. Penn" + "b" * 50, layers={"x": [Span(4, 8, "DOCTOR")]}), "x", Watch("w"), None
+    )
     assert (seen[2].before, seen[2].after) == ("Dr. ", "b" * 40)
 
 

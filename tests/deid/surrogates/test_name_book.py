@@ -11,7 +11,7 @@ import pytest
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release.patient import LAYER, Numbered, Release, Released, release
+from chaffinch.deid.release.patient import LAYER, NumberedDocument, Release, Released, release
 from chaffinch.deid.surrogates import names as surrogate_names
 from chaffinch.deid.surrogates.lists import SIZES, names, surnames
 from chaffinch.deid.surrogates.name_book import NameBook
@@ -45,7 +45,9 @@ def notes(people: Sequence[Sequence[str]], patient: str) -> list[Document]:
 
 def released(docs: Sequence[Document]) -> list[str]:
     """The released texts of documents that are marked already."""
-    results = release([Numbered(n, doc) for n, doc in enumerate(docs)], SURROGATES, FunctionDetector(list, "marked"))
+    results = release(
+        [NumberedDocument(n, doc) for n, doc in enumerate(docs)], SURROGATES, FunctionDetector(list, "marked")
+    )
     assert all(isinstance(one, Released) for one in results)
     return [one.text for one in results if isinstance(one, Released)]
 
@@ -62,12 +64,12 @@ def test_the_marks_of_these_tests_are_where_they_should_be() -> None:
 
 def test_the_earlier_name_keeps_its_surrogate_and_the_later_one_is_drawn_again() -> None:
     book = NameBook()
-    book.meet(["penn", "lowe", "ash"])
+    book.add_real_words(["penn", "lowe", "ash"])
     draws = {"penn": ["Oak"], "lowe": ["Oak", "Ash", "LOWE"], "ash": ["Penn", "Oak", "Elm"], "fir": ["Fir"]}
-    assert {word: book.settle(word, lambda n, own=own: own[n]) for word, own in draws.items()} == {  # type: ignore[misc]
+    assert {word: book.surrogate_for(word, lambda n, own=own: own[n]) for word, own in draws.items()} == {  # type: ignore[misc]
         "penn": "Oak", "lowe": "LOWE", "ash": "Elm", "fir": "Fir",
     }  # fmt: skip
-    assert book.settle("penn", lambda _: "Else") == "Oak"
+    assert book.surrogate_for("penn", lambda _: "Else") == "Oak"
 
 
 def test_surrogates_of_fifty_surnames_of_the_census_never_meet() -> None:
@@ -150,7 +152,7 @@ def test_notes_that_are_added_change_nothing_in_those_before() -> None:
 def test_other_patients_and_the_order_of_the_batch_change_nothing() -> None:
     rng = np.random.default_rng(6)
     docs = [doc for patient in "abc" for doc in notes([unknown(rng, 9) for _ in range(3)], patient)]
-    given = [Numbered(n, doc) for n, doc in enumerate(docs)]
+    given = [NumberedDocument(n, doc) for n, doc in enumerate(docs)]
     detector = FunctionDetector(list, "marked")
     whole = release(given, SURROGATES, detector)
     for order in (rng.permutation(9), rng.permutation(9)):

@@ -150,12 +150,12 @@ def test_contacts_of_untold_kind_are_told_by_their_form() -> None:
 
 
 def test_reprs_and_errors_hold_no_text() -> None:
-    from chaffinch.deid.surrogates.letters import Keyed
+    from chaffinch.deid.surrogates.letters import SurrogateSource
 
     book = NameBook()
-    book.meet(["canary"])
-    book.settle("canary", lambda _: "Canary")
-    shown = repr(Keyed(SECRET, "patient-17", book)) + repr(book)
+    book.add_real_words(["canary"])
+    book.surrogate_for("canary", lambda _: "Canary")
+    shown = repr(SurrogateSource(SECRET, "patient-17", book)) + repr(book)
     assert "canary" not in shown.lower()
     assert "17" not in shown
     with pytest.raises(ConfigError) as caught:

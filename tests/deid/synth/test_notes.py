@@ -34,8 +34,8 @@ def made() -> list[Document]:
 
 @cache
 def known(number: int, *, seed: int = SEED, half: Half = "all") -> Patient:
-    """The patient behind the notes of this number."""
-    return personas.draw(number, EACH, half, np.random.default_rng([seed, number]))
+    """Return the patient of the notes with this number."""
+    return personas.draw_patient(number, EACH, half, np.random.default_rng([seed, number]))
 
 
 def with_patients(made: list[Document]) -> Iterator[tuple[Document, Patient]]:
@@ -92,11 +92,11 @@ def test_slices_are_what_was_put_in(made: list[Document]) -> None:
 def test_people_are_written_with_their_own_names_and_labels(made: list[Document]) -> None:
     for doc, patient in with_patients(made):
         for label in PEOPLE:
-            own = [person for person in people(patient) if person.label == label]
+            of_label = [person for person in people(patient) if person.label == label]
             for name in slices(doc, label):
                 words = re.findall(r"[^\W\d_]{3,}", name.casefold())
-                spelt = [f"{p.first} {p.middle} {p.last}" for p in own]
-                spelt += [f"{p.first[0]}{p.middle[0]}{p.last[0]}" for p in own]  # initials
+                spelt = [f"{p.first} {p.middle} {p.last}" for p in of_label]
+                spelt += [f"{p.first[0]}{p.middle[0]}{p.last[0]}" for p in of_label]  # initials
                 known_words = [
                     set(re.findall(r"[^\W\d_]+", one.casefold() + " " + one.upper().casefold())) for one in spelt
                 ]
@@ -156,7 +156,7 @@ def test_train_and_held_out_share_no_name() -> None:
 
 
 def test_accents_do_not_move_offsets(made: list[Document]) -> None:
-    """Offsets count code points: what stands after an accented name is still found, and so is the name."""
+    """Check that offsets count code points: an accented name and the text after it are found."""
     names = after = 0
     for doc, patient in with_patients(made):
         first = next((at for at, char in enumerate(doc.text) if not char.isascii()), len(doc.text))
@@ -189,7 +189,7 @@ def test_dates_keep_their_intervals(made: list[Document]) -> None:
 
 @pytest.mark.parametrize("form", ["any", "number", "short", "month", "year", "weekday"])
 def test_written_dates_by_hand(form: str) -> None:
-    written = {personas.written_date(date(2012, 3, 7), form, np.random.default_rng(n)) for n in range(300)}
+    written = {personas.write_date(date(2012, 3, 7), form, np.random.default_rng(n)) for n in range(300)}
     assert len(written) == len(set(personas.table("forms")["date"][form]))
     by_hand = {
         "any": {"3/7/2012", "07-Mar-12", "Wednesday, March 7, 2012", "March 7th, 2012"},
@@ -200,13 +200,15 @@ def test_written_dates_by_hand(form: str) -> None:
         "weekday": {"Wednesday", "Wed"},
     }
     assert by_hand[form] <= written
-    assert personas.written_date(date(2011, 12, 11), "short", np.random.default_rng(0)).find("11st") == -1
+    assert personas.write_date(date(2011, 12, 11), "short", np.random.default_rng(0)).find("11st") == -1
 
 
 def test_every_template_can_be_filled() -> None:
     patient = known(1)
     days = dict.fromkeys(("prev", "visit", "next", "born", "event", "admit"), patient.visits[1])
-    titles: list[str] = [t for part in personas.table("kinds").values() for own in part.values() for t in own["titles"]]
+    titles: list[str] = [
+        t for part in personas.table("kinds").values() for entry in part.values() for t in entry["titles"]
+    ]
     for half in ("train", "held-out", "all"):
         lists = personas.lists(half)
         scene = synth._Scene(patient, days, patient.clinicians[0], lists)

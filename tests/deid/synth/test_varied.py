@@ -25,7 +25,7 @@ from chaffinch.deid.synth import names as synth_names
 from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.synth import personas
 from chaffinch.deid.synth import varied as synth_varied
-from chaffinch.deid.synth.page import Hand, NoteBuilder, Scene, wrapped
+from chaffinch.deid.synth.page import Hand, NoteBuilder, Scene, wrap_lines
 from chaffinch.deid.synth.personas import Half, Person
 from chaffinch.deid.synth.varied import SITES, templates, templates_of
 from chaffinch.errors import ConfigError
@@ -80,7 +80,7 @@ def test_spans_are_apart_and_end_at_token_edges(made: list[Document]) -> None:
 
 
 def test_slices_are_what_was_put_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every labelled piece is noted as it is written, and every span is one such piece."""
+    """Record every labelled piece as it is written; every span must be one such piece."""
     pieces: list[tuple[str, str]] = []
     honest = NoteBuilder.put
 
@@ -93,8 +93,8 @@ def test_slices_are_what_was_put_in(monkeypatch: pytest.MonkeyPatch) -> None:
     docs = notes(24, 2, seed=2, style="varied")
     read = [(doc.text[span.start : span.end], span.label) for doc in docs for span in doc.layer()]
     assert len(read) == len(pieces) > 500
-    for (found, label), (text, own) in zip(read, pieces, strict=True):
-        assert label == own
+    for (found, label), (text, expected) in zip(read, pieces, strict=True):
+        assert label == expected
         plain = found.casefold().removesuffix(".") if not text.endswith(".") else found.casefold()
         slipped = label == "PROFESSION" and abs(len(found) - len(text)) <= 3
         assert plain in (text.casefold(), text.upper().casefold(), text.lower()) or slipped
@@ -132,7 +132,7 @@ def test_identifiers_side_by_side_are_not_merged(made: list[Document]) -> None:
 
 
 def test_the_name_of_a_field_stays_outside() -> None:
-    """In heads of names and values no span holds a colon with the field's name before it."""
+    """Check that in headers of labels and values no span contains the label of its field with a colon."""
     titles = [
         label for field in personas.table("varied/fields")["field"].values() for label in field["labels"] if label
     ]
@@ -155,7 +155,7 @@ def test_every_template_can_be_filled() -> None:
     texts = [text for name, pool in templates().items() if name != "fields" for text in pool.values()]
     texts += [text for site in SITES for text in templates_of(site)["charts"].values()]
     texts += [value for field in fields for value in field["values"]]
-    texts += [title for part in tables for own in part.values() for title in own["titles"]]
+    texts += [title for part in tables for entry in part.values() for title in entry["titles"]]
     for text in texts:
         page = NoteBuilder(full, Hand(), rng)
         page.add(text)
@@ -169,7 +169,7 @@ def test_every_template_can_be_filled() -> None:
 
 
 def test_charts_hold_no_identifier_that_is_not_a_slot() -> None:
-    """Days, months, titled names, telephones and ages stand in slots alone."""
+    """Check that days, months, titled names, telephones and ages occur in slots only."""
     named = re.compile(
         r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|January|February|April|June|July|August|September|October|"
         r"November|December|Christmas|Easter|Thanksgiving|(?:Mr|Ms)\.? [A-Z][a-z]+|[2-9]\d\d-\d{4}|\d+[- ]year-old)\b"
@@ -267,7 +267,7 @@ def test_hands_differ_and_some_notes_identify_nobody(made: list[Document]) -> No
 def test_wrapping_moves_nothing_and_breaks_no_identifier() -> None:
     text = "seen by Anna van Dyk on the ward today"
     at = text.index("Anna")
-    done = wrapped(text, [Span(at, at + 12, "DOCTOR")], 12)
+    done = wrap_lines(text, [Span(at, at + 12, "DOCTOR")], 12)
     assert len(done) == len(text)
     assert done[at : at + 12] == "Anna van Dyk"
     assert done.replace("\n", " ") == text
@@ -287,17 +287,17 @@ def test_a_full_stop_of_an_abbreviation_belongs_to_the_date() -> None:
 
 def test_written_forms_by_hand() -> None:
     rng, when = np.random.default_rng(0), date(2012, 3, 7)
-    assert synth_forms.day(when, "{wd} {mm}/{dd}/{yy} {dec}s {Season} {MON} {dow}", rng) == (
+    assert synth_forms.write_day(when, "{wd} {mm}/{dd}/{yy} {dec}s {Season} {MON} {dow}", rng) == (
         "Wed 03/07/12 10s Spring MAR Weds"
     )
-    assert [synth_forms.spelt(n) for n in (7, 20, 99, 101)] == ["seven", "twenty", "ninety-nine", "101"]
+    assert [synth_forms.spell_number(n) for n in (7, 20, 99, 101)] == ["seven", "twenty", "ninety-nine", "101"]
     person = Person("Ana", "Bea", "de Cal", True, "DOCTOR")
-    assert synth_forms.name(person, "{L}, {F} {m}. {f}{l}") == "de Cal, Ana B. AD"
-    made = {synth_forms.code("#@[xy]", np.random.default_rng(n)) for n in range(50)}
+    assert synth_forms.write_name(person, "{L}, {F} {m}. {f}{l}") == "de Cal, Ana B. AD"
+    made = {synth_forms.fill_code("#@[xy]", np.random.default_rng(n)) for n in range(50)}
     assert all(re.fullmatch(r"\d[A-Z][xy]", one) for one in made)
     parts = {"a": "212", "b": "555", "c": "1234", "e": "4321", "x": "7"}
-    assert synth_forms.phone("phone", parts, "({a}) {b}-{c}") == "(212) 555-1234"
-    assert synth_forms.phone("fax", parts, "{b}-{c}") != synth_forms.phone("phone", parts, "{b}-{c}")
+    assert synth_forms.write_phone("phone", parts, "({a}) {b}-{c}") == "(212) 555-1234"
+    assert synth_forms.write_phone("fax", parts, "{b}-{c}") != synth_forms.write_phone("phone", parts, "{b}-{c}")
 
 
 def test_same_seed_same_bytes_in_any_process(made: list[Document]) -> None:

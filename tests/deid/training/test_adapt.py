@@ -1,4 +1,4 @@
-"""Adaptation: votes on a site's own notes, what the tagger is told of them, and the command."""
+"""Adaptation: votes on the notes of a site, the labels that taggers learn from them, and the command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chaffinch.deid.detect.detector import detector
 from chaffinch.deid.detect.model import Model, load
 from chaffinch.deid.detect.word_lists import word_lists
 from chaffinch.deid.synth import notes as synth
-from chaffinch.deid.training.adapt import adapt, voted
+from chaffinch.deid.training.adapt import adapt, label_by_votes
 from chaffinch.deid.training.learn import SOURCE, learn
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models import tagger
@@ -37,7 +37,7 @@ def known(patients: int, seed: int = 3) -> list[Document]:
 
 
 def of_site(number: int, name: str) -> str:
-    """A note that names someone twice: once as rules know it, once as this site alone writes it."""
+    """Return a note that names someone twice: in a form that rules know, and in a form of this site only."""
     return f"Attending: Dr. {name}\n\nWound clean, drain {number} out.\nwardlead ~ {name} ~ rounds done\n"
 
 
@@ -55,7 +55,7 @@ def file(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_is_voted_for_is_told_and_what_nobody_knows_is_not(model: Model) -> None:
     docs = [Document.make(of_site(n, name), id=str(n)) for n, name in enumerate(NAMES * 2)]
-    for doc in voted(docs, model, word_lists()):
+    for doc in label_by_votes(docs, model, word_lists()):
         soft, words = doc.soft["told"], doc.words()
         told = dict(zip(words, soft.values.tolist(), strict=True))
         assert soft.labels[int(np.argmax(told[words[3]]))].endswith("DOCTOR")
@@ -67,14 +67,18 @@ def test_what_is_voted_for_is_told_and_what_nobody_knows_is_not(model: Model) ->
 def test_every_tagger_goes_on_learning_and_the_dial_is_set_anew(model: Model) -> None:
     docs = [Document.make(of_site(n, name), id=str(n)) for n, name in enumerate(NAMES)]
     new = adapt(docs, model, replay=known(6, seed=5))
-    assert [own.layer for own in new.taggers] == [own.layer for own in model.taggers] == ["cascade", "hmmdp"]
+    assert (
+        [tagger.layer for tagger in new.taggers] == [tagger.layer for tagger in model.taggers] == ["cascade", "hmmdp"]
+    )
     assert new.labels == model.labels
     asked = list(cues.with_cues([Document.make(of_site(1, NAMES[0]), id="1")]))
     for before, after in zip(model.taggers, new.taggers, strict=True):
-        chances = [own.read(asked)[0][1][-4, 0] for own in (before, after)]  # of O, where the site writes the name
+        chances = [
+            tagger.read(asked)[0][1][-4, 0] for tagger in (before, after)
+        ]  # of O, where the site writes the name
         assert chances[1] < chances[0]
     assert new.dial.labels == new.labels
-    assert new.dial.told() != model.dial.told()
+    assert new.dial.to_dict() != model.dial.to_dict()
 
 
 @pytest.mark.parametrize("label", ["USERNAME", "BADGE"])  # one the model knows, one it does not
@@ -131,7 +135,7 @@ def test_the_lists_of_a_language_help_to_learn_without_a_model(model: Model, tmp
 def test_a_method_that_cannot_go_on_is_refused() -> None:
     quick = ClassHMM(evaluations=1, calibrate=False)
     other = Model((tagger.train(known(4), quick, layer="gold"),))
-    with pytest.raises(DataError, match="a classhmm cannot go on learning; adapt deid-en"):
+    with pytest.raises(DataError, match="a classhmm cannot train further; adapt deid-en"):
         adapt(known(4), other)
 
 

@@ -1,4 +1,4 @@
-"""Learning a model of identifiers: its lists, its folds, its dial, and what it may know of names."""
+"""Training of a detector's model: its lists, its folds, its dial, and its use of names."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from chaffinch.deid.detect.model import Model, load
 from chaffinch.deid.detect.word_lists import word_lists
 from chaffinch.deid.synth import names as synth_names
 from chaffinch.deid.synth import notes as synth
-from chaffinch.deid.training.learn import SOURCE, by_source, learn, names_in, with_lists
+from chaffinch.deid.training.learn import SOURCE, learn, names_in, split_by_source, with_lists
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.features.word_lists import standing
+from chaffinch.features.word_lists import word_profile
 from chaffinch.models.core.resources import Resources
 from chaffinch.models.hmmdp import model as hmmdp_model
 from chaffinch.models.tagger import Tagger
@@ -68,7 +68,7 @@ def test_the_same_notes_and_seed_give_the_same_file(learnt: Model, tmp_path: Pat
     learn(notes(24), lesson=QUICK).save(tmp_path / "two.cfm")
     assert (tmp_path / "one.cfm").read_bytes() == (tmp_path / "two.cfm").read_bytes()
     doc = notes(1, seed=8)[0]
-    ways = [next(detector(own)([doc])) for own in (learnt, load(tmp_path / "one.cfm"))]
+    ways = [next(detector(model)([doc])) for model in (learnt, load(tmp_path / "one.cfm"))]
     assert ways[0].layer("deid") == ways[1].layer("deid")
     np.testing.assert_array_equal(ways[0].soft["deid"].values, ways[1].soft["deid"].values)
 
@@ -96,13 +96,13 @@ def test_names_are_hidden_while_it_learns_and_back_in_the_finished_lists(
 
 def test_lists_and_generated_notes_lack_hidden_names() -> None:
     fewer = word_lists(hidden=["Smith", "Mary"])
-    fewest = fewer.hiding(["Miller"])
+    fewest = fewer.hide_words(["Miller"])
     assert [fewest.rate(name, "last") for name in ("Smith", "Miller", "Brown")] == ["", "", "hi"]
     assert fewer.rate("Miller", "last") == "hi"
     drawn = synth_names.names_of_half("all", fewer.hidden).last
     assert "Smith" not in drawn
     assert "Miller" in drawn
-    assert standing("Smith", languages.pack("en", fewer.hidden)) == "Title new"
+    assert word_profile("Smith", languages.pack("en", fewer.hidden)) == "Title new"
     assert word_lists().rate("Smith", "last") == "hi"
     assert "Smith" in synth_names.names_of_half("all").last
     words = {word for doc in synth.notes(3, 1, style="varied", hidden=fewer.hidden) for word in doc.text.split()}
@@ -148,7 +148,7 @@ def test_a_model_in_another_thread_is_not_touched_by_hidden_words(learnt: Model)
     assert len(looks) > 1
     assert all(each == before for each in looks)
     alone = learn(notes(12), notes(2, seed=5), lesson=QUICK, lists=word_lists(hidden=["Brown"]))
-    assert again.dial.told() == alone.dial.told()  # nor is learning by the others
+    assert again.dial.to_dict() == alone.dial.to_dict()  # nor is learning by the others
 
 
 def test_names_in_are_the_words_of_names_and_places_alone() -> None:
@@ -159,10 +159,10 @@ def test_names_in_are_the_words_of_names_and_places_alone() -> None:
 
 def test_folds_never_part_a_source() -> None:
     docs = notes(24)
-    parts = by_source(docs)
+    parts = split_by_source(docs)
     assert sorted(doc.id for part in parts for doc in part) == sorted(doc.id for doc in docs)
     sources = [{doc.meta[SOURCE] for doc in part} for part in parts]
     assert len(parts) == 2
     assert all(not a & b for a in sources for b in sources if a is not b)
     with pytest.raises(DataError, match="no notes"):
-        by_source([])
+        split_by_source([])

@@ -39,7 +39,7 @@ def notes() -> list[Document]:
 
 
 def names_of(docs: list[Document]) -> set[str]:
-    """The names of patients and clinicians that are no words of the language."""
+    """Return the names of patients and clinicians that are no words of the language."""
     common = languages.pack("en").common
     texts = (doc.text[s.start : s.end] for doc in docs for s in doc.layer() if kind_of(s.label).category == "NAME")
     words = {word.lower() for text in texts for word in re.findall(r"[^\W\d_]{4,}", text)}
@@ -47,9 +47,9 @@ def names_of(docs: list[Document]) -> set[str]:
 
 
 def held_by(path: Path) -> str:
-    """All strings of a model file and its manifest."""
+    """Return all strings of a model file and its manifest, in lower case."""
     found = bundle.load(path)
-    return "\n".join([str(found.manifest), *(word for own in found.strings.values() for word in own)]).lower()
+    return "\n".join([str(found.manifest), *(word for words in found.strings.values() for word in words)]).lower()
 
 
 @pytest.mark.parametrize("method", METHODS)

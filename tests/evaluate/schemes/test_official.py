@@ -174,7 +174,7 @@ def test_meddocan_ner_and_leak() -> None:
 
 def test_meddocan_merged_counts_neighbours_three_times() -> None:
     one = spanish([at(SPANISH, "Ana", "X"), at(SPANISH, "Ruiz", "X"), at(SPANISH, "Sol 5", "X")])
-    # Ana, Ruiz, Sol 5 as they stand, and Ana Ruiz merged; four hits of three gold spans.
+    # Ana, Ruiz, Sol 5 unmerged, and Ana Ruiz merged; four hits of three gold spans.
     counts = meddocan_merged([one])
     assert (counts.values.sum(axis=(0, 1)).tolist(), counts.sizes.tolist()) == ([4, 0, 0], [[3, 3]])
 

@@ -15,7 +15,7 @@ from seqeval.metrics.v1 import precision_recall_fscore_support as strict_seqeval
 from seqeval.scheme import IOB2
 
 from chaffinch.evaluate import Pair, Pairs, Table, score
-from chaffinch.evaluate.schemes.spans import exact, overlapping, relaxed, strict
+from chaffinch.evaluate.schemes.spans import count_exact, count_relaxed, count_strict, overlap_indices
 from chaffinch.text import Document, Span
 from chaffinch.text.tags import Run, runs, valid_runs
 from tests.evaluate.strategies import pairs
@@ -140,14 +140,14 @@ def test_scores_agree_with_nervaluate(theirs: str, ours: str) -> None:
 def test_relaxed_uses_no_span_twice() -> None:
     doc = Document.make("Ann Lee Ann Lee")
     whole, halves = (Span(0, 15, "N"),), (Span(0, 7, "N"), Span(8, 15, "N"))
-    assert relaxed([Pair(doc, halves, whole)]).values.tolist() == [[[1, 0, 1]]]
-    assert relaxed([Pair(doc, whole, halves)]).values.tolist() == [[[1, 1, 0]]]
+    assert count_relaxed([Pair(doc, halves, whole)]).values.tolist() == [[[1, 0, 1]]]
+    assert count_relaxed([Pair(doc, whole, halves)]).values.tolist() == [[[1, 1, 0]]]
 
 
 def test_relaxed_finds_the_matching_that_taking_exact_spans_first_would_miss() -> None:
     # The long gold span must go to the late prediction, so that the short one can have the exact-looking one.
     gold, found = (Span(0, 10, "N"), Span(5, 8, "N")), (Span(0, 10, "N"), Span(9, 12, "N"))
-    assert relaxed([Pair(Document.make("x" * 12), gold, found)]).values.tolist() == [[[2, 0, 0]]]
+    assert count_relaxed([Pair(Document.make("x" * 12), gold, found)]).values.tolist() == [[[2, 0, 0]]]
 
 
 def most_matches(edges: frozenset[tuple[int, int]]) -> int:
@@ -167,25 +167,25 @@ def test_relaxed_is_a_maximum_matching(one: Pair) -> None:
         for j, b in enumerate(one.predicted)
         if a.overlaps(b) and a.label == b.label
     )
-    assert int(relaxed([one]).values[..., 0].sum()) == most_matches(edges)
+    assert int(count_relaxed([one]).values[..., 0].sum()) == most_matches(edges)
 
 
 @given(pairs())
 def test_overlapping_lists_every_overlap(one: Pair) -> None:
     expected = [(i, j) for i, a in enumerate(one.gold) for j, b in enumerate(one.predicted) if a.overlaps(b)]
-    assert list(overlapping(one.gold, one.predicted)) == expected
+    assert list(overlap_indices(one.gold, one.predicted)) == expected
 
 
 @given(pairs())
 def test_counts_add_up_and_relaxed_is_never_below_strict(one: Pair) -> None:
-    for count in (strict, relaxed):
+    for count in (count_strict, count_relaxed):
         counts = count([one])
         tp, fp, fn = counts.values.sum(axis=(0, 1)).tolist()
         assert (tp + fn, tp + fp) == (len(one.gold), len(one.predicted)) == tuple(counts.sizes.sum(axis=0).tolist())
-    assert (strict([one]).values[..., 0] <= relaxed([one]).values[..., 0]).all()
-    assert exact([one]).values[..., 0].sum() <= len({(s.start, s.end) for s in one.gold})
+    assert (count_strict([one]).values[..., 0] <= count_relaxed([one]).values[..., 0]).all()
+    assert count_exact([one]).values[..., 0].sum() <= len({(s.start, s.end) for s in one.gold})
 
 
 def test_exact_looks_at_places_alone() -> None:
     gold, found = (Span(0, 3, "A"), Span(4, 6, "A")), (Span(0, 3, "B"), Span(4, 7, "A"))
-    assert exact([Pair(Document.make("abc defg"), gold, found)]).values.tolist() == [[[1, 1, 1]]]
+    assert count_exact([Pair(Document.make("abc defg"), gold, found)]).values.tolist() == [[[1, 1, 1]]]

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 
 from chaffinch.evaluate import Pair, evaluate, leakage
-from chaffinch.evaluate.schemes.tokens import binary, binomial_interval, labelled, poisson_interval, token
+from chaffinch.evaluate.schemes.tokens import (
+    binomial_interval,
+    count_binary,
+    count_tokens,
+    poisson_interval,
+    token_labels,
+)
 from chaffinch.text import Document, Span
 from tests.evaluate.strategies import at, note, pairs
 
@@ -14,25 +20,25 @@ TEXT = "Ann Lee, 61, came."
 #       tokens: Ann | Lee | , | 61 | , | came | .
 
 
-def worked() -> Pair:
+def example_pair() -> Pair:
     gold = (at(TEXT, "Ann Lee,", "NAME"), at(TEXT, "61", "AGE"))
     found = (at(TEXT, "Ann", "NAME"), at(TEXT, "61, came", "NAME"))
     return Pair(Document.make(TEXT), gold, found)
 
 
 def test_token_scores_by_hand() -> None:
-    counts = token([worked()])
+    counts = count_tokens([example_pair()])
     # NAME: Ann right; 61, "," and came false; Lee and the first "," missed. AGE: 61 missed.
     assert dict(zip(counts.labels, counts.values[0].tolist(), strict=True)) == {"AGE": [0, 0, 1], "NAME": [1, 3, 2]}
 
 
 def test_binary_scores_by_hand() -> None:
     # Ann and 61 are found under whatever label; "," and came are false; Lee and the first "," are missed.
-    assert binary([worked()]).values.tolist() == [[[2, 2, 2]]]
+    assert count_binary([example_pair()]).values.tolist() == [[[2, 2, 2]]]
 
 
 def test_leakage_by_hand() -> None:
-    found = leakage([worked(), Pair(Document.make("Ann"), (Span(0, 3, "NAME"),), (Span(0, 3, "DATE"),))])
+    found = leakage([example_pair(), Pair(Document.make("Ann"), (Span(0, 3, "NAME"),), (Span(0, 3, "DATE"),))])
     assert (found.documents, found.leaking, found.tokens, found.leaked) == (2, 1, 4, 1)  # a comma leaks nothing
     assert found.labels == {"AGE": (0, 1), "NAME": (1, 3)}
     assert (found.share, found.rate, found.recall) == (0.5, 500.0, 0.75)
@@ -70,7 +76,7 @@ def test_tokens_of_spans_agree_with_trying_each_token(one: Pair) -> None:
         for t, (start, end) in enumerate(one.document.tokens.tolist())
         if start < span.end and span.start < end
     }
-    assert labelled(one.document, one.gold) == expected
+    assert token_labels(one.document, one.gold) == expected
 
 
 @given(pairs())

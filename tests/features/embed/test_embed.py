@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from chaffinch.errors import ConfigError, MissingExtraError, ModelError
 from chaffinch.features import embed
 from chaffinch.features.embed import Embedder
-from chaffinch.features.embed.windows import by_length, by_sentences, overlapping
+from chaffinch.features.embed.windows import batch_by_length, overlapping_windows, sentence_windows
 from chaffinch.text import Document
 from tests.features import tiny_encoder
 
@@ -41,15 +41,15 @@ def by_hand(embedder: Embedder, words: list[str]) -> Any:
 
     encoder = embedder.encoder
     pieces = [encoder.tokenizer.encode(word, add_special_tokens=False).ids for word in words]
-    ids = [encoder.specials[0], *(number for own in pieces for number in own), encoder.specials[1]]
+    ids = [encoder.specials[0], *(number for word in pieces for number in word), encoder.specials[1]]
     with torch.inference_mode():
         hidden = encoder.network(torch.tensor([ids]), output_hidden_states=True).hidden_states
     rows = np.concatenate([hidden[layer][0].numpy() for layer in embedder.layers], axis=1)
     out, at = np.zeros((len(words), rows.shape[1])), 1
-    for number, own in enumerate(pieces):
-        if own:
-            out[number] = rows[at : at + len(own)].mean(axis=0)
-        at += len(own)
+    for number, word in enumerate(pieces):
+        if word:
+            out[number] = rows[at : at + len(word)].mean(axis=0)
+        at += len(word)
     return out
 
 
@@ -60,7 +60,7 @@ counts_of = st.lists(st.integers(0, 5), min_size=1, max_size=120)
 @given(counts_of, st.integers(20, 40), st.integers(0, 10))
 def test_windows_hold_every_token_once_as_far_from_an_edge_as_can_be(sizes: list[int], most: int, overlap: int) -> None:
     counts = np.array(sizes)
-    windows = overlapping(counts, most, overlap)
+    windows = overlapping_windows(counts, most, overlap)
     if not counts.sum():
         assert windows == []
         return
@@ -81,7 +81,7 @@ def test_windows_hold_every_token_once_as_far_from_an_edge_as_can_be(sizes: list
         return float(min(left, right))
 
     for token in range(len(sizes)):
-        there = [number for number, own in enumerate(windows) if own.first <= token < own.end]
+        there = [number for number, window in enumerate(windows) if window.first <= token < window.end]
         chosen = next(number for number in there if windows[number].own_first <= token < windows[number].own_end)
         assert distance(token, chosen) == pytest.approx(max(distance(token, number) for number in there))
 
@@ -90,7 +90,7 @@ def test_windows_hold_every_token_once_as_far_from_an_edge_as_can_be(sizes: list
 @given(st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=30), min_size=1, max_size=8))
 def test_sentences_stay_whole_where_they_fit(sentences: list[list[int]]) -> None:
     counts, bounds = np.array(sum(sentences, [])), np.cumsum([0, *map(len, sentences)])  # noqa: RUF017
-    windows = by_sentences(counts, bounds, 24, 4)
+    windows = sentence_windows(counts, bounds, 24, 4)
     owned = [token for window in windows for token in range(window.own_first, window.own_end)]
     assert owned == sorted(set(owned))
     assert not counts[sorted(set(range(len(counts))) - set(owned))].any()
@@ -102,8 +102,8 @@ def test_sentences_stay_whole_where_they_fit(sentences: list[list[int]]) -> None
 
 
 def test_batches_are_of_one_length() -> None:
-    assert by_length([48, 16, 48, 16, 16], 48) == [[1, 3, 4], [0], [2]]
-    assert by_length([], 10) == []
+    assert batch_by_length([48, 16, 48, 16, 16], 48) == [[1, 3, 4], [0], [2]]
+    assert batch_by_length([], 10) == []
 
 
 def test_a_short_document_is_read_in_one_go(tiny: Embedder) -> None:
@@ -127,10 +127,10 @@ def test_a_long_document_reads_each_token_in_its_window(tiny: Embedder) -> None:
     words = [chr(97 + number % 26) for number in range(70)]  # one piece each
     doc = Document.make(" ".join(words))
     found = tiny(doc)
-    for window in overlapping(np.ones(70, np.int64), tiny.window - 2, tiny.overlap):
+    for window in overlapping_windows(np.ones(70, np.int64), tiny.window - 2, tiny.overlap):
         rows = by_hand(tiny, words[window.first : window.end])
-        own = rows[window.own_first - window.first : window.own_end - window.first]
-        np.testing.assert_allclose(found[window.own_first : window.own_end], own, rtol=0, atol=1e-5)
+        owned = rows[window.own_first - window.first : window.own_end - window.first]
+        np.testing.assert_allclose(found[window.own_first : window.own_end], owned, rtol=0, atol=1e-5)
 
 
 def test_nothing_and_strange_characters(tiny: Embedder) -> None:
@@ -178,7 +178,7 @@ def test_a_cache_is_private_and_holds_no_text(folder: Path, tmp_path: Path) -> N
     other(doc)
     assert len(list(place.iterdir())) == 2
     place.chmod(0o755)
-    with pytest.raises(ConfigError, match="can be opened by others"):
+    with pytest.raises(ConfigError, match="can be opened by other users"):
         Embedder.load(folder, layers=(1,), cache=place)
 
 
@@ -189,7 +189,7 @@ def test_what_cannot_be_is_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"has no config\.json"):
         Embedder.load(tmp_path)
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(ConfigError, match="weights of another form may hold code"):
+    with pytest.raises(ConfigError, match="weights in other formats may contain code"):
         Embedder.load(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"no tensors")
     with pytest.raises(ModelError, match="cannot be read as an encoder"):

@@ -21,7 +21,7 @@ from chaffinch.models.alignment import graph as alignment_graph
 from chaffinch.models.alignment import model as alignment
 from chaffinch.models.alignment import objective
 from chaffinch.models.alignment.config import MODES, Alignment
-from chaffinch.models.alignment.fit import cross_fitted, fit
+from chaffinch.models.alignment.fit import cross_fit, fit
 from chaffinch.models.alignment.graph import ALIKE, Flags, Graphs, RepeatedWords
 from chaffinch.models.alignment.model import Model, align
 from chaffinch.models.alignment.objective import B, CliqueWeights, Nodes
@@ -35,7 +35,7 @@ Chances = Sequence[tuple[str, float, float]]  # a word, and the chance of NAME a
 
 
 def note(words: Chances, *, id: str = "a", group: str | None = None) -> Document:  # noqa: A002
-    """Words with blanks between them; what is likelier than O and the rest is a span of its own."""
+    """Return words with blanks between them; a word likelier a label than O is a span."""
     text = " ".join(word for word, _, _ in words)
     ends = np.cumsum([len(word) + 1 for word, _, _ in words]) - 1
     starts = ends - [len(word) for word, _, _ in words]
@@ -73,14 +73,14 @@ def random_notes(rng: np.random.Generator, count: int = 3, size: int = 4, *, gro
 
 def graphs_of(docs: Sequence[Document]) -> tuple[RepeatedWords, Graphs]:
     words = alignment_graph.observe(docs, "found", LABELS)
-    return words, alignment_graph.linked(words, frozenset())
+    return words, alignment_graph.link_words(words, frozenset())
 
 
-def score_by_hand(own: CliqueWeights, words: RepeatedWords, nodes: Sequence[int], labels: Sequence[int]) -> float:
-    """The definition: every occurrence, and every pair of occurrences over m - 1."""
+def score_by_hand(weights: CliqueWeights, words: RepeatedWords, nodes: Sequence[int], labels: Sequence[int]) -> float:
+    """Return the score by definition: every occurrence, and every pair of occurrences over m - 1."""
     total = 0.0
     for n, y in zip(nodes, labels, strict=True):
-        row, chance = own.unary[min(y, 1)], float(np.clip(words.chances[n, y], 1e-6, 1 - 1e-6))
+        row, chance = weights.unary[min(y, 1)], float(np.clip(words.chances[n, y], 1e-6, 1 - 1e-6))
         bucket = int(np.searchsorted(objective.EDGES, np.log(chance / (1 - chance)), side="right"))
         total += row[0] + row[1] * (words.tags[n] == y) + row[2 + bucket]
     for (n, y), (p, z) in itertools.combinations(zip(nodes, labels, strict=True), 2):
@@ -88,7 +88,7 @@ def score_by_hand(own: CliqueWeights, words: RepeatedWords, nodes: Sequence[int]
         right = words.folded[words.word_at(words.beside(np.array([n, p]), 1))]
         case = words.case[words.written[[n, p]]]
         alike = [1, words.owners[n] == words.owners[p], left[0] == left[1], right[0] == right[1], case[0] == case[1]]
-        worth = own.same[min(y, 1)] @ np.array(alike, float) if y == z else float(own.differ[0]) * bool(y and z)
+        worth = weights.same[min(y, 1)] @ np.array(alike, float) if y == z else float(weights.differ[0]) * bool(y and z)
         total += worth / (len(nodes) - 1)
     return float(total)
 
@@ -99,7 +99,7 @@ AROUND = [("Dr.", 0.0, 0.0), ("came", 0.0, 0.0)]
 
 @pytest.mark.parametrize("groups", [("p", "p"), (None, None)])
 def test_a_sure_occurrence_convinces_an_unsure_one_of_the_same_patient_only(groups: tuple[str | None, ...]) -> None:
-    pair = [note([AROUND[0], own, AROUND[1]], id=str(k), group=groups[k]) for k, own in enumerate((SURE, UNSURE))]
+    pair = [note([AROUND[0], token, AROUND[1]], id=str(k), group=groups[k]) for k, token in enumerate((SURE, UNSURE))]
     first, second = align(pair, Model.default(), layer="found")
     assert found(first) == [("Penn", "NAME")]
     assert found(second) == ([("Penn", "NAME")] if groups[0] else [])
@@ -120,7 +120,7 @@ def test_a_document_alone_is_linked_within_itself_and_unlinked_words_stay() -> N
 
 
 def test_documents_without_patient_and_id_are_not_linked() -> None:
-    pair = [note([AROUND[0], own, AROUND[1]], id="") for own in (SURE, UNSURE)]
+    pair = [note([AROUND[0], token, AROUND[1]], id="") for token in (SURE, UNSURE)]
     assert align(pair, Model.default(), layer="found") == pair
 
 
@@ -131,7 +131,7 @@ def test_punctuation_and_rare_findings_of_ordinary_words_are_not_linked() -> Non
     pair = note([("Rose", 0.6, 0.0), ("fell", 0.0, 0.0), ("rose", 0.3, 0.0)])
     words_, graphs = graphs_of([pair])
     assert graphs.nodes.tolist() == [0, 2]
-    assert len(alignment_graph.linked(words_, frozenset({"rose"})).nodes) == 0
+    assert len(alignment_graph.link_words(words_, frozenset({"rose"})).nodes) == 0
     assert found(align([pair], Model.default(common=frozenset({"ROSE"})), layer="found")[0]) == [("Rose", "NAME")]
 
 
@@ -147,14 +147,14 @@ def test_candidates_are_what_was_found_the_outside_and_likely_runners_up() -> No
 @pytest.mark.parametrize("seed", range(4))
 def test_the_best_labelling_is_that_of_listing_them_all(seed: int, edges: float) -> None:
     rng = np.random.default_rng(seed)
-    own, docs = weights(rng, edges=edges), random_notes(rng)
-    model = Model(Alignment(mode="balanced"), own)
+    drawn, docs = weights(rng, edges=edges), random_notes(rng)
+    model = Model(Alignment(mode="balanced"), drawn)
     words, graphs = graphs_of(docs)
-    after = alignment._settled(words, graphs, model, LABELS, "balanced")[0]
+    after = alignment._decide_labels(words, graphs, model, LABELS, "balanced")[0]
     for k in range(int(graphs.graph.max()) + 1):
         nodes = graphs.nodes[graphs.graph == k].tolist()
         labels = np.flatnonzero(graphs.candidates[graphs.graph == k][0]).tolist()
-        listed = {y: score_by_hand(own, words, nodes, y) for y in itertools.product(labels, repeat=len(nodes))}
+        listed = {y: score_by_hand(drawn, words, nodes, y) for y in itertools.product(labels, repeat=len(nodes))}
         assert listed[tuple(after[nodes].tolist())] == pytest.approx(max(listed.values()), abs=1e-9)
 
 
@@ -173,15 +173,15 @@ def test_fixed_occurrences_count_as_evidence(limit: int, monkeypatch: pytest.Mon
     """With few free nodes, the best labelling among those in which the surer ones keep what was found."""
     monkeypatch.setattr(alignment, "FREE", limit)
     rng = np.random.default_rng(limit)
-    own = weights(rng)
+    drawn = weights(rng)
     docs = [note([("Penn", float(a), float(1 - a) / 3) for a in rng.random(4)], id=str(k), group="p") for k in (0, 1)]
     words, graphs = graphs_of(docs)
-    after = alignment._settled(words, graphs, Model(Alignment(), own), LABELS, "balanced")[0]
+    after = alignment._decide_labels(words, graphs, Model(Alignment(), drawn), LABELS, "balanced")[0]
     free = np.argsort(words.chances[np.arange(8), words.tags], kind="stable")[:limit]
     best = max(
         (y for y in itertools.product(np.flatnonzero(graphs.candidates[0]).tolist(), repeat=8)
          if all(y[n] == words.tags[n] for n in range(8) if n not in free)),
-        key=lambda y: score_by_hand(own, words, range(8), y),
+        key=lambda y: score_by_hand(drawn, words, range(8), y),
     )  # fmt: skip
     assert after.tolist() == list(best)
 
@@ -200,32 +200,32 @@ def lesson(seed: int) -> tuple[CliqueWeights, Nodes, Flags, Ints]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_gradient_is_that_of_finite_differences(seed: int) -> None:
-    own, nodes, candidates, gold = lesson(seed)
+    drawn, nodes, candidates, gold = lesson(seed)
     prior = weights(np.random.default_rng(9), 7, 3)
 
     def value(flat: Floats) -> float:
-        return objective.objective(own.like(flat), nodes, candidates, gold, penalty=0.3, prior=prior)[0]
+        return objective.objective(drawn.like(flat), nodes, candidates, gold, penalty=0.3, prior=prior)[0]
 
-    slope = objective.objective(own, nodes, candidates, gold, penalty=0.3, prior=prior)[1].flat()
-    flat, step = own.flat(), 1e-5
+    slope = objective.objective(drawn, nodes, candidates, gold, penalty=0.3, prior=prior)[1].flat()
+    flat, step = drawn.flat(), 1e-5
     expected = [(value(flat + step * e) - value(flat - step * e)) / (2 * step) for e in np.eye(len(flat))]
     np.testing.assert_allclose(slope, expected, rtol=0, atol=1e-6)
 
 
 def test_the_objective_is_the_chance_of_each_label_given_the_others() -> None:
     rng = np.random.default_rng(3)
-    own, docs = weights(rng, 0, 3), random_notes(rng)
+    drawn, docs = weights(rng, 0, 3), random_notes(rng)
     words, graphs = graphs_of(docs)
     gold = np.array([rng.choice(np.flatnonzero(row)) for row in graphs.candidates])
     nodes = Nodes.of(words, graphs, graphs.shares(gold, np.ones(len(gold), np.bool_)), np.zeros((len(gold), 0), int))
-    value, _ = objective.objective(own, nodes, graphs.candidates, gold, penalty=0.0, prior=own)
+    value, _ = objective.objective(drawn, nodes, graphs.candidates, gold, penalty=0.0, prior=drawn)
     expected = 0.0
     for k, row in zip(range(len(gold)), graphs.candidates, strict=True):
         mates = np.flatnonzero(graphs.graph == graphs.graph[k])
         scores = []
         for label in np.flatnonzero(row):
             y = np.where(mates == k, label, gold[mates])
-            scores.append((label, score_by_hand(own, words, graphs.nodes[mates].tolist(), y.tolist())))
+            scores.append((label, score_by_hand(drawn, words, graphs.nodes[mates].tolist(), y.tolist())))
         expected += np.logaddexp.reduce([s for _, s in scores]) - dict(scores)[gold[k]]
     assert value == pytest.approx(expected, abs=1e-9)
 
@@ -339,7 +339,7 @@ def trained(docs: list[Document]) -> Tagger:
 
 @pytest.fixture(scope="module")
 def crossed() -> list[Document]:
-    return cross_fitted(notes(120, patients=30, noise=0.2), trained, folds=3, seed=1)
+    return cross_fit(notes(120, patients=30, noise=0.2), trained, folds=3, seed=1)
 
 
 def test_cross_fitting_leaves_each_patient_out(crossed: list[Document]) -> None:
@@ -360,14 +360,14 @@ def test_cross_fitting_leaves_each_patient_out(crossed: list[Document]) -> None:
             return [doc.with_soft("spy", Soft(("O",), np.ones((len(doc.tokens), 1)))) for doc in documents]
 
     docs = notes(20, patients=7)
-    out = cross_fitted(docs, Spy, folds=3, seed=4)
+    out = cross_fit(docs, Spy, folds=3, seed=4)
     assert [doc.id for doc in out] == [doc.id for doc in docs]
     assert len(seen) == 3
     assert all(not known & held for known, held in seen)
     assert set.union(*(held for _, held in seen)) == {doc.patient for doc in docs}
     assert all("cascade" in doc.layers and "cascade" in doc.soft for doc in crossed)
     with pytest.raises(ConfigError, match="2 patients"):
-        cross_fitted(docs[:1], Spy, folds=3, seed=0)
+        cross_fit(docs[:1], Spy, folds=3, seed=0)
 
 
 def test_a_fitted_model_is_saved_and_loaded_as_it_is(crossed: list[Document]) -> None:
@@ -381,11 +381,11 @@ def test_a_fitted_model_is_saved_and_loaded_as_it_is(crossed: list[Document]) ->
     twin = fit(crossed, Alignment(), layer="cascade", common=frozenset({"The"}))
     np.testing.assert_array_equal(twin.weights.flat(), model.weights.flat())
     for name in arrays:
-        with pytest.raises(ModelError, match="fit it anew"):
+        with pytest.raises(ModelError, match="fit it again"):
             Model.of(replace(state, arrays={key: array for key, array in arrays.items() if key != name}))
-        with pytest.raises(ModelError, match="fit it anew"):
+        with pytest.raises(ModelError, match="fit it again"):
             Model.of(replace(state, arrays={**arrays, name: arrays[name][..., :-1]}))
-    with pytest.raises(ModelError, match="fit it anew"):
+    with pytest.raises(ModelError, match="fit it again"):
         Model.of(replace(state, arrays={**arrays, "differ": np.array([np.nan])}))
     with pytest.raises(ModelError, match="the settings of its alignment cannot be read"):
         Model.of(replace(state, config={"folds": "five"}))
@@ -443,7 +443,8 @@ def test_errors_name_the_remedy_and_no_text() -> None:
     single = note([("Quillfeather", 0.9, 0.0)]).with_layer("gold", [])
     cases = [
         ([replace(doc, soft={})], "Tagger.posteriors"), ([replace(doc, layers={})], "Tagger.annotate"),
-        ([double], "chaffinch.resolve"), ([strange], "lack O"), ([broken], "no number"), ([tags], "by label"),
+        ([double], "chaffinch.resolve"), ([strange], "no column O"), ([broken], "not a finite number"),
+        ([tags], "by label"),
     ]  # fmt: skip
     for docs, remedy in cases:
         with pytest.raises(DataError, match=remedy) as caught:

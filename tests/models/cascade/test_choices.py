@@ -27,13 +27,13 @@ from tests.models.notes import cascade_model, hit_rate, note, notes
 def test_more_bias_to_the_outside_finds_less(name: str) -> None:
     sizes = []
     for bias in (-4.0, -1.0, -0.3, 0.0, 0.3, 1.0, 4.0):
-        found = [s for own in spans(list(tagger(name).annotate(TEST, bias={"O": bias}))) for s in own]
+        found = [s for layer in spans(list(tagger(name).annotate(TEST, bias={"O": bias}))) for s in layer]
         # A chain trades tokens; a classifier trades segments.
         sizes.append(len(found) if name == "published" else sum(len(s) for s in found))
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[3] > sizes[-1]
     assert name == "published" or sizes[0] > sizes[3]  # here its classifier rejects no segment unbiased
-    with_names = [s for own in spans(list(tagger(name).annotate(TEST, bias={"NAME": -9.0}))) for s in own]
+    with_names = [s for layer in spans(list(tagger(name).annotate(TEST, bias={"NAME": -9.0}))) for s in layer]
     assert not [s for s in with_names if s.label == "NAME"]
 
 
@@ -48,7 +48,7 @@ def test_alternatives_are_distinct_and_the_best_come_first(name: str) -> None:
     model = cascade_model(tagger(name).model)
     part = model.readings[-1]
     lattice = part.batch(*model.observe([doc]))[0]
-    found = [own.layer("cascade") for own in tagger(name).alternatives(doc, 12)]
+    found = [reading.layer("cascade") for reading in tagger(name).alternatives(doc, 12)]
     listed = [part.labels.runs(np.array(path, np.int32)) for _, path in oracle.listing(lattice).paths[:12]]
     starts, ends = doc.tokens[:, 0].tolist(), doc.tokens[:, 1].tolist()
     assert found == [tuple(Span(starts[a], ends[b - 1], label) for a, b, label in runs) for runs in listed]
@@ -85,7 +85,7 @@ def test_a_label_that_dev_documents_do_not_have_is_learnt_all_the_same(name: str
     dev = [doc for doc in notes(40, 3) if all(s.label != "TOWN" for s in doc.layer())][:5]
     told: list[Progress] = []
     found = train(TRAIN, CONFIGS[name], dev=dev, progress=told.append)
-    assert "TOWN" in {s.label for own in spans(list(found.annotate(TEST))) for s in own}
+    assert "TOWN" in {s.label for layer in spans(list(found.annotate(TEST))) for s in layer}
     assert any("F1 on dev" in metric for metric in found.manifest.metrics)
     assert all(one.score is None or 0 <= one.score <= 1 for one in told)
     assert any(one.score is not None for one in told)
@@ -108,7 +108,7 @@ def test_partial_fit_adds_a_label_and_keeps_the_old_ones(name: str) -> None:
     assert more.labels == (*tagger(name).labels, "AGE")
     found = more(Document.make("Aged 77 years."))
     assert [(s.start, s.end, s.label) for s in found.layer("cascade")] == [(5, 7, "AGE")]
-    before, after = (list(own.annotate(TEST)) for own in (tagger(name), more))
+    before, after = (list(each.annotate(TEST)) for each in (tagger(name), more))
     assert hit_rate(after) > 0.9 * hit_rate(before)
     assert more.manifest.documents == tagger(name).manifest.documents + 12
 
@@ -162,8 +162,8 @@ def canary_notes(word: str, patients: int, times: int = 4) -> list[Document]:
 @every_config
 def test_a_word_of_too_few_patients_has_no_key_in_the_model(name: str) -> None:
     config = CONFIGS[name]
-    own = {**{field: getattr(config, field) for field in Cascade.__slots__}, "floor": 2, "cutoff": 1}
-    found = train([*TRAIN, *canary_notes("Zyxgov", 1), *canary_notes("Qophan", 3)], Cascade(**own))
+    settings = {**{field: getattr(config, field) for field in Cascade.__slots__}, "floor": 2, "cutoff": 1}
+    found = train([*TRAIN, *canary_notes("Zyxgov", 1), *canary_notes("Qophan", 3)], Cascade(**settings))
     assert found.manifest.vocabulary_floor == found.model.floor == 2
     assert not traces("Zyxgov") & keys_of_model(found)
     assert traces("Qophan") & keys_of_model(found)  # three patients
@@ -189,12 +189,12 @@ def test_a_stop_word_too_must_come_from_enough_patients() -> None:
 @pytest.mark.parametrize("name", ["pa", "crf", "IOB2"])
 def test_private_models_have_no_key_of_words_inside_spans(name: str) -> None:
     config = CONFIGS[name]
-    own = {**{field: getattr(config, field) for field in Cascade.__slots__}, "floor": 1, "private": True}
+    settings = {**{field: getattr(config, field) for field in Cascade.__slots__}, "floor": 1, "private": True}
     docs = [*TRAIN, *canary_notes("Qophan", 5)]
-    found = train(docs, Cascade(**own))
+    found = train(docs, Cascade(**settings))
     assert not traces("Qophan") & keys_of_model(found)
     assert traces("Dr.") & keys_of_model(found)
-    assert traces("Qophan") & keys_of_model(train(docs, Cascade(**{**own, "private": False})))
+    assert traces("Qophan") & keys_of_model(train(docs, Cascade(**{**settings, "private": False})))
 
 
 @pytest.mark.parametrize("objective", ["pa", "crf"])
@@ -235,11 +235,13 @@ def test_the_second_stage_learns_to_reject_what_the_first_wrongly_found(monkeypa
     for found in (honest, taught):
         part, classifier = cascade_model(found.model).readings[-1], cascade_model(found.model).classifier
         assert classifier is not None
-        own = window.observe([doc])
-        states = np.zeros(len(own.types), np.int32)
-        states[[own.places[doc.words().index(word)] for word in ("fever", "Ann", "home")]] = part.labels.state_of[0, 1]
-        read = segments.observe_reading(own, part.labels, states, np.zeros(len(states), np.float32))
-        runs = read.named(classifier, classifier.decode(read.seen, []))[0]
+        observed = window.observe([doc])
+        states = np.zeros(len(observed.types), np.int32)
+        states[[observed.places[doc.words().index(word)] for word in ("fever", "Ann", "home")]] = part.labels.state_of[
+            0, 1
+        ]
+        read = segments.observe_reading(observed, part.labels, states, np.zeros(len(states), np.float32))
+        runs = read.label_runs(classifier, classifier.decode(read.seen, []))[0]
         kept.append([doc.words()[first] for first, _, _ in runs])
     assert kept[1] == ["Ann"]
     assert "fever" in kept[0]  # never having seen a wrong segment, it names every one

@@ -48,7 +48,7 @@ def moves(lattice: Lattice, path: tuple[int, ...]) -> float:
 
 @every_config
 def test_weights_add_up_to_the_margin_over_the_best_labelling_without_the_span(name: str) -> None:
-    model, told = cascade_model(tagger(name).model), 0
+    model, count = cascade_model(tagger(name).model), 0
     part = model.readings[-1]
     for text in TEXTS:
         doc = Document.make(text)
@@ -57,18 +57,18 @@ def test_weights_add_up_to_the_margin_over_the_best_labelling_without_the_span(n
         paths = [(s, path, part.labels.runs(np.array(path, np.int32))) for s, path in oracle.listing(lattice).paths]
         for span in spans_of(doc):
             run = (doc.tokens[:, 0].tolist().index(span.start), doc.tokens[:, 1].tolist().index(span.end) + 1)
-            mine = next(own for own in paths if any(found[:2] == run for found in own[2]))
-            other = next(own for own in paths if not any(found[:2] == run for found in own[2]))
+            mine = next(path for path in paths if any(found[:2] == run for found in path[2]))
+            other = next(path for path in paths if not any(found[:2] == run for found in path[2]))
             why = tagger(name).explain(doc, span)
             assert isinstance(why, Explanation)
             assert why.margin == pytest.approx(mine[0] - other[0], abs=1e-4)
             assert why.moves == pytest.approx(moves(lattice, mine[1]) - moves(lattice, other[1]), abs=1e-4)
             assert why.moves + sum(one.weight for one in why.features) == pytest.approx(why.margin, abs=1e-9)
-            near = [own for own in other[2] if own[0] < run[1] and own[1] > run[0]]
+            near = [piece for piece in other[2] if piece[0] < run[1] and piece[1] > run[0]]
             found = [(one.start, one.end) for one in why.runner_up]
             assert found == [(int(doc.tokens[a, 0]), int(doc.tokens[b - 1, 1])) for a, b, _ in near]
-            told += 1
-    assert told > 25
+            count += 1
+    assert count > 25
 
 
 @every_config

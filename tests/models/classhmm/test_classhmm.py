@@ -62,9 +62,9 @@ def tagger(name: str) -> Tagger:
     return train(TRAIN, CONFIGS[name])
 
 
-def model_of(own: Tagger) -> Model:
-    assert isinstance(own.model, Model)
-    return own.model
+def model_of(tagger: Tagger) -> Model:
+    assert isinstance(tagger.model, Model)
+    return tagger.model
 
 
 def spans(docs: Sequence[Document]) -> list[tuple[Span, ...]]:
@@ -86,15 +86,15 @@ def test_the_invented_notes_are_learnt(name: str) -> None:
 def test_states_and_the_trace_are_what_was_asked_for(name: str) -> None:
     config, model = CONFIGS[name], model_of(tagger(name))
     tags = 4 if config.classes == "types" else 8
-    own = config.states_per_class
-    assert model.labels.subs == (config.outside_states or own, *[own] * tags)
+    count = config.states_per_class
+    assert model.labels.subs == (config.outside_states or count, *[count] * tags)
     assert (model.words is None) == (config.objective == "crf")
     trace = model.portrait.trace
     assert 2 <= len(trace) <= config.evaluations
     assert (np.diff(trace) >= -1e-9 * np.abs(trace[1:])).all()
     if config.objective in ("crf", "krogh"):
         assert trace[-1] < 0
-    several = own > 1 or (config.outside_states or 1) > 1
+    several = count > 1 or (config.outside_states or 1) > 1
     assert len(model.portrait.held_out) == (0 if not config.calibrate else 2 if several else 1)
     assert (model.portrait.held_out < 0).all()
 
@@ -119,7 +119,9 @@ def test_a_label_that_most_documents_lack_is_learnt(name: str) -> None:
 @pytest.mark.parametrize("name", ["joint", "shape"])
 def test_another_seed_gives_another_model(name: str) -> None:
     arrays = [train(TRAIN, replace(CONFIGS[name], seed=seed)).model.state().arrays for seed in (0, 1)]
-    assert any(not np.array_equal(own, arrays[1][key]) for key, own in arrays[0].items() if key.startswith("tables."))
+    assert any(
+        not np.array_equal(array, arrays[1][key]) for key, array in arrays[0].items() if key.startswith("tables.")
+    )
 
 
 @core_and_iob2
@@ -158,11 +160,11 @@ def test_bias_moves_how_much_is_found(name: str) -> None:
 @core_and_iob2
 def test_alternatives_are_different_readings_of_the_document(name: str) -> None:
     for doc in TEST[:4]:
-        readings = [own.layer("classhmm") for own in tagger(name).alternatives(doc, 5)]
+        readings = [reading.layer("classhmm") for reading in tagger(name).alternatives(doc, 5)]
         edges = set(doc.tokens[:, 0].tolist()), set(doc.tokens[:, 1].tolist())
-        for own in readings:
-            assert all(s.start in edges[0] and s.end in edges[1] and s.label in LABELS for s in own)
-            assert all(a.end <= b.start for a, b in itertools.pairwise(own))
+        for reading in readings:
+            assert all(s.start in edges[0] and s.end in edges[1] and s.label in LABELS for s in reading)
+            assert all(a.end <= b.start for a, b in itertools.pairwise(reading))
         assert len(readings) == len(set(readings)) == 5
     for doc in TEST:
         best = tagger("by kl").alternatives(doc, 1)[0].layer("classhmm")
@@ -173,12 +175,12 @@ def test_alternatives_are_different_readings_of_the_document(name: str) -> None:
 def test_a_model_whose_pieces_do_not_fit_is_refused(name: str, tmp_path: Path) -> None:
     tagger(name).save(tmp_path / "model")
     found = bundle.load(tmp_path / "model")
-    for key, own in found.arrays.items():
+    for key, array in found.arrays.items():
         fewer = {other: array for other, array in found.arrays.items() if other != key}
         if key != "stops":
             with pytest.raises(ModelError):
                 methods.model_of(replace(found.state, arrays=fewer))
         if key.startswith(("tables.", "words.", "subs")):
-            for short in (own[1:], own[:, 1:]) if own.ndim == 2 else (own[1:],):
+            for short in (array[1:], array[:, 1:]) if array.ndim == 2 else (array[1:],):
                 with pytest.raises(ModelError):
                     methods.model_of(replace(found.state, arrays={**found.arrays, key: short}))

@@ -41,27 +41,27 @@ def field(*, shared: bool = True, weighed: bool = False, kappa: float = 0.125) -
     return Conditional(case.seen, case.states, CLASS_OF, active, logs, penalty, shared), case
 
 
-def somewhere(own: Conditional, seed: int = 0, spread: float = 0.5) -> Floats:
-    return np.round(np.random.default_rng(seed).normal(0.0, spread, own.size) / GRAIN) * GRAIN
+def somewhere(crf: Conditional, seed: int = 0, spread: float = 0.5) -> Floats:
+    return np.round(np.random.default_rng(seed).normal(0.0, spread, crf.size) / GRAIN) * GRAIN
 
 
-def summed(own: Conditional, x: Floats) -> Floats:
+def summed(crf: Conditional, x: Floats) -> Floats:
     """(R + 7, 5) the weights of each state and of its class, number by number."""
     out, rest = np.zeros((HEIGHT + 7, 5)), (HEIGHT + 7) * 5
     for row in range(HEIGHT + 7):
         for state in range(5):
             out[row, state] = x[row * 5 + state]
-            if own.shared:
+            if crf.shared:
                 out[row, state] += x[rest + row * 3 + CLASS_OF[state]]
     return out
 
 
-def listed(own: Conditional, case: Case, x: Floats) -> float:
+def listed(crf: Conditional, case: Case, x: Floats) -> float:
     """log P(classes | words) less the penalty, every labelling listed."""
-    weights, total, allowed, cell = summed(own, x), 0.0, [], 0
-    for width in own.active.widths.tolist():
-        logs = np.zeros(width) if own.logs is None else own.logs[cell : cell + width]
-        allowed.append(dict(zip(own.active.cells[cell : cell + width].tolist(), logs.tolist(), strict=True)))
+    weights, total, allowed, cell = summed(crf, x), 0.0, [], 0
+    for width in crf.active.widths.tolist():
+        logs = np.zeros(width) if crf.logs is None else crf.logs[cell : cell + width]
+        allowed.append(dict(zip(crf.active.cells[cell : cell + width].tolist(), logs.tolist(), strict=True)))
         cell += width
     for s, begin in enumerate(np.cumsum([0, *LENGTHS[:-1]]).tolist()):
         known, every = [], []
@@ -72,59 +72,59 @@ def listed(own: Conditional, case: Case, x: Floats) -> float:
             if all(y in allowed[begin + t] for t, y in enumerate(path)):
                 known.append(score + sum(allowed[begin + t][y] for t, y in enumerate(path)))
         total += float(np.logaddexp.reduce(known) - np.logaddexp.reduce(every))
-    rows = np.repeat(own.penalty, 5)
-    penalty = np.concatenate([rows, np.repeat(own.penalty, 3)]) if own.shared else rows
+    rows = np.repeat(crf.penalty, 5)
+    penalty = np.concatenate([rows, np.repeat(crf.penalty, 3)]) if crf.shared else rows
     return total - float((penalty * x**2).sum())
 
 
 @shared_or_not
 @weighed_or_not
 def test_the_value_is_that_of_all_labellings_listed(shared: bool, weighed: bool) -> None:
-    own, case = field(shared=shared, weighed=weighed)
+    crf, case = field(shared=shared, weighed=weighed)
     for seed in range(3):
-        x = somewhere(own, seed)
-        assert own(x)[0] == pytest.approx(listed(own, case, x), abs=1e-4)
-        assert own(x)[0] == pytest.approx(listed(own, case, x), rel=1e-6)
+        x = somewhere(crf, seed)
+        assert crf(x)[0] == pytest.approx(listed(crf, case, x), abs=1e-4)
+        assert crf(x)[0] == pytest.approx(listed(crf, case, x), rel=1e-6)
 
 
 @shared_or_not
 @weighed_or_not
 def test_the_slope_is_that_of_finite_differences(shared: bool, weighed: bool) -> None:
-    own, _ = field(shared=shared, weighed=weighed)
-    x = somewhere(own)
-    wanted = np.array([own(x + step)[0] - own(x - step)[0] for step in GRAIN * np.eye(len(x))]) / (2 * GRAIN)
-    slope = own(x)[1]
+    crf, _ = field(shared=shared, weighed=weighed)
+    x = somewhere(crf)
+    wanted = np.array([crf(x + step)[0] - crf(x - step)[0] for step in GRAIN * np.eye(len(x))]) / (2 * GRAIN)
+    slope = crf(x)[1]
     np.testing.assert_allclose(slope, wanted, rtol=0, atol=5e-5)
-    for block in own.blocks(slope):
+    for block in crf.blocks(slope):
         if block.size:
             assert np.abs(block[:HEIGHT]).max() > 0.1
             assert np.abs(block[HEIGHT:]).max() > 0.1
 
 
 def test_weights_of_classes_are_those_of_all_their_states() -> None:
-    own, _ = field()
-    x = somewhere(own)
-    found = own.weights(x)
-    wanted = summed(own, x)
+    crf, _ = field()
+    x = somewhere(crf)
+    found = crf.weights(x)
+    wanted = summed(crf, x)
     np.testing.assert_array_equal(found.rows.reshape(HEIGHT, -1)[:, :5], wanted[:HEIGHT])
-    possible = np.isfinite(own.states.moves.reshape(7, -1)[:, :5])
+    possible = np.isfinite(crf.states.moves.reshape(7, -1)[:, :5])
     np.testing.assert_array_equal(found.moves.reshape(7, -1)[:, :5][possible], wanted[HEIGHT:][possible])
     assert not found.rows.reshape(HEIGHT, -1)[:, 5:].any()
     alone, _ = field(shared=False)
     states = alone.weights(wanted.ravel())
     assert np.array_equal(states.rows, found.rows)
     assert np.array_equal(states.moves, found.moves)
-    assert own.size == (HEIGHT + 7) * 8
+    assert crf.size == (HEIGHT + 7) * 8
     assert alone.size == (HEIGHT + 7) * 5
 
 
 def test_without_a_penalty_both_forms_say_the_same() -> None:
-    own, alone = (field(shared=shared, kappa=0.0)[0] for shared in (True, False))
-    x = somewhere(own)
-    value, slope = own(x)
-    other, by_state = alone(summed(own, x).ravel())
+    crf, alone = (field(shared=shared, kappa=0.0)[0] for shared in (True, False))
+    x = somewhere(crf)
+    value, slope = crf(x)
+    other, by_state = alone(summed(crf, x).ravel())
     assert value == pytest.approx(other, abs=1e-12)
-    states, classes = own.blocks(slope)
+    states, classes = crf.blocks(slope)
     np.testing.assert_allclose(states.ravel(), by_state, rtol=0, atol=1e-12)
     together = np.stack([states[:, klass == CLASS_OF].sum(axis=1) for klass in range(3)], axis=1)
     np.testing.assert_allclose(classes, together, rtol=0, atol=1e-5)
@@ -132,32 +132,32 @@ def test_without_a_penalty_both_forms_say_the_same() -> None:
 
 @shared_or_not
 def test_moves_that_cannot_be_never_get_weight(shared: bool) -> None:
-    own, _ = field(shared=shared, kappa=0.0)
-    x = somewhere(own)
-    never = ~np.isfinite(own.states.moves.reshape(7, -1)[:, :5])
+    crf, _ = field(shared=shared, kappa=0.0)
+    x = somewhere(crf)
+    never = ~np.isfinite(crf.states.moves.reshape(7, -1)[:, :5])
     assert never.sum() == 4
-    assert (own.weights(x).moves.reshape(7, -1)[:, :5][never] == -np.inf).all()
-    assert not own.blocks(own(x)[1])[0][HEIGHT:][never].any()
-    found = ascent.maximise(own, np.zeros(own.size), evaluations=20)
-    assert not own.blocks(found.x)[0][HEIGHT:][never].any()
-    assert found.value > own(np.zeros(own.size))[0] + 1.0
+    assert (crf.weights(x).moves.reshape(7, -1)[:, :5][never] == -np.inf).all()
+    assert not crf.blocks(crf(x)[1])[0][HEIGHT:][never].any()
+    found = ascent.maximise(crf, np.zeros(crf.size), evaluations=20)
+    assert not crf.blocks(found.x)[0][HEIGHT:][never].any()
+    assert found.value > crf(np.zeros(crf.size))[0] + 1.0
 
 
 def test_what_is_known_is_never_likelier_than_everything() -> None:
-    own, _ = field(kappa=0.0)
+    crf, _ = field(kappa=0.0)
     for seed in range(10):
-        assert own(somewhere(own, seed, 2.0))[0] <= 0
-    everything = replace(own, active=Active.of([list(range(5))], np.zeros(8, np.int64)))
-    assert everything(somewhere(own))[0] == pytest.approx(0.0, abs=1e-9)
-    assert np.abs(everything(somewhere(own))[1]).max() < 1e-5
+        assert crf(somewhere(crf, seed, 2.0))[0] <= 0
+    everything = replace(crf, active=Active.of([list(range(5))], np.zeros(8, np.int64)))
+    assert everything(somewhere(crf))[0] == pytest.approx(0.0, abs=1e-9)
+    assert np.abs(everything(somewhere(crf))[1]).max() < 1e-5
 
 
 def test_the_order_of_states_inside_a_class_does_not_matter() -> None:
-    own, _ = field(kappa=0.0)
-    x = somewhere(own)
-    states, classes = (block.copy() for block in own.blocks(x))
+    crf, _ = field(kappa=0.0)
+    x = somewhere(crf)
+    states, classes = (block.copy() for block in crf.blocks(x))
     order = np.array([1, 0, 2, 4, 3])
-    free = replace(own, states=own.states._replace(moves=np.zeros_like(own.states.moves)))
+    free = replace(crf, states=crf.states._replace(moves=np.zeros_like(crf.states.moves)))
     rows = np.arange(HEIGHT + 7)
     rows[HEIGHT : HEIGHT + 5] = HEIGHT + order  # moves from a state
     value = free(x)[0]
@@ -168,24 +168,24 @@ def test_the_order_of_states_inside_a_class_does_not_matter() -> None:
 
 
 def test_huge_weights_stay_finite() -> None:
-    own, _ = field(kappa=0.0)
-    value, slope = own(somewhere(own, 3, 1e4))
+    crf, _ = field(kappa=0.0)
+    value, slope = crf(somewhere(crf, 3, 1e4))
     assert np.isfinite(value)
     assert np.isfinite(slope).all()
 
 
-def chosen(own: Conditional, sentences: Ints) -> Conditional:
+def chosen(crf: Conditional, sentences: Ints) -> Conditional:
     edges = np.cumsum([0, *LENGTHS])
     tokens = np.concatenate([np.arange(edges[s], edges[s + 1]) for s in sentences])
-    active = Active(own.active.states, own.active.bounds, own.active.which[tokens])
-    return replace(own, seen=own.seen.choose(sentences), active=active)
+    active = Active(crf.active.states, crf.active.bounds, crf.active.which[tokens])
+    return replace(crf, seen=crf.seen.choose(sentences), active=active)
 
 
 def test_the_value_of_a_text_is_that_of_its_sentences() -> None:
-    own, _ = field(kappa=0.0)
-    x = somewhere(own)
-    parts = [chosen(own, np.array([s]))(x) for s in range(3)]
-    value, slope = own(x)
+    crf, _ = field(kappa=0.0)
+    x = somewhere(crf)
+    parts = [chosen(crf, np.array([s]))(x) for s in range(3)]
+    value, slope = crf(x)
     assert sum(part for part, _ in parts) == pytest.approx(value, abs=1e-9)
     np.testing.assert_allclose(np.sum([part for _, part in parts], axis=0), slope, rtol=0, atol=1e-5)
-    assert linear.scores(own.seen, own.weights(x), own.states).shape == (8, 8)
+    assert linear.scores(crf.seen, crf.weights(x), crf.states).shape == (8, 8)

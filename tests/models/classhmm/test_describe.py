@@ -24,7 +24,7 @@ from chaffinch.features import word_types as types
 from chaffinch.models.classhmm.config import ClassHMM
 from chaffinch.models.classhmm.describe import features as substructure_features
 from chaffinch.models.classhmm.describe import states as substructure
-from chaffinch.models.classhmm.describe.features import Shown, in_words
+from chaffinch.models.classhmm.describe.features import StateFeatures, in_words
 from chaffinch.models.classhmm.describe.report import Measure, Roles, Substructure, has_parts, verdict
 from chaffinch.models.classhmm.describe.roles import FAMILY, GIVEN, INITIAL, compare, measure, nmi, role
 from chaffinch.models.classhmm.describe.states import Class
@@ -57,13 +57,13 @@ def tagger(name: str) -> Tagger:
     return train(only_names(notes(30)), CONFIGS[name])
 
 
-def model_of(own: Tagger) -> Model:
-    assert isinstance(own.model, Model)
-    return own.model
+def model_of(tagger: Tagger) -> Model:
+    assert isinstance(tagger.model, Model)
+    return tagger.model
 
 
-def told(own: Tagger) -> Substructure:
-    found = model_of(own).substructure
+def substructure_of(tagger: Tagger) -> Substructure:
+    found = model_of(tagger).substructure
     assert found is not None
     return found
 
@@ -76,7 +76,7 @@ def by_formula(pairs: Sequence[tuple[int, int]]) -> tuple[float, float]:
     n, both = len(pairs), Counter(pairs)
     one, other = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
     information = sum(c / n * math.log(c * n / (one[a] * other[b])) for (a, b), c in both.items())
-    entropies = [-sum(c / n * math.log(c / n) for c in own.values()) for own in (one, other)]
+    entropies = [-sum(c / n * math.log(c / n) for c in counts.values()) for counts in (one, other)]
     return information, sum(entropies) / 2
 
 
@@ -99,8 +99,8 @@ def test_nmi_is_its_formula(rows: list[tuple[int, int, int]]) -> None:
     assert nmi(states, roles) == pytest.approx(information / mean if mean > 1e-9 else 0.0, abs=1e-9)
     inside = [by_formula([(a, b) for a, b, c in rows if c == place]) for place in range(3) if (places == place).any()]
     weights = [(places == place).mean() for place in range(3) if (places == place).any()]
-    information = sum(weight * own[0] for weight, own in zip(weights, inside, strict=True))
-    mean = sum(weight * own[1] for weight, own in zip(weights, inside, strict=True))
+    information = sum(weight * terms[0] for weight, terms in zip(weights, inside, strict=True))
+    mean = sum(weight * terms[1] for weight, terms in zip(weights, inside, strict=True))
     assert nmi(states, roles, places) == pytest.approx(information / mean if mean > 1e-9 else 0.0, abs=1e-9)
 
 
@@ -218,14 +218,14 @@ GOOD, POOR = Measure(100, 0.4, 0.01, 0.03), Measure(100, 0.04, 0.01, 0.03)
 def test_verdicts(
     single: Measure | None, words: Measure | None, held_out: tuple[float, ...], expected: bool | None
 ) -> None:
-    states = told(tagger("joint")).classes[1].states
-    own = Class("PER", 10, 5, states, Roles(100, {}, single, words, None, "" if single else "no role is known"), ())
-    assert has_parts(own, held_out) is expected
-    said = verdict(own, held_out)
+    states = substructure_of(tagger("joint")).classes[1].states
+    klass = Class("PER", 10, 5, states, Roles(100, {}, single, words, None, "" if single else "no role is known"), ())
+    assert has_parts(klass, held_out) is expected
+    sentence = verdict(klass, held_out)
     head = {True: "PER has sub-structure:", False: "PER has no sub-structure", None: "Whether PER has sub-structure"}
-    assert said.startswith(head[expected])
-    assert (".400" in said) == (GOOD in (single, words))
-    assert ("not likelier" in said) == (held_out == (-2.1, -2.0))
+    assert sentence.startswith(head[expected])
+    assert (".400" in sentence) == (GOOD in (single, words))
+    assert ("not likelier" in sentence) == (held_out == (-2.1, -2.0))
     one = Class("PER", 10, 5, states[:1], Roles(), ())
     assert has_parts(one, held_out) is None
     assert "one state" in verdict(one, held_out)
@@ -250,8 +250,8 @@ def test_planted_structure_is_found() -> None:
     config = ClassHMM(
         2, private=False, outside_states=1, objective="joint", evaluations=60, kappa=0.05, seed=1, restarts=3
     )
-    own = train(people(480), config)
-    model, found = model_of(own), told(own).classes[1]
+    trained_tagger = train(people(480), config)
+    model, found = model_of(trained_tagger), substructure_of(trained_tagger).classes[1]
     assert found.roles.single is not None
     assert found.roles.single.nmi > 0.8
     assert has_parts(found, tuple(model.portrait.held_out.tolist())) is True
@@ -272,12 +272,12 @@ def test_planted_structure_is_found() -> None:
 
 @pytest.mark.parametrize("name", ["joint", "crf", "IOB2"])
 def test_descriptions_are_counts_of_the_best_path(name: str) -> None:
-    docs, own = only_names(notes(30)), tagger(name)
-    model, found = model_of(own), told(own)
+    docs, trained_tagger = only_names(notes(30)), tagger(name)
+    model, found = model_of(trained_tagger), substructure_of(trained_tagger)
     names, counts, positions = state_names(model.labels), Counter[str](), Counter[tuple[str, str]]()
     words, follow = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for doc in docs:
-        spans = own.substructure(doc, "gold")
+        spans = trained_tagger.substructure(doc, "gold")
         for span in doc.layer():
             tokens = [n for n, (a, _) in enumerate(doc.tokens.tolist()) if span.start <= a < span.end]
             path = [next(p.label for p in spans if p.start <= doc.tokens[n, 0] < p.end) for n in tokens]
@@ -309,12 +309,12 @@ def test_descriptions_are_counts_of_the_best_path(name: str) -> None:
 
 
 def test_it_survives_a_file(tmp_path: pytest.TempPathFactory) -> None:
-    own = tagger("joint")
+    trained_tagger = tagger("joint")
     path = f"{tmp_path}/m.cfm"
-    own.save(path)
+    trained_tagger.save(path)
     again = load(path)
-    assert told(again) == told(own)
-    np.testing.assert_array_equal(model_of(again).portrait.mass, model_of(own).portrait.mass)
+    assert substructure_of(again) == substructure_of(trained_tagger)
+    np.testing.assert_array_equal(model_of(again).portrait.mass, model_of(trained_tagger).portrait.mass)
     found = bundle.load(path)
     older = {name: words for name, words in found.strings.items() if name != "substructure"}
     bundle.save(path, found.manifest, found.arrays, older)
@@ -322,11 +322,11 @@ def test_it_survives_a_file(tmp_path: pytest.TempPathFactory) -> None:
 
 
 def test_where_position_would_win_roles_are_not_measured() -> None:
-    assert "position would win" in told(tagger("IOB2")).classes[1].roles.reason
+    assert "position would win" in substructure_of(tagger("IOB2")).classes[1].roles.reason
     sideways = ClassHMM(2, private=False, objective="joint", topology="left-right", evaluations=3, calibrate=False)
-    assert "position would win" in told(train(people(60), sideways)).classes[1].roles.reason
+    assert "position would win" in substructure_of(train(people(60), sideways)).classes[1].roles.reason
     single = ClassHMM(1, private=False, objective="joint", evaluations=3, calibrate=False)
-    assert told(train(people(60), single)).classes[1].roles.reason == "there is one state"
+    assert substructure_of(train(people(60), single)).classes[1].roles.reason == "there is one state"
 
 
 def test_soft_labels_are_described_by_what_the_chain_makes_of_them() -> None:
@@ -336,8 +336,8 @@ def test_soft_labels_are_described_by_what_the_chain_makes_of_them() -> None:
         for n, (start, _) in enumerate(doc.tokens.tolist()):
             values[n, int(any(span.start <= start < span.end for span in doc.layer()))] = n % 4 > 0
         docs.append(doc.with_soft("votes", Soft(("O", "NAME"), values)))
-    own = train(docs, CONFIGS["joint"], soft="votes")
-    assert model_of(own).portrait.mass.sum() == sum(len(doc.tokens) for doc in docs)
+    trained_tagger = train(docs, CONFIGS["joint"], soft="votes")
+    assert model_of(trained_tagger).portrait.mass.sum() == sum(len(doc.tokens) for doc in docs)
 
 
 def test_documents_with_other_labels_are_refused() -> None:
@@ -360,16 +360,16 @@ PATIENTS = ["Anna saw Annika Quill", "Anna Berg Annika Quilt", "Bergson went to 
 STATES = np.array([1, 0, 1, 2, 1, 2, 1, 2, 2, 0, 0, 2, 2])  # O is 0; a class has 1 and 2
 
 
-def shown_by_hand(need: int, *, private: bool = False) -> Shown:
+def shown_by_hand(need: int, *, private: bool = False) -> StateFeatures:
     seen = types.with_features(window.observe([Document.make(text) for text in PATIENTS]), "rich", oov.pack("en"))
     known = vocabulary.learn(seen, [], patients=np.arange(3))
-    return Shown.of(
+    return StateFeatures.of(
         seen, known, ("rich", oov.pack("en")), np.arange(3), STATES > 0, need, private=private
     )  # fmt: skip
 
 
 def fits(name: str, word: str) -> bool | None:
-    """Whether a word has the feature of that name; None if that is not told by the name."""
+    """Tell whether a word has the feature of that name; None if the name does not determine it."""
     letters = re.sub("[A-Z]", "A", re.sub("[a-z]", "a", word))
     for head, holds in (("begins with ", word.startswith), ("ends with ", word.endswith)):
         if name.startswith(head):
@@ -390,13 +390,15 @@ def test_features_are_those_of_the_words_and_of_enough_patients(need: int, monke
     tokens = [(word, patient) for patient, text in enumerate(PATIENTS) for word in text.split()]
     inside = [(word, patient, int(state)) for (word, patient), state in zip(tokens, STATES, strict=True) if state]
     checked = set[str]()
-    for state, (words, features) in zip((1, 2), shown_by_hand(need).told(STATES, np.array([1, 2])), strict=True):
+    for state, (words, features) in zip(
+        (1, 2), shown_by_hand(need).describe_states(STATES, np.array([1, 2])), strict=True
+    ):
         for word in words:
-            users = {patient for own, patient, _ in inside if own == word.name}
+            users = {patient for used, patient, _ in inside if used == word.name}
             assert len(users) >= need
-            assert word.tokens == sum(own == word.name and here == state for own, _, here in inside)
+            assert word.tokens == sum(used == word.name and here == state for used, _, here in inside)
         for feature in features:
-            holds = [own for own in inside if fits(feature.name, own[0])]
+            holds = [token for token in inside if fits(feature.name, token[0])]
             if fits(feature.name, "") is not None:
                 assert feature.tokens == sum(here == state for _, _, here in holds), feature.name
                 assert len({patient for _, patient, _ in holds}) >= need
@@ -408,15 +410,15 @@ def test_features_are_those_of_the_words_and_of_enough_patients(need: int, monke
 
 def test_private_features_need_patients_outside_of_spans() -> None:
     """Of words that begin with Quil, and Anna, none stands outside; words outside are saw, went and to."""
-    own = shown_by_hand(2, private=True)
-    words, features = own.allowed(STATES > 0)
+    shown = shown_by_hand(2, private=True)
+    words, features = shown.publishable(STATES > 0)
     assert not words.any()
-    named = {own.name(int(f)) for f in np.flatnonzero(features)}
+    named = {shown.name(int(f)) for f in np.flatnonzero(features)}
     assert not {name for name in named if name.startswith(("begins with", "ends with"))}
     assert "5 characters" in named
     plain = shown_by_hand(2)
-    told = {plain.name(int(f)) for f in np.flatnonzero(plain.allowed(STATES > 0)[1])}
-    assert {"begins with Ann", "begins with Quil", "ends with a"} <= told
+    listed = {plain.name(int(f)) for f in np.flatnonzero(plain.publishable(STATES > 0)[1])}
+    assert {"begins with Ann", "begins with Quil", "ends with a"} <= listed
 
 
 # Privacy
@@ -440,21 +442,21 @@ def clinic(shared: bool, *, group: str | None = None) -> list[Document]:
 @pytest.mark.parametrize("objective", ["joint", "crf"])
 def test_a_word_of_one_patient_is_nowhere(objective: str) -> None:
     config = ClassHMM(2, private=False, objective=objective, evaluations=5, calibrate=False, cutoff=1, floor=1)  # type: ignore[arg-type]
-    alone = told(train(clinic(shared=False), config))
+    alone = substructure_of(train(clinic(shared=False), config))
     assert alone.patients == 2
     text = alone.json()
     for part in (CANARY, "Quil", "ther", CANARY.lower()):
         assert part not in text
     assert any(f'"{name}"' in text for name in FAMILIES)
-    assert CANARY in told(train(clinic(shared=True), config)).json()
+    assert CANARY in substructure_of(train(clinic(shared=True), config)).json()
     many = replace(config, floor=3)
-    assert CANARY not in told(train(clinic(shared=True), many)).json()
+    assert CANARY not in substructure_of(train(clinic(shared=True), many)).json()
 
 
 def test_where_there_is_one_patient_words_are_told() -> None:
     config = ClassHMM(2, private=False, objective="joint", evaluations=5, calibrate=False, cutoff=1)
     docs = [replace(doc, group="one") for doc in clinic(shared=False, group="one")]
-    found = told(train(docs, config))
+    found = substructure_of(train(docs, config))
     assert found.patients == 1
     assert CANARY in found.json()
 
@@ -462,10 +464,10 @@ def test_where_there_is_one_patient_words_are_told() -> None:
 @pytest.mark.parametrize("objective", ["joint", "crf"])
 def test_private_models_tell_no_names(objective: str) -> None:
     config = ClassHMM(2, objective=objective, evaluations=5, calibrate=False, private=True)  # type: ignore[arg-type]
-    found = told(train(clinic(shared=True), config))
+    found = substructure_of(train(clinic(shared=True), config))
     text = found.json()
     assert found.private
-    assert all(own.examples == () for own in found.classes)
+    assert all(klass.examples == () for klass in found.classes)
     for name in (*GIVEN_NAMES, *FAMILIES, CANARY):
         assert f'"{name}"' not in text
         assert f"with {name[:4]}" not in text
@@ -475,7 +477,7 @@ def test_private_models_tell_no_names(objective: str) -> None:
 
 
 def test_words_are_hidden_from_repr() -> None:
-    found = told(
+    found = substructure_of(
         train(clinic(shared=True), ClassHMM(2, private=False, objective="joint", evaluations=5, calibrate=False))
     )
     assert CANARY in found.json()

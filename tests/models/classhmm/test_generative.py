@@ -44,19 +44,19 @@ def likelihood(weight: float, *, shared: bool = True, weighed: bool = True, kapp
     return Likelihood(text, csr_array(matrix.T), layout, weight, penalty, kappa)
 
 
-def somewhere(own: Likelihood, seed: int = 1) -> Floats:
-    return np.random.default_rng(seed).normal(0.0, 0.7, sum(own.sizes))
+def somewhere(objective: Likelihood, seed: int = 1) -> Floats:
+    return np.random.default_rng(seed).normal(0.0, 0.7, sum(objective.sizes))
 
 
-def probabilities(own: Likelihood, x: Floats) -> tuple[Floats, Floats]:
+def probabilities(objective: Likelihood, x: Floats) -> tuple[Floats, Floats]:
     """Types (7, 5) and moves (6, 6), by the formulas, number by number."""
     places = iter(x.tolist())
     states = [[next(places) for _ in range(5)] for _ in range(5)]
-    classes = [[next(places) for _ in range(4)] for _ in range(5)] if own.layout.shared else [[0.0] * 4] * 5
+    classes = [[next(places) for _ in range(4)] for _ in range(5)] if objective.layout.shared else [[0.0] * 4] * 5
     moves = [[next(places) for _ in range(6)] for _ in range(6)]
-    pairs = [[next(places) for _ in range(4)] for _ in range(4)] if own.layout.shared else [[0.0] * 4] * 4
+    pairs = [[next(places) for _ in range(4)] for _ in range(4)] if objective.layout.shared else [[0.0] * 4] * 4
     assert next(places, None) is None
-    edge, G = [0, 0, 1, 2, 2, 3], own.text.matrix.toarray()
+    edge, G = [0, 0, 1, 2, 2, 3], objective.text.matrix.toarray()
     b, a = np.zeros((7, 5)), np.zeros((6, 6))
     for v, y in itertools.product(range(7), range(5)):
         b[v, y] = math.exp(sum(G[v, f] * (states[f][y] + classes[f][edge[y]] + classes[f][3]) for f in range(5)))
@@ -65,55 +65,61 @@ def probabilities(own: Likelihood, x: Floats) -> tuple[Floats, Floats]:
     return b / b.sum(axis=0), a / a.sum(axis=1, keepdims=True)
 
 
-def listed(own: Likelihood, x: Floats, *, clamped: bool) -> list[float]:
+def listed(objective: Likelihood, x: Floats, *, clamped: bool) -> list[float]:
     """log P of each sentence, with its classes or with any: every path of states."""
-    (b, a), found, cell, begin = probabilities(own, x), [], 0, 0
+    (b, a), found, cell, begin = probabilities(objective, x), [], 0, 0
     for length in LENGTHS:
         choices: list[dict[int, float]] = []
         for n in range(begin, begin + length):
             states = LISTS[WHICH[n]]
-            logs = np.zeros(len(states)) if own.text.logs is None else own.text.logs[cell : cell + len(states)]
+            logs = (
+                np.zeros(len(states)) if objective.text.logs is None else objective.text.logs[cell : cell + len(states)]
+            )
             choices.append(dict(zip(states, np.exp(logs), strict=True)) if clamped else dict.fromkeys(range(5), 1.0))
             cell += len(states)
         total = 0.0
         for path in itertools.product(*choices):
-            chance = math.prod(choices[t][y] * b[own.text.rows[begin + t], y] for t, y in enumerate(path))
+            chance = math.prod(choices[t][y] * b[objective.text.rows[begin + t], y] for t, y in enumerate(path))
             total += chance * math.prod(a[step] for step in itertools.pairwise((5, *path, 5)))
         found.append(math.log(total))
         begin += length
     return found
 
 
-def pulled(own: Likelihood, x: Floats) -> float:
-    """The penalty: each feature its own, all moves the same."""
-    sizes, per = own.sizes, own.penalty
+def pulled(objective: Likelihood, x: Floats) -> float:
+    """The penalty: one for each feature, one for all moves."""
+    sizes, per = objective.sizes, objective.penalty
     total = float((np.repeat(per, 5) * x[: sizes[0]] ** 2).sum())
-    if own.layout.shared:
+    if objective.layout.shared:
         total += float((np.repeat(per, 4) * x[sizes[0] : sizes[0] + sizes[1]] ** 2).sum())
-    return total + own.kappa * float((x[sizes[0] + sizes[1] :] ** 2).sum())
+    return total + objective.kappa * float((x[sizes[0] + sizes[1] :] ** 2).sum())
 
 
 @every_objective
 @shared_or_not
 @weighed_or_not
 def test_the_value_is_that_of_all_paths_listed(weight: float, shared: bool, weighed: bool) -> None:
-    own = likelihood(weight, shared=shared, weighed=weighed)
+    objective = likelihood(weight, shared=shared, weighed=weighed)
     for seed in range(3):
-        x = somewhere(own, seed)
-        wanted = sum(listed(own, x, clamped=True)) - weight * sum(listed(own, x, clamped=False)) - pulled(own, x)
-        assert own(x)[0] == pytest.approx(wanted, abs=1e-9)
+        x = somewhere(objective, seed)
+        wanted = (
+            sum(listed(objective, x, clamped=True))
+            - weight * sum(listed(objective, x, clamped=False))
+            - pulled(objective, x)
+        )
+        assert objective(x)[0] == pytest.approx(wanted, abs=1e-9)
 
 
 @every_objective
 @shared_or_not
 @weighed_or_not
 def test_the_slope_is_that_of_finite_differences_in_every_block(weight: float, shared: bool, weighed: bool) -> None:
-    own = likelihood(weight, shared=shared, weighed=weighed)
-    x = somewhere(own)
-    wanted = [(own(x + step)[0] - own(x - step)[0]) / 2e-5 for step in 1e-5 * np.eye(len(x))]
-    slope = own(x)[1]
-    assert own.sizes == ((25, 20, 36, 16) if shared else (25, 0, 36, 0))
-    for found, near in zip(*(np.split(both, np.cumsum(own.sizes)[:-1]) for both in (slope, wanted)), strict=True):
+    objective = likelihood(weight, shared=shared, weighed=weighed)
+    x = somewhere(objective)
+    wanted = [(objective(x + step)[0] - objective(x - step)[0]) / 2e-5 for step in 1e-5 * np.eye(len(x))]
+    slope = objective(x)[1]
+    assert objective.sizes == ((25, 20, 36, 16) if shared else (25, 0, 36, 0))
+    for found, near in zip(*(np.split(both, np.cumsum(objective.sizes)[:-1]) for both in (slope, wanted)), strict=True):
         np.testing.assert_allclose(found, near, rtol=0, atol=1e-6)
         assert len(found) == 0 or np.abs(found).max() > 0.01
 
@@ -130,9 +136,9 @@ def test_valid_paths_are_no_likelier_than_all_paths(shared: bool) -> None:
     assert few(x)[0] == pytest.approx(0.0, abs=1e-12)  # where all tokens are open nothing is left to say
 
 
-def permuted(own: Likelihood, x: Floats, order: list[int]) -> Floats:
+def permuted(objective: Likelihood, x: Floats, order: list[int]) -> Floats:
     """The weights with states in another order."""
-    state, by_class, moves, by_pair = (block.copy() for block in own.blocks(x))
+    state, by_class, moves, by_pair = (block.copy() for block in objective.blocks(x))
     edges = [*order, 5]
     parts = state[:, order], by_class, moves[np.ix_(edges, edges)], by_pair
     return np.concatenate([part.ravel() for part in parts])
@@ -141,12 +147,12 @@ def permuted(own: Likelihood, x: Floats, order: list[int]) -> Floats:
 @every_objective
 @shared_or_not
 def test_the_order_of_states_inside_a_class_does_not_matter(weight: float, shared: bool) -> None:
-    own = likelihood(weight, shared=shared, weighed=False)
-    x = somewhere(own)
-    value = own(x)[0]
+    objective = likelihood(weight, shared=shared, weighed=False)
+    x = somewhere(objective)
+    value = objective(x)[0]
     for order in ([1, 0, 2, 3, 4], [0, 1, 2, 4, 3], [1, 0, 2, 4, 3]):
-        assert own(permuted(own, x, order))[0] == pytest.approx(value, abs=1e-9)
-    assert abs(own(permuted(own, x, [2, 1, 0, 3, 4]))[0] - value) > 0.01  # across classes it does
+        assert objective(permuted(objective, x, order))[0] == pytest.approx(value, abs=1e-9)
+    assert abs(objective(permuted(objective, x, [2, 1, 0, 3, 4]))[0] - value) > 0.01  # across classes it does
 
 
 def drawn(rng: np.random.Generator, lengths: list[int]) -> tuple[Ints, Ints]:
@@ -170,9 +176,9 @@ def test_names_alone_with_one_state_and_no_penalty_are_relative_frequencies(shar
     allowed = np.array([[1, 1, 1], [1, 1, 1], [1, 1, 0]], bool)
     text = Text(matrix, words, bounds, Active.of([[0], [1]], classes))
     layout = ClassLayout.of(np.arange(2), allowed, shared=shared)
-    own = Likelihood(text, csr_array(matrix.T), layout, 0.0, np.full(4, 1e-7), 1e-7)
-    found = ascent.maximise(own, np.zeros(sum(own.sizes)), evaluations=600, tolerance=1e-13)
-    tables, log_b = own.tables(found.x)
+    objective = Likelihood(text, csr_array(matrix.T), layout, 0.0, np.full(4, 1e-7), 1e-7)
+    found = ascent.maximise(objective, np.zeros(sum(objective.sizes)), evaluations=600, tolerance=1e-13)
+    tables, log_b = objective.tables(found.x)
     shown, moved = np.zeros((4, 2)), np.zeros((3, 3))
     for word, klass in zip(words, classes, strict=True):
         shown[word, klass] += 1
@@ -185,12 +191,12 @@ def test_names_alone_with_one_state_and_no_penalty_are_relative_frequencies(shar
 
 
 def test_an_unknown_word_joins_the_denominator_for_itself() -> None:
-    own = likelihood(0.0)
-    x = somewhere(own)
-    tables, log_b = own.tables(x)
+    objective = likelihood(0.0)
+    x = somewhere(objective)
+    tables, log_b = objective.tables(x)
     words = csr_array(np.array([[1.0, 0, 1, 0, 0], [0, 0, 0, 0, 0], [0, 1, 0, 0, 1]]))
     found = np.exp(log_emissions(words, np.array([False, False, True]), tables))
-    logits = own.text.matrix.toarray() @ tables.weights
+    logits = objective.text.matrix.toarray() @ tables.weights
     for y in range(5):
         Z = math.fsum(math.exp(logit) for logit in logits[:, y])
         new = math.exp(tables.weights[0, y] + tables.weights[2, y])
@@ -209,15 +215,15 @@ def test_an_unknown_word_of_huge_weight_has_a_probability() -> None:
 @shared_or_not
 @weighed_or_not
 def test_held_counts_have_the_slope_of_the_whole_where_they_were_made(shared: bool, weighed: bool) -> None:
-    own = likelihood(0.0, shared=shared, weighed=weighed)
+    objective = likelihood(0.0, shared=shared, weighed=weighed)
     for seed in range(4):
-        x = somewhere(own, seed)
-        np.testing.assert_allclose(ExpectedCounts.at(own, x)(x)[1], own(x)[1], rtol=0, atol=1e-9)
+        x = somewhere(objective, seed)
+        np.testing.assert_allclose(ExpectedCounts.at(objective, x)(x)[1], objective(x)[1], rtol=0, atol=1e-9)
 
 
 def test_the_slope_with_held_counts_is_that_of_finite_differences() -> None:
-    own = likelihood(0.0)
-    expected, x = ExpectedCounts.at(own, somewhere(own)), somewhere(own, 2)
+    objective = likelihood(0.0)
+    expected, x = ExpectedCounts.at(objective, somewhere(objective)), somewhere(objective, 2)
     wanted = [(expected(x + step)[0] - expected(x - step)[0]) / 2e-5 for step in 1e-5 * np.eye(len(x))]
     np.testing.assert_allclose(expected(x)[1], wanted, rtol=0, atol=1e-6)
 
@@ -225,34 +231,34 @@ def test_the_slope_with_held_counts_is_that_of_finite_differences() -> None:
 @shared_or_not
 def test_a_step_with_held_counts_never_lowers_the_likelihood(shared: bool) -> None:
     """The likelihood gains at least what the expectation gains: Jensen."""
-    own = likelihood(0.0, shared=shared, kappa=0.01)
+    objective = likelihood(0.0, shared=shared, kappa=0.01)
     for seed in range(3):
-        x = somewhere(own, seed)
+        x = somewhere(objective, seed)
         for _ in range(8):
-            expected = ExpectedCounts.at(own, x)
+            expected = ExpectedCounts.at(objective, x)
             found = ascent.maximise(expected, x, evaluations=6)
             promised = found.value - expected(x)[0]
             assert promised >= 0
-            assert own(found.x)[0] - own(x)[0] >= promised - 1e-9
+            assert objective(found.x)[0] - objective(x)[0] >= promised - 1e-9
             x = found.x
-        assert own(x)[0] > own(somewhere(own, seed))[0]
+        assert objective(x)[0] > objective(somewhere(objective, seed))[0]
 
 
 def test_moves_that_cannot_be_stay_impossible_and_only_shrink() -> None:
-    own = likelihood(0.3)
-    x = somewhere(own)
-    forbidden = ~own.layout.moves
+    objective = likelihood(0.3)
+    x = somewhere(objective)
+    forbidden = ~objective.layout.moves
     assert forbidden.any()
-    assert (np.exp(own.tables(x)[0].moves)[forbidden] == 0).all()
-    slope = own.blocks(own(x)[1])[2]
-    np.testing.assert_allclose(slope[forbidden], -0.2 * own.blocks(x)[2][forbidden], rtol=0, atol=1e-12)
+    assert (np.exp(objective.tables(x)[0].moves)[forbidden] == 0).all()
+    slope = objective.blocks(objective(x)[1])[2]
+    np.testing.assert_allclose(slope[forbidden], -0.2 * objective.blocks(x)[2][forbidden], rtol=0, atol=1e-12)
 
 
 def test_a_text_without_sentences_has_no_value() -> None:
-    own = likelihood(1.0, weighed=False)
+    objective = likelihood(1.0, weighed=False)
     nothing = np.zeros(0, np.int64)
-    text = own.text._replace(rows=nothing, bounds=np.zeros(1, np.int64), active=Active.of(LISTS, nothing))
-    x = somewhere(own)
-    value, slope = replace(own, text=text)(x)
-    assert value == pytest.approx(-pulled(own, x))
+    text = objective.text._replace(rows=nothing, bounds=np.zeros(1, np.int64), active=Active.of(LISTS, nothing))
+    x = somewhere(objective)
+    value, slope = replace(objective, text=text)(x)
+    assert value == pytest.approx(-pulled(objective, x))
     assert np.isfinite(slope).all()

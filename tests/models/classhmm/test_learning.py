@@ -48,8 +48,8 @@ def test_one_hot_rows_teach_exactly_what_spans_teach(config: ClassHMM, classes: 
     config = replace(config, classes=classes)
     hard, soft = train(TRAIN, config), train([softened(doc) for doc in TRAIN], config, soft="votes")
     assert soft.labels == LABELS
-    for name, own in hard.model.state().arrays.items():
-        assert np.array_equal(own, soft.model.state().arrays[name])
+    for name, array in hard.model.state().arrays.items():
+        assert np.array_equal(array, soft.model.state().arrays[name])
 
 
 @both
@@ -61,9 +61,9 @@ def test_what_is_partly_tagged_teaches_nearly_the_same(config: ClassHMM) -> None
     bare = [softened(doc, BARE) for doc in TRAIN]
     assert hit_rate(list(train(bare, config, soft="votes").annotate(TEST)), "classhmm") > 0.85
     mixed = [
-        doc.with_soft("votes", Soft(own.labels, 0.8 * own.values + 0.2 / len(own.labels)))
+        doc.with_soft("votes", Soft(soft.labels, 0.8 * soft.values + 0.2 / len(soft.labels)))
         for doc in bare
-        for own in [doc.soft["votes"]]
+        for soft in [doc.soft["votes"]]
     ]
     assert hit_rate(list(train(mixed, replace(config, evaluations=100), soft="votes").annotate(TEST)), "classhmm") > 0.8
 
@@ -74,7 +74,7 @@ def test_open_documents_change_a_model_that_generates_words() -> None:
     few = [softened(doc) for doc in TRAIN[:8]]
     more = [changed(softened(doc), np.ones(len(doc.tokens), np.bool_), 0.0) for doc in notes(25, 5)]
     one, other = (train(docs, config, soft="votes") for docs in (few, few + more))
-    found = [np.concatenate(own.model.posteriors(TEST)) for own in (one, other)]
+    found = [np.concatenate(tagger.model.posteriors(TEST)) for tagger in (one, other)]
     assert np.abs(found[0] - found[1]).max() > 0.05
     assert hit_rate(list(other.annotate(TEST)), "classhmm") > 0.7
 
@@ -83,7 +83,7 @@ def test_open_documents_change_a_model_that_generates_words() -> None:
 def test_parts_of_a_text_have_the_value_and_the_slope_of_the_whole(config: ClassHMM) -> None:
     """Sentences with known, weighed and open tokens, shared out among two parts."""
     rng, docs = np.random.default_rng(3), []
-    for doc in (softened(own, BARE) for own in TRAIN[:12]):
+    for doc in (softened(note, BARE) for note in TRAIN[:12]):
         soft = doc.soft["votes"]
         values = 0.7 * soft.values + 0.3 * rng.dirichlet(np.ones(len(soft.labels)), len(soft.values))
         values[rng.random(len(values)) < 0.3] = 0.0
@@ -98,7 +98,7 @@ def test_parts_of_a_text_have_the_value_and_the_slope_of_the_whole(config: Class
     parts = [problem.objective(0.0, some)(x) for some in (chosen, ~chosen)]
     assert value == pytest.approx(parts[0][0] + parts[1][0], rel=1e-9)
     np.testing.assert_allclose(slope, parts[0][1] + parts[1][1], rtol=0, atol=1e-4)
-    assert min(abs(own) for own, _ in parts) > 1
+    assert min(abs(value) for value, _ in parts) > 1
 
 
 def test_soft_labels_that_allow_no_sequence_are_refused() -> None:
@@ -139,12 +139,12 @@ CASES: dict[str, tuple[ClassHMM, type, int]] = {
 def test_an_interrupt_keeps_what_was_learnt(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config, kind, number = CASES[name]
     interrupt(kind, number, monkeypatch)
-    own = train(TRAIN, config)
+    trained_tagger = train(TRAIN, config)
     monkeypatch.undo()
-    assert own.manifest.metrics["interrupted"] == 1
-    found = list(own.annotate(TEST, confidence=True))
+    assert trained_tagger.manifest.metrics["interrupted"] == 1
+    found = list(trained_tagger.annotate(TEST, confidence=True))
     assert hit_rate(found, "classhmm") > 0.4
-    own.save(tmp_path / "model")
+    trained_tagger.save(tmp_path / "model")
     again = load(tmp_path / "model").annotate(TEST, confidence=True)
     assert [doc.layer("classhmm") for doc in again] == [doc.layer("classhmm") for doc in found]
 
@@ -162,8 +162,8 @@ def raised(*_: Any, **__: Any) -> Any:
 
 @pytest.mark.parametrize("part", ["kappa 0.25", "held out", "reading dev", "describing"])
 def test_an_interrupt_between_climbs_keeps_what_was_learnt(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def tell(told: Progress) -> None:
-        if told.part == part and (part == "held out" or told.epoch > 8):
+    def tell(progress: Progress) -> None:
+        if progress.part == part and (part == "held out" or progress.epoch > 8):
             raise KeyboardInterrupt
 
     if part == "reading dev":
@@ -185,10 +185,10 @@ def _keys_of(word: str, doc: Document) -> set[int]:
     """The keys of features made of letters that a word shows in a document, by itself and with the words after it."""
     seen = window.observe([doc])
     kind = types.words_of(seen).index(word)
-    own = slice(int(seen.lists[kind]), int(seen.lists[kind + 1]))
-    found = set(seen.keys[own][np.isin(seen.kinds[own], list(vocabulary.LEXICAL))].tolist())
+    features = slice(int(seen.lists[kind]), int(seen.lists[kind + 1]))
+    found = set(seen.keys[features][np.isin(seen.kinds[features], list(vocabulary.LEXICAL))].tolist())
     for column in window.contexts(seen, np.zeros(0, np.uint64)):
-        found |= set(vocabulary.salted(column.keys[seen.types == kind], column.kind).tolist())
+        found |= set(vocabulary.salt_keys(column.keys[seen.types == kind], column.kind).tolist())
     return found
 
 
@@ -206,9 +206,9 @@ def test_identifiers_leave_no_trace_in_a_private_model(objective: Any, tmp_path:
         own_tagger = train(docs, config)
         own_tagger.save(tmp_path / str(private))
         state = own_tagger.model.state()
-        (keys,) = (own for name, own in state.arrays.items() if name.endswith(".keys"))
+        (keys,) = (array for name, array in state.arrays.items() if name.endswith(".keys"))
         known[private] = hidden & set(keys.tolist())
-        assert ("zyxgov" in " ".join(text for own in state.strings.values() for text in own).lower()) is not private
+        assert ("zyxgov" in " ".join(text for texts in state.strings.values() for text in texts).lower()) is not private
         assert (b"yxgov" in (tmp_path / str(private)).read_bytes()) is not private
     assert len(known[False]) >= 5
     assert not known[True]
@@ -231,9 +231,9 @@ def planted(seed: int, sentences: int) -> tuple[list[Document], list[list[int]]]
         starts = np.cumsum([0, *(len(word) + 1 for word in text)])
         spans = []
         for inside, run in itertools.groupby(range(12), key=lambda t: path[t] > 0):
-            own = list(run)
+            numbers = list(run)
             if inside:
-                spans.append(Span(int(starts[own[0]]), int(starts[own[-1] + 1]) - 1, "NAME"))
+                spans.append(Span(int(starts[numbers[0]]), int(starts[numbers[-1] + 1]) - 1, "NAME"))
         tokens = [(int(a), int(b) - 1) for a, b in itertools.pairwise(starts)]
         docs.append(Document.make(" ".join(text), id=str(number), tokens=tokens, layers={"gold": spans}))
         states.append(path)

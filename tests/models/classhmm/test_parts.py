@@ -27,8 +27,8 @@ every_config = pytest.mark.parametrize("name", CONFIGS)
 TEXTS = ["Dr. Ann Penn", "Voss saw Dora", "Ann", "was Ida Lowe Hart"]
 
 
-def lattice_of(own: Tagger, doc: Document) -> Lattice:
-    model = own.model
+def lattice_of(trained_tagger: Tagger, doc: Document) -> Lattice:
+    model = trained_tagger.model
     assert isinstance(model, Model | hmmdp_model.Model)
     return next(iter(model.reading([doc]).batches))[0]
 
@@ -39,9 +39,9 @@ def runs_of(T: int, most: int) -> list[tuple[int, int]]:
 
 @every_config
 def test_parts_tile_the_spans(name: str) -> None:
-    own, several = tagger(name), 0
+    trained_tagger, several = tagger(name), 0
     for doc in only_names(notes(25, seed=3)):
-        parts, spans = own.substructure(doc, "gold"), doc.layer("gold")
+        parts, spans = trained_tagger.substructure(doc, "gold"), doc.layer("gold")
         assert parts == sorted(parts)
         assert all(part.label.startswith("NAME/") and part.label[5:] in "1234" for part in parts)
         inside = [[part for part in parts if span.start <= part.start and part.end <= span.end] for span in spans]
@@ -57,12 +57,12 @@ def test_parts_tile_the_spans(name: str) -> None:
 
 @every_config
 def test_parts_are_those_of_the_best_of_all_paths(name: str) -> None:
-    own = tagger(name)
-    labels = own.model.labels  # type: ignore[attr-defined]
+    trained_tagger = tagger(name)
+    labels = trained_tagger.model.labels  # type: ignore[attr-defined]
     for text in TEXTS:
         doc = Document.make(text)
         starts, ends = doc.tokens[:, 0].tolist(), doc.tokens[:, 1].tolist()
-        T, paths = len(starts), oracle.listing(lattice_of(own, doc)).paths
+        T, paths = len(starts), oracle.listing(lattice_of(trained_tagger, doc)).paths
         for a, b in runs_of(T, 3):
             tags = labels.encode([(a, b, 0)], T).tolist()
             best = next(
@@ -75,16 +75,20 @@ def test_parts_are_those_of_the_best_of_all_paths(name: str) -> None:
                     expected.append(Span(starts[first], ends[n - 1], names[first - a]))
                     first = n
             marked = doc.with_layer("marked", [Span(starts[a], ends[b - 1], "NAME")])
-            assert own.substructure(marked, "marked") == expected
+            assert trained_tagger.substructure(marked, "marked") == expected
 
 
 def test_spans_are_found_where_they_are_missing() -> None:
-    own = tagger("joint")
+    trained_tagger = tagger("joint")
     doc = Document.make("Dr. Ann Penn came.")
-    assert own.substructure(doc) == own.substructure(own(doc)) == own.substructure(own(doc), "classhmm")
-    assert own.substructure(Document.make("")) == []
+    assert (
+        trained_tagger.substructure(doc)
+        == trained_tagger.substructure(trained_tagger(doc))
+        == trained_tagger.substructure(trained_tagger(doc), "classhmm")
+    )
+    assert trained_tagger.substructure(Document.make("")) == []
     cut = doc.with_layer("cut", [Span(5, 10, "NAME")])
-    found = own.substructure(cut, "cut")
+    found = trained_tagger.substructure(cut, "cut")
     assert (found[0].start, found[-1].end) == (5, 10)
     assert all(part.source == "classhmm" for part in found)
 
@@ -97,26 +101,26 @@ def test_tokens_in_no_sentence_have_no_part() -> None:
 
 def test_what_has_no_parts_says_so() -> None:
     doc = Document.make("Dr. Ann Penn came.")
-    with pytest.raises(ConfigError, match="a cascade knows no parts of spans"):
+    with pytest.raises(ConfigError, match="a cascade cannot divide spans into parts"):
         train(only_names(notes(12)), Cascade(epochs=1)).substructure(doc)
-    own = tagger("joint")
+    trained_tagger = tagger("joint")
     with pytest.raises(DataError, match="no layer 'none'"):
-        own.substructure(doc, "none")
+        trained_tagger.substructure(doc, "none")
     with pytest.raises(DataError, match="no label 'TOWN'; it has NAME"):
-        own.substructure(doc.with_layer("gold", [Span(4, 7, "TOWN")]), "gold")
-    with pytest.raises(DataError, match="overlap; settle overlaps first") as caught:
-        own.substructure(doc.with_layer("gold", [Span(4, 12, "NAME"), Span(8, 12, "NAME")]), "gold")
+        trained_tagger.substructure(doc.with_layer("gold", [Span(4, 7, "TOWN")]), "gold")
+    with pytest.raises(DataError, match="overlap; resolve overlaps first") as caught:
+        trained_tagger.substructure(doc.with_layer("gold", [Span(4, 12, "NAME"), Span(8, 12, "NAME")]), "gold")
     assert "Penn" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["joint", "crf", "IOB2"])
 def test_explanations_are_those_of_all_paths_listed(name: str) -> None:
-    own = tagger(name)
-    labels, states = model_of(own).labels, state_names(model_of(own).labels)
+    trained_tagger = tagger(name)
+    labels, states = model_of(trained_tagger).labels, state_names(model_of(trained_tagger).labels)
     plain = replace(labels, subs=())
     for text in TEXTS:
         doc = Document.make(text)
-        listing = oracle.listing(lattice_of(own, doc))
+        listing = oracle.listing(lattice_of(trained_tagger, doc))
         paths = [
             (s - listing.log_z, path, plain.runs(labels.tag_of[list(path)].astype(np.int32)))
             for s, path in listing.paths
@@ -125,7 +129,7 @@ def test_explanations_are_those_of_all_paths_listed(name: str) -> None:
         for a, b in runs_of(T, 2):
             mine = [one for one in paths if (a, b, "NAME") in one[2]]
             rest = [one for one in paths if (a, b, "NAME") not in one[2]]
-            why = own.explain(doc, Span(starts[a], ends[b - 1], "NAME"))
+            why = trained_tagger.explain(doc, Span(starts[a], ends[b - 1], "NAME"))
             assert isinstance(why, SubtagPath)
             assert why.chance == pytest.approx(math.fsum(math.exp(one[0]) for one in mine), abs=1e-9)
             best = [states[state] for state in mine[0][1]][max(a - 3, 0) : b + 2]
@@ -135,9 +139,9 @@ def test_explanations_are_those_of_all_paths_listed(name: str) -> None:
 
 
 def test_an_explanation_in_words() -> None:
-    own = tagger("joint")
+    trained_tagger = tagger("joint")
     doc = Document.make("Seen by Dr. Ann Penn today.")
-    lines = str(own.explain(doc, Span(12, 20, "NAME"))).splitlines()
+    lines = str(trained_tagger.explain(doc, Span(12, 20, "NAME"))).splitlines()
     assert "Ann/NAME" in lines[0]
     assert lines[1].startswith("[12, 20) NAME: probability ")
     leads = [line for line in lines[2:] if line.startswith("NAME")]
@@ -145,4 +149,4 @@ def test_an_explanation_in_words() -> None:
     assert any(f'"{word}"' in " ".join(leads) for word in FIRST + LAST)
     assert "/" not in " ".join(lines[2:])
     with pytest.raises(DataError, match="no label 'TOWN'; it has NAME"):
-        own.explain(doc, Span(12, 20, "TOWN"))
+        trained_tagger.explain(doc, Span(12, 20, "TOWN"))

@@ -1,4 +1,4 @@
-"""A class HMM's settings: what is refused, how kappa is chosen, first weights, replicas, packs of one's own."""
+"""A class HMM's settings: what is refused, how kappa is chosen, first weights, replicas, custom language packs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ JOINT = replace(CRF, objective="joint")
 
 NOT_WHOLE, NOT_A_NUMBER = (0, 2.5, "8", True), (-0.5, float("nan"), float("inf"), "1", True)
 WRONG: list[tuple[dict[str, Any], str]] = [
-    *(({name: "no"}, rf"^{name} must be one of {re.escape(', '.join(own))}, got 'no'$") for name, own in
+    *(({name: "no"}, rf"^{name} must be one of {re.escape(', '.join(choices))}, got 'no'$") for name, choices in
       CHOICES.items()),
     *(({name: value}, f"^{name} must be a whole number, at least 1, got {value!r}$") for value in NOT_WHOLE for name in
       ("states_per_class", "restarts", "evaluations", "cutoff", "outside_states", "floor")),
@@ -50,22 +50,29 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"identity": None}, "^identity must be a number of at least 0, got None$"),
     *(({name: value}, f"^{name} must be a number from 0 to 1, got {value!r}$") for value in (*NOT_A_NUMBER, 1.01, None)
       for name in ("mix", "replicas")),
-    *(({"trainer": "em", "objective": own}, f"^trainer em is for the objective joint, got '{own}'$") for own in
+    *(({"trainer": "em", "objective": other}, f"^trainer em is for the objective joint, got '{other}'$") for other in
       ("crf", "krogh", "mix")),
-    ({"language": 3}, "^language must be the name of a pack, or of a folder with one"),
+    ({"language": 3}, "^language must be the name of a language pack, or the path of a folder with one"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("options", "message"), WRONG, ids=[" ".join(map(str, own.items())) for own, _ in WRONG])
+@pytest.mark.parametrize(
+    ("options", "message"), WRONG, ids=[" ".join(map(str, options.items())) for options, _ in WRONG]
+)
 def test_settings_that_cannot_be_are_refused_by_name_and_value(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         ClassHMM(**options)
 
 
 def test_the_published_system_is_settings() -> None:
-    own = ClassHMM.published(8, "muc")
-    assert (own.states_per_class, own.outside_states, own.features, own.objective) == (8, None, "muc", "joint")
-    assert (own.kappa, own.shared, own.classes, own.trainer) == (0.25, False, "types", "gradient")
+    config = ClassHMM.published(8, "muc")
+    assert (config.states_per_class, config.outside_states, config.features, config.objective) == (
+        8,
+        None,
+        "muc",
+        "joint",
+    )
+    assert (config.kappa, config.shared, config.classes, config.trainer) == (0.25, False, "types", "gradient")
     assert [replace(ClassHMM(), objective=name).conditional for name in ("joint", "krogh", "mix")] == [0.0, 1.0, 0.5]
     assert ClassHMM(kappa=0).kappa == 0
 
@@ -75,9 +82,9 @@ def test_what_a_method_cannot_use_is_refused() -> None:
     clusters = Resources(clusters=WordClusters(("aspirin",), np.zeros((1, 1), np.int32)))
     for resources in (lexicon, clusters):
         for objective in ("joint", "krogh", "mix"):
-            with pytest.raises(ConfigError, match=r"lexicons and clusters .* objective crf alone; leave them out"):
+            with pytest.raises(ConfigError, match=r"lexicons and clusters .* objective crf only; leave them out"):
                 train(TRAIN, replace(CRF, objective=objective), resources=resources)
-    with pytest.raises(ConfigError, match="classhmm learns from the beginning"):
+    with pytest.raises(ConfigError, match="classhmm cannot continue from an earlier model"):
         train(TRAIN, CRF, start=tagger("joint"))
     with pytest.raises(ConfigError, match="no language pack 'xx'; name one of de, en, es, or a folder"):
         train(TRAIN, replace(JOINT, language="xx"))
@@ -89,10 +96,10 @@ def test_what_a_method_cannot_use_is_refused() -> None:
 
 def test_dev_documents_choose_kappa(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(classhmm, "KAPPAS", (0.1, 3e4))
-    own = train(TRAIN, JOINT, dev=TEST)
-    scores = own.manifest.metrics
+    trained_tagger = train(TRAIN, JOINT, dev=TEST)
+    scores = trained_tagger.manifest.metrics
     assert scores["kappa"] == 0.1  # the other allows next to no weight
-    assert scores["F1 on dev"] == pytest.approx(hit_rate(list(own.annotate(TEST)), "classhmm"))
+    assert scores["F1 on dev"] == pytest.approx(hit_rate(list(trained_tagger.annotate(TEST)), "classhmm"))
     assert scores["F1 on dev"] > 0.8
     given = train(TRAIN, replace(JOINT, kappa=3e4), dev=TEST).manifest.metrics
     assert given["kappa"] == 3e4
@@ -109,7 +116,7 @@ def generated(config: ClassHMM, docs: Sequence[Document] = TRAIN) -> Generated:
 
 def test_replicas_are_reproducible_and_lack_only_names() -> None:
     config = replace(JOINT, features="muc", cutoff=1, floor=1)
-    none, all_of_them, half = (generated(replace(config, replicas=own)) for own in (0.0, 1.0, 0.5))
+    none, all_of_them, half = (generated(replace(config, replicas=share)) for share in (0.0, 1.0, 0.5))
     again, other = (generated(replace(config, replicas=0.5, seed=seed)) for seed in (0, 1))
     assert np.array_equal(half.rows, again.rows)
     assert (half.matrix != again.matrix).nnz == 0
@@ -160,9 +167,9 @@ def test_unknown_words_join_the_denominator_of_a_learnt_model() -> None:
     seen = types.with_features(window.observe([Document.make("to zyxgov")]), "rich", languages.pack("en"))
     found, tables = words.log_emissions(seen), words.tables
     for kind, new in ((1, False), (2, True)):
-        own = slice(seen.lists[kind], seen.lists[kind + 1])
-        numbers = words.vocabulary.find(seen.keys[own])
-        numbers = np.where((seen.kinds[own] == window.UNKNOWN) & (not new), -1, numbers)
+        features = slice(seen.lists[kind], seen.lists[kind + 1])
+        numbers = words.vocabulary.find(seen.keys[features])
+        numbers = np.where((seen.kinds[features] == window.UNKNOWN) & (not new), -1, numbers)
         logit = tables.weights[numbers[numbers >= 0]].sum(axis=0)
         for y in range(len(logit)):
             Z = math.exp(tables.log_z[y]) + (math.exp(logit[y]) if new else 0.0)
@@ -172,13 +179,13 @@ def test_unknown_words_join_the_denominator_of_a_learnt_model() -> None:
 @pytest.mark.parametrize("config", [CRF, JOINT], ids=["crf", "joint"])
 def test_a_pack_of_one_s_own_travels_with_the_model(config: ClassHMM, tmp_path: Path) -> None:
     folder = copied(tmp_path / "mine")
-    own = train(TRAIN, replace(config, language=str(folder)))
-    own.save(tmp_path / "model")
-    found = own.model.posteriors(TEST)
+    trained_tagger = train(TRAIN, replace(config, language=str(folder)))
+    trained_tagger.save(tmp_path / "model")
+    found = trained_tagger.model.posteriors(TEST)
     shutil.rmtree(folder)
     again = load(tmp_path / "model")
     assert model_of(again).pack.lexica["first"]["zyxgov"] == "hi"
-    assert spans(list(again.annotate(TEST))) == spans(list(own.annotate(TEST)))
+    assert spans(list(again.annotate(TEST))) == spans(list(trained_tagger.annotate(TEST)))
     assert all(np.array_equal(a, b) for a, b in zip(again.model.posteriors(TEST), found, strict=True))
     again.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()

@@ -93,12 +93,12 @@ def test_long_texts_are_read_in_parts_that_change_nothing() -> None:
     runs = [(first, end) for first, end, _ in labels.runs(states.astype(np.int32))]
     together = span_chances(batch, labels, labels.tag_of[states], runs)
     for s, (begin, end) in enumerate(itertools.pairwise(batch.bounds.tolist())):
-        own = [number for number, (first, _) in enumerate(runs) if begin <= first < end]
+        inside = [number for number, (first, _) in enumerate(runs) if begin <= first < end]
         part = Batch(batch.start, batch.trans, batch[s].emit, batch.end, np.array([0, end - begin]))
         alone = span_chances(
-            part, labels, labels.tag_of[states[begin:end]], [(runs[k][0] - begin, runs[k][1] - begin) for k in own]
+            part, labels, labels.tag_of[states[begin:end]], [(runs[k][0] - begin, runs[k][1] - begin) for k in inside]
         )
-        np.testing.assert_allclose(together[own], alone, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(together[inside], alone, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("factor", [0.4, 3.0])
@@ -153,7 +153,7 @@ def chances_by_listing(batch: Batch, labels: Labels, sentence: int) -> dict[tupl
             tags = tuple(int(labels.tag_of[x]) for x in path)
             found[tags] = found.get(tags, 0.0) + math.exp(total)
     scale = math.fsum(found.values())
-    return {tags: own / scale for tags, own in found.items()}
+    return {tags: weight / scale for tags, weight in found.items()}
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -163,7 +163,7 @@ def test_chances_of_runs_are_those_of_all_readings_that_hold_the_span(seed: int)
     lengths = [3, 1, 4]
     batch = random_batch(rng, labels, lengths)
     listed = [chances_by_listing(batch, labels, sentence) for sentence in range(3)]
-    tags = np.concatenate([list(own)[rng.integers(len(own))] for own in listed]).astype(np.int64)
+    tags = np.concatenate([list(sequences)[rng.integers(len(sequences))] for sequences in listed]).astype(np.int64)
     starts, ends, names = plain.run_arrays(tags.astype(np.int32))
     assert len(starts) or seed
     found = run_chances(batch, labels, tags, starts, ends)
@@ -172,7 +172,7 @@ def test_chances_of_runs_are_those_of_all_readings_that_hold_the_span(seed: int)
         sentence = int(np.searchsorted(batch.bounds, start, side="right")) - 1
         first = batch.bounds[sentence]
         run = int(start - first), int(end - first), plain.names[label]
-        wanted = sum(own for path, own in listed[sentence].items() if run in plain.runs(np.array(path, np.int32)))
+        wanted = sum(chance for path, chance in listed[sentence].items() if run in plain.runs(np.array(path, np.int32)))
         assert chance == pytest.approx(wanted, abs=1e-9)
 
 
@@ -188,8 +188,8 @@ def likeliest_scale(batch: Batch, known: Sequence[set[tuple[int, ...]]], prior: 
     listings = [oracle.listing(batch[s]).paths for s in range(len(batch))]
     every = [np.array([score for score, _ in paths]) for paths in listings]
     right = [
-        np.array([score for score, path in paths if tuple(path) in own])
-        for paths, own in zip(listings, known, strict=True)
+        np.array([score for score, path in paths if tuple(path) in valid])
+        for paths, valid in zip(listings, known, strict=True)
     ]
     logs = np.linspace(math.log(0.05), math.log(20), 2000)
     losses = [

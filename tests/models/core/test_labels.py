@@ -139,7 +139,7 @@ def test_follows_says_which_tags_may_stand_side_by_side_begin_and_end(scheme: Sc
     pairs = {pair for sentence in every for pair in itertools.pairwise(sentence)}
     firsts, lasts = {sentence[0] for sentence in every}, {sentence[-1] for sentence in every}
     for b, tag in enumerate(labels.tags):
-        assert [bool(own) for own in labels.follows[:L, b]] == [(before, tag) in pairs for before in labels.tags]
+        assert [bool(flag) for flag in labels.follows[:L, b]] == [(before, tag) in pairs for before in labels.tags]
         assert labels.follows[L, b] == (tag in firsts)
         assert labels.follows[L + 1, b] == (tag in lasts)
 

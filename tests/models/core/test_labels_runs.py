@@ -59,8 +59,8 @@ def test_spans_of_one_label_side_by_side_merge(reading: tuple[list[Piece], list[
 def test_runs_are_those_of_a_plain_search(T: int) -> None:
     for states in itertools.product(range(3), repeat=T):
         wanted = [
-            (own.start(), own.end(), NAMES[int(own[0][0]) - 1])
-            for own in re.finditer(r"1+|2+", "".join(map(str, states)))
+            (match.start(), match.end(), NAMES[int(match[0][0]) - 1])
+            for match in re.finditer(r"1+|2+", "".join(map(str, states)))
         ]
         assert PLAIN.runs(np.array(states, np.int32)) == wanted
     assert PLAIN.runs(np.zeros(0, np.int32)) == []
@@ -89,18 +89,18 @@ letters = st.lists(st.lists(st.lists(st.integers(0, 2), max_size=4), max_size=4)
 def documents(tags: list[list[list[int]]]) -> list[Document]:
     """Documents of sentences of one-letter words, one for each tag."""
     docs = []
-    for own in tags:
-        count = sum(map(len, own))
-        edges = np.cumsum([0, *map(len, own)])
+    for document in tags:
+        count = sum(map(len, document))
+        edges = np.cumsum([0, *map(len, document)])
         tokens = [(2 * n, 2 * n + 1) for n in range(count)]
         sentences = [(2 * a, 2 * b) for a, b in itertools.pairwise(edges.tolist())]
         docs.append(Document.make("a " * count, tokens=tokens, sentences=sentences))
     return docs
 
 
-def runs_of_sentences(own: list[list[int]]) -> list[tuple[int, int, str]]:
+def runs_of_sentences(sentences: list[list[int]]) -> list[tuple[int, int, str]]:
     found, begin = [], 0
-    for sentence in own:
+    for sentence in sentences:
         found += [(begin + a, begin + b, name) for a, b, name in PLAIN.runs(np.array(sentence, np.int32))]
         begin += len(sentence)
     return found
@@ -109,15 +109,15 @@ def runs_of_sentences(own: list[list[int]]) -> list[tuple[int, int, str]]:
 @given(letters)
 def test_no_run_crosses_the_edge_of_a_sentence_or_of_a_document(tags: list[list[list[int]]]) -> None:
     seen = window.observe(documents(tags))
-    flat = np.array([tag for own in tags for sentence in own for tag in sentence], np.int64)
+    flat = np.array([tag for sentences in tags for sentence in sentences for tag in sentence], np.int64)
     placed = np.zeros(len(seen.types), np.int32)
     placed[seen.places] = flat
-    assert runs_by_document(seen, PLAIN, placed) == [runs_of_sentences(own) for own in tags]
-    bounds = np.cumsum([0, *(len(sentence) for own in tags for sentence in own)])
+    assert runs_by_document(seen, PLAIN, placed) == [runs_of_sentences(sentences) for sentences in tags]
+    bounds = np.cumsum([0, *(len(sentence) for sentences in tags for sentence in sentences)])
     wanted, shift = [], 0
-    for own in tags:
-        wanted += [(shift + a, shift + b) for a, b, _ in runs_of_sentences(own)]
-        shift += sum(map(len, own))
+    for sentences in tags:
+        wanted += [(shift + a, shift + b) for a, b, _ in runs_of_sentences(sentences)]
+        shift += sum(map(len, sentences))
     starts, ends = runs_inside(PLAIN, flat, bounds)
     assert list(zip(starts.tolist(), ends.tolist(), strict=True)) == wanted
 

@@ -85,15 +85,15 @@ def test_the_function_is_asked_no_more_than_allowed_and_never_left_lower(most: i
         return value, slope
 
     start = np.random.default_rng(seed).normal(0, 3, 6)
-    told: list[tuple[int, float]] = []
-    found = maximise(function, start, evaluations=most, watch=lambda n, value: told.append((n, value)))
+    watched: list[tuple[int, float]] = []
+    found = maximise(function, start, evaluations=most, watch=lambda n, value: watched.append((n, value)))
     assert len(asked) == found.evaluations <= most
     assert found.value >= asked[0]
     assert found.value == found.trace[-1] == inner(found.x)[0]
     assert list(found.trace) == sorted(found.trace)
     assert found.trace[0] == asked[0]
-    assert [value for _, value in told] == list(found.trace[1:])
-    assert all(1 < n <= most for n, _ in told)
+    assert [value for _, value in watched] == list(found.trace[1:])
+    assert all(1 < n <= most for n, _ in watched)
     assert not found.interrupted
 
 
@@ -121,16 +121,16 @@ def test_an_interrupt_keeps_the_last_place_that_was_accepted(when: int) -> None:
 
 
 def test_an_interrupt_of_who_watches_keeps_the_place_that_was_told() -> None:
-    told: list[float] = []
+    watched: list[float] = []
 
     def watch(_: int, value: float) -> None:
-        told.append(value)
-        if len(told) == 3:
+        watched.append(value)
+        if len(watched) == 3:
             raise KeyboardInterrupt
 
     found = maximise(rosenbrock, np.array([-1.2, 1.0]), evaluations=100, watch=watch)
     assert found.interrupted
-    assert found.value == told[2] == rosenbrock(found.x)[0]
+    assert found.value == watched[2] == rosenbrock(found.x)[0]
 
 
 @pytest.mark.parametrize("beyond", [-np.inf, np.nan])
@@ -182,6 +182,8 @@ def test_the_start_is_not_written_to() -> None:
 
 def test_the_tolerance_ends_the_climb() -> None:
     function, _ = quadratic(20, 1, 3.0)
-    found = [maximise(function, np.zeros(20), evaluations=1000, tolerance=own) for own in (1e-1, 1e-4, 1e-10)]
+    found = [
+        maximise(function, np.zeros(20), evaluations=1000, tolerance=tolerance) for tolerance in (1e-1, 1e-4, 1e-10)
+    ]
     assert found[0].evaluations < found[1].evaluations < found[2].evaluations
     assert found[0].value < found[1].value < found[2].value

@@ -103,7 +103,7 @@ def test_confidence_alternatives_and_bias(tagger: Tagger) -> None:
     assert all(0 < span.score <= 1 for doc in sure for span in doc.layer("encoder"))
     readings = tagger.alternatives(TEST[0], 3)
     assert readings[0].layer("encoder") == tagger(TEST[0]).layer("encoder")
-    assert len({own.layer("encoder") for own in readings}) == 3
+    assert len({reading.layer("encoder") for reading in readings}) == 3
     less, more = (
         sum(len(doc.layer("encoder")) for doc in tagger.annotate(TEST, bias={"O": bias})) for bias in (30.0, -30.0)
     )
@@ -190,9 +190,9 @@ def test_new_labels_join_those_of_the_model_gone_on_from(tagger: Tagger, config:
 
 
 def test_dev_documents_choose_the_epoch_and_calibrate(config: Encoder) -> None:
-    told: list[Progress] = []
-    found = train(TRAIN[:12], replace(config, epochs=5, patience=2), dev=TEST, progress=told.append)
-    scores = [progress.score or 0.0 for progress in told]
+    steps: list[Progress] = []
+    found = train(TRAIN[:12], replace(config, epochs=5, patience=2), dev=TEST, progress=steps.append)
+    scores = [progress.score or 0.0 for progress in steps]
     assert found.manifest.metrics["F1 on dev"] == max(scores)
     gold, read = ([set(doc.layer(name)) for doc in found.annotate(TEST)] for name in ("gold", "encoder"))
     right = sum(len(a & b) for a, b in zip(gold, read, strict=True))
@@ -235,8 +235,8 @@ def test_a_damaged_model_is_refused(tagger: Tagger) -> None:
     state = replace(tagger.model.state(), kind="encoder", config=tagger.manifest.config, labels=tagger.labels)
     assert methods.model_of(state).names == tagger.labels
     for lost in ("specials", "head.weight"):
-        rest = {name: own for name, own in state.arrays.items() if name != lost}
-        with pytest.raises(ModelError, match="train it anew"):
+        rest = {name: array for name, array in state.arrays.items() if name != lost}
+        with pytest.raises(ModelError, match="retrain it"):
             methods.model_of(replace(state, arrays=rest))
 
 

@@ -64,7 +64,7 @@ def test_no_step_lowers_the_bound(kind: str, update: Update, seed: int) -> None:
             if step == 0:
                 q = vb.global_step(q, counts, update)
             else:
-                counts = vb.local_step(part, vb.expected(q), emissions)
+                counts = vb.local_step(part, vb.expected_logs(q), emissions)
             now = vb.bound(q, counts)
             assert now >= last - 1e-8 * abs(last)
             last = now
@@ -77,15 +77,15 @@ def test_no_memoised_step_lowers_the_bound(update: Update) -> None:
     parts = cut(part, [6, 13])
     q, counts = begun(shape, part, rng)
     q = vb.global_step(q, counts, update)
-    memo = [vb.local_step(own, vb.expected(q), EMISSIONS) for own in parts]
-    last = vb.bound(q, vb.summed(memo))
+    memo = [vb.local_step(own, vb.expected_logs(q), EMISSIONS) for own in parts]
+    last = vb.bound(q, vb.sum_counts(memo))
     for visit in range(15):
-        q = vb.global_step(q, vb.summed(memo), update)
-        now = vb.bound(q, vb.summed(memo))
+        q = vb.global_step(q, vb.sum_counts(memo), update)
+        now = vb.bound(q, vb.sum_counts(memo))
         assert now >= last - 1e-8 * abs(last)
         last, number = now, visit % 3
-        memo[number] = vb.local_step(parts[number], vb.expected(q), EMISSIONS)
-        now = vb.bound(q, vb.summed(memo))
+        memo[number] = vb.local_step(parts[number], vb.expected_logs(q), EMISSIONS)
+        now = vb.bound(q, vb.sum_counts(memo))
         assert now >= last - 1e-8 * abs(last)
         last = now
 
@@ -103,7 +103,7 @@ def test_the_global_step_is_the_best_for_its_counts() -> None:
     for _ in range(5):
         assert vb.bound(replace(best, emit=(shaken(best.emit[0]),)), counts) < top
         assert vb.bound(replace(best, tags=shaken(best.tags)), counts) < top
-        subs = np.where(shape.used, shaken(best.subs), best.subs)
+        subs = np.where(shape.observable, shaken(best.subs), best.subs)
         assert vb.bound(replace(best, subs=subs), counts) < top
 
 
@@ -120,7 +120,7 @@ def test_the_bound_is_its_terms(update: Update) -> None:
     rng = np.random.default_rng(6)
     shape, part = corpus(rng, (2, 3))
     q, counts = learnt(*begun(shape, part, rng), part, 2, update)
-    total, alpha_t = counts.entropy + vb.energy(counts, vb.expected(q)), PRIORS.alpha_t
+    total, alpha_t = counts.entropy + vb.energy(counts, vb.expected_logs(q)), PRIORS.alpha_t
     for column in q.emit[0].T:
         total += dirichlet(column).entropy() + expected_log_density(column, np.full(WORDS, EMISSIONS.alpha))
     for row in q.tags:

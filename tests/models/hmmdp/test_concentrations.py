@@ -18,11 +18,11 @@ from chaffinch.kernels import Floats
 from chaffinch.models.core.training import Watcher
 from chaffinch.models.hmmdp import concentrations
 from chaffinch.models.hmmdp import variational as vb
-from chaffinch.models.hmmdp.concentrations import LEAST, MOST, fixed_point
+from chaffinch.models.hmmdp.concentrations import LEAST, MOST, iterate_fixed_point
 from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.models.hmmdp.emissions import BackOff, Emissions
 from chaffinch.models.hmmdp.model import Model
-from chaffinch.models.hmmdp.schedule import Course
+from chaffinch.models.hmmdp.schedule import TrainingRun
 from chaffinch.models.hmmdp.variational import Globals
 from chaffinch.models.tagger import load, train
 from tests.models.hmmdp.test_variational import PRIORS, begun, sentences, shaped
@@ -69,21 +69,21 @@ def best(counts: Floats, base: Floats | None = None) -> float:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_fixed_point_is_the_optimum_of_the_likelihood(alpha: float, seed: int) -> None:
     counts = drawn(alpha, np.random.default_rng(seed))
-    assert fixed_point(counts, 1.0, steps=3000) == pytest.approx(best(counts), rel=1e-4)
+    assert iterate_fixed_point(counts, 1.0, steps=3000) == pytest.approx(best(counts), rel=1e-4)
 
 
 def test_the_fixed_point_is_the_optimum_for_counts_that_are_not_whole() -> None:
     counts = 0.3 * drawn(0.5, np.random.default_rng(7))
-    assert fixed_point(counts, 1.0, steps=3000) == pytest.approx(best(counts), rel=1e-4)
+    assert iterate_fixed_point(counts, 1.0, steps=3000) == pytest.approx(best(counts), rel=1e-4)
 
 
 def test_a_base_measure_scales_the_concentration_of_each_symbol() -> None:
     rng = np.random.default_rng(3)
     base = rng.uniform(0.2, 3.0, size=12)
     counts = drawn(0.6, rng, base=base)
-    found = fixed_point(counts, 1.0, base=base, steps=3000)
+    found = iterate_fixed_point(counts, 1.0, base=base, steps=3000)
     assert found == pytest.approx(best(counts, base), rel=1e-4)
-    assert found != pytest.approx(fixed_point(counts, 1.0, steps=3000), rel=0.02)
+    assert found != pytest.approx(iterate_fixed_point(counts, 1.0, steps=3000), rel=0.02)
 
 
 def test_symbols_that_cannot_be_are_no_part_of_a_row() -> None:
@@ -91,22 +91,22 @@ def test_symbols_that_cannot_be_are_no_part_of_a_row() -> None:
     base = (rng.random((40, 12)) < 0.6).astype(float)
     base[:, 0] = 1.0
     counts = np.where(base > 0, drawn(0.5, rng), 0.0)
-    found = fixed_point(counts, 1.0, base=base, steps=3000)
+    found = iterate_fixed_point(counts, 1.0, base=base, steps=3000)
     assert found == pytest.approx(best(counts, base), rel=1e-4)
-    assert found > 1.1 * fixed_point(counts, 1.0, steps=3000)
+    assert found > 1.1 * iterate_fixed_point(counts, 1.0, steps=3000)
 
 
 def test_symbols_never_seen_count_as_part_of_the_vocabulary() -> None:
     counts = np.hstack([drawn(0.5, np.random.default_rng(5)), np.zeros((40, 30))])
-    found = fixed_point(counts, 1.0, steps=3000)
+    found = iterate_fixed_point(counts, 1.0, steps=3000)
     assert found == pytest.approx(best(counts), rel=1e-4)
-    assert found < 0.7 * fixed_point(counts[:, :12], 1.0, steps=3000)
+    assert found < 0.7 * iterate_fixed_point(counts[:, :12], 1.0, steps=3000)
 
 
 @pytest.mark.parametrize("planted", [0.05, 0.3, 2.0])
 def test_a_planted_concentration_is_found_again(planted: float) -> None:
     counts = drawn(planted, np.random.default_rng(11), rows=1000, V=20)
-    assert fixed_point(counts, 1.0, steps=400) == pytest.approx(planted, rel=0.06)
+    assert iterate_fixed_point(counts, 1.0, steps=400) == pytest.approx(planted, rel=0.06)
 
 
 @given(seed=st.integers(0, 10_000), alpha=st.floats(1e-3, 1e3), share=st.floats(0.05, 2.0))
@@ -116,7 +116,7 @@ def test_no_step_lowers_the_likelihood(seed: int, alpha: float, share: float) ->
     base = rng.uniform(0.1, 2.0, size=(6, 5))
     before = likelihood(counts, alpha, base)
     for _ in range(4):
-        alpha = fixed_point(counts, alpha, base=base, steps=1)
+        alpha = iterate_fixed_point(counts, alpha, base=base, steps=1)
         after = likelihood(counts, alpha, base)
         assert after >= before - 1e-8 * abs(before)
         before = after
@@ -124,15 +124,15 @@ def test_no_step_lowers_the_likelihood(seed: int, alpha: float, share: float) ->
 
 @pytest.mark.parametrize("counts", [np.zeros((3, 4)), np.zeros((0, 4)), np.full((2, 3), 1e-12)])
 def test_without_counts_the_concentration_stays(counts: Floats) -> None:
-    assert fixed_point(counts, 0.37) == 0.37
+    assert iterate_fixed_point(counts, 0.37) == 0.37
 
 
 def test_counts_without_a_finite_optimum_end_at_an_edge() -> None:
-    assert fixed_point(50.0 * np.eye(6), 0.5, steps=5000) == pytest.approx(LEAST)
-    assert fixed_point(np.full((4, 3), 9.0), 0.5, steps=5000) <= MOST
-    assert fixed_point(np.full((4, 3), 9.0), MOST, steps=50) == MOST
-    assert fixed_point(50.0 * np.eye(6), 1e-7) == pytest.approx(1e-7)  # chosen below the edge: it stays
-    assert fixed_point(np.array([[4.0], [2.0]]), 0.5) == pytest.approx(0.5)  # one symbol says nothing
+    assert iterate_fixed_point(50.0 * np.eye(6), 0.5, steps=5000) == pytest.approx(LEAST)
+    assert iterate_fixed_point(np.full((4, 3), 9.0), 0.5, steps=5000) <= MOST
+    assert iterate_fixed_point(np.full((4, 3), 9.0), MOST, steps=50) == MOST
+    assert iterate_fixed_point(50.0 * np.eye(6), 1e-7) == pytest.approx(1e-7)  # chosen below the edge: it stays
+    assert iterate_fixed_point(np.array([[4.0], [2.0]]), 0.5) == pytest.approx(0.5)  # one symbol says nothing
 
 
 def passed(emissions: Emissions, rounds: int) -> tuple[Globals, vb.Counts, vb.Sentences]:
@@ -143,7 +143,7 @@ def passed(emissions: Emissions, rounds: int) -> tuple[Globals, vb.Counts, vb.Se
     q, counts = begun(shape, part, np.random.default_rng(2), emissions)
     for _ in range(rounds):
         q = vb.global_step(q, counts, "W3")
-        counts = vb.local_step(part, vb.expected(q), emissions)
+        counts = vb.local_step(part, vb.expected_logs(q), emissions)
     return vb.global_step(q, counts, "W3"), counts, part
 
 
@@ -160,18 +160,18 @@ def test_learning_the_priors_raises_the_bound(name: str) -> None:
     q, counts, part = passed(EMISSIONS[name], 3)
     before = vb.bound(q, counts)
     for _ in range(4):
-        q = concentrations.learnt(q, counts)
+        q = concentrations.learn_concentrations(q, counts)
         q = replace(vb.global_step(q, counts, "W3"), sticks=q.sticks, subs=q.subs)  # nothing else moves
         after = vb.bound(q, counts)
         assert after > before
-        counts = vb.local_step(part, vb.expected(q), q.emissions)
+        counts = vb.local_step(part, vb.expected_logs(q), q.emissions)
         assert vb.bound(q, counts) >= after - 1e-9
         before = vb.bound(q, counts)
 
 
 def test_each_kind_of_symbol_has_its_own_concentration_and_the_bound_knows_it() -> None:
     q, counts, _ = passed(EMISSIONS["factored"], 3)
-    now = concentrations.learnt(q, counts)
+    now = concentrations.learn_concentrations(q, counts)
     first, second = now.emissions.alphas
     assert first != second
     assert now.emissions.sizes == (4, 3)
@@ -179,30 +179,30 @@ def test_each_kind_of_symbol_has_its_own_concentration_and_the_bound_knows_it() 
     for own, alpha, rows in zip(now.emissions.posterior(counts.emit), (first, second), counts.emit, strict=True):
         np.testing.assert_allclose(own, temper * (alpha + rows), rtol=0, atol=1e-12)
     now = vb.global_step(now, counts)
-    nothing = replace(now.emissions, learnt=())
+    nothing = replace(now.emissions, learnt_alphas=())
     assert vb.bound(now, counts) != pytest.approx(vb.bound(replace(now, emissions=nothing), counts), abs=1e-3)
 
 
 def test_the_optimum_of_a_tempered_kind_is_that_of_its_tempered_counts() -> None:
-    q = vb.initial(shaped((3, 2), TAGS), PRIORS, EMISSIONS["tempered"])
+    q = vb.prior_globals(shaped((3, 2), TAGS), PRIORS, EMISSIONS["tempered"])
     counts = many(q.shape, np.random.default_rng(1))
     for _ in range(600):
-        q = concentrations.learnt(q, counts)
+        q = concentrations.learn_concentrations(q, counts)
     assert 0.3 * q.emissions.alphas[0] == pytest.approx(best(0.3 * counts.emit[0].T), rel=1e-4)
 
 
 def test_the_switch_of_back_off_keeps_its_prior() -> None:
     q, counts, _ = passed(EMISSIONS["backoff"], 2)
-    now = concentrations.learnt(q, counts).emissions.alphas
+    now = concentrations.learn_concentrations(q, counts).emissions.alphas
     assert now[2] == EMISSIONS["backoff"].alphas[2] == 1.0
     assert 0.4 not in now
 
 
 def test_the_concentration_of_tags_is_over_tags_that_may_follow() -> None:
-    q = vb.initial(shaped((3, 2), TAGS), PRIORS, EMISSIONS["categorical"])
+    q = vb.prior_globals(shaped((3, 2), TAGS), PRIORS, EMISSIONS["categorical"])
     counts = many(q.shape, np.random.default_rng(1))
     for _ in range(600):
-        q = concentrations.learnt(q, counts)
+        q = concentrations.learn_concentrations(q, counts)
     tags = vb.tag_counts(q.shape, counts)
     base = q.shape.follows[q.shape.tags].astype(float)
     assert base.sum() == base.size - 1  # no empty sentence
@@ -211,31 +211,31 @@ def test_the_concentration_of_tags_is_over_tags_that_may_follow() -> None:
 
 
 def test_no_tokens_leave_all_priors_as_they_were() -> None:
-    q = vb.initial(shaped((3, 2), TAGS), PRIORS, EMISSIONS["factored"])
+    q = vb.prior_globals(shaped((3, 2), TAGS), PRIORS, EMISSIONS["factored"])
     none = vb.Counts(np.zeros(5), np.zeros((5, 5)), np.zeros(5), (np.zeros((4, 5)), np.zeros((3, 5))), 0.0)
-    now = concentrations.learnt(q, none)
+    now = concentrations.learn_concentrations(q, none)
     assert now.priors == PRIORS
     assert now.emissions.alphas == pytest.approx((0.4, 0.4))
 
 
-def course(**options: object) -> tuple[Course, vb.Shape]:
+def course(**options: object) -> tuple[TrainingRun, vb.Shape]:
     shape = shaped((3, 2), TAGS)
     plain = shaped((1, 1), TAGS)
     parts = [sentences(plain, WORDS[:2], TAGS[:2]), sentences(plain, WORDS[2:], TAGS[2:])]
     settings = replace(HMMDP(discriminative=False, start="random", learn_priors=True), **options)  # type: ignore[arg-type]
-    return Course(settings, parts, Watcher()), shape
+    return TrainingRun(settings, parts, Watcher()), shape
 
 
 @pytest.mark.parametrize("passes", [4, 5, 9, 10])
 def test_priors_are_learnt_every_fifth_pass(passes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    own = concentrations.learnt
+    own = concentrations.learn_concentrations
 
     def counted(q: Globals, counts: vb.Counts) -> Globals:
         calls.append(len(run.trace) + 1)
         return own(q, counts)
 
-    monkeypatch.setattr(concentrations, "learnt", counted)
+    monkeypatch.setattr(concentrations, "learn_concentrations", counted)
     run, shape = course(passes=passes)
     q, _ = run.run(shape, PRIORS, EMISSIONS["categorical"])
     assert calls == list(range(5, passes + 1, 5))

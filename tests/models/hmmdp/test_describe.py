@@ -23,7 +23,7 @@ from chaffinch.models.hmmdp.describe import Subtag, SubtagPath
 from chaffinch.models.hmmdp.model import Model, Portrait, emissions_for
 from chaffinch.models.hmmdp.rules import Rules, TagRule
 from chaffinch.models.hmmdp.variational import LogTables
-from chaffinch.models.latent.describe_words import Lead, PathStep, brief
+from chaffinch.models.latent.describe_words import Lead, PathStep, shorten_signature
 from chaffinch.models.latent.span_probabilities import run_chances
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
@@ -297,8 +297,10 @@ def test_a_path_in_words() -> None:
 
 
 def test_signatures_in_few_words() -> None:
-    assert brief("‹ALPHA|Cap|first=0|last=hi|common=1|len=5-8|hyphen=0") == "ALPHA Cap last=hi common len=5-8"
-    assert brief("‹NUM|digits=1|age=1") == "NUM digits=1 age"
+    assert (
+        shorten_signature("‹ALPHA|Cap|first=0|last=hi|common=1|len=5-8|hyphen=0") == "ALPHA Cap last=hi common len=5-8"
+    )
+    assert shorten_signature("‹NUM|digits=1|age=1") == "NUM digits=1 age"
 
 
 def test_what_quotes_a_document_or_the_vocabulary_hides_it_from_repr() -> None:

@@ -45,7 +45,7 @@ def test_the_prior_of_sticks_and_of_no_stick() -> None:
     assert none.mean_pi.tolist() == [1.0]
     assert none.log_pi.tolist() == [0.0]
     rows = np.zeros((3, 1))
-    for update in (stick.by_tables, stick.by_bound, stick.by_point):
+    for update in (stick.update_by_tables, stick.update_by_bound, stick.update_by_point):
         assert update(rows, none, 1.0, 2.0).mean_pi.tolist() == [1.0]
 
 
@@ -66,7 +66,7 @@ def test_the_surrogate_is_below_the_normaliser() -> None:
         pi = broken(v)
         exact = gammaln(c) - gammaln(c * pi).sum()
         assert exact >= (K - 1) * np.log(c) + np.log(pi).sum() - 1e-7 * abs(exact)
-        assert stick.normaliser(Sticks(v, v, point=True), c) == pytest.approx(exact)
+        assert stick.expected_log_normaliser(Sticks(v, v, point=True), c) == pytest.approx(exact)
 
 
 def test_the_surrogate_in_expectation_is_below_draws() -> None:
@@ -74,7 +74,7 @@ def test_the_surrogate_in_expectation_is_below_draws() -> None:
     pi = broken(rng.beta(A, B, size=(100_000, 3)))
     for c in (0.3, 2.0, 40.0):
         exact = (gammaln(c) - gammaln(c * pi).sum(axis=1)).mean()
-        own = stick.normaliser(Sticks(A, B), c)
+        own = stick.expected_log_normaliser(Sticks(A, B), c)
         assert own == pytest.approx(3 * np.log(c) + np.log(pi).sum(axis=1).mean(), abs=0.1)
         assert own < exact + 0.05
 
@@ -100,7 +100,7 @@ def drawn_rows(rng: np.random.Generator, K: int) -> Floats:
 def test_the_slope_of_the_surrogate_agrees_with_finite_differences() -> None:
     rng = np.random.default_rng(3)
     rows = drawn_rows(rng, 4)
-    found = stick._slope(Sticks(A, B), len(rows), rows.sum(axis=0), 1.3, 2.2)
+    found = stick._surrogate_gradient(Sticks(A, B), len(rows), rows.sum(axis=0), 1.3, 2.2)
     both, step = np.concatenate([A, B]), 1e-5
     for place in range(6):
         up, down = both.copy(), both.copy()
@@ -119,9 +119,9 @@ def test_no_update_lowers_what_it_climbs(seed: int) -> None:
     a, b, v = np.exp(rng.normal(0, 1, K - 1)), np.exp(rng.normal(0, 1, K - 1)), rng.beta(2, 2, K - 1)
     beta, point = Sticks(a, b), Sticks(v, v, point=True)
     for _ in range(3):
-        now = stick.by_bound(rows, beta, alpha, alpha_t)
+        now = stick.update_by_bound(rows, beta, alpha, alpha_t)
         assert worth_of_bound(now, rows, alpha, alpha_t) >= worth_of_bound(beta, rows, alpha, alpha_t) - 1e-8
-        here = stick.by_point(rows, point, alpha, alpha_t)
+        here = stick.update_by_point(rows, point, alpha, alpha_t)
         assert worth_of_point(here, rows, alpha, alpha_t) >= worth_of_point(point, rows, alpha, alpha_t) - 1e-8
         beta, point = now, here
     for _ in range(20):  # what they end at is best nearby
@@ -148,7 +148,7 @@ def test_tables_of_whole_counts_are_those_of_a_restaurant() -> None:
     before, alpha, alpha_t = Sticks(A, B), 1.4, 5.0
     g = alpha_t * np.exp(before.log_pi)
     expected = np.array([sum(tables(int(n), g[k]) for n in counts[:, k]) for k in range(4)])
-    found = stick.by_tables(counts, before, alpha, alpha_t)
+    found = stick.update_by_tables(counts, before, alpha, alpha_t)
     np.testing.assert_allclose(found.a, 1.0 + expected[:3], rtol=0, atol=1e-9)
     np.testing.assert_allclose(
         found.b, alpha + np.array([expected[1:].sum(), expected[2:].sum(), expected[3]]), rtol=0, atol=1e-9

@@ -48,7 +48,7 @@ def sentences(shape: Shape, words: Sequence[Sequence[int]], tags: Sequence[Seque
     which = [lists.index(tuple(own)) for sentence in tags for own in sentence]
     bounds = np.concatenate([[0], np.cumsum([len(own) for own in words])]).astype(np.int64)
     known = np.array([word for sentence in words for word in sentence], np.int64).reshape(int(bounds[-1]), -1)
-    return Sentences(known, Active.of(lists, np.array(which, np.int64)), bounds).on(shape)
+    return Sentences(known, Active.of(lists, np.array(which, np.int64)), bounds).expand_tags(shape)
 
 
 def corpus(
@@ -87,14 +87,14 @@ def begun(
     shape: Shape, part: Sentences, rng: np.random.Generator, emissions: Emissions = EMISSIONS, priors: Priors = PRIORS
 ) -> tuple[Globals, Counts]:
     """The prior, and counts of random weights."""
-    q = vb.initial(shape, priors, emissions)
-    return q, subtags.counted(part, subtags.by_chance([part], rng)[0], q)
+    q = vb.prior_globals(shape, priors, emissions)
+    return q, subtags.count_independent(part, subtags.random_weights([part], rng)[0], q)
 
 
 def learnt(q: Globals, counts: Counts, part: Sentences, passes: int, update: Update = "W1") -> tuple[Globals, Counts]:
     for _ in range(passes):
         q = vb.global_step(q, counts, update)
-        counts = vb.local_step(part, vb.expected(q), q.emissions)
+        counts = vb.local_step(part, vb.expected_logs(q), q.emissions)
     return q, counts
 
 
@@ -115,7 +115,7 @@ def test_one_sub_tag_per_tag_is_a_smoothed_supervised_hmm() -> None:
     np.testing.assert_allclose(counts.emit[0].T, [[1, 0, 0, 2], [0, 1, 0, 0]], rtol=0, atol=1e-12)
     assert counts.entropy == pytest.approx(0.0, abs=1e-9)
     np.testing.assert_allclose(q.tags, [[0.5, 1.5, 2.5], [1.5, 0.5, 0.5], [2.5, 0.5, 0.0]], rtol=0, atol=1e-6)
-    tables = vb.means(q)
+    tables = vb.log_means(q)
     np.testing.assert_allclose(
         np.exp(tables.trans), [[0.5 / 4.5, 1.5 / 4.5], [1.5 / 2.5, 0.5 / 2.5]], atol=1e-6, rtol=0
     )
@@ -134,7 +134,7 @@ def test_a_permutation_of_sub_tags_changes_nothing_but_the_sticks() -> None:
     moved = replace(
         q, emit=(q.emit[0][:, inverse],), tags=q.tags[rows], subs=q.subs[rows][:, inverse], order=to[q.order]
     )
-    found = vb.local_step(part, vb.expected(moved), EMISSIONS)
+    found = vb.local_step(part, vb.expected_logs(moved), EMISSIONS)
     np.testing.assert_allclose(found.pairs, counts.pairs[np.ix_(inverse, inverse)], rtol=0, atol=1e-9)
     assert vb.bound(moved, found) == pytest.approx(vb.bound(q, counts), abs=1e-8)
     # With equal expected weights the order of the sticks matters only through their own divergence and normaliser.
@@ -156,7 +156,7 @@ def test_counts_add_up() -> None:
     np.testing.assert_allclose(leaving, counts.mass, rtol=0, atol=1e-8)
     assert counts.start.sum() == pytest.approx(len(part), abs=1e-8)
     assert counts.end.sum() == pytest.approx(len(part), abs=1e-8)
-    assert (counts.moves[~shape.used] == 0).all()
+    assert (counts.moves[~shape.observable] == 0).all()
 
 
 def test_parts_add_up_to_the_whole() -> None:
@@ -165,8 +165,8 @@ def test_parts_add_up_to_the_whole() -> None:
     one, _ = learnt(*begun(shape, part, rng), part, 1)
     many, parts = one, cut(part, [5, 11])
     for _ in range(4):
-        apart = vb.summed([vb.local_step(own, vb.expected(many), EMISSIONS) for own in parts])
-        whole = vb.local_step(part, vb.expected(one), EMISSIONS)
+        apart = vb.sum_counts([vb.local_step(own, vb.expected_logs(many), EMISSIONS) for own in parts])
+        whole = vb.local_step(part, vb.expected_logs(one), EMISSIONS)
         same(apart, whole, 1e-7)
         one, many = vb.global_step(one, whole), vb.global_step(many, apart)
         assert vb.bound(one, whole) == pytest.approx(vb.bound(many, apart), abs=1e-6)
@@ -219,7 +219,7 @@ def test_known_partly_known_and_unknown_tags_agree_with_listing_every_path(open_
         part = replace(part, evidence=rng.normal(size=int(part.active.at[-1])))
     q, counts = begun(shape, part, rng)
     q = vb.global_step(q, counts)
-    tables = vb.expected(q)
+    tables = vb.expected_logs(q)
     same(vb.local_step(part, tables, EMISSIONS), listed(part, tables, EMISSIONS))
 
 
@@ -227,7 +227,7 @@ def test_means_are_proper_and_geometric_means_below_them() -> None:
     rng = np.random.default_rng(4)
     shape, part = corpus(rng, (2, 3, 1))
     q, _ = learnt(*begun(shape, part, rng), part, 3)
-    mean, logs = vb.means(q), vb.expected(q)
+    mean, logs = vb.log_means(q), vb.expected_logs(q)
     np.testing.assert_allclose(np.exp(mean.trans).sum(axis=1) + np.exp(mean.end), 1.0, rtol=0, atol=1e-12)
     assert np.exp(mean.start).sum() == pytest.approx(1.0, abs=1e-12)
     np.testing.assert_allclose(np.exp(mean.emit[0]).sum(axis=0), 1.0, rtol=0, atol=1e-12)
@@ -241,16 +241,16 @@ def test_a_row_that_never_occurs_keeps_its_prior() -> None:
     part = sentences(shape, [[0, 1, 2]], tags)
     q, _ = learnt(*begun(shape, part, np.random.default_rng(1)), part, 3)
     pi = q.by_state([own.mean_pi for own in q.sticks])
-    for tables in (vb.expected(q), vb.means(q)):
+    for tables in (vb.expected_logs(q), vb.log_means(q)):
         tail = tables.trans[2:, :2] - np.log(pi[:2])  # after tag 1 nothing was seen: a tag's weight, and pi
         np.testing.assert_allclose(tail, tail[:, :1] + np.zeros(2), rtol=0, atol=1e-12)
 
 
 def test_the_learnt_concentration_of_sticks() -> None:
     shape, _ = corpus(np.random.default_rng(0), (2, 3))
-    q = vb.initial(shape, PRIORS, EMISSIONS)  # three sticks, each with E log (1 - v) = -1 / alpha
-    assert vb.learnt_alpha(q) == pytest.approx((1 + 3) / (1 + 3 / 1.5))
-    assert vb.learnt_alpha(q, shape=2.0, rate=0.5) == pytest.approx((2 + 3) / (0.5 + 3 / 1.5))
+    q = vb.prior_globals(shape, PRIORS, EMISSIONS)  # three sticks, each with E log (1 - v) = -1 / alpha
+    assert vb.posterior_mean_alpha(q) == pytest.approx((1 + 3) / (1 + 3 / 1.5))
+    assert vb.posterior_mean_alpha(q, shape=2.0, rate=0.5) == pytest.approx((2 + 3) / (0.5 + 3 / 1.5))
 
 
 def normalised_information(one: Ints, other: Ints) -> float:
@@ -294,10 +294,10 @@ def planted(rng: np.random.Generator, count: int) -> tuple[Shape, Sentences, Int
 def test_planted_sub_tags_are_found(update: Update) -> None:
     rng = np.random.default_rng(0)
     shape, part, states = planted(rng, 400)
-    q = vb.initial(shape, Priors(), Emissions((20,), 0.2))
-    counts = subtags.counted(part, subtags.by_context([part], rng)[0], q)
+    q = vb.prior_globals(shape, Priors(), Emissions((20,), 0.2))
+    counts = subtags.count_independent(part, subtags.context_weights([part], rng)[0], q)
     q, _ = learnt(q, counts, part, 20, update)
-    found = most_likely(part, vb.expected(q), q.emissions)
+    found = most_likely(part, vb.expected_logs(q), q.emissions)
     for tag in range(2):  # apart, since tags are known
         own = shape.tag_of[states] == tag
         assert normalised_information(states[own], found[own]) > 0.9
@@ -326,7 +326,7 @@ def test_a_part_without_tokens_has_no_counts() -> None:
     part = sentences(shape, [[0, 1]], tags)
     q, counts = begun(shape, part, np.random.default_rng(0))
     q = vb.global_step(q, counts)
-    none = vb.local_step(cut(part, [0])[0], vb.expected(q), EMISSIONS)
+    none = vb.local_step(cut(part, [0])[0], vb.expected_logs(q), EMISSIONS)
     assert none.mass.sum() == none.entropy == 0.0
 
 

@@ -126,7 +126,7 @@ def test_with_one_sub_tag_each_the_decoders_agree() -> None:
 def test_the_projected_chain_has_the_pairs_of_the_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding, "PRUNE", 0.0)
     batch, tags = sentences(np.random.default_rng(3), [2, 5, 1], [3, 1, 2])
-    known = decoding_parts.KnownTags.of(batch, decoding_parts.StateLayout.of(batch, tags))
+    known = decoding_parts.TagPosterior.of(batch, decoding_parts.StateLayout.of(batch, tags))
     likely = Decoded(known.chances.argmax(axis=1), np.zeros(3))
     chain, kept = decoding._project(known, np.arange(3), likely)
     assert (kept == np.arange(3)).all()

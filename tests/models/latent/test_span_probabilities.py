@@ -52,8 +52,8 @@ def test_runs_of_a_whole_reading_are_judged_at_once(seed: int) -> None:
     for start, end, chance in zip(starts.tolist(), ends.tolist(), found, strict=True):
         sentence = int(np.searchsorted(batch.bounds, start, side="right")) - 1
         begin = int(batch.bounds[sentence])
-        own = listed(batch, labels, sentence)
-        assert chance == pytest.approx(own[start - begin, end - begin, NAMES[tags[start] - 1]], abs=1e-9)
+        chances_by_run = listed(batch, labels, sentence)
+        assert chance == pytest.approx(chances_by_run[start - begin, end - begin, NAMES[tags[start] - 1]], abs=1e-9)
 
 
 def test_a_run_that_may_go_on_to_either_side_is_less_sure_by_hand() -> None:
@@ -95,7 +95,7 @@ def test_the_chances_of_all_runs_over_a_token_add_up_to_that_of_its_label() -> N
                 tags = np.zeros(4, np.int64)
                 tags[first:end] = number + 1
                 total += run_chances(batch, labels, tags, np.array([first]), np.array([end]))[0]
-        wanted = math.fsum(own for tags, own in tagged.items() if labels.tags[tags[t]] == f"I-{name}")
+        wanted = math.fsum(chance for tags, chance in tagged.items() if labels.tags[tags[t]] == f"I-{name}")
         assert total == pytest.approx(wanted, abs=1e-9)
 
 

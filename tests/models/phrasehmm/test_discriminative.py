@@ -11,9 +11,9 @@ import pytest
 
 from chaffinch.errors import DataError
 from chaffinch.models.phrasehmm import estimate as estimates
-from chaffinch.models.phrasehmm.chain import PhraseTables, normalised
-from chaffinch.models.phrasehmm.choice import argument_f1, choose, crossed, folds
-from chaffinch.models.phrasehmm.discriminative import Pairs, krogh, lbfgs, slope, step
+from chaffinch.models.phrasehmm.chain import PhraseTables, normalise
+from chaffinch.models.phrasehmm.choice import argument_f1, choose, cross_validate, folds
+from chaffinch.models.phrasehmm.discriminative import Pairs, krogh, lbfgs, log_odds_gradient, step
 from chaffinch.models.phrasehmm.encoding import text_of
 from chaffinch.models.phrasehmm.fit import FACTORS, TUNING_SPLITS, Model, PhraseHMM, Sentence, fit, split
 from chaffinch.models.phrasehmm.model import PhraseReading
@@ -70,14 +70,14 @@ def test_slopes_agree_with_finite_differences(config: PhraseHMM) -> None:
     _, difference = data.difference(model.tables, data.usable)
     rng = np.random.default_rng(0)
     for number, ((logs, axis), (gap, _)) in enumerate(zip(model.tables.rows(), difference.rows(), strict=True)):
-        told = slope(np.exp(logs), gap, axis)
+        told = log_odds_gradient(np.exp(logs), gap, axis)
         free = np.argwhere(np.isfinite(logs) & (np.abs(told) > 1e-9))
         for place in rng.permutation(free)[:8].tolist():
             values = []
             for sign in (1, -1):
                 moved = [own.copy() for own, _ in model.tables.rows()]
                 moved[number][tuple(place)] += sign * size
-                moved[number] = normalised(moved[number], axis)
+                moved[number] = normalise(moved[number], axis)
                 tables = PhraseTables.of_rows(model.tables, moved)
                 values.append(sum(log_conditional(model, tables, own) for own in hard()))
             assert told[tuple(place)] == pytest.approx((values[0] - values[1]) / (2 * size), abs=1e-6)
@@ -144,8 +144,8 @@ def test_no_pass_of_baum_welch_goes_down(config: PhraseHMM, monkeypatch: pytest.
         traces.append(found.trace)
         return found
 
-    maximum = estimates.maximum
-    monkeypatch.setattr(estimates, "maximum", watched)
+    maximum = estimates.fit_tables
+    monkeypatch.setattr(estimates, "fit_tables", watched)
     monkeypatch.setattr(estimates, "TOLERANCE", -1.0)
     sentences, groups = grammar(40)
     fit([own._replace(arguments=None) for own in sentences], DOMAINS, config, groups=groups)
@@ -242,7 +242,7 @@ def test_folds_share_no_group_and_read_everything_once() -> None:
         assert not {groups[n] for n in learn} & {groups[n] for n in own}
         seen += own
     assert sorted(seen) == list(range(60))
-    readings = crossed(sentences, DOMAINS, PhraseHMM(), groups=groups, count=4)
+    readings = cross_validate(sentences, DOMAINS, PhraseHMM(), groups=groups, count=4)
     assert np.mean([one.extracted == own.positive for one, own in zip(readings, sentences, strict=True)]) > 0.9
     learn, own = next(folds(groups, 4, 0))
     model = fit([sentences[n] for n in learn], DOMAINS, PhraseHMM(), groups=[groups[n] for n in learn])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.models.phrasehmm.segments import REPRESENTATIONS, Representation, Segment, normal, parsed, segments
+from chaffinch.models.phrasehmm.segments import REPRESENTATIONS, Representation, Segment, add_parses, normal, segments
 from chaffinch.models.phrasehmm.stems import stem
 from chaffinch.text import Document, Span
 
@@ -87,9 +87,9 @@ def test_parsing_adds_what_is_missing_and_keeps_what_is_there() -> None:
     bare = Document.make("The protein Rad52 localizes to the nucleus.", id="a")
     done = sentence()
     odd = Document.make("It binds.", id="c", layers={"chunks": [Span(0, 8, "ADJP")]})
-    found = parsed([bare, done, odd])
+    found = add_parses([bare, done, odd])
     assert [part.type for part in segments(found[0], 0, 8, "phrase")] == ["NP", "VP", "PP", "NP", "."]
     assert found[1] is done
     assert found[2].layers["chunks"] == (Span(0, 8, "ADJP"),)
     assert [span.label for span in found[2].layers["pos"]] == ["PRP", "VBZ", "."]
-    assert parsed([]) == []
+    assert add_parses([]) == []

@@ -40,7 +40,7 @@ def make_votes(codes: NDArray[np.int64], lengths: list[int], names: tuple[str, .
 def random_chain(rng: np.random.Generator, D: int, S: int, L: int, share: float, *, offset: bool) -> Chain:
     tables = TokenTables(rng.dirichlet(np.ones(L), L), rng.dirichlet(np.ones(L), (S, L)))
     base = TokenTables(np.log(tables.moves), np.log(tables.votes)) if offset else TokenTables(*np.zeros((2, 1, 1)))
-    weights = chmm_net.begun(D, L * L, S * L * L, None, rng, zero=False)
+    weights = chmm_net.initial_weights(D, L * L, S * L * L, None, rng, zero=False)
     weights = {name: own + rng.normal(size=own.shape) * 0.3 for name, own in weights.items()}
     return Chain(tables, weights, share, base, strict=False, end=np.zeros(L))
 
@@ -92,7 +92,7 @@ def test_posteriors_agree_with_listing_every_path(share: float, offset: bool) ->
     log_z, states, pairs = listed(chain, rows, seen)
     np.testing.assert_allclose(found.log_likelihood, [log_z], rtol=0, atol=1e-9)
     np.testing.assert_allclose(found.chances, states, rtol=0, atol=1e-9)
-    laid = chmm_chain.lay(chain, rows, seen)
+    laid = chmm_chain.evaluate_chain(chain, rows, seen)
     batch, places = chmm_chain.batch_of(chain, laid, np.array([0, 4]))
     from chaffinch.kernels import pair_marginals
 
@@ -122,9 +122,9 @@ def test_the_gradient_with_posteriors_held_is_that_of_the_likelihood(share: floa
 
 def test_the_gradient_goes_through_a_narrow_layer() -> None:
     rng = np.random.default_rng(3)
-    weights = chmm_net.begun(4, 9, 18, 2, rng, zero=False)
+    weights = chmm_net.initial_weights(4, 9, 18, 2, rng, zero=False)
     rows, up, down = rng.normal(size=(5, 4)), rng.normal(size=(5, 9)), rng.normal(size=(5, 18))
-    slopes = chmm_net.slopes(weights, rows, up, down)
+    slopes = chmm_net.weight_gradient(weights, rows, up, down)
     for name, own in weights.items():
         place = tuple(size // 2 for size in own.shape)
         values, kept = [], own[place]
@@ -228,7 +228,7 @@ def test_the_gradient_on_top_of_the_multi_source_hmm() -> None:
     model = chmm.fit(votes, rows, CHMM(rate=0.02, epochs=2, held_out=0.0, ridge=0.0))
     seen, chain = model.observe(votes), model.chain
     assert chain.weights is not None
-    slopes = chmm_chain.expect(chain, model.scaled(rows), seen, votes.bounds).slopes
+    slopes = chmm_chain.expect(chain, model.scale_rows(rows), seen, votes.bounds).slopes
     for name, own in chain.weights.items():
         for place in list(np.ndindex(own.shape))[:: max(own.size // 8, 1)]:
             values, kept = [], own[place]
@@ -329,7 +329,7 @@ def test_layers_begin_at_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = chmm_chain.expect
 
     def watched(chain: Chain, own: Floats, seen: TokenInput, bounds: Ints) -> chmm_chain.ChainPosterior:
-        laid = chmm_chain.lay(chain, own, seen)
+        laid = chmm_chain.evaluate_chain(chain, own, seen)
         missed = np.square(laid.votes - chain.tables.votes).sum(axis=(1, 2, 3)).mean()
         told.setdefault(warm, float(missed))
         return kept(chain, own, seen, bounds)
@@ -347,10 +347,10 @@ def test_the_warm_gradient_is_that_of_the_squares() -> None:
         rng.normal(size=(5, 3)),
         random_seen(rng, 5, 2, 3),
     )
-    slopes = chmm_chain.towards(chain, rows, seen)
+    slopes = chmm_chain.warm_start_gradient(chain, rows, seen)
 
     def value() -> float:
-        laid = chmm_chain.lay(chain, rows, seen)
+        laid = chmm_chain.evaluate_chain(chain, rows, seen)
         squares = np.square(laid.moves - chain.tables.moves).sum() + np.square(laid.votes - chain.tables.votes).sum()
         return -float(squares) / len(rows)
 
@@ -436,7 +436,7 @@ def test_context_helps_the_multi_source_hmm() -> None:
     before = hmm.posterior(votes)
     config = CHMM(rate=0.02, ridge=1e-4, epochs=20, patience=20, batch=16)
     after = chmm.fit(votes, rows, config, constant=hmm).posterior(votes, rows)
-    f1 = [chmm_tables.tagged_f1(("X",), votes.bounds, gold, own.tags) for own in (before, after)]
+    f1 = [chmm_tables.f1_of_tags(("X",), votes.bounds, gold, own.tags) for own in (before, after)]
     sure = [float(np.log(np.maximum(own.chances[np.arange(len(gold)), gold], 1e-9)).mean()) for own in (before, after)]
     assert f1[1] > f1[0] + 0.2, f1
     assert sure[1] > sure[0] + 0.5, sure
@@ -446,9 +446,9 @@ def test_the_best_epoch_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     votes, rows, gold = drawn(2, 20)
     config = replace(OWN, voted_is_entity=False, rate=0.02, epochs=6, patience=2)
     real = chmm.fit(votes, rows, config, dev=chmm.Dev(votes, rows, gold))
-    right = chmm_tables.tagged_f1(("X",), votes.bounds, gold, real.posterior(votes, rows).tags)
+    right = chmm_tables.f1_of_tags(("X",), votes.bounds, gold, real.posterior(votes, rows).tags)
     before = chmm.fit(votes, rows, replace(config, weight=0.0)).posterior(votes, rows).tags
-    assert right >= chmm_tables.tagged_f1(("X",), votes.bounds, gold, before)
+    assert right >= chmm_tables.f1_of_tags(("X",), votes.bounds, gold, before)
     watcher, scores = Watcher(), iter([0.1, 0.5, 0.3, 0.2, 0.9])
     monkeypatch.setattr(chmm._Task, "score", lambda *_: next(scores))
     model = chmm.fit(votes, rows, config, watcher=watcher)
@@ -522,7 +522,7 @@ def test_a_model_on_an_hmm_that_was_learnt_elsewhere_is_kept_with_that_one(tmp_p
     assert again.config.constant == hmm.config
     for one, other in zip(model.posterior(votes, rows), again.posterior(votes, rows), strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
-    with pytest.raises(ConfigError, match="choose offset"):
+    with pytest.raises(ConfigError, match="use offset=True"):
         chmm.fit(votes, rows, CHMM.published(), constant=hmm)
 
 
@@ -555,7 +555,7 @@ def test_what_does_not_fit_is_refused() -> None:
     votes = make_votes(np.zeros((4, 2), np.int64), [4])
     with pytest.raises(DataError, match=r"embeddings have shape \(3, 2\); votes and model need \(4, 2\)"):
         chmm.fit(votes, np.zeros((3, 2)), OWN)
-    with pytest.raises(DataError, match="hold NaN"):
+    with pytest.raises(DataError, match="contain NaN"):
         chmm.fit(votes, np.full((4, 2), np.nan), OWN)
     model = chmm.fit(votes, np.zeros((4, 2)), replace(OWN, weight=0.0))
     with pytest.raises(DataError, match="the model knows"):

@@ -16,11 +16,11 @@ from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.kernels import forward_backward, log_partition
 from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm import fit as multihmm
-from chaffinch.models.votes.multihmm.chains import REACH, Chains, may_be_inside, whole
+from chaffinch.models.votes.multihmm.chains import REACH, Chains, may_be_inside, token_potentials
 from chaffinch.models.votes.multihmm.fit import Model, MultiHMM, estimates, fit
 from chaffinch.models.votes.multihmm.patterns import observe, states
 from chaffinch.models.votes.multihmm.tables import Belief, SourceWeights, VoteTables, log_prior
-from chaffinch.models.votes.multihmm.weights import voted_is_entity
+from chaffinch.models.votes.multihmm.weights import prefers_voted_entities
 from tests.models.votes.votes import by_hand, drawn
 
 STATES = ("O", "B-A", "I-A", "E-A", "S-A", "B-B", "I-B", "E-B", "S-B")
@@ -152,7 +152,7 @@ def test_stretches_agree_with_whole_sentences(reading: bool) -> None:
     weights = replace(model.weights, reading=reading)
     own = Chains.of(model.tables, weights, votes, seen)
     assert 20 < len(own.outside) == size - len(own.tokens)
-    emit = whole(model.tables, weights, seen, votes.bounds)
+    emit = token_potentials(model.tables, weights, seen, votes.bounds)
     found, full = forward_backward(own.batch), forward_backward(replace(own.batch, emit=emit, bounds=votes.bounds))
     np.testing.assert_allclose(found.states, full.states[own.tokens], rtol=0, atol=1e-12)
     np.testing.assert_allclose(full.states[own.outside, 0], 1.0, rtol=0, atol=1e-12)
@@ -341,8 +341,8 @@ def test_voted_tokens_are_entities_where_that_foretells_votes_better() -> None:
     apart = observe(by_hand(3, {"s0": [(0, 1, "A")], "s1": [(2, 3, "A")]}))
     certain = replace(tables, types=np.tile([0.0, 1.0, 0.0], (2, 2, 1)), letters=np.tile(np.eye(4), (2, 1, 1)) + 1e-9)
     certain = replace(certain, types=certain.types + 1e-9, outside=np.full((2, 9), 1 / 9))
-    assert voted_is_entity(certain, weights, together, prior)
-    assert not voted_is_entity(certain, weights, apart, prior)
+    assert prefers_voted_entities(certain, weights, together, prior)
+    assert not prefers_voted_entities(certain, weights, apart, prior)
 
 
 def test_a_saved_model_reads_alike(tmp_path: Path) -> None:

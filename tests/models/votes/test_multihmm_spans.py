@@ -10,8 +10,8 @@ import pytest
 
 from chaffinch.kernels import forward_backward
 from chaffinch.models.votes.multihmm.fit import MultiHMM, estimates, fit
-from chaffinch.models.votes.multihmm.patterns import fine, observe
-from chaffinch.models.votes.multihmm.spans import Spans, candidates, most, proposed, settle
+from chaffinch.models.votes.multihmm.patterns import observe, tags_to_states
+from chaffinch.models.votes.multihmm.spans import Spans, best_spans, candidates, list_proposals, resolve_overlaps
 from tests.models.votes.test_multihmm import STATES, log_score, random_model, said
 from tests.models.votes.votes import by_hand, drawn
 
@@ -22,13 +22,13 @@ def test_spans_of_sources_by_hand() -> None:
     found = candidates(votes)
     rows = zip(found.first.tolist(), found.end.tolist(), found.label.tolist(), found.votes.tolist(), strict=True)
     assert list(rows) == [(0, 2, 0, 2), (2, 3, 0, 1), (3, 4, 1, 1), (4, 5, 1, 1)]  # none crosses a sentence
-    assert proposed(votes)[3].tolist() == [0, 0, 1, 1, 1]
+    assert list_proposals(votes)[3].tolist() == [0, 0, 1, 1, 1]
 
 
 def test_states_of_tags_by_hand() -> None:
     tags = np.array([1, 2, 2, 0, 1, 1, 2, 4, 3, 4])
     want = ["B-A", "I-A", "E-A", "O", "S-A", "B-A", "E-A", "S-B", "S-B", "S-B"]
-    assert [STATES[state] for state in fine(tags, np.array([0, 9, 10])).tolist()] == want
+    assert [STATES[state] for state in tags_to_states(tags, np.array([0, 9, 10])).tolist()] == want
 
 
 @pytest.mark.parametrize("longest", [True, False])
@@ -49,7 +49,7 @@ def test_settling_goes_greedily_by_the_order(longest: bool) -> None:
         for row in sorted(rows, key=order):
             if all(row[1] <= a or b <= row[0] for a, b, *_ in kept):
                 kept.append(row)
-        found = settle(spans, longest=longest)
+        found = resolve_overlaps(spans, longest=longest)
         assert list(zip(found.first.tolist(), found.end.tolist(), found.label.tolist(), strict=True)) == sorted(
             row[:3] for row in kept
         )
@@ -68,7 +68,7 @@ def test_most_is_the_best_of_all_choices() -> None:
             for choice in itertools.combinations(rows, n)
             if all(p[1] <= q[0] or q[1] <= p[0] for p, q in itertools.combinations(choice, 2))
         )
-        found = most(spans, gains)
+        found = best_spans(spans, gains)
         keys = list(zip(spans.first.tolist(), spans.end.tolist(), spans.label.tolist(), strict=True))
         own = [
             keys.index(key) for key in zip(found.first.tolist(), found.end.tolist(), found.label.tolist(), strict=True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.relations.evaluate import ranking
-from chaffinch.relations.evaluate.report import Gap, Judged, Rates, RelationReport, Summary, gap
+from chaffinch.relations.evaluate.report import Gap, Rates, RelationReport, Summary, TupleScores, gap
 from chaffinch.relations.evaluate.scoring import score
 from chaffinch.text import Document
 from tests.relations.made import SCHEMA
@@ -117,16 +117,16 @@ def test_reports_say_when_something_simpler_is_better() -> None:
 class Fixed:
     """An extractor whose judgement of each document is known."""
 
-    answers: tuple[Judged, ...]
+    answers: tuple[TupleScores, ...]
     threshold: float = 0.5
     schema: Any = SCHEMA
 
-    def judged(self, _docs: Any) -> Any:
+    def score_tuples(self, _docs: Any) -> Any:
         return iter(self.answers)
 
 
-def answer(scores: list[float], right: list[bool], stated: int) -> Judged:
-    return Judged(np.array(scores), np.array(right, bool), stated)
+def answer(scores: list[float], right: list[bool], stated: int) -> TupleScores:
+    return TupleScores(np.array(scores), np.array(right, bool), stated)
 
 
 def test_scores_of_documents_counted_by_hand() -> None:

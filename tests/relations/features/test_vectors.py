@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from chaffinch.relations import Extraction, train
-from chaffinch.relations.entities.frames_of import read
+from chaffinch.relations.entities.frames_of import read_candidates
 from chaffinch.relations.features import vectors
-from chaffinch.relations.features._compiled._pieces import LITERALS, SIGNS, Numbered
+from chaffinch.relations.features._compiled._pieces import LITERALS, SIGNS, PieceNumbers
 from chaffinch.relations.features.frames import Frame, Part
 from chaffinch.relations.features.vectors import VIEWS, Columns
 from tests.relations.made import SCHEMA, documents
@@ -49,7 +49,7 @@ def test_scores_are_those_of_rows(view: tuple[str, ...], arguments: int, sense: 
     for known in (frames, frames[::2]):
         columns = vectors.learn([(frame, "") for frame in known], view, floor=1)
         values = rng.normal(size=len(columns))
-        found = vectors.Scorer(columns, values, 0.25)(frames, Numbered())
+        found = vectors.Scorer(columns, values, 0.25)(frames, PieceNumbers())
         np.testing.assert_allclose(found, by_rows(frames, columns, values.tolist(), 0.25), rtol=0, atol=1e-9)
 
 
@@ -57,16 +57,16 @@ def test_scores_are_those_of_rows(view: tuple[str, ...], arguments: int, sense: 
 def test_scores_of_documents_are_those_of_rows(representation: str) -> None:
     config = Extraction(views=tuple(VIEWS), representation=representation)  # type: ignore[arg-type]  # one of the known
     extractor = train(documents(6), SCHEMA, config)
-    found = read(documents(9), SCHEMA, None, extractor.representation)
+    found = read_candidates(documents(9), SCHEMA, None, extractor.representation)
     frames = [frame for own in found for frame in own.frames]
     values, bias = extractor.weights
-    scores = extractor.scorer(frames, Numbered())
+    scores = extractor.scorer(frames, PieceNumbers())
     np.testing.assert_allclose(scores, by_rows(frames, extractor.columns, values.tolist(), bias), rtol=0, atol=1e-9)
-    assert extractor.scorer([], Numbered()).tolist() == []
+    assert extractor.scorer([], PieceNumbers()).tolist() == []
 
 
 def test_pieces_may_be_the_texts_of_literals_and_grow() -> None:
-    number = Numbered()
+    number = PieceNumbers()
     own = [number[text] for text in (*LITERALS, *SIGNS)]
     assert min(own) >= len(LITERALS) + len(SIGNS)
     many = [number[f"word {n}"] for n in range(10_000)]

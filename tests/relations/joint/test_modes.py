@@ -113,7 +113,7 @@ def test_a_phrase_hmm_with_given_entities_gives_its_representation() -> None:
     assert train(docs, SCHEMA, PhraseHMM(representation="token")).config.representation == "token"
     chosen = train(docs, SCHEMA, PhraseHMM()).config.representation
     areas = {
-        kind: report.own.auc for kind in ("phrase", "pos", "token")
+        kind: report.quality.auc for kind in ("phrase", "pos", "token")
         if (report := train(docs, SCHEMA, Extraction(representation=kind)).report) is not None
     }  # fmt: skip
     assert areas[chosen] == max(areas.values())
@@ -140,5 +140,5 @@ def test_each_mode_has_its_own_training() -> None:
         train([], SCHEMA, Extraction(mode="joint"))
     with pytest.raises(ConfigError, match='mode "joint"'):
         train_joint([], SCHEMA, Extraction())
-    with pytest.raises(ConfigError, match="not in the mode joint"):
+    with pytest.raises(ConfigError, match="the mode joint is not supported"):
         train_documents([], SCHEMA, Extraction(mode="joint"))

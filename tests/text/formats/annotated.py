@@ -14,7 +14,7 @@ from chaffinch.text import Argument, Document, Relation, Span
 from chaffinch.text.formats import read
 from tests.text.strategies import LABELS, TEXTS, unique
 
-CANARY = "Quillfeather"  # stands in the text of every bad file, and must not be in its error
+CANARY = "Quillfeather"  # is in the text of every bad file, and must not be in its error
 
 
 def legal_in_xml(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Documents that are plain but for one thing, so that nothing else can hide that its loss was not reported."""
+"""Documents that are plain except for one thing, so that nothing else can hide that its loss was not reported."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def _annotation(offset: Any = 0, length: Any = 3, text: str = "Dr.", kind: str =
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (_json(_annotation(length=99)), "document 1: annotation 1: the place [0, 99) does not fit"),
+        (_json(_annotation(length=99)), "document 1: annotation 1: the range [0, 99) does not fit"),
         (_json(_annotation(text="Dr!")), "not the one at that place"),
         (_json(_annotation(offset="x")), "not a whole number"),
         (_json(_annotation(kind="kind")), 'no infon "type"'),
@@ -212,7 +212,7 @@ def test_bad_json_is_refused(tmp_path: Path, content: str | bytes, says: str) ->
 @pytest.mark.parametrize(
     ("old", "new", "line", "says"),
     [
-        ('length="8"', 'length="800"', 12, "document 1: annotation 1: the place [0, 800) does not fit"),
+        ('length="8"', 'length="800"', 12, "document 1: annotation 1: the range [0, 800) does not fit"),
         ('length="8"', "", 12, "the length is not a whole number"),
         ("<text>Naloxone</text>", "<text>Naloxon</text>", 12, "not the one at that place"),
         ("<offset>22", "<offset>3", 19, "starts inside the 21 characters"),

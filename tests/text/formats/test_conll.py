@@ -10,7 +10,7 @@ from hypothesis import given
 from chaffinch.errors import LimitError
 from chaffinch.text import Document, Span
 from chaffinch.text.formats import Losses, ReadOptions, read, write
-from chaffinch.text.formats._shared.token_tags import settled
+from chaffinch.text.formats._shared.token_tags import resolve_runs
 from tests.text.formats.refusal import CANARY, assert_refused
 from tests.text.formats.roundtrip import assert_kept, assert_kept_or_reported, through
 from tests.text.formats.tokenised import enriched_documents, token_documents
@@ -122,7 +122,7 @@ def test_a_byte_order_mark_in_the_first_token_is_kept() -> None:
 def test_of_overlapping_runs_the_longest_stays() -> None:
     losses = Losses()
     nested = [(5, 6, "C"), (0, 10, "A"), (1, 2, "B"), (10, 11, "D")]
-    assert settled(nested, losses) == [(0, 10, "A"), (10, 11, "D")]
+    assert resolve_runs(nested, losses) == [(0, 10, "A"), (10, 11, "D")]
     assert sum(losses.counts.values()) == 2
 
 

@@ -85,7 +85,7 @@ def test_the_second_form_is_written_only_for_relations(tmp_path: Path) -> None:
         (f'{{"text":"{CANARY}","label":[[0,true,"A"]]}}', "Expected `int`"),
         (f'{{"text":["{CANARY}"]}}', 'no "text"'),
         (f'{{"text":"{CANARY}","entities":[{{"id":1,"label":"A","start_offset":"0","end_offset":1}}]}}', "Expected"),
-        (f'{{"text":"{CANARY}","entities":[],"relations":[{{"from_id":1,"to_id":2,"type":"r"}}]}}', "not there"),
+        (f'{{"text":"{CANARY}","entities":[],"relations":[{{"from_id":1,"to_id":2,"type":"r"}}]}}', "does not exist"),
         (f'{{"text":"{CANARY}","relations":{{"a":1}}}}', "Expected `array`"),
         (f'{{"text":"{CANARY}","id":["{CANARY}"]}}', "Expected"),
         (f'{{"text":"{CANARY}"', "not valid JSON"),

@@ -67,9 +67,9 @@ GOLDEN = [
 def test_one_sample_of_each_format_is_recognised(tmp_path: Path, form: str, content: bytes, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    told = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl"}.get(path.suffix)
-    if form == "txt" and told:
-        assert find_format(entries(path), path).name == told  # prose in it: reading will say what is wrong
+    named_by_suffix = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl"}.get(path.suffix)
+    if form == "txt" and named_by_suffix:
+        assert find_format(entries(path), path).name == named_by_suffix  # prose in it: reading will say what is wrong
     elif form == "txt" and name != "a.txt":
         with pytest.raises(DataError, match="no known format"):
             find_format(entries(path), path)

@@ -28,15 +28,15 @@ from chaffinch.weak.sources import (
     Suffix,
     Token,
     TokenPattern,
-    about,
-    in_order,
+    describe_source,
     load_sources,
     negative_reliable,
     of_data,
+    order_sources,
     source,
     to_data,
 )
-from chaffinch.weak.sources.base import settle
+from chaffinch.weak.sources.base import collect_spans
 
 PLAIN: list[Any] = [
     Regex("dose", r"(\d+) ?mg", label="Dose", ignore_case=True),
@@ -60,7 +60,7 @@ def test_plain_sources_come_back_from_json_and_from_other_processes(given: Any) 
     for back in (of_data(data), pickle.loads(pickle.dumps(given))):
         assert back == given
         assert list(back(doc)) == list(given(doc))
-        assert about(back) == about(given)
+        assert describe_source(back) == describe_source(given)
 
 
 def test_other_sources_say_that_they_cannot_travel() -> None:
@@ -80,7 +80,7 @@ def test_other_sources_say_that_they_cannot_travel() -> None:
         (FromSpacy("s", len), "a spaCy pipeline"),
         (Annotations("a", {}), "spans of certain documents"),
     ):
-        with pytest.raises(ConfigError, match=f"{what} and cannot be kept in a file"):
+        with pytest.raises(ConfigError, match=f"{what} and cannot be stored in a file"):
             to_data(given)
     with pytest.raises(ConfigError, match="not plain data"):
         of_data({"kind": "spacy", "name": "s"})
@@ -135,7 +135,7 @@ def test_a_project_file_with_paths_beside_it(project: Path) -> None:
     assert [own.name for own in found] == ["dose", "drugs", "amount", "crowd/1", "crowd/2", "again"]
     assert negative_reliable(found) == ("dose",)
     assert [len(list(own(Document.make("aspirin 20 mg", id="d")))) for own in found[:5]] == [1, 1, 1, 1, 1]
-    assert about(found[0]) == {
+    assert describe_source(found[0]) == {
         "name": "dose", "kind": "regex", "layer": "source:dose", "label": "Dose", "on": [], "negative_reliable": True,
     }  # fmt: skip
 
@@ -151,7 +151,7 @@ def test_a_project_file_with_paths_beside_it(project: Path) -> None:
         ("[[source]]", "[source]", "TOML"),
         ("[[source]]", "[[sources]]", "unknown key 'sources'"),
         (r"pattern = '\d+ ?mg'", "pattern = '('", "at character 1; close this bracket"),
-        ('on = ["drugs"]', 'on = ["again"]', "build on one another in a circle"),
+        ('on = ["drugs"]', 'on = ["again"]', "build on one another in a cycle"),
     ],
 )
 def test_a_project_file_that_cannot_be_is_explained(project: Path, old: str, new: str, words: str) -> None:
@@ -168,7 +168,7 @@ def test_a_list_that_is_not_there(project: Path) -> None:
         load_sources(project)
     with pytest.raises(ConfigError, match="no such file"):
         load_sources(project.parent / "none.toml")
-    with pytest.raises(ConfigError, match=r"\.toml or a \.py"):
+    with pytest.raises(ConfigError, match=r"\.toml or \.py"):
         load_sources(project.parent / "crowd.jsonl")
     (project.parent / "empty.toml").write_text("")
     with pytest.raises(ConfigError, match="has no sources"):
@@ -200,17 +200,17 @@ def test_sources_run_after_those_they_build_on() -> None:
         Regex("list", "x", label="X"),
     )
     given: list[Source] = [first, second, third]
-    assert [own.name for own in in_order(given)] == ["list", "short", "h"]
+    assert [own.name for own in order_sources(given)] == ["list", "short", "h"]
     with pytest.raises(ConfigError, match="'a', 'b' build on one another"):
-        in_order([History("a", ["b"]), History("b", ["a"]), third])
+        order_sources([History("a", ["b"]), History("b", ["a"]), third])
 
 
 def test_what_a_source_gives_is_sorted_and_counted() -> None:
     found = [(3, 5), Span(0, 2, "B", 0.5), (0, 2, "B"), (4, 4), (-1, 2), (0, 99), (1.0, 2), (1, 2, ""), None, "ab"]
-    spans, refused = settle(found, "A", 10)
+    spans, refused = collect_spans(found, "A", 10)
     assert spans == [Span(0, 2, "B"), Span(3, 5, "A")]
     assert refused == {"span outside the text": 3, "not a span": 4}
-    assert settle([(0, 1)], "", 10) == ([], {"not a span": 1})
+    assert collect_spans([(0, 1)], "", 10) == ([], {"not a span": 1})
 
 
 def test_a_kind_is_known_by_what_its_class_says_alone() -> None:

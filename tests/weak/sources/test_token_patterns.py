@@ -87,9 +87,9 @@ def test_a_nested_pattern_takes_linear_time() -> None:
 @pytest.mark.parametrize(
     ("pattern", "words"),
     [
-        ([], "no part"),
-        ([{"lower": ["a"], "repeat": "?"}], "no part"),
-        ([{"lower": ["a"], "mark": False}], "no part"),
+        ([], "no required part"),
+        ([{"lower": ["a"], "repeat": "?"}], "no required part"),
+        ([{"lower": ["a"], "mark": False}], "no required part"),
         ([{"lowr": ["a"]}], "part 1 of the pattern has the unknown key 'lowr'; did you mean 'lower'"),
         ([{}], "part 1 of the pattern"),
         ([{"any": True, "text": ["a"]}], "any = true"),

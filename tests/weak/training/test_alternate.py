@@ -24,7 +24,7 @@ from chaffinch.weak.training import network as students_network
 from chaffinch.weak.training import students
 from chaffinch.weak.training.alternate import Alternated, Recipe, _best_threshold, alternate
 from chaffinch.weak.training.soft_labels import as_tags
-from chaffinch.weak.training.students import Answer, Plan, cross_fitted, with_columns
+from chaffinch.weak.training.students import Answer, Plan, cross_fit, with_columns
 from chaffinch.weak.vote_rules import LongestSpan
 from tests.weak.training.made_notes import DISEASES, QUICK, note, notes
 
@@ -121,7 +121,7 @@ def test_dev_documents_without_votes_are_shown_to_the_sources(monkeypatch: pytes
     seen: list[Document] = []
 
     def chosen(tagger: WeakTagger, docs: Sequence[Document]) -> float:
-        seen.extend(tagger.voted(docs))
+        seen.extend(tagger.with_votes(docs))
         return _best_threshold(tagger, docs)
 
     monkeypatch.setattr(import_module("chaffinch.weak.training.alternate"), "_best_threshold", chosen)
@@ -171,7 +171,7 @@ def test_no_student_sees_the_document_it_reads() -> None:
 
         return read
 
-    found = cross_fitted(docs, fit, folds=5, seed=0, labels=0)
+    found = cross_fit(docs, fit, folds=5, seed=0, labels=0)
     assert sorted(seen) == sorted(doc.id for doc in docs)
     assert [own.spans[0].label for own in found] == [doc.id for doc in docs]  # in the given order
 
@@ -192,9 +192,9 @@ def test_a_label_in_one_document_alone_is_never_learnt_for_it() -> None:
 
 def test_one_patient_has_no_students_answers() -> None:
     doc = note(0)
-    found = cross_fitted([doc, replace(doc, id="n0")], lambda *_: lambda docs: [], folds=5, seed=0, labels=1)
+    found = cross_fit([doc, replace(doc, id="n0")], lambda *_: lambda docs: [], folds=5, seed=0, labels=1)
     assert [own.spans for own in found] == [(), ()]
-    assert cross_fitted([], lambda *_: lambda docs: [], folds=5, seed=0, labels=1) == []
+    assert cross_fit([], lambda *_: lambda docs: [], folds=5, seed=0, labels=1) == []
 
 
 def test_a_fold_without_labels_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,7 +262,7 @@ def test_a_network_on_embeddings_is_one_more_student(tmp_path: Path, monkeypatch
     made.tagger.save(tmp_path / "m.cfm")
     back, new = load(tmp_path / "m.cfm", embedder=embedder), notes(50, 55)
     assert spans_of(list(back.annotate(new)), "weak") == spans_of(list(made.tagger.annotate(new)), "weak")
-    monkeypatch.setattr(weak_tagger, "packaged", lambda: embedder)  # the packaged one is found by itself
+    monkeypatch.setattr(weak_tagger, "load_packaged_embedder", lambda: embedder)  # the packaged one is found by itself
     assert spans_of(list(load(tmp_path / "m.cfm").annotate(new)), "weak") == spans_of(list(back.annotate(new)), "weak")
     for other in (lambda doc: embedder(doc) + 1, lambda doc: embedder(doc)[:, :20]):
         with pytest.raises(ModelError, match="another embedder"):
@@ -271,7 +271,7 @@ def test_a_network_on_embeddings_is_one_more_student(tmp_path: Path, monkeypatch
     def missing() -> NoReturn:
         raise MissingExtraError("torch", "neural,minilm")
 
-    monkeypatch.setattr(weak_tagger, "packaged", missing)
+    monkeypatch.setattr(weak_tagger, "load_packaged_embedder", missing)
     with pytest.raises(ModelError, match="torch is not installed"):
         load(tmp_path / "m.cfm")
 

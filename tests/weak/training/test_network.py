@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from chaffinch.weak.training import network as students_network
-from chaffinch.weak.training.network import _chosen, _slopes
+from chaffinch.weak.training.network import _choose_tokens, _slopes
 
 
 def loss(weights: list[np.ndarray], x: np.ndarray, y: np.ndarray, kept: np.ndarray) -> float:
@@ -36,7 +36,7 @@ def test_slopes_are_those_of_finite_differences() -> None:
 def test_tokens_near_spans_are_all_learnt_from() -> None:
     tags = np.zeros(1000, np.int64)
     tags[500] = 1
-    chosen = _chosen(tags, np.random.default_rng(0))
+    chosen = _choose_tokens(tags, np.random.default_rng(0))
     assert chosen[498:503].all()
     assert 200 < chosen.sum() < 400
 

@@ -117,6 +117,6 @@ def test_a_conditional_hmm_joins_the_votes_and_is_kept(tmp_path: Path, monkeypat
     assert spans_of(again.documents, "alternate") == spans_of(whole.documents, "alternate")
     assert span_f1(GOLD, [doc.layer("alternate") for doc in again.documents]) > 0.7
     again.tagger.save(tmp_path / "m.cfm")
-    monkeypatch.setattr(weak_tagger, "packaged", lambda: embedder)
+    monkeypatch.setattr(weak_tagger, "load_packaged_embedder", lambda: embedder)
     back, new = load(tmp_path / "m.cfm"), notes(50, 55)
     assert spans_of(list(back.annotate(new)), "weak") == spans_of(list(whole.tagger.annotate(new)), "weak")

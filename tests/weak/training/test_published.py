@@ -13,7 +13,7 @@ from chaffinch.weak.tagger import load
 from chaffinch.weak.training import published as alternate_loops
 from chaffinch.weak.training.alternate import Alternated, Published, Turn, Watch, alternate
 from chaffinch.weak.training.checkpoints import Step
-from chaffinch.weak.training.published import _best, _patient_no_more
+from chaffinch.weak.training.published import _best, _out_of_patience
 from chaffinch.weak.vote_rules import LongestSpan
 from tests.weak.training.made_notes import QUICK, notes
 
@@ -99,9 +99,9 @@ def test_patience_and_the_best_loop() -> None:
     turns = [Turn(0, 0.5, 0.4), Turn(1, 0.7, 0.4), Turn(2, 0.7, 0.9), Turn(3, 0.6, 0.4)]
     dev = notes(0, 1)
     assert _best(turns) == 1
-    assert _patient_no_more(turns, Published(patience=2), dev)
-    assert not _patient_no_more(turns, Published(patience=3), dev)
-    assert not _patient_no_more(turns, Published(patience=1), [])
+    assert _out_of_patience(turns, Published(patience=2), dev)
+    assert not _out_of_patience(turns, Published(patience=3), dev)
+    assert not _out_of_patience(turns, Published(patience=1), [])
     with pytest.raises(ConfigError):
         Published(loops=0)
     with pytest.raises(ConfigError):

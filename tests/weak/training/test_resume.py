@@ -18,7 +18,7 @@ from chaffinch.text import Document, Soft, Span
 from chaffinch.weak.training import network as students_network
 from chaffinch.weak.training import students
 from chaffinch.weak.training.alternate import Alternated, Published, Recipe, Watch, alternate
-from chaffinch.weak.training.checkpoints import Checkpoints, Step, fingerprint, in_words
+from chaffinch.weak.training.checkpoints import Checkpoints, Step, fingerprint, stable_repr
 from tests.weak.training.made_notes import QUICK, note, notes
 from tests.weak.training.test_alternate import embedder
 
@@ -168,9 +168,9 @@ def test_the_fingerprint_covers_all_that_a_run_depends_on() -> None:
 
 
 def test_settings_in_words() -> None:
-    assert in_words(Published()) == "Published(loops=2, patience=5, continued=True)"
-    assert in_words({"b": 1, "a": (None, "x")}) == "{'a': [None, 'x'], 'b': 1}"
-    assert in_words(embedder) == "tests.weak.training.test_alternate.embedder"
+    assert stable_repr(Published()) == "Published(loops=2, patience=5, continued=True)"
+    assert stable_repr({"b": 1, "a": (None, "x")}) == "{'a': [None, 'x'], 'b': 1}"
+    assert stable_repr(embedder) == "tests.weak.training.test_alternate.embedder"
 
 
 def test_a_folder_of_another_run_or_of_something_else_is_refused(tmp_path: Path) -> None:

@@ -1,16 +1,17 @@
-"""`chaffinch deid adapt`: a model made at home in the user's own notes."""
+"""`chaffinch deid adapt`: adapt a model to the user's own notes."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from chaffinch.cli import common as frame
+from chaffinch.cli.deid.results import AdaptResult, KindCount
 from chaffinch.cli.train import inputs
 from chaffinch.deid.detect.detector import LAYER, HybridDetector
 from chaffinch.deid.detect.model import Model, load
@@ -58,24 +59,26 @@ def adapt_command(
         raise ConfigError("--model none learns from reviewed notes alone; give them with --gold")
     old = None if model == NONE else load(model)
     how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars)
-    own, reviewed = (_read(path, how, group_by, from_, quiet=quiet) for path in (notes, gold))
+    documents, reviewed = (_read(path, how, group_by, from_, quiet=quiet) for path in (notes, gold))
     if gold is not None and not any(doc.layer() for doc in reviewed):
         raise DataError("has no span in a layer gold, so nothing was reviewed; mark its identifiers", path=gold)
-    with frame.live_line("joining votes", _words, quiet=quiet) as tell:
-        new = adapt(own, old, gold=reviewed or None, language=language, seed=seed, tell=tell)
+    with frame.live_line("joining votes", _words, quiet=quiet) as show:
+        new = adapt(documents, old, gold=reviewed or None, language=language, seed=seed, tell=show)
     origin = "a model file" if Path(model).exists() else model  # names of files may name people
-    saved = new.save(output, notes=f"Adapted from {origin} to {len(own):,} notes, {len(reviewed):,} of them reviewed.")
-    result = {
-        "model": str(output),
-        "from": model,
-        "notes": len(own),
-        "reviewed": len(reviewed),
-        "labels": list(saved.labels),
-        "found": _compared(own[:MOST_COUNTED], old, saved),
-        "megabytes": round(output.stat().st_size / 1e6, 3),
-        "seconds": round(time.perf_counter() - began, 1),
-    }
-    frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
+    saved = new.save(
+        output, notes=f"Adapted from {origin} to {len(documents):,} notes, {len(reviewed):,} of them reviewed."
+    )
+    result = AdaptResult(
+        model=str(output),
+        from_=model,
+        notes=len(documents),
+        reviewed=len(reviewed),
+        labels=list(saved.labels),
+        found=_count_by_kind(documents[:MOST_COUNTED], old, saved),
+        megabytes=round(output.stat().st_size / 1e6, 3),
+        seconds=round(time.perf_counter() - began, 1),
+    )
+    frame.emit(result, as_json=json, tables=[] if quiet else result.tables())
 
 
 def _read(
@@ -91,29 +94,19 @@ def _read(
     return found
 
 
-def _compared(docs: Sequence[Document], old: Model | None, new: Model) -> list[dict[str, Any]]:
-    """How many spans of each kind the model at hand and the new one find."""
+def _count_by_kind(docs: Sequence[Document], old: Model | None, new: Model) -> list[KindCount]:
+    """Return how many spans of each kind the old model and the new one find."""
     counts = [
         Counter[str]()
-        if own is None
-        else Counter(span.label for doc in HybridDetector(own)(docs) for span in doc.layer(LAYER))
-        for own in (old, new)
+        if model is None
+        else Counter(span.label for doc in HybridDetector(model)(docs) for span in doc.layer(LAYER))
+        for model in (old, new)
     ]
     return [
-        {"kind": name, "before": counts[0][name], "after": counts[1][name]} for name in sorted(counts[0] | counts[1])
+        KindCount(kind=name, before=counts[0][name], after=counts[1][name]) for name in sorted(counts[0] | counts[1])
     ]
 
 
 def _words(step: Learning) -> str:
-    """How far learning is."""
+    """Return a line on the progress of training."""
     return f"{step.part}: {step.epoch} of {step.epochs}"
-
-
-def _tables(result: dict[str, Any]) -> Iterator[Any]:
-    yield frame.facts_table(
-        {key: value for key, value in result.items() if key not in ("found", "labels")}
-        | {"labels": ", ".join(result["labels"])}
-    )
-    if result["found"]:
-        yield ""
-        yield frame.table_of(result["found"], title="Identifiers found in the notes")

@@ -33,8 +33,8 @@ def estimate_command(
 ) -> None:
     """chaffinch deid estimate sample.json sample.csv --recall 0.95 --planted 200
 
-    Says how many notes may still hold an identifier, and how many leaks there may be per note and per 1,000 tokens,
-    with upper bounds that hold for the way in which the sample was drawn; by category where the form has them.
+    Estimate how many notes may still hold an identifier, and how many leaks there may be per note and per 1,000 tokens,
+    with upper bounds that are valid for the way the sample was drawn; by category where the form has them.
     """
     try:
         drawn = leakage.Sample.from_json(leakage_files.read_text(sample).encode())

@@ -10,8 +10,10 @@ from typing import Annotated
 import typer
 
 from chaffinch.cli import common as frame
+from chaffinch.cli.deid.results import RekeyResult, RestoreResult
+from chaffinch.cli.results import facts_of
 from chaffinch.deid import vault as vaults
-from chaffinch.deid.keys import VARIABLE, Secret, check_apart
+from chaffinch.deid.keys import VARIABLE, Secret, check_keys_differ
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.text import Document
 from chaffinch.text.formats import ReadOptions, by_name, output_variant, read, write
@@ -37,29 +39,28 @@ def restore_command(
 ) -> None:
     """chaffinch deid restore clean/ -o again/ --vault notes.vault --key-file vault.key
 
-    Puts the originals of released documents together again, every text byte for byte as it was, in the format of the
-    released ones. A document that was changed since, a wrong key or a damaged vault is refused. The output is readable
-    by you alone.
+    Restore the originals of released documents, byte for byte, in the format of the released ones. A document that was
+    changed since, a wrong key or a damaged vault is refused. Only you can read the output.
     """
-    held = vaults.Vault.open(vault, key_of(key_file))
+    vault_content = vaults.Vault.open(vault, key_of(key_file))
     corpus = read(source, format=from_, how=ReadOptions(max_chars=_NO_LIMIT))
     form = output_variant(by_name(corpus.format), output)
     count = 0
 
-    def counted() -> Iterator[Document]:
+    def restore_documents() -> Iterator[Document]:
         nonlocal count
-        for doc in vaults.restore(frame.progress(corpus, "documents", quiet=quiet), held):
+        for doc in vaults.restore(frame.progress(corpus, "documents", quiet=quiet), vault_content):
             count += 1
             yield doc
 
     before = os.umask(0o077)
     try:
         with frame.name_unwritable(output):
-            write(counted(), output, format=form.name)
+            write(restore_documents(), output, format=form.name)
     finally:
         os.umask(before)
-    result = {"restored": count, "in the vault": len(held), "format": form.name}
-    frame.emit(result, as_json=json, tables=[] if quiet else [frame.facts_table(result)])
+    result = RestoreResult(restored=count, in_vault=len(vault_content), format=form.name)
+    frame.emit(result, as_json=json, tables=[] if quiet else [frame.facts_table(facts_of(result))])
 
 
 def rekey_command(
@@ -72,21 +73,21 @@ def rekey_command(
 ) -> None:
     """chaffinch deid rekey notes.vault --key-file old.key --new-key-file new.key
 
-    Puts a vault under a new key; the old one does not open it any more, but it opens every copy made before. A secret
-    of surrogates in CHAFFINCH_SECRET cannot be the new key.
+    Encrypt a vault under a new key. The old key no longer opens it, but still opens every copy made before. A secret of
+    surrogates in CHAFFINCH_SECRET cannot be the new key.
     """
     new = Secret.read(new_key_file)
-    check_apart(Secret.read() if os.environ.get(VARIABLE) else None, new)
+    check_keys_differ(Secret.read() if os.environ.get(VARIABLE) else None, new)
     try:
         documents = vaults.rekey(vault, key_of(key_file), new)
     except OSError as error:
         raise ChaffinchError(f"{vault}: could not be written ({error.strerror}); it is as it was") from None
-    result = {"vault": str(vault), "documents": documents}
-    frame.emit(result, as_json=json, tables=[] if quiet else [frame.facts_table(result)])
+    result = RekeyResult(vault=str(vault), documents=documents)
+    frame.emit(result, as_json=json, tables=[] if quiet else [frame.facts_table(facts_of(result))])
 
 
 def key_of(path: Path | None) -> Secret:
-    """The key of a vault, from a file or the environment."""
+    """Return the key of a vault, from a file or the environment."""
     if path is None and not os.environ.get(vaults.VARIABLE):
         raise ConfigError(
             f"a vault needs a key: give --key-file FILE or set {vaults.VARIABLE}; "

@@ -16,6 +16,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from chaffinch.cli import common as frame
 from chaffinch.cli.deid.restore import key_of
+from chaffinch.cli.deid.results import RunResult
 from chaffinch.deid import keys
 from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.deid.keys import Secret
@@ -29,10 +30,10 @@ from chaffinch.jobs.job import COMMAND, NotesInput, Patients, ReleaseJob, VaultT
 from chaffinch.jobs.release import Tick, dry_run, run_release
 from chaffinch.jobs.run import Interrupted
 from chaffinch.text.formats import ReadOptions
-from chaffinch.text.formats.base import replacing, write_text
+from chaffinch.text.formats.base import atomic_output, write_text
 from chaffinch.weak.sources import load_sources
 
-RULES = "rules"  # the name of the model that is none: patterns and lists alone
+RULES = "rules"  # the name of the detector without a model: patterns and lists alone
 
 
 _SecretFile = Annotated[
@@ -54,7 +55,8 @@ _Keep = Annotated[
     typer.Option(metavar="FIELD", help="Release this field too; it must hold no identifiers. Several times."),
 ]
 _Spans = Annotated[
-    bool, typer.Option("--spans", help="Mark replacements in the output; it tells surrogates from leaks.")
+    bool,
+    typer.Option("--spans", help="Mark replacements in the output; readers can then tell surrogates from originals."),
 ]
 
 
@@ -102,16 +104,16 @@ def run_command(
     with offsets, risks and ids, which must stay with you. OUT appears complete, or not at all. Labels, relations and
     fields of the input are not released, except fields named with --keep.
     """
-    place = _place(notes, output, dry_run=dry_run)
-    _check_page(page, notes, place, dry_run=dry_run)
+    target = _target(notes, output, dry_run=dry_run)
+    _check_page(page, notes, target, dry_run=dry_run)
     release = Release(Policy.read(policy), _secret(secret_file), ids == "keep", tuple(keep), spans)
     pattern, table = frame.read_group_by(group_by)
     key = None if vault is None and key_file is None else key_of(key_file)
     find = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)
-    _tell_reached(find, recall, quiet=quiet)
+    _warn_if_out_of_reach(find, recall, quiet=quiet)
     job = plan(
         NotesInput(notes, from_, ReadOptions(max_chars=max_chars)),
-        place,
+        target,
         release,
         find,
         patients=Patients(table or pattern, each_note_a_patient),
@@ -121,12 +123,14 @@ def run_command(
     manifest, rate = _run(job, dry=dry_run, resume=resume, quiet=quiet)
     if page is not None:
         title = f"Release of {notes.name}"
-        with replacing(page) as beside:
-            write_text(beside, html(manifest, release.policy, title=title, output=place.name, dial=_dial(find)))
+        with atomic_output(page) as beside:
+            write_text(beside, html(manifest, release.policy, title=title, output=target.name, dial=_dial(find)))
         frame.note(f"wrote {page}", quiet=quiet)
-    result = {"dry run": dry_run, "output": None if dry_run else str(place), **manifest, "notes per second": rate}
-    frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
-    _tell_withheld(manifest, None if dry_run else job.private / "withheld.jsonl")
+    result = RunResult(
+        dry_run=dry_run, output=None if dry_run else str(target), **manifest, notes_per_second=round(rate, 2)
+    )
+    frame.emit(result, as_json=json, tables=[] if quiet else result.tables())
+    _raise_if_withheld(manifest, None if dry_run else job.private / "withheld.jsonl")
 
 
 def _run(job: ReleaseJob, *, dry: bool, resume: bool, quiet: bool) -> tuple[dict[str, Any], float]:
@@ -140,8 +144,8 @@ def _run(job: ReleaseJob, *, dry: bool, resume: bool, quiet: bool) -> tuple[dict
     return manifest, manifest["documents"]["in"] / max(time.monotonic() - began, 1e-9)
 
 
-def _place(notes: Path, output: Path | None, *, dry_run: bool) -> Path:
-    """Where the output goes; ConfigError if that is among the inputs."""
+def _target(notes: Path, output: Path | None, *, dry_run: bool) -> Path:
+    """Return the path of the output; ConfigError if it is among the inputs."""
     if output is None:
         if not dry_run:
             raise ConfigError("say where to write with -o OUT, or only count with --dry-run")
@@ -150,15 +154,15 @@ def _place(notes: Path, output: Path | None, *, dry_run: bool) -> Path:
     return output
 
 
-def _check_page(page: Path | None, notes: Path, place: Path, *, dry_run: bool) -> None:
-    """Refuses a place for the summary that would spoil something, before any work is done."""
+def _check_page(page: Path | None, notes: Path, target: Path, *, dry_run: bool) -> None:
+    """Raise ConfigError, before any work is done, if the summary would overwrite something."""
     if page is None:
         return
     if dry_run:
         raise ConfigError("--dry-run writes nothing; leave out --html, or write to -o OUT")
     if not page.parent.is_dir():
         raise ConfigError(f"the folder {page.parent} of --html does not exist; make it first")
-    if page.is_dir() or any(page.resolve().is_relative_to(taken.resolve()) for taken in (notes, place)):
+    if page.is_dir() or any(page.resolve().is_relative_to(taken.resolve()) for taken in (notes, target)):
         raise ConfigError(f"--html {page} is a folder, or in the input or the output; name a file beside them")
 
 
@@ -168,8 +172,8 @@ def _dial(find: HybridDetector) -> dict[str, Any]:
     return {"asked": recall, "thresholds": model.dial.at(recall) if model.taggers else {}}
 
 
-def _tell_reached(find: HybridDetector, recall: float | None, *, quiet: bool) -> None:
-    """Say so if the dial does not go as far as was asked for."""
+def _warn_if_out_of_reach(find: HybridDetector, recall: float | None, *, quiet: bool) -> None:
+    """Print a note if the model cannot reach the recall that was asked for."""
     if recall is None:
         return
     reached = find.model.dial.reaches(recall)
@@ -195,14 +199,14 @@ def _detector(
     by_patient: bool,
 ) -> HybridDetector:
     allow, deny = ([] if path is None else read_phrases(path) for path in lists)
-    own_types = [] if types is None else load_sources(types)
+    more_types = [] if types is None else load_sources(types)
     chosen = None if model == RULES and not Path(model).exists() else model
-    return detector(chosen, recall=recall, known=known, allow=allow, deny=deny, types=own_types, by_patient=by_patient)
+    return detector(chosen, recall=recall, known=known, allow=allow, deny=deny, types=more_types, by_patient=by_patient)
 
 
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Tick]:
-    """Something to tell how many documents are through; shown on stderr, on a terminal only."""
+    """Yield a callback that counts finished documents, shown on stderr if that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -219,39 +223,7 @@ def _progress(*, quiet: bool) -> Iterator[Tick]:
         yield tick
 
 
-def _tables(result: dict[str, Any]) -> Iterator[Any]:
-    settings, leaks, alone = result["settings"], result["expected leaks"], result["without a patient"]
-    patients = f"{result['patients']:,}"
-    if alone:
-        whose = "each note is" if alone == result["documents"]["released"] else f"{alone:,} notes without one are"
-        patients += f" ({whose} taken for its own patient; see --group-by)"
-    yield frame.facts_table(
-        {
-            **{f"documents {name}": number for name, number in result["documents"].items()},
-            "patients": patients,
-            "characters": result["characters"],
-            "replacements": result["replacements"],
-            "model": settings["model"]["name"],
-            "policy": settings["policy"]["name"],
-            "ids": settings["ids"],
-            "expected leaks": "not known" if leaks is None else f"{leaks['per_note']:.3g} identifier tokens per note",
-            "speed": f"{result['notes per second']:,.1f} notes/s",
-        }
-    )
-    if result["labels"]:
-        yield ""
-        yield frame.table_of([_row(label, facts) for label, facts in result["labels"].items()])
-    if result["withheld"]:
-        yield ""
-        yield frame.table_of([{"withheld because": why, "documents": n} for why, n in result["withheld"].items()])
-
-
-def _row(label: str, facts: dict[str, Any]) -> dict[str, Any]:
-    done = ", ".join(f"{operator} {number:,}" for operator, number in facts["operators"].items())
-    return {"kind": label, "found": facts["found"], **facts["bands"], "done": done}
-
-
-def _tell_withheld(manifest: dict[str, Any], path: Path | None) -> None:
+def _raise_if_withheld(manifest: dict[str, Any], path: Path | None) -> None:
     documents = manifest["documents"]
     if documents["withheld"]:
         where = "" if path is None else f"; {path} says which and why"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
+import msgspec
 import typer
 
 from chaffinch.cli import common as frame
+from chaffinch.cli.deid.results import SampleResult, StratumRow
 from chaffinch.deid import leakage
 from chaffinch.deid.leakage import Allocation
 from chaffinch.deid.leakage import files as leakage_files
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.text.formats.base import replacing, write_text
+from chaffinch.text.formats.base import atomic_output, write_text
 
 
 def sample_command(
@@ -44,7 +46,7 @@ def sample_command(
 ) -> None:
     """chaffinch deid sample clean -o sample.json --notes 300
 
-    Draws notes at random within strata of risk, and writes the sample and a form. Read the de-identified notes named
+    Draw notes at random within strata of risk, and write the sample and a form. Read the de-identified notes named
     in the form, write into `leaks` how many identifiers are still there (0 counts!), then: chaffinch deid estimate.
     """
     target = output.with_suffix(".csv") if form is None else form
@@ -64,12 +66,12 @@ def sample_command(
     )  # fmt: skip
     page = leakage_files.form(drawn, tokens, categories=category, as_csv=target.suffix == ".csv")
     for path, content in ((target, page), (output, drawn.to_json().decode())):
-        with replacing(path) as beside:
+        with atomic_output(path) as beside:
             write_text(beside, content)
     frame.note(f"wrote {output} and {target}", quiet=quiet)
     strata_rows = [_row(number, part) for number, part in enumerate(drawn.strata, start=1)]
-    facts = {"notes": drawn.notes, "tokens": drawn.tokens, "read": len(drawn.ids), "seed": seed}
-    frame.emit({**facts, "strata": strata_rows}, as_json=json, tables=[frame.table_of(strata_rows)])
+    result = SampleResult(notes=drawn.notes, tokens=drawn.tokens, read=len(drawn.ids), seed=seed, strata=strata_rows)
+    frame.emit(result, as_json=json, tables=[frame.table_of([msgspec.structs.asdict(row) for row in strata_rows])])
 
 
 def _strata(text: str) -> int | list[float]:
@@ -79,13 +81,13 @@ def _strata(text: str) -> int | list[float]:
         raise ConfigError(f"--strata must be like 0.5,0.8,0.95 or like 4, got {text!r}") from None
 
 
-def _row(number: int, part: leakage.Stratum) -> dict[str, Any]:
-    return {
-        "stratum": number,
-        "lowest risk": part.lowest_risk,
-        "highest risk": part.highest_risk,
-        "notes": part.size,
-        "tokens": part.tokens,
-        "expected leaks": part.expected,
-        "read": len(part.drawn),
-    }
+def _row(number: int, part: leakage.Stratum) -> StratumRow:
+    return StratumRow(
+        stratum=number,
+        lowest_risk=part.lowest_risk,
+        highest_risk=part.highest_risk,
+        notes=part.size,
+        tokens=part.tokens,
+        expected_leaks=part.expected,
+        read=len(part.drawn),
+    )

@@ -1,4 +1,4 @@
-"""`chaffinch deid secret`: makes and rotates the secret of surrogates and date shifts."""
+"""`chaffinch deid secret`: make and rotate the secret of surrogates and date shifts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from chaffinch.cli import common as frame
+from chaffinch.cli.deid.results import SecretResult
+from chaffinch.cli.results import facts_of
 from chaffinch.deid.keys import Secret, rotate
 
 SecretFile = Annotated[Path, typer.Argument(metavar="PATH", help="The file of the secret.", show_default=False)]
@@ -16,23 +18,24 @@ SecretFile = Annotated[Path, typer.Argument(metavar="PATH", help="The file of th
 def new_command(path: SecretFile, json: frame.Json = False, quiet: frame.Quiet = False) -> None:
     """chaffinch deid secret new hospital.key
 
-    Writes a fresh secret to a new file that only you may read (mode 0600). An existing file is never overwritten.
+    Write a fresh secret to a new file that only you may read (mode 0600). An existing file is never overwritten.
     Keep the file: the same secret gives the same surrogates and date shifts on every run.
     """
     secret = Secret.new()
     secret.write(path)
-    _tell({"secret": str(path), "fingerprint": secret.fingerprint()}, as_json=json, quiet=quiet)
+    _emit(SecretResult(secret=str(path), fingerprint=secret.fingerprint()), as_json=json, quiet=quiet)
 
 
 def rotate_command(path: SecretFile, json: frame.Json = False, quiet: frame.Quiet = False) -> None:
     """chaffinch deid secret rotate hospital.key
 
-    Puts a fresh secret in the file and keeps the old one beside it (hospital.key.old-1). What is written from now on
-    cannot be linked to earlier outputs by its surrogates.
+    Write a fresh secret to the file and keep the old one beside it (hospital.key.old-1). Later outputs cannot be linked
+    to earlier ones by their surrogates.
     """
     secret, kept = rotate(path)
-    _tell({"secret": str(path), "fingerprint": secret.fingerprint(), "old": str(kept)}, as_json=json, quiet=quiet)
+    result = SecretResult(secret=str(path), fingerprint=secret.fingerprint(), old=str(kept))
+    _emit(result, as_json=json, quiet=quiet)
 
 
-def _tell(result: dict[str, str], *, as_json: bool, quiet: bool) -> None:
-    frame.emit(result, as_json=as_json, tables=[] if quiet else [frame.facts_table(result)])
+def _emit(result: SecretResult, *, as_json: bool, quiet: bool) -> None:
+    frame.emit(result, as_json=as_json, tables=[] if quiet else [frame.facts_table(facts_of(result))])

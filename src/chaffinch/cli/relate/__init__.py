@@ -11,7 +11,8 @@ import typer
 
 from chaffinch.cli import common as frame
 from chaffinch.cli.relate.evaluate_page import outcome_page
-from chaffinch.cli.relate.modes import Given, learnt, settings_of
+from chaffinch.cli.relate.modes import RelateOptions, settings_of, train_extractor
+from chaffinch.cli.results import DistantResult, ExtractResult
 from chaffinch.cli.train import inputs
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.relations import AnyExtractor, Schema, save
@@ -26,7 +27,7 @@ from chaffinch.text import Document
 from chaffinch.text.formats import Losses, ReadOptions, output_format, read, write
 from chaffinch.text.formats.base import write_text
 
-relate_app = typer.Typer(help="Relations between entities.", rich_markup_mode=None)
+relate_app = typer.Typer(help="Find relations between entities.", rich_markup_mode=None)
 
 Source = Annotated[Path, typer.Argument(metavar="IN", help="Documents with entities, in any readable format.")]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `relate train` wrote.")]
@@ -87,12 +88,14 @@ def train_command(
 ) -> None:
     """chaffinch relate train abstracts/ -o loc.cfm --relation localises --role Protein --role Location
 
-    Learns which tuples of entities of one sentence stand in a relation. The report has the figures of cross-validation
-    over documents, beside those of a bag of words on the same folds, and says whose words the model file holds.
+    Learn which tuples of entities in one sentence are related. The report has the figures of cross-validation over
+    documents, beside those of a bag of words on the same folds, and says which words the model file holds.
     """
     inputs.check_model_path(output, (source,))
-    given = Given(mode, tuple(view) if view else None, representation, mask, layer, floor, seed)
-    extractor = learnt(_read(source, from_, max_chars, quiet), _schema(relation, role, symmetric), settings_of(given))
+    options = RelateOptions(mode, tuple(view) if view else None, representation, mask, layer, floor, seed)
+    extractor = train_extractor(
+        _read(source, from_, max_chars, quiet), _schema(relation, role, symmetric), settings_of(options)
+    )
     save(extractor, output)
     report = extractor.report
     assert report is not None  # noqa: S101  (it was trained just now)
@@ -118,20 +121,22 @@ def extract_command(
 ) -> None:
     """chaffinch relate extract loc.cfm abstracts/ -o found.jsonl --precision 0.9
 
-    Adds the relations that the extractor finds between the entities of each sentence, in place of those of the same
-    name; brat, PubTator, BioC and JSONL hold relations. The model file says the mode it was trained in.
+    Add the relations that the extractor finds between the entities of each sentence; they replace those of the same
+    name. brat, PubTator, BioC and JSONL hold relations. The model file knows the mode it was trained in.
     """
     if output.resolve() in (source.resolve(), model.resolve()):
         raise ConfigError("the output is an input; name another place with -o")
     extractor = load(model) if precision is None else load(model).with_precision(precision)
-    held = list(_read(source, from_, max_chars, quiet))
-    found = list(extractor.annotate(held))
+    docs = list(_read(source, from_, max_chars, quiet))
+    found = list(extractor.annotate(docs))
     losses = _write(found, output, to, source)
     if explain is not None:
         _explain(extractor, found, explain)
-    number = sum(own.label == extractor.schema.name for doc in found for own in doc.relations)
-    facts = {"documents": len(found), "relations": number, "threshold": round(extractor.threshold, 4)}
-    frame.emit({**facts, "lost": dict(losses.counts)}, as_json=json, tables=[] if quiet else [frame.facts_table(facts)])
+    number = sum(relation.label == extractor.schema.name for doc in found for relation in doc.relations)
+    result = ExtractResult(
+        documents=len(found), relations=number, threshold=round(extractor.threshold, 4), lost=dict(losses.counts)
+    )
+    frame.emit(result, as_json=json, tables=[] if quiet else result.tables())
 
 
 @relate_app.command("evaluate", short_help="Score extracted relations against stated ones.")
@@ -149,8 +154,7 @@ def evaluate_command(
 ) -> None:
     """chaffinch relate evaluate loc.cfm test/ --html report.html
 
-    Extracts relations from documents that state them, and says how many are right; intervals come from drawing
-    documents anew.
+    Extract relations from documents that state them, and score them; intervals come from a bootstrap over documents.
     """
     from chaffinch.errors import GateError
 
@@ -186,27 +190,29 @@ def distant_command(
 ) -> None:
     """chaffinch relate distant abstracts/ tuples.tsv -o noisy.jsonl --relation localises --role Protein --role Location
 
-    Takes every sentence that mentions all members of a known tuple to state the relation. The audit file has candidates
-    of both kinds, by document, sentence and offsets; the last column is for your judgement.
+    Label every sentence that mentions all members of a known tuple as stating the relation. The audit file has
+    candidates of both kinds, by document, sentence and offsets; the last column is for your judgement.
     """
     schema = _schema(relation, role, symmetric)
-    docs = label_known(_read(source, from_, max_chars, quiet), _known(known), schema, layer=layer)
+    docs = label_known(_read(source, from_, max_chars, quiet), _read_tuples(known), schema, layer=layer)
     losses = _write(docs, output, to, source)
     if audit is not None:
         drawn = sample(docs, schema, audit_size, layer=layer, seed=seed)
         lines = ["document\tsentence\tlabelled\tspans\tstates the relation?"]
-        for number, one in drawn:
-            places = " ".join(f"{span.start}-{span.end}" for span in one.spans)
-            lines.append(f"{docs[number].id}\t{one.sentence + 1}\t{'yes' if one.stated else 'no'}\t{places}\t")
+        for number, candidate in drawn:
+            places = " ".join(f"{span.start}-{span.end}" for span in candidate.spans)
+            lines.append(
+                f"{docs[number].id}\t{candidate.sentence + 1}\t{'yes' if candidate.stated else 'no'}\t{places}\t"
+            )
         write_text(audit, "".join(f"{line}\n" for line in lines))
-    every = [one.stated for doc in docs for one in candidates(doc, schema, layer=layer)]
-    facts = {"documents": len(docs), "candidates": len(every), "labelled": sum(every)}
-    frame.emit({**facts, "lost": dict(losses.counts)}, as_json=json, tables=[] if quiet else [frame.facts_table(facts)])
+    every = [candidate.stated for doc in docs for candidate in candidates(doc, schema, layer=layer)]
+    result = DistantResult(documents=len(docs), candidates=len(every), labelled=sum(every), lost=dict(losses.counts))
+    frame.emit(result, as_json=json, tables=[] if quiet else result.tables())
 
 
-def _schema(name: str, given: Iterable[str], symmetric: bool) -> Schema:
-    parts = [own.partition("=") for own in given]
-    return Schema(name, tuple(own[0] for own in parts), tuple(own[2] or own[0] for own in parts), symmetric)
+def _schema(name: str, roles: Iterable[str], symmetric: bool) -> Schema:
+    parts = [role.partition("=") for role in roles]
+    return Schema(name, tuple(part[0] for part in parts), tuple(part[2] or part[0] for part in parts), symmetric)
 
 
 def _read(source: Path, form: str | None, max_chars: int, quiet: bool) -> Iterable[Document]:
@@ -225,7 +231,7 @@ def _write(docs: Iterable[Document], output: Path, to: str | None, source: Path)
         return write(docs, output, format=form)
 
 
-def _known(path: Path) -> list[list[str]]:
+def _read_tuples(path: Path) -> list[list[str]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeError):
@@ -238,18 +244,20 @@ def _explain(extractor: AnyExtractor, docs: Iterable[Document], path: Path) -> N
 
     lines = []
     for doc in docs:
-        for own in doc.relations:
-            if own.label == extractor.schema.name:
-                why = [reason._asdict() for reason in extractor.explain(doc, own)]
-                spans = {part.role: [part.spans[0].start, part.spans[0].end] for part in own.arguments if part.spans}
-                told = {"document": doc.id, "arguments": spans, "score": own.score, "why": why}
-                lines.append(msgspec.json.encode(told).decode())
+        for relation in doc.relations:
+            if relation.label == extractor.schema.name:
+                why = [reason._asdict() for reason in extractor.explain(doc, relation)]
+                spans = {
+                    part.role: [part.spans[0].start, part.spans[0].end] for part in relation.arguments if part.spans
+                }
+                reasons = {"document": doc.id, "arguments": spans, "score": relation.score, "why": why}
+                lines.append(msgspec.json.encode(reasons).decode())
     write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def _rows(found: Outcome) -> list[dict[str, Any]]:
     figures = {"precision": found.precision, "recall": found.recall, "F1": found.f1, "AUC": found.auc}
     return [
-        {"what": name, "value": round(own.value, 4), "low": round(own.low, 4), "high": round(own.high, 4)}
-        for name, own in figures.items()
+        {"what": name, "value": round(figure.value, 4), "low": round(figure.low, 4), "high": round(figure.high, 4)}
+        for name, figure in figures.items()
     ]

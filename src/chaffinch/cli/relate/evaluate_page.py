@@ -11,12 +11,12 @@ from chaffinch.report.page import page, table
 
 
 def outcome_page(found: Outcome, schema: Schema, *, title: str) -> str:
-    """The page: figures with intervals, and precision against recall as the threshold falls."""
+    """Return the page: figures with intervals, and precision against recall as the threshold falls."""
     figures = {"precision": found.precision, "recall": found.recall, "F1": found.f1, "AUC of candidates": found.auc}
     rows = [
-        f'<tr><th scope="row">{name}</th><td>{own.value:.3f}</td><td>{own.low:.3f} to {own.high:.3f}</td>'
-        f"<td>{charts.bar(own.value, (own.low, own.high), title=f'{name} {own.value:.3f}')}</td></tr>"
-        for name, own in figures.items()
+        f'<tr><th scope="row">{name}</th><td>{figure.value:.3f}</td><td>{figure.low:.3f} to {figure.high:.3f}</td>'
+        f"<td>{charts.bar(figure.value, (figure.low, figure.high), title=f'{name} {figure.value:.3f}')}</td></tr>"
+        for name, figure in figures.items()
     ]
     curve = list(zip(found.curve.recall.tolist(), found.curve.precision.tolist(), strict=True))
     plot = charts.stairs(curve, title="Precision against recall", across="recall", up="precision") if curve else ""

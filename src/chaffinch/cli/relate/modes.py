@@ -11,8 +11,8 @@ from chaffinch.relations import AnyExtractor, Extraction, Schema, train, train_d
 from chaffinch.text import Document
 
 
-class Given(NamedTuple):
-    """What was asked for; None where nothing was."""
+class RelateOptions(NamedTuple):
+    """The options of `relate train`; None where one was not options."""
 
     mode: str
     views: tuple[str, ...] | None
@@ -23,29 +23,34 @@ class Given(NamedTuple):
     seed: int
 
 
-def settings_of(given: Given) -> Extraction:
-    """The settings; ConfigError for an option that the mode has no use for."""
-    options: dict[str, Any] = {"mode": given.mode, "layer": given.layer, "floor": given.floor, "seed": given.seed}
-    if given.mode == "joint":
-        if given.views is not None:
+def settings_of(options: RelateOptions) -> Extraction:
+    """Return the settings; ConfigError for an option that the mode cannot use."""
+    settings: dict[str, Any] = {
+        "mode": options.mode,
+        "layer": options.layer,
+        "floor": options.floor,
+        "seed": options.seed,
+    }
+    if options.mode == "joint":
+        if options.views is not None:
             raise ConfigError(
                 "--view is of no use with --mode joint, where a phrase HMM reads the sentence; leave it out"
             )
-        options["hmm"] = PhraseHMM(**_kept(representation=given.representation), seed=given.seed)
-        return Extraction(**options, **_kept(mask=given.mask))
-    if given.mask is not None:
+        settings["hmm"] = PhraseHMM(**_drop_none(representation=options.representation), seed=options.seed)
+        return Extraction(**settings, **_drop_none(mask=options.mask))
+    if options.mask is not None:
         raise ConfigError(
-            f"--mask and --no-mask are for --mode joint; with --mode {given.mode} entities are always given"
+            f"--mask and --no-mask are for --mode joint; with --mode {options.mode} entities are always given"
         )
-    return Extraction(**options, **_kept(views=given.views, representation=given.representation))
+    return Extraction(**settings, **_drop_none(views=options.views, representation=options.representation))
 
 
-def learnt(docs: Iterable[Document], schema: Schema, config: Extraction) -> AnyExtractor:
-    """The extractor of the settings' mode."""
+def train_extractor(docs: Iterable[Document], schema: Schema, config: Extraction) -> AnyExtractor:
+    """Train an extractor in the mode of the settings."""
     if config.mode == "joint":
         return train_joint(docs, schema, config)
     return train_documents(docs, schema, config) if config.mode == "documents" else train(docs, schema, config)
 
 
-def _kept(**options: Any) -> dict[str, Any]:
+def _drop_none(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}

@@ -1,4 +1,4 @@
-"""`chaffinch show`: what a model file says about itself."""
+"""`chaffinch show`: what a model file holds, and the settings of a method."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from chaffinch.cli.results import SettingsResult, describe_privacy
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.models.core.methods import Method
 from chaffinch.models.registry import METHODS
-from chaffinch.text.formats.base import replacing, write_text
+from chaffinch.text.formats.base import atomic_output, write_text
 
 if TYPE_CHECKING:  # it loads compiled kernels, which other methods need not wait for
     from chaffinch.models.latent.describe_words import Subtag
 
-LISTED = 40  # sub-tags, unless told otherwise
-NAMED = 3  # tags of a hint, which counts the others
+LISTED = 40  # sub-tags that are listed by default
+NAMED = 3  # tags that a hint names; it counts the others
 _PARTS = {"reading0": "first reading", "reading1": "second reading"}
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _TEXT_SIGNATURES = 2  # in the table; the JSON and the page have all
@@ -32,7 +32,7 @@ _TEXT_SIGNATURES = 2  # in the table; the JSON and the page have all
 class View(NamedTuple):
     """What a kind of model shows besides its manifest."""
 
-    told: Mapping[str, Any]  # for JSON
+    content: Mapping[str, Any]  # for JSON
     tables: Sequence[Table | str]  # for a terminal
     sections: Callable[[], Sequence[str]]  # for the page
     alone: bool = False  # the tables are all that a terminal gets
@@ -78,14 +78,14 @@ def show_command(
     if page is not None:
         from chaffinch.cli.show.page import html
 
-        with replacing(page) as beside:
-            told = {**facts, "features": learnt.get("features", {})}
-            write_text(beside, html(Path(model).name, bundle.manifest, told, view.sections()))
+        with atomic_output(page) as beside:
+            content = {**facts, "features": learnt.get("features", {})}
+            write_text(beside, html(Path(model).name, bundle.manifest, content, view.sections()))
         frame.note(f"wrote {page}", quiet=False)
-    held = _by_part(arrays) if view.by_part else arrays
-    tables = [frame.facts_table(facts), "", *view.tables, frame.table_of(held)]
+    rows = _by_part(arrays) if view.by_part else arrays
+    tables = [frame.facts_table(facts), "", *view.tables, frame.table_of(rows)]
     frame.emit(
-        {**manifest, **learnt, **view.told, "arrays": arrays},
+        {**manifest, **learnt, **view.content, "arrays": arrays},
         as_json=json,
         tables=view.tables if view.alone else tables,
     )
@@ -109,12 +109,12 @@ def _show_method(method: Method, *, as_json: bool) -> None:
 
 
 class Shown(NamedTuple):
-    """What is to be shown: a model file, by the name it was given, and perhaps so many sub-tags, or one class."""
+    """A model file to show: its name as typed, how many sub-tags to list, and the class to show alone."""
 
     bundle: Bundle
     name: str
-    subtags: int | None
-    klass: str | None
+    subtags: int | None  # None: the default number
+    klass: str | None  # None: all classes
 
 
 def _view(shown: Shown) -> View:
@@ -128,10 +128,10 @@ def _view(shown: Shown) -> View:
     if method is None or method.describe is None:
         return View({}, (), tuple)
     try:
-        told = method.describe(shown.bundle)
+        content = method.describe(shown.bundle)
     except ModelError as error:
         raise ModelError(error.message, path=shown.name) from None
-    return View(told, (), tuple, facts={key: plain(value) for key, value in told.items()}, by_part=True)
+    return View(content, (), tuple, facts={key: plain(value) for key, value in content.items()}, by_part=True)
 
 
 def _view_classes(shown: Shown) -> View:
@@ -167,7 +167,7 @@ _VIEWS: Mapping[str, Callable[[Shown], View]] = {
 
 
 def _arrays(bundle: Bundle) -> list[dict[str, Any]]:
-    """Name, type, shape and size of all that the file holds."""
+    """Return name, type, shape and size of every array and list of strings in the file."""
     arrays = [
         {
             "array": name,
@@ -184,27 +184,27 @@ def _arrays(bundle: Bundle) -> list[dict[str, Any]]:
 
 
 def _by_part(arrays: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """How many arrays each part of a model has, and how large they are."""
+    """Return how many arrays each part of a model has, and their size."""
     parts: dict[str, dict[str, Any]] = {}
-    for own in arrays:
-        name = str(own["array"]).split(".")[0]
+    for array in arrays:
+        name = str(array["array"]).split(".")[0]
         part = parts.setdefault(name, {"part": name, "arrays": 0, "bytes": 0})
         part["arrays"] += 1
-        part["bytes"] += own["bytes"]
+        part["bytes"] += array["bytes"]
     return list(parts.values())
 
 
 def _privacy(bundle: Bundle) -> dict[str, bool]:
-    """Return whether the model, or each of the taggers it is made of, is private; nothing where that means nothing."""
-    told = bundle.manifest.config
-    steps = [*(tagger["steps"][-1] for tagger in told.get("taggers", ())), *told.get("students", ())]
-    configs = [told, *(step["config"] for step in steps)]
-    said = [bool(config["private"]) for config in configs if "private" in config]
-    return {"private": all(said)} if said else {}
+    """Return whether the model, or each tagger inside it, is private; empty for models without that setting."""
+    settings = bundle.manifest.config
+    steps = [*(tagger["steps"][-1] for tagger in settings.get("taggers", ())), *settings.get("students", ())]
+    configs = [settings, *(step["config"] for step in steps)]
+    flags = [bool(config["private"]) for config in configs if "private" in config]
+    return {"private": all(flags)} if flags else {}
 
 
 def _learnt(bundle: Bundle) -> dict[str, Any]:
-    """Of a tagger: the features of each part, and how scores become probabilities."""
+    """Return of a tagger the features of each part, and the calibration of its scores."""
     features = {
         _part(name.removesuffix(".keys")): len(keys)
         for name, keys in sorted(bundle.arrays.items())
@@ -218,13 +218,13 @@ def _learnt(bundle: Bundle) -> dict[str, Any]:
 
 
 def _part(name: str) -> str:
-    """A part of a tagger in words; of a tagger within another, after that one's name."""
-    within, _, own = name.rpartition(".")
-    return f"{within} {_PARTS.get(own, own)}".strip() if own in _PARTS else name
+    """Return the name of a tagger's part in words; a nested tagger's part follows the name of that tagger."""
+    outer, _, part = name.rpartition(".")
+    return f"{outer} {_PARTS[part]}".strip() if part in _PARTS else name
 
 
 def _states(bundle: Bundle, name: str) -> dict[str, Any]:
-    """Of an HMM with sub-tags: their use by tag, all of them by tokens, the bound after each pass, and a hint."""
+    """Return an HMM's use of sub-tags by tag, its sub-tags by tokens, the bound after each pass, and a hint."""
     from chaffinch.models.hmmdp import describe as portrait
     from chaffinch.models.hmmdp import model as hmmdp_model
 
@@ -233,21 +233,21 @@ def _states(bundle: Bundle, name: str) -> dict[str, Any]:
     except ModelError as error:
         raise ModelError(error.message, path=name) from None
     used = portrait.use(model)
-    found = sorted(portrait.subtags(model), key=lambda own: -own.tokens)
+    found = sorted(portrait.subtags(model), key=lambda subtag: -subtag.tokens)
     return {
         "use": [
-            {"tag": own.tag, "sub-tags": own.subtags, "in use": own.effective, "perplexity": round(own.perplexity, 2),
-             "tokens": round(own.tokens)}
-            for own in used
+            {"tag": use.tag, "subtags": use.subtags, "in_use": use.effective, "perplexity": round(use.perplexity, 2),
+             "tokens": round(use.tokens)}
+            for use in used
         ],
-        "hint": _hint([own.tag for own in used if own.full]),
-        "subtags": [_told(own) for own in found],
+        "hint": _hint([use.tag for use in used if use.full]),
+        "subtags": [_subtag_content(subtag) for subtag in found],
         "bound": model.portrait.trace.round(3).tolist(),
     }  # fmt: skip
 
 
 def _hint(full: Sequence[str]) -> str:
-    """What to try where tags use all their sub-tags."""
+    """Return what to try where tags use all their sub-tags."""
     if not full:
         return ""
     named, others = full[:NAMED], len(full) - NAMED
@@ -255,36 +255,36 @@ def _hint(full: Sequence[str]) -> str:
     return f"All sub-tags of {', '.join(named)}{more} are in use: a larger number may help (train --set inside=…)."
 
 
-def _told(own: Subtag) -> dict[str, Any]:
-    """A sub-tag as JSON has it."""
-    listed = {key: [[printable(name), round(value, 4)] for name, value in getattr(own, key)] for key in _LISTS}
-    return {"name": own.name, "tag": own.tag, "number": own.number, "tokens": round(own.tokens, 1),
-            "share": round(own.share, 4), **listed}  # fmt: skip
+def _subtag_content(subtag: Subtag) -> dict[str, Any]:
+    """Return a sub-tag as JSON has it."""
+    listed = {key: [[printable(name), round(value, 4)] for name, value in getattr(subtag, key)] for key in _LISTS}
+    return {"name": subtag.name, "tag": subtag.tag, "number": subtag.number, "tokens": round(subtag.tokens, 1),
+            "share": round(subtag.share, 4), **listed}  # fmt: skip
 
 
 _LISTS = ("words", "signatures", "before", "after")
 
 
 def printable(word: str) -> str:
-    """The word with signs that would steer a terminal replaced."""
+    """Return a word with control characters, which could steer a terminal, replaced."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in word)
 
 
-def left_out(total: int, listed: int) -> str:
-    """How many sub-tags are not listed, in words; empty if all are."""
+def count_unlisted(total: int, listed: int) -> str:
+    """Return a sentence on how many sub-tags are not listed; empty if all are."""
     return (
         f"{total - listed} of {total} sub-tags are not listed; --subtags {total} lists all." if listed < total else ""
     )
 
 
 def _tables(states: Mapping[str, Any], listed: int) -> Iterator[Table | str]:
-    """The use of sub-tags, the sub-tags and the bound, for a terminal."""
+    """Yield the use of sub-tags, the sub-tags and the bound, for a terminal."""
     yield frame.table_of(states["use"])
     yield from filter(None, [states["hint"]])
     yield ""
     if listed:
-        yield frame.table_of([_row(own) for own in states["subtags"][:listed]])
-    yield from filter(None, [left_out(len(states["subtags"]), listed)])
+        yield frame.table_of([_row(subtag) for subtag in states["subtags"][:listed]])
+    yield from filter(None, [count_unlisted(len(states["subtags"]), listed)])
     bound = states["bound"]
     if bound:
         passes = f"{len(bound)} pass{'' if len(bound) == 1 else 'es'}"
@@ -293,39 +293,39 @@ def _tables(states: Mapping[str, Any], listed: int) -> Iterator[Table | str]:
     yield ""
 
 
-def _row(own: Mapping[str, Any]) -> dict[str, Any]:
-    from chaffinch.models.latent.describe_words import brief, two
+def _row(subtag: Mapping[str, Any]) -> dict[str, Any]:
+    from chaffinch.models.latent.describe_words import shorten_signature, two_digits
 
-    near = {key: ", ".join(f"{name} {two(value)}" for name, value in own[key]) for key in ("before", "after")}
+    near = {key: ", ".join(f"{name} {two_digits(value)}" for name, value in subtag[key]) for key in ("before", "after")}
     return {
-        "sub-tag": own["name"],
-        "tokens": round(own["tokens"]),
-        "share": two(own["share"]),
-        "words": " ".join(word for word, _ in own["words"]),
-        "signatures": "; ".join(brief(name) for name, _ in own["signatures"][:_TEXT_SIGNATURES]),
+        "sub-tag": subtag["name"],
+        "tokens": round(subtag["tokens"]),
+        "share": two_digits(subtag["share"]),
+        "words": " ".join(word for word, _ in subtag["words"]),
+        "signatures": "; ".join(shorten_signature(name) for name, _ in subtag["signatures"][:_TEXT_SIGNATURES]),
         **near,
     }
 
 
 def sparkline(values: Sequence[float], most: int = 40) -> str:
-    """The values as blocks, the lowest one eighth high; of many values so many, evenly spaced.
+    """Return the values as blocks of text, at most `most` of them, evenly spaced; the lowest is one eighth high.
 
     >>> sparkline([-9, -5, -2])
     '▁▅█'
     """
     count = min(len(values), most)
-    chosen = [values[round(place * (len(values) - 1) / max(count - 1, 1))] for place in range(count)]
+    chosen = [values[round(index * (len(values) - 1) / max(count - 1, 1))] for index in range(count)]
     low, height = min(chosen, default=0.0), max(chosen, default=0.0) - min(chosen, default=0.0)
     return "".join(_BLOCKS[round((value - low) / height * (len(_BLOCKS) - 1)) if height else 0] for value in chosen)
 
 
 def plain(value: object) -> object:
-    """A value for one cell: lists and tables in words, "-" for nothing."""
+    """Return a value for one cell: lists and tables in words, "-" for nothing."""
     match value:
         case dict():
             words = {key: plain(item) for key, item in value.items()}
-            return ", ".join(f"{key} ({own})" if value[key] and isinstance(value[key], dict) else f"{key} {own}"
-                             for key, own in words.items()) or "-"  # fmt: skip
+            return ", ".join(f"{key} ({word})" if value[key] and isinstance(value[key], dict) else f"{key} {word}"
+                             for key, word in words.items()) or "-"  # fmt: skip
         case list() | tuple():
             return ", ".join(str(plain(item)) for item in value) or "-"
         case "":

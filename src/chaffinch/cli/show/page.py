@@ -8,8 +8,8 @@ from html import escape
 from typing import Any
 
 from chaffinch.bundle import Manifest
-from chaffinch.cli.show import left_out
-from chaffinch.models.latent.describe_words import brief, two
+from chaffinch.cli.show import count_unlisted
+from chaffinch.models.latent.describe_words import shorten_signature, two_digits
 from chaffinch.report import charts
 from chaffinch.report.page import facts as fact_boxes
 from chaffinch.report.page import page, table
@@ -51,16 +51,16 @@ _MORE = """
 
 
 def html(name: str, manifest: Manifest, facts: Mapping[str, Any], sections: Sequence[str]) -> str:
-    """The page of a model: its manifest, `facts` in words; features of its parts; and the sections of its kind."""
+    """Return the page of a model: its manifest and `facts`, features of its parts, and the sections of its kind."""
     return page(name, [_head(manifest), _features(facts.get("features", {})), *sections, _manifest(facts)], _MORE)
 
 
 def of_subtags(states: Mapping[str, Any], listed: int, floor: int) -> list[str]:
-    """The sections of an HMM with sub-tags."""
-    more = left_out(len(states["subtags"]), listed)
-    text = "The bound on the log-likelihood after each pass. It may fall where sub-tags were merged or begun anew."
+    """Return the sections of an HMM with sub-tags."""
+    more = count_unlisted(len(states["subtags"]), listed)
+    text = "The bound on the log-likelihood after each pass. It may fall where sub-tags were merged or started again."
     return [
-        climb(states["bound"], "Bound", "pass", text),
+        plot_objective(states["bound"], "Bound", "pass", text),
         _use(states["use"], states["hint"], states["subtags"]),
         _subtags(states["subtags"][:listed], more, floor),
     ]
@@ -92,15 +92,15 @@ def _features(features: Mapping[str, int]) -> str:
     return f'<h2>Features</h2><div class="text-table">{table(head, rows)}</div>' if rows else ""
 
 
-def climb(trace: Sequence[float], what: str, step: str, text: str) -> str:
-    """A section with a line of what was climbed, after each step."""
+def plot_objective(trace: Sequence[float], what: str, step: str, text: str) -> str:
+    """Return a section with a line plot of an objective after each step."""
     if len(trace) < 2:
         return ""
     low, high = min(trace), max(trace)
     span = (high - low) or 1.0
 
-    def x(at: int) -> float:
-        return LEFT + WIDTH * at / (len(trace) - 1)
+    def x(step_number: int) -> float:
+        return LEFT + WIDTH * step_number / (len(trace) - 1)
 
     def y(value: float) -> float:
         return TOP + HEIGHT * (1 - (value - low) / span)
@@ -130,15 +130,15 @@ def climb(trace: Sequence[float], what: str, step: str, text: str) -> str:
 
 def _use(use: Sequence[Mapping[str, Any]], hint: str, subtags: Sequence[Mapping[str, Any]]) -> str:
     tokens: dict[str, list[tuple[str, float]]] = {}
-    for own in subtags:
-        tokens.setdefault(own["tag"], []).append((own["name"], own["tokens"]))
+    for subtag in subtags:
+        tokens.setdefault(subtag["tag"], []).append((subtag["name"], subtag["tokens"]))
     sizes = [count for found in tokens.values() for _, count in found if count > 1]
     log = bool(sizes) and max(sizes) / min(sizes) > MANY
     rows = []
     for row in use:
-        cells = (f"{row['sub-tags']:,}", f"{row['in use']:,}", f"{row['perplexity']:.2f}", f"{row['tokens']:,}")
+        cells = (f"{row['subtags']:,}", f"{row['in_use']:,}", f"{row['perplexity']:.2f}", f"{row['tokens']:,}")
         numbers = "".join(f'<td class="number">{cell}</td>' for cell in cells)
-        bars = _bars(tokens.get(row["tag"], ()), row["sub-tags"], max(sizes, default=1.0), log=log)
+        bars = _bars(tokens.get(row["tag"], ()), row["subtags"], max(sizes, default=1.0), log=log)
         rows.append(f'<tr><th scope="row">{escape(row["tag"])}</th>{numbers}<td>{bars}</td></tr>')
     scale = "on a log scale" if log else "on one scale"
     text = (
@@ -151,7 +151,7 @@ def _use(use: Sequence[Mapping[str, Any]], hint: str, subtags: Sequence[Mapping[
 
 
 def _bars(found: Sequence[tuple[str, float]], count: int, most: float, *, log: bool) -> str:
-    """One bar for each sub-tag, the largest first."""
+    """Return a plot with one bar for each sub-tag, the largest first."""
     rects = []
     for place in range(count):
         name, tokens = found[place] if place < len(found) else ("", 0.0)
@@ -172,19 +172,21 @@ def _bars(found: Sequence[tuple[str, float]], count: int, most: float, *, log: b
 
 def _subtags(subtags: Sequence[Mapping[str, Any]], more: str, floor: int) -> str:
     rows = []
-    for own in subtags:
-        near = (" ".join(_pair(name, p) for name, p in own[key]) for key in ("before", "after"))
-        words = " ".join(_pair(word, p) for word, p in own["words"])
-        signatures = "<br/>".join(f"{escape(brief(name))} <small>{two(p)}</small>" for name, p in own["signatures"])
+    for subtag in subtags:
+        near = (" ".join(_pair(name, p) for name, p in subtag[key]) for key in ("before", "after"))
+        words = " ".join(_pair(word, p) for word, p in subtag["words"])
+        signatures = "<br/>".join(
+            f"{escape(shorten_signature(name))} <small>{two_digits(p)}</small>" for name, p in subtag["signatures"]
+        )
         cells = "".join(f'<td class="near">{cell}</td>' for cell in near)
         rows.append(
-            f'<tr><th scope="row">{escape(own["name"])}</th><td class="number">{own["tokens"]:,.0f}</td>'
-            f'<td>{charts.share(own["share"])}</td><td class="words">{words}</td>'
+            f'<tr><th scope="row">{escape(subtag["name"])}</th><td class="number">{subtag["tokens"]:,.0f}</td>'
+            f'<td>{charts.share(subtag["share"])}</td><td class="words">{words}</td>'
             f'<td class="signatures">{signatures}</td>{cells}</tr>'
         )
     text = (
-        "What each sub-tag stands for, as the generative stage learnt it: its likeliest words and signatures, what it "
-        "follows with their shares, and what it leads to with probabilities. Every word was used by at least "
+        "What each sub-tag means, as the generative stage learnt it: its likeliest words and signatures, what it "
+        "follows (shares), and what it leads to (probabilities). Every word was used by at least "
         f"{floor} patient{'' if floor == 1 else 's'}."
     )
     head = ("sub-tag", "tokens", "share of its tag", "words", "signatures", "follows", "leads to")
@@ -193,7 +195,7 @@ def _subtags(subtags: Sequence[Mapping[str, Any]], more: str, floor: int) -> str
 
 
 def _pair(word: str, chance: float) -> str:
-    return f'<span class="pair">{escape(word)} <small>{two(chance)}</small></span>'
+    return f'<span class="pair">{escape(word)} <small>{two_digits(chance)}</small></span>'
 
 
 def _text(value: object) -> str:

@@ -1,6 +1,6 @@
-"""What `chaffinch show` tells of weak supervision's models: sources and their weights, aggregator, students.
+"""What `chaffinch show` prints of models of weak supervision: sources and their weights, aggregator, students.
 
-Words are counted, never shown: those of sources may be names, and own sources learnt theirs from documents.
+Words are counted, never shown: those of sources may be names, and some sources learnt theirs from documents.
 """
 
 from __future__ import annotations
@@ -22,63 +22,63 @@ _HOW = {
     "adds": "labels of sources stay, the student adds others",
     "votes": "the student is one more source",
 }
-_OWN = {"lexicon": "names", "heads": "heads", "suffixes": "suffixes"}
-_HELD, _GIVEN, _VOTES = "in the file", "give it with --sources", "votes come with documents"
+_LEARNT = {"lexicon": "names", "heads": "heads", "suffixes": "suffixes"}
+_IN_FILE, _SUPPLIED, _VOTES = "in the file", "give it with --sources", "votes come with documents"
 
 
 def view(bundle: Bundle, name: str) -> View:
-    """What a tagger of weak supervision, or an aggregator alone, shows."""
+    """Return the view of a tagger of weak supervision, or of an aggregator alone."""
     try:
-        told = _tagger(bundle) if bundle.manifest.kind == "weak" else _aggregator(bundle.state)
+        content = _tagger(bundle) if bundle.manifest.kind == "weak" else _aggregator(bundle.state)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-        message = "its settings cannot be read; it was made by another version, train it anew"
+        message = "its settings cannot be read; another version wrote it, so train it again"
         raise ModelError(message, path=name) from None
-    told_in_words = (key for key in told if key not in ("config", "sources", "rules"))
-    facts = {key.replace("_", " "): plain(told[key]) for key in told_in_words}
+    worded = (key for key in content if key not in ("config", "sources", "rules"))
+    facts = {key.replace("_", " "): plain(content[key]) for key in worded}
     if bundle.manifest.kind == "weak":
-        facts["config"] = None  # all of it is told otherwise
-    return View(told, list(_tables(told)), lambda: _sections(told), facts=facts, by_part=True)
+        facts["config"] = None  # the tables have all of it
+    return View(content, list(_tables(content)), lambda: _sections(content), facts=facts, by_part=True)
 
 
 def _aggregator(state: State) -> dict[str, Any]:
     """Return of an HMM of votes: its sources by weight, its linking rules, and what it reads of words."""
     weights = _weights(state)
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "sources": [{"source": printable(name), **weights[name]} for name in state.strings["sources"]]
     }
-    return told | _embeddings(state) | {"rules": _rules(state)}
+    return content | _embeddings(state) | {"rules": _rules(state)}
 
 
 def _tagger(bundle: Bundle) -> dict[str, Any]:
     """Return of a tagger of weak supervision: its parts, sources by name, kind and label, without their content."""
     config = bundle.manifest.config
-    settled, how = config["aggregator"], config["how"]
+    aggregator, how = config["aggregator"], config["how"]
     state, text = bundle.state.child("settle"), bundle.state.child("text")
-    weights, held = _weights(state), {own["name"]: own for own in config["sources"]}
+    weights, kept = _weights(state), {source["name"]: source for source in config["sources"]}
     sources = [
         {
-            "source": printable(name), "kind": held.get(name, {}).get("kind", "-"),
-            "label": printable(str(held.get(name, {}).get("label", "-"))), "where": _where(name, held, config),
+            "source": printable(name), "kind": kept.get(name, {}).get("kind", "-"),
+            "label": printable(str(kept.get(name, {}).get("label", "-"))), "where": _where(name, kept, config),
             **weights.get(name, dict.fromkeys(("weight", "silence"), "-")),
         }
-        for name in dict.fromkeys((*settled["sources"], *config["needs"], *held, *config["supplied"]))
+        for name in dict.fromkeys((*aggregator["sources"], *config["needs"], *kept, *config["supplied"]))
     ]  # fmt: skip
-    brief = [{key: own[key] for key in ("name", "kind", "label") if key in own} for own in config["sources"]]
+    brief = [{key: source[key] for key in ("name", "kind", "label") if key in source} for source in config["sources"]]
     return {
         "config": {**config, "sources": brief}, "sources": sources, "rules": _rules(state),
-        "aggregator": {"method": settled["kind"], **settled["config"]}, **_embeddings(state),
+        "aggregator": {"method": aggregator["kind"], **aggregator["config"]}, **_embeddings(state),
         "students": list(_students(bundle)), "how": _HOW.get(how, how),
         **({"threshold": config["threshold"]} if how == "adds" else {}), "layer": config["layer"],
-        "text_sources": {what: len(text.strings.get(key, ())) for key, what in _OWN.items()},
+        "text_sources": {what: len(text.strings.get(key, ())) for key, what in _LEARNT.items()},
     }  # fmt: skip
 
 
-def _where(name: str, held: Mapping[str, Any], config: Mapping[str, Any]) -> str:
-    if name in held:
-        return _HELD
+def _where(name: str, kept: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+    if name in kept:
+        return _IN_FILE
     if name == STUDENT and config["how"] == "votes":
         return "the student"
-    return _GIVEN if name in config["supplied"] else _VOTES
+    return _SUPPLIED if name in config["supplied"] else _VOTES
 
 
 def _weights(state: State) -> dict[str, dict[str, Any]]:
@@ -97,7 +97,7 @@ def _rules(state: State) -> list[dict[str, Any]]:
     if links is None:
         return []
     rows = zip(votes.strings["rules"], links.round(4).tolist(), strict=False)
-    return [{"linking rule": printable(name), "together": a, "apart": b} for name, (a, b) in rows]
+    return [{"linking_rule": printable(name), "together": a, "apart": b} for name, (a, b) in rows]
 
 
 def _votes(state: State) -> State:
@@ -117,25 +117,25 @@ def _students(bundle: Bundle) -> Iterator[str]:
     into = bundle.arrays.get("network.into")
     if into is not None:
         yield f"network on embeddings of {into.shape[0]} numbers"
-    for own in rest:
-        stacked = any(str(layer).startswith(STUDENT) for layer in own["config"].get("layers", ()))
-        yield f"{own['kind']} stacked on the others" if stacked else own["kind"]
+    for student in rest:
+        stacked = any(str(layer).startswith(STUDENT) for layer in student["config"].get("layers", ()))
+        yield f"{student['kind']} stacked on the others" if stacked else student["kind"]
 
 
-def _tables(told: Mapping[str, Any]) -> Iterator[Table | str]:
+def _tables(content: Mapping[str, Any]) -> Iterator[Table | str]:
     for key in ("sources", "rules"):
-        if told[key]:
-            yield frame.table_of(told[key])
+        if content[key]:
+            yield frame.table_of(content[key])
             yield ""
 
 
-def _sections(told: Mapping[str, Any]) -> Sequence[str]:
-    """The tables, for the page."""
+def _sections(content: Mapping[str, Any]) -> Sequence[str]:
+    """Return the tables, for the page."""
     out = []
     for key, title in (("sources", "Sources"), ("rules", "Linking rules")):
-        rows = ["".join(_cell(value) for value in own.values()) for own in told[key]]
+        rows = ["".join(_cell(value) for value in row.values()) for row in content[key]]
         if rows:
-            body = table(told[key][0], [f"<tr>{row}</tr>" for row in rows])
+            body = table(content[key][0], [f"<tr>{row}</tr>" for row in rows])
             out.append(f'<h2>{title}</h2><div class="text-table">{body}</div>')
     return out
 

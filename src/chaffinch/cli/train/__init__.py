@@ -134,7 +134,7 @@ def _remarks(
         yield f"{_ONE_PATIENT}." if private else f"{_ONE_PATIENT} and --set private=true."
     if earlier is not None and earlier.aligner is not None:
         yield _NOT_ALIGNED
-    split = None if helper is None else inputs.recorded_split(helper)
+    split = None if helper is None else inputs.split_of_training(helper)
     if split not in (None, result.sentences):
         yield f"The tagger of `before` learnt from {split}, this one from {result.sentences}; --{split} suits both."
 

@@ -25,7 +25,7 @@ def choose_layer(layer: str | None, soft: str | None, chosen: Config) -> str | N
     return layer
 
 
-def recorded_split(tagger: Tagger) -> Splitter | None:
+def split_of_training(tagger: Tagger) -> Splitter | None:
     """Return how the documents that a tagger learnt from were cut into sentences, if its file says so."""
     split: Splitter | None = tagger.manifest.config.get("split")
     return split if split in ("lines", "prose") else None
@@ -33,7 +33,7 @@ def recorded_split(tagger: Tagger) -> Splitter | None:
 
 def choose_split(lines: bool | None, method: str, start: Tagger | None) -> Splitter:
     """Return how to cut documents into sentences: as chosen, else as the earlier model, else as suits the method."""
-    earlier = None if start is None else recorded_split(start)
+    earlier = None if start is None else split_of_training(start)
     if lines is None:
         return earlier or METHODS[method].split
     chosen: Splitter = "lines" if lines else "prose"

@@ -82,7 +82,7 @@ class TrainSettings:
                 where = "" if file is None else f"--config {file.path}: "
                 raise ConfigError(f"{where}unknown table [train.{name}]; {did_you_mean(name, METHODS)}")
         table = {key.replace("-", "_"): value for key, value in tables.get(method, {}).items()}
-        given = {**table, **_assigned(assignments)}
+        given = {**table, **_parse_assignments(assignments)}
         hints = get_type_hints(METHODS[method].config)
         of_run = get_type_hints(RunSettings)
         _check_names(given, METHODS[method], [*hints, *of_run])
@@ -138,7 +138,9 @@ class TrainSettings:
         method = self.method
         if start is None:
             if self.run.published and not hasattr(method.config, "published"):
-                able = list_alternatives([name for name, own in METHODS.items() if hasattr(own.config, "published")])
+                able = list_alternatives(
+                    [name for name, other in METHODS.items() if hasattr(other.config, "published")]
+                )
                 raise ConfigError(f"{method.title} has no published settings, {able} has; leave out --set published")
             return method.config.published() if self.run.published else method.config()  # type: ignore[no-any-return]
         config = start.model.config
@@ -170,7 +172,7 @@ def setting_rows(settings: type[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _assigned(assignments: Iterable[str]) -> dict[str, str]:
+def _parse_assignments(assignments: Iterable[str]) -> dict[str, str]:
     """Return the values of KEY=VALUE by key."""
     values: dict[str, str] = {}
     for item in assignments:
@@ -235,10 +237,10 @@ def _resolve(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings with whole paths for folders, so that a model finds them from anywhere."""
     resolved = dict(chosen)
     if isinstance(resolved.get("language"), str):
-        from chaffinch.languages import pack, shipped
+        from chaffinch.languages import pack, pack_names
 
         pack(resolved["language"])  # refuses an unknown language before documents are read
-        if resolved["language"] not in shipped():
+        if resolved["language"] not in pack_names():
             resolved["language"] = str(Path(resolved["language"]).resolve())
     if isinstance(resolved.get("folder"), str):
         resolved["folder"] = str(Path(resolved["folder"]).resolve())

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from chaffinch.cli import common as frame
-from chaffinch.cli.results import AggregateResult
 from chaffinch.cli.train import inputs
 from chaffinch.cli.train.progress import live_line
+from chaffinch.cli.weak.results import AggregateResult
 from chaffinch.cli.weak.votes import (
     Only,
     Votes,

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +16,7 @@ import typer
 from chaffinch.checks import did_you_mean
 from chaffinch.cli import common as frame
 from chaffinch.cli.train import inputs
+from chaffinch.cli.weak.results import AlternateDevScore, AlternateResult, LoopScore, VoteEstimate
 from chaffinch.cli.weak.votes import Stopped, abort_on_sigint, method_of
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.evaluate import Pair, Pairs, score
@@ -26,8 +27,9 @@ from chaffinch.text.formats import ReadOptions, read
 from chaffinch.weak.aggregate import BY_NAME
 from chaffinch.weak.analysis.results import Outlook
 from chaffinch.weak.apply import apply
-from chaffinch.weak.embedded import packaged
+from chaffinch.weak.embedded import load_packaged_embedder
 from chaffinch.weak.sources import Source, is_plain_data, layer_of, load_sources
+from chaffinch.weak.tagger import WeakTagger
 from chaffinch.weak.training.alternate import LAYER, Alternated, Published, Recipe, Watch, alternate
 from chaffinch.weak.training.checkpoints import MODEL, RUN, Step
 from chaffinch.weak.training.students import LINEAR, Student
@@ -53,7 +55,7 @@ def alternate_command(
         bool, typer.Option("--embeddings", help="A network on embeddings learns too; better, slower, needs extras.")
     ] = False,
     loops: Annotated[
-        int | None, typer.Option(min=1, help="Alternate training as published, with so many loops.")
+        int | None, typer.Option(min=1, help="Alternate training as published, with this number of loops.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what an interrupted run has done.")] = False,
     from_: frame.From = None,
@@ -67,9 +69,9 @@ def alternate_command(
 ) -> None:
     """chaffinch weak alternate votes.jsonl --sources sources.toml -o diseases.cfm
 
-    Trains a tagger without gold: votes are joined, students learn from the result and add what the sources miss. The
-    model file holds the tagger and its sources, for `chaffinch tag`. Dev documents, if there are any, have gold. With
-    --loops aggregator and student take turns. After Ctrl-C, the same command with --resume goes on where it was.
+    Train a tagger without gold: aggregate the votes, then train students on the result; they add what the sources miss.
+    The model file holds the tagger and its sources, for `chaffinch tag`. Dev documents have gold. With --loops,
+    aggregator and student take turns. After Ctrl-C, the same command with --resume goes on from the last finished step.
     """
     began = time.perf_counter()
     inputs.check_model_path(output, (notes, sources, dev))
@@ -85,15 +87,16 @@ def alternate_command(
     folder = _folder(output, resume=resume, quiet=quiet)
     if embeddings and loops is not None:
         raise ConfigError("--embeddings is for the recipe; with --loops choose --method chmm or --student encoder")
-    how = Recipe(embedder=packaged() if embeddings else None, seed=seed) if loops is None else Published(loops)
-    with _kept(folder), frame.live_line("joining votes", step_line, quiet=quiet) as tell:
+    embedder = load_packaged_embedder() if embeddings else None
+    how = Recipe(embedder=embedder, seed=seed) if loops is None else Published(loops)
+    with _keep_steps(folder), frame.live_line("joining votes", step_line, quiet=quiet) as tell:
         result = alternate(
             docs, aggregator, chosen, how=how, dev=held, sources=found, watch=Watch(tell, folder),
         )  # fmt: skip
     result.tagger.save(output)
     shutil.rmtree(folder)
-    facts = _facts(result, output, held) | {"seconds": round(time.perf_counter() - began, 1)}
-    frame.emit(facts, as_json=json, tables=[] if quiet else _tables(facts))
+    summary = _summarise(result, output, held, seconds=round(time.perf_counter() - began, 1))
+    frame.emit(summary, as_json=json, tables=[] if quiet else summary.tables())
     for remark in _remarks(found):
         frame.note(remark, quiet=quiet)
 
@@ -106,9 +109,9 @@ class _Voters:
     quiet: bool
 
     def ask(self, corpus: Any, path: Path) -> list[Document]:
-        """The documents with votes; DataError if they have none and there is no source to ask."""
+        """Return the documents with votes; DataError if they have none and there is no source to ask."""
         docs = list(frame.progress(corpus, "documents", quiet=self.quiet))
-        layers = [layer_of(own) for own in self.sources]
+        layers = [layer_of(source) for source in self.sources]
         if self.sources and not all(name in doc.layers for doc in docs for name in layers):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a source's warning may quote the document
@@ -122,7 +125,7 @@ class _Voters:
 
 
 def _student(names: str | None, seed: int) -> Student:
-    """The student of that name, the pair of those names, or ours."""
+    """Return the student or the pair of students of those names; by default ours."""
     if names is None:
         return replace(LINEAR, seed=seed)
     found = list[Config]()
@@ -136,41 +139,41 @@ def _student(names: str | None, seed: int) -> Student:
 
 
 def _folder(output: Path, *, resume: bool, quiet: bool) -> Path:
-    """Where steps that are done are kept, beside the model; what an earlier run left is removed unless wanted."""
+    """Return the folder of finished steps beside the model; one that an earlier run left is removed unless resumed."""
     folder = output.with_name(output.name + ".steps")
     if (folder / RUN).is_file() and not resume:
         shutil.rmtree(folder)
     if resume and not folder.exists():
-        frame.note("No earlier run was interrupted here; this one begins anew.", quiet=quiet)
+        frame.note("No earlier run was interrupted here; this one starts from the beginning.", quiet=quiet)
     return folder
 
 
 @contextmanager
-def _kept(folder: Path) -> Iterator[None]:
-    """Turns Ctrl-C into a word on how to go on; a folder in which nothing is done yet does not stay."""
+def _keep_steps(folder: Path) -> Iterator[None]:
+    """Turn Ctrl-C into a message on how to resume; a folder without a finished step is removed."""
     try:
         with warnings.catch_warnings(), abort_on_sigint():
             warnings.simplefilter("ignore")  # sources that never speak are no news at every loop
             yield
     except Stopped:
-        if not _tidied(folder):
+        if not _remove_if_empty(folder):
             raise KeyboardInterrupt from None
         raise frame.StoppedEarly(f"interrupted; what is done is kept in {folder}: go on with --resume") from None
     except ChaffinchError:
-        _tidied(folder)
+        _remove_if_empty(folder)
         raise
 
 
-def _tidied(folder: Path) -> bool:
-    """Whether a folder holds any step that is done; one that holds none is removed, if it is ours."""
-    names = {own.name for own in folder.iterdir()} if folder.is_dir() else set()
+def _remove_if_empty(folder: Path) -> bool:
+    """Tell whether a folder holds a finished step; remove a folder of ours that holds none."""
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     if names == {RUN}:
         shutil.rmtree(folder)
     return any(name.endswith(MODEL) for name in names)
 
 
 def step_line(step: Step) -> str:
-    """What was done last, in words.
+    """Return a line on the step that was finished last.
 
     >>> step_line(Step("student fold", 2, 5)), step_line(Step("loop", 1, 2, 0.8514))
     ('student fold 2/5 done', 'loop 1/2 done · dev F1 0.851')
@@ -179,56 +182,49 @@ def step_line(step: Step) -> str:
     return f"{step.name}{count} done" + ("" if step.score is None else f" · dev F1 {step.score:.3f}")
 
 
-def _facts(result: Alternated, output: Path, dev: Sequence[Document]) -> dict[str, Any]:
-    """What came of it, and how good it is on dev documents."""
-    tagger, facts = result.tagger, dict[str, Any]()
-    if dev:
-        pairs = [
-            Pair(doc, doc.layers.get("gold", ()), own.layers[tagger.layer])
-            for doc, own in zip(dev, tagger.annotate(dev), strict=True)
-        ]
-        own = score(Pairs(tuple(pairs))).micro
-        facts = {
-            "documents": len(dev), "precision": own.precision, "recall": own.recall, "f1": own.f1,
-            "f1_interval": own.f1_interval,
-        }  # fmt: skip
-    return {
-        "model": str(output), "documents": len(result.documents), "sources": len(tagger.names),
-        "labels": list(tagger.labels), "spans": sum(len(doc.layers[LAYER]) for doc in result.documents),
-        "threshold": tagger.threshold if tagger.how == "adds" else None,
-        "loops": [{"loop": turn.loop, "aggregator": turn.aggregator, "student": turn.student} for turn in result.turns],
-        "best loop": result.best if result.turns else None, "dev": facts or None,
-        "estimated": None if result.outlook is None else _estimated(result.outlook),
-        "megabytes": round(output.stat().st_size / 1e6, 3),
-    }  # fmt: skip
+def _summarise(result: Alternated, output: Path, dev: Sequence[Document], *, seconds: float) -> AlternateResult:
+    """Return counts of the result, and its scores on dev documents."""
+    tagger = result.tagger
+    return AlternateResult(
+        model=str(output),
+        documents=len(result.documents),
+        sources=len(tagger.names),
+        labels=list(tagger.labels),
+        spans=sum(len(doc.layers[LAYER]) for doc in result.documents),
+        threshold=tagger.threshold if tagger.how == "adds" else None,
+        loops=[LoopScore(loop=turn.loop, aggregator=turn.aggregator, student=turn.student) for turn in result.turns],
+        best_loop=result.best if result.turns else None,
+        dev=_score(tagger, dev) if dev else None,
+        estimated=None if result.outlook is None else _estimate(result.outlook),
+        megabytes=round(output.stat().st_size / 1e6, 3),
+        seconds=seconds,
+    )
 
 
-def _estimated(outlook: Outlook) -> dict[str, Any]:
-    """How good the votes alone seem to be, without gold."""
-    return {name: own for name, own in asdict(outlook).items() if name in ("precision", "recall", "f1", "agreement")}
+def _score(tagger: WeakTagger, dev: Sequence[Document]) -> AlternateDevScore:
+    """Return the scores of a tagger on dev documents."""
+    pairs = [
+        Pair(doc, doc.layers.get("gold", ()), tagged.layers[tagger.layer])
+        for doc, tagged in zip(dev, tagger.annotate(dev), strict=True)
+    ]
+    scores = score(Pairs(tuple(pairs))).micro
+    return AlternateDevScore(
+        documents=len(dev),
+        precision=scores.precision,
+        recall=scores.recall,
+        f1=scores.f1,
+        f1_interval=scores.f1_interval,
+    )
 
 
-def _tables(facts: dict[str, Any]) -> Iterator[Any]:
-    apart = ("loops", "dev", "estimated")
-    said = {key: value for key, value in facts.items() if value is not None and key not in apart}
-    said["labels"] = ", ".join(facts["labels"])
-    if facts["dev"] is not None:
-        own = facts["dev"]
-        low = "" if own["f1_interval"] is None else " ({:.3f} to {:.3f})".format(*own["f1_interval"])
-        said["dev"] = f"precision {own['precision']:.3f}, recall {own['recall']:.3f}, F1 {own['f1']:.3f}{low}"
-    if facts["estimated"] is not None and facts["estimated"]["f1"] is not None:
-        said["estimated F1 (upper end)"] = (
-            f"{facts['estimated']['f1']:.3f} of the votes alone, by what sources agree on"
-        )
-    yield frame.facts_table(said)
-    if facts["loops"] and facts["dev"] is not None:
-        yield ""
-        yield frame.table_of(facts["loops"], title="F1 on dev documents")
+def _estimate(outlook: Outlook) -> VoteEstimate:
+    """Return the estimated scores of the votes alone, without gold."""
+    return VoteEstimate(precision=outlook.precision, recall=outlook.recall, f1=outlook.f1, agreement=outlook.agreement)
 
 
 def _remarks(sources: Sequence[Source]) -> Iterator[str]:
     if not sources:
         yield _BARE
-    code = [own.name for own in sources if not is_plain_data(own)]
+    code = [source.name for source in sources if not is_plain_data(source)]
     if code:
         yield _CODE + ", ".join(code) + "."

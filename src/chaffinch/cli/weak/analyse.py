@@ -11,7 +11,7 @@ from chaffinch.cli import common as frame
 from chaffinch.cli.weak.analyse_page import html
 from chaffinch.cli.weak.votes import Only, Votes, choose, read_votes
 from chaffinch.text.formats import ReadOptions
-from chaffinch.text.formats.base import replacing, write_text
+from chaffinch.text.formats.base import atomic_output, write_text
 from chaffinch.weak.analysis import analyse
 
 
@@ -37,7 +37,7 @@ def analyse_command(
     docs = read_votes(votes, from_, ReadOptions(max_chars=max_chars), quiet=quiet)
     found = analyse(docs, sources=choose(only, docs), gold=layer, most=most)
     if page is not None:
-        with replacing(page) as beside:
+        with atomic_output(page) as beside:
             write_text(beside, html(found, title=f"Sources of {votes.name}"))
         frame.note(f"wrote {page}", quiet=quiet)
     frame.emit(found.to_json(), as_json=json, tables=[found.text(level="tokens" if tokens else "spans")])

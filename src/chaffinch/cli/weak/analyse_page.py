@@ -7,7 +7,7 @@ from html import escape
 
 from chaffinch.report import charts
 from chaffinch.report.page import facts, page, table
-from chaffinch.weak.analysis.results import ALL, Analysis, Level, Measure, Row, SourceFacts, cell, percent, scored
+from chaffinch.weak.analysis.results import ALL, Analysis, Level, Measure, Row, SourceFacts, cell, format_score, percent
 
 _MORE = """
 .sources th, .sources td:nth-child(2) { text-align: left; }
@@ -47,7 +47,7 @@ _DOCUMENTS = "The documents by their ids; a span in conflict is one that another
 
 
 def html(found: Analysis, *, title: str) -> str:
-    """The page of an analysis."""
+    """Return the page of an analysis."""
     sections = [
         _head(found), _result(found), _table(found, "spans"), _table(found, "tokens"), _confusions(found),
         _dependence(found), _documents(found),
@@ -71,11 +71,12 @@ def _result(found: Analysis) -> str:
     }  # fmt: skip
     checked = ""
     if seen.checked is not None:
-        own = seen.checked
+        scores = seen.checked
         checked = (
-            f'<p class="warn">By the gold of {own.documents:,} documents: precision '
-            f"{scored(own.precision, own.precision_interval)}, recall {scored(own.recall, own.recall_interval)}, F1 "
-            f"{scored(own.f1, own.f1_interval)}.</p>"
+            f'<p class="warn">By the gold of {scores.documents:,} documents: precision '
+            f"{format_score(scores.precision, scores.precision_interval)}, recall "
+            f"{format_score(scores.recall, scores.recall_interval)}, F1 "
+            f"{format_score(scores.f1, scores.f1_interval)}.</p>"
         )
     return f"<h2>The joint result</h2>{facts(measures)}{checked}<p>{escape(_SEEN)}</p>"
 
@@ -84,30 +85,30 @@ def _table(found: Analysis, level: Level) -> str:
     gold = found.outlook.checked is not None
     head = ["source", "label", level, "coverage", "overlap", "conflict", "precision", "recall"]
     head += ["true precision", "true recall"] if gold else []
-    rows = [_row(source, row, level, gold) for source in found.sources for row in _shown(source, level)]
+    rows = [_row(source, row, level, gold) for source in found.sources for row in _rows_of(source, level)]
     text = _SPANS if level == "spans" else _TOKENS
     title = "Sources by spans" if level == "spans" else "Sources by tokens"
     return f"<h2>{title}</h2><p>{escape(text)}</p>{table([*head, 'weight'], rows, kind='sources')}"
 
 
-def _shown(source: SourceFacts, level: Level) -> list[Row]:
+def _rows_of(source: SourceFacts, level: Level) -> list[Row]:
     alone = sum(row.label not in (ALL, "O") for row in source.rows) == 1
-    own = [row for row in source.rows if level == "tokens" or row.spans is not None]
-    return [row for row in own if row.label != ALL or not alone]
+    rows = [row for row in source.rows if level == "tokens" or row.spans is not None]
+    return [row for row in rows if row.label != ALL or not alone]
 
 
 def _row(source: SourceFacts, row: Row, level: Level, gold: bool) -> str:
-    own: Measure | None = row.spans if level == "spans" else row.tokens
-    assert own is not None  # noqa: S101  (rows without spans are not shown)
-    values = [own.coverage, own.overlap, own.conflict, own.precision, own.recall]
-    values += [own.true_precision, own.true_recall] if gold else []
+    measure: Measure | None = row.spans if level == "spans" else row.tokens
+    assert measure is not None  # noqa: S101  (rows without spans are not shown)
+    values = [measure.coverage, measure.overlap, measure.conflict, measure.precision, measure.recall]
+    values += [measure.true_precision, measure.true_recall] if gold else []
     cells = "".join(f"<td>{cell(value)}{_bar(value)}</td>" for value in values)
-    first = row is _shown(source, level)[0]
+    first = row is _rows_of(source, level)[0]
     weight = cell(source.weight) if first else ""
     name = escape(source.name) if first else ""
     kind = ' class="all"' if row.label == ALL else ""
     return (
-        f'<tr{kind}><th scope="row">{name}</th><td>{escape(row.label)}</td><td>{own.votes:,}</td>{cells}'
+        f'<tr{kind}><th scope="row">{name}</th><td>{escape(row.label)}</td><td>{measure.votes:,}</td>{cells}'
         f"<td>{weight}</td></tr>"
     )
 
@@ -124,7 +125,7 @@ def _confusions(found: Analysis) -> str:
 
 
 def _map(source: SourceFacts, labels: Sequence[str]) -> str:
-    """The heat map of one source."""
+    """Return the heat map of one source."""
     kinds = ("O", *labels)
     rows = []
     for place, chances in enumerate(source.confusion):
@@ -159,8 +160,8 @@ def _documents(found: Analysis) -> str:
     if not found.disagreements:
         return ""
     rows = [
-        f"<tr><td>{escape(own.id)}</td><td>{own.spans:,}</td><td>{own.tokens:,}</td><td>{own.voted:,}</td></tr>"
-        for own in found.disagreements
+        f"<tr><td>{escape(document.id)}</td><td>{document.spans:,}</td><td>{document.tokens:,}</td><td>{document.voted:,}</td></tr>"
+        for document in found.disagreements
     ]
     head = ("document", "spans in conflict", "disputed tokens", "voted tokens")
     return f"<h2>Most disagreement</h2><p>{escape(_DOCUMENTS)}</p>{table(head, rows, kind='listed')}"

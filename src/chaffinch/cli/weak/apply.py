@@ -6,16 +6,17 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from chaffinch.cli import common as frame
+from chaffinch.cli.weak.results import ApplyResult, VoteCounts
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.text.formats import Losses, ReadOptions, by_name, output_format, read, write
-from chaffinch.weak.apply import Applied, ApplyReport, Tally, apply
-from chaffinch.weak.journal import Journal, is_slow, remembered, run_of
-from chaffinch.weak.sources import Source, about, layer_of, load_sources
+from chaffinch.weak.apply import Applied, Tally, apply
+from chaffinch.weak.journal import Journal, is_slow, remember_answers, sources_digest
+from chaffinch.weak.sources import Source, describe_source, layer_of, load_sources
 from chaffinch.weak.votes import LINK
 
 
@@ -47,13 +48,13 @@ def apply_command(
 ) -> None:
     """chaffinch weak apply notes/ --sources sources.toml -o votes.jsonl
 
-    Runs every source over every document and writes the documents with their votes, one layer "source:NAME" for each.
+    Run every source over every document and write the documents with their votes, one layer "source:NAME" for each.
     A source that fails is named and counted, and the others go on; --strict makes it an error. A Python file of sources
-    is run, so use one that you trust. Ctrl-C leaves no half output; what slow sources (models, spaCy, Python) have said
-    by then is kept beside it, and the same command with --resume goes on from there.
+    is executed, so use one that you trust. Ctrl-C leaves no partial output; answers of slow sources (models, spaCy,
+    Python) are kept beside it, and the same command with --resume goes on from there.
     """
     if output.resolve() in (notes.resolve(), sources.resolve()):
-        raise ConfigError("the output is an input; name another place with -o")
+        raise ConfigError("the output is an input; name another path with -o")
     form = _format(output, to)
     found = load_sources(sources)
     _check_links(form, found)
@@ -62,11 +63,18 @@ def apply_command(
     corpus = read(notes, format=from_, how=how, group=pattern, groups=table)
     with _journal(found, sources, output, resume=resume, quiet=quiet) as journal, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a source's warning may quote the document
-        asked = found if journal is None else remembered(found, journal)
+        asked = found if journal is None else remember_answers(found, journal)
         applied = apply(asked, frame.progress(corpus, "documents", quiet=quiet), workers=workers, strict=strict)
-        losses = _written(applied, output, form, how, strict=strict)
-    result = {"from": corpus.format, "to": form, **_facts(applied.report, found), "lost": dict(losses.counts)}
-    frame.emit(result, as_json=json, tables=[] if quiet else _tables(result))
+        losses = _write(applied, output, form, how, strict=strict)
+    result = ApplyResult(
+        from_=corpus.format,
+        to=form,
+        documents=applied.report.documents,
+        votes=sum(tally.spans for tally in applied.report.sources),
+        sources=[_counts(tally, source) for tally, source in zip(applied.report.sources, found, strict=True)],
+        lost=dict(losses.counts),
+    )
+    frame.emit(result, as_json=json, tables=[] if quiet else result.tables())
     for failed in applied.report.sources:
         if failed.errors:
             said = ", ".join(f"{kind} ({number})" for kind, number in failed.errors.items())
@@ -77,11 +85,11 @@ def apply_command(
 def _journal(
     found: Sequence[Source], file: Path, output: Path, *, resume: bool, quiet: bool
 ) -> Iterator[Journal | None]:  # fmt: skip
-    """Where answers of slow sources are kept while they are asked, if there are any; it stays if the run fails."""
+    """Yield the journal that keeps answers of slow sources, or None without such; it stays if the run fails."""
     if not any(map(is_slow, found)) or not output.parent.is_dir():
         yield None
         return
-    journal = Journal.opened(output.with_name(output.name + ".journal"), run_of(found, file), resume=resume)
+    journal = Journal.open(output.with_name(output.name + ".journal"), sources_digest(found, file), resume=resume)
     kept = f"what slow sources said is kept in {journal.path}: go on with --resume"
     try:
         yield journal
@@ -99,14 +107,14 @@ def _journal(
     journal.close()
 
 
-def _written(applied: Applied, output: Path, form: str, how: ReadOptions, *, strict: bool) -> Losses:
-    """All that was lost, once the documents are written; ChaffinchError if the disk refuses them."""
+def _write(applied: Applied, output: Path, form: str, how: ReadOptions, *, strict: bool) -> Losses:
+    """Write the documents and return all that was lost; ChaffinchError if the disk refuses them."""
     with frame.name_unwritable(output):
         return write(applied.documents, output, format=form, strict=strict, losses=how.losses)
 
 
 def _format(output: Path, to: str | None) -> str:
-    """The format that was named, or that the suffix tells; ConfigError for those that would lose the votes."""
+    """Return the format that was named, or that of the suffix; ConfigError for one that cannot hold votes."""
     name = to or ("weak" if output.suffix in ("", ".weak") else output_format(output).name)
     if not by_name(name).can.votes:
         raise ConfigError(f"{name} cannot hold the votes of several sources; write .jsonl or .parquet, or --to weak")
@@ -114,36 +122,25 @@ def _format(output: Path, to: str | None) -> str:
 
 
 def _check_links(form: str, sources: Sequence[Source]) -> None:
-    """Refuses a format that has no place for linking rules."""
-    linking = [own.name for own in sources if layer_of(own).startswith(LINK)]
+    """Raise ConfigError if the format cannot hold the linking rules among the sources."""
+    linking = [source.name for source in sources if layer_of(source).startswith(LINK)]
     if linking and not by_name(form).can.vote_links:
         raise ConfigError(
             f"the format {form} cannot hold the linking rule {linking[0]!r}; write .jsonl or .parquet, or leave it out"
         )
 
 
-def _facts(report: ApplyReport, sources: Sequence[Source]) -> dict[str, Any]:
-    rows = [
-        {**_row(own), "kind": about(given)["kind"]} for own, given in zip(report.sources, sources, strict=True)
-    ]  # fmt: skip
-    return {"documents": report.documents, "votes": sum(own.spans for own in report.sources), "sources": rows}
-
-
-def _row(own: Tally) -> dict[str, Any]:
-    return {
-        "source": own.name, "kind": own.kind, "layer": own.layer, "label": own.label, "on": own.on,
-        "negative_reliable": own.negative_reliable, "documents": own.documents, "spans": own.spans,
-        "errors": own.errors, "seconds": round(own.seconds, 3),
-    }  # fmt: skip
-
-
-def _tables(result: dict[str, Any]) -> Iterator[Any]:
-    yield frame.facts_table({key: value for key, value in result.items() if key not in ("sources", "lost")})
-    yield ""
-    shown = ("source", "kind", "label", "documents", "spans", "errors", "seconds")
-    yield frame.table_of(
-        [{key: own[key] if key != "errors" else sum(own[key].values()) for key in shown} for own in result["sources"]]
+def _counts(tally: Tally, source: Source) -> VoteCounts:
+    """Return what a source did, for the result."""
+    return VoteCounts(
+        source=tally.name,
+        kind=str(describe_source(source)["kind"]),
+        layer=tally.layer,
+        label=tally.label,
+        on=list(tally.on),
+        negative_reliable=tally.negative_reliable,
+        documents=tally.documents,
+        spans=tally.spans,
+        errors=dict(tally.errors),
+        seconds=round(tally.seconds, 3),
     )
-    if result["lost"]:
-        yield ""
-        yield frame.table_of([{"not kept": what, "times": number} for what, number in sorted(result["lost"].items())])

@@ -1,1 +1,1 @@
-"""Dates as a note writes them: read, shifted by days in their format, rounded; begin at `shift`."""
+"""Dates in notes: read them, shift them by days in the same format, round them; start at `shift`."""

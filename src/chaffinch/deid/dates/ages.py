@@ -1,4 +1,4 @@
-"""Ages over a limit, in figures or in English words, become one group."""
+"""Cap ages: ages over a limit, in digits or in English words, become one group (90+)."""
 
 from __future__ import annotations
 
@@ -32,40 +32,42 @@ _PARTS_OF_YEARS = re.compile(
     re.IGNORECASE,
 )
 _PER_YEAR = {"months": 12, "weeks": 52, "days": 365, "hours": 8760}
-_NO_AGE = re.compile(r"\d{4}|\d\s*[-/.]\s*\d+\s*[-/.]\s*\d")  # a year, a number, a date
-_OTHER_TONGUES = re.compile(
+_NOT_AN_AGE = re.compile(r"\d{4}|\d\s*[-/.]\s*\d+\s*[-/.]\s*\d")  # a year, a number, a date
+_OTHER_LANGUAGES = re.compile(
     r"novent|cien|nonagenari(?!an)|centenari(?!an)|neunzig|hundert|hochbetagt|quatre.vingt.dix|\bcent\b|novant",
     re.IGNORECASE,
 )
-_OLDEST = 130
+_MAX_AGE = 130  # years; a greater number is no age, and the text is not read
 
 
-def capped_age(text: str, over: int) -> str | None:
-    """The text with every age over a limit as one group, or None if it cannot be read as an age.
+def cap_ages(text: str, over: int) -> str | None:
+    """Return the text with every age over `over` written as one group (90+), or None if it has no readable age.
 
-    Months, weeks and days are turned into years first. Words are read in English; in other tongues, figures only.
+    Months, weeks, days and hours are converted to years first. Number words are read in English only; a text with
+    number words of another language gives None, and so does a year, a date, or an age over 130.
 
-    >>> capped_age("92-year-old", 89), capped_age("ninety-two", 89), capped_age("95 months", 89)
+    >>> cap_ages("92-year-old", 89), cap_ages("ninety-two", 89), cap_ages("95 months", 89)
     ('90+-year-old', '90+', '95 months')
-    >>> capped_age("75", 89), capped_age("of old age", 89)
+    >>> cap_ages("75", 89), cap_ages("of old age", 89)
     ('75', None)
     """
-    found = list(_AGE.finditer(text))
-    if not found or _NO_AGE.search(text) or _OTHER_TONGUES.search(text):
+    matches = list(_AGE.finditer(text))
+    if not matches or _NOT_AN_AGE.search(text) or _OTHER_LANGUAGES.search(text):
         return None
     pieces: list[str] = []
-    at = 0
-    for match in found:
+    done = 0
+    for match in matches:
         parts = _PARTS_OF_YEARS.match(text, match.end())
-        years = _value(match) // (_PER_YEAR[str(parts.lastgroup)] if parts else 1)
-        if years > _OLDEST or (parts and years > over):
+        years = _age_of(match) // (_PER_YEAR[str(parts.lastgroup)] if parts else 1)
+        if years > _MAX_AGE or (parts and years > over):
             return None
-        pieces += (text[at : match.start()], f"{over + 1}+" if years > over else match[0])
-        at = match.end()
-    return "".join([*pieces, text[at:]])
+        pieces += (text[done : match.start()], f"{over + 1}+" if years > over else match[0])
+        done = match.end()
+    return "".join([*pieces, text[done:]])
 
 
-def _value(match: re.Match[str]) -> int:
+def _age_of(match: re.Match[str]) -> int:
+    """Return the number that a match spells, in digits or in English words."""
     if match["figures"]:
         return int(match["figures"])
     words = re.split(r"[\s-]+", match["words"].lower())

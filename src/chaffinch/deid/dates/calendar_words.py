@@ -1,4 +1,4 @@
-"""The words of the calendar in all languages: months, weekdays, seasons and holidays, and their case."""
+"""Calendar words of all languages: months, weekdays, seasons and holidays, with their spelling and case."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chaffinch import languages
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A calendar word that was understood: its language, its number from 0, and whether it is a short form."""
+    """A recognised calendar word: its language, its number from 0, and whether it is a short form."""
 
     language: str
     number: int
@@ -21,47 +21,47 @@ class Name:
 
 
 class CalendarWords:
-    """One kind of calendar words: finds a word's number, and writes another number in the same manner."""
+    """The words of one calendar unit: finds a word's number, and writes another number in the same form."""
 
-    def __init__(self, sort: str) -> None:
-        """Collect the words of a sort (months, weekdays, seasons) from the calendars of all languages."""
+    def __init__(self, kind: str) -> None:
+        """Collect the words of a kind (months, weekdays or seasons) from the calendars of all languages."""
         self._forms: dict[tuple[str, bool], tuple[str, ...]] = {}
-        known: dict[str, list[Name]] = {}
+        names_by_word: dict[str, list[Name]] = {}
         more: list[tuple[str, Name]] = []
         for language, calendar in languages.calendars().items():
             for short, prefix in ((False, ""), (True, "short_")):
-                if words := getattr(calendar, f"{prefix}{sort}"):
+                if words := getattr(calendar, f"{prefix}{kind}"):
                     self._forms[language, short] = words
                 for number, word in enumerate(words):
-                    known.setdefault(word.casefold(), []).append(Name(language, number, short))
-                spellings = getattr(calendar, f"more_{prefix}{sort}")
+                    names_by_word.setdefault(word.casefold(), []).append(Name(language, number, short))
+                spellings = getattr(calendar, f"more_{prefix}{kind}")
                 more += [(word, Name(language, number - 1, short)) for word, number in spellings.items()]
         for word, name in more:
-            known.setdefault(word.casefold(), []).append(name)
-        self._known = known
-        self.pattern = alternation(known)
+            names_by_word.setdefault(word.casefold(), []).append(name)
+        self._names_by_word = names_by_word
+        self.pattern = alternation(names_by_word)
 
     def find(self, word: str, *, language: str | None, short: bool = False) -> Name | None:
-        """The meaning of a word, in `language` if it has it; May is the full word unless `short` says otherwise."""
-        found = self._known.get(unicodedata.normalize("NFC", word).casefold(), [])
+        """Return the meaning of a word, preferably in `language` and preferably the form (short or full) of `short`."""
+        found = self._names_by_word.get(unicodedata.normalize("NFC", word).casefold(), [])
         return max(found, key=lambda name: (name.language == language, name.short == short), default=None)
 
     def write(self, name: Name, number: int, *, like: str) -> str:
-        """The word of another number, in the language, length and case of `like`."""
-        return cased(self._forms[name.language, name.short][number], like)
+        """Return the word of another number, in the language and length of `name` and the case of `like`."""
+        return match_case(self._forms[name.language, name.short][number], like)
 
 
 def alternation(words: Iterable[str]) -> str:
-    """A pattern for any of these words, longest first, also with their accents as separate characters."""
+    """Return a pattern for any of these words, longest first, also with accents as separate characters."""
     spelled = {form for word in words for form in (word, unicodedata.normalize("NFD", word))}
     ordered = sorted(spelled, key=lambda word: (-len(word), word))
     return "(?:" + "|".join(re.escape(word).replace(r"\ ", r"\s{1,2}") for word in ordered) + ")"
 
 
-def cased(word: str, like: str) -> str:
-    """The word in capitals, small letters or with one capital, as `like` is.
+def match_case(word: str, like: str) -> str:
+    """Return the word in upper case, lower case or capitalised, as `like` is written.
 
-    >>> cased("June", "MAR"), cased("june", "March"), cased("Juni", "märz")
+    >>> match_case("June", "MAR"), match_case("june", "March"), match_case("Juni", "märz")
     ('JUNE', 'June', 'juni')
     """
     if like.isupper():
@@ -69,8 +69,8 @@ def cased(word: str, like: str) -> str:
     return word.lower() if like.islower() else word.capitalize()
 
 
-def ordinal(day: int) -> str:
-    """The English ending of a day: st, nd, rd or th."""
+def ordinal_suffix(day: int) -> str:
+    """Return the English ordinal suffix of a day: st, nd, rd or th."""
     return "th" if 11 <= day <= 13 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
 
 
@@ -78,7 +78,7 @@ MONTHS, WEEKDAYS, SEASONS = CalendarWords("months"), CalendarWords("weekdays"), 
 
 
 def easter(year: int) -> date:
-    """Easter Sunday of the Gregorian calendar (Meeus, Jones and Butcher)."""
+    """Return Easter Sunday of the Gregorian calendar (Meeus, Jones and Butcher)."""
     a, (b, c) = year % 19, divmod(year, 100)
     d, e = divmod(b, 4)
     g = (8 * b + 13) // 25
@@ -90,22 +90,22 @@ def easter(year: int) -> date:
     return date(year, month, (h - m + r + month + 19) % 32)
 
 
-_HOLIDAY_OF = {
+_RULE_OF_HOLIDAY = {  # by name: the language and the rule of `holiday_date`
     word: (language, rule)
     for language, calendar in languages.calendars().items()
     for word, rule in calendar.holidays.items()
 }
-HOLIDAYS = alternation(_HOLIDAY_OF).replace("'", "['’]")
+HOLIDAYS = alternation(_RULE_OF_HOLIDAY).replace("'", "['’]")
 
 
-def holiday(words: str) -> tuple[str, tuple[int, ...]] | None:
-    """The language of a holiday's name and the rule that gives its day (see `holiday_date`), or None."""
+def find_holiday(words: str) -> tuple[str, tuple[int, ...]] | None:
+    """Return the language of a holiday's name and the rule for its date (see `holiday_date`), or None."""
     plain = " ".join(unicodedata.normalize("NFC", words).casefold().replace("’", "'").split())
-    return _HOLIDAY_OF.get(plain)
+    return _RULE_OF_HOLIDAY.get(plain)
 
 
 def holiday_date(rule: tuple[int, ...], year: int) -> date:
-    """Return the day of a holiday in a year.
+    """Return the date of a holiday in a year.
 
     A rule is a fixed day (month, day), the nth weekday of a month (month, weekday from 0, n; -1 is the last), or a
     number of days after Easter (days,).

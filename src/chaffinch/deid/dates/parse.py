@@ -1,4 +1,4 @@
-"""A whole date text: the words before it, weekday, time of day, ranges and lists, and the years they share."""
+"""Parser of a whole date text: leading words, weekday, time of day, ranges and lists, and their shared years."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from functools import lru_cache
 
 from chaffinch.deid.dates.named import read_named, weekday_field, weekday_first, weekday_last
 from chaffinch.deid.dates.numeric import read_numbers
-from chaffinch.deid.dates.points import Field, Point, Ways
+from chaffinch.deid.dates.points import Conventions, Field, Point
 from chaffinch.deid.dates.ranges import read_shared
 
-LONGEST = 120  # no date is longer; the text of a longer span is not read
-_PIECES = 6
+LONGEST = 120  # characters; no date is longer, and the text of a longer span is not read
+_MOST_PIECES = 6  # dates in one range or list; a text with more of them is not read
 
 _LEAD = re.compile(
     r"(?:(?:on|in|at|since|the|from|between|until|till|by|before|after|of|circa|ca|c|approximately|approx|about|around|"
@@ -57,15 +57,15 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def has_letters(text: str, start: int = 0, end: int = LONGEST) -> bool:
-    """Whether a stretch of a text has a letter."""
+    """Tell whether a stretch of a text has a letter."""
     return _LETTER.search(text, start, end) is not None
 
 
-@lru_cache(maxsize=4096)  # what a document's dates tell of order and year is asked before they are moved
-def read_points(text: str, ways: Ways) -> tuple[Point, ...] | None:
-    """The points of a date text in the order of `ways`, or None if it has no such reading or no such day exists."""
-    if ways.reference_year is not None:
-        plain = read_points(text, Ways(ways.order, None, ways.language))
+@lru_cache(maxsize=4096)  # dates are read for the document's order and year before they are shifted
+def read_points(text: str, conventions: Conventions) -> tuple[Point, ...] | None:
+    """Return the points of a date text in the order of `conventions`; None if unreadable or if no such day exists."""
+    if conventions.reference_year is not None:
+        plain = read_points(text, Conventions(conventions.order, None, conventions.language))
         if plain is not None and all(map(_has_full_year, plain)):
             return plain
     start, end = 0, len(text)
@@ -73,52 +73,52 @@ def read_points(text: str, ways: Ways) -> tuple[Point, ...] | None:
         start += 1
     while start < end and (text[end - 1].isspace() or text[end - 1] in ')]}"”.,:;'):
         end -= 1
-    points = _read(text, start, end, ways, 0)
+    points = _read_stretch(text, start, end, conventions, 0)
     if points is None:
         return None
     try:
-        settled = _settle_years(points, ways.reference_year)
-        for point in settled:
+        filled = _fill_years(points, conventions.reference_year)
+        for point in filled:
             point.span()
     except (ValueError, OverflowError):
         return None
-    return tuple(_settle_widths(settled))
+    return tuple(_fill_widths(filled))
 
 
 def _has_full_year(point: Point) -> bool:
-    return any(place.role == "year" and place.end - place.start == 4 for place in point.fields)
+    return any(field.role == "year" and field.end - field.start == 4 for field in point.fields)
 
 
-def _read(text: str, start: int, end: int, ways: Ways, level: int) -> list[Point] | None:
-    """The points of a stretch of the text: one, two that share a month, or pieces joined at `level` or weaker."""
-    whole = _simple(text, start, end, ways)
+def _read_stretch(text: str, start: int, end: int, conventions: Conventions, level: int) -> list[Point] | None:
+    """Return the points of a stretch: one, two that share a month, or pieces joined at `level` or weaker."""
+    whole = _read_simple(text, start, end, conventions)
     if whole is not None:
         return whole
     lead = _LEAD.match(text, start, end)
     if lead and lead.end() < end:
-        inner = _read(text, lead.end(), end, ways, level)
+        inner = _read_stretch(text, lead.end(), end, conventions, level)
         if inner is not None:
             part = 1 if _EARLY.search(lead[0]) else 5 if _LATE.search(lead[0]) else 3
             return [replace(inner[0], part=part), *inner[1:]] if part != 3 else inner
-    timed = _timed(text, start, end, ways)
-    if timed is not None:
-        return timed
+    with_time = _read_with_time(text, start, end, conventions)
+    if with_time is not None:
+        return with_time
     for weaker in range(level, len(_JOINS)):
-        pieces = _pieces(text, start, end, weaker)
-        if len(pieces) in range(2, _PIECES + 1):
+        pieces = _split_at_joins(text, start, end, weaker)
+        if len(pieces) in range(2, _MOST_PIECES + 1):
             points: list[Point] = []
             for first, last in pieces:
-                found = _read(text, first, last - (text[last - 1] == "."), ways, weaker + 1)
-                if found is None:
+                piece_points = _read_stretch(text, first, last - (text[last - 1] == "."), conventions, weaker + 1)
+                if piece_points is None:
                     break
-                points.extend(found)
+                points.extend(piece_points)
             else:
                 return points
     return None
 
 
-def _pieces(text: str, start: int, end: int, level: int) -> list[tuple[int, int]]:
-    """The stretches between the joins of one level; empty where a piece would be."""
+def _split_at_joins(text: str, start: int, end: int, level: int) -> list[tuple[int, int]]:
+    """Return the stretches between the joins of one level; no stretches if one would be empty."""
     edges = [start]
     for join in _JOINS[level].finditer(text, start, end):
         edges += [join.start(), join.end()]
@@ -127,71 +127,72 @@ def _pieces(text: str, start: int, end: int, level: int) -> list[tuple[int, int]
     return pieces if all(first < last for first, last in pieces) else []
 
 
-def _simple(text: str, start: int, end: int, ways: Ways) -> list[Point] | None:
-    """One point, or two that share what is written once, with a weekday before or after."""
+def _read_simple(text: str, start: int, end: int, conventions: Conventions) -> list[Point] | None:
+    """Return one point, or two that share a month or year, with a weekday before or after."""
     read = read_named if has_letters(text, start, end) else read_numbers
-    points = read(text, start, end, ways) or read_shared(text, start, end, ways)
+    points = read(text, start, end, conventions) or read_shared(text, start, end, conventions)
     if points is not None:
         return points
     if match := weekday_first(text, start, end):
-        place = weekday_field(match, ways)
+        field = weekday_field(match, conventions)
         if match.end() >= end:
-            return [Point("weekday", fields=(place,))] if place else None
-        rest = _simple(text, match.end(), end, ways) or _timed(text, match.end(), end, ways)
-        return _with_field(rest, place)
+            return [Point("weekday", fields=(field,))] if field else None
+        rest = _read_simple(text, match.end(), end, conventions) or _read_with_time(text, match.end(), end, conventions)
+        return _with_field(rest, field)
     if match := weekday_last(text, start, end):
-        return _with_field(_simple(text, start, match.start(), ways), weekday_field(match, ways))
+        return _with_field(_read_simple(text, start, match.start(), conventions), weekday_field(match, conventions))
     return None
 
 
-def _with_field(points: list[Point] | None, place: Field | None) -> list[Point] | None:
-    if points is None or place is None:
+def _with_field(points: list[Point] | None, field: Field | None) -> list[Point] | None:
+    """Return the points with a field added to the first; None if the points or the field are None."""
+    if points is None or field is None:
         return None
-    return [replace(points[0], fields=(*points[0].fields, place)), *points[1:]]
+    return [replace(points[0], fields=(*points[0].fields, field)), *points[1:]]
 
 
-def _timed(text: str, start: int, end: int, ways: Ways) -> list[Point] | None:
-    """A date with a time of day after or before it; the time stays as it is."""
+def _read_with_time(text: str, start: int, end: int, conventions: Conventions) -> list[Point] | None:
+    """Return the points of a date with a time of day after or before it; the time gets no field, so it is kept."""
     if (match := _TIME_LAST.search(text, start, end)) and match.start() > start:
-        points = _simple(text, start, match.start(), ways)
+        points = _read_simple(text, start, match.start(), conventions)
         if points is not None:
             return points
     if (match := _TIME_FIRST.match(text, start, end)) and match.end() < end:
-        return _simple(text, match.end(), end, ways)
+        return _read_simple(text, match.end(), end, conventions)
     return None
 
 
-def _settle_years(points: Sequence[Point], reference_year: int | None) -> list[Point]:
-    """The points with a year each: their own, a neighbour's so that time runs forward, or the assumed one."""
-    settled = list(points)
-    if not any(point.year is not None for point in settled):
-        first = settled[0].in_year(reference_year, known=False)
-        settled[0] = first
-    known = any(point.year is not None and point.year_known for point in settled)
-    for i in range(len(settled) - 2, -1, -1):
-        here, after = settled[i], settled[i + 1]
+def _fill_years(points: Sequence[Point], reference_year: int | None) -> list[Point]:
+    """Give each point a year: its own, a neighbour's such that time runs forward, or the assumed one."""
+    filled = list(points)
+    if not any(point.year is not None for point in filled):
+        first = filled[0].in_year(reference_year, known=False)
+        filled[0] = first
+    known = any(point.year is not None and point.year_known for point in filled)
+    for i in range(len(filled) - 2, -1, -1):
+        here, after = filled[i], filled[i + 1]
         if here.year is None and after.year is not None:
-            settled[i] = here.in_year(after.year - (_within(here) > _within(after)), known=known)
-    for i in range(1, len(settled)):
-        here, before = settled[i], settled[i - 1]
+            filled[i] = here.in_year(after.year - (_position_in_year(here) > _position_in_year(after)), known=known)
+    for i in range(1, len(filled)):
+        here, before = filled[i], filled[i - 1]
         if here.year is None and before.year is not None:
-            settled[i] = here.in_year(before.year + (_within(here) < _within(before)), known=known)
-    return settled
+            filled[i] = here.in_year(before.year + (_position_in_year(here) < _position_in_year(before)), known=known)
+    return filled
 
 
-def _settle_widths(points: Sequence[Point]) -> list[Point]:
-    """The points with untold widths of days and months taken from the first that is told, else the widest."""
-    counted = [place for point in points for place in point.fields if place.role in ("day", "month")]
-    untold = [place.pad for place in counted if not place.told]
-    if not untold:
+def _fill_widths(points: Sequence[Point]) -> list[Point]:
+    """Set unknown widths of days and months to the first known width, else to the greatest default."""
+    number_fields = [field for point in points for field in point.fields if field.role in ("day", "month")]
+    unknown_widths = [field.pad for field in number_fields if not field.width_known]
+    if not unknown_widths:
         return list(points)
-    pad = next((place.pad for place in counted if place.told), max(untold))
+    pad = next((field.pad for field in number_fields if field.width_known), max(unknown_widths))
     return [
-        replace(point, fields=tuple(place if place.told else replace(place, pad=pad) for place in point.fields))
+        replace(point, fields=tuple(field if field.width_known else replace(field, pad=pad) for field in point.fields))
         for point in points
     ]
 
 
-def _within(point: Point) -> tuple[int, int]:
-    """The place of a point within its year; a month has no day of its own and is never out of order with its days."""
+def _position_in_year(point: Point) -> tuple[int, int]:
+    """Return the month and day as a sort key; a missing month or day counts as 0, before all others."""
     return (point.month or 0, point.day or 0)

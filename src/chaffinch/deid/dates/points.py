@@ -1,4 +1,4 @@
-"""What a date text was understood as: points in the calendar, each with the places in the text that spell it."""
+"""Points in the calendar that a date text spells, each with the fields of the text that spell it."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ Role: TypeAlias = Literal[
     "day", "ordinal", "month", "name", "year", "decade", "weekday", "season", "holiday", "implied"
 ]
 
-LATEST = 2030  # without a reference year, two digits mean a year of 1931 to 2030
-AHEAD = 10  # with one, a year from 89 before to 10 after it
-_PLAIN, _LEAP = 2001, 2000  # the years of a day without a year, where none is given
+LATEST = 2030  # without a reference year, a two-digit year is one of 1931 to 2030
+AHEAD = 10  # with a reference year, it is one from 89 years before to 10 years after it
+_PLAIN, _LEAP = 2001, 2000  # the years assumed for a day (for 29 February: the second) when nothing tells the year
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
-    """How to read what can be read in several ways."""
+class Conventions:
+    """Conventions that resolve ambiguous dates: order of the numbers, reference year and language."""
 
     order: Order = "mdy"
     reference_year: int | None = None
     language: str | None = None
 
     def full_year(self, two_digits: int) -> int:
-        """The four-digit year of two digits: 1931 to 2030 (31–99, 00–30), or from 89 before the reference year."""
+        """Return the four-digit year: one of 1931 to 2030, or 89 years before to 10 after the reference year."""
         latest = LATEST if self.reference_year is None else self.reference_year + AHEAD
         return latest - (latest - two_digits) % 100
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One place in the text that a shift writes anew; `pad` is its width in digits, 0 for as many as needed.
+    """A stretch of the text that a shift rewrites; `pad` is its width in digits, 0 for as many as needed.
 
-    `told` is False where the text does not tell the width: 12/14 could be of one who writes 3/4 or 03/04.
+    `width_known` is False where the text does not show the width: the writer of 12/14 may write 3/4 or 03/04.
     """
 
     start: int
     end: int
     role: Role
     pad: int = 0
-    told: bool = True
+    width_known: bool = True
     name: Name | None = None
-    like: str = field(default="", repr=False)  # of an implied month's name: the word whose case it takes
-    before: str = field(default="", repr=False)  # what an implied month brings with it when it must be written
-    after: str = field(default="", repr=False)
-    beside: int = 0  # of an implied month: the neighbour (-1 or 1) whose month it shares while they are the same
+    like: str = field(default="", repr=False)  # for an implied month's name: the word whose case it takes
+    before: str = field(default="", repr=False)  # text written before an implied month when it must be written
+    after: str = field(default="", repr=False)  # text written after it
+    beside: int = 0  # for an implied month: the neighbour (-1 or 1); nothing is written while both are in one month
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A day, month, year, decade, season, holiday or weekday as the text has it. Its repr tells the precision only.
+    """A day, month, year, decade, season, holiday or weekday as written. Its repr shows the precision only.
 
-    `year` is None where neither the text nor its other end tells it; `year_known` is False where it was assumed.
-    `part` is 1, 3 or 5 sixths: early, the middle, late.
+    `year` is None where neither the text nor the other end of its range gives it; `year_known` is False where it was
+    assumed. `part` is the position of the anchor in sixths of the span: 1 early, 3 middle, 5 late.
     """
 
     precision: Precision
@@ -72,9 +72,9 @@ class Point:
     year_known: bool = field(default=True, repr=False)
 
     def span(self) -> tuple[date, date] | None:
-        """The first and last day that it can mean; None for a weekday, a relative text, or without a year.
+        """Return the first and last day that it can mean; None for a weekday, a relative text, or without a year.
 
-        Raises ValueError for a day that does not exist, as 31 February.
+        Raises ValueError for a day that does not exist, such as 31 February.
         """
         year, month = self.year, self.month
         if self.precision in ("weekday", "relative") or year is None:
@@ -90,18 +90,18 @@ class Point:
         return date(year, month, 1), _month_end(year, month)
 
     def anchor(self) -> date | None:
-        """The day that stands for it when it is shifted: the middle of its span, or earlier or later by `part`."""
+        """Return the day that is shifted on behalf of the point: the middle of its span, or the sixths of `part`."""
         span = self.span()
         return None if span is None else span[0] + timedelta((span[1] - span[0]).days * self.part // 6)
 
     def in_year(self, year: int | None, *, known: bool) -> Point:
-        """The point with a year it did not have; 29 February of an assumed year takes the nearest leap year."""
-        more: dict[Precision, Precision] = {"month-day": "day", "month-only": "month"}
+        """Return the point in a given year; 29 February of an assumed year takes the nearest leap year."""
+        with_year: dict[Precision, Precision] = {"month-day": "day", "month-only": "month"}
         if not known and (self.month, self.day) == (2, 29):
             year = (
                 _LEAP if year is None else min(range(year - 8, year + 9), key=lambda y: (not _leap(y), abs(y - year)))
             )
-        precision = more.get(self.precision, self.precision) if known else self.precision
+        precision = with_year.get(self.precision, self.precision) if known else self.precision
         return replace(self, precision=precision, year=_PLAIN if year is None else year, year_known=known)
 
 

@@ -1,4 +1,4 @@
-"""Two days or months that share what is written once: March 3-7, 1998; 3.-7.3.2001; 3/4-7/98; 03-05/1998."""
+"""Two days or months that share a month or year: March 3-7, 1998; 3.-7.3.2001; 3/4-7/98; 03-05/1998."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from chaffinch.deid.dates.calendar_words import MONTHS
 from chaffinch.deid.dates.named import day_fields, language_of
-from chaffinch.deid.dates.numeric import YEAR, number_field, pads, year_field
-from chaffinch.deid.dates.points import Field, Point, Ways
+from chaffinch.deid.dates.numeric import YEAR, digit_widths, number_field, year_field
+from chaffinch.deid.dates.points import Conventions, Field, Point
 
 _AND = r"(?:to|through|thru|till|until|and|or|y|e|o|al?|und|bis|oder)"
 _JOIN = rf"(?:\s{{0,2}}(?:[-–—‑/+&,]|,?\s{_AND}\s)\s{{0,2}}(?:(?:the|el|den)\s)?)"
@@ -28,61 +28,66 @@ _NUMBER_DAYS = re.compile(rf"(?P<m>{_N})(?P<s>/)(?P<d>{_N})\s?[-–‑]\s?(?P<e>
 _MONTHS_YEAR = re.compile(rf"(?P<m>{_N})\s?[-–‑]\s?(?P<n>{_N})\s?[/.]\s?{YEAR}")
 
 
-def read_shared(text: str, start: int, end: int, ways: Ways) -> list[Point] | None:
-    """The two points of a text that writes their month or year once; None if it does not."""
+def read_shared(text: str, start: int, end: int, conventions: Conventions) -> list[Point] | None:
+    """Return the two points of a text that writes their month or year once; None if it does not."""
     span = (text, start, end)
     named = _MONTH_DAYS_BARE.fullmatch(*span) or _MONTH_DAYS.fullmatch(*span) or _DAYS_MONTH.fullmatch(*span)
     if named:
-        return _named_days(named, ways)
+        return _read_named_days(named, conventions)
     if (match := _MONTHS_YEAR.fullmatch(*span)) and (len(match["y"]) != 2 or int(match["y"]) > 31):
-        return _months(match, ways)
-    if ways.order == "dmy" and (match := _DAYS_NUMBER.fullmatch(*span)):
+        return _read_months(match, conventions)
+    if conventions.order == "dmy" and (match := _DAYS_NUMBER.fullmatch(*span)):
         tail = Field(match.end("dot"), match.end("dot"), "implied", beside=1)
         step = match["s"].strip()
-        return _numbered_days(match, ways, replace(tail, before="" if match["dot"] else step, after=step))
-    if ways.order == "mdy" and (match := _NUMBER_DAYS.fullmatch(*span)):
-        return _numbered_days(match, ways, Field(match.start("e"), match.start("e"), "implied", after="/", beside=-1))
+        return _read_numeric_days(match, conventions, replace(tail, before="" if match["dot"] else step, after=step))
+    if conventions.order == "mdy" and (match := _NUMBER_DAYS.fullmatch(*span)):
+        return _read_numeric_days(
+            match, conventions, Field(match.start("e"), match.start("e"), "implied", after="/", beside=-1)
+        )
     return None
 
 
-def _named_days(match: re.Match[str], ways: Ways) -> list[Point] | None:
-    """Two days of one named month; where the shifted ones are in two months, the other name is written as well."""
-    name = MONTHS.find(match["mon"], language=language_of(match.string, ways))
+def _read_named_days(match: re.Match[str], conventions: Conventions) -> list[Point] | None:
+    """Return two days of one named month; the second name is written if the shifted days are in two months."""
+    name = MONTHS.find(match["mon"], language=language_of(match.string, conventions))
     if name is None or int(match["d"]) >= int(match["e"]):
         return None
     word = Field(match.start("mon"), match.end("mon"), "name", name=name)
     first = day_fields(match, default=False)
     second = day_fields(match, default=False, day="e", th="eth")
-    year, years = _year(match, ways)
+    year, years = _read_year(match, conventions)
     if match.start("mon") < match.start("d"):
-        place = match.start("e")
-        second.append(Field(place, place, "implied", name=name, like=match["mon"], after=match["s"], beside=-1))
+        offset = match.start("e")
+        second.append(Field(offset, offset, "implied", name=name, like=match["mon"], after=match["s"], beside=-1))
         first.append(word)
     else:
-        place = match.end("th") if match["th"] else match.end("d")
-        dotted = match.string[place] == "."
+        offset = match.end("th") if match["th"] else match.end("d")
+        dotted = match.string[offset] == "."
         gap = match["s"].removeprefix(".") if dotted else match["s"]
-        place += dotted
-        first.append(Field(place, place, "implied", name=name, like=match["mon"], before=gap, beside=1))
+        offset += dotted
+        first.append(Field(offset, offset, "implied", name=name, like=match["mon"], before=gap, beside=1))
         second.append(word)
-    return _pair(match, year, name.number + 1, first, [*second, *years])
+    return _make_pair(match, year, name.number + 1, first, [*second, *years])
 
 
-def _numbered_days(match: re.Match[str], ways: Ways, implied: Field) -> list[Point] | None:
-    """Two days of one month in digits."""
+def _read_numeric_days(match: re.Match[str], conventions: Conventions, implied: Field) -> list[Point] | None:
+    """Return two days of one month in digits; `implied` is where the left-out month would be written."""
     if int(match["d"]) >= int(match["e"]):
         return None
-    pad_d, pad_e, pad_m = pads(match["d"], match["e"], match["m"], default=False)
+    pad_d, pad_e, pad_m = digit_widths(match["d"], match["e"], match["m"], default=False)
     first, second = [number_field(match, "d", "day", pad_d)], [number_field(match, "e", "day", pad_e)]
     month = number_field(match, "m", "month", pad_m)
-    year, years = _year(match, ways)
-    implied = replace(implied, pad=pad_m[0], told=pad_m[1])
+    year, years = _read_year(match, conventions)
+    implied = replace(implied, pad=pad_m[0], width_known=pad_m[1])
     if implied.beside > 0:
-        return _pair(match, year, int(match["m"]), [*first, implied], [*second, month, *years])
-    return _pair(match, year, int(match["m"]), [*first, month], [*second, implied, *years])
+        return _make_pair(match, year, int(match["m"]), [*first, implied], [*second, month, *years])
+    return _make_pair(match, year, int(match["m"]), [*first, month], [*second, implied, *years])
 
 
-def _pair(match: re.Match[str], year: int | None, month: int, first: list[Field], second: list[Field]) -> list[Point]:
+def _make_pair(
+    match: re.Match[str], year: int | None, month: int, first: list[Field], second: list[Field]
+) -> list[Point]:
+    """Return the points of the two matched days, with their fields."""
     kind = Point("month-day" if year is None else "day", year, month)
     return [
         replace(kind, day=int(match["d"]), fields=tuple(first)),
@@ -90,10 +95,10 @@ def _pair(match: re.Match[str], year: int | None, month: int, first: list[Field]
     ]
 
 
-def _months(match: re.Match[str], ways: Ways) -> list[Point]:
-    """Two months of one year; the year written is the second month's."""
-    year, years = _year(match, ways)
-    pad_m, pad_n = pads(match["m"], match["n"], default=True)
+def _read_months(match: re.Match[str], conventions: Conventions) -> list[Point]:
+    """Return two months of one year; the written year is that of the second month."""
+    year, years = _read_year(match, conventions)
+    pad_m, pad_n = digit_widths(match["m"], match["n"], default=True)
     first, second = int(match["m"]), int(match["n"])
     before = year if year is None or first <= second else year - 1
     return [
@@ -102,8 +107,9 @@ def _months(match: re.Match[str], ways: Ways) -> list[Point]:
     ]
 
 
-def _year(match: re.Match[str], ways: Ways) -> tuple[int | None, list[Field]]:
+def _read_year(match: re.Match[str], conventions: Conventions) -> tuple[int | None, list[Field]]:
+    """Return the year and its field in a list; None and no field if no year is written."""
     if not match.groupdict().get("y"):
         return None, []
-    year, place = year_field(match, ways)
-    return year, [place]
+    year, field = year_field(match, conventions)
+    return year, [field]

@@ -1,4 +1,4 @@
-"""Relative expressions (yesterday, 3 days later, POD 2): they name no date, and a shift leaves them true."""
+"""Relative expressions (yesterday, 3 days later, POD 2): they name no date and stay true after a shift."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHORT_UNIT = (
     r"minuten?|stunden?|tag(?:en?)?|wochen?|monat(?:en?)?)"
 )
 _UNIT = rf"(?:{_SHORT_UNIT}|years?|yrs?|años?|jahr(?:en?)?)"
-_TOWARDS = (
+_DIRECTION = (
     r"(?:ago|later|earlier|before|after|afterwards?|prior|previously|hence|antes|después|atrás|más\starde|"
     r"später|zuvor|danach|vorher)"
 )
@@ -23,7 +23,7 @@ _PATTERNS = (
     r"(?:yesterday|tomorrow|this|last|the\snext|the\sfollowing)\s(?:morning|afternoon|evening|night)",
     rf"(?:the\s)?(?:last|next|this|past|this\spast|same|following|previous|coming|prior)\s(?:{_COUNT}\s)?{_UNIT}",
     r"(?:the\s)?(?:day|week|month|year)\s(?:before|after|prior|earlier|later)",
-    rf"(?:about\s|approximately\s|approx\.?\s|around\s|some\s|~)?{_COUNT}[\s-]{{0,2}}{_UNIT}\s{_TOWARDS}",
+    rf"(?:about\s|approximately\s|approx\.?\s|around\s|some\s|~)?{_COUNT}[\s-]{{0,2}}{_UNIT}\s{_DIRECTION}",
     r"(?:in|within|after|for|over|x|×|hace|dentro\sde|en|tras|durante|vor|nach|seit|in\sden\sletzten|binnen)\s"
     rf"{_COUNT}[\s-]{{0,2}}{_UNIT}",
     rf"{_COUNT}[\s-]{{0,2}}{_SHORT_UNIT}",
@@ -35,7 +35,7 @@ _RELATIVE = re.compile(r"[\s(]{0,2}(?:" + "|".join(_PATTERNS) + r")[\s).,;:]{0,2
 
 
 def is_relative(text: str) -> bool:
-    """Whether the whole text is a relative expression of known words.
+    """Tell whether the whole text is a relative expression of known words.
 
     >>> is_relative("three days later"), is_relative("last March")
     (True, False)

@@ -1,28 +1,28 @@
-"""Dates as a note writes them: what a span's text means, and the same text some days later, its format kept.
+"""Read the date in a span's text, and shift it by days in the same format.
 
     >>> shift("March 3rd, 1998", days=29), shift("04MAR98", days=-4), shift("4 de marzo de 2001", days=30)
     ('April 1st, 1998', '28FEB98', '3 de abril de 2001')
 
 A shift is a whole number of days, the same for all notes of a patient, so the days between any two full dates stay
-exactly as they were, and times of day stay as written. Less than a full date is shifted so that it fits:
+exactly the same, and times of day stay as written. An incomplete date is shifted so that it agrees with full dates:
 
-- A day without a year (3/4) is shifted in `reference_year`, so it moves as the full date does. Without one, a year of
+- A day without a year (3/4) is shifted in `reference_year`, so it moves like the full date. Without one, a year of
   365 days is assumed; 29 February takes the nearest leap year.
 - A month (March 1998) becomes the month of its shifted middle day (14 of 28 days, 15 of 29 or 30, 16 of 31). No other
   month holds more of its shifted days, so a full date of the month falls into the shifted one as often as can be.
-- A year, a decade and a season go by their middle day too, early and late ones by the sixth and by five sixths of
-  them. Seasons are those of the northern half, of three whole months; winter 1998 has the January of 1998.
+- A year, a decade and a season are shifted by their middle day too, early and late ones by the day at one sixth and at
+  five sixths. Seasons are those of the northern hemisphere, of three whole months; winter 1998 has January 1998.
 - A holiday becomes the name of the month its shifted day falls in (Christmas 1997 → January 1998), never itself.
 - A weekday moves by `days` modulo 7, also beside a date; with whole weeks it stays.
 - Both ends of a range move; an end without a year takes the other's, so that time runs forward (12/30-1/2/98 begins
-  in 1997). Where two days that shared a month part, the second month is written too (March 29-April 2).
+  in 1997). Where two days that shared a month fall into two, the second month is written too (March 29-April 2).
 - Relative expressions (yesterday, 3 days later) are unchanged: they stay true.
 
-Numbers are read in the given order (month first by default) if that gives a date, else in the only order that does;
-Spanish or German words beside them mean day first; `order_of` asks all dates of a document. 3/98, 6/00 and 3/04 are
-month and year, 3/4 and 03/04 month and day. Two-digit years are 1931 to 2030, or lie around the reference year (89
-before to 10 after). What cannot be read, or does not exist (31/02/1998), or would leave the years 1 to
-9999, gives None: tag it. So does a day alone (the 4th), whose month is not told.
+Numbers are read in the given order (month first by default) if that gives a date, else in the first other order that
+does; Spanish or German words beside them mean day first; `order_of` infers the order from all dates of a document.
+3/98, 6/00 and 3/04 are month and year, 3/4 and 03/04 month and day. Two-digit years are 1931 to 2030, or lie around
+the reference year (89 before to 10 after). What cannot be read, or does not exist (31/02/1998), or would leave the
+years 1 to 9999, gives None: replace it by a tag. So does a day alone (the 4th), whose month is unknown.
 """
 
 from __future__ import annotations
@@ -35,74 +35,74 @@ from datetime import date
 from functools import lru_cache
 from typing import Protocol
 
-from chaffinch.deid.dates.named import spoken
+from chaffinch.deid.dates.named import foreign_language_of
 from chaffinch.deid.dates.parse import LONGEST, has_letters, read_points
-from chaffinch.deid.dates.points import Order, Point, Precision, Ways
+from chaffinch.deid.dates.points import Conventions, Order, Point, Precision
 from chaffinch.deid.dates.relative import is_relative
 from chaffinch.deid.dates.render import write_shifted
 from chaffinch.errors import ConfigError
 
 ORDERS: tuple[Order, ...] = ("mdy", "dmy", "ymd")
-LEAST_DAYS = 31  # from here on a month of a year never stays itself
-MOST_DAYS = 3 * 365  # keeps treatments and ages plausible, and leaves 1,025 sizes to guess from
-_YEAR_DAYS = 365.2425  # of the calendar
-_NEAR_YEARS = 7  # days from a whole number of years within which a shift tells day and month, roughly
-_LEAST_SIZES = 20  # with a sign, forty shifts: one known weekday or season must not leave a few
-_LONGEST_SHIFT = 36_525  # a century; beyond it years of two digits lose their meaning
+LEAST_DAYS = 31  # from this size on, a month of a year never stays the same
+MOST_DAYS = 3 * 365  # keeps treatments and ages plausible, and leaves 1,025 possible sizes
+_YEAR_DAYS = 365.2425  # mean length of a Gregorian year
+_YEAR_MARGIN = 7  # days; a shift this close to a whole number of years nearly keeps the day and month
+_FEWEST_SIZES = 20  # forty shifts with the sign: knowing a weekday or season must not narrow them to a few
+_LONGEST_SHIFT = 36_525  # days, a century; beyond it two-digit years are ambiguous
 
 
 class Numbers(Protocol):
-    """What `days_for` needs of a secret: a number below `bound` that depends on the secret and the parts alone."""
+    """The part of a secret that `days_for` needs: keyed numbers below `bound`, fixed by the secret and the parts."""
 
     def number(self, bound: int, *parts: str) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A date text that was understood: one point, or several for a range or list. Its repr shows neither."""
+    """A parsed date text: one point, or several for a range or list. Its repr does not show the text."""
 
     text: str = field(repr=False)
     points: tuple[Point, ...]
 
     @property
     def precision(self) -> Precision:
-        """The precision of the first point."""
+        """Return the precision of the first point."""
         return self.points[0].precision
 
     @property
     def dates(self) -> tuple[date, ...]:
-        """The full dates: the points that are a day with a year of their own."""
+        """Return the full dates: the points that are a day with a known year."""
         spans = (point.span() for point in self.points if point.precision == "day" and point.year_known)
         return tuple(span[0] for span in spans if span is not None)
 
     @property
     def years(self) -> tuple[int, ...]:
-        """The years that the text tells, each once, in order; a decade tells none."""
-        dated = (point for point in self.points if point.precision not in ("weekday", "relative", "decade"))
-        return tuple(sorted({point.year for point in dated if point.year is not None and point.year_known}))
+        """Return the years that the text states, each once, in order; a decade states none."""
+        with_years = (point for point in self.points if point.precision not in ("weekday", "relative", "decade"))
+        return tuple(sorted({point.year for point in with_years if point.year is not None and point.year_known}))
 
-    def shifted(self, days: int) -> str | None:
-        """The text `days` later, or None if a day would leave the calendar."""
+    def shift(self, days: int) -> str | None:
+        """Return the text `days` later, or None if a day would leave the calendar."""
         return write_shifted(self.text, self.points, days)
 
 
 def parse(
     text: str, *, order: Order = "mdy", reference_year: int | None = None, language: str | None = None
 ) -> Parsed | None:
-    """What the text of a span means as a date, or None. `language` settles words that two languages share (mar, Mai).
+    """Return the date that a span's text spells, or None. `language` decides on words of two languages (mar, Mai).
 
     >>> parse("12/30-1/2/98").dates
     (datetime.date(1997, 12, 30), datetime.date(1998, 1, 2))
     """
     if len(text) > LONGEST:
         return None
-    first = order
+    first_order = order
     if has_letters(text):
         if is_relative(text):
             return Parsed(text, (Point("relative"),))
-        first = "dmy" if spoken(text) else order
-    for each in dict.fromkeys((first, order, *ORDERS)):
-        points = read_points(text, Ways(each, reference_year, language))
+        first_order = "dmy" if foreign_language_of(text) else order
+    for candidate in dict.fromkeys((first_order, order, *ORDERS)):
+        points = read_points(text, Conventions(candidate, reference_year, language))
         if points is not None:
             return Parsed(text, points)
     return None
@@ -116,13 +116,13 @@ def shift(
     order: Order = "mdy",
     language: str | None = None,
 ) -> str | None:
-    """The text of a date `days` later in the same format, or None if it cannot be read (then tag it)."""
+    """Return the text of a date `days` later in the same format, or None if it cannot be read (then use a tag)."""
     parsed = parse(text, order=order, reference_year=reference_year, language=language)
-    return None if parsed is None else parsed.shifted(days)
+    return None if parsed is None else parsed.shift(days)
 
 
 def order_of(texts: Iterable[str]) -> Order | None:
-    """The order that most of the texts allow no other than, or None if none tells or as many tell the other.
+    """Return the order (mdy or dmy) that most unambiguous texts need, or None if none does or it is a draw.
 
     >>> order_of(["03/04/1998", "25/12/1997", "March 4"])
     'dmy'
@@ -130,8 +130,8 @@ def order_of(texts: Iterable[str]) -> Order | None:
     votes: Counter[Order] = Counter()
     for text in texts:
         if len(text) <= LONGEST:
-            month_first = read_points(text, Ways("mdy")) is not None
-            if month_first != (read_points(text, Ways("dmy")) is not None):
+            month_first = read_points(text, Conventions("mdy")) is not None
+            if month_first != (read_points(text, Conventions("dmy")) is not None):
                 votes["mdy" if month_first else "dmy"] += 1
     if votes["mdy"] == votes["dmy"]:
         return None
@@ -139,17 +139,17 @@ def order_of(texts: Iterable[str]) -> Order | None:
 
 
 def usual_year(texts: Iterable[str], *, order: Order = "mdy") -> int | None:
-    """The year that most full dates of a document are in (the latest of equals), as a reference year, or None."""
+    """Return the most frequent year of a document's full dates (the latest of a draw) as a reference year, or None."""
     years = Counter(day.year for text in texts if (parsed := parse(text, order=order)) for day in parsed.dates)
-    return max(years, key=lambda each: (years[each], each), default=None)
+    return max(years, key=lambda candidate: (years[candidate], candidate), default=None)
 
 
 def days_for(
     secret: Numbers, patient: str, *, weeks: bool = False, least: int = LEAST_DAYS, most: int = MOST_DAYS
 ) -> int:
-    """Return the days by which all dates of a patient move: one of `shift_sizes`, earlier or later, all equally likely.
+    """Return the days by which all dates of a patient move: one of `shift_sizes`, earlier or later, equally likely.
 
-    They depend on the secret, the patient and the options alone.
+    The days depend only on the secret, the patient and the options.
     """
     sizes = shift_sizes(least, most, weeks=weeks)
     drawn = secret.number(2 * len(sizes), "date-shift", "weeks" if weeks else "days", patient)
@@ -159,9 +159,9 @@ def days_for(
 
 @lru_cache(maxsize=64)
 def shift_sizes(least: int, most: int, *, weeks: bool = False) -> tuple[int, ...]:
-    """Return the days that a shift may have, from `least` to `most`; with `weeks`, multiples of 7 only.
+    """Return the sizes in days that a shift may have, from `least` to `most`; with `weeks`, multiples of 7 only.
 
-    None is within 7 days of a whole number of years, which would keep the day and month of a date, or nearly so.
+    No size is within 7 days of a whole number of years: such a shift would keep the day and month, or nearly so.
 
     >>> sizes = shift_sizes(31, 1095)
     >>> len(sizes), sizes[0], sizes[-1], 357 in sizes, 358 in sizes, 373 in sizes, 374 in sizes
@@ -173,17 +173,17 @@ def shift_sizes(least: int, most: int, *, weeks: bool = False) -> tuple[int, ...
         )
     step = 7 if weeks else 1
     sizes = tuple(days for days in range(-(-least // step) * step, most + 1, step) if not _is_near_years(days))
-    if len(sizes) < _LEAST_SIZES:
+    if len(sizes) < _FEWEST_SIZES:
         raise ConfigError(
             f"a date shift of {least} to {most} days{' by whole weeks' if weeks else ''} leaves {len(sizes)} sizes "
-            f"that are not within {_NEAR_YEARS} days of whole years; at least {_LEAST_SIZES} are needed, for fewer can "
-            "easily be guessed: lower least or raise most"
+            f"that are not within {_YEAR_MARGIN} days of whole years; at least {_FEWEST_SIZES} are needed, because "
+            "fewer are easy to guess: lower least or raise most"
         )
     return sizes
 
 
 def _is_near_years(days: int) -> bool:
-    """Return whether days are about a whole number of years, one or more; a year has 365 days or 366."""
+    """Tell whether days are close to a whole number of years, at least one; a year has 365 or 366 days."""
     years = round(days / _YEAR_DAYS)
     near = (math.floor(years * _YEAR_DAYS), math.ceil(years * _YEAR_DAYS))
-    return years > 0 and any(abs(days - each) <= _NEAR_YEARS for each in near)
+    return years > 0 and any(abs(days - candidate) <= _YEAR_MARGIN for candidate in near)

@@ -1,1 +1,1 @@
-"""Find identifiers: patterns, lists, cues, taggers and known identifiers, joined."""
+"""Detection of identifiers by patterns, word lists, cues, taggers and known identifiers."""

@@ -1,8 +1,8 @@
-"""Known identifiers: what an admission file says of a patient, found in the notes however it is written.
+"""Known identifiers: the entries of an admission file, found in the patient's notes in every usual spelling.
 
 The file is CSV, with one row per patient or one per identifier, or JSON. It is held in memory only: nothing of it is
-written, logged or shown. A name is found whole, turned round, by its parts, and as initials with the surname, with or
-without accents; a number with any signs between its digits, or none.
+written, logged or shown. A name matches in full, surname first, by its parts, and as initial and surname, with or
+without accents; a number matches with any punctuation between its digits, or none.
 """
 
 from __future__ import annotations
@@ -20,22 +20,25 @@ from typing import Any
 from chaffinch import languages
 from chaffinch.checks import did_you_mean
 from chaffinch.deid.detect.word_lists import word_lists
-from chaffinch.deid.kinds import HANDLING, KINDS, folded, is_known, kind_of
+from chaffinch.deid.kinds import HANDLING, KINDS, fold_label, is_known, kind_of
 from chaffinch.deid.patterns.pattern import matcher_of
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span, resolve
 
 PATIENT_COLUMNS = ("patient", "group", "patient_id", "subject", "subject_id")
+# The scores of a whole identifier, and of one part of a name alone, which is less certain.
 SCORE, PART_SCORE = 1.0, 0.95
-SHORTEST_PART, SHORTEST_NUMBER = 2, 4  # characters of a name's part, digits of a number
-LONGEST = 120  # characters of one identifier
+# The fewest characters of a name's part and the fewest digits of a number that are searched for: shorter ones would
+# match initials, doses and counts everywhere.
+SHORTEST_PART, SHORTEST_NUMBER = 2, 4
+LONGEST = 120  # characters of one identifier; a longer value raises DataError
 _LABEL_OF = {column: name for name, row in HANDLING.items() for column in row.columns}
 _SUFFIXES: Mapping[str, str] = languages.table("en", "patterns/places")["street_abbreviations"]
 
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """One known identifier: its label, and its text, which is never shown."""
+    """One known identifier: its label and its text. The text is kept out of the repr."""
 
     label: str
     text: str = field(repr=False)
@@ -43,7 +46,7 @@ class Identifier:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KnownIdentifiers:
-    """Known identifiers by patient; those of the patient "" are looked for in every document. A source.
+    """A source of known identifiers by patient; those of the patient "" are searched for in every document.
 
     >>> known = KnownIdentifiers({"p1": (Identifier("PATIENT", "José Penn"), Identifier("MEDICALRECORD", "123-4567"))})
     >>> note = Document.make("PENN, JOSE (1234567): J. Penn was seen.", group="p1")
@@ -56,7 +59,7 @@ class KnownIdentifiers:
 
     @classmethod
     def read(cls, path: str | Path) -> KnownIdentifiers:
-        """The identifiers of a CSV, TSV, JSON or JSON-lines file; DataError or ConfigError that shows no value."""
+        """Read a CSV, TSV, JSON or JSON-lines file; raise DataError or ConfigError, which never show a value."""
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8-sig")
@@ -69,75 +72,81 @@ class KnownIdentifiers:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> KnownIdentifiers:
-        """The identifiers of rows; columns name the patient, and identifiers by what they are called or by kind."""
-        found: defaultdict[str, list[Identifier]] = defaultdict(list)
+        """Build from rows. Columns are the patient, or identifiers by a common name ("Last name") or a kind ("SSN")."""
+        by_patient: defaultdict[str, list[Identifier]] = defaultdict(list)
         for number, row in enumerate(rows, start=1):
             patient = next(
-                (str(row[name]) for name in row if _folded(name) in PATIENT_COLUMNS and row[name] is not None), ""
+                (str(row[name]) for name in row if _column_key(name) in PATIENT_COLUMNS and row[name] is not None), ""
             )
             for column, value in row.items():
-                if _folded(column) in PATIENT_COLUMNS or value is None:
+                if _column_key(column) in PATIENT_COLUMNS or value is None:
                     continue
                 label = label_of(column)
-                for own in value if isinstance(value, list) else [value]:
-                    found[patient] += _identifiers(label, own, number)
-            found[patient] += _whole_name(row)
-        return cls({patient: tuple(dict.fromkeys(own)) for patient, own in found.items()})
+                for item in value if isinstance(value, list) else [value]:
+                    by_patient[patient] += _identifiers(label, item, number)
+            by_patient[patient] += _whole_name(row)
+        return cls({patient: tuple(dict.fromkeys(identifiers)) for patient, identifiers in by_patient.items()})
 
     def __repr__(self) -> str:
         return f"KnownIdentifiers({len(self.patients)} patients, {sum(map(len, self.patients.values()))} identifiers)"
 
     def __call__(self, doc: Document) -> list[Span]:
-        """The known identifiers of the document's patient, the longest where they overlap."""
-        own = (*self.patients.get("", ()), *self.patients.get(doc.patient, ()))
-        if not own:
+        """Return the known identifiers of the document's patient as spans, the longest where they overlap."""
+        identifiers = (*self.patients.get("", ()), *self.patients.get(doc.patient, ()))
+        if not identifiers:
             return []
-        plain, places = folded_text(doc.text)
+        plain, offsets = fold_text(doc.text)
         spans: list[Span] = []
-        for identifier in own:
+        for identifier in identifiers:
             for pattern, score, capital in _patterns(identifier):
-                spans += _found(doc.text, plain, places, pattern, (identifier.label, score, capital))
+                spans += _find_pattern(doc.text, plain, offsets, pattern, (identifier.label, score, capital))
         return list(resolve(spans, "longest"))
 
 
 def label_of(column: str) -> str:
-    """The label a column stands for; ConfigError with the nearest name if there is none.
+    """Return the label that a column holds; raise ConfigError with the nearest column name if it is unknown.
 
     >>> label_of("Last name"), label_of("MRN"), label_of("ssn")
     ('PATIENT', 'MEDICALRECORD', 'SSN')
     """
-    if _folded(column) in _LABEL_OF:
-        return _LABEL_OF[_folded(column)]
+    if _column_key(column) in _LABEL_OF:
+        return _LABEL_OF[_column_key(column)]
     if is_known(column):
         return kind_of(column).name
-    hint = did_you_mean(_folded(column), (*PATIENT_COLUMNS, *_LABEL_OF, *map(str.lower, KINDS)))
-    raise ConfigError(f"known identifiers: unknown column {folded(column)!r}; {hint}")
+    hint = did_you_mean(_column_key(column), (*PATIENT_COLUMNS, *_LABEL_OF, *map(str.lower, KINDS)))
+    raise ConfigError(f"known identifiers: unknown column {fold_label(column)!r}; {hint}")
 
 
-def folded_text(text: str) -> tuple[str, list[int]]:
-    """The text in lower case without accents, and for every character of it the place it came from; the end as well.
+def fold_text(text: str) -> tuple[str, list[int]]:
+    """Return the text in lower case without accents, and the offset in `text` of each of its characters and its end.
 
-    >>> folded_text("Zoë")[0]
+    >>> fold_text("Zoë")[0]
     'zoe'
     """
     if text.isascii():
         return text.lower(), list(range(len(text) + 1))
-    out, places = [], []
-    for place, sign in enumerate(text):
-        for part in unicodedata.normalize("NFKD", sign).lower():
+    out, offsets = [], []
+    for offset, character in enumerate(text):
+        for part in unicodedata.normalize("NFKD", character).lower():
             if not unicodedata.combining(part):
                 out.append(part)
-                places.append(place)
-    return "".join(out), [*places, len(text)]
+                offsets.append(offset)
+    return "".join(out), [*offsets, len(text)]
 
 
-def _found(text: str, plain: str, places: list[int], pattern: str, told: tuple[str, float, bool]) -> Iterator[Span]:
-    label, score, capital = told
+def _find_pattern(
+    text: str, plain: str, offsets: list[int], pattern: str, settings: tuple[str, float, bool]
+) -> Iterator[Span]:
+    """Yield the whole-word matches of a pattern in the folded text `plain`, as spans of `text`.
+
+    `settings` are the label and the score of the spans, and whether they must begin with a capital.
+    """
+    label, score, capital = settings
     for match in matcher_of(pattern)[0].finditer(plain):
         start, end = match.span(1)
         if (start and plain[start - 1].isalnum()) or (end < len(plain) and plain[end].isalnum()):
             continue
-        first, last = places[start], places[end - 1] + 1
+        first, last = offsets[start], offsets[end - 1] + 1
         while last < len(text) and unicodedata.combining(text[last]):
             last += 1
         if not capital or text[first].isupper():
@@ -145,14 +154,15 @@ def _found(text: str, plain: str, places: list[int], pattern: str, told: tuple[s
 
 
 def _patterns(identifier: Identifier) -> Iterator[tuple[str, float, bool]]:
-    """Expressions for an identifier in folded text, their scores, and whether a capital must begin the match."""
-    plain = " ".join(folded_text(identifier.text)[0].split())
+    """Yield patterns for an identifier in folded text, each with its score and whether it needs a capital."""
+    plain = " ".join(fold_text(identifier.text)[0].split())
     if kind_of(identifier.label).category == "NAME":
         yield from _name_patterns(plain)
         return
     digits = sum(map(str.isdigit, plain))
     if digits >= SHORTEST_NUMBER and 2 * digits >= sum(map(str.isalnum, plain)):
-        yield "(" + r"[\s./()_-]{0,2}".join(re.escape(sign) for sign in plain if sign.isalnum()) + ")", SCORE, False
+        signs = map(re.escape, filter(str.isalnum, plain))
+        yield "(" + r"[\s./()_-]{0,2}".join(signs) + ")", SCORE, False
     words = re.findall(r"[^\W_]+", plain)
     if sum(map(len, words)) >= SHORTEST_PART:
         yield (
@@ -163,11 +173,13 @@ def _patterns(identifier: Identifier) -> Iterator[tuple[str, float, bool]]:
 
 
 def _word(word: str) -> str:
+    """Return a pattern for a word; "street" and "st", and the other street suffixes, match each other."""
     other = _SUFFIXES.get(word) or next((long for long, short in _SUFFIXES.items() if short == word), "")
     return f"(?:{re.escape(word)}|{other})" if other else re.escape(word)
 
 
 def _name_patterns(plain: str) -> Iterator[tuple[str, float, bool]]:
+    """Yield the patterns of a name: in full, surname first, with an initial, and each part alone."""
     last, _, first = plain.partition(",")
     given = re.findall(r"[^\W\d_]+", first or "")
     family = re.findall(r"[^\W\d_]+", last)
@@ -179,7 +191,7 @@ def _name_patterns(plain: str) -> Iterator[tuple[str, float, bool]]:
     gap = r"[\s.,'’-]{1,3}"
     surname = r"[\s'’-]{0,2}".join(map(re.escape, family))
     if given and family:
-        middle = "|".join(re.escape(own) for name in given[1:] for own in (name, name[0])) or "x"
+        middle = "|".join(re.escape(form) for name in given[1:] for form in (name, name[0])) or "x"
         forename = rf"{re.escape(given[0])}(?:{gap}(?:{middle})){{0,3}}"
         yield rf"({forename}{gap}{surname})", SCORE, False
         yield rf"({surname},?\s?{forename})", SCORE, False
@@ -192,6 +204,7 @@ def _name_patterns(plain: str) -> Iterator[tuple[str, float, bool]]:
 
 
 def _identifiers(label: str, value: object, row: int) -> list[Identifier]:
+    """Return a cell of a row as an identifier, or nothing if it is too short to search for."""
     if not isinstance(value, str | int):
         raise DataError(f"known identifiers, row {row}: {label} must be text or a number, got {type(value).__name__}")
     text = str(value).strip()
@@ -201,11 +214,13 @@ def _identifiers(label: str, value: object, row: int) -> list[Identifier]:
 
 
 def _whole_name(row: Mapping[str, Any]) -> list[Identifier]:
-    """First, middle and last name of a row joined, so that they are found together."""
-    by = {_folded(name): str(value).strip() for name, value in row.items() if isinstance(value, str) and value.strip()}
-    first = by.get("first") or by.get("first_name") or by.get("given") or ""
-    middle = by.get("middle") or by.get("middle_name") or ""
-    last = by.get("last") or by.get("last_name") or by.get("surname") or ""
+    """Join the first, middle and last name of a row, so that they match together; return [] without first or last."""
+    by_column = {
+        _column_key(name): str(value).strip() for name, value in row.items() if isinstance(value, str) and value.strip()
+    }
+    first = by_column.get("first") or by_column.get("first_name") or by_column.get("given") or ""
+    middle = by_column.get("middle") or by_column.get("middle_name") or ""
+    last = by_column.get("last") or by_column.get("last_name") or by_column.get("surname") or ""
     return [Identifier("PATIENT", f"{last}, {first} {middle}".strip())] if first and last else []
 
 
@@ -228,13 +243,13 @@ def _json_rows(text: str, path: Path) -> list[Mapping[str, Any]]:
             content = [json.loads(line) for line in text.splitlines() if line.strip()]
         except json.JSONDecodeError as error:
             raise DataError(f"is neither JSON nor JSON lines (column {error.colno}); correct it", path=path) from None
-    if isinstance(content, dict) and all(isinstance(own, dict) for own in content.values()):
-        content = [{"patient": patient, **own} for patient, own in content.items()]
+    if isinstance(content, dict) and all(isinstance(row, dict) for row in content.values()):
+        content = [{"patient": patient, **row} for patient, row in content.items()]
     rows = content if isinstance(content, list) else [content]
     if not all(isinstance(row, dict) for row in rows):
         raise DataError('must hold one object per patient; write [{"patient": …, "name": …}, …]', path=path)
     return rows
 
 
-def _folded(column: str) -> str:
+def _column_key(column: str) -> str:
     return column.strip().lower().replace(" ", "_").replace("-", "_")

@@ -1,10 +1,10 @@
-"""Doubt about the class of an identifier: what a policy leaves readable must surely be of that class.
+"""Doubt about the class of an identifier: a policy may leave a span readable only if its class is near certain.
 
-A span that the policy keeps, generalises or shifts is one of its class only by some chance. Where the classes that the
-policy hides better have `LIMIT` or more of it together, the strictest plausible one of them takes the span over.
+The class of a span that the policy keeps, generalises or shifts is uncertain. If the classes that the policy hides
+better have a joint probability of `LIMIT` or more, the span gets the strictest plausible class among them.
 
-The chances are a soft layer beside the layer of spans, which a detector fills before it makes its soft labels sure of
-what it found. A document without it has the soft labels of the layer itself, or else the scores of the spans.
+The probabilities are a soft layer next to the layer of spans. A detector fills it before it raises its soft labels to
+the spans it found. Without that layer, the soft labels of the span layer count, or else the scores of the spans.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 #     limit      none   0.5   0.4   0.3  0.25   0.2  0.15   0.1  0.05
 #     released     58    25    19    12    12    11     8     6     5
 #     hidden        0    29    51    79    94   132   182   250   387
-# A name that is released harms more than a date that is hidden: at 0.15 one date in 26 goes, and a seventh of the leaks
-# is left. Below, little more is stopped, and what good patterns find alone would go.
+# A released name does more harm than a hidden date: at 0.15 one date in 26 is hidden, and a seventh of the leaks
+# is left. Lower limits stop few more leaks, and would hide what good patterns find without a model.
 LIMIT = 0.15
-PLAUSIBLE = 0.05  # the least chance of a class that may take a span over, if one of them has it: a third of the limit
-LEAVES_NOTHING = 2  # operators that hide this much leave nothing readable: the class of their spans need not be sure
+PLAUSIBLE = 0.05  # the least chance of a class that may replace another, if any class reaches it: a third of the limit
+LEAVES_NOTHING = 2  # operators that hide this much leave nothing readable, so the class of their spans may be doubtful
 
 
 def class_layer(layer: str) -> str:
-    """Return the name of the soft layer with the chances of classes that belongs to a layer of spans."""
+    """Return the name of the soft layer that holds the class probabilities of a layer of spans."""
     return f"{layer}:class"
 
 
 @lru_cache(maxsize=4096)
 def wider_class(label: str) -> str:
-    """Return the class of what looked like one of a label and is not: its category, or OTHER.
+    """Return the class to assume if a span is not of its label: the category of the label, or OTHER.
 
     >>> wider_class("CITY"), wider_class("DATE")
     ('LOCATION', 'OTHER')
@@ -51,7 +51,7 @@ def wider_class(label: str) -> str:
 
 
 class _Hides(dict[str, int]):
-    """By label, how much a policy hides; filled when asked."""
+    """How much a policy hides of each label; computed on first use."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__()
@@ -68,9 +68,9 @@ def _hides(policy: Policy) -> _Hides:
 
 
 def settle_classes(doc: Document, layer: str | None, policy: Policy, *, limit: float = LIMIT) -> tuple[Span, ...]:
-    """Return the spans of a layer, those with a doubtful class under the strictest plausible one.
+    """Return the spans of a layer; a span of doubtful class gets the strictest plausible class.
 
-    Only spans with an operator that leaves a part of them readable change. Doing it twice changes nothing more.
+    Only spans whose operator leaves a part readable can change. Applying it twice changes nothing more.
     """
     spans = doc.layer(layer)
     hides = _hides(policy)
@@ -82,15 +82,16 @@ def settle_classes(doc: Document, layer: str | None, policy: Policy, *, limit: f
         classes = [_settle_by_score(span, hides, limit) for span in readable]
     else:
         classes = list(_settle_by_chances(doc, readable, soft, hides, limit))
-    settled = {
+    changed = {
         id(span): Span(span.start, span.end, label, span.score, span.source)
         for span, label in zip(readable, classes, strict=True)
         if label != span.label
     }
-    return tuple(settled.get(id(span), span) for span in spans) if settled else spans
+    return tuple(changed.get(id(span), span) for span in spans) if changed else spans
 
 
 def _class_chances(doc: Document, layer: str | None) -> Soft | None:
+    """Return the class probabilities of a layer, else its soft labels, else None."""
     if not doc.soft:
         return None
     name = layer if layer is not None else next(iter(doc.layers)) if len(doc.layers) == 1 else "gold"
@@ -98,13 +99,13 @@ def _class_chances(doc: Document, layer: str | None) -> Soft | None:
 
 
 def _settle_by_score(span: Span, hides: _Hides, limit: float) -> str:
-    """Return the class of a span whose score is the chance of its label."""
+    """Return the class of a span, taking its score as the probability of its label."""
     wider = wider_class(span.label)
     return wider if 1.0 - span.score >= limit and hides[wider] > hides[span.label] else span.label
 
 
 def _settle_by_chances(doc: Document, spans: Sequence[Span], soft: Soft, hides: _Hides, limit: float) -> Iterator[str]:
-    """Yield the class of each span, by the chances of its tokens."""
+    """Yield the class of each span, by the class probabilities of its tokens."""
     ranks = np.array([-1 if label == "O" else hides[label] for label in soft.labels], np.int64)
     risks = soft.values @ (ranks[:, None] > np.arange(LEAVES_NOTHING))  # (T, ranks) the chance of classes hidden better
     for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
@@ -121,7 +122,7 @@ def _settle_by_chances(doc: Document, spans: Sequence[Span], soft: Soft, hides: 
 
 
 def _strictest(row: Floats, ranks: Ints, rank: int) -> int:
-    """Return which of the plausible classes that are hidden better than a rank is hidden best, and is the likeliest."""
+    """Return the index of the plausible class with the highest rank above `rank`; the likeliest of those that tie."""
     better = np.flatnonzero(ranks > rank).tolist()
-    floor = min(PLAUSIBLE, max(row[place] for place in better))
-    return max((place for place in better if row[place] >= floor), key=lambda place: (ranks[place], row[place], -place))
+    floor = min(PLAUSIBLE, max(row[label] for label in better))
+    return max((label for label in better if row[label] >= floor), key=lambda label: (ranks[label], row[label], -label))

@@ -1,8 +1,8 @@
-"""What a line and a section say of the words in them, as layers that taggers use as features.
+"""Cues from lines and sections, as layers that taggers use as features.
 
-"cue:field" marks what stands behind a label such as "Attending:", by what the label announces, and rows of numbers;
-"cue:section" the part of a note a word stands in, titles, the letterhead and the signature; "cue:protected" terms that
-identify nobody.
+"cue:field" marks the value after a label such as "Attending:", by the class of the label, and rows of numbers;
+"cue:section" marks the sections of a note, their titles, the letterhead and the signature; "cue:protected" marks terms
+that identify nobody.
 """
 
 from __future__ import annotations
@@ -20,63 +20,64 @@ from chaffinch.models.core.batching import BATCH_TOKENS, batches
 from chaffinch.text import Document, Span
 
 FIELD, SECTION = "cue:field", "cue:section"
-ROW = "row"  # of a table of numbers, among the fields
+ROW = "row"  # the label of a row of a table of numbers, in the layer of fields
 LAYERS = (FIELD, SECTION, PROTECTED, patterns.LAYER)
-_LONGEST_LABEL = 32
-LEAST_NUMBERS = 5  # of a row of a table
+_LONGEST_LABEL = 32  # characters; what is longer before a colon is a clause, not a label
+LEAST_NUMBERS = 5  # of a row of a table; if lower, short lines of measurements count as rows too
 _NUMBERS = re.compile(r"(?<!\S)[-+<>(]?\d[\d./:x-]*[%)HL]?(?!\S)")
 _LABEL = re.compile(
     r"(?:^[*_<\[ ]{0,3}|(?<=\s{2})|(?<=[|;,]\s)|(?<=\t))([A-Za-z][A-Za-z/#.'’ ]{0,31}?)[*_]{0,2}\s*"
     r"(?::[*_]{0,2}|#|>|\||\s-)(?=\s|\w|$)"
 )
-_MARK = re.compile(r"[:#>|]|\s-")  # every label ends in one
+_MARK = re.compile(r"[:#>|]|\s-")  # every label ends in one; lines without any are skipped
 _TITLE = re.compile(r"^[ \t#*]*([A-Z][A-Za-z/&' -]{2,40}?)(?::|\s-)?[ \t]*$|^[ \t]*([A-Z][A-Z/&' ]{2,40}):")
 
-_LAST_LINES = 4
-_LONGEST_TITLE, _LONGEST_SIGNED = 48, 90  # characters of a line
+_LAST_LINES = 4  # the most lines that count as the signature; a note must have more than twice as many
+# Characters of a line: a longer line is no title (unless a colon ends its title), and no part of a signature.
+_LONGEST_TITLE, _LONGEST_SIGNED = 48, 90
 
 
 def with_cues(docs: Iterable[Document], lists: WordLists | None = None) -> Iterator[Document]:
-    """Yield the documents with the layers of cues and of patterns, those that lack them."""
+    """Yield the documents with the layers of cues and of patterns added where they are missing."""
     known = lists or word_lists()
-    # By layer, what finds its spans in documents, which may build on the layers before.
+    # Each layer with the function that finds its spans; a function may use the layers before its own.
     finders: tuple[tuple[str, Callable[[Sequence[Document]], list[list[Span]]]], ...] = (
         (FIELD, lambda docs: [fields(doc.text, known.language) for doc in docs]),
         (SECTION, lambda docs: [sections(doc.text, known.language) for doc in docs]),
-        (PROTECTED, known.protected_in),
+        (PROTECTED, known.find_protected_in),
         (patterns.LAYER, lambda docs: patterns.find_in(docs, lists=known)),
     )
     for batch in batches(docs, BATCH_TOKENS):
-        layers = [dict(doc.layers) for doc in batch]  # filled step by step, for finders build on one another
-        prepared = [replace(doc, layers=own) for doc, own in zip(batch, layers, strict=True)]
+        layers = [dict(doc.layers) for doc in batch]  # filled step by step, because finders build on one another
+        prepared = [replace(doc, layers=added) for doc, added in zip(batch, layers, strict=True)]
         for name, find in finders:
-            lacking = [place for place, own in enumerate(layers) if name not in own]
-            found = find([prepared[place] for place in lacking]) if lacking else []
-            for place, spans in zip(lacking, found, strict=True):
-                layers[place][name] = tuple(spans)
+            missing = [number for number, present in enumerate(layers) if name not in present]
+            found = find([prepared[number] for number in missing]) if missing else []
+            for number, spans in zip(missing, found, strict=True):
+                layers[number][name] = tuple(spans)
         yield from prepared
 
 
 def without_cues(doc: Document, before: Document) -> Document:
-    """The document without the layers of cues that it lacked before."""
-    gone = [name for name in LAYERS if name not in before.layers]
-    return replace(doc, layers={name: spans for name, spans in doc.layers.items() if name not in gone})
+    """Return the document without the layers of cues that `before` does not have."""
+    added = [name for name in LAYERS if name not in before.layers]
+    return replace(doc, layers={name: spans for name, spans in doc.layers.items() if name not in added})
 
 
 def fields(text: str, language: str = LANGUAGE) -> list[Span]:
-    """Find what stands behind the labels of lines, up to the next label or the end of the line; and rows of numbers.
+    """Find the values after labels, up to the next label or the end of the line, and the rows of numbers.
 
     >>> [(span.start, span.end, span.label) for span in fields("Attending: Ada Penn   MRN: 12345")]
     [(10, 22, 'doctor'), (26, 32, 'id')]
     """
     out: list[Span] = []
-    announced, _ = _classes(language)
+    label_classes, _ = _classes(language)
     for start, line in _lines(text):
         matches = _LABEL.finditer(line) if _MARK.search(line) else ()
-        labels = [(match.start(1), match.end(), _class_of(match.group(1), announced)) for match in matches]
+        labels = [(match.start(1), match.end(), _class_of(match.group(1), label_classes)) for match in matches]
         found = len(out)
-        for place, (_, begin, kind) in enumerate(labels):
-            end = labels[place + 1][0] if place + 1 < len(labels) else len(line)
+        for number, (_, begin, kind) in enumerate(labels):
+            end = labels[number + 1][0] if number + 1 < len(labels) else len(line)
             if kind and line[begin:end].strip():
                 out.append(Span(start + begin, start + end, kind, 1.0, "cue"))
         if len(out) == found and _is_row(line):
@@ -85,7 +86,7 @@ def fields(text: str, language: str = LANGUAGE) -> list[Span]:
 
 
 def _is_row(line: str) -> bool:
-    """Whether a line is a row of a table of numbers: five or more, and more than the other words."""
+    """Tell whether a line is a row of a table: five or more numbers, which are more than half of its words."""
     if len(line) < 2 * LEAST_NUMBERS - 1:
         return False
     numbers = len(_NUMBERS.findall(line))
@@ -95,11 +96,11 @@ def _is_row(line: str) -> bool:
 def sections(text: str, language: str = LANGUAGE) -> list[Span]:
     """Find the sections of a note: from each title to the next; "letterhead" before the first, "signature" last."""
     lines = list(_lines(text))
-    _, begun = _classes(language)
+    _, title_classes = _classes(language)
     cuts: list[tuple[int, str]] = [(0, "letterhead")]
     for start, line in lines:
         match = _TITLE.match(line) if len(line) <= _LONGEST_TITLE or ":" in line[:_LONGEST_TITLE] else None
-        kind = _class_of(match.group(1) or match.group(2), begun) if match else ""
+        kind = _class_of(match.group(1) or match.group(2), title_classes) if match else ""
         if match and kind:
             cuts += [(start, "title"), (start + match.end(), kind)]
     filled = [(start, line) for start, line in lines if line.strip()]
@@ -114,6 +115,7 @@ def sections(text: str, language: str = LANGUAGE) -> list[Span]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text with the offsets of their first characters."""
     start = 0
     for line in text.split("\n"):
         yield start, line.rstrip("\r")
@@ -122,7 +124,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 @cache
 def _classes(language: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Return by word what a label with it announces, and what a title; the first class that fits counts."""
+    """Return two tables from words to classes, of labels and of titles; the first class with a word counts."""
     cues = languages.cue_words(language)
     fields, sections = (
         {word: name for name, words in reversed(table.items()) for word in words}
@@ -132,5 +134,6 @@ def _classes(language: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
 
 
 def _class_of(label: str, table: Mapping[str, str]) -> str:
+    """Return the class of the first word of a label that has one, or ""."""
     words = re.findall(r"[a-z-]+", label.lower())
     return next((table[word] for word in words if word in table), "") if len(label) <= _LONGEST_LABEL else ""

@@ -1,6 +1,6 @@
-"""The detector: patterns, known identifiers, models and the user's lists, joined so that nothing found is lost.
+"""The hybrid detector: the union of patterns, known identifiers, models and the user's lists.
 
-    documents  →  cues  →  rules ∪ models at the dial  →  repeats of what was found  →  the layer "deid"
+    documents  →  cues  →  rules ∪ models at the dial  →  repeats of the spans found  →  the layer "deid"
 
 T tokens, L labels, the first of which is O.
 """
@@ -37,21 +37,25 @@ from chaffinch.models.alignment import model as alignment
 from chaffinch.models.core.batching import BATCH_TOKENS, batches
 from chaffinch.text import Corpus, Document, Soft, Span
 from chaffinch.weak.fingerprint import fingerprint
-from chaffinch.weak.sources.base import Source, settle
+from chaffinch.weak.sources.base import Source, collect_spans
 
 LAYER = "deid"
-PROTECTED_THRESHOLD = 0.9  # the chance of a name that a bare eponym needs to be flagged by models
-CERTAIN = 0.99  # the score of what a user or an admission file says
-SHORTEST = 3  # characters of a word whose repeats are looked for
-LONGEST_CELL = 3  # digits of a number in a row of numbers that identifies nobody
+# The chance of an identifier from which models may flag a bare eponym ("Foley"); lower finds more people who share a
+# name with a disease or device, and flags more diseases and devices.
+PROTECTED_THRESHOLD = 0.9
+CERTAIN = 0.99  # the score of spans from the user's deny list and types
+SHORTEST = 3  # characters of a word whose repeats are searched for; shorter words repeat by chance
+# The most digits of a number in a row of numbers that models may not flag; longer ones may be codes.
+LONGEST_CELL = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HybridDetector:
-    """Adds the layer "deid", soft labels of that name, and chances of classes (`class_doubt`). Made by `detector`.
+    """A detector that adds the layer "deid", soft labels and class probabilities (`class_doubt`). Built by `detector`.
 
-    `deny` and `known` always count; `allow` takes away what patterns, models and repeats find inside its phrases. With
-    `by_patient`, names found in one document are found in all of the patient's, and all documents are held at once.
+    `deny` and `known` always count; `allow` removes what patterns, models and repeats find inside its phrases. With
+    `by_patient`, a name found in one document is searched for in all documents of the patient; this holds all documents
+    in memory.
     """
 
     model: Model = field(repr=False)
@@ -67,36 +71,36 @@ class HybridDetector:
 
     @property
     def model_digest(self) -> str:
-        """The digest of its model."""
+        """Return the digest of the model."""
         return self.model.digest
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the manifest tells of its settings: no phrase, only how many."""
-        allow, deny = (0 if lists is None else sum(map(len, lists.phrases)) for lists in (self.allow, self.deny))
+        """Return the settings for the manifest: the numbers of phrases and identifiers, never their text."""
+        allow, deny = (0 if lexicon is None else sum(map(len, lexicon.phrases)) for lexicon in (self.allow, self.deny))
         known = 0 if self.known is None else sum(map(len, self.known.patients.values()))
         return {"recall": self.recall, "allow": allow, "deny": deny, "known": known, "types": len(self.types)}
 
     @property
     def digest(self) -> str:
-        """Return what stands for all that decides what it finds. Never publish it: guessed phrases could be checked."""
-        model = [self.model.taggers, self.model.dial.told(), self.model.rules]
+        """Return a fingerprint of everything that decides the result. Never publish it: it confirms guessed phrases."""
+        model = [self.model.taggers, self.model.dial.to_dict(), self.model.rules]
         lists = [self.allow, self.deny, self.known, self.types, self.lists.language, self.lists.hidden]
         return fingerprint([model, self.recall, lists, self.by_patient, self.layer])
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """The documents in their order, each with the layer; any that it had is replaced."""
+        """Yield the documents in order, each with the layer; an existing layer of that name is replaced."""
         if self.by_patient:
-            given = list(documents)
-            yield from self._repeated(
-                [doc for docs in batches(given, BATCH_TOKENS) for doc in self._found(docs)], given
+            originals = list(documents)
+            yield from self._add_repeats(
+                [doc for docs in batches(originals, BATCH_TOKENS) for doc in self._detect(docs)], originals
             )
             return
         for docs in batches(documents, BATCH_TOKENS):
-            yield from self._repeated(self._found(docs), docs)
+            yield from self._add_repeats(self._detect(docs), docs)
 
     def annotate(self, documents: Iterable[Document], *, layer: str | None = None, posteriors: bool = False) -> Corpus:
-        """Return the documents with one more layer, as a tagger does; with `posteriors`, soft labels stand beside."""
+        """Return the documents with an added layer, as a tagger does; with `posteriors`, also with soft labels."""
         name = layer or self.layer
 
         def walk() -> Iterator[Document]:
@@ -106,18 +110,21 @@ class HybridDetector:
 
         return Corpus(walk)
 
-    def read(self, documents: Iterable[Document], gold: str | None = None) -> Iterator[DialSample]:
-        """What the dial is fitted on: the tokens of documents with a gold layer, before any threshold."""
+    def dial_samples(self, documents: Iterable[Document], gold: str | None = None) -> Iterator[DialSample]:
+        """Yield the tokens of each document with a gold layer, before any threshold; the dial is fitted on them."""
         for docs in batches(documents, BATCH_TOKENS):
-            index, soft, _ = self._read(docs)
+            index, soft, _ = self._score_tokens(docs)
             chances, types = detect_soft.chances(soft)
-            rules = [[*self._sure(doc), *self._ruled(own)] for doc, own in zip(docs, index.docs, strict=True)]
-            ruled = index.cut(index.over(rules))
-            right = index.cut(index.over([doc.layer(gold) for doc in docs]))
-            yield from map(DialSample, index.cut(chances), index.cut(types), ruled, right)
+            rules = [
+                [*self._certain_spans(doc), *self._pattern_spans(prepared)]
+                for doc, prepared in zip(docs, index.docs, strict=True)
+            ]
+            ruled = index.split_rows(index.flags(rules))
+            right = index.split_rows(index.flags([doc.layer(gold) for doc in docs]))
+            yield from map(DialSample, index.split_rows(chances), index.split_rows(types), ruled, right)
 
-    def _read(self, docs: Sequence[Document]) -> tuple[TokenIndex, Soft, list[list[Span]]]:
-        """The documents with cues, as models read them, their soft labels joined, and the spans by document."""
+    def _score_tokens(self, docs: Sequence[Document]) -> tuple[TokenIndex, Soft, list[list[Span]]]:
+        """Return an index of the documents with cues, the mean soft labels of the taggers, and their joint spans."""
         prepared = list(cues.with_cues(map(upper_if_caseless, docs) if self.model.rules else docs, self.lists))
         index = TokenIndex.of(prepared)
         if not self.model.taggers:
@@ -126,43 +133,43 @@ class HybridDetector:
         for tagger in self.model.taggers:
             spans, rows = zip(*tagger.read(prepared), strict=True)
             softs.append(Soft(("O", *tagger.labels), np.concatenate(rows)))
-            found.append(detect_soft.scored(index, softs[-1], spans))
+            found.append(detect_soft.score_spans(index, softs[-1], spans))
         soft = detect_soft.mean(softs)
         soft = detect_soft.discount_common_words(index, soft, self.lists) if self.model.rules else soft
-        return index, soft, found[0] if len(found) == 1 else [vote_spans(own) for own in zip(*found, strict=True)]
+        return index, soft, found[0] if len(found) == 1 else [vote_spans(spans) for spans in zip(*found, strict=True)]
 
-    def _found(self, docs: Sequence[Document]) -> list[Document]:
-        """The documents with cues and with what rules and models find, and with soft labels sure of it."""
-        index, soft, decoded = self._read(docs)
-        flagged = self._flagged(index, soft, decoded) if self.model.taggers else decoded
-        found = [
-            trim_punctuation(doc.text, merge_by_rank([self._sure(doc), *self._ranked(doc, self._ruled(read), own)]))
-            for doc, read, own in zip(docs, index.docs, flagged, strict=True)
-        ]
+    def _detect(self, docs: Sequence[Document]) -> list[Document]:
+        """Return the documents with cues, the spans of rules and models, and soft labels raised to these spans."""
+        index, soft, decoded = self._score_tokens(docs)
+        flagged = self._flag_spans(index, soft, decoded) if self.model.taggers else decoded
+        found = []
+        for doc, prepared, modelled in zip(docs, index.docs, flagged, strict=True):
+            ranks = [self._certain_spans(doc), *self._rank_spans(doc, self._pattern_spans(prepared), modelled)]
+            found.append(trim_punctuation(doc.text, merge_by_rank(ranks)))
         softs = detect_soft.with_spans(index, soft, found)
-        said = soft if self.model.taggers else Soft(("O",), np.ones((len(soft.values), 1)))
-        classes = detect_soft.with_claims(index, said, list(map(self._claims, docs, found)))
+        modelled_soft = soft if self.model.taggers else Soft(("O",), np.ones((len(soft.values), 1)))
+        classes = detect_soft.with_claims(index, modelled_soft, list(map(self._claims, docs, found)))
         return [
             replace(
                 doc,
                 layers={**doc.layers, self.layer: tuple(spans)},
-                soft={**doc.soft, self.layer: own, class_layer(self.layer): chances},
+                soft={**doc.soft, self.layer: labels, class_layer(self.layer): chances},
             )
-            for doc, spans, own, chances in zip(index.docs, found, softs, classes, strict=True)
+            for doc, spans, labels, chances in zip(index.docs, found, softs, classes, strict=True)
         ]
 
-    def _ranked(self, doc: Document, ruled: Sequence[Span], modelled: Sequence[Span]) -> list[list[Span]]:
-        """Return what patterns find that keep their type, and what other patterns and the models find."""
-        exact = self._allowed(doc, [span for span in ruled if _keeps_type(span)])
-        others = self._allowed(doc, [*(span for span in ruled if not _keeps_type(span)), *modelled])
+    def _rank_spans(self, doc: Document, ruled: Sequence[Span], modelled: Sequence[Span]) -> list[list[Span]]:
+        """Return two ranks: spans of patterns that keep their type, and spans of other patterns and of models."""
+        exact = self._not_allowed(doc, [span for span in ruled if _keeps_type(span)])
+        others = self._not_allowed(doc, [*(span for span in ruled if not _keeps_type(span)), *modelled])
         return [widen(doc.text, exact, others), others]
 
     def _claims(self, doc: Document, spans: Iterable[Span]) -> list[Claim]:
-        """Return what spans that no model found say of their class; the user's word and exact patterns are final.
+        """Return claims about the classes of spans that no model found; those by the user or exact patterns are final.
 
-        Where a town stands "at" or "on", it is claimed not to be one, even if a model found it.
+        A town after "at" or "on" is claimed not to be a town, even if a model found it.
         """
-        types = {own.name for own in self.types}
+        types = {source.name for source in self.types}
         exact = patterns.exact()
         out = []
         for span in spans:
@@ -174,12 +181,12 @@ class HybridDetector:
                 out.append(Claim(span, chance, wider_class(span.label), final, denied))
         return out
 
-    def _ruled(self, doc: Document) -> Sequence[Span]:
-        """What patterns find, if the model wants to know."""
+    def _pattern_spans(self, doc: Document) -> Sequence[Span]:
+        """Return the spans of patterns, or none if the model has `rules=False`."""
         return doc.layers[patterns.LAYER] if self.model.rules else ()
 
-    def _sure(self, doc: Document) -> list[Span]:
-        """What the user's lists and types and the admission file say."""
+    def _certain_spans(self, doc: Document) -> list[Span]:
+        """Return the spans of the user's deny list and types and of the admission file."""
         if self.deny is None and not self.types and self.known is None:
             return []
         spans = (
@@ -190,26 +197,26 @@ class HybridDetector:
             if self.deny
             else []
         )
-        for own in self.types:
-            found, _ = settle(own(doc), str(getattr(own, "label", "")) or own.name, len(doc.text))
-            spans += [replace(span, score=CERTAIN, source=own.name) for span in found if span.label != "O"]
+        for source in self.types:
+            found, _ = collect_spans(source(doc), str(getattr(source, "label", "")) or source.name, len(doc.text))
+            spans += [replace(span, score=CERTAIN, source=source.name) for span in found if span.label != "O"]
         return merge_by_rank([self.known(doc) if self.known else [], spans])
 
-    def _allowed(self, doc: Document, spans: Iterable[Span]) -> list[Span]:
-        """The spans that do not lie inside an allowed phrase."""
+    def _not_allowed(self, doc: Document, spans: Iterable[Span]) -> list[Span]:
+        """Return the spans that do not lie inside an allowed phrase."""
         if self.allow is None:
             return list(spans)
         phrases = self.allow.find(doc.text)  # in order, never overlapping
         ends = [end for _, end, _ in phrases]
 
         def inside(span: Span) -> bool:
-            place = bisect_right(ends, span.start)
-            return place < len(phrases) and phrases[place][0] <= span.start and span.end <= phrases[place][1]
+            number = bisect_right(ends, span.start)
+            return number < len(phrases) and phrases[number][0] <= span.start and span.end <= phrases[number][1]
 
         return [span for span in spans if not inside(span)]
 
-    def _flagged(self, index: TokenIndex, soft: Soft, decoded: Sequence[Sequence[Span]]) -> list[list[Span]]:
-        """The spans of models of which a token reaches its threshold, and the runs of other tokens that do."""
+    def _flag_spans(self, index: TokenIndex, soft: Soft, decoded: Sequence[Sequence[Span]]) -> list[list[Span]]:
+        """Return the decoded spans with a token at or above its threshold, and the runs of other such tokens."""
         chances, types = detect_soft.chances(soft)
         thresholds = self.model.dial.at(self.recall)
         levels = np.array([thresholds.get(name, thresholds[""]) for name in soft.labels])[1:]
@@ -218,44 +225,44 @@ class HybridDetector:
         return detect_soft.spans_of(index, soft, flags, decoded)
 
     def _not_protected(self, index: TokenIndex, chances: Floats) -> Flags:
-        """(N,) True where models may flag a token.
+        """Return (N,) whether models may flag each token.
 
-        It must not be inside a protected term (a bare eponym counts below `PROTECTED_THRESHOLD` alone), nor a short
-        number in a row of a table.
+        They may not flag a token inside a protected term (a bare eponym is protected only below `PROTECTED_THRESHOLD`),
+        nor a short number in a row of a table.
         """
-        terms = [self.lists.protected(doc) for doc in index.docs]
+        terms = [self.lists.find_protected(doc) for doc in index.docs]
         tokens, sizes = detect_soft.tokens_of(*index.runs(terms))
         bare = np.repeat(np.array([term.score < 1.0 for spans in terms for term in spans], np.bool_), sizes)
         free = np.ones(len(chances), np.bool_)
         free[tokens[~(bare & (chances[tokens] >= PROTECTED_THRESHOLD))]] = False
         rows = [[span for span in doc.layers[cues.FIELD] if span.label == cues.ROW] for doc in index.docs]
-        numbers = [row for row in np.flatnonzero(index.over(rows)).tolist() if _is_short_number(index.word(row)[0])]
+        numbers = [row for row in np.flatnonzero(index.flags(rows)).tolist() if _is_short_number(index.word(row)[0])]
         free[numbers] = False
         return free
 
-    def _repeated(self, found: list[Document], originals: Sequence[Document]) -> Iterator[Document]:
-        """The documents with the repeats of what was found: in the patient's documents, or in each alone."""
+    def _add_repeats(self, found: list[Document], originals: Sequence[Document]) -> Iterator[Document]:
+        """Yield the documents with repeats of their spans, from all documents of the patient or from each alone."""
         members: defaultdict[str | int, list[int]] = defaultdict(list)
         for number, doc in enumerate(found):
             members[doc.patient if self.by_patient else number].append(number)
-        again = self._aligned(found, members.values())
+        again = self._align(found, members.values())
         for numbers in members.values():
             names = repeats.names_of([found[number] for number in numbers], self.layer, self.lists)
             for number in numbers:
-                sure = repeats.repeats(found[number], self.layer, names)
+                sure = repeats.find_repeats(found[number], self.layer, names)
                 same = {(span.start, span.end) for span in sure}
                 again[number] = [*sure, *(span for span in again[number] if (span.start, span.end) not in same)]
         for number, doc in enumerate(found):
-            own = self._with_repeats(doc, again[number]) if again[number] else doc
-            yield cues.without_cues(replace(own, text=originals[number].text), originals[number])
+            repeated = self._with_repeats(doc, again[number]) if again[number] else doc
+            yield cues.without_cues(replace(repeated, text=originals[number].text), originals[number])
 
-    def _aligned(self, found: Sequence[Document], members: Iterable[Sequence[int]]) -> defaultdict[int, list[Span]]:
-        """By number, what alignment adds to documents; it sees those with a word that is an identifier elsewhere."""
+    def _align(self, found: Sequence[Document], members: Iterable[Sequence[int]]) -> defaultdict[int, list[Span]]:
+        """Return by document number the spans that alignment adds; it runs only where a word of a span recurs."""
         chosen = sorted(
             number
-            for own in members
-            if _recurs([found[number] for number in own], self.layer, self.lists.common_words)
-            for number in own
+            for numbers in members
+            if _recurs([found[number] for number in numbers], self.layer, self.lists.common_words)
+            for number in numbers
         )
         docs = [
             found[number] if self.by_patient else replace(found[number], group=None, id=str(number))
@@ -270,25 +277,25 @@ class HybridDetector:
         return out
 
     def _with_repeats(self, before: Document, again: Sequence[Span]) -> Document:
-        """The document with the repeats that count: names with a capital, neither protected nor allowed."""
+        """Return the document with those repeats that may be identifiers, and are neither protected nor allowed."""
         text, spans = before.text, before.layers[self.layer]
-        terms = [term for term in self.lists.protected(before) if term.score == 1.0]
-        new = [own for own in again if _may_repeat(text, own, terms)]
+        terms = [term for term in self.lists.find_protected(before) if term.score == 1.0]
+        new = [span for span in again if _may_repeat(text, span, terms)]
         if not new:
             return before
-        joint = trim_punctuation(text, merge_by_rank([spans, self._allowed(before, new)]))
+        joint = trim_punctuation(text, merge_by_rank([spans, self._not_allowed(before, new)]))
         index, name, old = TokenIndex.of([before]), class_layer(self.layer), set(spans)
         (soft,) = detect_soft.with_spans(index, before.soft[self.layer], [joint])
         (classes,) = detect_soft.with_claims(
-            index, before.soft[name], [self._claims(before, [own for own in joint if own not in old])]
+            index, before.soft[name], [self._claims(before, [span for span in joint if span not in old])]
         )
         return before.with_layer(self.layer, joint).with_soft(self.layer, soft).with_soft(name, classes)
 
 
 def _keeps_type(span: Span) -> bool:
-    """Whether a pattern that is exact found a direct identifier: a longer span of a model does not change its type.
+    """Tell whether an exact pattern found a code: a longer span of a model does not change its type.
 
-    A date or a town may be a part of a longer code or name; what is exactly a number of a device is no part of a date.
+    A date or a town may be a part of a longer code or name, but the exact number of a device is no part of a date.
     """
     return span.source in patterns.exact() and is_code(span.label)
 
@@ -298,15 +305,16 @@ def _is_short_number(word: str) -> bool:
 
 
 def _may_repeat(text: str, span: Span, terms: Sequence[Span]) -> bool:
-    if not _repeats(span.label):
+    """Tell whether a repeat may be an identifier: long enough, not a word in lower case, and over no protected term."""
+    if not _label_repeats(span.label):
         return False
-    own = text[span.start : span.end]
-    plain = len(own) < SHORTEST or (own.islower() and own.isalpha())
+    words = text[span.start : span.end]
+    plain = len(words) < SHORTEST or (words.islower() and words.isalpha())
     return not plain and not any(map(span.overlaps, terms))
 
 
 def _recurs(docs: Sequence[Document], layer: str, common: frozenset[str]) -> bool:
-    """Whether a word inside a span whose repeats count stands elsewhere too; a common word must be in spans twice."""
+    """Tell whether a word of a span also occurs outside spans; a common word counts only if spans hold it twice."""
     times: Counter[str] = Counter()
     counts: set[str] = set()
     for doc in docs:
@@ -314,27 +322,28 @@ def _recurs(docs: Sequence[Document], layer: str, common: frozenset[str]) -> boo
         for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
             words = [doc.text[a:b].casefold() for a, b in doc.tokens[first:end].tolist()]
             times.update(words)
-            counts.update(word for word in words if len(word) >= SHORTEST and _repeats(span.label))
+            counts.update(word for word in words if len(word) >= SHORTEST and _label_repeats(span.label))
     texts = [doc.text.casefold() for doc in docs] if counts else []
     return any(
-        sum(_standing_alone(word, text) for text in texts) > times[word]
+        sum(_count_whole_words(word, text) for text in texts) > times[word]
         for word in counts
         if times[word] > 1 or word not in common
     )
 
 
-def _standing_alone(word: str, text: str) -> int:
-    """How often a word stands in a text between characters that are neither letter nor digit."""
-    found, at = 0, text.find(word)
-    while at >= 0:
-        end = at + len(word)
-        found += not (text[max(0, at - 1) : at].isalnum() or text[end : end + 1].isalnum())
-        at = text.find(word, end)
-    return found
+def _count_whole_words(word: str, text: str) -> int:
+    """Count the occurrences of a word with no letter or digit on either side."""
+    count, start = 0, text.find(word)
+    while start >= 0:
+        end = start + len(word)
+        count += not (text[max(0, start - 1) : start].isalnum() or text[end : end + 1].isalnum())
+        start = text.find(word, end)
+    return count
 
 
 @cache
-def _repeats(label: str) -> bool:
+def _label_repeats(label: str) -> bool:
+    """Tell whether repeats of spans with a label are searched for: proper names and codes."""
     return kind_of(label).is_proper_name or kind_of(label).is_code
 
 
@@ -358,32 +367,33 @@ def detector(
     types: Sequence[Source] = (),
     by_patient: bool = False,
 ) -> HybridDetector:
-    """What adds the layer "deid" to documents: of a model, a file, a packaged name, or of rules alone.
+    """Build a detector that adds the layer "deid", from a model, a file, a packaged name, or from rules alone.
 
-    `recall` turns the dial of the model; `known` is an admission file; `allow` and `deny` are phrases that are never or
-    always identifiers, `deny` by label if it is a mapping; `types` are sources of the user's own types.
+    `recall` sets the dial of the model; `known` is an admission file; `allow` and `deny` are phrases that are never or
+    always identifiers, `deny` by label if it is a mapping; `types` are sources of custom types.
 
     >>> find = detector(deny=["Project Wren"], allow=["Mayo Clinic"])
     >>> [span.label for span in next(find([Document.make("Dr. Penn of Project Wren, 3/4/1998")])).layer("deid")]
     ['DOCTOR', 'OTHER', 'DATE']
     """
     name = "rules" if model is None else "in memory" if isinstance(model, Model) else Path(model).name
-    own = Model() if model is None else model if isinstance(model, Model) else load(model)
+    found = Model() if model is None else model if isinstance(model, Model) else load(model)
     if recall is not None and model is None:
-        raise ConfigError("recall turns the dial of a model, and rules have none; give a model")
-    own.dial.at(recall)
-    held = KnownIdentifiers.read(known) if isinstance(known, str | Path) else known
+        raise ConfigError("recall sets the dial of a model, and rules have none; give a model")
+    found.dial.at(recall)
+    admission = KnownIdentifiers.read(known) if isinstance(known, str | Path) else known
     lists = deny if isinstance(deny, Mapping) else {"OTHER": deny}
-    return HybridDetector(own, recall, held, _lexicon({"O": allow}), _lexicon(lists), tuple(types), by_patient, name)
+    allowed, denied = _lexicon({"O": allow}), _lexicon(lists)
+    return HybridDetector(found, recall, admission, allowed, denied, tuple(types), by_patient, name)
 
 
 def with_dial(model: Model, documents: Iterable[Document], *, gold: str | None = None) -> Model:
-    """The model with its dial set on notes it did not learn from."""
-    own = HybridDetector(replace(model, dial=dial.Dial()))
-    read = DialSample.join(own.read(documents, gold))
-    return replace(model, dial=dial.fit(read, model.labels))
+    """Return the model with its dial fitted on notes that it did not learn from."""
+    find = HybridDetector(replace(model, dial=dial.Dial()))
+    sample = DialSample.join(find.dial_samples(documents, gold))
+    return replace(model, dial=dial.fit(sample, model.labels))
 
 
 def _lexicon(lists: Mapping[str, Iterable[str]]) -> Lexicon | None:
-    chosen = {label: list(phrases) for label, phrases in lists.items()}
-    return Lexicon.make(chosen) if any(chosen.values()) else None
+    by_label = {label: list(phrases) for label, phrases in lists.items()}
+    return Lexicon.make(by_label) if any(by_label.values()) else None

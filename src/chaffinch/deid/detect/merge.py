@@ -1,4 +1,4 @@
-"""Spans of several detectors joined: nothing found is lost, nothing adjacent is merged."""
+"""Merging of spans from several detectors: every detected character stays covered, adjacent spans stay separate."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from operator import attrgetter
 from chaffinch.deid.kinds import kind_of
 from chaffinch.text import Span, resolve
 
-_place = attrgetter("start", "end")
+_offsets = attrgetter("start", "end")
 
 
 def merge_by_rank(ranks: Iterable[Iterable[Span]]) -> list[Span]:
-    """One sorted list without overlaps that covers every letter and digit of all spans; earlier ranks go first.
+    """Merge ranks of spans into one sorted list without overlaps that covers all; earlier ranks keep their edges.
 
-    Inside a rank the longest of the spans that overlap stays whole, and of those over one place the surest. A span
-    that sticks out of others is cut: its rest is a span of its own. Texts are needed only for the cuts, which
-    `trim_punctuation` then tidies.
+    Inside a rank the longest of overlapping spans stays whole, and the surest of spans with equal edges. A span that
+    sticks out of others is cut: the rest becomes a separate span. The cuts may begin or end with punctuation, which
+    `trim_punctuation` removes.
 
     >>> merge_by_rank([[Span(5, 9, "DATE")], [Span(0, 12, "NAME")]])[0]
     Span(start=0, end=5, label='NAME', score=1.0, source='', concept='')
@@ -28,20 +28,20 @@ def merge_by_rank(ranks: Iterable[Iterable[Span]]) -> list[Span]:
         rank = list(spans)
         if not rank:
             continue
-        out = [own for some in _clusters(rank) for own in _covering(some, [])] if not out else _covering(rank, out)
+        out = [span for cluster in _clusters(rank) for span in _cover(cluster, [])] if not out else _cover(rank, out)
     return out
 
 
 def is_code(label: str) -> bool:
-    """Return whether a label is of numbers and addresses that stand for one person or thing."""
+    """Tell whether a label is for codes: numbers and addresses that identify one person or thing."""
     return kind_of(label).is_code
 
 
 def widen(text: str, exact: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """Return the exact spans, which are codes, each with what spans that overlap it mark around it of the same code.
+    """Return the exact spans, which are codes, each widened over the rest of its code in overlapping spans.
 
-    That is all of another code, and of other spans what has no blank between. The exact spans must be sorted and must
-    not overlap; nor do the new ones.
+    It grows over all of an overlapping code, and over an overlapping span of another kind up to the next blank. The
+    exact spans must be sorted and must not overlap; nor do the returned ones.
 
     >>> widen("SN 2019-03-04/A7 x", [Span(3, 13, "DEVICE")], [Span(0, 18, "DATE")])[0].end
     16
@@ -51,12 +51,12 @@ def widen(text: str, exact: Sequence[Span], others: Sequence[Span]) -> list[Span
     out: list[Span] = []
     for number, span in enumerate(exact):
         start, end = span.start, span.end
-        least = out[-1].end if out else 0
-        most = exact[number + 1].start if number + 1 < len(exact) else len(text)
+        lower = out[-1].end if out else 0
+        upper = exact[number + 1].start if number + 1 < len(exact) else len(text)
         for other in others:
             if not other.overlaps(span):
                 continue
-            first, last = max(least, other.start), min(most, other.end)
+            first, last = max(lower, other.start), min(upper, other.end)
             if is_code(other.label):
                 start, end = min(start, first), max(end, last)
             while start > first and not text[start - 1].isspace():
@@ -68,23 +68,23 @@ def widen(text: str, exact: Sequence[Span], others: Sequence[Span]) -> list[Span
 
 
 def _clusters(spans: Iterable[Span]) -> Iterator[list[Span]]:
-    """The spans in lists, from left to right, such that only spans of one list overlap."""
-    some: list[Span] = []
+    """Yield the spans in clusters, from left to right; only spans of one cluster overlap."""
+    cluster: list[Span] = []
     furthest = 0
-    for span in sorted(spans, key=_place):
-        if some and span.start >= furthest:
-            yield some
-            some = []
-        some.append(span)
-        furthest = max(furthest, span.end) if len(some) > 1 else span.end
-    yield some
+    for span in sorted(spans, key=_offsets):
+        if cluster and span.start >= furthest:
+            yield cluster
+            cluster = []
+        cluster.append(span)
+        furthest = max(furthest, span.end) if len(cluster) > 1 else span.end
+    yield cluster
 
 
-def _covering(rank: Sequence[Span], before: Sequence[Span]) -> list[Span]:
-    """The spans there were and the rest of the rank, sorted, without overlaps."""
-    if not before and all(own.start == rank[0].start and own.end == rank[0].end for own in rank):
+def _cover(rank: Sequence[Span], before: Sequence[Span]) -> list[Span]:
+    """Return the spans `before` and what the rank covers beyond them, sorted, without overlaps."""
+    if not before and all(span.start == rank[0].start and span.end == rank[0].end for span in rank):
         return [min(rank, key=lambda span: (-span.score, span.label))]
-    whole = [span for span in rank if not _touched(span, before)]
+    whole = [span for span in rank if not _overlaps_any(span, before)]
     kept = sorted([*before, *resolve(whole, "longest")])
     if len(kept) == len(before) + len(rank):
         return kept  # all of them stayed whole
@@ -95,9 +95,9 @@ def _covering(rank: Sequence[Span], before: Sequence[Span]) -> list[Span]:
 
 
 def vote_spans(answers: Sequence[Iterable[Span]]) -> list[Span]:
-    """The spans of several taggers without overlaps: of all ways to choose, the one with the most certainty in sum.
+    """Return the set of spans without overlaps that has the highest total score over several taggers.
 
-    The certainty of a span is the sum of the scores of those that found it so, with that label; the score is its mean.
+    The score of a span is the sum of the scores of equal spans (same edges, same label) over the number of taggers.
 
     >>> short = [[Span(0, 5, "NAME", 0.8)], [Span(0, 5, "NAME", 0.7)]]
     >>> [span.end for span in vote_spans([[Span(0, 9, "NAME", 0.9)], *short])]
@@ -110,47 +110,47 @@ def vote_spans(answers: Sequence[Iterable[Span]]) -> list[Span]:
             sums[key] = sums.get(key, 0.0) + span.score / len(answers)
     keys = sorted(sums)
     ends = [end for end, _, _ in keys]
-    best, before = [0.0], [-1]  # the most of the first so many spans; how many come before the last, -1 without it
-    for place, key in enumerate(keys):
-        fits = bisect_right(ends, key[1], 0, place)
+    best, before = [0.0], [-1]  # of the first n: the best total; how many fit before the n-th, or -1
+    for number, key in enumerate(keys):
+        fits = bisect_right(ends, key[1], 0, number)
         with_it = best[fits] + sums[key]
-        best.append(max(with_it, best[place]))
-        before.append(fits if with_it > best[place] else -1)
-    out, at = [], len(keys)
-    while at:
-        if before[at] >= 0:
-            end, start, label = keys[at - 1]
-            out.append(Span(start, end, label, sums[keys[at - 1]]))
-        at = before[at] if before[at] >= 0 else at - 1
+        best.append(max(with_it, best[number]))
+        before.append(fits if with_it > best[number] else -1)
+    out, left = [], len(keys)
+    while left:
+        if before[left] >= 0:
+            end, start, label = keys[left - 1]
+            out.append(Span(start, end, label, sums[keys[left - 1]]))
+        left = before[left] if before[left] >= 0 else left - 1
     return out[::-1]
 
 
 def subtract_spans(spans: Iterable[Span], kept: Sequence[Span]) -> list[Span]:
-    """The pieces of spans that no kept span covers; kept spans are sorted and do not overlap."""
-    ends = [own.end for own in kept]
+    """Return the pieces of spans that no kept span covers; kept spans are sorted and do not overlap."""
+    ends = [span.end for span in kept]
     return [piece for span in spans for piece in _pieces(span, kept, ends)]
 
 
 def _pieces(span: Span, kept: Sequence[Span], ends: Sequence[int]) -> Iterator[Span]:
-    at = span.start
-    for place in range(bisect_right(ends, span.start), len(kept)):
-        own = kept[place]
-        if own.start >= span.end:
+    start = span.start
+    for number in range(bisect_right(ends, span.start), len(kept)):
+        other = kept[number]
+        if other.start >= span.end:
             break
-        if own.start > at:
-            yield replace(span, start=at, end=own.start)
-        at = max(at, own.end)
-    if at < span.end:
-        yield replace(span, start=at)
+        if other.start > start:
+            yield replace(span, start=start, end=other.start)
+        start = max(start, other.end)
+    if start < span.end:
+        yield replace(span, start=start)
 
 
-def _touched(span: Span, kept: Sequence[Span]) -> bool:
-    at = bisect_left(kept, span.end, key=attrgetter("start"))
-    return at > 0 and kept[at - 1].end > span.start
+def _overlaps_any(span: Span, kept: Sequence[Span]) -> bool:
+    after = bisect_left(kept, span.end, key=attrgetter("start"))
+    return after > 0 and kept[after - 1].end > span.start
 
 
 def trim_punctuation(text: str, spans: Iterable[Span]) -> list[Span]:
-    """The spans without blanks and signs at the ends that are pieces of others; those without letter or digit go.
+    """Return the spans without blanks and punctuation at their edges; drop those without a letter or digit.
 
     >>> trim_punctuation("Penn, MD.", [Span(4, 9, "DOCTOR")])
     [Span(start=6, end=8, label='DOCTOR', score=1.0, source='', concept='')]

@@ -1,4 +1,4 @@
-"""The models of a detector and their dial in one file."""
+"""The model of a detector: its taggers and their dial, saved in one file."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ from chaffinch.models.tagger import load as load_tagger
 from chaffinch.text import Document
 
 KIND = "deid"
-TITLED = 0.04  # the share of words with a capital that documents have at least in which capitals tell anything
+# The share of title-cased words up to which a document counts as caseless. Raised, sparsely capitalised notes are
+# upper-cased too and lose the little their capitals tell; lowered, notes with a few stray capitals keep their case.
+TITLED = 0.04
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """Taggers, whose chances are averaged, and the dial that was set for them; without taggers, rules alone.
+    """Taggers, whose probabilities are averaged, and their dial; without taggers, rules alone.
 
-    The rules are for English; `rules=False` leaves out what they find, for notes in other languages.
+    The rules are for English; `rules=False` turns them off, for notes in other languages.
     """
 
     taggers: tuple[Tagger, ...] = ()
@@ -37,12 +39,12 @@ class Model:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels the taggers know."""
+        """Return the labels of all taggers, sorted."""
         return tuple(sorted({name for tagger in self.taggers for name in tagger.labels}))
 
     @property
     def digest(self) -> str:
-        """The checksum of its file, else those of its taggers."""
+        """Return the checksum of the model file, else the checksums of the taggers."""
         return self.checksum or " ".join(tagger.manifest.checksum for tagger in self.taggers)
 
     def save(self, path: str | Path, *, corpus: str = "", notes: str = "") -> Model:
@@ -50,12 +52,13 @@ class Model:
         state = State()
         for number, tagger in enumerate(self.taggers):
             state = state.with_child(f"tagger{number}", _state(tagger))
-        told = {"taggers": [_told(tagger) for tagger in self.taggers], "dial": self.dial.told(), "rules": self.rules}
+        taggers = [_tagger_config(tagger) for tagger in self.taggers]
+        config = {"taggers": taggers, "dial": self.dial.to_dict(), "rules": self.rules}
         first = self.taggers[0].manifest if self.taggers else Manifest(KIND)
         floors = [tagger.manifest.vocabulary_floor for tagger in self.taggers]
         manifest = Manifest(
             KIND,
-            told,
+            config,
             self.labels,
             first.seed,
             corpus or first.corpus,
@@ -69,23 +72,24 @@ class Model:
 
 
 def load(path: str | Path) -> Model:
-    """The model of a file or of a packaged name; a file of one tagger is a model of one tagger without a dial."""
+    """Load a model by path or packaged name; a tagger's file gives a model of one tagger without a dial."""
     found = bundle.load(path)
     if found.manifest.kind != KIND:
         tagger = load_tagger(path)
         return Model((tagger,), checksum=found.manifest.checksum)
-    told = found.manifest.config
+    config = found.manifest.config
     try:
-        taggers = tuple(_tagger(found, number, own) for number, own in enumerate(told["taggers"]))
-        return Model(taggers, Dial.of(told["dial"]), found.manifest.checksum, bool(told.get("rules", True)))
+        taggers = tuple(_tagger(found, number, part) for number, part in enumerate(config["taggers"]))
+        dial = Dial.from_dict(config["dial"])
+        return Model(taggers, dial, found.manifest.checksum, bool(config.get("rules", True)))
     except (KeyError, TypeError, ValueError):
-        raise ModelError("its settings cannot be read; train it anew", path=bundle.find(path)) from None
+        raise ModelError("its settings cannot be read; train it again", path=bundle.find(path)) from None
     except ModelError as error:
         raise ModelError(error.message, path=bundle.find(path)) from None
 
 
 def upper_if_caseless(doc: Document) -> Document:
-    """Return the document in capitals if its casing says nothing (few words begin with a capital), else as it is.
+    """Upper-case a document whose casing is uninformative (at most 4 % of words title-cased); else return it unchanged.
 
     >>> upper_if_caseless(Document.make("seen by dr. penn.")).text
     'SEEN BY DR. PENN.'
@@ -100,26 +104,27 @@ def upper_if_caseless(doc: Document) -> Document:
 
 
 def _state(tagger: Tagger) -> State:
-    """Return what a tagger learnt, step by step."""
+    """Return the learnt arrays of a tagger, step by step."""
     state = State()
     for number, step in enumerate(tagger.steps):
         state = state.with_child(f"step{number}", step.model.state())
     return state if tagger.aligner is None else state.with_child("align", tagger.aligner.state())
 
 
-def _told(tagger: Tagger) -> dict[str, Any]:
-    told: dict[str, Any] = {"steps": [step.told for step in tagger.steps]}
-    return told | ({} if tagger.aligner is None else {"align": asdict(tagger.aligner.config)})
+def _tagger_config(tagger: Tagger) -> dict[str, Any]:
+    """Return the settings of a tagger for the manifest."""
+    config: dict[str, Any] = {"steps": [step.manifest_entry for step in tagger.steps]}
+    return config | ({} if tagger.aligner is None else {"align": asdict(tagger.aligner.config)})
 
 
-def _tagger(found: Bundle, number: int, told: Mapping[str, Any]) -> Tagger:
-    """Return one of the taggers of a model file, as its manifest describes it."""
+def _tagger(found: Bundle, number: int, config: Mapping[str, Any]) -> Tagger:
+    """Return one tagger of a model file, by its settings in the manifest."""
     state = found.state.child(f"tagger{number}")
     parts = [
-        state.child(f"step{place}", kind=step["kind"], config=step["config"], labels=step["labels"])
-        for place, step in enumerate(told["steps"])
+        state.child(f"step{position}", kind=step["kind"], config=step["config"], labels=step["labels"])
+        for position, step in enumerate(config["steps"])
     ]
-    layers, models = [step["layer"] for step in told["steps"]], list(map(methods.model_of, parts))
-    aligner = alignment.Model.of(state.child("align", config=told["align"])) if "align" in told else None
+    layers, models = [step["layer"] for step in config["steps"]], list(map(methods.model_of, parts))
+    aligner = alignment.Model.of(state.child("align", config=config["align"])) if "align" in config else None
     before = tuple(map(Step, layers[:-1], models[:-1]))
     return Tagger(models[-1], found.manifest.for_part(parts[-1]), before, layers[-1], aligner)

@@ -1,4 +1,4 @@
-"""What a release, a tagger or a service asks of a detector, whoever made it."""
+"""The interface of a detector, as used by releases, taggers and services."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from chaffinch.text import Document
 
 
 class Detector(Protocol):
-    """Finds identifiers: documents in, the same documents in their order with one more layer out.
+    """A callable that finds identifiers: documents in, the same documents in order with an added layer out.
 
-    `chaffinch.deid.detector(...)` makes ours; anything else with these members will do.
+    `chaffinch.deid.detector(...)` builds one; any object with these members works.
     """
 
     @property
     def name(self) -> str:
-        """What it is called in the manifest."""
+        """The name of the detector in the manifest."""
 
     @property
     def layer(self) -> str:
-        """The name of the layer it adds."""
+        """The name of the layer that is added."""
 
     @property
     def by_patient(self) -> bool:
-        """Whether it reads a patient's documents together, so that they must come together."""
+        """Tell whether the documents of one patient must be passed in one call."""
 
     @property
     def model_digest(self) -> str:
-        """The digest of its model, which is published."""
+        """The digest of the model; it is published in the manifest."""
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What else is told of it in the manifest."""
+        """Further settings for the manifest, without any text of the user."""
 
     @property
     def digest(self) -> str:
-        """What stands for all that decides what it finds, phrases of the user included.
+        """A fingerprint of everything that decides the result, the user's phrases included.
 
-        Never publish it: whoever guesses a phrase could check the guess.
+        Never publish it: it lets anyone check a guessed phrase.
         """
 
     def __call__(self, documents: Sequence[Document], /) -> Iterable[Document]:

@@ -1,10 +1,10 @@
 """The recall dial: thresholds per type that reach a recall on notes which the models did not learn from.
 
-A token is flagged where rules say so, or where the chance that it is an identifier reaches the threshold of its type.
-Chances of a type are calibrated first: their log-odds move by one offset, which says how many identifiers there were
-among the type's doubtful tokens against how many were expected. Then one level of calibrated chance serves all types,
-which loses least precision for the recall gained. What is missed is rare, so nothing finer than an offset can be learnt
-from a few hundred notes: a curve per type follows the notes it was fitted on and falls short of the recall on others.
+A token is flagged if a rule flags it, or if the chance that it is an identifier reaches the threshold of its type. The
+chances of a type are calibrated first: their log-odds move by one offset, the log ratio of identifiers found to
+identifiers expected among the doubtful tokens of the type. Then all types share one level of calibrated chance, which
+loses least precision for the recall gained. Misses are rare, so nothing finer than an offset can be learnt from a few
+hundred notes: a curve per type follows the notes it was fitted on and falls short of the recall on others.
 R rows, L labels, N tokens.
 """
 
@@ -20,36 +20,40 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels.lattice import Floats, Ints
 
+# The recalls that have a row of thresholds; a recall in between uses the next higher row.
 RECALLS = (0.9, 0.95, 0.97, 0.98, 0.985, 0.99, 0.993, 0.995, 0.997, 0.998, 0.999, 1.0)
-PLAIN = 0.5  # without a dial
-LOWEST = 1e-6  # no threshold is lower; a chance of nought is never flagged
-HIGHEST = 0.98  # nor higher: a model that is this sure is heard, whatever a few held-out notes say
-WEIGHT = 2.0**2  # of the identifiers there are against the words flagged, in F: a leak is worse than a word too many
-UNLIKELY = 0.2  # nothing less likely is flagged in the balanced setting, however weak the model
-_DOUBTFUL = 0.5  # tokens below this chance are counted for the offset of their type
-_PRIOR = 3.0  # identifiers added to those found and to those expected: a type with few of them keeps its chances
-_EDGE = 1e-12  # of log-odds
+PLAIN = 0.5  # the threshold without a dial: more likely an identifier than not
+LOWEST = 1e-6  # no threshold is lower, so a chance of 0 is never flagged
+HIGHEST = 0.98  # no threshold is higher: a few held-out notes cannot overrule a model that is this sure
+WEIGHT = 2.0**2  # beta squared of the balanced F: recall counts double, because a leak is worse than a lost word
+UNLIKELY = 0.2  # the lowest level of calibrated chance in the balanced setting, however weak the model
+_DOUBTFUL = 0.5  # tokens below this chance count for the offset of their type
+_PRIOR = 3.0  # added to the identifiers found and expected, so that the offset of a rare type stays near 0
+_EDGE = 1e-12  # chances are clipped to [_EDGE, 1 - _EDGE], which keeps log-odds finite
 
 Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DialSample:
-    """The tokens of notes: how likely each is an identifier, of which type, what rules flag, and what is right."""
+    """Tokens of notes: the chance that each is an identifier, its likeliest type, and flags of rules and gold."""
 
     chances: Floats  # (N,)
     types: Ints  # (N,) into labels
     ruled: Flags  # (N,) flagged by rules
-    gold: Flags  # (N,)
+    gold: Flags  # (N,) identifiers in truth
 
     @classmethod
     def join(cls, parts: Iterable[DialSample]) -> DialSample:
-        """The tokens of several."""
-        own = list(parts)
-        if not own:
+        """Concatenate several samples; raise DataError if there are none."""
+        samples = list(parts)
+        if not samples:
             raise DataError("there are no notes to set the dial on; give notes with a gold layer")
         return cls(
-            *(np.concatenate([getattr(part, name) for part in own]) for name in ("chances", "types", "ruled", "gold"))
+            *(
+                np.concatenate([getattr(sample, name) for sample in samples])
+                for name in ("chances", "types", "ruled", "gold")
+            )
         )
 
 
@@ -62,10 +66,10 @@ class Dial:
     reached: tuple[float, ...] = ()
     thresholds: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # (R, L)
     levels: tuple[float, ...] = ()  # (R,) for labels the dial does not know
-    balanced: tuple[float, ...] = ()  # (L,) the best F, in which recall counts more than precision
+    balanced: tuple[float, ...] = ()  # (L,) thresholds of the best F, in which recall counts more than precision
 
     def at(self, recall: float | None) -> Mapping[str, float]:
-        """The threshold of every label for a recall; of the balanced setting without one. "" is for other labels.
+        """Return thresholds by label for a recall, or for the balanced setting if None; "" is for other labels.
 
         >>> Dial().at(None)
         {'': 0.5}
@@ -76,18 +80,19 @@ class Dial:
         return dict(zip(self.labels, self.thresholds[row].tolist(), strict=True)) | {"": self.levels[row]}
 
     def reaches(self, recall: float) -> float:
-        """The recall that the setting for a recall had on the notes of the dial; it may be less than asked for."""
+        """Return the recall reached on the notes of the dial by the row for `recall`; it may be lower than `recall`."""
         return self.reached[self._row(recall)]
 
     def _row(self, recall: float) -> int:
+        """Return the first row with at least this recall, or the last; raise ConfigError without a dial."""
         if not 0.0 < recall <= 1.0:
             raise ConfigError(f"recall must be above 0 and at most 1, got {recall}")
         if not self.recalls:
             raise ConfigError("this model has no dial; set it on reviewed notes, or leave out recall")
         return min(int(np.searchsorted(self.recalls, recall - 1e-12)), len(self.recalls) - 1)
 
-    def told(self) -> dict[str, Any]:
-        """Everything, for a manifest."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields, for a manifest."""
         return {
             "labels": self.labels,
             "recalls": self.recalls,
@@ -98,44 +103,44 @@ class Dial:
         }
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Dial:
-        """The dial of a manifest."""
-        table = np.array(told["thresholds"], np.float64).reshape(len(told["recalls"]), len(told["labels"]))
-        labels, recalls, reached = (tuple(told[name]) for name in ("labels", "recalls", "reached"))
-        return cls(labels, recalls, reached, table, tuple(told["levels"]), tuple(told["balanced"]))
+    def from_dict(cls, fields: Mapping[str, Any]) -> Dial:
+        """Rebuild a dial from the fields in a manifest."""
+        table = np.array(fields["thresholds"], np.float64).reshape(len(fields["recalls"]), len(fields["labels"]))
+        labels, recalls, reached = (tuple(fields[name]) for name in ("labels", "recalls", "reached"))
+        return cls(labels, recalls, reached, table, tuple(fields["levels"]), tuple(fields["balanced"]))
 
 
-def fit(read: DialSample, labels: Sequence[str], *, recalls: Sequence[float] = RECALLS, lowest: float = 0.0) -> Dial:
-    """The dial of notes the models did not learn from.
+def fit(sample: DialSample, labels: Sequence[str], *, recalls: Sequence[float] = RECALLS, lowest: float = 0.0) -> Dial:
+    """Fit a dial on tokens of notes that the models did not learn from.
 
-    No level of calibrated chance is below `lowest`: a recall that would ask for less is not reached, and `reached` says
-    what is. Where a few identifiers look like anything but one, going after them flags every other word.
+    No level of calibrated chance is below `lowest`: a recall that needs a lower level is not reached, and `reached`
+    holds the recall at `lowest`. A few identifiers look nothing like one; to reach them, every other word is flagged.
     """
-    if not read.gold.any():
+    if not sample.gold.any():
         raise DataError("the notes hold no identifier, so no recall can be measured; give notes with a gold layer")
-    offsets = _offsets(read, len(labels))
-    worth = _moved(read.chances, offsets[read.types]) if len(offsets) else read.chances  # calibrated
-    free = ~read.ruled & (read.chances > 0)
-    total, base = int(read.gold.sum()), int((read.gold & read.ruled).sum())
+    offsets = _offsets(sample, len(labels))
+    worth = _shift_log_odds(sample.chances, offsets[sample.types]) if len(offsets) else sample.chances  # calibrated
+    free = ~sample.ruled & (sample.chances > 0)
+    total, base = int(sample.gold.sum()), int((sample.gold & sample.ruled).sum())
     order = np.argsort(-worth[free], kind="stable")
-    levels, hits = worth[free][order], base + np.cumsum(read.gold[free][order])
+    levels, hits = worth[free][order], base + np.cumsum(sample.gold[free][order])
     ends = np.append(np.flatnonzero(np.diff(levels)), len(levels) - 1) if len(levels) else np.zeros(0, np.int64)
     rows, reached = [], []
     for recall in recalls:
         level, share = _level(levels, hits, ends, recall * total - 1e-9, base)
         if level < lowest:
-            level, share = lowest, base + int(read.gold[free][worth[free] >= lowest].sum())
+            level, share = lowest, base + int(sample.gold[free][worth[free] >= lowest].sum())
         rows.append(level)
         reached.append(share / total)
     table = np.array([_thresholds(level, offsets) for level in rows]).reshape(len(rows), len(labels))
-    flagged = int(read.ruled.sum()) + 1 + ends
+    flagged = int(sample.ruled.sum()) + 1 + ends
     best = _between(levels, ends[np.argmax(hits[ends] / (flagged + WEIGHT * total))]) if len(ends) else PLAIN
     best = max(best, UNLIKELY)
     return Dial(tuple(labels), tuple(recalls), tuple(reached), table, tuple(rows), tuple(_thresholds(best, offsets)))
 
 
 def _level(levels: Floats, hits: Ints, ends: Ints, wanted: float, base: int) -> tuple[float, float]:
-    """The highest level at which enough identifiers are flagged, and how many are; the lowest if none is enough."""
+    """Return the highest level that flags enough identifiers, else the lowest, and how many identifiers it flags."""
     if base >= wanted or not len(ends):
         return 1.0, base
     enough = ends[hits[ends] >= wanted]
@@ -144,28 +149,29 @@ def _level(levels: Floats, hits: Ints, ends: Ints, wanted: float, base: int) -> 
 
 
 def _between(levels: Floats, end: int) -> float:
-    """The level halfway, in log-odds, to the next that is lower: where there is a gap, neither side is at its edge."""
+    """Return the level halfway, in log-odds, between `levels[end]` and the next lower one, away from both."""
     pair = np.clip(levels[end : end + 2], _EDGE, 1.0 - _EDGE)
     return float(1.0 / (1.0 + np.exp(np.log(1.0 / pair - 1.0).mean())))
 
 
-def _offsets(read: DialSample, count: int) -> Floats:
-    """(L,) by how much the log-odds of each type's chances are too low."""
-    doubtful = ~read.ruled & (read.chances < _DOUBTFUL)
-    types = read.types[doubtful]
-    found = np.bincount(types, weights=read.gold[doubtful], minlength=count)
-    expected = np.bincount(types, weights=read.chances[doubtful], minlength=count)
+def _offsets(sample: DialSample, count: int) -> Floats:
+    """Return (L,) the offset to add to the log-odds of each type's chances to calibrate them."""
+    doubtful = ~sample.ruled & (sample.chances < _DOUBTFUL)
+    types = sample.types[doubtful]
+    found = np.bincount(types, weights=sample.gold[doubtful], minlength=count)
+    expected = np.bincount(types, weights=sample.chances[doubtful], minlength=count)
     return np.asarray(np.log((found + _PRIOR) / (expected + _PRIOR))[:count])
 
 
-def _moved(chances: Floats, offsets: Floats) -> Floats:
-    """The chances whose log-odds are higher by the offsets."""
-    held = np.clip(chances, _EDGE, 1.0 - _EDGE)
-    odds = held / (1.0 - held) * np.exp(offsets)
+def _shift_log_odds(chances: Floats, offsets: Floats) -> Floats:
+    """Return the chances with the offsets added to their log-odds."""
+    clipped = np.clip(chances, _EDGE, 1.0 - _EDGE)
+    odds = clipped / (1.0 - clipped) * np.exp(offsets)
     return np.asarray(odds / (1.0 + odds))
 
 
 def _thresholds(level: float, offsets: Floats) -> list[float]:
-    """The chance of each type that is worth the level."""
-    # The same tokens must be flagged as were counted, so what rounding may add on the way back is given away.
-    return [float(own) for own in np.clip(_moved(np.full(len(offsets), level), -offsets) - 1e-9, LOWEST, HIGHEST)]
+    """Return for each type the uncalibrated chance that has the calibrated level."""
+    # The same tokens must be flagged as were counted, so thresholds are lowered by more than rounding can add.
+    chances = _shift_log_odds(np.full(len(offsets), level), -offsets)
+    return [float(chance) for chance in np.clip(chances - 1e-9, LOWEST, HIGHEST)]

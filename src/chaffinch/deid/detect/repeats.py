@@ -1,4 +1,4 @@
-"""Repeats of names: a word that is surely part of a name in one place is a name wherever else it has a capital.
+"""Repeats of names: a word that is surely part of a person's name is a name wherever else it has a capital.
 
 Words that are also common words, terms, drugs or headings are left to the models and to alignment.
 """
@@ -13,12 +13,14 @@ from chaffinch.deid.kinds import handling_of, kind_of
 from chaffinch.text import Document, Span
 
 SOURCE = "repeat"
-SURE = 0.9  # the least score of a name that is looked for elsewhere, and the score of what is found there
-LEAST = 3  # letters
+# The least score of a name whose words are searched for, and the score of the repeats. Lowered, more names repeat, and
+# so do more mistakes.
+SURE = 0.9
+LEAST = 3  # letters of a word that is searched for; shorter words are more often initials or abbreviations than names
 
 
 def names_of(docs: Sequence[Document], layer: str, lists: WordLists) -> dict[str, str]:
-    """By word, in small letters, the label that most names with it have, for words that are nothing but names."""
+    """Return by case-folded word the most frequent label of the names with it, for words that are nothing but names."""
     labels: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for doc in docs:
         for span in doc.layers[layer]:
@@ -26,22 +28,22 @@ def names_of(docs: Sequence[Document], layer: str, lists: WordLists) -> dict[str
                 for word in _words(doc, span):
                     if _is_name(word, lists):
                         labels[word.casefold()][span.label] += 1
-    return {word: min(own, key=lambda label: (-own[label], label)) for word, own in labels.items()}
+    return {word: min(counts, key=lambda label: (-counts[label], label)) for word, counts in labels.items()}
 
 
-def repeats(doc: Document, layer: str, names: Mapping[str, str]) -> list[Span]:
-    """The words of a document that are such names and that no span touches, each a span of its own."""
+def find_repeats(doc: Document, layer: str, names: Mapping[str, str]) -> list[Span]:
+    """Return a span for each capitalised word of a document that is one of `names` and that no span touches."""
     if not names:
         return []
     found: list[Span] = []
-    spans, at = doc.layers[layer], 0
+    spans, number = doc.layers[layer], 0
     for start, end in doc.tokens.tolist():
         word = doc.text[start:end]
         if not word[0].isupper() or word.casefold() not in names:
             continue
-        while at < len(spans) and spans[at].end <= start:
-            at += 1
-        if at == len(spans) or spans[at].start >= end:
+        while number < len(spans) and spans[number].end <= start:
+            number += 1
+        if number == len(spans) or spans[number].start >= end:
             found.append(Span(start, end, names[word.casefold()], SURE, SOURCE))
     return found
 
@@ -52,6 +54,7 @@ def _words(doc: Document, span: Span) -> Collection[str]:
 
 
 def _is_name(word: str, lists: WordLists) -> bool:
+    """Tell whether a capitalised word can only be a name."""
     return (
         len(word) >= LEAST
         and word.isalpha()

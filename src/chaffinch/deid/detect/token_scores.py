@@ -1,4 +1,4 @@
-"""Soft labels of a detector: those of several models joined, what rules make of them, and flagged tokens as spans.
+"""Token scores of a detector: soft labels averaged over models, adjusted by rules, and turned into spans.
 
 T tokens of one document, N of all in an index, L labels, the first of which is O.
 """
@@ -22,18 +22,20 @@ from chaffinch.text import Document, Soft, Span
 Flags = NDArray[np.bool_]
 Number = TypeVar("Number", bound=np.generic)
 
-TINY = 1e-12
-DOUBT, DOUBTED = 8.0, 0.004  # by how much a common word's odds are lowered; chances below that do not matter
-_BEFORE = frozenset(["", *".!?:;•*-#\n\r)"])  # what a line or a sentence comes after
-SURE = 0.97  # at most this much of a token's chance goes to what rules found
-MODELLED = ("model", "dial")  # the sources of spans of models: decoded ones, and runs of tokens that reach the dial
-# Without models: the chance that a capitalised word which may be a name is one of each of these, and that others are.
+TINY = 1e-12  # keeps a division by zero out of rows that np.where then discards
+# The odds that a common word is an identifier are divided by DOUBT if its chance is above DOUBTED; lower chances hardly
+# matter. A higher DOUBT spares more ordinary words and misses more identifiers that are also words.
+DOUBT, DOUBTED = 8.0, 0.004
+_BEFORE = frozenset(["", *".!?:;•*-#\n\r)"])  # the last character before a line or a sentence
+SURE = 0.97  # the most that a span can raise the chance of its tokens to, so that no soft label is certain
+MODELLED = ("model", "dial")  # the sources of spans of models: decoded, and runs of tokens at or above the dial
+# Without models: the chance of each of these labels for a capitalised word that may be a name, and for other words.
 NAMES = tuple(sorted(name for name, row in HANDLING.items() if row.person and not KINDS[name].generic))
 NAMELIKE, OTHERWISE = 0.08, 0.003
 
 
 def mean(softs: Sequence[Soft]) -> Soft:
-    """The mean of soft labels, over all labels that any of them knows; O comes first."""
+    """Return the mean of soft labels over the union of their labels; O comes first."""
     labels = ("O", *sorted({name for soft in softs for name in soft.labels} - {"O"}))
     values = np.zeros((len(softs[0].values), len(labels)))
     for soft in softs:
@@ -42,7 +44,7 @@ def mean(softs: Sequence[Soft]) -> Soft:
 
 
 def by_rules(docs: Iterable[Document], lists: WordLists) -> Soft:
-    """The soft labels of documents that no model has read: words that look like names may be names."""
+    """Return soft labels without a model: capitalised words that may be names get higher chances of name labels."""
     words = [word for doc in docs for word in doc.words()]
     values = np.full((len(words), 1 + len(NAMES)), OTHERWISE)
     maybe = [word[:1].isupper() and len(word) > 2 and word.isalpha() and lists.is_name(word) for word in words]
@@ -52,19 +54,19 @@ def by_rules(docs: Iterable[Document], lists: WordLists) -> Soft:
 
 
 def discount_common_words(index: TokenIndex, soft: Soft, lists: WordLists) -> Soft:
-    """Return the soft labels with common words less likely: those in small letters, in capitals, or at a beginning.
+    """Lower the chances of common words in lower case, in capitals, or at the beginning of a line or sentence.
 
-    Jobs are as likely as they were, and so are words with a capital that are often names.
+    Jobs keep their chances, and so do capitalised words that are often names.
 
-    A few rare identifiers are common words, and among common words they are rare: a model that has met some of them in
-    notes full of identifiers is too sure in others.
+    Few identifiers are common words, and few common words are identifiers: a model that has met some of them in notes
+    full of identifiers is too sure in other notes.
     """
-    own = 1.0 - soft.values[:, 0]
-    maybe = np.flatnonzero(own > DOUBTED).tolist()
+    chance = 1.0 - soft.values[:, 0]
+    maybe = np.flatnonzero(chance > DOUBTED).tolist()
     rows = np.array([row for row in maybe if lists.is_plain(*index.word(row))], np.int64)
     if not len(rows):
         return soft
-    values, before = soft.values.copy(), own[rows]
+    values, before = soft.values.copy(), chance[rows]
     after = before / (before + (1.0 - before) * DOUBT)
     values[rows, 1:] *= (after / before)[:, None]
     values[rows, 0] = 1.0 - after
@@ -72,14 +74,14 @@ def discount_common_words(index: TokenIndex, soft: Soft, lists: WordLists) -> So
 
 
 def chances(soft: Soft) -> tuple[Floats, Ints]:
-    """(T,) the chance that a token is an identifier, and its likeliest label but O, as a number from 0."""
+    """Return (T,) the chance that each token is an identifier, and (T,) the index of its likeliest label without O."""
     if len(soft.labels) < 2:
         return np.zeros(len(soft.values)), np.zeros(len(soft.values), np.int64)
     return np.clip(1.0 - soft.values[:, 0], 0.0, 1.0), soft.values[:, 1:].argmax(axis=1)
 
 
-def over(doc: Document, spans: Iterable[Span]) -> Flags:
-    """(T,) the tokens that spans touch."""
+def token_flags(doc: Document, spans: Iterable[Span]) -> Flags:
+    """Return (T,) whether a span touches each token."""
     out = np.zeros(len(doc.tokens), np.bool_)
     for first, end in doc.token_ranges(list(spans)).tolist():
         out[first:end] = True
@@ -88,17 +90,17 @@ def over(doc: Document, spans: Iterable[Span]) -> Flags:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TokenIndex:
-    """The tokens of some documents, one document after another, so that spans of all find their tokens at once."""
+    """The concatenated tokens of several documents, so that the spans of all are mapped to tokens at once."""
 
     docs: Sequence[Document]
     bounds: list[int]  # the first token of every document, and the end of the last
-    shifts: list[int]  # what is added to the places of a document, for no two to have one in common
-    starts: Ints  # (N,)
-    ends: Ints  # (N,)
+    shifts: list[int]  # added to the offsets of each document, so that those of no two overlap
+    starts: Ints  # (N,) shifted
+    ends: Ints  # (N,) shifted
 
     @classmethod
     def of(cls, docs: Sequence[Document]) -> TokenIndex:
-        """Return the index of some documents."""
+        """Build the index of some documents."""
         bounds = list(accumulate((len(doc.tokens) for doc in docs), initial=0))
         shifts = list(accumulate((len(doc.text) + 1 for doc in docs), initial=0))[:-1]
         none = np.zeros((0, 2), np.int64)
@@ -107,24 +109,24 @@ class TokenIndex:
         return cls(docs, bounds, shifts, np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 1]))
 
     def runs(self, spans: Sequence[Sequence[Span]]) -> tuple[Ints, Ints]:
-        """The first token that each span touches, and one past the last: of all spans of all documents in order."""
-        starts = [span.start + shift for shift, own in zip(self.shifts, spans, strict=True) for span in own]
-        stops = [span.end + shift for shift, own in zip(self.shifts, spans, strict=True) for span in own]
+        """Return the first token and one past the last that each span touches, for all spans in order of documents."""
+        starts = [span.start + shift for shift, in_doc in zip(self.shifts, spans, strict=True) for span in in_doc]
+        stops = [span.end + shift for shift, in_doc in zip(self.shifts, spans, strict=True) for span in in_doc]
         firsts = np.searchsorted(self.ends, starts, side="right")
         return firsts, np.maximum(firsts, np.searchsorted(self.starts, stops, side="left"))
 
-    def over(self, spans: Sequence[Sequence[Span]]) -> Flags:
-        """(N,) the tokens that spans touch."""
-        return self.covered(*self.runs(spans))
+    def flags(self, spans: Sequence[Sequence[Span]]) -> Flags:
+        """Return (N,) whether a span touches each token."""
+        return self.run_flags(*self.runs(spans))
 
-    def covered(self, firsts: Ints, ends: Ints) -> Flags:
-        """(N,) the tokens of runs."""
+    def run_flags(self, firsts: Ints, ends: Ints) -> Flags:
+        """Return (N,) whether each token is in a run."""
         size = len(self.starts) + 1
         depth = np.bincount(firsts, minlength=size) - np.bincount(ends, minlength=size)
         return np.cumsum(depth)[:-1] > 0
 
     def word(self, token: int) -> tuple[str, bool]:
-        """The text of a token, and whether it begins a line or a sentence."""
+        """Return the text of a token, and whether it begins a line or a sentence."""
         number = bisect_right(self.bounds, token) - 1
         text, shift = self.docs[number].text, self.shifts[number]
         start = int(self.starts[token]) - shift
@@ -132,31 +134,31 @@ class TokenIndex:
             -1:
         ] in _BEFORE
 
-    def cut(self, rows: NDArray[Number]) -> list[NDArray[Number]]:
-        """Rows of all tokens (N, ...) as those of every document."""
+    def split_rows(self, rows: NDArray[Number]) -> list[NDArray[Number]]:
+        """Split the rows of all tokens (N, ...) by document."""
         return [rows[first:end] for first, end in pairwise(self.bounds)]
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What others than models say of the class of a span."""
+    """A statement of a rule or the user about the class of a span."""
 
     span: Span
-    chance: float  # of the label, where models call a token no identifier
-    wider: str  # the class it is of if not of the label's
-    final: bool = False
-    denied: bool = False  # it is not of the label, whatever models say
+    chance: float  # of the label, for the part of a token that models give to O
+    wider: str  # the class if the label is wrong
+    final: bool = False  # overrides models
+    denied: bool = False  # the label is wrong, whatever models say
 
 
 def tokens_of(firsts: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """The tokens of runs, one run after another, and how many each has."""
+    """Return the tokens of runs, one run after another, and the length of each run."""
     sizes = ends - firsts
     return np.arange(sizes.sum()) + np.repeat(firsts - np.cumsum(sizes) + sizes, sizes), sizes
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Table:
-    """Chances of all tokens of an index, with columns for labels of spans that the soft labels do not know."""
+    """The chances of all tokens of an index, with added columns for labels that only spans have."""
 
     labels: tuple[str, ...]
     number: Mapping[str, int]  # the column of every label
@@ -165,14 +167,15 @@ class _Table:
 
     @classmethod
     def of(cls, soft: Soft, more: Sequence[Collection[str]]) -> _Table:
-        own_more = [sorted(set(own) - set(soft.labels)) for own in more]
-        added = sorted(set().union(*own_more))
-        number = {name: place for place, name in enumerate((*soft.labels, *added))}
+        """Build the table; `more` are the labels of the spans, by document."""
+        new_labels = [sorted(set(labels) - set(soft.labels)) for labels in more]
+        added = sorted(set().union(*new_labels))
+        number = {name: column for column, name in enumerate((*soft.labels, *added))}
         values = np.concatenate([soft.values, np.zeros((len(soft.values), len(added)))], axis=1)
-        return cls(soft.labels, number, own_more, values)
+        return cls(soft.labels, number, new_labels, values)
 
-    def cut(self, index: TokenIndex) -> list[Soft]:
-        """By document, its rows, with the columns it needs."""
+    def split(self, index: TokenIndex) -> list[Soft]:
+        """Return the soft labels of each document, with the columns that it needs."""
         plain, out = len(self.labels), []
         for (begin, end), names in zip(pairwise(index.bounds), self.more, strict=True):
             chosen = [*range(plain), *(self.number[name] for name in names)] if names else slice(plain)
@@ -181,75 +184,76 @@ class _Table:
 
 
 def with_spans(index: TokenIndex, soft: Soft, spans: Sequence[Sequence[Span]]) -> list[Soft]:
-    """By document, soft labels that are as sure of the spans as these are, where they were less sure before."""
-    table = _Table.of(soft, [{span.label for span in own} for own in spans])
+    """Return by document the soft labels, with chances raised to the scores of the spans where they were lower."""
+    table = _Table.of(soft, [{span.label for span in in_doc} for in_doc in spans])
     tokens, sizes = tokens_of(*index.runs(spans))
-    columns = np.repeat(np.array([table.number[span.label] for own in spans for span in own], np.int64), sizes)
-    wanted = np.repeat([min(SURE, span.score) for own in spans for span in own], sizes)
+    columns = np.repeat(np.array([table.number[span.label] for in_doc in spans for span in in_doc], np.int64), sizes)
+    wanted = np.repeat([min(SURE, span.score) for in_doc in spans for span in in_doc], sizes)
     while len(tokens):
-        first = np.append(True, tokens[1:] != tokens[:-1])  # a token that two spans touch has its turn for each
-        _raise(table.values, tokens[first], columns[first], wanted[first])
+        first = np.append(True, tokens[1:] != tokens[:-1])  # a token that two spans touch is raised once for each
+        _raise_chances(table.values, tokens[first], columns[first], wanted[first])
         tokens, columns, wanted = tokens[~first], columns[~first], wanted[~first]
-    return table.cut(index)
+    return table.split(index)
 
 
 def with_claims(index: TokenIndex, soft: Soft, claims: Sequence[Sequence[Claim]]) -> list[Soft]:
-    """By document, chances of classes: of what models call no identifier, claims say how much is of their labels.
+    """Return class probabilities by document: claims share out the probability that models give to O.
 
-    A claim that is final says it of all of its tokens. What a claim is not sure of, or denies, goes to the wider class
-    of its label, so that the doubt remains. Of claims that share a token the first counts; they come in order of place.
+    A final claim replaces the chances of its tokens. The part that a claim is not sure of, or denies, goes to the wider
+    class of its label, so that the doubt remains. Of claims that share a token the first counts; they come in order of
+    their spans.
     """
-    table = _Table.of(soft, [{name for own in some for name in (own.span.label, own.wider)} for some in claims])
-    values, every = table.values, [own for some in claims for own in some]
-    tokens, sizes = tokens_of(*index.runs([[own.span for own in some] for some in claims]))
-    columns = np.repeat(np.array([table.number[own.span.label] for own in every], np.int64), sizes)
-    widers = np.repeat(np.array([table.number[own.wider] for own in every], np.int64), sizes)
-    chosen = np.repeat(np.array([own.chance for own in every], np.float64), sizes)
-    final = np.repeat(np.array([own.final for own in every], np.bool_), sizes)
-    denied = np.repeat(np.array([own.denied for own in every], np.bool_), sizes)
+    table = _Table.of(soft, [{name for claim in part for name in (claim.span.label, claim.wider)} for part in claims])
+    values, every = table.values, [claim for in_doc in claims for claim in in_doc]
+    tokens, sizes = tokens_of(*index.runs([[claim.span for claim in in_doc] for in_doc in claims]))
+    columns = np.repeat(np.array([table.number[claim.span.label] for claim in every], np.int64), sizes)
+    widers = np.repeat(np.array([table.number[claim.wider] for claim in every], np.int64), sizes)
+    chosen = np.repeat(np.array([claim.chance for claim in every], np.float64), sizes)
+    final = np.repeat(np.array([claim.final for claim in every], np.bool_), sizes)
+    denied = np.repeat(np.array([claim.denied for claim in every], np.bool_), sizes)
     values[tokens[final]] = 0.0
     values[tokens[final], 0] = 1.0
-    again = np.append(False, tokens[1:] == tokens[:-1])[: len(tokens)]  # tokens that a claim before touches as well
+    again = np.append(False, tokens[1:] == tokens[:-1])[: len(tokens)]  # tokens that an earlier claim touches as well
     free = np.where(again, 0.0, values[tokens, 0])
     values[tokens, 0] = 0.0
     values[tokens, columns] += free * chosen
     values[tokens, widers] += free * (1.0 - chosen)
     values[tokens[denied], widers[denied]] += values[tokens[denied], columns[denied]]
     values[tokens[denied], columns[denied]] = 0.0
-    return table.cut(index)
+    return table.split(index)
 
 
-def _raise(values: Floats, rows: Ints, columns: Ints, wanted: Floats) -> None:
-    """Gives each row so much at its column, if it has less, and what is left to the others by their shares."""
+def _raise_chances(values: Floats, rows: Ints, columns: Ints, wanted: Floats) -> None:
+    """Raise each row at its column to the wanted chance, in place, and scale its other columns to keep the sum."""
     less = values[rows, columns] < wanted
     rows, columns, wanted = rows[less], columns[less], wanted[less]
-    one_by_one = np.add.accumulate(values[rows], axis=1)[:, -1]  # the same for any number of labels not in use
-    rest = one_by_one - values[rows, columns]
+    totals = np.add.accumulate(values[rows], axis=1)[:, -1]  # in order: the same bits whatever columns of zeros follow
+    rest = totals - values[rows, columns]
     values[rows] *= np.where(rest > 0, (1.0 - wanted) / np.maximum(rest, TINY), 0.0)[:, None]
     values[rows, columns] = wanted
 
 
-def scored(index: TokenIndex, soft: Soft, spans: Sequence[Sequence[Span]]) -> list[list[Span]]:
-    """The spans by document, each with the mean chance of its label over its tokens as its score."""
+def score_spans(index: TokenIndex, soft: Soft, spans: Sequence[Sequence[Span]]) -> list[list[Span]]:
+    """Return the spans by document, each scored by the mean chance of its label over its tokens."""
     tokens, sizes = tokens_of(*index.runs(spans))
-    number = {name: place for place, name in enumerate(soft.labels)}
-    columns = np.repeat(np.array([number[span.label] for own in spans for span in own], np.int64), sizes)
+    number = {name: column for column, name in enumerate(soft.labels)}
+    columns = np.repeat(np.array([number[span.label] for in_doc in spans for span in in_doc], np.int64), sizes)
     owner = np.repeat(np.arange(len(sizes)), sizes)
     sums = np.bincount(owner, soft.values[tokens, columns], len(sizes))
     scores = iter((sums / np.maximum(sizes, 1)).tolist())
-    return [[Span(span.start, span.end, span.label, next(scores), span.source) for span in own] for own in spans]
+    return [[Span(span.start, span.end, span.label, next(scores), span.source) for span in part] for part in spans]
 
 
 def spans_of(index: TokenIndex, soft: Soft, flags: Flags, decoded: Sequence[Sequence[Span]]) -> list[list[Span]]:
-    """By document, the decoded spans with a flagged token, whole, and runs of the other flagged tokens.
+    """Return by document the decoded spans that hold a flagged token, whole, and runs of the other flagged tokens.
 
-    Scores are mean chances. A run never goes on over a change of label, over a line's end, or into a decoded span, so
-    neighbours stay apart.
+    Scores are mean chances. A run ends at a change of label, at the end of a line, and before a decoded span, so
+    adjacent identifiers stay separate.
     """
     sure, types = chances(soft)
     firsts, ends = index.runs(decoded)
-    so_far = np.concatenate([[0], np.cumsum(flags)])
-    hit = so_far[ends] > so_far[firsts]
+    counts = np.concatenate([[0], np.cumsum(flags)])
+    hit = counts[ends] > counts[firsts]
     likely, kinds = sure.tolist(), types.tolist()
     edges = zip(hit.tolist(), firsts.tolist(), ends.tolist(), strict=True)
     out = [
@@ -260,16 +264,16 @@ def spans_of(index: TokenIndex, soft: Soft, flags: Flags, decoded: Sequence[Sequ
         ]
         for spans in decoded
     ]
-    for number, first, end in _alone(index, flags & ~index.covered(firsts[hit], ends[hit]), kinds):
+    for number, first, end in _free_runs(index, flags & ~index.run_flags(firsts[hit], ends[hit]), kinds):
         doc, shift = index.docs[number], index.shifts[number]
         start, stop = int(index.starts[first]) - shift, int(index.ends[end - 1]) - shift
         if any(map(str.isalnum, doc.text[start:stop])):
             out[number].append(Span(start, stop, soft.labels[1 + kinds[first]], _mean(likely[first:end]), MODELLED[1]))
-    return [sorted(own) for own in out]
+    return [sorted(found) for found in out]
 
 
-def _alone(index: TokenIndex, free: Flags, kinds: Sequence[int]) -> list[tuple[int, int, int]]:
-    """The runs of free tokens of one label in a line: the number of the document, the first token and the end."""
+def _free_runs(index: TokenIndex, free: Flags, kinds: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Return the runs of free tokens with one label in one line, as (document number, first token, end token)."""
     tokens = np.flatnonzero(free)
     owners = np.searchsorted(index.bounds, tokens, side="right") - 1
     out: list[tuple[int, int, int]] = []
@@ -284,5 +288,5 @@ def _alone(index: TokenIndex, free: Flags, kinds: Sequence[int]) -> list[tuple[i
     return out
 
 
-def _mean(chosen: Sequence[float]) -> float:
-    return chosen[0] if len(chosen) == 1 else float(np.mean(chosen))
+def _mean(values: Sequence[float]) -> float:
+    return values[0] if len(values) == 1 else float(np.mean(values))

@@ -1,7 +1,7 @@
-"""Lists with rates: what a word is among names, places, jobs and common words; and terms that identify nobody.
+"""Word lists of a language: rates of names, places and jobs, common words, and terms that identify nobody.
 
-Names, places and jobs come from a language pack, in whose lists a word is "hi" if it is likelier there than in the
-language at large, else "lo"; protected terms from `protected/*.txt` of the language.
+Names, places and jobs come from a language pack. Its lists rate a word "hi" if it is likelier as such a name than as a
+word of the language, else "lo". Protected terms come from `protected/*.txt` of the language.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from chaffinch.languages import fold
 from chaffinch.text import Document, Span, resolve
 
 LANGUAGE = "en"
-LAYER = "cue:protected"  # where votes are kept once they were asked for
-REMEMBERED = 1 << 15  # words whose answers are held
+LAYER = "cue:protected"  # the layer that stores the votes for protected terms
+REMEMBERED = 1 << 15  # words whose answers are cached, per question; more costs memory, fewer costs time
 _TIME = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 _LINKS = ("'s", "’s", "-")  # tokens between an eponym and its head noun
-_APART = "\x00"  # between texts that are read as one: no phrase has it, and it is no blank
-_ENDING_LENGTH = 7  # letters that a word with such an ending has at least
+_APART = "\x00"  # separates texts that are searched as one: no phrase contains it, and it is no blank
+_ENDING_LENGTH = 7  # the fewest letters of a drug found by its ending; lower takes more ordinary words for drugs
 _TITLE_BEFORE = (
     r"(?:\b(?i:dr|drs|mr|mrs|ms|miss|prof|doctor|nurse|attending|pcp|patient|name|dear)\b[.:]?\s|"
     r"\b[A-Z]\.\s)$"
@@ -33,9 +33,9 @@ _PERSON_AFTER = r"(?:,?\s(?:MD|M\.D\.|DO|RN|NP|PA-C|PhD)\b|,\s[A-Z]\.?(?:\s|$))"
 
 
 def word_lists(language: str = LANGUAGE, hidden: Iterable[str] = ()) -> WordLists:
-    """Return the lists of a language, those of names and cities without the hidden words and their parts.
+    """Return the lists of a language; those of names and cities omit the hidden words and their parts.
 
-    Hidden words are for measuring on names that no list has, and for learning as if lists lacked some.
+    Words are hidden to measure on names that no list has, and to train as if the lists were incomplete.
 
     >>> word_lists().rate("Smith", "last"), word_lists(hidden=["Smith"]).rate("Smith", "last")
     ('hi', '')
@@ -49,9 +49,9 @@ def _word_lists(language: str, hidden: frozenset[str]) -> WordLists:
 
 
 class WordLists:
-    """The lists of a language without the hidden words, and the answers for words met so far. Made by `word_lists`.
+    """The lists of a language without the hidden words, with cached answers for words. Built by `word_lists`.
 
-    A value that does not change: any number of threads may use it, and others with other hidden words beside it.
+    The value is immutable: threads may share it, and others with other hidden words may exist at the same time.
     """
 
     def __init__(self, language: str, hidden: frozenset[str]) -> None:
@@ -61,7 +61,7 @@ class WordLists:
             frozenset(fold(word) for word in languages.lines(language, f"protected/{name}") if " " not in word)
             for name in ("sections", "units", "tests", "drugs", "heads")
         )
-        self._surnames = frozenset(  # rarer eponyms, each with a capital alone and in capitals alone
+        self._surnames = frozenset(  # rarer eponyms, which match only with a capital or in capitals
             form for word in languages.lines(language, "protected/surnames") for form in (word, word.upper())
         )
         self._credentials = frozenset(languages.lines(language, "protected/credentials"))
@@ -81,81 +81,81 @@ class WordLists:
     def __reduce__(self) -> tuple[Callable[[str, frozenset[str]], WordLists], tuple[str, frozenset[str]]]:
         return _word_lists, (self.language, self.hidden)
 
-    def hiding(self, words: Iterable[str]) -> WordLists:
+    def hide_words(self, words: Iterable[str]) -> WordLists:
         """Return the lists without these words as well."""
         return _word_lists(self.language, self.hidden | languages.hidden_words(words))
 
     @property
     def every_word(self) -> list[str]:
-        """The words of all lists, hidden or not, and the common words, sorted."""
+        """Return the words of all lists, hidden or not, and the common words, sorted."""
         return sorted(self._pack.common.union(*self._pack.lexica.values(), self.hidden))
 
     @property
     def common_words(self) -> frozenset[str]:
-        """The words that are frequent in ordinary and clinical text, in lower case."""
+        """Return the words that are frequent in ordinary and clinical text, in lower case."""
         return self._pack.common
 
     def is_hidden(self, word: str) -> bool:
-        """Return whether a word is hidden."""
+        """Tell whether a word is hidden."""
         return fold(word) in self.hidden
 
     def is_section(self, word: str) -> bool:
-        """Return whether a word stands in headers, or is a service of a hospital."""
+        """Tell whether a word occurs in section headers, or is a service of a hospital."""
         return fold(word) in self._sections
 
-    def protected(self, doc: Document) -> list[Span]:
-        """Return votes for "not an entity", labelled O: score 1 for terms no person bears, 0.5 for a bare eponym.
+    def find_protected(self, doc: Document) -> list[Span]:
+        """Return votes for "not an entity", labelled O: score 1 for terms that name nobody, 0.5 for a bare eponym.
 
-        A drug in running text has 1 as well. A term beside a person's name or title ("Dr. Foley") gets no vote.
+        A drug in running text has score 1 as well. A term next to a person's name or title ("Dr. Foley") gets no vote.
 
         >>> note = Document.make("Foley removed, Parkinson disease stable, Dr. Foley agrees.")
-        >>> [note.text[span.start : span.end] for span in word_lists().protected(note)]
+        >>> [note.text[span.start : span.end] for span in word_lists().find_protected(note)]
         ['Foley', 'Parkinson disease']
         """
-        return list(doc.layers[LAYER]) if LAYER in doc.layers else self.protected_in([doc])[0]
+        return list(doc.layers[LAYER]) if LAYER in doc.layers else self.find_protected_in([doc])[0]
 
-    def protected_in(self, docs: Sequence[Document]) -> list[list[Span]]:
-        """Return the same for many documents at once, which is quicker."""
-        page = ByteText.of([doc.text for doc in docs])
+    def find_protected_in(self, docs: Sequence[Document]) -> list[list[Span]]:
+        """Return the votes of `find_protected` for many documents at once, which is faster."""
+        texts = ByteText.of([doc.text for doc in docs])
         spans: list[list[Span]] = [[] for _ in docs]
         for pattern, score, source in _eponyms(self.language):
-            for number, (_, _, start, end) in matches(page, pattern):
+            for number, (_, _, start, end) in matches(texts, pattern):
                 spans[number].append(Span(start, end, "O", score, source))
         shifts = list(accumulate((len(doc.text) + len(_APART) for doc in docs), initial=0))
         for start, end, _ in _phrases(self.language).find(_APART.join(doc.text for doc in docs)):
             number = bisect_right(shifts, start) - 1
             spans[number].append(Span(start - shifts[number], end - shifts[number], "O", 1.0, "term"))
         return [
-            self._not_beside_people(doc.text, [*votes, *self._protected_words(doc)])
+            self._not_beside_people(doc.text, [*votes, *self._find_protected_words(doc)])
             for doc, votes in zip(docs, spans, strict=True)
         ]
 
     def _rate(self, word: str, name: str) -> str:
-        """Return how a word stands in a list (first, last, city, state, hospital, job): "hi", "lo", or "" if not."""
+        """Return the rate of a word in a list (first, last, city, state, hospital, job): "hi", "lo" or "" (absent)."""
         return self._pack.lexica[name].get(fold(word), "")
 
     def _is_common(self, word: str) -> bool:
-        """Return whether a word is frequent in ordinary and clinical text."""
+        """Tell whether a word is frequent in ordinary and clinical text."""
         return fold(word) in self._pack.common
 
     def _is_frequent(self, word: str) -> bool:
-        """Return whether a word is among the most frequent common ones; others may well be part of a place's name."""
+        """Tell whether a word is one of the most frequent common words; the others may well be part of a place name."""
         return fold(word) in self._pack.frequent
 
     def _is_drug(self, word: str) -> bool:
-        """Return whether a word is a brand or drug of the list, or ends as drugs do."""
+        """Tell whether a word is a listed drug or brand, or ends like a drug and is no likely surname."""
         small = fold(word)
         if small in self._drugs:
             return True
         return len(small) >= _ENDING_LENGTH and small.endswith(self._drug_endings) and self.rate(word, "last") != "hi"
 
     def _is_term(self, word: str) -> bool:
-        """Return whether a word is a unit, a test, a drug or a word of headers."""
+        """Tell whether a word is a unit, a test, a drug or a word of section headers."""
         small = fold(word)
         return small in self._units or small in self._tests or self.is_section(word) or self.is_drug(word)
 
     def _is_name(self, word: str) -> bool:
-        """Return whether a capitalised word may be a person's name: listed, or neither common nor a clinical term.
+        """Tell whether a capitalised word may be a person's name: no clinical term, and listed as a name or not common.
 
         >>> [word_lists().is_name(word) for word in ("Okonkwo", "Smith", "Patient", "Lipitor")]
         [True, True, False, False]
@@ -165,9 +165,9 @@ class WordLists:
         return "hi" in (self.rate(word, "first"), self.rate(word, "last")) or not self.is_common(word)
 
     def _is_plain(self, word: str, begins: bool) -> bool:
-        """Return whether a word is common and says little of names: in small letters, in capitals, or at a beginning.
+        """Tell whether a word is an ordinary word: common, and in lower case, in capitals or at a beginning.
 
-        Jobs in small letters are not, nor words with a capital that are often names.
+        Jobs in lower case do not count, nor do capitalised words that are often names.
         """
         if not word.isalpha() or len(word) < 2 or not (self.is_common(word) or self.is_term(word)):
             return False
@@ -177,7 +177,7 @@ class WordLists:
         return (word.isupper() or begins) and not often
 
     def _find_harmless(self, word: str) -> str:
-        """Return what a single word may be that identifies nobody, or nothing."""
+        """Return the kind of protected word that a single word may be (drug, eponym, credential, time), or ""."""
         if word.isalpha() and self.is_drug(word):
             return "drug"
         if word in self._surnames:
@@ -186,29 +186,30 @@ class WordLists:
             return "credential"
         return "time" if _TIME.fullmatch(word) else ""
 
-    def _protected_words(self, doc: Document) -> Iterator[Span]:
-        """Vote for single words: drugs, rarer eponyms before a head noun, times of day, credentials after a name."""
+    def _find_protected_words(self, doc: Document) -> Iterator[Span]:
+        """Yield votes for drugs, rarer eponyms before a head noun, times of day, and credentials after a name."""
         words = doc.words()
         sources = {word: source for word in set(words) if (source := self._harmless(word))}
-        for place in [place for place, word in enumerate(words) if word in sources] if sources else ():
-            source = sources[words[place]]
-            if source == "eponym" and not self._begins_with_head(words[place + 1 : place + 3]):
+        for token in [token for token, word in enumerate(words) if word in sources] if sources else ():
+            source = sources[words[token]]
+            if source == "eponym" and not self._begins_with_head(words[token + 1 : token + 3]):
                 continue
-            if source == "credential" and not _ends_in_name(words[max(0, place - 2) : place]):
+            if source == "credential" and not _ends_in_name(words[max(0, token - 2) : token]):
                 continue
-            start, end = doc.tokens[place].tolist()
+            start, end = doc.tokens[token].tolist()
             yield Span(start, end, "O", 0.5 if source == "eponym" else 1.0, source)
 
     def _begins_with_head(self, after: Sequence[str]) -> bool:
-        """Return whether the words after an eponym begin with a head noun."""
+        """Tell whether the words after an eponym begin with a head noun, such as "disease"."""
         return next((fold(word) for word in after if word not in _LINKS), "") in self._heads
 
     def _not_beside_people(self, text: str, spans: Iterable[Span]) -> list[Span]:
-        """Return the spans that do not stand beside a person's name or title, settled."""
+        """Return the spans that are not next to a person's name or title, the longest where they overlap."""
         free = sorted((span for span in spans if not self._beside_person(text, span)), key=lambda span: -span.score)
         return list(resolve(free, "longest"))
 
     def _beside_person(self, text: str, span: Span) -> bool:
+        """Tell whether a title, initial or likely first name precedes a span, or a degree or initial follows it."""
         before, after = text[max(0, span.start - 24) : span.start], text[span.end : span.end + 24]
         if matcher_of(_TITLE_BEFORE)[0].search(before) or matcher_of(_PERSON_AFTER)[0].match(after):
             return True
@@ -217,7 +218,7 @@ class WordLists:
 
 
 def _ends_in_name(before: Sequence[str]) -> bool:
-    """Return whether the words before a credential end in a name or another credential, perhaps with a comma."""
+    """Tell whether the words before a credential end in a capitalised word: a name or another credential."""
     last = next((word for word in reversed(before) if word not in (",", "/", "-")), "")
     return last[:1].isupper()
 
@@ -230,7 +231,7 @@ def _phrases(language: str) -> Lexicon:
 
 @cache
 def _eponyms(language: str) -> tuple[tuple[str, float, str], ...]:
-    """Return patterns of eponyms with a head noun and of bare ones, each with the score and source of its votes."""
+    """Return the patterns of eponyms with a head noun and of bare eponyms, with the score and source of their votes."""
     words, nouns = (languages.lines(language, f"protected/{name}") for name in ("eponyms", "heads"))
     if not words or not nouns:
         return ()

@@ -1,4 +1,4 @@
-"""How much could still leak? Expected leaks from the detector, a sample to read again, and bounds from what was found.
+"""Estimates of residual leaks: expected leaks from the detector, a sample to review, and bounds from the review.
 
 probabilities  →  risk  →  sample  →  (someone reads)  →  estimate  →  sentence
 

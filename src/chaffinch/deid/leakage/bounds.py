@@ -1,22 +1,22 @@
-"""Upper bounds on what is left in a corpus of which a stratified random sample was read.
+"""Upper bounds on the leaks in a corpus of which a stratified random sample was read.
 
 The setting: stratum h has N_h notes, n_h of them were drawn without replacement and read, and a reader finds a leak
-with probability r (the recall). T = Σ a_h · found_h is the test statistic, with whole weights a_h ≈ N_h / n_h that
-depend on the design alone. A population is *rejected* when P(T ≤ what was found) ≤ α under it; the bound is the
+with probability r (the recall). T = Σ a_h · found_h is the test statistic, with integer weights a_h ≈ N_h / n_h that
+depend on the design alone. A population is *rejected* when P(T ≤ observed T) ≤ α under it; the bound is the
 largest total of any population that is not rejected. The true population is rejected with probability ≤ α, so the
-bound holds with confidence 1 - α, however the leaks lie over the strata. No normal or Poisson approximation, no
+bound holds with confidence 1 - α, for any distribution of leaks over the strata. No normal or Poisson approximation, no
 Bonferroni over strata: with nothing found it is ln(1/α) in all, the rule of three in the least-read stratum.
 
-What has to be searched is large, so each step may only *add* populations, never lose one:
+The search space is large, so approximations may only *add* populations, never lose one:
 
 * Chernoff. P(T ≤ t) ≤ e^{st} Π_h E e^{-s a_h X_h} for every s > 0. Of all ways to spread m leaks over a stratum with
   at most B per note, E e^{-sX} is largest when they fill as few notes as possible: sampling without replacement makes
   it an elementary symmetric polynomial of the notes' factors y(c) = 1 - r(1 - e^{-s a c}), and y is convex and
-  log-convex in c, so moving two notes apart raises y_i + y_j and y_i y_j. y(c) is also the worst over every way in
-  which misses inside one note can hang together (chord of e^{-sY}, 0 ≤ Y ≤ c); between notes they are independent.
+  log-convex in c, so making two notes unequal raises y_i + y_j and y_i y_j. y(c) is also the worst over every way in
+  which misses inside one note can be dependent (chord of e^{-sY}, 0 ≤ Y ≤ c); between notes they are independent.
   The product separates, and the largest total is bounded by the Lagrangian dual: any multiplier is valid.
 * For notes that leak or not (B = 1), P(T ≤ t) itself is computed, and the largest total found by branch and bound
-  (P falls in each K_h): `leakage_search`. With nothing found, Chernoff at s = ∞ is already exact.
+  (P falls in each K_h): `branch_and_bound`. With nothing found, Chernoff at s = ∞ is already exact.
 """
 
 from __future__ import annotations
@@ -34,13 +34,15 @@ from chaffinch.deid.leakage.branch_and_bound import Grid, largest_total
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_CELLS = 400  # grid points per stratum; where a range is longer, a cell counts with its upper end
-_HEAVIEST = 12  # weights of strata are whole numbers up to this
-_SLACK = 1e-9  # in favour of keeping a population: rounding errors never make a bound too low
+_MOST_CELLS = (
+    400  # grid points per stratum; in a longer range a cell counts with its upper end: fewer cells, looser bounds
+)
+_LARGEST_WEIGHT = 12  # of strata, as integers; larger values follow N_h / n_h more closely and make T's range longer
+_SLACK = 1e-9  # relative; favours keeping a population, so that rounding errors never make a bound too low
 
 
 class Stratum(NamedTuple):
-    """What was read in one stratum: its size, the notes read, and the leaks (or leaking notes) found in them."""
+    """The review of one stratum: its size, the notes read, and the leaks (or leaking notes) found in them."""
 
     size: int
     read: int
@@ -49,7 +51,7 @@ class Stratum(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A stratum in the test: its weight, and the range its true total can have."""
+    """A stratum in the test: its weight, and the range of its possible true total."""
 
     size: int
     read: int
@@ -59,9 +61,9 @@ class _Part:
 
 
 def leaking_upper(size: int, read: int, found: int, *, recall: float = 1.0, alpha: float = 0.05) -> int:
-    """The largest number of leaking notes of `size` that `found` in a simple random sample of `read` does not reject.
+    """Return the largest number of leaking notes among `size` that `found` in a random sample of `read` allows.
 
-    The hypergeometric Clopper-Pearson bound, with each leaking note that is read found with probability `recall`.
+    This is the hypergeometric Clopper-Pearson bound; a leaking note that is read is found with probability `recall`.
 
     >>> leaking_upper(12_000, 300, 0), leaking_upper(5, 5, 2)
     (117, 2)
@@ -71,21 +73,21 @@ def leaking_upper(size: int, read: int, found: int, *, recall: float = 1.0, alph
     low, high = found, size - (read - found) if recall == 1 else size
     while low < high:
         middle = (low + high + 1) // 2
-        chance = found_chances(size, read, np.array([middle]), recall, found).sum()
+        chance = detection_chances(size, read, np.array([middle]), recall, found).sum()
         low, high = (middle, high) if chance > alpha * (1 - _SLACK) else (low, middle - 1)
     return low
 
 
 def notes_upper(strata: Sequence[Stratum], *, recall: float = 1.0, alpha: float = 0.05) -> int:
-    """An upper bound of the leaking notes in all strata, where `found` counts leaking notes."""
+    """Return an upper bound on the leaking notes in all strata, where `found` counts leaking notes."""
     unread = sum(part.size for part in strata if part.read == 0)
     strata = [part for part in strata if part.read > 0]
     if len(strata) <= 1:
         return unread + sum(leaking_upper(*part, recall=recall, alpha=alpha) for part in strata)
-    known, parts, seen = _parts(strata, 1, recall)
+    known, parts, seen = _strata_to_test(strata, 1, recall)
     if not parts:
         return unread + known
-    upper, parts = _chernoff(parts, seen, 1, recall, alpha)
+    upper, parts = _chernoff_bound(parts, seen, 1, recall, alpha)
     if seen > 0:
         grids = [_found_grid(part, seen, recall, alpha) for part in parts]
         upper = min(upper, largest_total(grids, seen, alpha * (1 - _SLACK)))
@@ -93,20 +95,20 @@ def notes_upper(strata: Sequence[Stratum], *, recall: float = 1.0, alpha: float 
 
 
 def leaks_upper(strata: Sequence[Stratum], *, most: int, recall: float = 1.0, alpha: float = 0.05) -> int:
-    """An upper bound of the leaks in all strata, where a note counts with at most `most` leaks, in `found` as well.
+    """Return an upper bound on the leaks in all strata; a note counts at most `most` leaks, in `found` as well.
 
-    Without such a limit no bound can hold: the one note nobody read could have any number.
+    Without such a limit no bound can hold: a single unread note could have any number of leaks.
     """
     if most == 1:
         return notes_upper(strata, recall=recall, alpha=alpha)
     unread = sum(part.size * most for part in strata if part.read == 0)
-    known, parts, seen = _parts([part for part in strata if part.read > 0], most, recall)
-    return unread + known + (_chernoff(parts, seen, most, recall, alpha)[0] if parts else 0)
+    known, parts, seen = _strata_to_test([part for part in strata if part.read > 0], most, recall)
+    return unread + known + (_chernoff_bound(parts, seen, most, recall, alpha)[0] if parts else 0)
 
 
-def found_chances(size: int, read: int, leaking: Ints, recall: float, most: int) -> Floats:
-    """P(y leaking notes are found) for y = 0 … `most`, one row for each number of leaking notes: (J, most + 1)."""
-    drawn = _drawn_chances(size, read, leaking)
+def detection_chances(size: int, read: int, leaking: Ints, recall: float, most: int) -> Floats:
+    """Return P(y leaking notes are found), y = 0 … `most`, a row per number of leaking notes: (J, most + 1)."""
+    drawn = _hypergeometric(size, read, leaking)
     chances = np.zeros((len(leaking), most + 1))
     if recall == 1:
         width = min(most + 1, drawn.shape[1])
@@ -114,12 +116,12 @@ def found_chances(size: int, read: int, leaking: Ints, recall: float, most: int)
         return chances
     from scipy.stats import binom
 
-    thin = binom.pmf(np.arange(most + 1)[None, :], np.arange(drawn.shape[1])[:, None], recall)
-    return np.asarray(drawn @ thin, np.float64)
+    thinning = binom.pmf(np.arange(most + 1)[None, :], np.arange(drawn.shape[1])[:, None], recall)
+    return np.asarray(drawn @ thinning, np.float64)
 
 
-def _drawn_chances(size: int, read: int, leaking: Ints) -> Floats:
-    """Hypergeometric P(x leaking notes are drawn), x = 0 … : (J, X)."""
+def _hypergeometric(size: int, read: int, leaking: Ints) -> Floats:
+    """Return P(x leaking notes are drawn), x = 0 … , for each number of leaking notes: (J, X)."""
     from scipy.special import gammaln
 
     def log_choose(n: Ints, k: Ints) -> Floats:
@@ -133,37 +135,39 @@ def _drawn_chances(size: int, read: int, leaking: Ints) -> Floats:
     return np.exp(logs - log_choose(np.array(size), np.array(read)))
 
 
-def _parts(strata: Sequence[Stratum], most: int, recall: float) -> tuple[int, list[_Part], int]:
-    """What is known without a test, the strata that are tested, and the value of the statistic."""
-    done = [part for part in strata if recall == 1 and part.read == part.size]
-    open_ = [part for part in strata if part not in done]
-    heaviest = max((part.size / part.read for part in open_), default=1.0)
-    weights = [max(1, round(_HEAVIEST * part.size / part.read / heaviest)) for part in open_]
+def _strata_to_test(strata: Sequence[Stratum], most: int, recall: float) -> tuple[int, list[_Part], int]:
+    """Return the leaks known without a test, the strata to test, and the value of the statistic T."""
+    fully_read = [part for part in strata if recall == 1 and part.read == part.size]
+    tested = [part for part in strata if part not in fully_read]
+    heaviest = max((part.size / part.read for part in tested), default=1.0)
+    weights = [max(1, round(_LARGEST_WEIGHT * part.size / part.read / heaviest)) for part in tested]
     common = math.gcd(*weights)
     parts = []
-    for part, weight in zip(open_, weights, strict=True):
-        read_again = 0 if recall == 1 else part.read * most - part.found  # what may still stand in the notes read
+    for part, weight in zip(tested, weights, strict=True):
+        read_again = (
+            0 if recall == 1 else part.read * most - part.found
+        )  # leaks that the reader may have missed in the notes read
         high = part.found + read_again + (part.size - part.read) * most
         parts.append(_Part(part.size, part.read, weight // common, part.found, high))
-    return sum(part.found for part in done), parts, sum(part.weight * part.low for part in parts)
+    return sum(part.found for part in fully_read), parts, sum(part.weight * part.low for part in parts)
 
 
 # --------------------------------------------------------------------------------------------------------------------
 # The separable bound
 
 
-def _chernoff(parts: list[_Part], seen: int, most: int, recall: float, alpha: float) -> tuple[int, list[_Part]]:
-    """The bound of the separable test, and the strata with the ranges it leaves; the grid closes in by itself."""
+def _chernoff_bound(parts: list[_Part], seen: int, most: int, recall: float, alpha: float) -> tuple[int, list[_Part]]:
+    """Return the bound of the separable test, and the strata with narrowed ranges; the grid refines itself."""
     scale = most * max(part.weight for part in parts)
     slopes = np.array([np.inf]) if seen == 0 else np.geomspace(0.01, 12, 12) / scale
     upper = sum(part.high for part in parts)
     for _ in range(5):
         tables = [_Table.of(part, most) for part in parts]
-        totals = [_dual(tables, slope, seen, recall, alpha) for slope in slopes]
+        totals = [_dual_bound(tables, slope, seen, recall, alpha) for slope in slopes]
         best = int(np.argmin(totals))
         if seen > 0:
             near = np.geomspace(slopes[max(best - 1, 0)], slopes[min(best + 1, len(slopes) - 1)], 7)
-            totals += [_dual(tables, slope, seen, recall, alpha) for slope in near]
+            totals += [_dual_bound(tables, slope, seen, recall, alpha) for slope in near]
             slopes = np.unique(np.append(near, slopes[[0, -1]]))
         before, upper = upper, min(upper, *totals)
         others = upper - sum(part.low for part in parts)
@@ -176,10 +180,10 @@ def _chernoff(parts: list[_Part], seen: int, most: int, recall: float, alpha: fl
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """One stratum on its grid of totals (J,): the chance to draw x notes that are filled with leaks, (J', X)."""
+    """A stratum on its grid of totals (J,): the chance to draw x notes that are filled with leaks, (J', X)."""
 
     part: _Part
-    tops: Ints  # (J,) the largest total each cell stands for
+    tops: Ints  # (J,) the largest total of each cell
     full: Ints  # (J,) row of `drawn` for the notes filled to the limit; the next row has one more
     rest: Ints  # (J,) leaks in the one note that is partly filled
     drawn: Floats
@@ -188,15 +192,15 @@ class _Table:
 
     @classmethod
     def of(cls, part: _Part, most: int) -> _Table:
-        """The table on a grid over the range of the stratum."""
+        """Return the table on a grid over the range of the stratum."""
         totals, tops = _cells(part.low, part.high)
         full = totals // most
         numbers = np.unique(np.concatenate([full, np.minimum(full + 1, part.size)]))
-        drawn = _drawn_chances(part.size, part.read, numbers)
+        drawn = _hypergeometric(part.size, part.read, numbers)
         return cls(part, tops, np.searchsorted(numbers, full), totals % most, drawn, most, bool((tops == totals).all()))
 
     def losses(self, slope: float, recall: float) -> Floats:
-        """-log E e^{-slope · weight · X} at the worst population of each total, (J,)."""
+        """Return -log E e^{-slope · weight · X} at the worst population of each total, (J,)."""
         weight = slope * self.part.weight
         factor = 1 - recall * (1 - np.exp(-weight * self.most))
         means = self.drawn @ factor ** np.arange(self.drawn.shape[1])
@@ -211,13 +215,13 @@ class _Table:
 
 
 def _cells(low: int, high: int) -> tuple[Ints, Ints]:
-    """The first and the last total of each cell of a range."""
-    totals = np.unique(np.linspace(low, high, min(high - low + 1, _CELLS)).astype(np.int64))
+    """Return the first and the last total of each cell of a range."""
+    totals = np.unique(np.linspace(low, high, min(high - low + 1, _MOST_CELLS)).astype(np.int64))
     return totals, np.append(totals[1:] - 1, high)
 
 
-def _dual(tables: Sequence[_Table], slope: float, seen: int, recall: float, alpha: float) -> int:
-    """An upper bound of the largest total with Σ losses ≤ log 1/α + slope · seen; the multiplier by zooming in."""
+def _dual_bound(tables: Sequence[_Table], slope: float, seen: int, recall: float, alpha: float) -> int:
+    """Return an upper bound on the largest total with Σ losses ≤ log 1/α + slope · seen, by its Lagrangian dual."""
     budget = -np.log(alpha) + (slope * seen if seen else 0.0)
     losses = [table.losses(slope, recall) for table in tables]
     kept = [loss <= budget for loss in losses]
@@ -236,8 +240,8 @@ def _dual(tables: Sequence[_Table], slope: float, seen: int, recall: float, alph
 
 
 def _found_grid(part: _Part, seen: int, recall: float, alpha: float) -> Grid:
-    """The exact chances of one stratum, for the numbers of leaking notes that it alone does not rule out."""
+    """Return the exact chances of one stratum, for the numbers of leaking notes that it alone does not exclude."""
     alone = leaking_upper(part.size, part.read, min(seen // part.weight, part.read), recall=recall, alpha=alpha)
     totals, tops = _cells(part.low, max(part.low, min(part.high, alone)))
-    chances = found_chances(part.size, part.read, totals, recall, seen // part.weight)
+    chances = detection_chances(part.size, part.read, totals, recall, seen // part.weight)
     return Grid(part.weight, tops, chances)

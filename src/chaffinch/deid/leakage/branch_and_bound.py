@@ -1,8 +1,8 @@
 """The largest total over strata that a weighted count does not reject, by branch and bound.
 
 A point is one cell per stratum; P(T ≤ seen) falls when any stratum's number grows, so the points that are not rejected
-are a lower set: a box whose lowest corner is rejected is rejected altogether, and a box never holds more than its
-highest corner. If the work runs out, the best that the open boxes could still hold is returned: larger, never smaller.
+are a lower set: a box whose lowest corner is rejected is rejected as a whole, and no total in a box exceeds its highest
+corner's. If the budget of work runs out, the largest total of the open boxes is returned: larger, never smaller.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_WORK = 8_000_000  # cells of distributions computed before the search settles for what it can prove
-_POINTS = 20_000
-_BATCH = 256
-_CLOSE = 0.002  # the search ends when nothing open can raise the total by more than this share
+_MOST_WORK = 8_000_000  # cells of distributions to compute; then the search returns what it can prove so far
+_MOST_POINTS = 20_000  # to evaluate in all; more give a tighter bound and take longer
+_BATCH = 256  # boxes that are split together, those with the largest upper bound first
+_TOLERANCE = 0.002  # relative; the search ends when no open box can raise the total by more
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """One stratum: its weight in T, the largest number each cell stands for (J,), and P(y found) in each (J, Y)."""
+    """One stratum: its weight in T, the largest number of each cell (J,), and P(y found) in each cell (J, Y)."""
 
     weight: int
     tops: Ints
@@ -32,56 +32,56 @@ class Grid:
 
 
 def largest_total(grids: Sequence[Grid], seen: int, alpha: float) -> int:
-    """The largest Σ tops over cells with P(Σ weight · found ≤ seen) > alpha, or slightly more; never less."""
+    """Return the largest Σ tops over cells with P(Σ weight · found ≤ seen) > alpha, or slightly more; never less."""
     ends = np.array([len(grid.tops) - 1 for grid in grids])
     low, high = np.zeros((1, len(grids)), np.int64), ends[None, :]
-    best, settled = _value(grids, low).max(), 0
-    left = min(_POINTS, _WORK // ((seen + 1) * len(grids)))
+    best, proven = _totals(grids, low).max(), 0
+    points_left = min(_MOST_POINTS, _MOST_WORK // ((seen + 1) * len(grids)))
     while len(low):
-        upper = _value(grids, high)
-        open_ = upper > best
-        low, high, upper = low[open_], high[open_], upper[open_]
-        if not len(low) or left <= 0 or upper.max() <= best * (1 + _CLOSE):
-            settled = upper.max(initial=0)
+        upper = _totals(grids, high)
+        can_improve = upper > best
+        low, high, upper = low[can_improve], high[can_improve], upper[can_improve]
+        if not len(low) or points_left <= 0 or upper.max() <= best * (1 + _TOLERANCE):
+            proven = upper.max(initial=0)
             break
-        first = np.argsort(-upper, kind="stable")
-        low, high = low[first], high[first]
+        by_upper = np.argsort(-upper, kind="stable")
+        low, high = low[by_upper], high[by_upper]
         below, above, chosen = _split(grids, low[:_BATCH], high[:_BATCH])
         kept = chance_below(grids, above, seen) > alpha
-        left -= len(above)
+        points_left -= len(above)
         above, top = above[kept], high[:_BATCH][chosen][kept]
-        best = max(best, _value(grids, above).max(initial=0))
+        best = max(best, _totals(grids, above).max(initial=0))
         low = np.concatenate([low[:_BATCH][chosen], above, low[_BATCH:]])
         high = np.concatenate([below, top, high[_BATCH:]])
-    return int(max(best, settled))
+    return int(max(best, proven))
 
 
 def _split(grids: Sequence[Grid], low: Ints, high: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-    """Boxes cut in the stratum where they are longest: high corners of lower halves, low corners of upper halves."""
+    """Split boxes where they are longest; return the corners between the halves, and which boxes were split."""
     lengths = np.stack([grid.tops[high[:, h]] - grid.tops[low[:, h]] for h, grid in enumerate(grids)], axis=1)
-    where = lengths.argmax(axis=1)
+    stratum = lengths.argmax(axis=1)
     rows = np.arange(len(low))
-    middle = (low[rows, where] + high[rows, where]) // 2
+    middle = (low[rows, stratum] + high[rows, stratum]) // 2
     below, above = high.copy(), low.copy()
-    below[rows, where], above[rows, where] = middle, middle + 1
+    below[rows, stratum], above[rows, stratum] = middle, middle + 1
     chosen = lengths.max(axis=1) > 0
     return below[chosen], above[chosen], chosen
 
 
-def _value(grids: Sequence[Grid], corner: Ints) -> Ints:
+def _totals(grids: Sequence[Grid], corner: Ints) -> Ints:
     return np.asarray(sum(grid.tops[corner[:, h]] for h, grid in enumerate(grids)), np.int64)
 
 
 def chance_below(grids: Sequence[Grid], corner: Ints, seen: int) -> Floats:
-    """P(Σ weight · found ≤ seen) at each of some points (P, H): (P,)."""
+    """Return P(Σ weight · found ≤ seen) at each of the points (P, H): (P,)."""
     spread = np.zeros((len(corner), seen + 1))
     spread[:, 0] = 1.0
     for h, grid in enumerate(grids[:-1]):
         chances = grid.chances[corner[:, h]]
         sums = np.zeros_like(spread)
         for found in range(min(chances.shape[1], seen // grid.weight + 1)):
-            at = found * grid.weight
-            sums[:, at:] += chances[:, found, None] * spread[:, : seen + 1 - at]
+            offset = found * grid.weight
+            sums[:, offset:] += chances[:, found, None] * spread[:, : seen + 1 - offset]
         spread = sums
     last = grids[-1]
     at_most = np.cumsum(last.chances, axis=1)[corner[:, -1]]

@@ -1,9 +1,9 @@
-"""From a sample that was read again to "how much could still leak?", with upper bounds that hold for how it was drawn.
+"""Estimate how much could still leak, from a reviewed sample, with upper bounds that hold for its design.
 
-The bounds are those of `leakage_bounds`: one-sided, for the finite corpus, over the strata of the sample. The reader
-misses something too. With recall r, a leaking note that is read is found with probability at least r, and that enters
-the test itself. Where r was measured (k of m planted identifiers found), its own exact lower limit is used; a fifth of
-the permitted error goes to that limit, the rest to the sample, so that both together keep the confidence. Each bound
+The bounds are those of `bounds`: one-sided, for the finite corpus, over the strata of the sample. The reader
+misses leaks too. With recall r, a leaking note that is read is found with probability at least r, and that enters
+the test itself. Where r was measured (k of m planted identifiers found), its exact lower limit is used; a fifth of the
+permitted error is spent on that limit, the rest on the sample, so that both together keep the confidence. Each bound
 holds by itself: of twenty categories, one bound in twenty may be too low.
 """
 
@@ -20,14 +20,14 @@ from chaffinch.deid.leakage.bounds import Stratum, leaks_upper, notes_upper
 from chaffinch.deid.leakage.sample import Sample
 from chaffinch.errors import ConfigError, DataError
 
-_READER_SHARE = 0.2  # of the permitted error, where the reader's recall was measured
+_READER_SHARE = 0.2  # of the permitted error, spent on the recall's limit where the recall was measured
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """The reader's recall: the share of leaks found by reading. `planted`: how many it was measured on, if it was.
+    """The reader's recall: the share of leaks found, and the number of planted identifiers it was measured on.
 
-    Without `planted` the recall is taken as known exactly, and the estimate says so.
+    Without `planted` the recall is assumed to be exact, and the sentence of the estimate says so.
     """
 
     recall: float = 0.9
@@ -37,10 +37,13 @@ class Reader:
         if not 0 < self.recall <= 1:
             raise ConfigError(f"the reader's recall must be above 0 and at most 1, got {self.recall}")
         if self.planted is not None and self.recall * self.planted < 0.5:
-            raise ConfigError(f"a recall of {self.recall} of {self.planted} planted identifiers says nothing")
+            raise ConfigError(
+                f"a recall of {self.recall} of {self.planted} planted identifiers means that none was found; "
+                "give a recall of at least one of them"
+            )
 
     def least_recall(self, alpha: float) -> float:
-        """The exact lower limit of the recall, wrong with probability at most `alpha`."""
+        """Return the exact lower limit of the recall, wrong with probability at most `alpha`."""
         if self.planted is None:
             return self.recall
         from scipy.stats import beta
@@ -51,7 +54,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """One note as the reader found it: identifiers still in it, by category where given, and the tokens read."""
+    """One note as reviewed: the identifiers still in it, by category where given, and the tokens read."""
 
     id: str
     leaks: int
@@ -61,7 +64,7 @@ class Reviewed:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A best guess, and the upper bound that holds with the confidence of the estimate."""
+    """A point estimate, and the upper bound that holds with the confidence of the estimate."""
 
     estimate: float
     upper: float
@@ -69,7 +72,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Leaks:
-    """What leaks of one category, or in all: what was found, and figures for the corpus."""
+    """Leaks of one category or of all: the number found, and figures for the corpus."""
 
     found: int
     leaking_found: int
@@ -81,7 +84,7 @@ class Leaks:
 
 @dataclass(frozen=True, slots=True)
 class LeakEstimate:
-    """How much still leaks in a corpus. `most_per_note`: in the bounds on leaks, no note has more than these."""
+    """An estimate of what still leaks in a corpus; the bounds on leaks assume at most `most_per_note` in a note."""
 
     notes: int
     tokens: int
@@ -95,7 +98,7 @@ class LeakEstimate:
     strata: tuple[Stratum, ...]
 
     def sentence(self) -> str:
-        """The answer in words, for the data steward."""
+        """Return the answer in words, for the data steward."""
         upper = int(self.total.notes.upper)
         percent = math.ceil(1e4 * self.total.share.upper - 1e-6) / 100  # a bound is never rounded down
         leaks = "1 leak" if self.total.found == 1 else f"{self.total.found or 'no'} leaks"
@@ -112,12 +115,12 @@ class LeakEstimate:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain JSON values."""
+        """Return the estimate as plain JSON values."""
         strata = [part._asdict() for part in self.strata]
         return {**asdict(self), "strata": strata, "sentence": self.sentence()}
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row for each category and one for all, for a table."""
+        """Return one table row for each category and one for all."""
         return [_row(name, leaks) for name, leaks in (*self.categories.items(), ("all", self.total))]
 
     def __str__(self) -> str:
@@ -132,9 +135,9 @@ def estimate(
     confidence: float = 0.95,
     most_per_note: int = 10,
 ) -> LeakEstimate:
-    """How much still leaks: leaking notes, leaks per note and per 1,000 tokens, with upper bounds; by category as well.
+    """Estimate leaking notes, leaks per note and per 1,000 tokens, with upper bounds, in total and by category.
 
-    Every note of the sample must have been read. `most_per_note` is what one note can have at the very most, to be
+    Every note of the sample must have been read. `most_per_note` is the greatest number of leaks in one note, to be
     chosen before reading; bounds on leaks (not on notes) grow with it, because no sample can rule out one full note.
     """
     reader = Reader() if reader is None else reader
@@ -142,28 +145,30 @@ def estimate(
         raise ConfigError(f"confidence must be between 0 and 1, got {confidence}")
     if most_per_note < 1:
         raise ConfigError(f"most_per_note must be at least 1, got {most_per_note}")
-    rows = _by_id(sample, reviewed)
+    rows = _rows_by_id(sample, reviewed)
     largest = max(row.leaks for row in rows.values())
     if largest > most_per_note:
-        raise ConfigError(f"a note has {largest} leaks but most_per_note is {most_per_note}; choose one that holds")
+        raise ConfigError(
+            f"a note has {largest} leaks but most_per_note is {most_per_note}; choose one that no note exceeds"
+        )
     names = sorted({name for row in rows.values() for name in row.categories})
     test = _Test(sample, reader, confidence, most_per_note)
     read = [[rows[name] for name in part.drawn] for part in sample.strata]
     total = test.leaks([[row.leaks for row in part] for part in read])
     by = {name: test.leaks([[row.categories.get(name, 0) for row in part] for part in read]) for name in names}
-    counted = [row.tokens for row in rows.values() if row.tokens is not None]
+    token_counts = [row.tokens for row in rows.values() if row.tokens is not None]
     strata = tuple(
         Stratum(part.size, len(part.drawn), sum(row.leaks > 0 for row in rows_of))
         for part, rows_of in zip(sample.strata, read, strict=True)
     )
-    tokens_read = sum(counted) if len(counted) == len(rows) else None
+    tokens_read = sum(token_counts) if len(token_counts) == len(rows) else None
     facts = (sample.notes, sample.tokens, len(rows), tokens_read, confidence, reader, most_per_note)
     return LeakEstimate(*facts, total, by, strata)
 
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """What all figures of one estimate share."""
+    """The sample and settings that all figures of one estimate share."""
 
     sample: Sample
     reader: Reader
@@ -171,7 +176,7 @@ class _Test:
     most: int
 
     def leaks(self, counts: Sequence[Sequence[int]]) -> Leaks:
-        """The figures for the leaks found in each note read, stratum by stratum."""
+        """Return the figures for the leaks found in each note read, stratum by stratum."""
         alpha = 1 - self.confidence
         measured = self.reader.planted is not None
         recall = self.reader.least_recall(alpha * _READER_SHARE)
@@ -180,11 +185,11 @@ class _Test:
         leaking = [sum(count > 0 for count in part) for part in counts]
         sums = [sum(part) for part in counts]
         read = [len(part) for part in counts]
-        notes, leaks = _uppers(
+        notes, leaks = _upper_bounds(
             tuple(map(Stratum, sizes, read, leaking)), tuple(map(Stratum, sizes, read, sums)), self.most, recall, alpha
         )
-        note_guess = min(_expand(sizes, read, leaking) / self.reader.recall, self.sample.notes)
-        guess = _expand(sizes, read, sums) / self.reader.recall
+        note_guess = min(_extrapolate(sizes, read, leaking) / self.reader.recall, self.sample.notes)
+        guess = _extrapolate(sizes, read, sums) / self.reader.recall
         N, thousands = self.sample.notes, max(self.sample.tokens, 1) / 1000
         return Leaks(
             sum(sums), sum(leaking), Figure(note_guess, notes), Figure(note_guess / N, notes / N),
@@ -193,19 +198,20 @@ class _Test:
 
 
 @lru_cache(maxsize=256)
-def _uppers(
+def _upper_bounds(
     notes: tuple[Stratum, ...], leaks: tuple[Stratum, ...], most: int, recall: float, alpha: float
 ) -> tuple[int, int]:
-    """The bounds on leaking notes and on leaks; many categories were found as rarely as each other."""
+    """Return the bounds on leaking notes and on leaks; cached, because rare categories often have equal counts."""
     return notes_upper(notes, recall=recall, alpha=alpha), leaks_upper(leaks, most=most, recall=recall, alpha=alpha)
 
 
-def _expand(sizes: Sequence[int], read: Sequence[int], found: Sequence[int]) -> float:
-    """The total of the corpus for which the strata's sample means stand."""
+def _extrapolate(sizes: Sequence[int], read: Sequence[int], found: Sequence[int]) -> float:
+    """Return the estimated total of the corpus from the sample means of the strata."""
     return sum(size * hits / n for size, n, hits in zip(sizes, read, found, strict=True) if n)
 
 
-def _by_id(sample: Sample, reviewed: Iterable[Reviewed]) -> dict[str, Reviewed]:
+def _rows_by_id(sample: Sample, reviewed: Iterable[Reviewed]) -> dict[str, Reviewed]:
+    """Return the reviewed notes by id; raise DataError unless they are exactly the notes of the sample, once each."""
     rows = list(reviewed)
     drawn = set(sample.ids)
     by_category = any(row.categories for row in rows)
@@ -217,9 +223,9 @@ def _by_id(sample: Sample, reviewed: Iterable[Reviewed]) -> dict[str, Reviewed]:
             raise DataError(f"reviewed note {number} has fewer than 0 leaks")
         if (row.categories or by_category) and total != row.leaks:
             raise DataError(f"reviewed note {number} has {row.leaks} leaks, but {total} by category; make them agree")
-    twice = [name for name, times in Counter(row.id for row in rows).items() if times > 1]
-    if twice:
-        raise DataError(f"{len(twice)} notes were reviewed twice; keep one row for each")
+    repeated = [name for name, times in Counter(row.id for row in rows).items() if times > 1]
+    if repeated:
+        raise DataError(f"{len(repeated)} notes were reviewed twice; keep one row for each")
     if len(rows) < len(drawn):
         raise DataError(
             f"{len(drawn) - len(rows)} of the {len(drawn)} notes of the sample were not read; read them all: "

@@ -1,4 +1,4 @@
-"""The files around a review: risks in, a form for the reader out, and the form read back.
+"""Files of a review: risks in, a form for the reader out, and the completed form back in.
 
 Risks: JSON lines, one for each note of the corpus, `{"id": "n1", "tokens": 412, "expected": 0.31}`; other keys are
 ignored. The form: CSV with the columns id, tokens, leaks and one more for each category, or JSON lines
@@ -22,7 +22,7 @@ from chaffinch.deid.release.account import private_folder
 from chaffinch.errors import DataError
 
 _FILL_IN = "write a whole number of leaks, 0 if there are none"
-_OWN = ("id", "tokens", "leaks")
+_FIXED_COLUMNS = ("id", "tokens", "leaks")
 
 
 class _RiskRow(msgspec.Struct):
@@ -40,9 +40,9 @@ class _FormRow(msgspec.Struct):
 
 
 def parse_risks(content: str) -> list[Risk]:
-    """The rows of a risk file; each id once, numbers at least 0."""
+    """Return the rows of a risk file; raise DataError unless each id comes once and numbers are at least 0."""
     rows: dict[str, Risk] = {}
-    for line, text in _lines(content):
+    for line, text in _lines_with_numbers(content):
         try:
             row = msgspec.json.decode(text, type=_RiskRow)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -59,47 +59,48 @@ def parse_risks(content: str) -> list[Risk]:
 
 
 def form(sample: Sample, tokens: Mapping[str, int], *, categories: Sequence[str] = (), as_csv: bool = True) -> str:
-    """The form for the reader: the drawn notes in random order, which does not show how risky they are thought."""
+    """Return the form for the reader: the drawn notes in random order, which does not reveal their risks."""
     ids = sample.reading_order()
     if not as_csv:
         rows = [_FormRow(name, None, tokens[name], dict.fromkeys(categories)) for name in ids]
         return "".join(msgspec.json.encode(row).decode() + "\n" for row in rows)
-    page = io.StringIO(newline="")
-    writer = csv.writer(page, lineterminator="\n")
-    writer.writerow([*_OWN, *categories])
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([*_FIXED_COLUMNS, *categories])
     writer.writerows([name, tokens[name], "", *([""] * len(categories))] for name in ids)
-    return page.getvalue()
+    return buffer.getvalue()
 
 
 def parse_form(content: str) -> list[Reviewed]:
-    """What the reader filled in, from CSV or JSON lines."""
+    """Return the reviewed notes of a completed form, from CSV or JSON lines."""
     content = content.removeprefix("\ufeff")
     rows = _json_rows(content) if content.lstrip().startswith("{") else _csv_rows(content)
     reviewed: dict[str, Reviewed] = {}
     for line, row in rows:
         if row.id in reviewed:
             raise DataError("has the id of an earlier row; keep one row for each note", line=line)
-        reviewed[row.id] = _filled_in(row, line)
+        reviewed[row.id] = _to_reviewed(row, line)
     if not reviewed:
         raise DataError("has no rows; fill in the form that came with the sample")
     return list(reviewed.values())
 
 
-def _filled_in(row: _FormRow, line: int) -> Reviewed:
-    by = {name: number for name, number in row.categories.items() if number is not None}
-    leaks = sum(by.values()) if row.leaks is None and by else row.leaks
+def _to_reviewed(row: _FormRow, line: int) -> Reviewed:
+    """Return the reviewed note of a row; raise DataError unless its numbers are given and agree."""
+    by_category = {name: number for name, number in row.categories.items() if number is not None}
+    leaks = sum(by_category.values()) if row.leaks is None and by_category else row.leaks
     if leaks is None:
         raise DataError(f"leaks is empty; read the note, then {_FILL_IN}", line=line)
-    if leaks < 0 or min(by.values(), default=0) < 0 or (row.tokens or 0) < 0:
+    if leaks < 0 or min(by_category.values(), default=0) < 0 or (row.tokens or 0) < 0:
         raise DataError(f"has a number below 0; {_FILL_IN}", line=line)
-    if row.categories and sum(by.values()) != leaks:
-        raise DataError(f"has {leaks} leaks, but {sum(by.values())} by category; make them agree", line=line)
+    if row.categories and sum(by_category.values()) != leaks:
+        raise DataError(f"has {leaks} leaks, but {sum(by_category.values())} by category; make them agree", line=line)
     # A category left empty was looked for and not found: it counts 0, so that its bound is given too.
-    return Reviewed(row.id, leaks, row.tokens, {name: by.get(name, 0) for name in row.categories})
+    return Reviewed(row.id, leaks, row.tokens, {name: by_category.get(name, 0) for name in row.categories})
 
 
 def _json_rows(content: str) -> Iterator[tuple[int, _FormRow]]:
-    for line, text in _lines(content):
+    for line, text in _lines_with_numbers(content):
         try:
             yield line, msgspec.json.decode(text, type=_FormRow)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -110,53 +111,56 @@ def _csv_rows(content: str) -> Iterator[tuple[int, _FormRow]]:
     try:
         delimiter = ";" if ";" in content.split("\n", 1)[0] else ","
         table = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
-        head = [name.strip() for name in next(table, [])]
-        if "id" not in head or "leaks" not in head or len(set(head)) != len(head):
+        header = [name.strip() for name in next(table, [])]
+        if "id" not in header or "leaks" not in header or len(set(header)) != len(header):
             raise DataError("needs a first row with the columns id and leaks, each column once", line=1)
         for cells in table:
             if any(cell.strip() for cell in cells):
-                yield table.line_num, _csv_row(dict(zip(head, cells, strict=False)), len(cells), head, table.line_num)
+                yield (
+                    table.line_num,
+                    _csv_row(dict(zip(header, cells, strict=False)), len(cells), header, table.line_num),
+                )
     except csv.Error:
         raise DataError("is not a CSV file; save the form as CSV with commas", line=None) from None
 
 
-def _csv_row(cells: Mapping[str, str], width: int, head: Sequence[str], line: int) -> _FormRow:
-    if width != len(head):
-        raise DataError(f"has {width} cells, the first row {len(head)}; restore the row of the form", line=line)
+def _csv_row(cells: Mapping[str, str], width: int, header: Sequence[str], line: int) -> _FormRow:
+    if width != len(header):
+        raise DataError(f"has {width} cells, the first row {len(header)}; restore the row of the form", line=line)
     numbers: dict[str, int | None] = {}
-    for name in head:
+    for name in header:
         if name != "id":
             cell = cells[name].strip()
             if cell and not (cell.isascii() and cell.isdecimal()):
-                raise DataError(f"column {head.index(name) + 1} is no whole number; {_FILL_IN}", line=line)
+                raise DataError(f"column {header.index(name) + 1} is no whole number; {_FILL_IN}", line=line)
             numbers[name] = int(cell) if cell else None
-    by = {name: number for name, number in numbers.items() if name not in _OWN}
-    return _FormRow(cells["id"], numbers["leaks"], numbers.get("tokens"), by)
+    by_category = {name: number for name, number in numbers.items() if name not in _FIXED_COLUMNS}
+    return _FormRow(cells["id"], numbers["leaks"], numbers.get("tokens"), by_category)
 
 
-def _lines(content: str) -> Iterator[tuple[int, str]]:
+def _lines_with_numbers(content: str) -> Iterator[tuple[int, str]]:
     for number, text in enumerate(content.removeprefix("\ufeff").split("\n"), start=1):
         if text.strip():
             yield number, text
 
 
 def find_risks(path: Path) -> Path:
-    """Return the risks of a release, given its output; any other file is taken for the risks themselves."""
-    own = private_folder(path) / "risks.jsonl"
-    if own.is_file():
-        return own
+    """Return the risk file of a release, given its output; any other file is taken for the risk file itself."""
+    risks = private_folder(path) / "risks.jsonl"
+    if risks.is_file():
+        return risks
     if path.is_dir():
         raise DataError(
-            f"is a folder, and there is no {own}; name the output of deid run, or a file of risks", path=path
+            f"is a folder, and there is no {risks}; name the output of deid run, or a file of risks", path=path
         )
     return path
 
 
 def read_text(path: Path) -> str:
-    """The text of a file, or an error that says why not."""
+    """Return the text of a file; raise DataError unless the path is one readable file."""
     from chaffinch.text.formats.base import entries
 
-    found = entries(path)
-    if len(found) != 1:
-        raise DataError(f"is {len(found)} files; name the one to read", path=path)
-    return found[0].text()
+    files = entries(path)
+    if len(files) != 1:
+        raise DataError(f"is {len(files)} files; name the one to read", path=path)
+    return files[0].text()

@@ -1,8 +1,8 @@
-"""What is expected to be left in each note, from the detector's own probabilities; and whether they can be believed.
+"""Expected leaks of each note, from the detector's probabilities, and the calibration of these probabilities.
 
-A token that was not redacted is an identifier with probability p. If the probabilities are calibrated, the identifier
-tokens left in a note number Σ p on average. This orders notes by risk and cuts strata for review. It is no bound: only
-reading a sample (`sample`, `estimate`) says how much leaks, and it holds whether or not the detector is calibrated.
+A token that was not redacted is an identifier with probability p. If the probabilities are calibrated, a note has Σ p
+identifier tokens left on average. This orders notes by risk and defines strata for review. It is no bound: only reading
+a sample (`sample`, `estimate`) shows how much leaks, whether or not the detector is calibrated.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """What is expected to be left in one note: identifier tokens, spans, and the chance of any at all."""
+    """The expected leaks of one note: identifier tokens, spans, and the probability of any leak."""
 
     id: str
     tokens: int
@@ -59,14 +59,14 @@ class Risk:
     categories: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain JSON values, one row of a risk file."""
+        """Return the risk as plain JSON values, one row of a risk file."""
         numbers = {"expected": self.expected, "spans": self.spans, "any_leak": self.any_leak}
         return {"id": self.id, "tokens": self.tokens, **numbers, "categories": dict(self.categories)}
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedLeaks:
-    """What is expected to be left in a corpus; per note and per 1,000 tokens, in total and by category."""
+    """The expected leaks of a corpus; per note and per 1,000 tokens, in total and by category."""
 
     notes: int
     tokens: int
@@ -77,30 +77,30 @@ class ExpectedLeaks:
 
     @property
     def per_note(self) -> float:
-        """Expected identifier tokens left in a note."""
+        """Return the expected identifier tokens left in a note."""
         return self.leaks / max(self.notes, 1)
 
     @property
     def per_1000(self) -> float:
-        """Expected identifier tokens left in 1,000 tokens."""
+        """Return the expected identifier tokens left in 1,000 tokens."""
         return 1000 * self.leaks / max(self.tokens, 1)
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain JSON values; each category per note and per 1,000 tokens."""
-        by = {
+        """Return the expected leaks as plain JSON values; each category per note and per 1,000 tokens."""
+        by_category = {
             name: {"leaks": n, "per_note": n / max(self.notes, 1), "per_1000": 1000 * n / max(self.tokens, 1)}
             for name, n in self.categories.items()
         }
         rates = {"per_note": self.per_note, "per_1000": self.per_1000, "leaking_notes": self.leaking_notes}
         counts = {"notes": self.notes, "tokens": self.tokens, "leaks": self.leaks, "spans": self.spans}
-        return {**counts, **rates, "categories": by}
+        return {**counts, **rates, "categories": by_category}
 
 
 def risk(left: Left) -> Risk:
-    """What is expected to be left in one note.
+    """Return the expected leaks of one note.
 
     Spans are runs of identifier tokens: Σ p_i (1 - p_{i-1}) with neighbours taken as independent, which is too many
-    where they go together, as the parts of a name do. So is `any_leak`, 1 - Π (1 - p_i).
+    where they are correlated, like the parts of a name. So is `any_leak`, 1 - Π (1 - p_i).
 
     >>> risk(Left("a", 5, np.array([0.5, 0.5, 0.0]))).expected
     1.0
@@ -109,12 +109,14 @@ def risk(left: Left) -> Risk:
     before = np.append(0.0, p[:-1]) if len(p) else p
     if left.places is not None and len(p):
         before = np.where(np.append(False, np.diff(left.places) == 1), before, 0.0)
-    by = {name: float(np.sum(row)) for name, row in left.categories.items()}
-    return Risk(left.id, left.tokens, float(p.sum()), float((p * (1 - before)).sum()), float(1 - np.prod(1 - p)), by)
+    by_category = {name: float(np.sum(row)) for name, row in left.categories.items()}
+    return Risk(
+        left.id, left.tokens, float(p.sum()), float((p * (1 - before)).sum()), float(1 - np.prod(1 - p)), by_category
+    )
 
 
 def expected(risks: Iterable[Risk]) -> ExpectedLeaks:
-    """The sums over a corpus."""
+    """Sum the risks of all notes over a corpus."""
     risks = list(risks)
     names = sorted({name for row in risks for name in row.categories})
     sums = {name: sum(row.categories.get(name, 0.0) for row in risks) for name in names}
@@ -123,13 +125,13 @@ def expected(risks: Iterable[Risk]) -> ExpectedLeaks:
 
 
 def queue(risks: Iterable[Risk]) -> list[Risk]:
-    """The notes in the order in which to read them: most expected leaks first, then by id."""
+    """Return the notes in reading order: most expected leaks first, then by id."""
     return sorted(risks, key=lambda row: (-row.expected, row.id))
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Tokens of similar probability: what was promised, what is true, and the 95 % interval of the truth."""
+    """Tokens of similar probability: the predicted and the true share of identifiers, with a 95 % interval."""
 
     low: float
     high: float
@@ -142,7 +144,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class RiskCalibration:
-    """Whether the probabilities can be believed: bins, the mean gap between promise and truth, and the ratio of both.
+    """The calibration of probabilities: bins, the mean gap between prediction and truth, and their ratio.
 
     `ratio` is identifiers found over identifiers expected: 2 means that twice as much leaks as expected.
     """
@@ -152,7 +154,7 @@ class RiskCalibration:
     ratio: float
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain JSON values."""
+        """Return the calibration as plain JSON values."""
         names = ("low", "high", "tokens", "identifiers", "promised", "observed", "interval")
         bins = [{name: getattr(row, name) for name in names} for row in self.bins]
         return {"bins": bins, "gap": self.gap, "ratio": self.ratio}
@@ -161,7 +163,7 @@ class RiskCalibration:
 def calibration(
     probabilities: Sequence[float] | Floats, gold: Sequence[int] | Ints | NDArray[np.bool_], *, bins: int = 10
 ) -> RiskCalibration:
-    """Promised against true shares of identifiers, in bins of about equally many tokens; equal values share a bin.
+    """Compare predicted and true shares of identifiers in bins of about equally many tokens; equal values share a bin.
 
     >>> calibration([0.1] * 10 + [0.5] * 2, [1] + [0] * 9 + [1, 0], bins=2).gap
     0.0
@@ -174,13 +176,14 @@ def calibration(
     if not (np.isfinite(p).all() and (p >= 0).all() and (p <= 1).all()):
         raise DataError("probabilities must be numbers from 0 to 1")
     edges = np.unique(np.quantile(p, np.arange(1, bins) / bins, method="inverted_cdf"))
-    place = np.searchsorted(edges, p, side="left")
-    found = tuple(_bin(p[place == number], truth[place == number]) for number in np.unique(place))
-    gap = sum(row.tokens * abs(row.promised - row.observed) for row in found) / len(p)
-    return RiskCalibration(found, float(gap), float(truth.sum() / p.sum()) if p.sum() > 0 else float("inf"))
+    bin_of = np.searchsorted(edges, p, side="left")
+    rows = tuple(_bin(p[bin_of == number], truth[bin_of == number]) for number in np.unique(bin_of))
+    gap = sum(row.tokens * abs(row.promised - row.observed) for row in rows) / len(p)
+    return RiskCalibration(rows, float(gap), float(truth.sum() / p.sum()) if p.sum() > 0 else float("inf"))
 
 
 def _bin(p: Floats, truth: NDArray[np.bool_]) -> Bin:
+    """Return the bin of some tokens, with the exact (Clopper-Pearson) 95 % interval of the true share."""
     from scipy.stats import beta
 
     hits, n = int(truth.sum()), len(p)

@@ -1,7 +1,7 @@
-"""A random sample of notes to be read again, and the file it is kept in.
+"""A random sample of notes to review, and its file format.
 
 Every note of the corpus is in exactly one stratum; within a stratum, each set of notes is equally likely to be drawn.
-That, and the sizes of the strata, is all that the bounds of `estimate` rest on: the risks may be as wrong as they like.
+The bounds of `estimate` rest on this and on the sizes of the strata alone: they hold even if the risks are wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ QUANTILES = (0.5, 0.8, 0.95)  # risk is skewed: half of the notes carry little o
 
 
 class Stratum(msgspec.Struct, frozen=True):
-    """Notes of similar risk: how many there are, their tokens, their risks, and the ids that were drawn."""
+    """Notes of similar risk: their number, their tokens, their risks, and the ids that were drawn."""
 
     size: int
     tokens: int
@@ -37,7 +37,7 @@ class Stratum(msgspec.Struct, frozen=True):
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """A drawn sample; holds ids and numbers, no text."""
+    """A drawn sample; it holds ids and numbers, no text."""
 
     strata: tuple[Stratum, ...]
     seed: int
@@ -47,40 +47,40 @@ class Sample(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         ids = self.ids
         if self.format != FORMAT:
-            raise DataError(f"is of format {self.format!r}, not {FORMAT!r}; draw the sample anew")
+            raise DataError(f"is of format {self.format!r}, not {FORMAT!r}; draw a new sample")
         if not ids or len(set(ids)) != len(ids):
-            raise DataError("draws no note, or one note twice; draw the sample anew")
+            raise DataError("draws no note, or one note twice; draw a new sample")
         for number, part in enumerate(self.strata, start=1):
             if len(part.drawn) > part.size or part.size < 1 or part.tokens < 0:
-                raise DataError(f"stratum {number} draws {len(part.drawn)} of {part.size} notes; draw the sample anew")
+                raise DataError(f"stratum {number} draws {len(part.drawn)} of {part.size} notes; draw a new sample")
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The drawn ids, stratum by stratum."""
+        """Return the drawn ids, stratum by stratum."""
         return tuple(name for part in self.strata for name in part.drawn)
 
     @property
     def notes(self) -> int:
-        """The notes of the corpus."""
+        """Return the number of notes in the corpus."""
         return sum(part.size for part in self.strata)
 
     @property
     def tokens(self) -> int:
-        """The tokens of the corpus."""
+        """Return the number of tokens in the corpus."""
         return sum(part.tokens for part in self.strata)
 
     def reading_order(self) -> list[str]:
-        """The drawn ids, shuffled over the strata, so that the reader does not know which are thought risky."""
+        """Return the drawn ids, shuffled over the strata, so that the reader does not see their risks."""
         ids = sorted(self.ids)
-        return [ids[at] for at in np.random.default_rng([self.seed, len(self.strata), 1]).permutation(len(ids))]
+        return [ids[index] for index in np.random.default_rng([self.seed, len(self.strata), 1]).permutation(len(ids))]
 
     def to_json(self) -> bytes:
-        """The sample as JSON."""
+        """Return the sample as JSON."""
         return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
 
     @classmethod
     def from_json(cls, content: bytes) -> Sample:
-        """The sample of a file that `to_json` made."""
+        """Return the sample of a file that `to_json` made."""
         try:
             return msgspec.json.decode(content, type=cls)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -97,48 +97,50 @@ def sample(
     least: int = 5,
     allocation: Allocation = "mixed",
 ) -> Sample:
-    """`n` notes to read, drawn at random within strata of risk; the same for the same notes, risks and seed.
+    """Draw `n` notes at random within strata of risk; the same for the same notes, risks and seed.
 
-    `documents` maps every id of the corpus to its tokens, `risks` to its expected leaks. `strata` are quantiles of
-    risk to cut at, or a number of equal parts; 1 is a plain random sample. A stratum gets at least `least` notes (or
-    all it has); the rest goes by `allocation`. "neyman": where most is to be learnt, size times the spread of leaking
-    notes that the risks promise; it finds the most leaks. "proportional": by size; it gives the lowest bound when
-    little is found, since the least-read stratum sets it. "mixed": half of each, that bound at most twice as high.
-    Too few notes for so many strata: only the cuts at the highest risks are made.
+    `documents` maps every id of the corpus to its tokens, `risks` to its expected leaks. `strata` are quantiles of risk
+    to cut at, or a number of equal parts; 1 is a plain random sample. A stratum gets at least `least` notes (or all it
+    has); the rest is allocated by `allocation`. "neyman": by size times the standard deviation of leaking notes that
+    the risks predict; it finds the most leaks. "proportional": by size; it gives the lowest bound when little is found,
+    since the least-read stratum sets it. "mixed": half of each, that bound at most twice as high. With too few notes
+    for all strata, only the cuts at the highest risks are made.
 
     >>> drawn = sample({"a": 90, "b": 80, "c": 70}, {"a": 0.1, "b": 0.0, "c": 2.0}, 2, seed=1, strata=1)
     >>> drawn.notes, len(drawn.ids)
     (3, 2)
     """
-    ids = _check(documents, risks, n, least, seed)
+    ids = _check_and_sort_ids(documents, risks, n, least, seed)
     check_choice(allocation, "allocation", get_args(Allocation))
     values = np.array([risks[name] for name in ids])
     quantiles = _quantiles(strata)
-    groups = _cut(values, quantiles[max(0, len(quantiles) - max(n // least - 1, 0)) :])
+    groups = _cut_strata(values, quantiles[max(0, len(quantiles) - max(n // least - 1, 0)) :])
     sizes = np.array([len(group) for group in groups])
-    neyman = {"mixed": 0.5, "neyman": 1.0, "proportional": 0.0}[allocation]
-    shares = neyman * _neyman(values, groups) + (1 - neyman) * sizes / sizes.sum()
-    counts = _share_out(n, sizes, shares, least)
+    neyman_weight = {"mixed": 0.5, "neyman": 1.0, "proportional": 0.0}[allocation]
+    shares = neyman_weight * _neyman_shares(values, groups) + (1 - neyman_weight) * sizes / sizes.sum()
+    counts = _apportion(n, sizes, shares, least)
     parts = []
     for number, (group, count) in enumerate(zip(groups, counts, strict=True)):
         order = np.random.default_rng([seed, number]).permutation(len(group))[:count]
-        drawn = tuple(ids[at] for at in group[order])
+        drawn = tuple(ids[index] for index in group[order])
         low, high, total = values[group].min(), values[group].max(), values[group].sum()
-        tokens = sum(documents[ids[at]] for at in group)
+        tokens = sum(documents[ids[index]] for index in group)
         parts.append(Stratum(len(group), tokens, float(low), float(high), float(total), drawn))
     return Sample(tuple(parts), seed, allocation)
 
 
-def _check(documents: Mapping[str, int], risks: Mapping[str, float], n: int, least: int, seed: int) -> list[str]:
-    """The ids in an order that does not depend on how they came."""
+def _check_and_sort_ids(
+    documents: Mapping[str, int], risks: Mapping[str, float], n: int, least: int, seed: int
+) -> list[str]:
+    """Return the sorted ids; raise ConfigError or DataError unless the arguments are valid."""
     if not 1 <= n <= len(documents):
         raise ConfigError(f"n must be from 1 to the {len(documents)} notes of the corpus, got {n}")
     if least < 1 or seed < 0:
         raise ConfigError(f"least must be at least 1 and seed at least 0, got {least} and {seed}")
     if documents.keys() != risks.keys():
-        lacking = len(documents.keys() - risks.keys())
+        missing = len(documents.keys() - risks.keys())
         extra = len(risks.keys() - documents.keys())
-        raise DataError(f"{lacking} notes have no risk and {extra} risks have no note; give one for each note")
+        raise DataError(f"{missing} notes have no risk and {extra} risks have no note; give one for each note")
     if any(not (np.isfinite(value) and value >= 0) for value in risks.values()):
         raise DataError("a risk must be a number of expected leaks, at least 0")
     if any(tokens < 0 for tokens in documents.values()):
@@ -147,6 +149,7 @@ def _check(documents: Mapping[str, int], risks: Mapping[str, float], n: int, lea
 
 
 def _quantiles(strata: Sequence[float] | int) -> list[float]:
+    """Return the quantiles to cut at; raise ConfigError unless they rise between 0 and 1."""
     if isinstance(strata, int):
         if strata < 1:
             raise ConfigError(f"strata must be at least 1, got {strata}")
@@ -157,15 +160,15 @@ def _quantiles(strata: Sequence[float] | int) -> list[float]:
     return cuts
 
 
-def _cut(values: Floats, quantiles: Sequence[float]) -> list[Ints]:
-    """The places of each stratum, lowest risk first; equal risks stay together, empty strata are left out."""
+def _cut_strata(values: Floats, quantiles: Sequence[float]) -> list[Ints]:
+    """Return the indices of each stratum, lowest risk first; equal risks stay together, empty strata are omitted."""
     edges = np.quantile(values, quantiles, method="inverted_cdf") if quantiles else np.zeros(0)
-    place = np.searchsorted(np.unique(edges), values, side="left")
-    return [np.flatnonzero(place == number) for number in np.unique(place)]
+    stratum = np.searchsorted(np.unique(edges), values, side="left")
+    return [np.flatnonzero(stratum == number) for number in np.unique(stratum)]
 
 
-def _neyman(values: Floats, groups: Sequence[Ints]) -> Floats:
-    """Shares of the sample by size times the standard deviation of "leaks", as the risks promise it."""
+def _neyman_shares(values: Floats, groups: Sequence[Ints]) -> Floats:
+    """Return shares of the sample by size times the standard deviation of "leaks" that the risks predict."""
     leaking = np.array([np.mean(-np.expm1(-values[group])) for group in groups])
     weights = np.array([len(group) for group in groups]) * np.sqrt(leaking * (1 - leaking))
     if weights.sum() == 0:
@@ -173,8 +176,8 @@ def _neyman(values: Floats, groups: Sequence[Ints]) -> Floats:
     return np.asarray(weights / weights.sum(), np.float64)
 
 
-def _share_out(n: int, sizes: Ints, shares: Floats, least: int) -> Ints:
-    """Whole numbers that add up to n, in proportion to the shares between `least` (as far as n goes) and the sizes."""
+def _apportion(n: int, sizes: Ints, shares: Floats, least: int) -> Ints:
+    """Apportion n notes by the shares, with at least `least` (as far as n allows) and at most its size per stratum."""
     if len(sizes) == 1:
         return np.array([n])
     floor = np.minimum(sizes, min(least, n // len(sizes)))
@@ -185,7 +188,7 @@ def _share_out(n: int, sizes: Ints, shares: Floats, least: int) -> Ints:
         low, high = (middle, high) if np.clip(middle * shares, floor, sizes).sum() <= n else (low, middle)
     ideal = np.clip(low * shares, floor, sizes)
     counts = np.floor(ideal + 1e-6).astype(np.int64)
-    for place in np.argsort(counts - ideal, kind="stable"):  # the largest fractions are rounded up
-        if counts.sum() < n and counts[place] < sizes[place]:
-            counts[place] += 1
+    for h in np.argsort(counts - ideal, kind="stable"):  # the largest fractions are rounded up
+        if counts.sum() < n and counts[h] < sizes[h]:
+            counts[h] += 1
     return counts

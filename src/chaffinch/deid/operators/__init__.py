@@ -1,6 +1,6 @@
-"""What can be done with an identifier: one operator in each file, a frozen choice of options that is called.
+"""Operators, which replace identifiers: one in each file, a frozen dataclass of options that can be called.
 
-The file's name is the operator's name in policies, and its class is called the same with a capital.
+The file's name is the operator's name in policies; its class has the same name, capitalised.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ __all__ = ["OPERATORS", "Action"]
 class Action(Protocol):
     """An operator with its options.
 
-    `only` names the kinds it acts on (if none, it acts on all), `never` those it does not; `keyed`: it needs a secret.
-    `hides` is how much of the identifier it hides: nothing (0), a part (1), all but that something stood there and what
-    that looked like (2), all (3).
+    `only` names the kinds it acts on (if empty, all), `never` those it does not; `needs_secret`: it needs a secret.
+    `hides` is how much of the identifier it hides: nothing (0), a part (1), all except that there was an identifier and
+    what it looked like (2), all (3).
     """
 
     only: ClassVar[tuple[str, ...]]
     never: ClassVar[tuple[str, ...]]
-    keyed: ClassVar[bool]
+    needs_secret: ClassVar[bool]
     hides: ClassVar[int]
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str: ...

@@ -1,6 +1,6 @@
-"""Less exact, still useful: ages over 89 become 90+, ZIP codes their first three digits, dates their year.
+"""Round identifiers: ages over 89 become 90+, ZIP codes their first three digits, dates their year.
 
-The rounding of a kind stands in its row (`deid/kinds.py`). What cannot be read becomes a tag.
+The rounding of a kind is in its row of `deid/kinds.py`. A text that cannot be read becomes a tag.
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaffinch.checks import check_wholes
-from chaffinch.deid.dates.telling_ages import OLDEST_TOLD
+from chaffinch.deid.dates.telling_ages import HIPAA_MAX_AGE
 from chaffinch.deid.kinds import HANDLING, handling_of
-from chaffinch.deid.operators.tag import named
+from chaffinch.deid.operators.tag import tag_name
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
 
 
 @dataclass(frozen=True, slots=True)
 class Generalise:
-    """Rounds ages, ZIP codes and dates; `over` is the greatest age that may stay.
+    """Operator that rounds ages, ZIP codes and dates; `over` is the greatest age that is kept.
 
-    Dates that tell of an age over it never come here: `telling_ages` hides them, whatever the operator for dates.
+    Dates that reveal an age over it never come here: `telling_ages` hides them, whatever the operator for dates.
     """
 
-    over: int = OLDEST_TOLD
+    over: int = HIPAA_MAX_AGE
     only: ClassVar[tuple[str, ...]] = tuple(name for name, row in HANDLING.items() if row.rounding)
     never: ClassVar[tuple[str, ...]] = ()
-    keyed: ClassVar[bool] = False
+    needs_secret: ClassVar[bool] = False
     hides: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
@@ -34,4 +34,4 @@ class Generalise:
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
         rounding = handling_of(seen.kind).rounding
         rounded = rounding(seen.text, self.over, memory.reference_year) if rounding else None
-        return f"[{named(seen)}]" if rounded is None else rounded
+        return f"[{tag_name(seen)}]" if rounded is None else rounded

@@ -1,4 +1,4 @@
-"""The identifier as it stands, for what a policy allows to stay."""
+"""Keep the identifier unchanged, where a policy allows it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from chaffinch.deid.release.replace import FoundIdentifier, Memory
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Leaves the text alone; the replacement is recorded all the same."""
+    """Operator that leaves the text unchanged; the replacement is recorded nevertheless."""
 
     only: ClassVar[tuple[str, ...]] = ()
     never: ClassVar[tuple[str, ...]] = ()
-    keyed: ClassVar[bool] = False
+    needs_secret: ClassVar[bool] = False
     hides: ClassVar[int] = 0
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:

@@ -1,4 +1,4 @@
-"""`****`: one character for each character, or a fixed number of them."""
+"""Mask the identifier (`****`): one character for each character, or a fixed number of them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from chaffinch.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Covers every character but line breaks, so that offsets and lines stay; with `length`, always so many."""
+    """Operator that masks all characters except line breaks, so that offsets stay; with `length`, that many."""
 
     character: str = "*"
     length: int = 0
     only: ClassVar[tuple[str, ...]] = ()
     never: ClassVar[tuple[str, ...]] = ()
-    keyed: ClassVar[bool] = False
+    needs_secret: ClassVar[bool] = False
     hides: ClassVar[int] = 3
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""`[DOCTOR-1]`: the name of the kind and a number that tells the identifiers of one document apart."""
+"""Replace the identifier by its kind and a number (`[DOCTOR-1]`), which distinguishes identifiers in a document."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaffinch.checks import check_choice
-from chaffinch.deid.operators.tag import NAMINGS, named
+from chaffinch.deid.operators.tag import NAMINGS, tag_name
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Counts the different texts of a kind in the order in which the document has them; the same text, same number.
+    """Operator that numbers the different texts of a kind in document order; the same text gets the same number.
 
-    Numbers start anew in every document, so that they do not depend on which document comes first.
+    Numbers restart in every document, so that they do not depend on the order of documents.
     """
 
     by: str = "kind"
     only: ClassVar[tuple[str, ...]] = ()
     never: ClassVar[tuple[str, ...]] = ()
-    keyed: ClassVar[bool] = False
+    needs_secret: ClassVar[bool] = False
     hides: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         check_choice(self.by, "by", NAMINGS)
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
-        name = named(seen, self.by)
+        name = tag_name(seen, self.by)
         return f"[{name}-{memory.number(name, seen.text)}]"

@@ -1,4 +1,4 @@
-"""Nothing in its place."""
+"""Remove the identifier."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from chaffinch.deid.release.replace import FoundIdentifier, Memory
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Takes the identifier out; blanks around it stay."""
+    """Operator that deletes the identifier; blanks around it stay."""
 
     only: ClassVar[tuple[str, ...]] = ()
     never: ClassVar[tuple[str, ...]] = ()
-    keyed: ClassVar[bool] = False
+    needs_secret: ClassVar[bool] = False
     hides: ClassVar[int] = 3
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:

@@ -1,4 +1,4 @@
-"""The date moved by a number of days that is the patient's own; the distance between two dates stays."""
+"""Shift dates by a number of days per patient; the distance between two dates stays the same."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import ClassVar, get_args
 from chaffinch.checks import check_choice, check_flags, check_wholes
 from chaffinch.deid.dates import shift as dates
 from chaffinch.deid.dates.points import Order
-from chaffinch.deid.operators.tag import named
+from chaffinch.deid.operators.tag import tag_name
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """Moves dates by `least` to `most` days; with `weeks`, by whole weeks, so that weekdays stay.
+    """Operator that shifts dates by `least` to `most` days; with `weeks`, by whole weeks, so that weekdays stay.
 
-    A date that cannot be read becomes a tag. Shifts of about whole years are never drawn (`dates.shift_sizes`).
-    `order` is that of numbers (03/04/1998) in documents none of whose dates tells it: mdy, dmy or ymd.
+    A date that cannot be read becomes a tag. Shifts close to whole years are never drawn (`dates.shift_sizes`).
+    `order` is that of numbers (03/04/1998) in documents whose dates are all ambiguous: mdy, dmy or ymd.
     """
 
     weeks: bool = False
@@ -26,7 +26,7 @@ class Shift:
     most: int = dates.MOST_DAYS
     only: ClassVar[tuple[str, ...]] = ("DATE",)
     never: ClassVar[tuple[str, ...]] = ()
-    keyed: ClassVar[bool] = True
+    needs_secret: ClassVar[bool] = True
     hides: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
@@ -42,10 +42,10 @@ class Shift:
             ("days", seen.patient, self),
             lambda: dates.days_for(memory.secret, seen.patient, weeks=self.weeks, least=self.least, most=self.most),
         )
-        moved = dates.shift(seen.text, days, reference_year=year, order=order)
-        return f"[{named(seen)}]" if moved is None else moved
+        shifted = dates.shift(seen.text, days, reference_year=year, order=order)
+        return f"[{tag_name(seen)}]" if shifted is None else shifted
 
 
-def order_in(memory: Memory, otherwise: Order) -> Order:
-    """The order of day, month and year that the document's dates tell, or the given one."""
-    return memory.once("order", lambda: dates.order_of(memory.dates)) or otherwise
+def order_in(memory: Memory, default: Order) -> Order:
+    """Return the order of day, month and year that the document's dates imply, or the default."""
+    return memory.once("order", lambda: dates.order_of(memory.dates)) or default

@@ -1,4 +1,4 @@
-"""An invented value of the same kind, the patient's own: the same wherever the original turns up again."""
+"""Replace the identifier by an invented value of the same kind, the same for every mention in a patient's notes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from chaffinch.deid.surrogates import surrogate
 
 @dataclass(frozen=True, slots=True)
 class Surrogate:
-    """Draws a value by the secret, the patient, the kind and the text.
+    """Operator that draws a value from the secret, the patient, the kind and the text.
 
-    By chance it may be the original: were it replaced then, the value that never turns up would be the original.
-    Ages and dates have operators of their own.
+    By chance it may be the original: if that were excluded, the value that never turns up would be the original.
+    Ages and dates have separate operators.
     """
 
     only: ClassVar[tuple[str, ...]] = ()
     never: ClassVar[tuple[str, ...]] = tuple(name for name, row in HANDLING.items() if row.surrogate is None)
-    keyed: ClassVar[bool] = True
+    needs_secret: ClassVar[bool] = True
     hides: ClassVar[int] = 2
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:

@@ -1,4 +1,4 @@
-"""`[DOCTOR]`: the name of the kind in brackets."""
+"""Replace the identifier by the name of its kind in brackets (`[DOCTOR]`)."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ NAMINGS = ("kind", "category", "label")
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """Names what was there: its kind (DOCTOR), its category (NAME), or the label as the layer has it."""
+    """Operator that writes the kind (DOCTOR), the category (NAME) or the layer's label in brackets."""
 
     by: str = "kind"
     only: ClassVar[tuple[str, ...]] = ()
     never: ClassVar[tuple[str, ...]] = ()
-    keyed: ClassVar[bool] = False
+    needs_secret: ClassVar[bool] = False
     hides: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         check_choice(self.by, "by", NAMINGS)
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
-        return f"[{named(seen, self.by)}]"
+        return f"[{tag_name(seen, self.by)}]"
 
 
-def named(seen: FoundIdentifier, by: str = "kind") -> str:
-    """The name of an identifier's kind, of its category, or its label."""
+def tag_name(seen: FoundIdentifier, by: str = "kind") -> str:
+    """Return the name of an identifier's kind, of its category, or its label."""
     return {"kind": seen.kind.name, "category": seen.kind.category, "label": seen.label}[by]

@@ -1,1 +1,1 @@
-"""Identifiers found by rules: the patterns by idea, and `find`, which reads and settles them."""
+"""Identifiers found by rules: modules of patterns by topic, and `find`, which runs them and resolves overlaps."""

@@ -24,14 +24,14 @@ _OLD = (
 
 @cache
 def patterns() -> tuple[Pattern, ...]:
-    """The patterns of ages."""
-    return (*_spoken(), *_of_people(), *_cued(), *_told_by_events())
+    """Return the patterns of ages."""
+    return (*_in_words(), *_of_people(), *_after_cues(), *_at_events())
 
 
 _DOSE = r"\s?(?:mg|%|/\d|-\d{3}|\.\d)"
 
 
-def _spoken() -> tuple[Pattern, ...]:
+def _in_words() -> tuple[Pattern, ...]:
     return (
         Pattern(
             "age-old",
@@ -124,7 +124,7 @@ def _of_people() -> tuple[Pattern, ...]:
     )
 
 
-def _cued() -> tuple[Pattern, ...]:
+def _after_cues() -> tuple[Pattern, ...]:
     return (
         Pattern(
             "age-sex",
@@ -171,7 +171,7 @@ def _cued() -> tuple[Pattern, ...]:
     )
 
 
-def _told_by_events() -> tuple[Pattern, ...]:
+def _at_events() -> tuple[Pattern, ...]:
     return (
         Pattern(
             "age-death",
@@ -181,7 +181,7 @@ def _told_by_events() -> tuple[Pattern, ...]:
             score=0.75,
             ignore_case=True,
             after=r"\s?(?:am|pm|hours?|:|/|mg|%|weeks?|months?|\w+ hospital)|[.,]\d",
-            fits=_adult,
+            fits=_is_adult_age,
         ),
         Pattern(
             "age-coming",
@@ -190,7 +190,7 @@ def _told_by_events() -> tuple[Pattern, ...]:
             score=0.8,
             ignore_case=True,
             after=r"\s(?:in|on) (?:the hospital|clinic|hospital|bed)",
-            fits=_adult,
+            fits=_is_adult_age,
         ),
         Pattern(
             "age-at",
@@ -206,7 +206,7 @@ def _told_by_events() -> tuple[Pattern, ...]:
             r"(?:\.[ \n]|\.$|, | and (?:lives|has|was|works|is)\b)",
             label="AGE",
             score=0.7,
-            fits=_adult,
+            fits=_is_adult_age,
         ),
         Pattern(
             "age-turns",
@@ -220,7 +220,7 @@ def _told_by_events() -> tuple[Pattern, ...]:
 
 
 def is_age(text: str) -> bool:
-    """Whether a number can be an age in years.
+    """Tell whether a number can be an age in years.
 
     >>> is_age("93"), is_age("180"), is_age("007")
     (True, False, False)
@@ -228,5 +228,5 @@ def is_age(text: str) -> bool:
     return int(text) <= 125 and not text.startswith("00")
 
 
-def _adult(text: str) -> bool:
+def _is_adult_age(text: str) -> bool:
     return 10 < int(text) <= 125

@@ -1,4 +1,4 @@
-"""Telephone, fax and pager numbers, e-mail and web addresses, addresses of computers, names of users."""
+"""Patterns of telephone, fax and pager numbers, e-mail, web and IP addresses, and user names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PHONE_WORDS = (
 
 @cache
 def patterns() -> tuple[Pattern, ...]:
-    """The patterns of contacts."""
+    """Return the patterns of contacts."""
     return (*_phones(), *_short_phones(), *_pagers(), *_addresses(), *_network_addresses(), *_users())
 
 
@@ -50,7 +50,7 @@ def _phones() -> tuple[Pattern, ...]:
             exact=True,
             before=_NO_MONEY,
             after=_UNIT,
-            fits=_phone,
+            fits=_is_phone,
         ),
         Pattern(
             "phone-bracket",
@@ -74,7 +74,7 @@ def _phones() -> tuple[Pattern, ...]:
             label="PHONE",
             score=0.9,
             before=r"[\d+]|score\s?",
-            fits=_abroad,
+            fits=_has_foreign_length,
         ),
         Pattern(
             "phone-trunk",
@@ -83,7 +83,7 @@ def _phones() -> tuple[Pattern, ...]:
             score=0.85,
             before=r"[\d.,-]",
             after=_UNIT,
-            fits=_no_times,
+            fits=_is_not_times,
         ),
     )
 
@@ -105,7 +105,7 @@ def _short_phones() -> tuple[Pattern, ...]:
             label="PHONE",
             score=0.8,
             before=r"[\w.]",
-            fits=_phone,
+            fits=_is_phone,
         ),
         Pattern(
             "phone-cued",
@@ -114,7 +114,7 @@ def _short_phones() -> tuple[Pattern, ...]:
             label="PHONE",
             score=0.96,
             after=_UNIT,
-            fits=_phone,
+            fits=_is_phone,
         ),
     )
 
@@ -128,7 +128,7 @@ def _pagers() -> tuple[Pattern, ...]:
             label="FAX",
             score=0.97,
             exact=True,
-            fits=_phone,
+            fits=_is_phone,
         ),
         Pattern(
             "fax-letter",
@@ -136,7 +136,7 @@ def _pagers() -> tuple[Pattern, ...]:
             label="FAX",
             score=0.96,
             exact=True,
-            fits=_phone,
+            fits=_is_phone,
         ),
         Pattern(
             "pager",
@@ -147,7 +147,7 @@ def _pagers() -> tuple[Pattern, ...]:
             exact=True,
             after=_UNIT,
             before=r"[\d/.]",
-            fits=_phone_short,
+            fits=_is_not_year,
         ),
         Pattern(
             "pager-at",
@@ -193,7 +193,7 @@ def _addresses() -> tuple[Pattern, ...]:
             label="URL",
             score=0.99,
             exact=True,
-            cut=_no_sign,
+            cut=_trim_punctuation,
         ),
         Pattern(
             "url-host",
@@ -203,8 +203,8 @@ def _addresses() -> tuple[Pattern, ...]:
             exact=True,
             before=r"[@/\w.-]",
             after=r"[@\w]|\.\w",
-            fits=_host,
-            cut=_no_sign,
+            fits=_is_host,
+            cut=_trim_punctuation,
         ),
     )
 
@@ -219,7 +219,7 @@ def _network_addresses() -> tuple[Pattern, ...]:
             exact=True,
             before=r"[\d.]|(?:version|section|release|v|ec|chapter)\s?\.?\s?",
             after=r"\.?\d",
-            fits=_four,
+            fits=_is_ipv4,
         ),
         Pattern(
             "ip6",
@@ -229,7 +229,7 @@ def _network_addresses() -> tuple[Pattern, ...]:
             exact=True,
             before=r"[\w:]",
             after=r"[\w:]",
-            fits=_six,
+            fits=_is_ipv6,
         ),
         Pattern(
             "mac",
@@ -258,43 +258,43 @@ def _users() -> tuple[Pattern, ...]:
     )
 
 
-def _phone(text: str) -> bool:
-    """Seven to fifteen digits, the extension apart, and neither one digit all over nor a range of years."""
+def _is_phone(text: str) -> bool:
+    """Tell whether a text has 7 to 15 digits before its extension, and is neither a date nor a range of years."""
     digits = re.sub(r"\D", "", re.split(r"(?i)x|e", text)[0])
     years = re.fullmatch(r"(?:19|20)\d\d\s?[-–]\s?(?:19|20)\d\d", text)
-    return 7 <= len(digits) <= 15 and years is None and not _date_like(text)
+    return 7 <= len(digits) <= 15 and years is None and not _is_date_like(text)
 
 
-def _no_times(text: str) -> bool:
-    """Not hours of the day in a row, such as 0600 1200 1800."""
+def _is_not_times(text: str) -> bool:
+    """Tell whether a text is anything but a row of times of day, such as 0600 1200 1800."""
     return not all(re.fullmatch(r"(?:[01]\d|2[0-3])[0-5]\d", part) for part in re.split("[ -]", text))
 
 
-def _date_like(text: str) -> bool:
+def _is_date_like(text: str) -> bool:
     return (
         re.fullmatch(r"\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{3}-\d{2}-\d{2,4}", text)
         is not None
     )
 
 
-def _phone_short(text: str) -> bool:
+def _is_not_year(text: str) -> bool:
     return not re.fullmatch(r"(?:19|20)\d\d", text)
 
 
-def _abroad(text: str) -> bool:
+def _has_foreign_length(text: str) -> bool:
     return 8 <= sum(map(str.isdigit, text)) <= 15
 
 
-def _no_sign(text: str) -> tuple[int, int]:
-    """An address without the signs of the sentence around it."""
+def _trim_punctuation(text: str) -> tuple[int, int]:
+    """Cut the punctuation of the sentence from the end of an address."""
     end = len(text.rstrip(".,;:!?'\"’”>]}"))
     if text[:end].endswith(")") and "(" not in text[:end]:
         end = len(text[:end].rstrip(").,;"))
     return 0, end
 
 
-def _host(text: str) -> bool:
-    """A name of a computer, which two words with a forgotten blank are not."""
+def _is_host(text: str) -> bool:
+    """Tell whether a text can be a host name, not two words with a missing blank."""
     names = text.split("/", maxsplit=1)[0].split(".")
     return (
         len(names[0]) >= 2
@@ -304,14 +304,14 @@ def _host(text: str) -> bool:
     )
 
 
-def _four(text: str) -> bool:
+def _is_ipv4(text: str) -> bool:
     parts = text.split(".")
     return (
         all(int(part) < 256 and part == str(int(part)) for part in parts) and sum(len(part) > 1 for part in parts) >= 2
     )
 
 
-def _six(text: str) -> bool:
+def _is_ipv6(text: str) -> bool:
     try:
         return (ip_address(text).version == 6 and any(map(str.isalpha, text))) or text.count(":") == 7
     except ValueError:

@@ -1,4 +1,4 @@
-"""Dates in every written form: numbers, named months, parts of dates, ranges, weekdays, decades, holidays."""
+"""Patterns of dates: numbers, month names, parts of dates, ranges, weekdays, decades, holidays."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ _NOT_MORE = r"[\d./-]|\d"
 
 @cache
 def patterns() -> tuple[Pattern, ...]:
-    """The patterns of dates."""
-    return (*_numbers(), *_named(), *_short(), *_partial(), *_years(), *_short_years(), *_days())
+    """Return the patterns of dates."""
+    return (*_numbers(), *_with_month_names(), *_short(), *_partial(), *_years(), *_short_years(), *_days())
 
 
 def _numbers() -> tuple[Pattern, ...]:
@@ -74,7 +74,7 @@ def _numbers() -> tuple[Pattern, ...]:
             score=0.97,
             before=r"[\d$][/.,-]",
             after=r"[/.-]\d",
-            fits=_one_sign,
+            fits=_has_one_separator,
         ),
         Pattern(
             "date-compact",
@@ -87,7 +87,7 @@ def _numbers() -> tuple[Pattern, ...]:
     )
 
 
-def _named() -> tuple[Pattern, ...]:
+def _with_month_names() -> tuple[Pattern, ...]:
     days = rf"{_DAY}{_ORDINAL}?(?:{_TO}{_DAY}{_ORDINAL}?)?"
     month_first = rf"{_OF_WEEK}{_MONTH}\s?(?:the\s)?{days}(?:(?:,\s?|\s|-|/|\sof\s){_YEAR}|-\d\d)?"
     day_first = (
@@ -101,16 +101,16 @@ def _named() -> tuple[Pattern, ...]:
     )
     not_unit = r"\s?(?:mg|mcg|ml|units?|tabs?|times|percent|%|hours?|weeks|years|months|days)\b|[.:]\d"
     return (
-        Pattern("date-months", rf"\b({two_months})", label="DATE", score=0.95, cut=_without_the),
-        Pattern("date-month-day", rf"\b({month_first})", label="DATE", score=0.95, after=not_unit, cut=_without_the),
+        Pattern("date-months", rf"\b({two_months})", label="DATE", score=0.95, cut=_trim_article),
+        Pattern("date-month-day", rf"\b({month_first})", label="DATE", score=0.95, after=not_unit, cut=_trim_article),
         Pattern(
             "date-day-month",
             rf"\b({day_first})",
             label="DATE",
             score=0.94,
             before=r"[\d$/.]",
-            fits=_not_modal,
-            cut=_without_the,
+            fits=_is_not_modal,
+            cut=_trim_article,
         ),
         Pattern(
             "date-month-year",
@@ -118,7 +118,7 @@ def _named() -> tuple[Pattern, ...]:
             label="DATE",
             score=0.93,
             after=r"\s?(?:mg|%|st|nd|rd|th)|\d",
-            fits=_whole_year,
+            fits=_is_month_and_year,
         ),
         Pattern("date-season", rf"\b((?:{_SEASON})(?:,?\s|\sof\s|\sof\sthe\syear\s){_YEAR})\b", label="DATE"),
         Pattern("date-quarter", rf"\b((?:Q[1-4]|[1-4]Q)[ -]?{_YEAR})\b", label="DATE"),
@@ -173,7 +173,7 @@ def _partial() -> tuple[Pattern, ...]:
             rf"before|after|around|until|every)[ -](?P<span>{_MONTHS})\b",
             label="DATE",
             score=0.8,
-            fits=_capital_month,
+            fits=_begins_with_capital,
             after=r"\s?(?:sign|be|have|not|also|need|kinase)\b|-\w",
         ),
         Pattern(
@@ -226,7 +226,7 @@ def _years() -> tuple[Pattern, ...]:
             exact=True,
             before=r"[\d.,$]",
             after=_YEAR_UNITS,
-            fits=_rising_years,
+            fits=_years_rise,
         ),
         Pattern(
             "date-year-alone",
@@ -305,13 +305,13 @@ def _days() -> tuple[Pattern, ...]:
 
 
 def is_date(text: str) -> bool:
-    """Whether three numbers with one sign between them can be a day, in any order of day and month.
+    """Tell whether three numbers with equal separators can be a date, with day and month in either order.
 
     >>> is_date("31/02/1998"), is_date("13/14/98"), is_date("1.2.10"), is_date("1-2/98")
     (True, False, False, False)
     """
     compact = text.replace(" ", "")
-    signs = {sign for sign in compact if not sign.isdigit()}
+    signs = {character for character in compact if not character.isdigit()}
     numbers = re.split(r"\D", compact)
     if len(signs) != 1 or ("." in signs and len(numbers[2]) == 2 and min(map(len, numbers[:2])) < 2):
         return False
@@ -323,32 +323,32 @@ def is_date(text: str) -> bool:
     return possible and (len(numbers[2]) == 2 or 1800 <= year <= 2199)
 
 
-def _one_sign(text: str) -> bool:
+def _has_one_separator(text: str) -> bool:
     return len({sign for sign in text if not sign.isdigit()}) == 1
 
 
-def _rising_years(text: str) -> bool:
+def _years_rise(text: str) -> bool:
     first, last = re.findall(r"\d+", text)
     return int(last if len(last) == 4 else first[:2] + last) >= int(first)
 
 
-def _capital_month(text: str) -> bool:
+def _begins_with_capital(text: str) -> bool:
     return text[:1].isupper()
 
 
-def _not_modal(text: str) -> bool:
-    """Not "5 mar" in small letters, nor "2 may" as in "1 or 2 may be"."""
+def _is_not_modal(text: str) -> bool:
+    """Tell whether a date has no "mar", "march" or "may" in lower case, as in "1 or 2 may be"."""
     return re.search(r"\b(?:mar|march|may)\b", text) is None
 
 
-def _whole_year(text: str) -> bool:
-    """A month and two digits are a date if an apostrophe or a sign joins them, or the month is cut short."""
+def _is_month_and_year(text: str) -> bool:
+    """Tell whether a month and its digits are a date: four digits, an apostrophe or sign, or a month cut short."""
     if re.search(r"\d{4}$|['’-]\d\d$|/\d\d$", text):
         return True
     return re.search(r"(?i)^(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\.?\s?\d\d$", text) is not None
 
 
-def _without_the(text: str) -> tuple[int, int]:
-    """The date without an article at its beginning or a full stop at its end."""
+def _trim_article(text: str) -> tuple[int, int]:
+    """Cut an article from the beginning of a date, and a full stop from its end."""
     start = 4 if text[:4].lower() == "the " else 0
     return start, len(text.rstrip(". ,"))

@@ -1,6 +1,6 @@
-"""Identifiers found by rules: every pattern is a source that votes one sub-type; this module reads and settles them.
+"""Search by rules: every pattern is a source that votes for one sub-type; this module resolves the votes.
 
-The patterns themselves stand by idea in the modules beside this one, each with a function `patterns`. Their time is
+The patterns are grouped by topic in the other modules of this package, each with a function `patterns`. Their time is
 linear in the text.
 """
 
@@ -29,13 +29,15 @@ from chaffinch.deid.patterns.pattern import ByteText, Pattern
 from chaffinch.text import Document, Span, resolve
 
 LAYER = "patterns"
-PIECE = "piece"  # the source of what sticks out of a longer span: no pattern knows it in this form
-UNSURE = 0.8  # votes for names and places below this give way to protected terms
+PIECE = "piece"  # the source of a piece that sticks out of a longer span; no pattern matches it in this form
+# Votes for names and places with a lower score give way to protected terms. Raised, more eponyms and drugs are spared,
+# and more names that equal one are missed.
+UNSURE = 0.8
 
 
 @lru_cache(maxsize=4)
 def patterns(lists: WordLists | None = None) -> tuple[Pattern, ...]:
-    """Return all patterns, each a source with a name; those of one idea side by side. The lists serve their checks."""
+    """Return all patterns, each a named source, grouped by topic; `lists` are the word lists of their checks."""
     known = lists or word_lists()
     return (
         *dates.patterns(),
@@ -69,44 +71,44 @@ def find(doc: Document, sources: Iterable[Pattern] | None = None, lists: WordLis
 def find_in(
     docs: Sequence[Document], sources: Iterable[Pattern] | None = None, lists: WordLists | None = None
 ) -> list[list[Span]]:
-    """Return the same for many documents at once, which is quicker."""
+    """Return the identifiers of `find` for many documents at once, which is faster."""
     known = lists or word_lists()
-    page = ByteText.of([doc.text for doc in docs])
+    texts = ByteText.of([doc.text for doc in docs])
     votes: list[list[Span]] = [[] for _ in docs]
     for pattern in patterns(known) if sources is None else sources:
-        for number, span in pattern.on(page):
+        for number, span in pattern.find_in(texts):
             votes[number].append(span)
     return [list(resolve_votes(_without_protected(doc, spans, known))) for doc, spans in zip(docs, votes, strict=True)]
 
 
 def _without_protected(doc: Document, votes: list[Span], lists: WordLists) -> list[Span]:
-    """Return the votes but for unsure ones over terms that identify nobody ("for Wilson disease")."""
+    """Return the votes without unsure ones that overlap terms which identify nobody ("for Wilson disease")."""
     unsure = [span for span in votes if span.score < UNSURE and kind_of(span.label).is_proper_name]
     if not unsure:
         return votes
-    terms = [span for span in lists.protected(doc) if span.score == 1.0]
+    terms = [span for span in lists.find_protected(doc) if span.score == 1.0]
     starts = [term.start for term in terms]
 
     def is_protected(span: Span) -> bool:
         near = terms[max(0, bisect_left(starts, span.start) - 2) : bisect_left(starts, span.end)]
         return any(span.overlaps(term) for term in near)
 
-    gone = {id(span) for span in unsure if is_protected(span)}
-    return [span for span in votes if id(span) not in gone]
+    dropped = {id(span) for span in unsure if is_protected(span)}
+    return [span for span in votes if id(span) not in dropped]
 
 
 def resolve_votes(votes: Iterable[Span]) -> tuple[Span, ...]:
-    """The spans that are left: of those over one place the surest, then of those that overlap the longest."""
+    """Resolve overlaps: keep the surest of equal spans, then the longest of overlapping ones, and cut-off pieces."""
     best: dict[tuple[int, int], Span] = {}
     for span in votes:
-        held = best.get((span.start, span.end))
-        if held is None or span.score > held.score:
+        other = best.get((span.start, span.end))
+        if other is None or span.score > other.score:
             best[span.start, span.end] = span
     longest = resolve(best.values(), "longest")
-    return tuple(_in_two(best.values(), longest))
+    return tuple(_with_pieces(best.values(), longest))
 
 
-def _in_two(votes: Iterable[Span], kept: tuple[Span, ...]) -> list[Span]:
-    """The kept spans, and the ends of others that stick out of them: what a pattern found stays found."""
+def _with_pieces(votes: Iterable[Span], kept: tuple[Span, ...]) -> list[Span]:
+    """Return the kept spans and the pieces of others that stick out of them, so that all matches stay covered."""
     rest = [replace(piece, score=piece.score * 0.9, source=PIECE) for piece in subtract_spans(votes, kept)]
     return sorted([*kept, *resolve(rest, "longest")])

@@ -1,4 +1,4 @@
-"""Numbers that stand for a person or a thing: records, accounts, plans, licences, vehicles, devices, and codes."""
+"""Patterns of identifying numbers: records, accounts, plans, licences, vehicles, devices, and codes."""
 
 from __future__ import annotations
 
@@ -74,13 +74,15 @@ _CUES = (
 
 @cache
 def patterns() -> tuple[Pattern, ...]:
-    """The patterns of numbers that identify."""
-    return (*_social(), *(own for cue in _CUES for own in _cued(*cue)), *_shapes(), *_records(), *_digits(), *_codes())
+    """Return the patterns of identifying numbers."""
+    cued = (pattern for cue in _CUES for pattern in _after_cue(*cue))
+    return (*_social(), *cued, *_shapes(), *_records(), *_digits(), *_codes())
 
 
-def _cued(label: str, name: str, words: str) -> tuple[Pattern, ...]:
+def _after_cue(label: str, name: str, words: str) -> tuple[Pattern, ...]:
+    """Return the patterns of codes after cue words, which are alternatives of a regular expression."""
     strong = name in ("mrn", "account", "plan", "license")
-    need = has_digits if strong else _plate if name == "vehicle" else _long_code
+    need = has_digits if strong else _is_plate if name == "vehicle" else _is_long_code
     cue = (
         rf"(?i:\b(?:{words})(?:\s(?:account|record|plan|id|identification|license|serial|file|case|member|"
         rf"beneficiary))?{_NO}{_SIGN})"
@@ -115,7 +117,7 @@ def _cued(label: str, name: str, words: str) -> tuple[Pattern, ...]:
             score=0.96,
             exact=True,
             after=_UNIT,
-            fits=_six_digits,
+            fits=_has_six_digits,
         ),
     )
 
@@ -162,7 +164,7 @@ def _social() -> tuple[Pattern, ...]:
             score=0.95,
             exact=True,
             after=_UNIT,
-            fits=_six_digits,
+            fits=_has_six_digits,
         ),
     )
 
@@ -175,10 +177,10 @@ def _shapes() -> tuple[Pattern, ...]:
             label="DEVICE",
             score=0.98,
             exact=True,
-            fits=_three_digits,
+            fits=_has_three_digits,
         ),
         Pattern("dea", r"\b([ABFGMPR][A-Z9]\d{7})\b", label="LICENSE", score=0.9),
-        Pattern("vin", r"\b([A-HJ-NPR-Z0-9]{17})\b", label="VEHICLE", score=0.85, exact=True, fits=_mixed),
+        Pattern("vin", r"\b([A-HJ-NPR-Z0-9]{17})\b", label="VEHICLE", score=0.85, exact=True, fits=_is_mixed),
         Pattern(
             "iban",
             r"\b([A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?)\b",
@@ -269,7 +271,7 @@ def _digits() -> tuple[Pattern, ...]:
             score=0.7,
             before=rf"{known}|[\d._-]",
             after=r"[_.]\w",
-            fits=_no_known,
+            fits=_is_not_public_code,
         ),
     )
 
@@ -284,7 +286,7 @@ def _codes() -> tuple[Pattern, ...]:
             label="IDNUM",
             score=0.8,
             before=r"[\d._-]",
-            fits=_no_known,
+            fits=_is_not_public_code,
         ),
         Pattern(
             "code-mixed",
@@ -292,7 +294,7 @@ def _codes() -> tuple[Pattern, ...]:
             label="IDNUM",
             score=0.65,
             before=r"[\d._-]",
-            fits=_no_marker,
+            fits=_is_not_marker,
         ),
         Pattern(
             "code-account",
@@ -307,28 +309,28 @@ def _codes() -> tuple[Pattern, ...]:
 
 def has_digits(text: str) -> bool:
     """At least three digits, and no date or time."""
-    return _three_digits(text) and not _plain(text)
+    return _has_three_digits(text) and not _is_plain_number(text)
 
 
-def _three_digits(text: str) -> bool:
+def _has_three_digits(text: str) -> bool:
     return sum(map(str.isdigit, text)) >= 3
 
 
-def _long_code(text: str) -> bool:
+def _is_long_code(text: str) -> bool:
     digits = sum(map(str.isdigit, text))
-    return digits >= 5 and not _plain(text)
+    return digits >= 5 and not _is_plain_number(text)
 
 
-def _plate(text: str) -> bool:
-    return has_digits(text) and (_long_code(text) or any(map(str.isalpha, text)))
+def _is_plate(text: str) -> bool:
+    return has_digits(text) and (_is_long_code(text) or any(map(str.isalpha, text)))
 
 
-def _six_digits(text: str) -> bool:
+def _has_six_digits(text: str) -> bool:
     return sum(map(str.isdigit, text)) >= 6 and re.search(r"[A-Z]{4}", text) is None
 
 
-def _plain(text: str) -> bool:
-    """A date, a year, a time of day, a decimal number or a range is no code."""
+def _is_plain_number(text: str) -> bool:
+    """Tell whether a text is a date, a year, a time of day, a decimal number or a range, and so no code."""
     return (
         re.fullmatch(
             r"\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|\d{1,2}-\d{1,2}-\d{4}|(?:19|20)\d\d[-/.]\d{1,2}[-/.]\d{1,2}|(?:19|"
@@ -341,32 +343,32 @@ def _plain(text: str) -> bool:
     )
 
 
-def _mixed(text: str) -> bool:
+def _is_mixed(text: str) -> bool:
     return any(map(str.isdigit, text)) and sum(map(str.isalpha, text)) >= 3
 
 
-def _no_known(text: str) -> bool:
+def _is_not_public_code(text: str) -> bool:
     return not text.startswith(("NCT", "PMC", "COVID", "SARS", "ICD", "NM", "OMIM"))
 
 
-def _no_marker(text: str) -> bool:
-    """No marker on a chromosome, such as D1S1595, and no count of pregnancies, such as G3P1011."""
+def _is_not_marker(text: str) -> bool:
+    """Tell whether a text is no chromosome marker, such as D1S1595, and no count of pregnancies, such as G3P1011."""
     return re.fullmatch(r"D[0-9XY]{1,2}S\d+|G\d{1,2}P\d{1,4}", text) is None
 
 
 def is_card(text: str) -> bool:
-    """Whether digits pass the check of payment cards (Luhn).
+    """Tell whether the digits pass the Luhn check of payment cards.
 
     >>> is_card("4111 1111 1111 1111"), is_card("4111 1111 1111 1112")
     (True, False)
     """
-    digits = [int(sign) for sign in text if sign.isdigit()]
+    digits = [int(character) for character in text if character.isdigit()]
     doubled = [digit if place % 2 == 0 else sum(divmod(2 * digit, 10)) for place, digit in enumerate(reversed(digits))]
     return 12 <= len(digits) <= 19 and sum(doubled) % 10 == 0 and len(set(digits)) > 1
 
 
 def is_iban(text: str) -> bool:
-    """Whether an account number passes the check of ISO 13616.
+    """Tell whether an account number passes the check of ISO 13616.
 
     >>> is_iban("GB82 WEST 1234 5698 7654 32")
     True

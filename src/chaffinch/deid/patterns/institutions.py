@@ -1,4 +1,4 @@
-"""Hospitals, wards and rooms, organisations, countries."""
+"""Patterns of hospitals, wards, rooms, organisations and countries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LINKS = r"(?:(?:of|&|the|for|de|del|la)[ ])"
 
 
 def patterns(lists: WordLists) -> tuple[Pattern, ...]:
-    """The patterns of houses and countries."""
+    """Return the patterns of institutions and countries."""
     checks = PlaceChecks(lists)
     return (*_inside(), *_hospitals(checks), *_firms(checks), *_nations())
 
@@ -63,7 +63,7 @@ def _inside() -> tuple[Pattern, ...]:
             r"(?P<span>[\p{Lu}\d][\p{L}\d/&-]*(?:[ ][\p{L}\d/&-]+){0,4})[ \t]*(?m:$)",
             label="DEPARTMENT",
             score=0.8,
-            fits=_department,
+            fits=_is_department,
         ),
         Pattern(
             "department-floor",
@@ -179,5 +179,5 @@ def _nations() -> tuple[Pattern, ...]:
     )
 
 
-def _department(text: str) -> bool:
+def _is_department(text: str) -> bool:
     return len(text) < 40 and not text.isdigit()

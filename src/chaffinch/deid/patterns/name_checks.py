@@ -1,4 +1,4 @@
-"""Which words of a run of capitalised words are a person's name: the checks of the patterns of names."""
+"""Checks that decide which words of a run of capitalised words are a person's name."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _FIELDS_OF_MEDICINE = _WORDS["medical_endings"]
 
 @dataclass(frozen=True, slots=True)
 class NameChecks:
-    """The checks of names by word lists; those that return a place cut a match to its name, or refuse it."""
+    """Checks of names by word lists. Those that return offsets cut a match to its name; None rejects the match."""
 
     lists: WordLists
 
     def _name_at_start(self, text: str, *, good: bool = False) -> tuple[int, int] | None:
-        """The run of names from the beginning; the first word may be any if the cue is good."""
+        """Return the run of names at the start of a text; with a good cue, its first word may be any word."""
         if " " in text.partition(",")[0]:
             text = _WITH_DEGREE.sub("", text)
         start = end = -1
-        given = False  # whether the word before was an initial or a first name: any capitalised word may follow
-        for place, piece in enumerate(_PIECE.finditer(text)):
+        after_first = False  # the word before was an initial or a first name: any capitalised word may follow
+        for number, piece in enumerate(_PIECE.finditer(text)):
             word = piece.group().rstrip(".")
             plain = re.sub(r"['’]s$", "", word)
             titled = word.istitle() and bool(self.lists.rate(word, "first") or self.lists.rate(word, "last"))
@@ -39,12 +39,12 @@ class NameChecks:
                 particle
                 or (_is_initial(piece.group()) and word.isupper())
                 or all(map(self.lists.is_name, plain.split("-")))
-                or (place == 0 and good)
-                or ((given or titled) and not self.lists.is_term(plain))
+                or (number == 0 and good)
+                or ((after_first or titled) and not self.lists.is_term(plain))
             )
             if word.lower() in _NEVER or not fits:
                 break
-            given = word[:1].isupper() and (
+            after_first = word[:1].isupper() and (
                 _is_initial(piece.group())
                 or (self.lists.rate(word, "first") == "hi" and not self.lists.is_common(word))
             )
@@ -55,21 +55,21 @@ class NameChecks:
         return None if start < 0 else (start, _trim_end(text, start, end))
 
     def name_after_title(self, text: str) -> tuple[int, int] | None:
-        """The name after a title or in a field: its first word may be any, but for words that never are names."""
+        """Return the name after a title; its first word may be any word except those that are never names."""
         return self._name_at_start(text, good=True)
 
     def name_in_field(self, text: str) -> tuple[int, int] | None:
-        """The name that fills a field: any words but those that say there is none."""
+        """Return the name in a field, unless its first word means that there is none, or is a clinical term."""
         first = text.split(maxsplit=1)[0].strip(".,").lower()
         return None if first in _NOBODY or self.lists.is_term(first) else self._name_at_start(text, good=True)
 
     def probable_name(self, text: str) -> tuple[int, int] | None:
-        """The name if all its words may be names, and they are more than an initial."""
+        """Return the run of possible names at the start of a text, if it is more than initials."""
         found = self._name_at_start(text)
         return found if found and any(len(word.strip(".,")) > 1 for word in text[slice(*found)].split()) else None
 
     def name_before_degree(self, text: str) -> tuple[int, int] | None:
-        """The name at the end of a run of capitalised words, such as before a degree."""
+        """Return the name at the end of a run of capitalised words, such as before a degree."""
         pieces = list(_PIECE.finditer(text))
         while pieces:
             start = pieces[0].start()
@@ -79,8 +79,8 @@ class NameChecks:
             pieces.pop(0)
         return None
 
-    def listed_name(self, text: str) -> tuple[int, int] | None:
-        """The name if its first word is a first name or a surname of the lists."""
+    def name_in_lists(self, text: str) -> tuple[int, int] | None:
+        """Return the name if its first word is likely as a first name or surname by the lists."""
         found = self.probable_name(text)
         if found is None:
             return None
@@ -93,12 +93,14 @@ class NameChecks:
         )
 
     def _is_ordinary(self, word: str) -> bool:
+        """Tell whether a word is common and no likely name."""
         return self.lists.is_common(word) and "hi" not in (
             self.lists.rate(word, "first"),
             self.lists.rate(word, "last"),
         )
 
     def first_and_last_name(self, text: str) -> tuple[int, int] | None:
+        """Return the name if a text begins with a listed first name and ends in a likely surname."""
         words = text.split()
         first, last = words[0], words[-1]
         both = self.lists.rate(first, "first") == "hi" and self.lists.rate(last, "last") == "hi"
@@ -118,11 +120,11 @@ class NameChecks:
         return self.lists.rate(first, "first") == "hi" and not self._is_ordinary(first)
 
     def is_unknown_word_and_initial(self, text: str) -> bool:
-        """A capitalised word that is no word of ours, and an initial: "Oriel D."."""
+        """Tell whether the word before an initial is on no list of common words or terms: "Oriel D."."""
         return self._is_unknown_word(text.split(maxsplit=1)[0])
 
     def name_in_apposition(self, text: str) -> tuple[int, int] | None:
-        """The name of somebody just described, of two words at least: "a 70-year-old man, Oriel Dahl"."""
+        """Return the first two words of a name in apposition: "a 70-year-old man, Oriel Dahl"."""
         pieces = list(_PIECE.finditer(text))
         first = pieces[0].group()
         known = "hi" in (self.lists.rate(first, "first"), self.lists.rate(first, "last"))
@@ -136,7 +138,7 @@ class NameChecks:
         return pieces[0].start(), end if _is_initial(pieces[1].group()) else _trim_end(text, 0, end)
 
     def name_of_speaker(self, text: str) -> tuple[int, int] | None:
-        """Who says something: words that are no words of ours, or a first name and any."""
+        """Return the name of a speaker: words on no list of common words, or a first name and any word."""
         words = text.split()
         known = self.lists.rate(words[0], "first") == "hi" and not self.lists.is_common(words[0])
         fits = all(self._is_unknown_word(word) for word in words) or (
@@ -145,7 +147,7 @@ class NameChecks:
         return None if not fits or words[0].lower().endswith(_FIELDS_OF_MEDICINE) else (0, len(text))
 
     def name_alone(self, text: str) -> tuple[int, int] | None:
-        """A name whose words are of the lists, or no words of ours."""
+        """Return a name without a cue, if each word is a listed name, an initial, or no common word."""
         words = text.split()
         known = all(
             self._is_unknown_word(word)
@@ -175,14 +177,15 @@ class NameChecks:
         )
 
     def whole_name(self, text: str) -> tuple[int, int] | None:
-        found = self.listed_name(text)
+        """Return the listed name if it is the whole text."""
+        found = self.name_in_lists(text)
         if found is None and "," in text:
             first = text.split(",")[1].split(maxsplit=1)[0]
             found = self.probable_name(text) if self.lists.rate(first, "first") == "hi" else None
         return found if found and found[1] >= len(text.rstrip(". ")) else None
 
     def name_as_line(self, text: str) -> tuple[int, int] | None:
-        """A line that is a first name and a surname."""
+        """Return the name if a line is a listed first name and surname, of two to four words."""
         words = [word.strip(".") for word in text.split()]
         names = (
             2 <= len(words) <= 4
@@ -206,11 +209,11 @@ class NameChecks:
         )
 
     def is_pair_of_initials(self, text: str) -> bool:
-        """Initials of who dictated and who typed, and no two words."""
+        """Tell whether two parts, as in "AB/cd", can be the initials of author and typist, and are no words."""
         return not any(self.lists.is_frequent(part) or self.lists.is_term(part) for part in text.split("/"))
 
     def is_initials(self, text: str) -> bool:
-        """Whether letters may be somebody's initials, and no degree, abbreviation or frequent word."""
+        """Tell whether letters may be somebody's initials, and no degree, abbreviation or frequent word."""
         plain = text.replace(".", "")
         return len(plain) >= 2 and plain not in _NO_INITIALS and (len(plain) < 3 or not self.lists.is_frequent(plain))
 
@@ -220,7 +223,7 @@ def _is_initial(word: str) -> bool:
 
 
 def _trim_end(text: str, start: int, end: int) -> int:
-    """The end without a comma, a particle or a full stop that is no initial's."""
+    """Return the end of a name without a trailing comma, particle, or full stop that belongs to no initial."""
     while end > start:
         last = text[start:end].rsplit(maxsplit=1)[-1] if text[start:end].split() else ""
         if (

@@ -1,4 +1,4 @@
-"""Names of people where a cue tells them: titles, degrees, fields of headers and signatures."""
+"""Patterns of names with a cue: titles, degrees, fields of headers, and signatures."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _DOCTOR_WORDS = (
     r"rheumatologist|pulmonologist|midwife|"
     r"dentist|hospitalist|ob-?gyn|operator|scribe|cc|att|clinician|doctor"
 )
-_STAFF = (  # behind these stands a name or nothing
+_STAFF = (  # words that only a name can follow, or nothing
     r"attending(?:\s(?:physician|provider|md|surgeon))?|provider|pcp|physician|phys|surgeon|staff|"
     r"(?:ref|referring|ordering|requesting|admitting|primary|att|consulting)\s(?:md|dr|doctor|physician|provider|phys)|"
     r"\w+ologist|\w+iatrist|hospitalist|dictator|clinician|seen\sby|md"
 )
-# Between a label and what it announces, plain, in columns, in tables, in mark-up.
+# What separates a label from its value: plain, in columns, in tables, in mark-up.
 SIGN = r"(?:[*_]{0,2}[ \t]{0,24}[:=|>][*_]{0,2}|\s[-–]\s)[ \t]*"
 _DONE_BY = (
     r"(?:dictat|sign|review|order|perform|transcrib|interpret|verif|authenticat|report|read|approv|"
@@ -59,7 +59,7 @@ KIN = either(
 
 
 def patterns(lists: WordLists) -> tuple[Pattern, ...]:
-    """The patterns of names."""
+    """Return the patterns of names with a cue."""
     checks = NameChecks(lists)
     return (*_titles(checks), *_degrees(checks), *_patient_fields(checks), *_staff_fields(checks), *_signatures(checks))
 

@@ -1,4 +1,4 @@
-"""Names of people in running text, in letters and in lists, where verbs, kin and the lists of names tell them."""
+"""Patterns of names in running text, letters and lists, found by verbs, kinship words and lists of names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _APPOSED = rf"{WORD}(?:[ ]\p{{Lu}}\.)?(?:[ ]{WORD})?"
 
 
 def patterns(lists: WordLists) -> tuple[Pattern, ...]:
-    """The patterns of names in prose."""
+    """Return the patterns of names in prose."""
     checks = NameChecks(lists)
     return (
         *_among_people(checks),
@@ -40,7 +40,7 @@ def patterns(lists: WordLists) -> tuple[Pattern, ...]:
         *_with_initials(checks),
         *_by_role(checks),
         *_letters(checks),
-        *_listed(checks),
+        *_in_lists(checks),
     )
 
 
@@ -110,7 +110,7 @@ def _in_text(checks: NameChecks) -> tuple[Pattern, ...]:
             rf"(?i:\b(?:patient|pt|patients\slike|like|such\sas|for|client)\s)(?P<span>{PERSON})",
             label="PATIENT",
             score=0.6,
-            cut=checks.listed_name,
+            cut=checks.name_in_lists,
         ),
         Pattern(
             "name-full",
@@ -235,12 +235,12 @@ def _letters(checks: NameChecks) -> tuple[Pattern, ...]:
             rf"\b(?:I,|I am|I'm|This is|My name is|my name is)[ ](?P<span>{PERSON})",
             label="PATIENT",
             score=0.7,
-            cut=checks.listed_name,
+            cut=checks.name_in_lists,
         ),
     )
 
 
-def _listed(checks: NameChecks) -> tuple[Pattern, ...]:
+def _in_lists(checks: NameChecks) -> tuple[Pattern, ...]:
     return (
         Pattern(
             "name-listed",

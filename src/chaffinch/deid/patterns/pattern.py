@@ -1,6 +1,6 @@
-"""One pattern: a regular expression, what must not stand beside it, and what its text must be.
+"""Patterns: a regular expression with checks of its context and of its text.
 
-Time is linear in the text: RE2 finds the places, and the checks look at `AROUND` characters on each side at most.
+Time is linear in the text: RE2 finds the matches, and the checks look at `AROUND` characters on each side at most.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from chaffinch.text import Document, Span
-from chaffinch.text.regex import compiled
+from chaffinch.text.regex import compile_pattern
 
 Edges: TypeAlias = tuple[int, int, int, int]  # of a match: its start and end, and those of its span
 Check: TypeAlias = Callable[[str], bool]
@@ -32,18 +32,18 @@ _CLASSES = {
 }
 _CLASS = re.compile(r"\\p\{\w+\}|\\.|\[\^?\]?|\]", re.DOTALL)
 
-AROUND = 32  # characters looked at before and after a match
+AROUND = 32  # characters checked before and after a match; a longer context is never seen by `before` and `after`
 SPAN = "span"
-_BETWEEN = b"\n\xff\n"  # between the texts of a page
+_BETWEEN = b"\n\xff\n"  # separates the texts; 0xff occurs in no UTF-8 text
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ByteText:
-    """Texts as RE2 reads them, made once for all patterns: their bytes in one piece, and where each text stands.
+    """Texts as one buffer of bytes for RE2, encoded once for all patterns, with the bounds of each text.
 
-    Between two texts is a byte that no character has, so that nothing matches across it, and an end of line on either
-    side. A match that takes such an end of line in may not be one in the text alone; `matches` then looks there. A
-    pattern that asks for the end of a text, ^ or $, must therefore take an end of line as well, as in (?:[^\\d]|$).
+    Between two texts is a byte that no character has, so that nothing matches across it, with an end of line on either
+    side. A match that includes such an end of line may be none in the text alone; `matches` then searches that text
+    again. A pattern with an end of text, ^ or $, must therefore also accept an end of line, as in (?:[^\\d]|$).
     """
 
     texts: Sequence[str]
@@ -54,11 +54,11 @@ class ByteText:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> ByteText:
-        """The page of some texts."""
+        """Encode some texts."""
         parts = [text.encode("utf-8", "replace") for text in texts]
         between = _BETWEEN if len(parts) > 1 else b""
         ends = [end - len(between) for end in accumulate(len(part) + len(between) for part in parts)]
-        shift = 1 if between else 0  # the page begins with an end of line
+        shift = 1 if between else 0  # the buffer begins with an end of line
         begins = [shift + end - len(part) for part, end in zip(parts, ends, strict=True)]
         edge = b"\n" * shift
         data = b"".join([edge, between.join(parts), edge])
@@ -66,18 +66,19 @@ class ByteText:
         return cls(texts, data, begins, [shift + end for end in ends], characters)
 
     def number_at(self, byte: int) -> int:
-        """The number of the text at a byte; the end of line before a text counts as its own."""
+        """Return the number of the text at a byte; the end of line before a text belongs to it."""
         return bisect_right(self.begins, byte + 1) - 1
 
     def edges(self, number: int, match: tuple[int, int], span: tuple[int, int]) -> Edges:
-        """Places of the page as characters of a text."""
-        begin, at = self.begins[number], self.characters[number]
-        if at is None:
+        """Convert byte offsets of a match and its span to character offsets of a text."""
+        begin, char_of = self.begins[number], self.characters[number]
+        if char_of is None:
             return match[0] - begin, match[1] - begin, span[0] - begin, span[1] - begin
-        return at[match[0] - begin], at[match[1] - begin], at[span[0] - begin], at[span[1] - begin]
+        return char_of[match[0] - begin], char_of[match[1] - begin], char_of[span[0] - begin], char_of[span[1] - begin]
 
 
 def _characters(data: bytes, text: str) -> list[int] | None:
+    """Return the character of each byte, and the end; None if each character has one byte."""
     if len(data) == len(text):
         return None
     begins = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
@@ -111,20 +112,20 @@ class Pattern:
     cut: Cut | None = field(default=None, compare=False, repr=False)
 
     def __call__(self, doc: Document) -> list[Span]:
-        """The places that match, from left to right, never overlapping."""
-        return [span for _, span in self.on(ByteText.of([doc.text]))]
+        """Return the spans of a document, from left to right, never overlapping."""
+        return [span for _, span in self.find_in(ByteText.of([doc.text]))]
 
-    def on(self, page: ByteText) -> list[tuple[int, Span]]:
-        """The same for a page, each with the number of its text: what is found in each text alone."""
+    def find_in(self, texts: ByteText) -> list[tuple[int, Span]]:
+        """Return the spans of many texts, each with the number of its text; equal to a search of each text alone."""
         return [
-            (number, Span(*place, self.label, self.score, self.name))
-            for number, edges in matches(page, self.pattern, self.ignore_case)
-            if (place := self._place(page.texts[number], *edges)) is not None
+            (number, Span(*offsets, self.label, self.score, self.name))
+            for number, edges in matches(texts, self.pattern, self.ignore_case)
+            if (offsets := self._check_match(texts.texts[number], *edges)) is not None
         ]
 
-    def _place(self, text: str, first: int, last: int, start: int, end: int) -> tuple[int, int] | None:
-        """Start and end of the span of a match if the checks let it pass."""
-        if not self._stands_free(text, first, last, start, end):
+    def _check_match(self, text: str, first: int, last: int, start: int, end: int) -> tuple[int, int] | None:
+        """Return the start and end of the span of a match, or None if a check rejects it."""
+        if not self._fits_context(text, first, last, start, end):
             return None
         if self.fits is not None and not self.fits(text[start:end]):
             return None
@@ -133,7 +134,8 @@ class Pattern:
         part = self.cut(text[start:end])
         return None if part is None or part[0] >= part[1] else (start + part[0], start + part[1])
 
-    def _stands_free(self, text: str, first: int, last: int, start: int, end: int) -> bool:
+    def _fits_context(self, text: str, first: int, last: int, start: int, end: int) -> bool:
+        """Tell whether a match cuts no word, and neither `before` nor `after` forbids its context."""
         if (start == first and _inside(text, start)) or (end == last and _inside(text, end)):
             return False
         if self.before and _ending(self.before).search(text[max(0, first - AROUND) : start]):
@@ -141,51 +143,51 @@ class Pattern:
         return not (self.after and _beginning(self.after).match(text[end : end + AROUND]))
 
 
-def matches(page: ByteText, pattern: str, ignore_case: bool = False) -> list[tuple[int, Edges]]:
-    """The number of the text and the edges of every match: what is found in each text alone, in its order."""
+def matches(texts: ByteText, pattern: str, ignore_case: bool = False) -> list[tuple[int, Edges]]:
+    """Return the number of the text and the edges of every match; equal to a search of each text alone."""
     matcher, group = matcher_of(pattern, ignore_case)
     found: list[tuple[int, Edges]] = []
     beyond = set[int]()
-    for match in matcher.finditer(page.data):
+    for match in matcher.finditer(texts.data):
         whole, span = match.span(), match.span(group)
-        number = page.number_at(whole[0])
-        if whole[0] < page.begins[number] or whole[1] > page.ends[number]:
+        number = texts.number_at(whole[0])
+        if whole[0] < texts.begins[number] or whole[1] > texts.ends[number]:
             beyond.add(number)
         elif span[1] > span[0]:
-            found.append((number, page.edges(number, whole, span)))
+            found.append((number, texts.edges(number, whole, span)))
     if beyond:
-        found = [own for own in found if own[0] not in beyond]
+        found = [pair for pair in found if pair[0] not in beyond]
     for number in sorted(beyond):
-        found += [(number, edges) for _, edges in matches(ByteText.of([page.texts[number]]), pattern, ignore_case)]
+        found += [(number, edges) for _, edges in matches(ByteText.of([texts.texts[number]]), pattern, ignore_case)]
     return found
 
 
 @cache
 def matcher_of(pattern: str, ignore_case: bool = False) -> tuple[Any, int]:
-    """The expression, ready to match, its classes of letters spelt out; and the group that is the span.
+    """Compile a pattern with its letter classes expanded; return the matcher and the group of the span.
 
     >>> matcher_of(r"\\p{Lu}[\\p{L}-]+")[0].search("the Ångström-unit").group()
     'Ångström-unit'
     """
     inside = False
 
-    def spelt(sign: re.Match[str]) -> str:
+    def expand(match: re.Match[str]) -> str:
         nonlocal inside
-        own = sign.group()
-        if own.startswith("[") and not inside:
+        part = match.group()
+        if part.startswith("[") and not inside:
             inside = True
-        elif own == "]":
+        elif part == "]":
             inside = False
-        if own not in _CLASSES:
-            return own
-        return _CLASSES[own] if inside else f"[{_CLASSES[own]}]"
+        if part not in _CLASSES:
+            return part
+        return _CLASSES[part] if inside else f"[{_CLASSES[part]}]"
 
-    matcher = compiled(_CLASS.sub(spelt, pattern), ignore_case)
+    matcher = compile_pattern(_CLASS.sub(expand, pattern), ignore_case)
     return matcher, matcher.groupindex.get(SPAN, min(matcher.groups, 1))
 
 
 def _inside(text: str, cut: int) -> bool:
-    """Whether a cut parts two letters or digits."""
+    """Tell whether an offset lies between two letters or digits."""
     return 0 < cut < len(text) and text[cut - 1].isalnum() and text[cut].isalnum()
 
 
@@ -200,10 +202,10 @@ def _beginning(pattern: str) -> re.Pattern[str]:
 
 
 def either(words: str | Any) -> str:
-    """A group of alternatives, of words parted by blanks or of an iterable; the longest first.
+    """Return a group of alternatives, the longest first, from words separated by blanks or from an iterable.
 
     >>> either("st street")
     '(?:street|st)'
     """
-    own = words.split() if isinstance(words, str) else list(words)
-    return "(?:" + "|".join(sorted(own, key=lambda word: (-len(word), word))) + ")"
+    alternatives = words.split() if isinstance(words, str) else list(words)
+    return "(?:" + "|".join(sorted(alternatives, key=lambda word: (-len(word), word))) + ")"

@@ -1,4 +1,4 @@
-"""Which words of a run of capitalised words are a place or an institution: the checks of their patterns."""
+"""Checks that decide which words of a run of capitalised words are a place or an institution."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GENERIC = frozenset(WORDS["generic_institutions"])
 
 @dataclass(frozen=True, slots=True)
 class PlaceChecks:
-    """The checks of places by word lists; those that return a place in the text cut a match to it, or refuse it."""
+    """Checks of places by word lists. Those that return offsets cut a match to its place; None rejects the match."""
 
     lists: WordLists
 
@@ -28,7 +28,7 @@ class PlaceChecks:
         return None if text.rsplit(maxsplit=1)[-1] in ALSO_WORDS else self.any_city(text)
 
     def any_city(self, text: str) -> tuple[int, int] | None:
-        """The words of a city after a cue: any but those that cannot be."""
+        """Return the words of a city after a cue: any words except those that cannot be part of a city."""
         words = _words_in(text)
         while words and self._is_no_city(words[0].group()):
             words.pop(0)
@@ -49,21 +49,21 @@ class PlaceChecks:
         return self.lists.rate(plain, "city") == "" and self._is_no_place(plain) and not _is_part_of_place(plain)
 
     def is_city(self, name: str) -> bool:
-        """Whether a name is a city of the lists."""
+        """Tell whether a name is a city of the lists."""
         small = name.lower().strip(" .,")
         return (small in _city_names() and not self.lists.is_hidden(small)) or (
             " " not in small and self.lists.rate(small, "city") == "hi" and not self.lists.is_common(small)
         )
 
     def unmistakable_city(self, text: str) -> tuple[int, int] | None:
-        """The longest beginning that is a city of the lists; a single word must be nothing else."""
-        found = self.listed_city(text)
+        """Return the longest listed city at the start; a single word must be no common word and no likely name."""
+        found = self.city_in_lists(text)
         name = "" if found is None else text[slice(*found)]
         other = self.lists.is_common(name) or "hi" in (self.lists.rate(name, "last"), self.lists.rate(name, "first"))
         return None if " " not in name and other else found
 
-    def listed_city(self, text: str) -> tuple[int, int] | None:
-        """The longest beginning that is a city of the lists; a single word must be likelier a city than a word."""
+    def city_in_lists(self, text: str) -> tuple[int, int] | None:
+        """Return the longest listed city at the start; a single word must be likelier a city than a common word."""
         words = _words_in(text)
         for count in range(len(words), 0, -1):
             name = text[: words[count - 1].end()].rstrip(".,")
@@ -74,6 +74,7 @@ class PlaceChecks:
         return None
 
     def city_before_code(self, text: str) -> tuple[int, int] | None:
+        """Return the listed city before a state code that is also a word; None after a person's name."""
         name = text.rpartition(",")[0]
         words = _words_in(name)
         first = words[0].group().rstrip(".")
@@ -90,7 +91,7 @@ class PlaceChecks:
         return (len(text) - 2, len(text)) if text[-2:] not in ("MD", "PT") and self.city_before_code(text) else None
 
     def institution(self, text: str) -> tuple[int, int] | None:
-        """The name of a house of care: from its first proper word, which must not be generic, to its end."""
+        """Return the name of an institution from its first proper word to the end; None if all words are generic."""
         words = _words_in(text)
         while words and (words[0].group().lower() in _SMALL or words[0].group().lower() in ("department", "division")):
             words.pop(0)
@@ -109,6 +110,7 @@ class PlaceChecks:
         return (words[0].start(), len(text)) if len(words) > 1 else None
 
     def institution_after_verb(self, text: str) -> tuple[int, int] | None:
+        """Return the words up to the first that is no part of an institution, if one is a proper name."""
         words = _words_in(text)
         last = words[-1].end() if words else 0
         proper = 0
@@ -132,7 +134,7 @@ class PlaceChecks:
         return (words[0].start(), len(text)) if len(words) > 1 else None
 
     def _is_no_place(self, word: str) -> bool:
-        """A word that begins a sentence or a header, and no name of a place."""
+        """Tell whether a word is a frequent word, a header or a drug, and so no name of a place."""
         plain = re.sub(r"['’]s$", "", word).rstrip(".,:")
         hi = "hi" in (self.lists.rate(plain, "city"), self.lists.rate(plain, "last"), self.lists.rate(plain, "first"))
         return (
@@ -151,7 +153,7 @@ def countries() -> tuple[str, ...]:
 
 @cache
 def _not_cities() -> frozenset[str]:
-    """Countries and states."""
+    """Return the names of countries and states."""
     return frozenset([*countries(), *UNSURE_COUNTRIES, *WORDS["states"]])
 
 
@@ -162,10 +164,10 @@ def _city_names() -> frozenset[str]:
 
 
 def _words_in(text: str) -> list[re.Match[str]]:
-    """The words of a text with their places."""
+    """Return the words of a text as matches, with their offsets."""
     return list(re.finditer(r"\S+", text))
 
 
 def _is_part_of_place(word: str) -> bool:
-    """Whether a word is common in names of places, such as Lake or St."""
+    """Tell whether a word is common in place names, such as Lake or St."""
     return word.rstrip(".") in _PARTS

@@ -1,4 +1,4 @@
-"""Places: streets, cities with their states, postcodes."""
+"""Patterns of places: streets, cities with their states, postcodes."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _CODES, _STATES = either(WORDS["state_codes"]), "|".join(WORDS["states"])
 _UNCERTAIN_STATES = frozenset(WORDS["states_and_names"])
 _ABBREVIATIONS = r"(?:Mass|Calif|Conn|Fla|Penn|Tex|Wash|Ariz|Colo|Ill|Mich|Minn|Wis|Tenn)\."
 _STATE = rf"(?:{_CODES}|{_STATES}|N\.Y\.|N\.J\.|D\.C\.|{_ABBREVIATIONS})"
-_BEHIND = ALSO_WORDS.difference(WORDS["codes_after_people"])  # those that no person has behind a name
+_CODES_OF_PLACES = ALSO_WORDS.difference(WORDS["codes_after_people"])  # codes that never follow the name of a person
 _NO_STREET = re.compile(
     r"\b(?:MM|CM|MG|ML|HOURS?|HRS?|DAYS?|WEEKS?|MONTHS?|YEARS?|YO|BY|WITH|PER|UNDER|FOR|AND|FROM|WAS|IS|HAS|LEADS?|OSH)\b"
 )
 _HOUSES = "(?:Hospital|Clinic|Center|Centre|Infirmary|Institute|Hospice)"
 _CITY = rf"{CAP}(?:[ ]{CAP}){{0,3}}"
-# People are in a town, and at a house or on a road: of 38 places behind these words that deid-en called towns, one was.
+# People are in a town, but at a house or on a road: of 38 places after these words that deid-en called towns, one was.
 _NO_TOWN = re.compile(r"\b(?:at|on)\s+(?:the\s+)?\Z", re.IGNORECASE)
-_NO_TOWN_BEFORE = 12  # characters in which it is looked for
+_NO_TOWN_BEFORE = 12  # characters before a place that are searched for "at" or "on"; "on the " needs 7
 
 
 def patterns(lists: WordLists) -> tuple[Pattern, ...]:
-    """The patterns of places."""
+    """Return the patterns of places."""
     checks = PlaceChecks(lists)
     return (*_streets(), *_with_states(checks), *_states(checks), *_cities(checks), *_postcodes())
 
@@ -52,14 +52,14 @@ def _streets() -> tuple[Pattern, ...]:
             score=0.95,
             before=r"[\d.,$/+]",
             fits=_is_street,
-            cut=_no_stop,
+            cut=_trim_full_stop,
         ),
         Pattern(
             "street-numbered",
             rf"\b(\d{{1,6}}\s{_SIDE}\d{{1,3}}(?:st|nd|rd|th)\s(?:St|Ave|Street|Avenue)\b\.?{_UNIT})",
             label="STREET",
             score=0.9,
-            cut=_no_stop,
+            cut=_trim_full_stop,
         ),
         Pattern(
             "street-named",
@@ -133,16 +133,16 @@ def _with_states(checks: PlaceChecks) -> tuple[Pattern, ...]:
 
 def _states(checks: PlaceChecks) -> tuple[Pattern, ...]:
     return (
-        Pattern("state-city", rf"\b{_CITY},\s?(?P<span>{_STATE})\b", label="STATE", score=0.9, fits=_sure_state),
+        Pattern("state-city", rf"\b{_CITY},\s?(?P<span>{_STATE})\b", label="STATE", score=0.9, fits=_is_sure_state),
         Pattern(
             "state-behind-house",
-            rf"\b{_HOUSES},[ ]{_CITY},[ ](?P<span>{either(_BEHIND)})\b",
+            rf"\b{_HOUSES},[ ]{_CITY},[ ](?P<span>{either(_CODES_OF_PLACES)})\b",
             label="STATE",
             score=0.85,
         ),
         Pattern(
             "city-behind-house",
-            rf"\b{_HOUSES},[ ](?P<span>{_CITY}),[ ]{either(_BEHIND)}\b",
+            rf"\b{_HOUSES},[ ](?P<span>{_CITY}),[ ]{either(_CODES_OF_PLACES)}\b",
             label="CITY",
             score=0.85,
             cut=checks.any_city,
@@ -198,7 +198,7 @@ def _cities(checks: PlaceChecks) -> tuple[Pattern, ...]:
             rf"\b(?i:in|near|outside|around)\s(?P<span>{_CITY})",
             label="CITY",
             score=0.7,
-            cut=checks.listed_city,
+            cut=checks.city_in_lists,
         ),
         Pattern(
             "city-listed",
@@ -256,22 +256,22 @@ def _postcodes() -> tuple[Pattern, ...]:
     )
 
 
-def _no_stop(text: str) -> tuple[int, int]:
-    """A street keeps the full stop of "St." inside, and leaves that of the sentence."""
+def _trim_full_stop(text: str) -> tuple[int, int]:
+    """Cut the full stop of the sentence from a street; a "St." inside keeps its own."""
     return 0, len(text.rstrip(". ,"))
 
 
 def _is_street(text: str) -> bool:
-    """No measure or clause in capitals that ends as streets do: "2 MM ST", "96 HOURS BY DR"."""
+    """Tell whether a text is no measure or clause in capitals that ends like a street: "2 MM ST", "96 HOURS BY DR"."""
     return not (text.isupper() and _NO_STREET.search(text))
 
 
-def _sure_state(text: str) -> bool:
+def _is_sure_state(text: str) -> bool:
     return text not in ALSO_WORDS
 
 
 def is_no_town(text: str, start: int) -> bool:
-    """Return whether the words before a place say that it is no town, state or country.
+    """Tell whether the words before a place show that it is no town, state or country.
 
     >>> is_no_town("stays at Pine Ridge", 9), is_no_town("stays in Pine Ridge", 9)
     (True, False)

@@ -1,4 +1,4 @@
-"""Professions where a cue tells them: "works as a", "retired", "occupation:"."""
+"""Patterns of professions after a cue: "works as a", "retired", "occupation:"."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from chaffinch.deid.patterns.pattern import Pattern, either
 _PHRASE = r"[A-Za-z][A-Za-z'’/\-]*(?:[ ][A-Za-z'’/\-]+){0,4}"
 _WORDS = languages.words("en", "patterns/professions")
 _STOPS, _NOT_JOBS = frozenset(_WORDS["phrase_ends"]), frozenset(_WORDS["never_jobs"])
-# A job of two words that is one wherever it stands; jobs of those who write notes are left out.
+# Jobs of two words that need no cue; the jobs of those who write notes are left out.
 _KIND_OF_WORK, _WORKER = (
     either(word.replace(" ", r"\s") for word in _WORDS[name]) for name in ("kinds_of_work", "workers")
 )
 
 
 def patterns(lists: WordLists) -> tuple[Pattern, ...]:
-    """The patterns of professions."""
+    """Return the patterns of professions."""
     checks = JobChecks(lists)
-    return (*_named_jobs(checks), *_jobs_of_people(checks))
+    return (*_jobs_by_cue(checks), *_jobs_of_people(checks))
 
 
-def _named_jobs(checks: JobChecks) -> tuple[Pattern, ...]:
+def _jobs_by_cue(checks: JobChecks) -> tuple[Pattern, ...]:
     return (
         Pattern(
             "job-title",
@@ -118,12 +118,12 @@ def _jobs_of_people(checks: JobChecks) -> tuple[Pattern, ...]:
 
 @dataclass(frozen=True, slots=True)
 class JobChecks:
-    """The checks of professions by word lists."""
+    """Checks of professions by word lists. Those that return offsets cut a match; None rejects it."""
 
     lists: WordLists
 
     def is_job(self, word: str) -> bool:
-        """Return whether a word is a job of the list, what notes often call people apart.
+        """Tell whether a word is a listed job, and not a word that notes often use for people (smoker).
 
         >>> from chaffinch.deid.detect.word_lists import word_lists
         >>> checks = JobChecks(word_lists())
@@ -134,10 +134,10 @@ class JobChecks:
         return small not in _NOT_JOBS and self.lists.rate(small, "job") == "hi" and not self.lists.is_term(small)
 
     def job(self, text: str) -> tuple[int, int] | None:
-        """The words up to the last job among them, with what qualifies it."""
+        """Return the words up to the last job among the first four, with the words that qualify it."""
         end, start = 0, -1
-        for place, word in enumerate(_words(text)):
-            if word.group().lower() in _STOPS or place > 3:
+        for number, word in enumerate(_words(text)):
+            if word.group().lower() in _STOPS or number > 3:
                 break
             start = word.start() if start < 0 else start
             if self.is_job(word.group()):
@@ -147,10 +147,12 @@ class JobChecks:
         return start, end
 
     def whole_job(self, text: str) -> tuple[int, int] | None:
+        """Return the job if it ends at the end of the text."""
         found = self.job(text)
         return found if found and found[1] == len(text) else None
 
     def last_job(self, text: str) -> tuple[int, int] | None:
+        """Return the job at the end of a text, with up to two words that qualify it."""
         words = _words(text)
         if not words or not (self.is_job(words[-1].group()) or words[-1].group().lower().endswith(_WORDS["endings"])):
             return None
@@ -165,7 +167,7 @@ def _words(text: str) -> list[re.Match[str]]:
 
 
 def _job_phrase(text: str) -> tuple[int, int] | None:
-    """What stands before the first word that ends a phrase."""
+    """Return the words before the first one that ends a phrase, if they can be a job."""
     end = 0
     for word in _words(text):
         if word.group().lower() in _STOPS:

@@ -1,1 +1,1 @@
-"""Release notes: identifiers replaced, an account of it, a page that sums it up."""
+"""Release notes: replace identifiers, account for every document, and summarise the release on a page."""

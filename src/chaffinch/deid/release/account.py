@@ -1,8 +1,8 @@
-"""The account of a release: one line for each document, chained by hashes, and a manifest of the whole. No text.
+"""The account of a release: one line per document, chained by hashes, and a manifest of the whole. No text.
 
-The lines are private: `OUT.private/documents.jsonl`. A line of a document that went out: `{"id", "status": "released",
-"text": SHA-256 of the output, "replacements": [[start, end, label, operator, out_start, out_end], …], "hash"}`; of one
-that was withheld: `{"id", "status": "withheld", "reason", "replacements": [], "hash"}`. Each hash covers the one before
+The lines are private: `OUT.private/documents.jsonl`. The line of a released document: `{"id", "status": "released",
+"text": SHA-256 of the output, "replacements": [[start, end, label, operator, out_start, out_end], …], "hash"}`; of a
+withheld one: `{"id", "status": "withheld", "reason", "replacements": [], "hash"}`. Each hash covers the one before
 and the line itself; the first covers the settings. The manifest may be published: it has no offset, id or file name.
 """
 
@@ -24,13 +24,13 @@ from chaffinch.deid.release.patient import BANDS, Released, Withheld, settings_d
 from chaffinch.deid.vault import digest
 from chaffinch.errors import DataError
 
-FORMAT = 2
-# Of a reason: what is quoted, and numbers, which may be places or lengths; but not the 8 of UTF-8.
+FORMAT = 3
+# Details in a reason: quotations, and numbers, which may be offsets or lengths; but not the 8 of UTF-8.
 _DETAIL = re.compile(r"""(?<!\w)(["']).*\1|0x[0-9a-f]+|(?<![\w-])\d[\d,]*""", re.DOTALL)
 
 
 def private_folder(output: Path) -> Path:
-    """Return the folder of what tells of originals, beside the output.
+    """Return the folder beside the output for files that describe originals.
 
     >>> private_folder(Path("clean.jsonl")).name
     'clean.jsonl.private'
@@ -48,7 +48,7 @@ def public_reason(reason: str) -> str:
 
 
 class Account:
-    """Counts what goes out and what does not, document by document, in the order of the input."""
+    """Counts of released and withheld documents, added one by one in the order of the input."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.settings = dict(settings)
@@ -61,35 +61,36 @@ class Account:
         self._reasons = Counter[str]()
         self._risks: list[Risk] = []
 
-    def add(self, one: Released | Withheld) -> bytes:
-        """Counts a document, and gives its line."""
-        if isinstance(one, Withheld):
+    def add(self, result: Released | Withheld) -> bytes:
+        """Count a document, and return its line of the account."""
+        if isinstance(result, Withheld):
             self.withheld += 1
-            self._reasons[public_reason(one.reason)] += 1
-            return self._line({"id": one.id, "status": "withheld", "reason": one.reason, "replacements": []})
+            self._reasons[public_reason(result.reason)] += 1
+            return self._line({"id": result.id, "status": "withheld", "reason": result.reason, "replacements": []})
         self.released += 1
-        self.tokens += one.tokens
-        self.characters += one.characters
-        self.replacements += len(one.places)
-        self.alone += not one.patient
-        self.patients.add(one.patient)
-        for label, counts in one.bands.items():
+        self.tokens += result.tokens
+        self.characters += result.characters
+        self.replacements += len(result.places)
+        self.alone += not result.patient
+        self.patients.add(result.patient)
+        for label, counts in result.bands.items():
             self._labels.setdefault(label, Counter()).update(counts)
-        for place in one.places:
-            self._operators.setdefault(place[2], Counter())[place[3]] += 1
-        if one.risk is not None:
-            self._risks.append(msgspec.convert(one.risk, Risk))
+        for _, _, label, operator, _, _ in result.places:
+            self._operators.setdefault(label, Counter())[operator] += 1
+        if result.risk is not None:
+            self._risks.append(msgspec.convert(result.risk, Risk))
         return self._line(
-            {"id": one.id, "status": "released", "text": digest(one.text), "replacements": list(one.places)}
+            {"id": result.id, "status": "released", "text": digest(result.text), "replacements": list(result.places)}
         )
 
     def _line(self, entry: dict[str, Any]) -> bytes:
-        self.last = _next(self.last, entry)
+        """Return an entry as a line with its hash, which becomes the last of the chain."""
+        self.last = _next_hash(self.last, entry)
         return msgspec.json.encode({**entry, "hash": self.last}) + b"\n"
 
     def manifest(self, **more: Any) -> dict[str, Any]:
-        """All that can be told of the release without text, names or times."""
-        whole = expected(self._risks) if self._risks else None
+        """Return the manifest: counts, settings and hashes of the release, without text, names or times."""
+        expected_leaks = expected(self._risks) if self._risks else None
         return {
             "format": FORMAT,
             "settings": self.settings,
@@ -101,42 +102,44 @@ class Account:
             },
             "withheld": dict(sorted(self._reasons.items())),
             "patients": len(self.patients - {""}) + self.alone,
-            "without a patient": self.alone,
+            "without_patient": self.alone,
             "characters": self.characters,
             "tokens": self.tokens,
             "replacements": self.replacements,
-            "labels": {label: self._label(label) for label in sorted({*self._labels, *self._operators})},
-            "expected leaks": None if whole is None else whole.as_dict(),
+            "labels": {label: self._label_counts(label) for label in sorted({*self._labels, *self._operators})},
+            "expected_leaks": None if expected_leaks is None else expected_leaks.as_dict(),
             "chain": {"first": self.first, "last": self.last},
             **more,
         }  # fmt: skip
 
-    def _label(self, label: str) -> dict[str, Any]:
-        found = self._labels.get(label, Counter())
-        bands = {name: found[name] for name, _ in BANDS}
+    def _label_counts(self, label: str) -> dict[str, Any]:
+        """Return the manifest's entry for a label: spans by band of confidence, and replacements by operator."""
+        counts = self._labels.get(label, Counter())
+        bands = {name: counts[name] for name, _ in BANDS}
         return {
-            "found": found.total(),
+            "found": counts.total(),
             "bands": bands,
             "operators": dict(sorted(self._operators.get(label, {}).items())),
         }
 
 
-def _next(before: str, entry: Mapping[str, Any]) -> str:
-    return hashlib.sha256(before.encode() + msgspec.json.encode(entry, order="sorted")).hexdigest()
+def _next_hash(last_hash: str, entry: Mapping[str, Any]) -> str:
+    """Return the hash of the chain after an entry."""
+    return hashlib.sha256(last_hash.encode() + msgspec.json.encode(entry, order="sorted")).hexdigest()
 
 
 def check_chain(lines: Iterable[bytes], manifest: Mapping[str, Any]) -> int:
-    """How many documents a release has, if the lines and the manifest are as they were written; else DataError."""
+    """Return the number of documents in a release; raise DataError unless lines and manifest are unchanged."""
     last, number = settings_digest(manifest["settings"]), 0
     for number, line in enumerate(lines, start=1):
         try:
             entry = msgspec.json.decode(line)
-            found = entry.pop("hash")
+            written_hash = entry.pop("hash")
         except (msgspec.DecodeError, KeyError, AttributeError, UnicodeError):
             raise DataError("is not a line of a release", line=number) from None
-        last = _next(last, entry)
-        if found != last:
+        last = _next_hash(last, entry)
+        if written_hash != last:
             raise DataError("this line or one before it was changed, moved or left out", line=number)
     if last != manifest["chain"]["last"] or number != manifest["documents"]["in"]:
-        raise DataError(f"the lines end at {number}, and the manifest tells of others")
+        raise DataError(f"there are {number} lines, but the manifest describes others")
     return number

@@ -1,10 +1,10 @@
-"""Releasing documents: each goes out de-identified, or is withheld with a reason; never anything between.
+"""Release documents: each is de-identified and released, or withheld with a reason; there is nothing between.
 
     unit  →  document  →  detect  →  act  →  Released | Withheld
 
-Nothing here depends on documents of other patients. What a patient's documents tell together decides which dates tell
-of an age that the policy hides, and a detector may read them together, so they must come together. Whatever goes wrong
-with a document, its text is in no message: errors of ours have none, and of all others only the type is told.
+Nothing here depends on documents of other patients. All documents of a patient decide which dates reveal an age that
+the policy hides, and a detector may read them together, so they must come together. Whatever goes wrong with a
+document, its text is in no message: our errors contain none, and of all others only the type is shown.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from chaffinch.deid.dates.telling_ages import DatedText, Timeline, dated_texts, patient_timeline
+from chaffinch.deid.dates.telling_ages import DatedText, Timeline, find_dated_texts, patient_timeline
 from chaffinch.deid.detect.class_doubt import settle_classes
 from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.leakage import Left, Risk, risk
 from chaffinch.deid.policy import Policy
-from chaffinch.deid.release.replace import Acted, act
+from chaffinch.deid.release.replace import ReplacedText, replace_identifiers
 from chaffinch.deid.surrogates.name_book import NameBook
-from chaffinch.deid.vault import Kept, Seal
+from chaffinch.deid.vault import Seal, UndoRecord
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.text import Document, Span
 from chaffinch.text.document import check_text
 
 LAYER = "deid"
-BANDS = (("0.99-1", 0.99), ("0.9-0.99", 0.9), ("0.5-0.9", 0.5), ("0-0.5", 0.0))  # of confidence, and from where on
+BANDS = (("0.99-1", 0.99), ("0.9-0.99", 0.9), ("0.5-0.9", 0.5), ("0-0.5", 0.0))  # of confidence: name and lower limit
 
 Place = tuple[int, int, str, str, int, int]  # start, end, label, operator, out_start, out_end
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What is done with documents: the policy, its secret, and what goes out beside the text.
+    """The configuration of a release: the policy, its secret, and what is released beside the text.
 
-    Ids and patients leave as keyed pseudonyms (without a secret ids are numbers, and patients stay behind) unless
-    `keep_ids`. Of the other fields of a document only those in `fields` go along. With `spans`, what was replaced is
-    marked in the output, which tells surrogates from leaks.
+    Ids and patients become keyed pseudonyms (without a secret ids are numbers, and patients are omitted) unless
+    `keep_ids`. Of the other fields of a document only those in `fields` are released. With `spans`, replacements are
+    marked in the output, which distinguishes surrogates from leaks.
     """
 
     policy: Policy
@@ -55,14 +55,14 @@ class Release:
     spans: bool = False
 
     def __post_init__(self) -> None:
-        if self.policy.keyed and self.secret is None:
+        if self.policy.needs_secret and self.secret is None:
             raise ConfigError(
                 f"policy {self.policy.name} draws surrogates or date shifts, which needs a secret: make one with "
                 "`chaffinch deid secret new FILE` and give --secret-file FILE"
             )
 
     def settings(self, detector: Detector) -> dict[str, Any]:
-        """All that decides what comes out, as plain values without any secret."""
+        """Return all settings that determine the output, as plain values without any secret."""
         return {
             "chaffinch": version("chaffinch"),
             "model": {
@@ -79,26 +79,27 @@ class Release:
         }
 
     def name(self, original: str, number: int) -> str:
-        """The id under which a document goes out."""
+        """Return the id under which a document is released."""
         if self.keep_ids:
             return original
         return f"{number:07d}" if self.secret is None else _pseudonym(self.secret, "document", original)
 
     def patient(self, group: str | None) -> str | None:
-        """What the patient is called outside."""
+        """Return the released name of a patient: a pseudonym, the group with `keep_ids`, or None."""
         if self.keep_ids or group is None:
             return group
         return None if self.secret is None else _pseudonym(self.secret, "patient", group)
 
 
 def _pseudonym(secret: Secret, kind: str, name: str) -> str:
+    """Return 16 hex digits drawn from the secret for a name of a kind."""
     return f"{next(secret.stream('pseudonym', kind, name)):016x}"
 
 
 class Released(msgspec.Struct, frozen=True):
-    """A document that goes out, and what is told of it; `sealed` are its originals, encrypted for the vault.
+    """A released document and its figures; `sealed` are its originals, encrypted for the vault.
 
-    `original` is the id it came with, for the private list of names. The repr shows no text.
+    `original` is the id in the input, for the private list of ids. The repr shows no text.
     """
 
     id: str
@@ -110,7 +111,7 @@ class Released(msgspec.Struct, frozen=True):
     bands: dict[str, dict[str, int]]  # by label, spans found in each band of confidence
     tokens: int
     characters: int
-    patient: str = ""  # a digest, for counting; empty if the document stands alone
+    patient: str = ""  # a digest, for counting; empty if the document has no patient
     risk: dict[str, Any] | None = None
     sealed: bytes | None = None
 
@@ -118,7 +119,7 @@ class Released(msgspec.Struct, frozen=True):
         return f"Released({len(self.places)} replacements)"
 
     def document(self, *, spans: bool, tokens: bool = False) -> Document:
-        """The document to write; its tokens are found where the format of the output needs them."""
+        """Return the document to write, with tokens only if the format of the output needs them."""
         layers = {LAYER: tuple(Span(p[4], p[5], p[2]) for p in self.places if p[5] > p[4])} if spans else {}
         if not tokens:
             return Document(self.id, self.text, self.group, self.fields, layers=layers)
@@ -126,18 +127,18 @@ class Released(msgspec.Struct, frozen=True):
         return Document.make(self.text, id=self.id, group=self.group, meta=self.fields, layers=layers, max_chars=size)
 
     def pack(self) -> bytes:
-        """The same as bytes."""
+        """Return the released document as bytes."""
         return msgspec.msgpack.encode(self)
 
     @classmethod
     def unpack(cls, content: bytes) -> Released:
-        """The document that `pack` made bytes of."""
+        """Return the released document that `pack` encoded."""
         return msgspec.msgpack.decode(content, type=cls)
 
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """A document that does not go out, and why, in words without its text."""
+    """A document that is not released, and the reason, without its text."""
 
     id: str
     original: str = field(repr=False)
@@ -145,57 +146,57 @@ class Withheld:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
-    """A document and its place in the input."""
+class NumberedDocument:
+    """A document and its position in the input."""
 
     number: int
     doc: Document
 
 
 def release(
-    given: Sequence[Numbered], how: Release, detector: Detector, *, seal: Seal | None = None
+    documents: Sequence[NumberedDocument], config: Release, detector: Detector, *, seal: Seal | None = None
 ) -> list[Released | Withheld]:
-    """Release documents: what becomes of each, in order; with a seal, their originals come along, encrypted.
+    """Release or withhold each document; results are in order. With a seal they contain the encrypted originals.
 
-    All documents of a patient must come together where the detector or the policy reads them together: names are
-    settled over them in the order of their numbers, and their dates tell ages together.
+    All documents of a patient must come together where the detector or the policy reads them together: names get their
+    surrogates in the order of the documents' numbers, and their dates reveal ages together.
     """
-    found = detected([one.doc for one in given], detector)
-    together: dict[str, list[Document]] = {}
-    for doc in found:
+    tagged = detect_each([numbered.doc for numbered in documents], detector)
+    by_patient: dict[str, list[Document]] = {}
+    for doc in tagged:
         if isinstance(doc, Document):
-            together.setdefault(doc.patient, []).append(doc)
-    patients = cache(lambda patient: _Patient(NameBook(), timeline(together[patient], detector.layer)))
+            by_patient.setdefault(doc.patient, []).append(doc)
+    patients = cache(lambda patient: _Patient(NameBook(), timeline_of(by_patient[patient], detector.layer)))
     results: dict[int, Released | Withheld] = {}
-    for place in sorted(range(len(given)), key=lambda place: given[place].number):
-        results[place] = _released(given[place], found[place], how, detector.layer, seal, patients)
-    return [results[place] for place in range(len(given))]
+    for i in sorted(range(len(documents)), key=lambda i: documents[i].number):
+        results[i] = _release_one(documents[i], tagged[i], config, detector.layer, seal, patients)
+    return [results[i] for i in range(len(documents))]
 
 
 @dataclass(frozen=True, slots=True)
 class _Patient:
-    """What a patient's notes have in common: names and what they became so far, and what their dates tell."""
+    """State shared by a patient's notes: names with their surrogates so far, and the timeline of their dates."""
 
     names: NameBook
     timeline: Timeline
 
 
-def timeline(docs: Iterable[Document], layer: str) -> Timeline:
-    """Return what the dates of a patient's documents tell of time."""
-    found: list[DatedText] = []
+def timeline_of(docs: Iterable[Document], layer: str) -> Timeline:
+    """Return the timeline of the dates in a patient's documents."""
+    dated_texts: list[DatedText] = []
     for doc in docs:
         spans = [span for span in doc.layer(layer) if kind_of(span.label).name == "DATE"]
-        found += dated_texts(doc.text, spans)
-    return patient_timeline(found)
+        dated_texts += find_dated_texts(doc.text, spans)
+    return patient_timeline(dated_texts)
 
 
-def withheld(original: str, number: int, error: BaseException, how: Release) -> Withheld:
-    """A document withheld because of an error."""
-    return Withheld(how.name(original, number), original, reason(error))
+def withhold(original: str, number: int, error: BaseException, config: Release) -> Withheld:
+    """Return a document as withheld because of an error."""
+    return Withheld(config.name(original, number), original, reason(error))
 
 
 def reason(error: BaseException) -> str:
-    """Why a document failed, without its text, its name or its path.
+    """Return why a document failed, without its text, its name or its path.
 
     >>> reason(DataError("cannot be read", path="PENN_MARY.txt")), reason(ValueError("Dr. Penn"))
     ('cannot be read', 'failed with ValueError')
@@ -205,127 +206,134 @@ def reason(error: BaseException) -> str:
     return str(error) if isinstance(error, ChaffinchError) else f"failed with {type(error).__name__}"
 
 
-def detected(docs: Sequence[Document], detector: Detector) -> list[Document | Exception]:
-    """Each document with the detector's layer, or what went wrong with it; a failure takes no other with it.
+def detect_each(docs: Sequence[Document], detector: Detector) -> list[Document | Exception]:
+    """Return each document with the detector's layer, or its exception; a failure affects no other document.
 
-    Where the detector fails on several, they are tried again patient by patient, then one by one.
+    Where the detector fails on several documents, it is called again patient by patient, then one by one.
     """
     try:
-        found = list(detector(docs))
-        _check(docs, found, detector.layer)
+        tagged = list(detector(docs))
+        _check_tagged(docs, tagged, detector.layer)
     except Exception as error:  # whatever a detector raises, the document must not go out
         if len(docs) == 1:
             return [error]
-        return _apart(docs, detector)
-    return list(found)
+        return _detect_in_parts(docs, detector)
+    return list(tagged)
 
 
-def _apart(docs: Sequence[Document], detector: Detector) -> list[Document | Exception]:
+def _detect_in_parts(docs: Sequence[Document], detector: Detector) -> list[Document | Exception]:
+    """Call the detector for each patient, or for each document if there is one patient only."""
     parts: dict[Any, list[int]] = {}
     patients = {doc.patient for doc in docs}
     for number, doc in enumerate(docs):
         parts.setdefault(doc.patient if len(patients) > 1 else number, []).append(number)
     results: dict[int, Document | Exception] = {}
     for numbers in parts.values():
-        results |= zip(numbers, detected([docs[number] for number in numbers], detector), strict=True)
+        results |= zip(numbers, detect_each([docs[number] for number in numbers], detector), strict=True)
     return [results[number] for number in range(len(docs))]
 
 
-def _check(docs: Sequence[Document], found: Sequence[Document], layer: str) -> None:
-    if len(found) != len(docs):
-        raise DataError(f"the detector gave back {len(found)} documents for {len(docs)}")
-    for before, after in zip(docs, found, strict=True):
+def _check_tagged(docs: Sequence[Document], tagged: Sequence[Document], layer: str) -> None:
+    """Raise DataError unless the detector returned the same documents with spans inside their texts."""
+    if len(tagged) != len(docs):
+        raise DataError(f"the detector returned {len(tagged)} documents for {len(docs)}")
+    for before, after in zip(docs, tagged, strict=True):
         if (before.id, before.text, before.group) != (after.id, after.text, after.group):
-            raise DataError("the detector gave back another document than it got")
+            raise DataError("the detector returned another document than it got")
         if any(not 0 <= span.start < span.end <= len(after.text) for span in after.layer(layer)):
             raise DataError("the detector found a span outside the text")
 
 
-def _released(
-    one: Numbered,
-    found: Document | Exception,
-    how: Release,
+def _release_one(
+    numbered: NumberedDocument,
+    tagged: Document | Exception,
+    config: Release,
     layer: str,
     seal: Seal | None,
     patients: Callable[[str], _Patient],
 ) -> Released | Withheld:
-    original = one.doc.id
-    if isinstance(found, Exception):
-        return withheld(original, one.number, found, how)
+    """Replace the identifiers of one document, or withhold it if anything fails."""
+    original = numbered.doc.id
+    if isinstance(tagged, Exception):
+        return withhold(original, numbered.number, tagged, config)
     try:
-        patient = patients(found.patient)
-        spans = settle_classes(found, layer, how.policy)
-        settled = found.with_layer(layer, spans)
-        acted = act(settled, layer, how.policy, how.secret, names=patient.names, timeline=patient.timeline)
-        check_text(acted.text, max_chars=max(len(acted.text), 1))
-        name = how.name(original, one.number)
+        patient = patients(tagged.patient)
+        spans = settle_classes(tagged, layer, config.policy)
+        resolved = tagged.with_layer(layer, spans)
+        replaced = replace_identifiers(
+            resolved, layer, config.policy, config.secret, names=patient.names, timeline=patient.timeline
+        )
+        check_text(replaced.text, max_chars=max(len(replaced.text), 1))
+        name = config.name(original, numbered.number)
         return Released(
-            name, original, acted.text, how.patient(one.doc.group),
-            {key: value for key, value in one.doc.meta.items() if key in how.fields},
-            tuple((r.start, r.end, r.label, r.operator, r.out_start, r.out_end) for r in acted.replacements),
-            bands(spans), len(found.tokens), len(found.text),
-            "" if one.doc.group is None else settings_digest({"patient": one.doc.group})[:32],
-            left_risk(found, layer, acted, name),
-            None if seal is None else sealed(Kept.of(one.doc, acted, name), seal),
+            name, original, replaced.text, config.patient(numbered.doc.group),
+            {key: value for key, value in numbered.doc.meta.items() if key in config.fields},
+            tuple((r.start, r.end, r.label, r.operator, r.out_start, r.out_end) for r in replaced.replacements),
+            count_bands(spans), len(tagged.tokens), len(tagged.text),
+            "" if numbered.doc.group is None else settings_digest({"patient": numbered.doc.group})[:32],
+            residual_risk(tagged, layer, replaced, name),
+            None if seal is None else seal_record(UndoRecord.of(numbered.doc, replaced, name), seal),
         )  # fmt: skip
     except Exception as error:  # whatever goes wrong, the document must not go out
-        return withheld(original, one.number, error, how)
+        return withhold(original, numbered.number, error, config)
 
 
-def sealed(kept: Kept, seal: Seal) -> bytes:
-    """What undoes a release, encrypted for the time until the vault is written."""
-    return seal.close(msgspec.msgpack.encode(kept), "waiting", 0)
+def seal_record(record: UndoRecord, seal: Seal) -> bytes:
+    """Encrypt the record that undoes a release, until the vault is written."""
+    return seal.close(msgspec.msgpack.encode(record), "waiting", 0)
 
 
-def unsealed(content: bytes, seal: Seal) -> Kept:
-    """What `sealed` encrypted."""
+def unseal_record(content: bytes, seal: Seal) -> UndoRecord:
+    """Decrypt a record that `seal_record` encrypted."""
     plain = seal.open(content, "waiting", 0)
     if plain is None:
         raise DataError("a result changed on the disk; remove the folder of the unfinished run and run again")
-    return msgspec.msgpack.decode(plain, type=Kept)
+    return msgspec.msgpack.decode(plain, type=UndoRecord)
 
 
-def bands(spans: Iterable[Span]) -> dict[str, dict[str, int]]:
-    """By label, how many spans were found in each band of confidence."""
+def count_bands(spans: Iterable[Span]) -> dict[str, dict[str, int]]:
+    """Count the spans in each band of confidence, by label."""
     counts: dict[str, dict[str, int]] = {}
     for span in spans:
-        own = counts.setdefault(span.label, {})
+        by_band = counts.setdefault(span.label, {})
         band = next((name for name, low in BANDS if span.score >= low), BANDS[-1][0])
-        own[band] = own.get(band, 0) + 1
+        by_band[band] = by_band.get(band, 0) + 1
     return counts
 
 
-def left_risk(doc: Document, layer: str, acted: Acted, name: str) -> dict[str, Any] | None:
-    """What is expected to be left in a document, if the detector gave probabilities of its tokens; else None."""
+def residual_risk(doc: Document, layer: str, replaced: ReplacedText, name: str) -> dict[str, Any] | None:
+    """Return the expected leaks of a document, or None if the detector gave no token probabilities."""
     soft = doc.soft.get(layer)
     if soft is None or "O" not in soft.labels:
         return None
-    left = ~_covered(doc, acted)
+    left = ~_is_covered(doc, replaced)
     other = soft.labels.index("O")
-    by: dict[str, Any] = {}
+    by_category: dict[str, Any] = {}
     for number, label in enumerate(soft.labels):
         if number != other:
             category = kind_of(label).category
-            by[category] = by.get(category, 0.0) + soft.values[left, number]
+            by_category[category] = by_category.get(category, 0.0) + soft.values[left, number]
     p = np.clip(1 - soft.values[left, other], 0, 1)
-    rows = {category: np.clip(row, 0, 1) for category, row in by.items()}
+    rows = {category: np.clip(row, 0, 1) for category, row in by_category.items()}
     over = np.maximum(sum(rows.values()) if rows else np.ones_like(p), 1e-12)
-    scale = np.minimum(p / over, 1.0)  # rounding must not make the parts more than the whole
+    scale = np.minimum(p / over, 1.0)  # rounding must not make the categories' sum exceed p
     categories: Mapping[str, Any] = {category: row * scale for category, row in rows.items()}
-    made: Risk = risk(Left(name, len(doc.tokens), p, np.flatnonzero(left), categories))
-    return made.as_dict()
+    residual: Risk = risk(Left(name, len(doc.tokens), p, np.flatnonzero(left), categories))
+    return residual.as_dict()
 
 
-def _covered(doc: Document, acted: Acted) -> Any:
-    """(T,) whether each token shares a character with a replacement."""
-    starts = np.array([one.start for one in acted.replacements], np.int64)
-    ends = np.array([one.end for one in acted.replacements], np.int64)
+def _is_covered(doc: Document, replaced: ReplacedText) -> Any:
+    """Return whether each token shares a character with a replacement, (T,)."""
+    starts = np.array([one.start for one in replaced.replacements], np.int64)
+    ends = np.array([one.end for one in replaced.replacements], np.int64)
     if not len(starts):
         return np.zeros(len(doc.tokens), bool)
-    first = np.searchsorted(ends, doc.tokens[:, 0], side="right")  # the first replacement that ends behind its start
+    first = np.searchsorted(
+        ends, doc.tokens[:, 0], side="right"
+    )  # the first replacement that ends after the token's start
     return (first < len(starts)) & (starts[np.minimum(first, len(starts) - 1)] < doc.tokens[:, 1])
 
 
 def settings_digest(settings: Mapping[str, Any]) -> str:
-    """SHA-256 of settings."""
+    """Return the SHA-256 of settings."""
     return hashlib.sha256(msgspec.json.encode(settings, order="sorted")).hexdigest()

@@ -1,7 +1,7 @@
-"""Acting on identifiers: every span of a document becomes what its operator makes of it, and nothing else changes.
+"""Replace identifiers: every span of a document becomes the result of its operator, and nothing else changes.
 
-What an operator does depends on the document, the policy and the secret alone, never on other documents or their
-order. Every replacement is recorded with its place in both texts, so that it can be undone.
+The result of an operator depends on the document, the policy, the secret and the patient's notes alone, never on other
+patients. Every replacement is recorded with its offsets in both texts, so that it can be undone.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-CONTEXT = 40  # characters an operator sees on either side
+CONTEXT = 40  # characters that an operator sees on either side
 
-_NO_CONTENT = frozenset({"Z", "P", "C"})  # first letters of Unicode categories: blanks, punctuation, controls
+_BLANK_CATEGORIES = frozenset({"Z", "P", "C"})  # first letters of Unicode categories: blanks, punctuation, controls
 
 
 class FoundIdentifier(NamedTuple):
-    """One identifier as operators see it; `before` and `after` are at most 40 characters of the original text."""
+    """An identifier as operators see it; `before` and `after` are at most 40 characters of the original text."""
 
     text: str
     kind: Kind
@@ -44,11 +44,11 @@ class FoundIdentifier(NamedTuple):
     after: str
 
     def __repr__(self) -> str:
-        return f"Seen({len(self.text)} characters, {self.label})"
+        return f"FoundIdentifier({len(self.text)} characters, {self.label})"
 
 
 class Memory:
-    """What operators know beyond one identifier: the secret, what the document says elsewhere, the patient's names."""
+    """Facts that operators need beyond one identifier: the secret, facts of the document, the patient's names."""
 
     __slots__ = ("_known", "_numbers", "_secret", "dates", "names", "reference_year")
 
@@ -62,8 +62,8 @@ class Memory:
     ) -> None:
         self._secret = secret
         self.names = NameBook() if names is None else names
-        self.reference_year = reference_year  # around which years of two digits lie
-        self.dates = tuple(dates)  # the texts of all dates of the document, in order of place
+        self.reference_year = reference_year  # around which two-digit years are read
+        self.dates = tuple(dates)  # the texts of all dates of the document, in order
         self._known: dict[Hashable, Any] = {}
         self._numbers: dict[str, dict[str, int]] = {}
 
@@ -72,7 +72,7 @@ class Memory:
 
     @property
     def secret(self) -> Secret:
-        """The secret; ConfigError if none was given."""
+        """Return the secret; raise ConfigError if there is none."""
         if self._secret is None:
             raise ConfigError(
                 "the policy draws surrogates or date shifts, and there is no secret; give --secret-file PATH, "
@@ -81,16 +81,16 @@ class Memory:
         return self._secret
 
     def once(self, name: Hashable, find: Callable[[], T]) -> T:
-        """What `find` finds out about the document, looked for at the first call only."""
+        """Return the result of `find`, which is called the first time only and cached by name."""
         if name not in self._known:
             self._known[name] = find()
-        found: T = self._known[name]
-        return found
+        value: T = self._known[name]
+        return value
 
     def number(self, name: str, text: str) -> int:
-        """The number of a text among those of its name: 1 for the first that the document has, and so on.
+        """Return the number of a text among those of its name: 1 for the first in the document, and so on.
 
-        Case and white space make no difference.
+        Case and white space are ignored.
         """
         numbers = self._numbers.setdefault(name, {})
         form = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
@@ -115,15 +115,15 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True)
-class Acted:
-    """The text of a document after its identifiers were acted on, and every replacement in order of place."""
+class ReplacedText:
+    """The text of a document after its identifiers were replaced, and every replacement in order."""
 
     doc_id: str
     text: str = field(repr=False)
     replacements: tuple[Replacement, ...]
 
 
-def act(
+def replace_identifiers(
     doc: Document,
     layer: str | None,
     policy: Policy,
@@ -131,28 +131,30 @@ def act(
     *,
     names: NameBook | None = None,
     timeline: Timeline | None = None,
-) -> Acted:
+) -> ReplacedText:
     """Replace every span of a layer as the policy says; outside the spans nothing changes.
 
-    Where spans overlap the longest acts first, and others act on what it left of them: no character that any span
-    marks gets through. A span that the policy keeps acts last, so it shields no other. What the policy leaves readable
-    must surely be of its class (see `class_doubt`), and a date that tells of an age which the policy hides becomes a
-    tag, whatever its operator. DataError, without any text of the document, if an operator fails.
+    Where spans overlap the longest is replaced whole, and of the others what sticks out: no character that any span
+    marks is left. A span that the policy keeps comes last, so it protects no other. What the policy leaves readable
+    must surely be of its class (see `class_doubt`), and a date that reveals an age which the policy hides becomes a
+    tag, whatever its operator. Raise DataError, without any text of the document, if an operator fails.
 
-    `names` is the book of the patient's names, with those of earlier notes; `timeline` tells of the times of all notes
-    of the patient. Unless given, both are of the document alone.
+    `names` is the book of the patient's names, with those of earlier notes; `timeline` is that of all notes of the
+    patient. Unless given, both cover this document only.
     """
-    spans = apart(settle_classes(doc, layer, policy), doc.text, policy)
+    spans = separate_spans(settle_classes(doc, layer, policy), doc.text, policy)
     operators = {label: policy.operator(label) for label in dict.fromkeys(span.label for span in spans)}
     kinds = [kind_of(span.label) for span in spans]
     text, size = doc.text, len(doc.text)
-    dated = [span for span, kind in zip(spans, kinds, strict=True) if kind.name == "DATE"]
-    old, times = find_old_dates(text, dated, policy.age_limit, timeline)
-    memory = Memory(secret, [text[span.start : span.end] for span in dated], times.reference_year, names=names)
-    memory.names.meet(_name_words(text, spans, kinds))
+    date_spans = [span for span, kind in zip(spans, kinds, strict=True) if kind.name == "DATE"]
+    old, known_timeline = find_old_dates(text, date_spans, policy.age_limit, timeline)
+    memory = Memory(
+        secret, [text[span.start : span.end] for span in date_spans], known_timeline.reference_year, names=names
+    )
+    memory.names.add_real_words(_name_words(text, spans, kinds))
     pieces: list[str] = []
-    made: list[Replacement] = []
-    at = out = 0
+    replacements: list[Replacement] = []
+    done = out = 0
     for span, kind in zip(spans, kinds, strict=True):
         start, end, label = span.start, span.end, span.label
         seen = FoundIdentifier(
@@ -161,18 +163,18 @@ def act(
         )  # fmt: skip
         name, operator = _HIDDEN_AGE if start in old else operators[label]
         try:
-            new = operator(seen, memory)
+            new_text = operator(seen, memory)
         except ChaffinchError:
             raise
         except Exception as error:  # its message may hold text of the document
             raise DataError(f"{name} failed at [{start}, {end}) {label}: {type(error).__name__}") from None
-        pieces += (text[at:start], new)
-        out += start - at
-        made.append(Replacement(start, end, label, name, out, out + len(new)))
-        out += len(new)
-        at = end
-    pieces.append(text[at:])
-    return Acted(doc.id, "".join(pieces), tuple(made))
+        pieces += (text[done:start], new_text)
+        out += start - done
+        replacements.append(Replacement(start, end, label, name, out, out + len(new_text)))
+        out += len(new_text)
+        done = end
+    pieces.append(text[done:])
+    return ReplacedText(doc.id, "".join(pieces), tuple(replacements))
 
 
 def _name_words(text: str, spans: Iterable[Span], kinds: Iterable[Kind]) -> set[str]:
@@ -181,63 +183,67 @@ def _name_words(text: str, spans: Iterable[Span], kinds: Iterable[Kind]) -> set[
     return {word for name in names for word in words(name)}
 
 
-def originals(text: str, acted: Acted) -> tuple[str, ...]:
-    """What stood in the original text at every replacement, in order."""
-    return tuple(text[one.start : one.end] for one in acted.replacements)
+def originals(text: str, replaced: ReplacedText) -> tuple[str, ...]:
+    """Return the original text of every replacement, in order."""
+    return tuple(text[one.start : one.end] for one in replaced.replacements)
 
 
-def undo(pieces: Sequence[str], acted: Acted) -> str:
-    """The original text, from the output and what stood at every replacement.
+def undo(pieces: Sequence[str], replaced: ReplacedText) -> str:
+    """Return the original text, from the output and the original text of every replacement.
 
-    >>> after = Acted("n1", "Dr. [DOCTOR] left.", (Replacement(4, 8, "DOCTOR", "tag", 4, 12),))
+    >>> after = ReplacedText("n1", "Dr. [DOCTOR] left.", (Replacement(4, 8, "DOCTOR", "tag", 4, 12),))
     >>> undo(["Penn"], after)
     'Dr. Penn left.'
     """
-    made = acted.replacements
-    if len(pieces) != len(made):
-        raise DataError(f"{len(made)} replacements cannot be undone with {len(pieces)} originals")
+    replacements = replaced.replacements
+    if len(pieces) != len(replacements):
+        raise DataError(f"{len(replacements)} replacements cannot be undone with {len(pieces)} originals")
     parts: list[str] = []
-    at = 0
-    for number, (piece, one) in enumerate(zip(pieces, made, strict=True)):
+    done = 0
+    for number, (piece, one) in enumerate(zip(pieces, replacements, strict=True)):
         if len(piece) != one.end - one.start:
-            raise DataError(f"original {number} has {len(piece)} characters, its place has {one.end - one.start}")
-        parts += (acted.text[at : one.out_start], piece)
-        at = one.out_end
-    return "".join([*parts, acted.text[at:]])
+            raise DataError(f"original {number} has {len(piece)} characters, but {one.end - one.start} were replaced")
+        parts += (replaced.text[done : one.out_start], piece)
+        done = one.out_end
+    return "".join([*parts, replaced.text[done:]])
 
 
-def apart(spans: Sequence[Span], text: str, policy: Policy) -> tuple[Span, ...]:
-    """Spans that share no character and cover all that the given ones cover, sorted; neighbours are never merged.
+def separate_spans(spans: Sequence[Span], text: str, policy: Policy) -> tuple[Span, ...]:
+    """Return sorted spans without overlaps that cover what the spans cover; neighbours are never merged.
 
-    The longest of overlapping spans stays whole, of equals the one whose operator hides more, then the surer one;
-    of the others stays what sticks out, unless it is blanks and punctuation only. Spans to be kept come last.
+    The longest of overlapping spans stays whole; of equally long ones the one whose operator hides more, then the one
+    with the higher score. Of the others the uncovered parts stay, unless they are blanks and punctuation only. Spans
+    that the policy keeps come last.
     """
     if all(a.end <= b.start for a, b in pairwise(spans)):
         return tuple(spans)
-    taken: list[Span] = []  # sorted, apart
+    taken: list[Span] = []  # sorted, without overlaps
     for span in sorted(spans, key=lambda one: _rank(one, policy)):
-        at = bisect_left(taken, span.start, key=lambda one: one.end)  # the first that does not end before us
-        for piece in list(_left_of(span, taken, at)):
+        first = bisect_left(taken, span.start, key=lambda one: one.end)  # the first that does not end before the span
+        for piece in list(_parts_outside(span, taken, first)):
             whole = len(piece) == len(span)
-            if whole or any(unicodedata.category(mark)[0] not in _NO_CONTENT for mark in text[piece.start : piece.end]):
+            if whole or any(
+                unicodedata.category(mark)[0] not in _BLANK_CATEGORIES for mark in text[piece.start : piece.end]
+            ):
                 taken.insert(bisect_left(taken, piece.start, key=lambda one: one.start), piece)
     return tuple(taken)
 
 
 def _rank(span: Span, policy: Policy) -> tuple[bool, int, int, float, int, str]:
+    """Return the sort key by which overlapping spans win: hidden before kept, then the longest."""
     hides = policy.hides(span.label)
     return hides == 0, span.start - span.end, -hides, -span.score, span.start, span.label
 
 
-def _left_of(span: Span, taken: Sequence[Span], first: int) -> Iterator[Span]:
-    """The stretches of a span that no taken span covers; the taken are sorted, those before `first` end before it."""
-    at = span.start
+def _parts_outside(span: Span, taken: Sequence[Span], first: int) -> Iterator[Span]:
+    """Yield the parts of a span that no taken span covers; taken spans are sorted, `first` is the first to check."""
+    offset = span.start
     for number in range(first, len(taken)):
         other = taken[number]
         if other.start >= span.end:
             break
-        if other.start > at:
-            yield Span(at, other.start, span.label, span.score, span.source)
-        at = max(at, other.end)
-    if at < span.end:
-        yield Span(at, span.end, span.label, span.score, span.source)
+        if other.start > offset:
+            yield Span(offset, other.start, span.label, span.score, span.source)
+        offset = max(offset, other.end)
+    if offset < span.end:
+        yield Span(offset, span.end, span.label, span.score, span.source)

@@ -1,6 +1,6 @@
 """Roundings of 45 CFR 164.514(b)(2)(i)(B) and (C): ZIP codes to their first three digits, dates to their year.
 
-Ages are rounded in `dates/ages.py`. A rounding returns None for what cannot be read.
+Ages are rounded in `dates/ages.py`. A rounding returns None for a text that cannot be read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ZIP = re.compile(r"\s*([0-9]{3})(?:[0-9]{2}(?:[-–\s]?[0-9]{4})?)?\s*")
 
 
 def round_date(text: str, reference_year: int | None = None) -> str | None:
-    """Return the years that the text of a date tells, of one that is no date its numbers that look like years, or None.
+    """Return the years in a date's text, or None; if it is no date, the numbers in it that look like years.
 
     >>> round_date("March 3, 1999"), round_date("12/30-1/2/98"), round_date("31/02/1998"), round_date("May 3")
     ('1999', '1997-1998', '1998', None)
@@ -30,7 +30,7 @@ def round_date(text: str, reference_year: int | None = None) -> str | None:
 
 
 def round_zip(text: str) -> str | None:
-    """Return the first three digits of a ZIP code, 000 where few live there, or None if it is no such code.
+    """Return the first three digits of a ZIP code, 000 for a sparsely populated area, or None if it is no ZIP code.
 
     >>> round_zip("02139-4307"), round_zip("03601"), round_zip("SW1A 2AA")
     ('021', '000', None)

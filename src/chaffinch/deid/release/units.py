@@ -1,4 +1,4 @@
-"""The input of a release: its documents one by one, and all files that cannot be read, so that none is passed over."""
+"""The input of a release: its documents one by one, and every file that cannot be read, so that none is skipped."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from chaffinch.text.formats import Format, ReadOptions, Unit, by_name, find_form
 from chaffinch.text.formats.base import Entry, entries
 from chaffinch.text.formats.units import failing_unit
 
-_REST = "this document could not be read, and with it all that stand behind it in the file: "
+_REST = "this document could not be read, nor any document after it in the file: "
 
 
 @dataclass(frozen=True, slots=True)
 class UnitSource:
-    """An input: its format, and its units, walked as often as wanted."""
+    """An input: its format, and its units, which can be iterated repeatedly."""
 
     form: Format
     walk: Callable[[], Iterator[Unit]] = field(repr=False)
@@ -31,33 +31,33 @@ def open_source(
     path: str | Path,
     *,
     form: str | None = None,
-    how: ReadOptions | None = None,
+    options: ReadOptions | None = None,
     grouping: Callable[[Document], Document] = lambda doc: doc,
 ) -> UnitSource:
-    """Return the documents of a file, folder or archive, numbered, each readable apart from the others if it can be.
+    """Return the numbered documents of a file, folder or archive, read independently of each other where possible.
 
-    A file of another format is a unit that cannot be read. `grouping` gives each document its patient.
+    A file of another format is a unit that cannot be read. `grouping` assigns each document its patient.
     """
-    files, reading = entries(Path(path)), how or ReadOptions()
-    found = by_name(form) if form else find_format([file for file in files if _opens(file)], Path(path))
-    chosen = [file for file in files if file.suffix in found.suffixes or len(files) == 1]
-    strange = DataError(f"is no {' or '.join(found.suffixes)} file, as {found.name} has")
+    files, read_options = entries(Path(path)), options or ReadOptions()
+    format_ = by_name(form) if form else find_format([file for file in files if _opens(file)], Path(path))
+    chosen = [file for file in files if file.suffix in format_.suffixes or len(files) == 1]
+    wrong_format = DataError(f"is no {' or '.join(format_.suffixes)} file, which {format_.name} needs")
 
     def units() -> Iterator[Unit]:
-        yield from found.units(chosen, reading)
+        yield from format_.units(chosen, read_options)
         for file in files:
             if file not in chosen:
-                yield failing_unit(file.name, strange)
+                yield failing_unit(file.name, wrong_format)
 
     def walk() -> Iterator[Unit]:
         for number, unit in enumerate(units(), start=1):
             yield replace(unit, number=number, parse=partial(_parse, unit.parse, grouping))
 
-    return UnitSource(found, walk)
+    return UnitSource(format_, walk)
 
 
 def read_unit(unit: Unit) -> Document:
-    """Return the document of a unit; the error of one that stands for all that follow says so."""
+    """Return the document of a unit; if its failure also hides all following documents, the error says so."""
     try:
         return unit.read()
     except DataError as error:
@@ -71,6 +71,7 @@ def _parse(parse: Callable[[bytes], Document], grouping: Callable[[Document], Do
 
 
 def _opens(file: Entry) -> bool:
+    """Tell whether a file can be opened and read."""
     try:
         file.head(1)
     except DataError:

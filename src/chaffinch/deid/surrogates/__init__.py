@@ -1,1 +1,1 @@
-"""Surrogates: invented values of the same kind and form as the identifiers they stand for; begin at `surrogate`."""
+"""Surrogates: invented values of the same kind and form as the identifiers they replace; start at `surrogate`."""

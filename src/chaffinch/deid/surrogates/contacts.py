@@ -1,4 +1,4 @@
-"""Surrogates of telephone numbers, mail and web addresses and hosts, all of ranges that belong to nobody.
+"""Surrogates of telephone numbers, mail and web addresses and hosts, all from ranges reserved for examples.
 
 Telephone numbers of the United States get a line of 555-01xx, hosts the reserved name .example (RFC 2606), internet
 addresses the ranges for documentation (RFC 5737 and 3849).
@@ -11,7 +11,17 @@ import re
 from functools import cache
 
 from chaffinch.deid.surrogates.ids import digits_of, with_digits
-from chaffinch.deid.surrogates.letters import Keyed, bases, bears, fold, is_word, joined, pieces, reshaped, words
+from chaffinch.deid.surrogates.letters import (
+    SurrogateSource,
+    bases,
+    fold,
+    is_significant,
+    is_word,
+    join_pieces,
+    pieces,
+    reshape,
+    words,
+)
 from chaffinch.deid.surrogates.lists import entries
 from chaffinch.deid.surrogates.names import username
 
@@ -27,77 +37,79 @@ _V4 = re.compile(r"(?<![0-9.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![0-9.])")
 _V6 = re.compile(r"[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,8}", re.IGNORECASE)
 
 
-def contact(text: str, keyed: Keyed) -> str:
-    """The surrogate of a contact of untold kind."""
+def contact(text: str, source: SurrogateSource) -> str:
+    """Replace a contact whose kind is unknown: as a mail address, web address, IP address or telephone number."""
     if "@" in text:
-        return email(text, keyed)
+        return email(text, source)
     if "://" in text or text.strip().lower().startswith("www."):
-        return url(text, keyed)
-    return ip_address(text, keyed) if _V4.search(text) else phone(text, keyed)
+        return url(text, source)
+    return ip_address(text, source) if _V4.search(text) else phone(text, source)
 
 
-def phone(text: str, keyed: Keyed) -> str:
-    """A number of the same length and punctuation; the extension, if any, is drawn by itself."""
+def phone(text: str, source: SurrogateSource) -> str:
+    """Replace a telephone number by one of the same length and punctuation; an extension is drawn separately."""
     extension = _EXTENSION.search(text)
     if extension and digits_of(text[: extension.start()]):
-        drawn = reshaped(extension[1], keyed, "extension")
+        drawn = reshape(extension[1], source, "extension")
         rest = text[extension.end() :]
         return (
-            phone(text[: extension.start()], keyed)
+            phone(text[: extension.start()], source)
             + text[extension.start() : extension.start(1)]
             + drawn
-            + (phone(rest, keyed) if any(map(bears, rest)) else rest)
+            + (phone(rest, source) if any(map(is_significant, rest)) else rest)
         )
     normal = digits_of(text)
     national = normal[1:] if len(normal) == 11 and normal[0] == "1" else normal
     if len(national) == 7 or (len(national) == 10 and national[0] > "1"):
-        drawn = _line(national[-7:], keyed)
-        area = _area(national[:-7], keyed) if len(national) == 10 else ""
-        return _words_too(text, normal[: -len(national)] + area + drawn, keyed)
+        drawn = _draw_line(national[-7:], source)
+        area = _draw_area(national[:-7], source) if len(national) == 10 else ""
+        return _replace_digits_and_words(text, normal[: -len(national)] + area + drawn, source)
     abroad = _ABROAD.fullmatch(text)
     prefix, local = abroad.groups() if abroad else ("", text)
     zeros = len(digits_of(local)) - len(digits_of(local).lstrip("0"))
     rest = digits_of(local)[zeros:]
-    drawn = reshaped(rest, keyed, "phone", leading=False)
+    drawn = reshape(rest, source, "phone", leading=False)
     if not rest:
-        return prefix + reshaped(local, keyed, "phone")
-    return prefix + _words_too(local, "0" * zeros + drawn, keyed)
+        return prefix + reshape(local, source, "phone")
+    return prefix + _replace_digits_and_words(local, "0" * zeros + drawn, source)
 
 
-def _line(line: str, keyed: Keyed) -> str:
-    return f"55501{keyed.number(100, 'line', line):02d}"
+def _draw_line(line: str, source: SurrogateSource) -> str:
+    """Draw a fictitious line number 555-01xx for the last seven digits."""
+    return f"55501{source.number(100, 'line', line):02d}"
 
 
 @cache
-def _areas() -> tuple[str, ...]:
-    """Return the area codes that may be drawn: not 911 and the like, and not x9x, which is kept for growth."""
+def _area_codes() -> tuple[str, ...]:
+    """Return the area codes that may be drawn: not x11 (911 and others) nor x9x, which is reserved for expansion."""
     return tuple(str(area) for area in range(200, 1000) if area % 100 != 11 and area // 10 % 10 != 9)
 
 
-def _area(area: str, keyed: Keyed) -> str:
-    return keyed.pick(_areas(), "area", text=area)
+def _draw_area(area: str, source: SurrogateSource) -> str:
+    return source.pick(_area_codes(), "area", text=area)
 
 
-def _words_too(text: str, digits: str, keyed: Keyed) -> str:
+def _replace_digits_and_words(text: str, digits: str, source: SurrogateSource) -> str:
+    """Replace the digits by the given ones, and the letters of words other than call words by drawn ones."""
     parts = pieces(with_digits(text, digits))
-    unknown = {at for at, part in enumerate(parts) if is_word(part) and fold(part) not in CALL_WORDS}
-    return joined(parts, {at: reshaped(parts[at], keyed, "phone") for at in unknown})
+    unknown = {i for i, part in enumerate(parts) if is_word(part) and fold(part) not in CALL_WORDS}
+    return join_pieces(parts, {i: reshape(parts[i], source, "phone") for i in unknown})
 
 
-def email(text: str, keyed: Keyed) -> str:
-    """An address at a host of .example; known names in it become what stands for them in notes."""
-    user, at, rest = text.rpartition("@")
-    if not at or not words(rest):
-        return username(text, keyed)
-    return username(user, keyed) + at + host(rest, keyed)
+def email(text: str, source: SurrogateSource) -> str:
+    """Replace a mail address by one at a host of .example; known names in it are replaced as in notes."""
+    user, sign, rest = text.rpartition("@")
+    if not sign or not words(rest):
+        return username(text, source)
+    return username(user, source) + sign + host(rest, source)
 
 
-def host(text: str, keyed: Keyed) -> str:
-    """A name under .example, the same wherever the host turns up; white space and brackets around it are kept."""
+def host(text: str, source: SurrogateSource) -> str:
+    """Replace a host by a name under .example, the same for every mention; blanks and brackets around it are kept."""
     core = text.strip(" \t\r\n<>()[].,;")
     if not core:
         return text
-    return text.replace(core, f"{keyed.pick(_host_names(), 'host', text=bases(core))}.example", 1)
+    return text.replace(core, f"{source.pick(_host_names(), 'host', text=bases(core))}.example", 1)
 
 
 @cache
@@ -105,37 +117,38 @@ def _host_names() -> tuple[str, ...]:
     return tuple(name.lower() for name in entries("cities") if " " not in name)
 
 
-def url(text: str, keyed: Keyed) -> str:
-    """An address of the same scheme at a host of .example, with its path drawn anew."""
-    found = _URL.fullmatch(text)
-    if found is None:
-        return username(text, keyed)
-    scheme, name, path = found.groups()
-    place = email(name, keyed) if "@" in name else host(name, keyed)
+def url(text: str, source: SurrogateSource) -> str:
+    """Replace a web address by one with the same scheme at a host of .example, with other words in its path."""
+    match = _URL.fullmatch(text)
+    if match is None:
+        return username(text, source)
+    scheme, name, path = match.groups()
+    replaced = email(name, source) if "@" in name else host(name, source)
     if "." not in name and not scheme.strip():
-        place = username(name, keyed)
-    return scheme + place + username(path, keyed)
+        replaced = username(name, source)
+    return scheme + replaced + username(path, source)
 
 
-def ip_address(text: str, keyed: Keyed) -> str:
-    """An address of a range for documentation; what cannot be read as an address is reshaped as a code is."""
+def ip_address(text: str, source: SurrogateSource) -> str:
+    """Replace IP addresses by addresses of the ranges for documentation; unreadable ones are reshaped like codes."""
     out, end = "", 0
     pattern = _V4 if _V4.search(text) else _V6
-    for found in pattern.finditer(text):
-        out += reshaped(text[end : found.start()], keyed, "port") + _address(found[0], keyed)
-        end = found.end()
+    for match in pattern.finditer(text):
+        out += reshape(text[end : match.start()], source, "port") + _replace_address(match[0], source)
+        end = match.end()
     rest = text[end:]
-    return out + (reshaped(rest, keyed, "port") if any(map(bears, rest)) else rest)
+    return out + (reshape(rest, source, "port") if any(map(is_significant, rest)) else rest)
 
 
-def _address(text: str, keyed: Keyed) -> str:
+def _replace_address(text: str, source: SurrogateSource) -> str:
+    """Replace one IP address of version 4 or 6."""
     if "." in text:
         normal = ".".join(str(int(part)) for part in text.split("."))
-        block, number = divmod(keyed.number(3 * 254, "address", normal), 254)
+        block, number = divmod(source.number(3 * 254, "address", normal), 254)
         return f"{DOCUMENTATION[block]}{number + 1}"
     try:
         normal = ipaddress.IPv6Address(text).exploded
     except ValueError:
-        return reshaped(text, keyed, "address")
-    drawn = str(ipaddress.IPv6Address((0x20010DB8 << 96) | keyed.number(1 << 96, "address", normal)))
+        return reshape(text, source, "address")
+    drawn = str(ipaddress.IPv6Address((0x20010DB8 << 96) | source.number(1 << 96, "address", normal)))
     return drawn.upper() if text.isupper() else drawn

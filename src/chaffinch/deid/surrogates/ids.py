@@ -1,7 +1,7 @@
-"""Surrogates of numbers and codes: every digit becomes a digit, every letter a letter of its case, each as likely.
+"""Surrogates of numbers and codes: every digit becomes a digit, every letter a letter of its case, uniformly.
 
-Separators are kept and do not count: "12-34-56" and "123456" go the same way. So do the last four digits of a social
-security number with and without the rest, and a zip code with and without its four last digits.
+Separators are kept and do not matter: "12-34-56" and "123456" get the same digits. So do the last four digits of a
+social security number with and without the rest, and a zip code with and without its last four digits.
 """
 
 from __future__ import annotations
@@ -9,87 +9,87 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chaffinch.deid.surrogates.letters import (
-    Keyed,
-    as_like,
+    SurrogateSource,
     base,
     bases,
-    bears,
-    drawn_for,
+    draw_string,
     fold,
+    is_significant,
     is_word,
-    joined,
+    join_pieces,
     pieces,
-    reshaped,
+    reshape,
+    shape_char,
 )
 from chaffinch.languages import kept_words
 
 ROOM_WORDS = kept_words("rooms")
 _SSN_WORDS = frozenset("ssn ss no number social security last four x xx xxx xxxx xxxxx".split())
 _ZIP_WORDS = frozenset("zip code".split())
-_AREA = "9"  # no social security number begins so
+_UNISSUED_AREA = "9"  # no social security number begins with it
 
 
-def identifier(text: str, keyed: Keyed) -> str:
-    """The code in the same shape; its case and separators do not count."""
-    return reshaped(text, keyed, "id")
+def identifier(text: str, source: SurrogateSource) -> str:
+    """Replace a code by one of the same shape; case and separators do not affect the draw."""
+    return reshape(text, source, "id")
 
 
-def social_security(text: str, keyed: Keyed) -> str:
-    """A number that is never issued, in the same shape; masks such as xxx-xx are kept."""
+def social_security(text: str, source: SurrogateSource) -> str:
+    """Replace a social security number by one that is never issued; masks such as xxx-xx are kept."""
     normal = digits_of(text)
     if len(normal) not in {4, 9} or not only_words(text, _SSN_WORDS):
-        return reshaped(text, keyed, "ssn")
+        return reshape(text, source, "ssn")
     head, tail = normal[:-4], normal[-4:]
-    drawn = drawn_for(tail, keyed, ["ssn tail"])
+    drawn = draw_string(tail, source, ["ssn tail"])
     if head:
-        drawn = _AREA + drawn_for(head[1:], keyed, ["ssn head", head[0]]) + drawn
+        drawn = _UNISSUED_AREA + draw_string(head[1:], source, ["ssn head", head[0]]) + drawn
     return with_digits(text, drawn)
 
 
-def zip_code(text: str, keyed: Keyed) -> str:
-    """A zip code in the same shape; codes with letters, as in Canada, are reshaped as a whole."""
+def zip_code(text: str, source: SurrogateSource) -> str:
+    """Replace a zip code by one of the same shape; codes with letters, as in Canada, are reshaped as a whole."""
     normal = digits_of(text)
     if len(normal) not in {5, 9} or not only_words(text, _ZIP_WORDS):
-        return reshaped(text, keyed, "zip")
-    drawn = drawn_for(normal[:5], keyed, ["zip"])
-    return with_digits(text, drawn + drawn_for(normal[5:], keyed, ["zip more", normal[:5]]))
+        return reshape(text, source, "zip")
+    drawn = draw_string(normal[:5], source, ["zip"])
+    return with_digits(text, drawn + draw_string(normal[5:], source, ["zip more", normal[:5]]))
 
 
-def room(text: str, keyed: Keyed) -> str:
-    """The room with its numbers and letters drawn anew; words such as "Room" and "Floor" are kept beside them."""
+def room(text: str, source: SurrogateSource) -> str:
+    """Replace the numbers and letters of a room; words such as "Room" and "Floor" beside them are kept."""
     parts = pieces(text)
-    kept = {at for at, part in enumerate(parts) if is_word(part) and fold(part) in ROOM_WORDS}
-    if all(at in kept or not bears(part[0]) for at, part in enumerate(parts)):
+    kept = {i for i, part in enumerate(parts) if is_word(part) and fold(part) in ROOM_WORDS}
+    if all(i in kept or not is_significant(part[0]) for i, part in enumerate(parts)):
         kept = set()
-    return joined(parts, _reshaped_runs(parts, kept, keyed))
+    return join_pieces(parts, _reshape_runs(parts, kept, source))
 
 
-def _reshaped_runs(parts: Sequence[str], kept: set[int], keyed: Keyed) -> dict[int, str]:
-    """New letters and digits for all but the kept pieces, which part what goes together: "3-12" is as "312"."""
+def _reshape_runs(parts: Sequence[str], kept: set[int], source: SurrogateSource) -> dict[int, str]:
+    """Return new letters and digits for all pieces that are not kept, run by run: "3-12" is drawn like "312"."""
     drawn: dict[int, str] = {}
     run: list[int] = []
-    for at in range(len(parts) + 1):
-        if at < len(parts) and at not in kept:
-            run.append(at)
+    for i in range(len(parts) + 1):
+        if i < len(parts) and i not in kept:
+            run.append(i)
             continue
-        text = reshaped("".join(parts[place] for place in run), keyed, "room", leading=False)
-        for place in run:
-            drawn[place], text = text[: len(parts[place])], text[len(parts[place]) :]
+        text = reshape("".join(parts[j] for j in run), source, "room", leading=False)
+        for j in run:
+            drawn[j], text = text[: len(parts[j])], text[len(parts[j]) :]
         run = []
     return drawn
 
 
 def digits_of(text: str) -> str:
-    """The decimal digits of a text, in ASCII."""
+    """Return the decimal digits of a text, in ASCII."""
     return "".join(base(char) for char in text if char.isdecimal())
 
 
 def with_digits(text: str, digits: str) -> str:
-    """The text with its digits replaced, one by one."""
-    each = iter(digits)
-    return "".join(as_like(char, next(each)) if char.isdecimal() else char for char in text)
+    """Return the text with its decimal digits replaced, one by one."""
+    replacements = iter(digits)
+    return "".join(shape_char(char, next(replacements)) if char.isdecimal() else char for char in text)
 
 
 def only_words(text: str, allowed: frozenset[str]) -> bool:
-    """Whether all letters of a text belong to these words."""
+    """Tell whether all words of a text are among the allowed ones."""
     return all(bases(part) in allowed for part in pieces(text) if is_word(part))

@@ -1,10 +1,10 @@
-"""Letters under a key: what of a character counts, which characters may stand for it, and which letter stands for J.
+"""Keyed draws of letters and digits: normal forms of characters, their alphabets, and a map of initials.
 
-A character that bears something (a letter, a digit, a vowel sign) is drawn anew within its own sort; all others are
-kept. Case, accents and width do not count: "É", "e" and "ｅ" have the same base.
+A significant character (a letter, a digit, a vowel sign) is replaced by one of its own class; all others are kept.
+Case, accents and width do not matter: "É", "e" and "ｅ" have the same base.
 
-Whatever is drawn is drawn evenly from all values of the same form, the original among them. Were the original left out,
-the one value that never turns up over many patients would be the original of them all.
+Every draw is uniform over all values of the same form, the original among them. If the original were excluded, the one
+value that never turns up over many patients would be the original of them all.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ Gender: TypeAlias = Literal["F", "M"]
 
 _PLAIN = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "t", "æ": "a", "œ": "o", "ı": "i"})
 _DIACRITICS = range(0x300, 0x370)
-_WINDOW = 64  # characters of one script mostly stand this close together
-_FEWEST = 8  # characters that may stand for a letter of a script; of a smaller one, letters a to z
+_WINDOW = 64  # code points; the letters of one script mostly share such a block
+_FEWEST = 8  # letters; where a block has fewer of the class, letters a to z (or digits) are drawn instead
 _RUNS = re.compile("[a-z]+|[0-9]+")
 _PIECES = re.compile("[a-zA-Z]+|[0-9]+|[^a-zA-Z0-9]+")
 _ASCII_WORD = re.compile("[a-zA-Z0-9]+")
 
 
 @dataclass(slots=True)
-class Keyed:
-    """A patient under a secret: whence every surrogate is drawn. `used` tells whether anything was drawn from it."""
+class SurrogateSource:
+    """Keyed draws for the surrogates of one patient. `used` says whether anything was drawn from it."""
 
     secret: Secret = field(repr=False)
     patient: str = field(repr=False)
     names: NameBook = field(default_factory=NameBook, repr=False)
     used: bool = False
-    gender: Gender | None = field(default=None, repr=False)  # serves first names of which the lists tell none
+    gender: Gender | None = field(default=None, repr=False)  # used for first names whose gender the lists do not know
 
     def number(self, bound: int, *parts: str) -> int:
-        """Draw a number below the bound; the parts say what it is for."""
+        """Draw a number below the bound; the parts name its purpose."""
         self.used = self.used or bound > 1
         return self.secret.number(bound, "surrogate", self.patient, *parts)
 
-    def exchange(self, index: int | None, size: int, *parts: str, text: str) -> int:
-        """Draw what stands for one of `size` values: for two of them never the same.
+    def permute_index(self, index: int | None, size: int, *parts: str, text: str) -> int:
+        """Draw the substitute of one of `size` values, by a permutation: two values never get the same one.
 
-        `index` is the value's place among them; None for a text that is none of them, for which any of them may stand.
+        `index` is the position of the value among them; None for a text that is none of them, which may get any.
         """
         if index is None or size > LARGEST:
             return self.number(size, *parts, text)
@@ -61,24 +61,25 @@ class Keyed:
 
     def pick(self, entries: Sequence[str], *parts: str, text: str) -> str:
         """Draw an entry of a list for a folded text."""
-        return entries[self.exchange(places_of(entries).get(text), len(entries), *parts, text=text)]
+        return entries[self.permute_index(entry_indices(entries).get(text), len(entries), *parts, text=text)]
 
 
 @lru_cache(maxsize=4096)
 def _permutation_key(secret: Secret, *parts: str) -> bytes:
+    """Return the 32-byte key of the permutation that the parts name."""
     stream = secret.stream("permutation", *parts)
     return b"".join(next(stream).to_bytes(8, "big") for _ in range(4))
 
 
 @lru_cache(maxsize=64)
-def places_of(entries: Sequence[str]) -> Mapping[str, int]:
-    """Return the place of every entry of a list by its folded text; blanks between words are single."""
-    return {fold_phrase(entry): place for place, entry in enumerate(entries)}
+def entry_indices(entries: Sequence[str]) -> Mapping[str, int]:
+    """Return the index of every entry of a list by its folded text, with single blanks between words."""
+    return {fold_phrase(entry): index for index, entry in enumerate(entries)}
 
 
 @lru_cache(maxsize=65536)
-def bears(char: str) -> bool:
-    """Whether a character can tell something: letters, digits and vowel signs do; accents and points do not."""
+def is_significant(char: str) -> bool:
+    """Tell whether a character carries information: letters, digits and vowel signs do; accents and dots do not."""
     if char.isalnum():
         return True
     return unicodedata.category(char) in {"Mn", "Mc"} and ord(char) not in _DIACRITICS
@@ -86,7 +87,7 @@ def bears(char: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def base(char: str) -> str:
-    """One character: the same for all cases, accents and widths of a letter.
+    """Return one character that all cases, accents and widths of a letter share.
 
     >>> base("É"), base("ł"), base("７"), base("Ж")
     ('e', 'l', '7', 'ж')
@@ -100,18 +101,18 @@ def base(char: str) -> str:
 
 
 def bases(text: str) -> str:
-    """The text as keys know it: the bases of what bears something, without separators, case and accents.
+    """Return the normal form that keys use: the bases of the significant characters, without separators.
 
     >>> bases("12-34 É")
     '1234e'
     """
     if _ASCII_WORD.fullmatch(text):
         return text.lower()
-    return "".join(base(char) for char in text if bears(char))
+    return "".join(base(char) for char in text if is_significant(char))
 
 
 def fold(word: str) -> str:
-    """A word in lower case without accents.
+    """Return a word in lower case without accents.
 
     >>> fold("MÜLLER")
     'muller'
@@ -125,106 +126,107 @@ def fold_phrase(text: str) -> str:
     >>> fold_phrase("New  YORK-city")
     'new york city'
     """
-    return " ".join(fold(part) for part in pieces(text) if bears(part[0]))
+    return " ".join(fold(part) for part in pieces(text) if is_significant(part[0]))
 
 
 def words(text: str) -> frozenset[str]:
-    """The folded words and numbers of a text, those of one character left out."""
+    """Return the folded words and numbers of a text that have more than one character."""
     if text.isascii():
         found = _RUNS.findall(text.lower())
     else:
-        found = [bases(piece) for piece in pieces(text) if bears(piece[0])]
+        found = [bases(piece) for piece in pieces(text) if is_significant(piece[0])]
     return frozenset(word for word in found if len(word) > 1)
 
 
 def pieces(text: str) -> list[str]:
-    """The text cut where letters, digits and all else meet; joined, it is the text again.
+    """Split a text where letters, digits and other characters meet; joined, the pieces are the text again.
 
     >>> pieces("Smith, J.2nd")
     ['Smith', ', ', 'J', '.', '2', 'nd']
     """
     if text.isascii():
         return _PIECES.findall(text)
-    return [part for _, run in groupby(text, key=_sort) for part in _marks_apart("".join(run))]
+    return [part for _, run in groupby(text, key=_char_class) for part in _split_leading_marks("".join(run))]
 
 
-def _marks_apart(piece: str) -> list[str]:
-    """The piece; accents that stand before its first letter are one of their own, so that a word begins as words do."""
-    first = next((at for at, char in enumerate(piece) if bears(char)), 0)
+def _split_leading_marks(piece: str) -> list[str]:
+    """Split accents before the first letter off a piece, so that a word begins with a letter."""
+    first = next((i for i, char in enumerate(piece) if is_significant(char)), 0)
     return [piece[:first], piece[first:]] if first else [piece]
 
 
 @lru_cache(maxsize=65536)
-def _sort(char: str) -> str:
+def _char_class(char: str) -> str:
+    """Return the class of a character: `9` for numbers, `a` for letters and accents, a blank for the rest."""
     if char.isnumeric() and not char.isalpha():
         return "9"
-    return "a" if bears(char) or ord(char) in _DIACRITICS else " "
+    return "a" if is_significant(char) or ord(char) in _DIACRITICS else " "
 
 
 def is_word(piece: str) -> bool:
-    """Whether a piece is made of letters."""
-    return _sort(piece[0]) == "a" and bears(piece[0])
+    """Tell whether a piece is made of letters."""
+    return _char_class(piece[0]) == "a" and is_significant(piece[0])
 
 
 @lru_cache(maxsize=4096)
 def _alphabet(letter: str) -> str:
-    """Return what may stand for a base: all of its sort, itself among them, each its own base."""
+    """Return the characters that may replace a base: all of its class, itself among them, each its own base."""
     if letter.isascii():
         return string.digits if letter.isdigit() else string.ascii_lowercase
     first = ord(letter) & ~(_WINDOW - 1)
     near = (chr(code) for code in range(first, first + _WINDOW))
     category = unicodedata.category(letter)
     found = "".join(
-        char for char in near if unicodedata.category(char) == category and bears(char) and base(char) == char
+        char for char in near if unicodedata.category(char) == category and is_significant(char) and base(char) == char
     )
     if len(found) >= _FEWEST:
         return found
     return string.digits if letter.isnumeric() and not letter.isalpha() else string.ascii_lowercase
 
 
-def reshaped(text: str, keyed: Keyed, *parts: str, leading: bool = True) -> str:
-    """The text with every letter and digit drawn anew, in the same case; all else is kept.
+def reshape(text: str, source: SurrogateSource, *parts: str, leading: bool = True) -> str:
+    """Return the text with every letter and digit replaced by a drawn one in the same case; the rest is kept.
 
-    What is drawn depends on the text's bases alone, so "12-34-56" and "123456" go the same way. Without `leading`, a
+    The draw depends on the text's bases alone, so "12-34-56" and "123456" get the same digits. Without `leading`, a
     number does not begin with 0.
     """
-    return spelled(text, drawn_for(bases(text), keyed, parts, leading=leading))
+    return shape_text(text, draw_string(bases(text), source, parts, leading=leading))
 
 
-def drawn_for(normal: str, keyed: Keyed, parts: Sequence[str], *, leading: bool = True) -> str:
-    """Draw what stands for a string of bases: for two strings of one form never the same."""
+def draw_string(normal: str, source: SurrogateSource, parts: Sequence[str], *, leading: bool = True) -> str:
+    """Draw the substitute of a string of bases; two strings of one form never get the same one."""
     alphabets = [_alphabet(letter) for letter in normal]
     if not leading and normal[:1] in frozenset(string.digits):
         alphabets[0] = string.digits[1:]
     size = math.prod(map(len, alphabets))
     form = "".join(alphabet[0] for alphabet in alphabets)
-    value = keyed.exchange(_place(normal, alphabets), size, *parts, form, text=normal)
+    value = source.permute_index(_number_of(normal, alphabets), size, *parts, form, text=normal)
     drawn = []
     for alphabet in alphabets:
-        value, at = divmod(value, len(alphabet))
-        drawn.append(alphabet[at])
+        value, index = divmod(value, len(alphabet))
+        drawn.append(alphabet[index])
     return "".join(drawn)
 
 
-def _place(normal: str, alphabets: Sequence[str]) -> int | None:
-    """Return the number of a string among all of its form, or None if it is not of that form."""
+def _number_of(normal: str, alphabets: Sequence[str]) -> int | None:
+    """Return the number of a string among all strings of its form, or None if it is not of that form."""
     value = 0
     for letter, alphabet in zip(reversed(normal), reversed(alphabets), strict=True):
-        at = alphabet.find(letter)
-        if at < 0:
+        index = alphabet.find(letter)
+        if index < 0:
             return None
-        value = value * len(alphabet) + at
+        value = value * len(alphabet) + index
     return value
 
 
-def spelled(text: str, drawn: str) -> str:
-    """The drawn letters in the shape of the text."""
+def shape_text(text: str, drawn: str) -> str:
+    """Return the drawn letters in the shape of the text: its case, digits and separators."""
     letters = iter(drawn)
-    return "".join(as_like(char, next(letters)) if bears(char) else char for char in text)
+    return "".join(shape_char(char, next(letters)) if is_significant(char) else char for char in text)
 
 
-def as_like(char: str, drawn: str) -> str:
-    """The drawn base in the case and the digits of a character."""
+def shape_char(char: str, drawn: str) -> str:
+    """Return the drawn base in the case, or in the decimal digits, of a character."""
     cased = drawn.upper() if char.isupper() or char.istitle() else drawn.lower() if char.islower() else drawn
     if len(cased) == 1 and cased != drawn:
         return cased
@@ -235,28 +237,28 @@ def as_like(char: str, drawn: str) -> str:
 
 @lru_cache(maxsize=512)
 def letter_map(secret: Secret, patient: str) -> Mapping[str, str]:
-    """Return which letter stands for which in this patient's names: one of all permutations, each as likely."""
+    """Return the permutation of the alphabet that replaces initials in this patient's names, uniformly drawn."""
     left = list(string.ascii_lowercase)
     value = secret.number(math.factorial(len(left)), "surrogate", patient, "letters")
-    found = {}
+    letters = {}
     for letter in string.ascii_lowercase:
-        value, at = divmod(value, len(left))
-        found[letter] = left.pop(at)
-    return found
+        value, index = divmod(value, len(left))
+        letters[letter] = left.pop(index)
+    return letters
 
 
-def initials(text: str, keyed: Keyed) -> str:
-    """The text with every letter replaced by the one that stands for it in names."""
-    table = letter_map(keyed.secret, keyed.patient)
-    keyed.used = True
-    drawn = [table.get(letter) or drawn_for(letter, keyed, ["initial"]) for letter in bases(text)]
-    return spelled(text, "".join(drawn))
+def initials(text: str, source: SurrogateSource) -> str:
+    """Return the text with every letter replaced as in the initials of this patient's names."""
+    table = letter_map(source.secret, source.patient)
+    source.used = True
+    drawn = [table.get(letter) or draw_string(letter, source, ["initial"]) for letter in bases(text)]
+    return shape_text(text, "".join(drawn))
 
 
-def styled(entry: str, like: str) -> str:
-    """The entry in capitals or in lower case if what it stands for is; else as the list has it.
+def copy_case(entry: str, like: str) -> str:
+    """Return the entry in upper or lower case if the text it replaces is; else unchanged.
 
-    >>> styled("Miller", "SMITH"), styled("Miller", "smith"), styled("Miller", "McCoy")
+    >>> copy_case("Miller", "SMITH"), copy_case("Miller", "smith"), copy_case("Miller", "McCoy")
     ('MILLER', 'miller', 'Miller')
     """
     if like.isupper() and sum(map(str.isalpha, like)) > 1:
@@ -264,16 +266,16 @@ def styled(entry: str, like: str) -> str:
     return entry.lower() if like.islower() else entry
 
 
-def joined(text: Sequence[str], drawn: dict[int, str]) -> str:
-    """The pieces as one text, those with a number in `drawn` replaced."""
-    return "".join(drawn.get(at, piece) for at, piece in enumerate(text))
+def join_pieces(parts: Sequence[str], drawn: dict[int, str]) -> str:
+    """Join the pieces to one text; pieces whose index is in `drawn` are replaced."""
+    return "".join(drawn.get(i, piece) for i, piece in enumerate(parts))
 
 
-def followed_by(text: Sequence[str], at: int) -> tuple[str, int]:
-    """What stands between a word and the next, and where the next is; -1 if there is none."""
+def next_word(parts: Sequence[str], index: int) -> tuple[str, int]:
+    """Return the text between a word and the next word, and the index of the next; -1 if there is none."""
     between = ""
-    for place in range(at + 1, len(text)):
-        if is_word(text[place]):
-            return between, place
-        between += text[place]
+    for i in range(index + 1, len(parts)):
+        if is_word(parts[i]):
+            return between, i
+        between += parts[i]
     return between, -1

@@ -1,10 +1,10 @@
-"""The packaged lists from which surrogates are drawn, and what they tell of a name.
+"""The packaged lists from which surrogates are drawn, and the gender and role of the names in them.
 
-First names and surnames are those of the generated notes and of the census, with more from `lists`; which words are
-first names is also read off the language packs. `recipes/surrogate_lists.py` makes the larger lists.
+First names and surnames are those of the generated notes and of the census, with more from `lists`; more
+first names are known from the language packs. `recipes/surrogate_lists.py` makes the larger lists.
 
-Every initial has equally many names of a sort, so that the initial of a surrogate says nothing: where the census has
-fewer, names are put together of the beginnings and ends of others, each when it is drawn.
+Every initial has equally many names of a role, so that the initial of a surrogate carries no information: where the
+census has fewer, names are composed of the beginnings and ends of others, each when it is drawn.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ import numpy.typing as npt
 from chaffinch import languages
 from chaffinch.deid.surrogates.letters import fold
 
-FEMALE, MALE, BOTH, UNTOLD, SURNAME = "F", "M", "B", "U", "S"
-# Names of each initial. First names are known words, which never meet: as many as the census has with its commonest
-# initial will do. A surname may be any word: with 2¹⁷, two of a patient's 50 that no list knows meet in 1 of 1,800
-# patients (initials as in the census; in 1 of 1,000 if every third name of the patient's begins with the same letter).
+FEMALE, MALE, BOTH, UNKNOWN_GENDER, SURNAME = "F", "M", "B", "U", "S"
+# Names of each initial. First names are known words, which never collide: as many as the census has with its commonest
+# initial are enough. A surname may be any word: with 2¹⁷, two of a patient's 50 that no list has collide in 1 of 1,800
+# patients (initials as in the census; in 1 of 1,000 if every third name of the patient begins with the same letter).
 SIZES: Mapping[str, int] = {FEMALE: 512, MALE: 128, SURNAME: 1 << 17}
-_SHORTEST, _LONGEST = 5, 11  # letters of a name that is put together
+_SHORTEST, _LONGEST = 5, 11  # letters of a composed name
 
 Ints: TypeAlias = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class NameLists:
-    """All names by folded word, and by role (F, M or S) and first letter, in the order of the lists."""
+    """All names: their roles by folded word, and the real names by role (F, M or S) and initial, in list order."""
 
-    roles: Mapping[str, str]  # F and M; B both; U a first name of untold gender; S a surname
+    roles: Mapping[str, str]  # F and M; B both; U a first name of unknown gender; S a surname
     real: Mapping[tuple[str, str], tuple[str, ...]]
 
-    def places(self, role: str, letter: str) -> Mapping[str, int]:
-        """Return the place of each folded name of a role and initial among those that are drawn for one another."""
-        return _places(role, letter)
+    def indices(self, role: str, letter: str) -> Mapping[str, int]:
+        """Return the index of each folded name of a role and initial among the real names that may be drawn."""
+        return _name_indices(role, letter)
 
     def drawable(self, role: str, letter: str) -> Sequence[str]:
         """Return all names of a role and initial that may be drawn: equally many for every initial."""
@@ -48,7 +48,7 @@ class NameLists:
 
 
 def entries(name: str) -> tuple[str, ...]:
-    """Return the entries of a list for surrogates."""
+    """Return the entries of a packaged list for surrogates."""
     return languages.lines("en", f"surrogates/{name}")
 
 
@@ -58,9 +58,9 @@ def surnames() -> tuple[str, ...]:
 
 
 class _NamePool(Sequence[str]):
-    """The names of a role and initial that may be drawn, by place: real ones, then names put together of parts.
+    """The names of a role and initial that may be drawn, by index: real names, then composed ones.
 
-    A beginning ends with a vowel and an end begins with a consonant, so no name can be put together in two ways.
+    A beginning ends with a vowel and an end begins with a consonant, so no name can be composed in two ways.
     """
 
     def __init__(self, role: str, letter: str) -> None:
@@ -69,14 +69,14 @@ class _NamePool(Sequence[str]):
         self._heads: Sequence[str] = parts["heads"][letter.upper()].split()
         self._tails: Sequence[str] = parts["tails"].split()
         known = {word for word in languages.pack("en").common if word[:1] == letter} | set(map(str.lower, self._real))
-        self._made = self._unknown_words(known)[: SIZES[role] - len(self._real)]
+        self._composed = self._find_unknown_words(known)[: SIZES[role] - len(self._real)]
 
-    def _unknown_words(self, known: Collection[str]) -> Ints:
+    def _find_unknown_words(self, known: Collection[str]) -> Ints:
         """Return the numbers of pairs of a beginning and an end that make no known word, the likeliest first."""
         lengths = np.add.outer([len(tail) for tail in self._tails], [len(head) for head in self._heads])
         free = (lengths >= _SHORTEST) & (lengths <= _LONGEST)
-        heads = {head.lower(): place for place, head in enumerate(self._heads)}
-        tails = {tail: place for place, tail in enumerate(self._tails)}
+        heads = {head.lower(): index for index, head in enumerate(self._heads)}
+        tails = {tail: index for index, tail in enumerate(self._tails)}
         for word in known:
             for cut in range(2, len(word)):
                 if (head := heads.get(word[:cut])) is not None and (tail := tails.get(word[cut:])) is not None:
@@ -84,20 +84,20 @@ class _NamePool(Sequence[str]):
         return np.flatnonzero(free).astype(np.int32)
 
     def __len__(self) -> int:
-        return len(self._real) + len(self._made)
+        return len(self._real) + len(self._composed)
 
     @overload
-    def __getitem__(self, place: int) -> str: ...
+    def __getitem__(self, index: int) -> str: ...
 
     @overload
-    def __getitem__(self, place: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
 
-    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
-        if isinstance(place, slice):
-            return [self[at] for at in range(*place.indices(len(self)))]
-        if place < len(self._real):
-            return self._real[place]
-        tail, head = divmod(int(self._made[place - len(self._real)]), len(self._heads))
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if index < len(self._real):
+            return self._real[index]
+        tail, head = divmod(int(self._composed[index - len(self._real)]), len(self._heads))
         return self._heads[head] + self._tails[tail]
 
 
@@ -107,46 +107,46 @@ def _drawable(role: str, letter: str) -> _NamePool:
 
 
 @cache
-def _places(role: str, letter: str) -> Mapping[str, int]:
-    return {fold(name): place for place, name in enumerate(names().real[role, letter][: SIZES[role]])}
+def _name_indices(role: str, letter: str) -> Mapping[str, int]:
+    return {fold(name): index for index, name in enumerate(names().real[role, letter][: SIZES[role]])}
 
 
 @cache
 def names() -> NameLists:
-    """The names, read once."""
-    told = dict.fromkeys(entries("names-first-female"), FEMALE)
-    told |= {name: BOTH if name in told else MALE for name in entries("names-first-male")}
-    told |= {line[2:]: line[0] for line in entries("given-more")}
+    """Return the name lists, which are read once."""
+    first_names = dict.fromkeys(entries("names-first-female"), FEMALE)
+    first_names |= {name: BOTH if name in first_names else MALE for name in entries("names-first-male")}
+    first_names |= {line[2:]: line[0] for line in entries("given-more")}
     frequent = dict.fromkeys([*entries("names-last"), *entries("surnames-more")], SURNAME)
     real: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    seen: set[tuple[str, str]] = set()  # McCoy and Mccoy are one
-    sure = {name: role for name, role in told.items() if role in (FEMALE, MALE)}
-    for name, role in [*sure.items(), *dict.fromkeys([*frequent, *surnames()], SURNAME).items()]:
+    seen: set[tuple[str, str]] = set()  # McCoy and Mccoy count as one name
+    gendered = {name: role for name, role in first_names.items() if role in (FEMALE, MALE)}
+    for name, role in [*gendered.items(), *dict.fromkeys([*frequent, *surnames()], SURNAME).items()]:
         if name.isascii() and name.isalpha() and (role, name.lower()) not in seen:
             seen.add((role, name.lower()))
             real[role, name[0].lower()].append(name)
-    roles = _untold() | dict.fromkeys(map(fold, frequent), SURNAME)
+    roles = _names_of_unknown_gender() | dict.fromkeys(map(fold, frequent), SURNAME)
     roles |= {fold(line[2:]): line[0] for line in entries("names-more") if line[0] in "FM"}
-    roles |= {fold(name): role for name, role in told.items()}
+    roles |= {fold(name): role for name, role in first_names.items()}
     return NameLists(roles, {key: tuple(pool) for key, pool in real.items()})
 
 
-def _untold() -> dict[str, str]:
-    """Words that some language pack has as a first name and none as a surname."""
-    known = [languages.pack(name).lexica for name in languages.shipped()]
+def _names_of_unknown_gender() -> dict[str, str]:
+    """Return the words that some language pack has as a first name and none as a surname, with role U."""
+    known = [languages.pack(name).lexica for name in languages.pack_names()]
     last = {word for lexica in known for word in lexica.get("last", {})}
     first = {word for lexica in known for word in lexica.get("first", {})}
-    return {fold(word): UNTOLD for word in sorted(first - last) if word.isalpha() and len(word) > 2}
+    return {fold(word): UNKNOWN_GENDER for word in sorted(first - last) if word.isalpha() and len(word) > 2}
 
 
 @cache
 def states() -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """The states by folded code and by folded name; both lead to the code."""
+    """Return the state codes by folded code and by folded name."""
     rows = state_names().items()
     return {code.lower(): code for code, _ in rows}, {name.lower(): code for code, name in rows}
 
 
 @cache
 def state_names() -> Mapping[str, str]:
-    """The name of the state of a code."""
+    """Return the names of the states by code."""
     return {line[:2]: line[3:] for line in entries("states")}

@@ -1,11 +1,11 @@
 """Surrogates of people's names and user names, word by word.
 
-Every word of a name is replaced by itself, whatever the label and the order: "Smith, John", "John Smith", "Smith" and
+Every word of a name is replaced on its own, whatever the label and the order: "Smith, John", "John Smith", "Smith" and
 "JS" agree within a patient, and a family keeps sharing a surname. Which letter a name begins with follows one keyed
-permutation of the alphabet per patient, so initials agree with names. Whether a word is a first name, and whose, is
-told by the lists alone; a word they do not know is taken for a surname. Two words that the lists know never become the
-same; the rest is settled by the patient's `NameBook`. Titles, degrees, generations and particles are kept. O' and D'
-are kept too, so the initial of O'Brien does not agree with its name.
+permutation of the alphabet per patient, so initials agree with names. Only the lists say whether a word is a first
+name, and of which gender; a word they do not have is taken for a surname. Two words that the lists have never become
+the same; for other words the patient's `NameBook` avoids collisions. Titles, degrees, generations and particles are
+kept. O' and D' are kept too, so the initial of O'Brien does not agree with its name.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chaffinch.deid.surrogates.letters import (
-    Keyed,
-    bears,
+    SurrogateSource,
+    copy_case,
     fold,
-    followed_by,
     initials,
+    is_significant,
     is_word,
-    joined,
+    join_pieces,
     letter_map,
+    next_word,
     pieces,
-    reshaped,
-    styled,
+    reshape,
 )
-from chaffinch.deid.surrogates.lists import BOTH, FEMALE, MALE, SIZES, SURNAME, UNTOLD, names
+from chaffinch.deid.surrogates.lists import BOTH, FEMALE, MALE, SIZES, SURNAME, UNKNOWN_GENDER, names
 from chaffinch.languages import kept_words
 
 TITLES = kept_words("titles")
@@ -34,107 +34,108 @@ AFTER_COMMA = kept_words("after_comma")  # degrees that are also names and initi
 PARTICLES, LOWER_PARTICLES = kept_words("particles"), kept_words("lower_particles")
 PREFIXES = frozenset("odl")  # before an apostrophe
 APOSTROPHES = frozenset("'’ʼ`´")
-MOST_INITIALS = 3
+MOST_INITIALS = 3  # letters; a word this short that no list has is read as initials
 
 
-def person(text: str, keyed: Keyed) -> str:
+def person(text: str, source: SurrogateSource) -> str:
     """Replace every word of a name and keep its form."""
     parts = pieces(text)
-    kept = _kept(parts)
+    kept = _kept_words(parts)
     drawn = {}
-    for at, part in enumerate(parts):
-        if at in kept or not bears(part[0]):
+    for i, part in enumerate(parts):
+        if i in kept or not is_significant(part[0]):
             continue
-        drawn[at] = name_word(part, keyed) if is_word(part) else reshaped(part, keyed, "number")
-    return joined(parts, drawn)
+        drawn[i] = name_word(part, source) if is_word(part) else reshape(part, source, "number")
+    return join_pieces(parts, drawn)
 
 
-def name_word(word: str, keyed: Keyed) -> str:
-    """What stands for one word of a name, in its style: a name of the same sort, or letters for initials."""
+def name_word(word: str, source: SurrogateSource) -> str:
+    """Replace one word of a name, in its case: by a name of the same role, or by letters for initials."""
     folded = fold(word)
     role = names().roles.get(folded)
     if len(folded) == 1 or (role is None and len(folded) <= MOST_INITIALS):
-        return initials(word, keyed)
-    letter = letter_map(keyed.secret, keyed.patient).get(folded[0])
+        return initials(word, source)
+    letter = letter_map(source.secret, source.patient).get(folded[0])
     if letter is None:
-        return _other_script(word, keyed)
-    if role in {BOTH, UNTOLD}:
-        role = keyed.gender or (FEMALE, MALE)[keyed.number(2, "gender", folded)]
-    return styled(_listed_name(folded, role or SURNAME, letter, keyed), word)
+        return _replace_other_script(word, source)
+    if role in {BOTH, UNKNOWN_GENDER}:
+        role = source.gender or (FEMALE, MALE)[source.number(2, "gender", folded)]
+    return copy_case(_draw_listed_name(folded, role or SURNAME, letter, source), word)
 
 
-def _listed_name(folded: str, role: str, letter: str, keyed: Keyed) -> str:
-    """Draw a name of a role with an initial; no two names that the lists know and that share an initial get one."""
-    place, pool = names().places(role, folded[0]).get(folded), names().drawable(role, letter)
+def _draw_listed_name(folded: str, role: str, letter: str, source: SurrogateSource) -> str:
+    """Draw a name of a role with an initial; listed names that share an initial never get the same one."""
+    index, pool = names().indices(role, folded[0]).get(folded), names().drawable(role, letter)
 
     def draw(attempt: int) -> str:
         parts = ("name", role, folded[0], str(attempt))
-        return pool[keyed.exchange(place, SIZES[role], *parts, text=folded)]
+        return pool[source.permute_index(index, SIZES[role], *parts, text=folded)]
 
-    keyed.used = True
-    return keyed.names.settle(folded, draw, avoid_real=role == SURNAME)
-
-
-def _other_script(word: str, keyed: Keyed) -> str:
-    """Other letters of the same script and case, for names that no list is for; the first is the name's initial."""
-    return initials(word[0], keyed) + reshaped(word[1:], keyed, "script")
+    source.used = True
+    return source.names.surrogate_for(folded, draw, avoid_real=role == SURNAME)
 
 
-def username(text: str, keyed: Keyed) -> str:
-    """The user name with known names in it replaced as in notes, and all other letters and digits drawn anew."""
+def _replace_other_script(word: str, source: SurrogateSource) -> str:
+    """Replace the letters of a name in another script, for which there are no lists; its initial as in initials."""
+    return initials(word[0], source) + reshape(word[1:], source, "script")
+
+
+def username(text: str, source: SurrogateSource) -> str:
+    """Replace known names in a user name as in notes, and all other letters and digits by drawn ones."""
     parts = pieces(text)
     drawn = {}
-    for at, part in enumerate(parts):
+    for i, part in enumerate(parts):
         if is_word(part) and len(part) > MOST_INITIALS and fold(part) in names().roles:
-            drawn[at] = name_word(part, keyed)
-        elif bears(part[0]):
-            drawn[at] = reshaped(part, keyed, "user")
-    return joined(parts, drawn)
+            drawn[i] = name_word(part, source)
+        elif is_significant(part[0]):
+            drawn[i] = reshape(part, source, "user")
+    return join_pieces(parts, drawn)
 
 
-def _kept(parts: Sequence[str]) -> frozenset[int]:
-    """The places of the words that are no names; if there is no name beside them, they are taken for names."""
-    found: set[int] = set()
-    full = 0  # names of two letters and more so far
-    for at, part in enumerate(parts):
-        if not is_word(part) or at in found:
+def _kept_words(parts: Sequence[str]) -> frozenset[int]:
+    """Return the indices of words that are no names; if there is no name beside them, only of possessives."""
+    indices: set[int] = set()
+    names_so_far = 0  # of two letters or more
+    for i, part in enumerate(parts):
+        if not is_word(part) or i in indices:
             continue
-        degree = _degree(parts, at) if full else ()
-        if degree or _possessive(parts, at) or _before_a_name(parts, at):
-            found |= {at, *degree}
+        degree = _degree_indices(parts, i) if names_so_far else ()
+        if degree or _is_possessive(parts, i) or _precedes_name(parts, i):
+            indices |= {i, *degree}
         else:
-            full += len(part) > 1
-    names_left = any(is_word(part) and at not in found for at, part in enumerate(parts))
-    return frozenset(at for at in found if names_left or _possessive(parts, at))
+            names_so_far += len(part) > 1
+    names_left = any(is_word(part) and i not in indices for i, part in enumerate(parts))
+    return frozenset(i for i in indices if names_left or _is_possessive(parts, i))
 
 
-def _degree(parts: Sequence[str], at: int) -> tuple[int, ...]:
-    """The places of a degree or generation that begins here; "M.D." has two."""
-    word = fold(parts[at])
-    if word in AFTER or (word in AFTER_COMMA and "," in parts[at - 1] and parts[at].isupper()):
-        return (at,)
-    between, following = followed_by(parts, at)
-    if following == at + 2 and between.strip() == "." and word + fold(parts[following]) in AFTER | AFTER_COMMA:
+def _degree_indices(parts: Sequence[str], i: int) -> tuple[int, ...]:
+    """Return the indices of a degree or generation that begins at a word; "M.D." has two."""
+    word = fold(parts[i])
+    if word in AFTER or (word in AFTER_COMMA and "," in parts[i - 1] and parts[i].isupper()):
+        return (i,)
+    between, following = next_word(parts, i)
+    if following == i + 2 and between.strip() == "." and word + fold(parts[following]) in AFTER | AFTER_COMMA:
         closed = "".join(parts[following + 1 : following + 2]).startswith(".")
-        return (at, following) if closed or len(word) > 1 else ()
+        return (i, following) if closed or len(word) > 1 else ()
     return ()
 
 
-def _possessive(parts: Sequence[str], at: int) -> bool:
-    return parts[at] in {"s", "S"} and at > 1 and parts[at - 1] in APOSTROPHES and is_word(parts[at - 2])
+def _is_possessive(parts: Sequence[str], i: int) -> bool:
+    """Tell whether the piece is the s after an apostrophe."""
+    return parts[i] in {"s", "S"} and i > 1 and parts[i - 1] in APOSTROPHES and is_word(parts[i - 2])
 
 
-def _before_a_name(parts: Sequence[str], at: int) -> bool:
-    """Whether the word is a title, a particle, or the O of O'Brien."""
-    word = fold(parts[at])
+def _precedes_name(parts: Sequence[str], i: int) -> bool:
+    """Tell whether the word is a title, a particle, or the O of O'Brien."""
+    word = fold(parts[i])
     if word in TITLES:
         return True
-    between, following = followed_by(parts, at)
-    if following != at + 2 or len(parts[following]) < 2:  # digits between, or an initial
+    between, following = next_word(parts, i)
+    if following != i + 2 or len(parts[following]) < 2:  # digits between, or an initial
         return False
     name = parts[following]
     if between in APOSTROPHES:
         return word in PREFIXES
     if between.strip(" \t\r\n.-") or fold(name) in AFTER or fold(name) in TITLES:
         return False
-    return word in PARTICLES or (word in LOWER_PARTICLES and parts[at].islower() and not name.islower())
+    return word in PARTICLES or (word in LOWER_PARTICLES and parts[i].islower() and not name.islower())

@@ -1,9 +1,9 @@
-"""Permutations under a key: which of n values stands for which, without a table.
+"""Keyed permutations of n values, computed without a table.
 
 A Feistel network with ten rounds over two halves of about √n values each, walked until it is back among the first n
 values (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002; ten rounds as in NIST's FF1). Two values never
-have the same image. Over keys, the image of any value is each of the n with the same chance, the value itself included:
-from images under many keys nobody learns which value they stand for.
+have the same image. Over keys, the image of any value is uniform over all n, the value itself included: images under
+many keys do not reveal the value.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 import hashlib
 from math import isqrt
 
-LARGEST = 1 << 64  # values; beyond, two draws hardly ever meet, and no permutation is needed
-_ROUNDS = 10
+LARGEST = 1 << 64  # values; beyond it two draws hardly ever collide, and no permutation is needed
+_ROUNDS = 10  # as in NIST's FF1
 
 
 def permute(index: int, size: int, key: bytes) -> int:
-    """Return what stands for an index from 0 to size - 1; `key` has 16 to 64 bytes, for this size alone.
+    """Return the image of an index from 0 to size - 1; `key` has 16 to 64 bytes and is used for this size only.
 
     >>> sorted(permute(index, 10, b"0123456789abcdef") for index in range(10))
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
@@ -27,15 +27,15 @@ def permute(index: int, size: int, key: bytes) -> int:
     columns = -(-size // rows)
     while True:
         row, column = divmod(index, columns)
-        for turn in range(0, _ROUNDS, 2):
-            row = (row + _number(key, turn, column)) % rows
-            column = (column + _number(key, turn + 1, row)) % columns
+        for round_number in range(0, _ROUNDS, 2):
+            row = (row + _round_value(key, round_number, column)) % rows
+            column = (column + _round_value(key, round_number + 1, row)) % columns
         index = row * columns + column
         if index < size:
             return index
 
 
-def _number(key: bytes, turn: int, value: int) -> int:
-    """Return 128 keyed bits for a round and one half; what they are modulo a half is even to one part in 2⁹⁶."""
-    message = turn.to_bytes(1, "big") + value.to_bytes(8, "big")
+def _round_value(key: bytes, round_number: int, value: int) -> int:
+    """Return 128 keyed bits for a round and one half; modulo a half they are uniform to one part in 2⁹⁶."""
+    message = round_number.to_bytes(1, "big") + value.to_bytes(8, "big")
     return int.from_bytes(hashlib.blake2b(message, key=key, digest_size=16).digest(), "big")

@@ -1,1 +1,1 @@
-"""Invented notes with marked identifiers: patients, pages, templates."""
+"""Generated notes with gold spans about invented patients."""

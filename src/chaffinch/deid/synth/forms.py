@@ -1,4 +1,4 @@
-"""The many written forms of the varied notes: people, dates, numbers, places, ages and jobs, each with its label."""
+"""The written forms of names, dates, numbers, places, ages and jobs in varied notes, and the labels of slots."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from chaffinch import languages
 from chaffinch.deid.surrogates.lists import entries, state_names
 from chaffinch.deid.synth import personas
-from chaffinch.deid.synth.names import NameDrawer, nick
+from chaffinch.deid.synth.names import NameDrawer, nickname
 from chaffinch.deid.synth.personas import Person, pick
 
 LABELS: Mapping[str, str] = {
@@ -23,7 +23,7 @@ LABELS: Mapping[str, str] = {
     "mrn": "MEDICALRECORD", "plan": "HEALTHPLAN", "account": "ACCOUNT", "license": "LICENSE", "vehicle": "VEHICLE",
     "serial": "DEVICE", "bioid": "BIOID", "idnum": "IDNUM", "accession": "IDNUM",
 }  # fmt: skip
-"""The label of what a slot is filled with; people bring their own, and days are DATE."""
+"""The label of the text in each slot. The label of a person is a field of `Person`; days are DATE."""
 
 _CALENDAR, _NUMBERS = languages.calendars()["en"], languages.number_words("en")
 _MONTHS, _DAYS, _SEASONS = _CALENDAR.months, _CALENDAR.weekdays, _CALENDAR.seasons
@@ -34,29 +34,29 @@ _ONES = ("zero", *_NUMBERS.units, *_NUMBERS.teens)
 
 
 def forms(kind: str) -> dict[str, Any]:
-    """The forms of a kind: by their names, lists of patterns."""
+    """Return the patterns of a kind ("person", "date", ...) by the names of their forms."""
     table: dict[str, Any] = personas.table("varied/forms")[kind]
     return table
 
 
-def code(pattern: str, rng: np.random.Generator) -> str:
-    """A code of the pattern: # is any digit, @ a capital letter, [xyz] one of these."""
+def fill_code(pattern: str, rng: np.random.Generator) -> str:
+    """Fill a pattern at random: # is any digit, @ a capital letter, [xyz] one of these characters."""
     ends = {"#": "0123456789", "@": "ABCDEFGHJKLMNPRSTVWXYZ"}
-    return _PATTERN.sub(lambda found: pick(rng, found[1] or ends[found[0]]), pattern)
+    return _PATTERN.sub(lambda match: pick(rng, match[1] or ends[match[0]]), pattern)
 
 
-def name(person: Person, pattern: str) -> str:
-    """A person's name by a pattern of the table."""
+def write_name(person: Person, pattern: str) -> str:
+    """Write a person's name by a pattern of the table."""
     return pattern.format(
-        F=person.first, M=person.middle, L=person.last, N=nick(person), f=person.first[0], m=person.middle[0],
+        F=person.first, M=person.middle, L=person.last, N=nickname(person), f=person.first[0], m=person.middle[0],
         l=person.last[0].upper(),
     )  # fmt: skip
 
 
-def day(when: date, pattern: str, rng: np.random.Generator) -> str:
-    """A date by a pattern of the table.
+def write_day(when: date, pattern: str, rng: np.random.Generator) -> str:
+    """Write a date by a pattern of the table.
 
-    >>> day(date(2012, 3, 7), "{th} of {month} {yyyy}", np.random.default_rng(0))
+    >>> write_day(date(2012, 3, 7), "{th} of {month} {yyyy}", np.random.default_rng(0))
     '7th of March 2012'
     """
     month, weekday = _MONTHS[when.month - 1], _DAYS[when.weekday()]
@@ -71,10 +71,10 @@ def day(when: date, pattern: str, rng: np.random.Generator) -> str:
     )  # fmt: skip
 
 
-def spelt(years: int) -> str:
-    """A number below 100 in words, a larger one in figures.
+def spell_number(years: int) -> str:
+    """Write a number below 100 in words, a larger one in figures.
 
-    >>> spelt(45), spelt(17), spelt(60)
+    >>> spell_number(45), spell_number(17), spell_number(60)
     ('forty-five', 'seventeen', 'sixty')
     """
     if years < 20 or years > 99:
@@ -82,22 +82,22 @@ def spelt(years: int) -> str:
     return _TENFOLD[years // 10 - 2] + (f"-{_ONES[years % 10]}" if years % 10 else "")
 
 
-def age(years: int, form: str, rng: np.random.Generator) -> str:
-    """An age: in figures or words, or as a decade."""
+def write_age(years: int, form: str, rng: np.random.Generator) -> str:
+    """Write an age in figures, in words or as a decade; "old" and "decade" draw a new age."""
     years = int(rng.integers(18, 99)) if form in ("old", "decade") else years
     pattern: str = pick(rng, forms("age")["any" if form == "old" else form])
     tens = min(max(years // 10, 2), 9)
-    return pattern.format(n=years, words=spelt(years), t=tens, tens=_TENS[tens - 2])
+    return pattern.format(n=years, words=spell_number(years), t=tens, tens=_TENS[tens - 2])
 
 
-def phone(slot: str, parts: Mapping[str, str], pattern: str) -> str:
-    """A telephone, fax or pager number by a pattern; a fax differs from the telephone in its last digits."""
+def write_phone(slot: str, parts: Mapping[str, str], pattern: str) -> str:
+    """Write a telephone, fax or pager number by a pattern; a fax differs from the telephone in its last digits."""
     last = parts["c"] if slot != "fax" else parts["c"][::-1] if parts["c"][::-1] != parts["c"] else "0199"
     return pattern.format(a=parts["a"], b=parts["b"], c=last, e=parts["e"], x=parts["x"])
 
 
 class Maker:
-    """Invents what a patient's notes mention: places, institutions, numbers and addresses in the net."""
+    """An inventor of the facts in a patient's notes: places, institutions, numbers, web and e-mail addresses."""
 
     def __init__(self, names: NameDrawer, rng: np.random.Generator) -> None:
         self.names, self.rng = names, rng
@@ -108,25 +108,25 @@ class Maker:
             "state:name": lambda: state_names()[pick(rng, entries("states"))[:2]],
             "profession": lambda: pick(rng, personas.jobs(names.known.half)),
             "industry": lambda: pick(rng, personas.lines("varied/industries")),
-            "ssn:part": lambda: code(pick(rng, forms("id")["ssn_part"]), rng),
+            "ssn:part": lambda: fill_code(pick(rng, forms("id")["ssn_part"]), rng),
         }  # fmt: skip
 
     def make(self, slot: str) -> str:
-        """A new value for a slot such as "mrn", "hospital" or "dept:field"."""
+        """Invent a new value for a slot such as "mrn", "hospital" or "dept:field"."""
         if slot in self.special:
             return self.special[slot]()
         if slot in ("hospital", "hospital:bare", "org", "place"):
             kind = {"hospital:bare": "bare", "org": "organization", "place": "other"}.get(slot, slot)
             return self._fill(pick(self.rng, forms("place")[kind]))
-        return code(pick(self.rng, forms("id")["idnum" if slot == "accession" else slot]), self.rng)
+        return fill_code(pick(self.rng, forms("id")["idnum" if slot == "accession" else slot]), self.rng)
 
     def username(self, person: Person) -> str:
-        """The login of a person."""
+        """Invent the login of a person."""
         text: str = pick(self.rng, forms("username")["any"]).format(**self._plain(person))
         return text.upper() if self.rng.integers(4) == 0 else text
 
     def email(self, person: Person) -> str:
-        """The e-mail address of a person."""
+        """Invent the e-mail address of a person."""
         host = pick(self.rng, forms("email")["hosts"]).format(p=self._place().lower())
         names = self._plain(person)
         big = {"F": names["first"].capitalize(), "L": names["last"].capitalize()}
@@ -134,8 +134,11 @@ class Maker:
         return text
 
     def _plain(self, person: Person) -> dict[str, str]:
-        first, middle, last = (personas.letters(part) or "x" for part in (person.first, person.middle, person.last))
-        number = code(pick(self.rng, ("#", "##", "0#", "###", "19##")), self.rng)
+        """Return the parts of a login or address: names in plain letters, initials and a number."""
+        first, middle, last = (
+            personas.plain_letters(part) or "x" for part in (person.first, person.middle, person.last)
+        )
+        number = fill_code(pick(self.rng, ("#", "##", "0#", "###", "19##")), self.rng)
         return {"first": first, "last": last, "f": first[0], "m": middle[0], "l": last[0], "n": number}
 
     def _place(self) -> str:
@@ -143,7 +146,7 @@ class Maker:
         return f"{pick(self.rng, place['starts'].split())}{pick(self.rng, place['ends'].split())}"
 
     def _fill(self, pattern: str) -> str:
-        number = code(pick(self.rng, ("[123456789]", "[123456789]#", "[123456789]##")), self.rng)
+        number = fill_code(pick(self.rng, ("[123456789]", "[123456789]#", "[123456789]##")), self.rng)
         saint = pick(self.rng, forms("place")["saints"].split())
         cities = pick(self.rng, self.names.known.cities)
         surnames = iter([self.names.surname(), self.names.surname()])
@@ -156,16 +159,16 @@ class Maker:
     def _street(self) -> str:
         rng, place = self.rng, forms("place")
         text: str = pick(rng, place["street"]).format(
-            n=code(pick(rng, ("[123456789]", "[123456789]#", "[123456789]##", "[123456789]###", "1####")), rng),
+            n=fill_code(pick(rng, ("[123456789]", "[123456789]#", "[123456789]##", "[123456789]###", "1####")), rng),
             p=self._place(), k=pick(rng, place["roads"].split()), s=pick(rng, entries("streets")),
-            L=self.names.surname(), u=code(pick(rng, ("[123456789]", "[123456789][ABCD]", "[123]##")), rng),
+            L=self.names.surname(), u=fill_code(pick(rng, ("[123456789]", "[123456789][ABCD]", "[123]##")), rng),
             w=pick(rng, ("N.", "South", "W", "East", "NW", "S.E.", "North")), o=pick(rng, place["ordinals"].split()),
         )  # fmt: skip
         return text
 
     def _dept(self, form: str) -> str:
         rng, dept = self.rng, forms("dept")
-        pattern = code(pick(rng, dept[form]), rng)
+        pattern = fill_code(pick(rng, dept[form]), rng)
         return pattern.format(
             p=self._place(), k=int(rng.integers(2, 15)), s=pick(rng, dept["services"].split(";")),
             t=pick(rng, dept["types"].split(";")), w=pick(rng, ("North", "South", "East", "West", "Main", "Tower")),
@@ -174,5 +177,5 @@ class Maker:
     def _url(self) -> str:
         pattern: str = pick(self.rng, forms("url")["any"])
         person = self.names.surname()
-        last = personas.letters(person) or "page"
-        return pattern.format(p=self._place().lower(), first="the", last=last, n=code("###", self.rng))
+        last = personas.plain_letters(person) or "page"
+        return pattern.format(p=self._place().lower(), first="the", last=last, n=fill_code("###", self.rng))

@@ -2,10 +2,10 @@
 
     templates + a patient  →  lines with slots filled  →  one text and its spans
 
-Everything written comes from the packaged templates, and every slot that identifies someone becomes a span. People
-appear with cues ("Dr.", "Patient:") and without. The two halves of the names, train and held-out, share no name; they
-share no look-alike either (drug brands, eponyms, services), and each has a fifth of the templates to itself, so that a
-tagger trained on one half meets in the other what it meets at another hospital.
+All text comes from the packaged templates, and every slot that identifies someone becomes a span. People appear with
+cues ("Dr.", "Patient:") and without. The two halves of the names, train and held-out, share no name and no look-alike
+(drug brands, eponyms, services), and each has a fifth of the templates that the other has not. The held-out half is
+thus as new to a tagger trained on the other as another hospital.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from chaffinch.checks import check_choice
 from chaffinch.deid.synth import personas
 from chaffinch.deid.synth.personas import Half, Lists, Patient, Person, pick
 from chaffinch.deid.synth.varied import LABELS as I2B2_LABELS
-from chaffinch.deid.synth.varied import SITES, varied
+from chaffinch.deid.synth.varied import SITES, draw_varied_notes
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document, Span
 
@@ -57,43 +57,44 @@ def notes(
     sites: Sequence[str] | None = None,
     hidden: frozenset[str] = frozenset(),
 ) -> list[Document]:
-    """Invented notes, `notes_each` for every patient; the layer "gold" holds every identifier in them.
+    """Generate notes, `notes_each` for every patient; the layer "gold" holds every identifier in them.
 
     `group` is the patient, and ids are p0001-01, p0001-02, …; `meta` has the kind of note and its date. Patients keep
-    their notes when more patients are asked for. `names` draws from one of two disjoint halves, or from all. The style
-    "varied" has far more layouts and written forms, and the labels of i2b2 2014 (`varied.LABELS`); its patients
-    are those of `sites` in turn (all of `varied.SITES` unless told otherwise), which share no template. Names and
-    cities of varied notes have no `hidden` word (`languages.hidden_words`).
+    their notes if the number of patients grows. `names` draws from one of two disjoint halves, or from all. The style
+    "varied" has far more layouts and written forms, and the labels of i2b2 2014 (`varied.LABELS`); its patients belong
+    to the `sites` in turn (by default all of `varied.SITES`), which share no template. Names and cities of varied notes
+    contain no `hidden` word (`languages.hidden_words`).
 
     >>> first, second = notes(1, 2, seed=7)
     >>> first.id, first.group == second.group
     ('p0001-01', True)
     """
-    for what, value, least in (("patients", patients, 1), ("notes_each", notes_each, 1), ("seed", seed, 0)):
+    for setting, value, least in (("patients", patients, 1), ("notes_each", notes_each, 1), ("seed", seed, 0)):
         if value < least:
-            raise ConfigError(f"{what} must be at least {least}, got {value}")
+            raise ConfigError(f"{setting} must be at least {least}, got {value}")
     check_choice(names, "names", get_args(Half))
     check_choice(style, "style", get_args(Style))
     if style == "varied":
-        return varied(patients, notes_each, seed=seed, names=names, sites=_checked(sites), hidden=hidden)
+        return draw_varied_notes(patients, notes_each, seed=seed, names=names, sites=_check_sites(sites), hidden=hidden)
     if sites is not None:
         raise ConfigError('only the style "varied" has sites: give style="varied", or no sites')
     if hidden:
-        raise ConfigError('only the style "varied" can do without words: give style="varied", or hide none')
+        raise ConfigError('only the style "varied" can hide words: give style="varied", or hide none')
     documents = []
     for number in range(1, patients + 1):
         rng = np.random.default_rng([seed, number])
-        patient = personas.draw(number, notes_each, names, rng)
-        documents += [_note(patient, place, personas.lists(names), rng) for place in range(notes_each)]
+        patient = personas.draw_patient(number, notes_each, names, rng)
+        documents += [_note(patient, index, personas.lists(names), rng) for index in range(notes_each)]
     return documents
 
 
 def labels(style: Style) -> tuple[str, ...]:
-    """The labels that notes of a style have."""
+    """Return the labels that notes of a style have."""
     return I2B2_LABELS if style == "varied" else LABELS
 
 
-def _checked(sites: Sequence[str] | None) -> Sequence[str]:
+def _check_sites(sites: Sequence[str] | None) -> Sequence[str]:
+    """Return the sites, all for None; raise ConfigError if one is unknown or repeated, or there are none."""
     if sites is None:
         return SITES
     unknown = [site for site in sites if site not in SITES]
@@ -104,7 +105,7 @@ def _checked(sites: Sequence[str] | None) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """What one note is about: the patient, the days around it, and who writes."""
+    """The facts of one note: the patient, its dates and its author."""
 
     patient: Patient
     days: dict[str, date]
@@ -112,7 +113,7 @@ class _Scene:
     lists: Lists
 
     def cast(self, rng: np.random.Generator) -> dict[str, Person]:
-        """Who is who in one sentence."""
+        """Choose the person of each role for one sentence."""
         others = [person for person in self.patient.clinicians if person != self.author]
         doctor = pick(rng, others)
         second = [person for person in others if person != doctor] or [self.author]
@@ -121,7 +122,7 @@ class _Scene:
 
 
 class _Page:
-    """A text in the making, with the spans of what was filled in."""
+    """A text under construction, with the spans of its filled slots."""
 
     def __init__(self, scene: _Scene, rng: np.random.Generator) -> None:
         self.scene, self.rng = scene, rng
@@ -130,14 +131,14 @@ class _Page:
         self.length = 0
 
     def add(self, template: str) -> None:
-        """Writes a template with its slots filled."""
+        """Append a template with its slots filled."""
         cast = self.scene.cast(self.rng)
-        at = 0
+        end = 0
         for slot in _SLOT.finditer(template):
-            self._put(template[at : slot.start()])
+            self._put(template[end : slot.start()])
             self._put(*_fill(slot[1], slot[2] or "any", self.scene, cast, self.rng))
-            at = slot.end()
-        self._put(template[at:])
+            end = slot.end()
+        self._put(template[end:])
 
     def _put(self, text: str, label: str = "") -> None:
         if label:
@@ -147,12 +148,12 @@ class _Page:
 
 
 def _fill(slot: str, form: str, scene: _Scene, cast: dict[str, Person], rng: np.random.Generator) -> tuple[str, str]:
-    """The text for a slot, and its label; no label for words that identify nobody."""
+    """Return the text for a slot and its label, which is "" for words that identify nobody."""
     patient, forms = scene.patient, personas.table("forms")
     if slot in cast:
-        return personas.written_name(cast[slot], form, rng), cast[slot].label
+        return personas.write_name(cast[slot], form, rng), cast[slot].label
     if slot in scene.days:
-        return personas.written_date(scene.days[slot], form, rng), "DATE"
+        return personas.write_date(scene.days[slot], form, rng), "DATE"
     if slot in _FACTS:
         return patient.facts[slot], _FACTS[slot]
     if slot == "hospital":
@@ -161,7 +162,7 @@ def _fill(slot: str, form: str, scene: _Scene, cast: dict[str, Person], rng: np.
     if slot in ("phone", "ext"):
         return pick(rng, forms["phone"]["any" if slot == "phone" else "extension"]).format(**patient.phone), "PHONE"
     if slot == "accession":
-        return personas.digits(pick(rng, forms["pattern"]["accession"]), rng), "ID"
+        return personas.fill_digits(pick(rng, forms["pattern"]["accession"]), rng), "ID"
     if slot == "age":
         years = (scene.days["visit"] - patient.born).days // 365.2425
         return str(int(rng.integers(60, 96)) if form == "old" else int(years)), "AGE"
@@ -169,6 +170,7 @@ def _fill(slot: str, form: str, scene: _Scene, cast: dict[str, Person], rng: np.
 
 
 def _word(slot: str, scene: _Scene, cast: dict[str, Person], rng: np.random.Generator) -> str:
+    """Return the text for a slot that identifies nobody."""
     female = scene.patient.person.female
     if slot.lower() in _PRONOUNS[female]:
         word = _PRONOUNS[female][slot.lower()]
@@ -181,11 +183,12 @@ def _word(slot: str, scene: _Scene, cast: dict[str, Person], rng: np.random.Gene
         return str(max(1, (scene.days["visit"] - scene.days["prev"]).days // 7))
     if slot in scene.lists.words:
         return pick(rng, scene.lists.words[slot])
-    return personas.digits(pick(rng, personas.table("words")["number"][slot]), rng)
+    return personas.fill_digits(pick(rng, personas.table("words")["number"][slot]), rng)
 
 
-def _note(patient: Patient, place: int, lists: Lists, rng: np.random.Generator) -> Document:
-    prev, visit, following = patient.visits[place : place + 3]
+def _note(patient: Patient, index: int, lists: Lists, rng: np.random.Generator) -> Document:
+    """Write the note of a patient's visit; `index` counts from 0."""
+    prev, visit, following = patient.visits[index : index + 3]
     days = {"prev": prev, "visit": visit, "next": following, "born": patient.born, "event": patient.event}
     days["admit"] = visit - timedelta(int(rng.integers(2, 7)))
     name = pick(rng, list(personas.table("kinds")["kind"]))
@@ -204,13 +207,13 @@ def _note(patient: Patient, place: int, lists: Lists, rng: np.random.Generator) 
     page.add("\n" + pick(rng, lists.templates[kind["foot"]]) + "\n")
     meta = {"kind": name, "date": visit.isoformat()}
     return Document.make(
-        "".join(page.parts), id=f"{patient.key}-{place + 1:02d}", group=patient.key, meta=meta,
+        "".join(page.parts), id=f"{patient.key}-{index + 1:02d}", group=patient.key, meta=meta,
         layers={"gold": page.spans},
     )  # fmt: skip
 
 
 def _section(page: _Page, name: str, used: set[str]) -> None:
-    """Writes a section: a title, and sentences not yet used in this note, run on or listed."""
+    """Append a section: a title, and sentences not yet used in this note, as prose or as a list."""
     rng, section = page.rng, personas.table("kinds")["section"][name]
     least, most = section["count"]
     shape = pick(rng, ("prose", "list")) if section["shape"] == "either" else section["shape"]
@@ -219,7 +222,7 @@ def _section(page: _Page, name: str, used: set[str]) -> None:
     page.add(title + pick(rng, ("\n", " ") if shape == "prose" else ("\n",)) if title else "")
     for _ in range(int(rng.integers(least, most + 1))):
         pool = page.scene.lists.templates[pick(rng, section["pools"])]
-        sentence = pick(rng, [own for own in pool if own not in used] or pool)
+        sentence = pick(rng, [template for template in pool if template not in used] or pool)
         used.add(sentence)
         if shape == "list":
             page.add(bullet + sentence + "\n")

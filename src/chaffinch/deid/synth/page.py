@@ -1,7 +1,7 @@
-"""A varied note in the making: slots filled, slips of the pen, exact spans, and lines wrapped at their end.
+"""The builder of varied notes: fills slots, makes typing errors, records exact spans and wraps lines.
 
-Everything goes through `Page.put`, which counts what it has written; so a span is exact whatever was done to the text
-before. Two identifiers side by side are two spans.
+All text goes through `NoteBuilder.put`, which counts the characters written; so spans are exact whatever happened to
+the text before. Two adjacent identifiers are two spans.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from chaffinch.text.tokens import ABBREVIATIONS
 _SLOT = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _CHOICE = re.compile(r"<([^<>{}|]*(?:\|[^<>{}|]*)+)>")
 _WORD = re.compile(r"[a-z]{5,}")
-_GLUED = re.compile(r"^YO\b")  # behind an age: the token of "60yo" ends before its unit, that of "60YO" does not
+_GLUED = re.compile(r"^YO\b")  # after an age: the token of "60yo" ends before its unit, that of "60YO" does not
 _PRONOUNS = {
     True: {"he": "she", "his": "her", "him": "her", "man": "woman", "sex": "F"},
     False: {"he": "he", "his": "his", "him": "him", "man": "man", "sex": "M"},
@@ -32,19 +32,19 @@ _PRONOUNS = {
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What one note is about, and the habits of the house that wrote it."""
+    """The facts of one note, and the habits of the institution that wrote it."""
 
     cast: Mapping[str, tuple[Person, ...]]  # patient, family, author, doctor, nurse
     days: Mapping[str, date]
-    bags: Mapping[str, tuple[str, ...]]  # what a slot may be filled with; "hospital:bare" is a form of a slot
+    bags: Mapping[str, tuple[str, ...]]  # the values that a slot may have; "hospital:bare" is a form of a slot
     phones: tuple[Mapping[str, str], ...]
     words: Mapping[str, tuple[str, ...]]
-    habits: Mapping[str, tuple[str, ...]]  # the forms the house prefers, by "date:any", "person:full", …
+    habits: Mapping[str, tuple[str, ...]]  # the forms that the institution prefers, by "date:any", "person:full", …
 
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """How a note is typed: all in one case or not, how often a word has a slip, and the width of a line."""
+    """The typing style of a note: its case, the rate of typing errors, and the width of a line."""
 
     case: str = ""  # "", "upper" or "lower"
     slips: float = 0.0
@@ -52,7 +52,7 @@ class Hand:
 
 
 class NoteBuilder:
-    """A text in the making, its spans, and the ids of the templates it is made of."""
+    """A text under construction, its spans, and the ids of its templates."""
 
     def __init__(self, scene: Scene, hand: Hand, rng: np.random.Generator) -> None:
         self.scene, self.hand, self.rng = scene, hand, rng
@@ -62,128 +62,131 @@ class NoteBuilder:
         self.length = 0
 
     def add(self, template: str) -> None:
-        """Writes a template with its choices made and its slots filled."""
+        """Append a template with its choices made and its slots filled."""
         cast = self._cast()
-        template = _CHOICE.sub(lambda found: pick(self.rng, found[1].split("|")), template)
-        at = 0
+        template = _CHOICE.sub(lambda match: pick(self.rng, match[1].split("|")), template)
+        end = 0
         for slot in _SLOT.finditer(template):
             text, label = self._fill(slot[1], slot[2] or "any", cast)
-            before = template[at : slot.start()]
+            before = template[end : slot.start()]
             an = "n" if re.search(r"\ba $", before) and text[:1].lower() in "aeiou" else ""
             self.put(before[:-1] + "n " if an else before)
             self.put(text, label)
-            at = slot.end()
-        self.put(template[at:])
+            end = slot.end()
+        self.put(template[end:])
 
     def put(self, text: str, label: str = "") -> None:
-        """Writes a piece of text, as an identifier if it has a label."""
+        """Append a piece of text, as an identifier if it has a label."""
         if not text:
             return
         if label in ("", "PROFESSION") and self.hand.slips:
             text = _WORD.sub(self._slip, text)
         if self.hand.case:
             text = _GLUED.sub("yo", text.upper()) if self.hand.case == "upper" else text.lower()
-        if not label and text.startswith(".") and self._abbreviated():
+        if not label and text.startswith(".") and self._ends_in_abbreviation():
             self.spans[-1] = Span(self.spans[-1].start, self.length + 1, self.spans[-1].label)
         if label:
             self.spans.append(Span(self.length, self.length + len(text), label))
         self.parts.append(text)
         self.length += len(text)
 
-    def _abbreviated(self) -> bool:
-        """Whether an identifier has just ended in an abbreviation, whose full stop belongs to it: "3 Aug."."""
+    def _ends_in_abbreviation(self) -> bool:
+        """Tell whether the text ends in an identifier with an abbreviation, which keeps its full stop: "3 Aug."."""
         ended = bool(self.spans) and self.spans[-1].end == self.length
         return ended and re.split(r"[\s-]", self.parts[-1])[-1] in ABBREVIATIONS
 
     def last(self) -> str:
-        """The character written last."""
+        """Return the last character of the text, or ""."""
         return self.parts[-1][-1] if self.parts else ""
 
     def text(self) -> str:
-        """All that was written, wrapped to the width of a line; no identifier is broken."""
-        return wrapped("".join(self.parts), self.spans, self.hand.width) if self.hand.width else "".join(self.parts)
+        """Return the text, wrapped to the width of a line; no identifier is broken."""
+        return wrap_lines("".join(self.parts), self.spans, self.hand.width) if self.hand.width else "".join(self.parts)
 
     def _slip(self, word: re.Match[str]) -> str:
+        """Return a word, at the rate of slips with two letters swapped, one dropped or one doubled."""
         text = word[0]
         if self.rng.random() >= self.hand.slips:
             return text
-        at = int(self.rng.integers(1, len(text) - 1))
-        swapped = text[:at] + text[at + 1] + text[at] + text[at + 2 :]
-        return pick(self.rng, (swapped, text[:at] + text[at + 1 :], text[:at] + text[at] + text[at:]))
+        spot = int(self.rng.integers(1, len(text) - 1))
+        swapped = text[:spot] + text[spot + 1] + text[spot] + text[spot + 2 :]
+        return pick(self.rng, (swapped, text[:spot] + text[spot + 1 :], text[:spot] + text[spot] + text[spot:]))
 
     def _cast(self) -> dict[str, Person]:
-        """Who is who in one sentence: two doctors are two people."""
+        """Choose the person of each role for one sentence; "doctor" and "doctor2" differ."""
         cast = {role: pick(self.rng, people) for role, people in self.scene.cast.items()}
         others = [person for person in self.scene.cast["doctor"] if person != cast["doctor"]]
         return {**cast, "doctor2": pick(self.rng, others)}
 
     def _form(self, kind: str, form: str) -> str:
-        """A written form: mostly one the house prefers."""
+        """Choose a written form: mostly one that the institution prefers."""
         preferred = self.scene.habits.get(f"{kind}:{form}")
         chosen: str = pick(self.rng, preferred if preferred and self.rng.integers(4) else forms(kind)[form])
         return chosen
 
     def _fill(self, slot: str, form: str, cast: Mapping[str, Person]) -> tuple[str, str]:
-        """The text for a slot, and its label; no label for words that identify nobody."""
+        """Return the text for a slot and its label, which is "" for words that identify nobody."""
         if slot in cast:
             kind, _, case = form.partition("_")
-            name = synth_forms.name(cast[slot], self._form("person", kind))
-            return _cased(name, case), cast[slot].label
+            name = synth_forms.write_name(cast[slot], self._form("person", kind))
+            return _change_case(name, case), cast[slot].label
         if slot in self.scene.days:
-            return synth_forms.day(self.scene.days[slot], self._form("date", form), self.rng), "DATE"
+            return synth_forms.write_day(self.scene.days[slot], self._form("date", form), self.rng), "DATE"
         if slot in ("phone", "fax", "pager", "ext"):
             pattern = self._form("phone", "any" if slot in ("phone", "fax") else "extension")
-            return synth_forms.phone(slot, pick(self.rng, self.scene.phones), pattern), LABELS[slot]
+            return synth_forms.write_phone(slot, pick(self.rng, self.scene.phones), pattern), LABELS[slot]
         if slot == "age":
             years = (self.scene.days["visit"] - self.scene.days["born"]).days // 365.2425
-            return synth_forms.age(int(years), form, self.rng), "AGE"
+            return synth_forms.write_age(int(years), form, self.rng), "AGE"
         if slot in LABELS:
             return self._fact(slot, form), LABELS[slot]
         return self._word(slot, cast), ""
 
     def _fact(self, slot: str, form: str) -> str:
+        """Choose a value of the patient for a slot with a label."""
         if f"{slot}:{form}" in self.scene.bags:
             return pick(self.rng, self.scene.bags[f"{slot}:{form}"])
         fact = pick(self.rng, self.scene.bags[slot])
-        return personas.short_hospital(fact, self.rng) if form == "short" else _cased(fact, form)
+        return personas.short_hospital(fact, self.rng) if form == "short" else _change_case(fact, form)
 
     def _word(self, slot: str, cast: Mapping[str, Person]) -> str:
+        """Return the text for a slot that identifies nobody."""
         pronouns = _PRONOUNS[cast["patient"].female]
         if slot.lower() in pronouns:
             return pronouns[slot.lower()].capitalize() if slot[0].isupper() else pronouns[slot]
         if slot == "Mr":
             return pick(self.rng, ("Mrs.", "Ms.", "Ms", "Miss", "Mrs") if cast["patient"].female else ("Mr.", "Mr"))
         if slot in ("kin", "Kin"):
-            return _cased(cast["family"].kin, "cap" if slot == "Kin" else "")
+            return _change_case(cast["family"].kin, "cap" if slot == "Kin" else "")
         if slot == "weeks":
             return str(max(1, (self.scene.days["visit"] - self.scene.days["prev"]).days // 7))
         if slot in self.scene.words:
             return pick(self.rng, self.scene.words[slot])
         numbers = personas.table("varied/words")["number"] | personas.table("words")["number"]
-        return personas.digits(pick(self.rng, numbers[slot]), self.rng)
+        return personas.fill_digits(pick(self.rng, numbers[slot]), self.rng)
 
 
-def _cased(text: str, case: str) -> str:
+def _change_case(text: str, case: str) -> str:
     if case == "cap":
         return text[:1].upper() + text[1:]
     return text.upper() if case == "upper" else text.lower() if case == "lower" else text
 
 
-def wrapped(text: str, spans: Sequence[Span], width: int) -> str:
-    """The text with blanks outside the spans turned into line ends where a line grows too long; offsets stay.
+def wrap_lines(text: str, spans: Sequence[Span], width: int) -> str:
+    """Wrap long lines by turning blanks outside the spans into line ends; offsets stay the same.
 
-    >>> wrapped("one two three", [], 8)
+    >>> wrap_lines("one two three", [], 8)
     'one two\\nthree'
     """
     inside = np.zeros(len(text) + 1, bool)
     for span in spans:
         inside[span.start : span.end] = True
     chars, start, blank = list(text), 0, -1
-    for at, char in enumerate(text):
+    for offset, char in enumerate(text):
         if char == "\n":
-            start, blank = at + 1, -1
-        elif at - start >= width and blank >= start:
+            start, blank = offset + 1, -1
+        elif offset - start >= width and blank >= start:
             chars[blank], start = "\n", blank + 1
-        if char == " " and not inside[at] and at > start:
-            blank = at
+        if char == " " and not inside[offset] and offset > start:
+            blank = offset
     return "".join(chars)

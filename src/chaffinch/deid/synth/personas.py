@@ -1,4 +1,4 @@
-"""Invented patients: their people, places, numbers and dates, and the many ways to write each of them."""
+"""Invented patients: their people, places, numbers and dates, and the written forms of each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Half: TypeAlias = Literal["train", "held-out", "all"]
 T = TypeVar("T")
 
 _PARTICLES = frozenset("de la del van der den von di st. dos le bin ó uí".split())
-_INVENTED = {"brand": 2, "device": 8}  # of the invented brands, every second is a drug, every eighth a device
+_EVERY_BRAND = {"brand": 2, "device": 8}  # of the invented brands, every second is a drug, every eighth a device
 _PATTERN = re.compile(r"#|\[(\w+)\]")
 _KIN = {True: ("daughter", "sister", "niece", "mother", "aunt"), False: ("son", "brother", "nephew", "father", "uncle")}
 _MONTHS = "January February March April May June July August September October November December".split()
@@ -32,7 +32,7 @@ _SEASONS = ("winter", "spring", "summer", "fall")
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Someone in a note; `kin` is the word for a family member, and empty for others."""
+    """A person in a note; `kin` is the word for a family member, and empty for others."""
 
     first: str
     middle: str
@@ -44,14 +44,14 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """One patient and all that stays the same from note to note."""
+    """A patient, and the facts that all notes of the patient share."""
 
     key: str
     person: Person
     family: tuple[Person, ...]
     clinicians: tuple[Person, ...]
     born: date
-    event: date  # when the trouble began
+    event: date  # the onset of the illness
     visits: tuple[date, ...]  # one per note, with one before the first and one after the last
     phone: Mapping[str, str]
     facts: Mapping[str, str]  # mrn, account, email, street, city, hospital, profession
@@ -59,7 +59,7 @@ class Patient:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """What one half of the names draws on; `words` are look-alikes and other words that identify nobody."""
+    """The names, words and templates of one half; `words` are look-alikes and other words that identify nobody."""
 
     first: Mapping[bool, tuple[str, ...]]  # by female; the most frequent names come first
     last: tuple[str, ...]
@@ -69,33 +69,33 @@ class Lists:
 
 
 def pick(rng: np.random.Generator, choices: Sequence[T]) -> T:
-    """One of the choices, each as likely."""
+    """Draw one of the choices, all equally likely."""
     return choices[int(rng.integers(len(choices)))]
 
 
 @cache
 def lines(name: str) -> tuple[str, ...]:
-    """The lines of a packaged text file, without remarks; a written \\n is a line end."""
+    """Return the lines of a packaged text file without comments; a written \\n becomes a line end."""
     text = (files("chaffinch.deid.synth") / "templates" / f"{name}.txt").read_text(encoding="utf-8")
     return tuple(line.replace("\\n", "\n") for line in text.splitlines() if line and not line.startswith("# "))
 
 
 @cache
 def pages(name: str) -> tuple[str, ...]:
-    """The whole notes of a packaged text file, between lines of =====."""
+    """Return the whole notes of a packaged text file, which lines of ===== separate."""
     text = (files("chaffinch.deid.synth") / "templates" / f"{name}.txt").read_text(encoding="utf-8")
-    return tuple(own.strip("\n") for own in re.split(r"(?m)^=====$", text) if own.strip())
+    return tuple(page.strip("\n") for page in re.split(r"(?m)^=====$", text) if page.strip())
 
 
 @cache
 def table(name: str) -> dict[str, Any]:
-    """The content of a packaged TOML file."""
+    """Return the content of a packaged TOML file."""
     return tomllib.loads((files("chaffinch.deid.synth") / "templates" / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 @cache
 def pools() -> dict[str, tuple[str, ...]]:
-    """Every pool of templates, by name: sentences, heads and feet of notes."""
+    """Return all pools of templates by name: sentences, headers and closings of notes."""
     folder = files("chaffinch.deid.synth") / "templates" / "sentences"
     names = sorted(file.name.removesuffix(".txt") for file in folder.iterdir() if file.name.endswith(".txt"))
     ends = ("headers", "letterheads", "signatures", "closings")
@@ -103,7 +103,7 @@ def pools() -> dict[str, tuple[str, ...]]:
 
 
 def half_of(name: str) -> Half | None:
-    """The half a name belongs to, by a hash of its words; None if its words belong to different ones.
+    """Return the half of a name, by a hash of its words; None if its words belong to different halves.
 
     >>> half_of("de la Torre") == half_of("TORRE")
     True
@@ -120,72 +120,75 @@ def _hash(text: str) -> int:
 
 @cache
 def jobs(half: Half) -> tuple[str, ...]:
-    """The professions of a half."""
-    own = lines("varied/professions")
-    return own if half == "all" else tuple(job for job in own if (_hash(job) & 1) == (half == "held-out"))
+    """Return the professions of a half."""
+    every = lines("varied/professions")
+    return every if half == "all" else tuple(job for job in every if (_hash(job) & 1) == (half == "held-out"))
 
 
-def _mine(template: str, half: Half) -> bool:
-    """A fifth of the templates is for train alone and a fifth for held-out alone: each site has habits of its own."""
+def _has_template(half: Half, template: str) -> bool:
+    """Tell whether a half has a template: a fifth is for train alone, a fifth for held-out alone."""
     share = _hash(template) % 5
     return half == "all" or share > 1 or (half == "train") == (share == 0)
 
 
 @cache
-def reserved() -> frozenset[str]:
-    """Words that templates and word lists write with a capital: nobody is called so, or a name would go unlabelled."""
+def words_with_capital() -> frozenset[str]:
+    """Return the words that templates and word lists capitalise; as names of people they would go unlabelled."""
     words = table("words")
     texts = [text for pool in pools().values() for text in pool]
     for part in table("kinds").values():
-        texts += [title for own in part.values() for title in own["titles"]]
-    texts += [*words["split"].values(), *words["word"].values(), _invented()]
+        texts += [title for entry in part.values() for title in entry["titles"]]
+    texts += [*words["split"].values(), *words["word"].values(), _brand_names()]
     found = re.findall(r"[^\W\d_]+", " ".join(re.sub(r"\{.*?\}", " ", text) for text in texts))
     return frozenset(word.casefold() for word in found if word[0].isupper())
 
 
-def _invented() -> str:
+def _brand_names() -> str:
+    """Return all invented brand names, separated by blanks."""
     parts = table("words")["invented"]
     return " ".join(start + end for start in parts["starts"].split() for end in parts["ends"].split())
 
 
 @cache
 def lists(half: Half) -> Lists:
-    """The names and words of a half; "all" is both."""
+    """Return the names and words of a half; "all" is both."""
 
-    def own(names: Sequence[str]) -> tuple[str, ...]:
-        mine = [name for name in names if half in ("all", half_of(name)) and name not in ABBREVIATIONS]  # "Jan."
-        return tuple(name for name in mine if not reserved() & set(re.findall(r"[^\W\d_]+", name.casefold())))
+    def select(names: Sequence[str]) -> tuple[str, ...]:
+        of_half = [name for name in names if half in ("all", half_of(name)) and name not in ABBREVIATIONS]  # "Jan."
+        return tuple(
+            name for name in of_half if not words_with_capital() & set(re.findall(r"[^\W\d_]+", name.casefold()))
+        )
 
-    def looks_alike(text: str) -> tuple[str, ...]:
+    def look_alikes(text: str) -> tuple[str, ...]:
         words = [word.strip() for word in (text.split(";") if ";" in text else text.split())]
         return tuple(word for word in words if half in ("all", half_of(word.replace(" ", "-"))))
 
-    rare = {mark: own([line[2:] for line in entries("names-more") if line[0] == mark]) for mark in "FML"}
-    words = {key: looks_alike(text) for key, text in table("words")["split"].items()}
-    words |= {key: words[key] + looks_alike(_invented())[::every] for key, every in _INVENTED.items()}
+    rare = {mark: select([line[2:] for line in entries("names-more") if line[0] == mark]) for mark in "FML"}
+    words = {key: look_alikes(text) for key, text in table("words")["split"].items()}
+    words |= {key: words[key] + look_alikes(_brand_names())[::every] for key, every in _EVERY_BRAND.items()}
     words |= {key: tuple(text.split(";")) for key, text in table("words")["word"].items()}
     first = {
-        True: own(entries("names-first-female")),
-        False: own(entries("names-first-male")),
+        True: select(entries("names-first-female")),
+        False: select(entries("names-first-male")),
     }
-    templates = {key: tuple(text for text in pool if _mine(text, half)) for key, pool in pools().items()}
-    return Lists(first, own(entries("names-last")), rare, words, templates)
+    templates = {key: tuple(text for text in pool if _has_template(half, text)) for key, pool in pools().items()}
+    return Lists(first, select(entries("names-last")), rare, words, templates)
 
 
-def digits(pattern: str, rng: np.random.Generator) -> str:
-    """A number of the pattern: # is any digit, [xyz] one of these."""
-    return _PATTERN.sub(lambda found: pick(rng, found[1] or "0123456789"), pattern)
+def fill_digits(pattern: str, rng: np.random.Generator) -> str:
+    """Fill a pattern at random: # is any digit, [xyz] one of these characters."""
+    return _PATTERN.sub(lambda match: pick(rng, match[1] or "0123456789"), pattern)
 
 
-def draw(number: int, notes: int, half: Half, rng: np.random.Generator) -> Patient:
-    """A patient with the given number of notes to come."""
+def draw_patient(number: int, notes: int, half: Half, rng: np.random.Generator) -> Patient:
+    """Draw a patient who will have the given number of notes."""
     names = _Names(lists(half), rng)
     female = bool(rng.integers(2))
     person = names.person(female, "PATIENT")
     family = []
-    for place in range(int(rng.integers(1, 4))):
-        theirs = bool(rng.integers(2)) if place else not female
-        kin = pick(rng, _KIN[theirs]) if place else "husband" if female else "wife"
+    for index in range(int(rng.integers(1, 4))):
+        theirs = bool(rng.integers(2)) if index else not female
+        kin = pick(rng, _KIN[theirs]) if index else "husband" if female else "wife"
         last = person.last if rng.integers(4) else None
         family.append(names.person(theirs, "FAMILY", last=last, kin=kin))
     clinicians = [names.person(bool(rng.integers(2)), "DOCTOR") for _ in range(int(rng.integers(2, 5)))]
@@ -194,25 +197,29 @@ def draw(number: int, notes: int, half: Half, rng: np.random.Generator) -> Patie
         visits.append(visits[-1] + timedelta(int(rng.integers(8, 15 if rng.integers(3) == 0 else 200))))
     event = visits[0] - timedelta(int(rng.integers(30, 365 * 6)))
     born = event - timedelta(int(rng.integers(365 * 18, 365 * 88)))
-    phone = {"a": digits("[2345679][0123456789]#", rng), "b": digits("[23456789]##", rng), "c": digits("####", rng)}
-    phone["e"] = digits("[123456789]###", rng)
+    phone = {
+        "a": fill_digits("[2345679][0123456789]#", rng),
+        "b": fill_digits("[23456789]##", rng),
+        "c": fill_digits("####", rng),
+    }
+    phone["e"] = fill_digits("[123456789]###", rng)
     facts = _facts(person, rng)
     return Patient(f"p{number:04d}", person, tuple(family), tuple(clinicians), born, event, tuple(visits), phone, facts)
 
 
 class _Names:
-    """Draws people whose first names and surnames differ from one another."""
+    """A random source of people whose first names and surnames all differ."""
 
-    def __init__(self, own: Lists, rng: np.random.Generator) -> None:
-        self.own, self.rng, self.taken = own, rng, set[str]()
+    def __init__(self, names: Lists, rng: np.random.Generator) -> None:
+        self.names, self.rng, self.taken = names, rng, set[str]()
 
     def person(self, female: bool, label: str, *, last: str | None = None, kin: str = "") -> Person:
-        first = self._draw(self.own.first[female], self.own.rare["F" if female else "M"])
-        middle = pick(self.rng, self.own.first[female])
+        first = self._draw(self.names.first[female], self.names.rare["F" if female else "M"])
+        middle = pick(self.rng, self.names.first[female])
         if last is None:
-            last = self._draw(self.own.last, self.own.rare["L"])
+            last = self._draw(self.names.last, self.names.rare["L"])
             if self.rng.integers(40) == 0 and " " not in last and "-" not in last:
-                last = f"{last}-{self._draw(self.own.last, self.own.last)}"
+                last = f"{last}-{self._draw(self.names.last, self.names.last)}"
         return Person(first, middle, last, female, label, kin)
 
     def _draw(self, common: Sequence[str], rare: Sequence[str]) -> str:
@@ -220,27 +227,28 @@ class _Names:
             if self.rng.integers(14) == 0:
                 name = pick(self.rng, rare)
             else:  # the frequent names and the long tail, half and half
-                name = common[int(self.rng.integers(_upto(len(common), self.rng)))]
+                name = common[int(self.rng.integers(_limit(len(common), self.rng)))]
             if name.casefold() not in self.taken:
                 self.taken.add(name.casefold())
                 return name
 
 
-def _upto(number: int, rng: np.random.Generator) -> int:
+def _limit(number: int, rng: np.random.Generator) -> int:
+    """Draw how many of the most frequent names to choose from: half of the time all, else mostly few."""
     return number if rng.integers(2) else 1 + int(rng.integers(1 + int(rng.integers(number))))
 
 
 def _facts(person: Person, rng: np.random.Generator) -> dict[str, str]:
     forms = table("forms")
     host = pick(rng, forms["email"]["hosts"])
-    plain = {key: letters(value) for key, value in (("f", person.first), ("l", person.last))}
+    plain = {key: plain_letters(value) for key, value in (("f", person.first), ("l", person.last))}
     email = pick(rng, forms["email"]["any"]).format(
-        f=plain["f"][0], l=plain["l"], first=plain["f"], last=plain["l"], n=digits("##", rng), host=host
+        f=plain["f"][0], l=plain["l"], first=plain["f"], last=plain["l"], n=fill_digits("##", rng), host=host
     )
     city = pick(rng, forms["place"]["city"]).format(p=_place(rng))
     return {
-        "mrn": digits(pick(rng, forms["pattern"]["mrn"]), rng),
-        "account": digits(pick(rng, forms["pattern"]["account"]), rng),
+        "mrn": fill_digits(pick(rng, forms["pattern"]["mrn"]), rng),
+        "account": fill_digits(pick(rng, forms["pattern"]["account"]), rng),
         "email": email,
         "city": city,
         "street": _street(rng),
@@ -251,8 +259,8 @@ def _facts(person: Person, rng: np.random.Generator) -> dict[str, str]:
     }
 
 
-def letters(name: str) -> str:
-    """The plain letters of a name, as addresses in the net write it."""
+def plain_letters(name: str) -> str:
+    """Return the letters a to z of a name in lower case, as in e-mail addresses."""
     swaps = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ß": "ss"})
     return re.sub(r"[^a-z]", "", unicodedata.normalize("NFD", name.lower().translate(swaps)))
 
@@ -265,19 +273,19 @@ def _place(rng: np.random.Generator) -> str:
 def _street(rng: np.random.Generator) -> str:
     place = table("forms")["place"]
     text: str = pick(rng, place["street"]).format(
-        n=digits(pick(rng, ["[123456789]#", "[123456789]##", "[123456789]###"]), rng),
+        n=fill_digits(pick(rng, ["[123456789]#", "[123456789]##", "[123456789]###"]), rng),
         p=_place(rng),
         k=pick(rng, place["roads"].split()),
         t=pick(rng, place["trees"].split()),
-        u=digits(pick(rng, ["[123456789]", "[123456789][ABCD]", "[123]##"]), rng),
+        u=fill_digits(pick(rng, ["[123456789]", "[123456789][ABCD]", "[123]##"]), rng),
         w=pick(rng, ["N.", "South", "W", "East"]),
         o=pick(rng, place["ordinals"].split()),
     )
     return text
 
 
-def written_name(person: Person, form: str, rng: np.random.Generator) -> str:
-    """A form of a name: full, plain, last, first, listed, initial or initials; also with _upper or _lower."""
+def write_name(person: Person, form: str, rng: np.random.Generator) -> str:
+    """Write a name in a form: full, plain, last, first, listed, initial or initials; also with _upper or _lower."""
     kind, _, case = form.partition("_")
     text: str = pick(rng, table("forms")["person"][kind]).format(
         F=person.first, M=person.middle, L=person.last, f=person.first[0], m=person.middle[0], l=person.last[0].upper()
@@ -285,10 +293,10 @@ def written_name(person: Person, form: str, rng: np.random.Generator) -> str:
     return text.upper() if case == "upper" else text.lower() if case == "lower" else text
 
 
-def written_date(day: date, form: str, rng: np.random.Generator) -> str:
-    """A form of a date: any, number, short, month, year or weekday.
+def write_date(day: date, form: str, rng: np.random.Generator) -> str:
+    """Write a date in a form: any, number, short, month, year or weekday.
 
-    >>> written_date(date(2012, 3, 7), "number", np.random.default_rng(0))
+    >>> write_date(date(2012, 3, 7), "number", np.random.default_rng(0))
     '20120307'
     """
     month, weekday = _MONTHS[day.month - 1], _DAYS[day.weekday()]
@@ -302,7 +310,7 @@ def written_date(day: date, form: str, rng: np.random.Generator) -> str:
 
 
 def short_hospital(name: str, rng: np.random.Generator) -> str:
-    """What staff call a hospital: its letters, or its name without the last word."""
+    """Return a short name of a hospital: its initials, its name without the last word, or its first words."""
     words = name.split()
     letters = "".join(word[0] for word in words if word[0].isupper())
     shorter = [" ".join(words[:-1]), " ".join(words[: 2 if len(words[0]) < 6 else 1])]

@@ -1,10 +1,10 @@
-"""Varied notes: many layouts and written forms, all sub-types of i2b2 2014, in the manner of several sites.
+"""Varied notes: many layouts and written forms, all sub-types of i2b2 2014, in the styles of several sites.
 
     templates of a site + a patient + the habits of a house  →  lines with slots filled  →  one text and its spans
 
-Every template belongs to one site, and a note is made of templates of its site alone: notes of different sites share
-no template, and a model tested at sites it was not trained on meets no line it has seen. `meta["site"]` is the site and
-`meta["templates"]` the ids of the templates of a note.
+Every template belongs to one site, and a note uses templates of its site only: notes of different sites share no
+template, and a model tested on sites that it was not trained on meets no line it has seen. `meta["site"]` is the site
+and `meta["templates"]` the ids of the templates of a note.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from chaffinch.deid.synth.personas import Half, Person, pick
 from chaffinch.text import Document
 
 SITES = ("a", "b", "c", "d", "e", "f")
-CHARTS = 0.6  # the share of notes that are whole charts
+CHARTS = 0.6  # the share of notes that are whole charts; the others are composed of parts
 _PEOPLE_AND_DAYS = ("PATIENT", "FAMILY", "DOCTOR", "DATE")
 LABELS = tuple(name for name in KINDS if name in (*_PEOPLE_AND_DAYS, *synth_forms.LABELS.values()))
 
 _KIN = {True: ("daughter", "sister", "niece", "mother", "aunt"), False: ("son", "brother", "nephew", "father", "uncle")}
 _ENDS = ("letterheads", "signatures", "closings")
-# How many different values the notes of a patient know for a slot.
+# How many different values of a slot the notes of a patient use.
 _BAGS = {
     "mrn": 1, "ssn": 1, "ssn:part": 1, "plan": 1, "account": 2, "license": 2, "vehicle": 1, "serial": 2, "bioid": 1,
     "idnum": 5, "accession": 2, "ip": 2, "url": 2, "hospital": 3, "hospital:bare": 2, "org": 3, "street": 2, "city": 3,
@@ -44,7 +44,7 @@ _BAGS = {
 
 @cache
 def templates() -> Mapping[str, Mapping[str, str]]:
-    """All templates that are dealt to sites, by pool and id; an id is the pool and a hash of the template."""
+    """Return the templates that are dealt to sites, by pool and id; an id is the pool and a hash of the template."""
     folder = files("chaffinch.deid.synth") / "templates" / "varied" / "sentences"
     new = sorted(file.name.removesuffix(".txt") for file in folder.iterdir() if file.name.endswith(".txt"))
     pools = {name: pool for name, pool in personas.pools().items() if name not in (*_ENDS, "headers")}
@@ -52,26 +52,27 @@ def templates() -> Mapping[str, Mapping[str, str]]:
     pools |= {name: personas.lines(name) + personas.lines(f"varied/{name}") for name in _ENDS}
     pools["heads"] = personas.lines("headers") + personas.lines("varied/heads")
     pools["fields"] = tuple(layout["id"] for layout in synth_heads.layouts())
-    return {name: _named(name, pool) for name, pool in pools.items()}
+    return {name: _by_id(name, pool) for name, pool in pools.items()}
 
 
-def _named(name: str, pool: Iterable[str]) -> dict[str, str]:
+def _by_id(name: str, pool: Iterable[str]) -> dict[str, str]:
+    """Return the templates of a pool by id, in the order of their hashes."""
     return {f"{name}/{_hash(text)[:6]}": text for text in sorted(pool, key=_hash)}
 
 
 @cache
 def templates_of(site: str) -> Mapping[str, Mapping[str, str]]:
-    """The templates of a site, by pool and id: every sixth of each pool, and whole charts, all by one hand."""
+    """Return the templates of a site, by pool and id: every sixth of each pool, and the whole charts of one writer."""
     start = SITES.index(site)
     dealt = {name: dict(list(pool.items())[start :: len(SITES)]) for name, pool in templates().items()}
-    return {**dealt, "charts": _named("charts", personas.pages(f"varied/charts/{site}"))}
+    return {**dealt, "charts": _by_id("charts", personas.pages(f"varied/charts/{site}"))}
 
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def varied(
+def draw_varied_notes(
     patients: int,
     notes_each: int,
     *,
@@ -80,14 +81,14 @@ def varied(
     sites: Sequence[str],
     hidden: frozenset[str] = frozenset(),
 ) -> list[Document]:
-    """Varied notes of patients of the sites, in turn; all notes of a patient are of one site."""
+    """Generate varied notes of patients of the sites in turn; all notes of a patient are of one site."""
     documents = []
     for number in range(1, patients + 1):
         rng = np.random.default_rng([seed, number, len(SITES)])
         site = sites[(number - 1) % len(sites)]
         scene, visits = _story(notes_each, names, rng, hidden)
-        for place in range(notes_each):
-            prev, visit, following = visits[place : place + 3]
+        for index in range(notes_each):
+            prev, visit, following = visits[index : index + 3]
             days = {
                 "prev": prev,
                 "visit": visit,
@@ -96,15 +97,15 @@ def varied(
             }
             author = pick(rng, scene.cast["doctor"])
             cast = {**scene.cast, "author": (author,)}
-            own = Scene(cast, {**scene.days, **days}, scene.bags, scene.phones, scene.words, scene.habits)
-            documents.append(_note(NoteBuilder(own, _hand(rng), rng), site, f"p{number:04d}", place + 1))
+            of_note = Scene(cast, {**scene.days, **days}, scene.bags, scene.phones, scene.words, scene.habits)
+            documents.append(_note(NoteBuilder(of_note, _hand(rng), rng), site, f"p{number:04d}", index + 1))
     return documents
 
 
 def _story(
     notes: int, half: Half, rng: np.random.Generator, hidden: frozenset[str] = frozenset()
 ) -> tuple[Scene, list[date]]:
-    """All that stays the same in the notes of a patient, and the days of the visits."""
+    """Draw the scene that all notes of a patient share, and the days of the visits."""
     names = NameDrawer(half, rng, hidden)
     maker = synth_forms.Maker(names, rng)
     cast = _people(names, rng)
@@ -127,9 +128,9 @@ def _people(names: NameDrawer, rng: np.random.Generator) -> dict[str, tuple[Pers
     female = bool(rng.integers(2))
     patient = names.person(female, "PATIENT")
     family = []
-    for place in range(int(rng.integers(1, 4))):
-        theirs = bool(rng.integers(2)) if place else not female
-        kin = pick(rng, _KIN[theirs]) if place else "husband" if female else "wife"
+    for index in range(int(rng.integers(1, 4))):
+        theirs = bool(rng.integers(2)) if index else not female
+        kin = pick(rng, _KIN[theirs]) if index else "husband" if female else "wife"
         family.append(names.person(theirs, "FAMILY", last=patient.last if rng.integers(3) else None, kin=kin))
     doctors = tuple(names.person(bool(rng.integers(2)), "DOCTOR") for _ in range(int(rng.integers(3, 7))))
     nurses = tuple(names.person(bool(rng.integers(2)), "DOCTOR") for _ in range(2))
@@ -138,11 +139,11 @@ def _people(names: NameDrawer, rng: np.random.Generator) -> dict[str, tuple[Pers
 
 def _phone(rng: np.random.Generator) -> dict[str, str]:
     parts = {"a": "[2345679]##", "b": "[23456789]##", "c": "####", "e": "[123456789]###", "x": "[123456789]"}
-    return {key: personas.digits(pattern, rng) for key, pattern in parts.items()}
+    return {key: personas.fill_digits(pattern, rng) for key, pattern in parts.items()}
 
 
 def _habits(rng: np.random.Generator) -> dict[str, tuple[str, ...]]:
-    """A few forms of each kind, which this house writes most of the time."""
+    """Draw a few forms of each kind, which the institution uses most of the time."""
     habits = {}
     for kind in ("person", "date", "phone"):
         for form, all_of in synth_forms.forms(kind).items():
@@ -151,45 +152,46 @@ def _habits(rng: np.random.Generator) -> dict[str, tuple[str, ...]]:
 
 
 def _hand(rng: np.random.Generator) -> Hand:
+    """Draw the typing style of a note."""
     case = "upper" if rng.integers(30) == 0 else "lower" if rng.integers(40) == 0 else ""
     slips = pick(rng, (0.0, 0.0, 0.0, 0.01, 0.04))
     return Hand(case, slips, int(rng.integers(60, 100)) if rng.integers(3) == 0 else 0)
 
 
-def _note(page: NoteBuilder, site: str, key: str, place: int) -> Document:
-    """One note: a whole chart, or a note put together."""
-    own = templates_of(site)
+def _note(page: NoteBuilder, site: str, key: str, number: int) -> Document:
+    """Write one note: a whole chart, or a note composed of parts."""
+    pools = templates_of(site)
     if page.rng.random() < CHARTS:
         name = "chart"
-        _end(page, own, "charts")
+        _write_end(page, pools, "charts")
     else:
-        name = _composed(page, own)
+        name = _compose(page, pools)
     meta = {"kind": name, "date": page.scene.days["visit"].isoformat(), "site": site, "templates": sorted(page.used)}
-    return Document.make(page.text(), id=f"{key}-{place:02d}", group=key, meta=meta, layers={"gold": page.spans})
+    return Document.make(page.text(), id=f"{key}-{number:02d}", group=key, meta=meta, layers={"gold": page.spans})
 
 
-def _composed(page: NoteBuilder, own: Mapping[str, Mapping[str, str]]) -> str:
-    """Writes perhaps a title, a head, sections, and a foot; returns the kind of note."""
+def _compose(page: NoteBuilder, pools: Mapping[str, Mapping[str, str]]) -> str:
+    """Write a note of parts: perhaps a title, a header, sections and a closing; return the kind of note."""
     rng = page.rng
     name: str = pick(rng, list(personas.table("varied/kinds")["kind"]))
     kind = personas.table("varied/kinds")["kind"][name]
     title, above = pick(rng, kind["titles"]), bool(rng.integers(2))
     page.add(f"{title}\n\n" if title and above else "")
-    _end(page, own, pick(rng, kind["heads"]))
+    _write_end(page, pools, pick(rng, kind["heads"]))
     page.add(f"{title}\n\n" if title and not above else "")
     gap = pick(rng, ("\n", "\n\n"))
     for section in pick(rng, kind["orders"]):
-        _section(page, own, section)
+        _write_section(page, pools, section)
         page.put(gap)
-    _end(page, own, pick(rng, kind["feet"]))
+    _write_end(page, pools, pick(rng, kind["feet"]))
     return name
 
 
-def _end(page: NoteBuilder, own: Mapping[str, Mapping[str, str]], pool: str) -> None:
-    """Writes the head or the foot of a note, or a whole chart."""
+def _write_end(page: NoteBuilder, pools: Mapping[str, Mapping[str, str]], pool: str) -> None:
+    """Write the header or the closing of a note, or a whole chart."""
     if pool == "none":
         return
-    identity, text = pick(page.rng, list(own[pool].items()))
+    identity, text = pick(page.rng, list(pools[pool].items()))
     page.used.append(identity)
     if pool == "fields":
         synth_heads.write_head(page, next(layout for layout in synth_heads.layouts() if layout["id"] == text))
@@ -198,8 +200,8 @@ def _end(page: NoteBuilder, own: Mapping[str, Mapping[str, str]], pool: str) -> 
     page.put("\n\n" if page.rng.integers(4) else "\n")
 
 
-def _section(page: NoteBuilder, own: Mapping[str, Mapping[str, str]], name: str) -> None:
-    """Writes a section: a title, and sentences not yet used in this note, run on or listed."""
+def _write_section(page: NoteBuilder, pools: Mapping[str, Mapping[str, str]], name: str) -> None:
+    """Write a section: a title, and sentences not yet used in this note, as prose or as a list."""
     rng, section = page.rng, personas.table("varied/kinds")["section"][name]
     least, most = section["count"]
     shape = pick(rng, ("prose", "list")) if section["shape"] == "either" else section["shape"]
@@ -207,8 +209,8 @@ def _section(page: NoteBuilder, own: Mapping[str, Mapping[str, str]], name: str)
     title = pick(rng, section["titles"])
     page.add(title + pick(rng, ("\n", " ") if shape == "prose" else ("\n",)) if title else "")
     for number in range(int(rng.integers(least, most + 1))):
-        pool = own[pick(rng, section["pools"])]
-        identity = pick(rng, [one for one in pool if one not in page.used] or list(pool))
+        pool = pools[pick(rng, section["pools"])]
+        identity = pick(rng, [key for key in pool if key not in page.used] or list(pool))
         page.used.append(identity)
         if shape == "list":
             page.put(bullet.replace("#", str(number + 1)))

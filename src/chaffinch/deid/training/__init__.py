@@ -1,1 +1,1 @@
-"""Learn and adapt a detector."""
+"""Training and adaptation of a detector's model."""

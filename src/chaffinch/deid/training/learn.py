@@ -1,10 +1,10 @@
-"""Learning a detector's model: notes with gold spans in, taggers and their dial out.
+"""Training of a detector's model: notes with gold spans in, taggers and their dial out.
 
     notes  →  a cascade, with cues and rates of words as features, and an HMM-DP, with rates in its signatures
            →  their dial, set on notes of other templates
 
-Names are learnt half blind: while taggers learn, the lists lack every third name, as they lack many of any other
-hospital's, so that a listed and an unlisted name are both met; the finished taggers have the whole lists.
+Every third name is hidden from the lists while taggers learn, because the lists miss many names of any other hospital:
+the taggers meet listed and unlisted names. The finished taggers have the whole lists.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from chaffinch.deid.detect.model import Model, upper_if_caseless
 from chaffinch.deid.detect.word_lists import LANGUAGE, WordLists, word_lists
 from chaffinch.deid.kinds import HANDLING, kind_of
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.features.word_lists import Standing
+from chaffinch.features.word_lists import WordListFeature
 from chaffinch.models import tagger
 from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.core.resources import Resources
@@ -36,17 +36,17 @@ from chaffinch.models.tagger import Tagger
 from chaffinch.text import Document, Span
 
 GOLD = "gold"
-SOURCE = "source"  # in a document's meta: the corpus or site it is of; documents of one source share templates
-DIAL = "dial"  # in a document's meta: false if the dial is not to be set on it
-FOLDS = 2
-CAPITALS = 3  # every so many documents are learnt from in capitals too
-LOWEST = 0.03  # of the dial's levels: below it English prose is flagged more than identifiers are found
-LIGHT = 0.08  # weights below it are dropped: they are half the file, and hardly tell
-HIDDEN = 3  # every so many names are hidden while the tagger learns
+SOURCE = "source"  # key of meta: the corpus or site of a document; documents of one source share templates
+DIAL = "dial"  # key of meta: false if the dial is not to be set on the document
+FOLDS = 2  # each extra fold trains all taggers once more, on a larger share of the documents
+CAPITALS = 3  # every third document is also learnt from in capitals
+LOWEST = 0.03  # of the dial's levels; below it, more English prose is flagged than identifiers are found
+LIGHT = 0.08  # smaller weights are dropped: they are half of the file and hardly change a result
+HIDDEN = 3  # every third word of the lists is hidden while the taggers learn
 
-Tell = Callable[[Progress], None]
+ProgressCallback = Callable[[Progress], None]
 
-_LEARNT_AS = {name: row.learnt_as for name, row in HANDLING.items() if row.learnt_as}  # rules tell these apart
+_LEARNT_AS = {name: row.learnt_as for name, row in HANDLING.items() if row.learnt_as}  # rules distinguish these
 
 ENGLISH = (
     Cascade(
@@ -65,26 +65,27 @@ ELSEWHERE = (  # any other language
 
 @dataclass(frozen=True, slots=True)
 class DetectorLesson:
-    """How a model is learnt: the taggers' settings, whether our English rules, cues and lists serve, hidden or not.
+    """A training plan: the settings of the taggers, and the use of English rules, cues and word lists.
 
-    `language` names the word lists that a cascade knows.
+    `language` names the word lists that a cascade uses.
     """
 
     configs: tuple[Config, ...] = ENGLISH
     english: bool = True
-    hide: bool = True  # every third name from the lists while the taggers learn
+    hide: bool = True  # hide every third name of the lists while the taggers learn
     language: str | None = LANGUAGE
 
     @classmethod
-    def invented(cls) -> DetectorLesson:
-        """For English notes about people who never lived: words of their names may be features."""
+    def for_invented_notes(cls) -> DetectorLesson:
+        """Return the plan for English notes about invented people: words of their names may be features."""
         return cls(tuple(replace(config, private=False) for config in ENGLISH))
 
     @classmethod
-    def elsewhere(cls, language: str | None = None) -> DetectorLesson:
-        """For notes in other languages: the lists of a language pack, or none, and no rules."""
-        if language not in (None, *languages.shipped()):
-            raise ConfigError(f"no word lists for {language!r}; name one of {', '.join(languages.shipped())}, or none")
+    def for_other_languages(cls, language: str | None = None) -> DetectorLesson:
+        """Return the plan for notes in other languages: the lists of a language pack, or none, and no rules."""
+        if language not in (None, *languages.pack_names()):
+            names = ", ".join(languages.pack_names())
+            raise ConfigError(f"no word lists for {language!r}; name one of {names}, or none")
         chain = replace(ELSEWHERE[1], language=language or LANGUAGE)
         return cls((ELSEWHERE[0], chain), english=False, language=language)
 
@@ -96,62 +97,67 @@ def learn(
     seed: int = 0,
     lesson: DetectorLesson | None = None,
     lists: WordLists | None = None,
-    tell: Tell | None = None,
+    tell: ProgressCallback | None = None,
 ) -> Model:
-    """The model of documents whose layer "gold", or only one, holds the identifiers.
+    """Train a model on documents whose layer "gold", or only layer, holds the identifiers.
 
-    Its dial is set on `held_out`, whose templates should not be in training; without any, on what taggers of other
-    sources (`meta["source"]`) make of each source (but for documents with a false `meta["dial"]`), before the final one
-    learns from all. To measure on names that no list has, give `word_lists(hidden=names_in(test))` as `lists`, here and
-    to the detector.
+    The dial is set on `held_out`, whose templates should not be in training. Without it, the dial is set by
+    cross-validation over sources (`meta["source"]`), without documents with a false `meta["dial"]`; the final taggers
+    then learn from all documents. To measure on names that no list has, pass `word_lists(hidden=names_in(test))` as
+    `lists`, here and to the detector.
     """
-    chosen = lesson or DetectorLesson()
-    chosen = replace(chosen, configs=tuple(replace(config, seed=seed) for config in chosen.configs))
+    plan = lesson or DetectorLesson()
+    plan = replace(plan, configs=tuple(replace(config, seed=seed) for config in plan.configs))
     bare = [
-        replace(doc, layers={GOLD: tuple(as_learnt(doc.layer()) if chosen.english else doc.layer())})
+        replace(doc, layers={GOLD: tuple(with_training_labels(doc.layer()) if plan.english else doc.layer())})
         for doc in training
     ]
-    course = _Course.of(chosen, tell, lists or word_lists())
-    ready = course.prepared(_with_capitals(map(upper_if_caseless, bare)) if chosen.english else bare)
-    parts = [] if held_out else by_source(ready)
-    reads: list[dial.DialSample] = []
+    trainer = _Trainer.of(plan, tell, lists or word_lists())
+    ready = trainer.prepare(_with_capitals(map(upper_if_caseless, bare)) if plan.english else bare)
+    parts = [] if held_out else split_by_source(ready)
+    samples: list[dial.DialSample] = []
     for part in parts if len(parts) > 1 else ():
         rest = [doc for other in parts if other is not part for doc in other]
-        reads += read(course.model(rest), [doc for doc in part if _sets_dial(doc)], _labels(ready), course.lists)
-    model = course.model(ready)
-    reads += read(model, held_out, model.labels, course.lists)
-    lowest = LOWEST if chosen.english else 0.0
-    return replace(model, dial=dial.fit(dial.DialSample.join(reads), model.labels, lowest=lowest)) if reads else model
+        tested = [doc for doc in part if _sets_dial(doc)]
+        samples += dial_samples(trainer.train(rest), tested, _labels(ready), trainer.lists)
+    model = trainer.train(ready)
+    samples += dial_samples(model, held_out, model.labels, trainer.lists)
+    if not samples:
+        return model
+    lowest = LOWEST if plan.english else 0.0
+    return replace(model, dial=dial.fit(dial.DialSample.join(samples), model.labels, lowest=lowest))
 
 
 @dataclass(frozen=True, slots=True)
-class _Course:
-    """A lesson: the lists lack names while the taggers learn, and the finished ones are used with whole lists."""
+class _Trainer:
+    """Training of taggers with names hidden from the word lists; the finished taggers get the whole lists."""
 
     lesson: DetectorLesson
-    tell: Tell | None
+    tell: ProgressCallback | None
     lists: WordLists
-    fewer: WordLists  # while taggers learn
+    fewer: WordLists  # the lists while taggers learn
 
     @classmethod
-    def of(cls, lesson: DetectorLesson, tell: Tell | None, lists: WordLists) -> _Course:
+    def of(cls, lesson: DetectorLesson, tell: ProgressCallback | None, lists: WordLists) -> _Trainer:
         hide = lesson.english and lesson.hide
-        return cls(lesson, tell, lists, lists.hiding(_every(HIDDEN, lists)) if hide else lists)
+        return cls(lesson, tell, lists, lists.hide_words(_words_to_hide(HIDDEN, lists)) if hide else lists)
 
-    def prepared(self, docs: Iterable[Document]) -> list[Document]:
-        """The documents with cues, as lists that lack names give them."""
+    def prepare(self, docs: Iterable[Document]) -> list[Document]:
+        """Return the documents, with cues by the lists without hidden names if English rules are on."""
         return list(cues.with_cues(docs, self.fewer)) if self.lesson.english else list(docs)
 
-    def model(self, docs: Sequence[Document]) -> Model:
-        """The model of prepared documents, without a dial."""
-        return Model(tuple(self._tagger(docs, config) for config in self.lesson.configs), rules=self.lesson.english)
+    def train(self, docs: Sequence[Document]) -> Model:
+        """Train a model on prepared documents, without a dial."""
+        return Model(
+            tuple(self._train_tagger(docs, config) for config in self.lesson.configs), rules=self.lesson.english
+        )
 
-    def _tagger(self, docs: Sequence[Document], config: Config) -> Tagger:
+    def _train_tagger(self, docs: Sequence[Document], config: Config) -> Tagger:
         language = self.lesson.language
         if method_of(config).has_setting("language"):  # it has the word lists already
             language = None
         hidden = self.fewer.hidden
-        lists = Resources(standing=Standing(language, hidden) if language else None, hidden=hidden)
+        lists = Resources(standing=WordListFeature(language, hidden) if language else None, hidden=hidden)
         learnt = tagger.train(docs, config, layer=GOLD, resources=lists, progress=self.tell)
         whole = hide_words(learnt.model, self.lists.hidden)
         trim = method_of(config).trim
@@ -159,19 +165,19 @@ class _Course:
 
 
 def with_lists(model: Model, lists: WordLists) -> Model:
-    """Return the model with taggers that know the lists without the hidden words."""
+    """Return the model with taggers that use these lists, without their hidden words."""
     taggers = tuple(replace(each, model=hide_words(each.model, lists.hidden)) for each in model.taggers)
     return replace(model, taggers=taggers)
 
 
 def hide_words(model: TaggerModel, hidden: frozenset[str]) -> TaggerModel:
-    """Return the model of a tagger with lists of its language that lack the hidden words."""
+    """Return the model of a tagger with the hidden words removed from its word lists."""
     hide = method_of(model.config).hide_words
     return model if hide is None else hide(model, hidden)
 
 
 def _with_capitals(docs: Iterable[Document]) -> Iterator[Document]:
-    """Yield the documents, and some once more in capitals, as notes without any are read (`upper_if_caseless`)."""
+    """Yield the documents, and every third one also in capitals, as caseless notes are read (`upper_if_caseless`)."""
     for number, doc in enumerate(docs):
         yield doc
         text = doc.text.upper()
@@ -184,21 +190,23 @@ def _sets_dial(doc: Document) -> bool:
     return bool(doc.meta.get(DIAL, True))
 
 
-def read(model: Model, docs: Iterable[Document], labels: Sequence[str], lists: WordLists) -> Iterator[dial.DialSample]:
-    """Yield what a model makes of documents as they come; its labels are numbered as these are."""
-    place = np.array([labels.index(name) for name in model.labels], np.int64)
+def dial_samples(
+    model: Model, docs: Iterable[Document], labels: Sequence[str], lists: WordLists
+) -> Iterator[dial.DialSample]:
+    """Yield the dial sample of each document, in order; its types are indices into `labels`."""
+    number = np.array([labels.index(name) for name in model.labels], np.int64)
     bare = (replace(doc, layers={GOLD: doc.layer()}) for doc in docs)
-    for own in detect.HybridDetector(model, lists=lists).read(bare, GOLD):
-        yield replace(own, types=place[own.types])
+    for sample in detect.HybridDetector(model, lists=lists).dial_samples(bare, GOLD):
+        yield replace(sample, types=number[sample.types])
 
 
-def as_learnt(spans: Iterable[Span]) -> list[Span]:
-    """The spans by the kinds that a tagger tells apart."""
+def with_training_labels(spans: Iterable[Span]) -> list[Span]:
+    """Return the spans with the labels that taggers learn; kinds that only rules distinguish share one label."""
     return [replace(span, label=_LEARNT_AS.get(span.label, span.label)) for span in spans]
 
 
 def names_in(docs: Iterable[Document], layer: str | None = None) -> frozenset[str]:
-    """The words of names and places among the identifiers of documents, for `word_lists`."""
+    """Return the words of names and places among the identifiers of documents, to hide them (`word_lists`)."""
     return frozenset(
         word.strip(".,;:()'\"")
         for doc in docs
@@ -208,28 +216,30 @@ def names_in(docs: Iterable[Document], layer: str | None = None) -> frozenset[st
     )
 
 
-def by_source(docs: Sequence[Document], folds: int = FOLDS) -> list[list[Document]]:
-    """The documents in folds of about the same size; those of one source stay together, or else of one patient."""
+def split_by_source(docs: Sequence[Document], folds: int = FOLDS) -> list[list[Document]]:
+    """Split documents into folds of similar size; a source is never split, or a patient if there is only one source."""
     sources: defaultdict[str, list[Document]] = defaultdict(list)
     several = len({doc.meta.get(SOURCE) for doc in docs}) > 1
     for doc in docs:
         sources[str(doc.meta.get(SOURCE)) if several else doc.patient].append(doc)
     parts: list[list[Document]] = [[] for _ in range(min(folds, len(sources)))]
     sizes = [0] * len(parts)
-    for _, own in sorted(sources.items(), key=lambda item: (-sum(len(doc.text) for doc in item[1]), item[0])):
+    for _, members in sorted(sources.items(), key=lambda item: (-sum(len(doc.text) for doc in item[1]), item[0])):
         smallest = sizes.index(min(sizes))
-        parts[smallest] += own
-        sizes[smallest] += sum(len(doc.text) for doc in own)
+        parts[smallest] += members
+        sizes[smallest] += sum(len(doc.text) for doc in members)
     if not parts:
         raise DataError("there are no notes to learn from; give notes with a gold layer")
     return parts
 
 
 def _labels(docs: Iterable[Document]) -> tuple[str, ...]:
+    """Return the gold labels of documents, sorted."""
     return tuple(sorted({span.label for doc in docs for span in doc.layers[GOLD]}))
 
 
-def _every(number: int, lists: WordLists) -> Iterator[str]:
+def _words_to_hide(number: int, lists: WordLists) -> Iterator[str]:
+    """Yield about one in `number` words of the lists, chosen by a hash of the word."""
     for word in lists.every_word:
         if hashlib.sha256(word.encode()).digest()[1] % number == 0:
             yield word

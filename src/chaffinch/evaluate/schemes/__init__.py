@@ -1,1 +1,1 @@
-"""Scoring schemes: spans, tokens, and those of official scorers."""
+"""Scoring schemes: spans, tokens, and those of the official scorers."""

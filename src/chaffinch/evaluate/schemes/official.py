@@ -14,12 +14,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from chaffinch.evaluate.counts import Item, MatchCounts, Tally, of_sets, of_tallies, rates
+from chaffinch.evaluate.counts import Item, MatchCounts, Tally, count_sets, count_tallies, rates
 from chaffinch.evaluate.pairing import Pair
-from chaffinch.evaluate.schemes.spans import items, places
+from chaffinch.evaluate.schemes.spans import boundaries, span_items
 from chaffinch.text import Document, Span
 
-# A span's label is the TYPE of the XML; the element it stands in follows from it.
+# A span's label is the TYPE of the XML; its element name follows from it.
 _TYPES = {
     "NAME": ("PATIENT", "DOCTOR", "USERNAME"),
     "PROFESSION": ("PROFESSION",),
@@ -46,47 +46,47 @@ I2B2_HIPAA = frozenset(
     ]
 )
 _I2B2_TOKEN = re.compile("[a-zA-Z0-9]+")
-_SLACK = 2  # characters by which the end of a relaxed match may be off
+_SLACK = 2  # characters by which the end of a relaxed match may be off, as in the official scorer
 
 
 def i2b2_strict(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
-    """Start, end and TYPE are right; upper and lower case of TYPE are one.
+    """Count tags whose start, end and TYPE are right; the case of TYPE is ignored.
 
     >>> note = Document.make("Dr. Penn")
     >>> i2b2_strict([Pair(note, (Span(4, 8, "DOCTOR"),), (Span(4, 8, "doctor"),))]).values.tolist()
     [[[1, 0, 0]]]
     """
-    return _by_document(of_sets((_tags(one.gold, hipaa), _tags(one.predicted, hipaa)) for one in pairs))
+    return _macro_over_documents(count_sets((_tags(pair.gold, hipaa), _tags(pair.predicted, hipaa)) for pair in pairs))
 
 
 def i2b2_token(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
-    """Each run of ASCII letters and digits inside a span has the right place and TYPE."""
-    return _by_document(
-        of_sets(
-            (set(_tokens(one.document, one.gold, hipaa)), set(_tokens(one.document, one.predicted, hipaa)))
-            for one in pairs
+    """Count runs of ASCII letters and digits inside spans that have the right offsets and TYPE."""
+    return _macro_over_documents(
+        count_sets(
+            (set(_tokens(pair.document, pair.gold, hipaa)), set(_tokens(pair.document, pair.predicted, hipaa)))
+            for pair in pairs
         )
     )
 
 
 def i2b2_relaxed(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
-    """Start and TYPE are right and the end is off by two characters at most.
+    """Count tags whose start and TYPE are right and whose end is off by two characters at most.
 
     The scorer puts tags that are "equal" in this sense into Python sets, so of two such tags on one side only the
-    first is kept (here: the shorter; there: the first in the file), a tag may answer two on the other side, and hits
+    first is kept (here: the shorter; there: the first in the file), a tag may match two on the other side, and hits
     are counted on the side with fewer tags. tp + fp can therefore be less than the number of predictions.
 
     >>> note = Document.make("Dr. Penn's notes")
     >>> i2b2_relaxed([Pair(note, (Span(4, 8, "DOCTOR"),), (Span(4, 10, "DOCTOR"),))]).values.tolist()
     [[[1, 0, 0]]]
     """
-    return _by_document(
-        of_tallies(_relaxed_tally(_distinct(one.gold, hipaa), _distinct(one.predicted, hipaa)) for one in pairs)
+    return _macro_over_documents(
+        count_tallies(_tally_relaxed(_distinct(pair.gold, hipaa), _distinct(pair.predicted, hipaa)) for pair in pairs)
     )
 
 
-def _relaxed_tally(gold: Sequence[Item], found: Sequence[Item]) -> Tally:
-    right_gold, right_found = _answered(gold, found), _answered(found, gold)
+def _tally_relaxed(gold: Sequence[Item], found: Sequence[Item]) -> Tally:
+    right_gold, right_found = _match_each(gold, found), _match_each(found, gold)
     gold_labels, found_labels = [tag[0] for tag in gold], [tag[0] for tag in found]
     # CPython walks the smaller set of an intersection, and the second one of two that are equally large.
     labels, right = (gold_labels, right_gold) if len(gold) < len(found) else (found_labels, right_found)
@@ -99,8 +99,8 @@ def _relaxed_tally(gold: Sequence[Item], found: Sequence[Item]) -> Tally:
     )
 
 
-def _answered(tags: Sequence[Item], others: Sequence[Item]) -> list[bool]:
-    """For each tag, whether one of the others has its label and start, and nearly its end."""
+def _match_each(tags: Sequence[Item], others: Sequence[Item]) -> list[bool]:
+    """Tell for each tag whether one of the others has its label and start, and its end within `_SLACK`."""
     ends = defaultdict(list)
     for label, start, end in others:
         ends[label, start].append(end)
@@ -108,7 +108,7 @@ def _answered(tags: Sequence[Item], others: Sequence[Item]) -> list[bool]:
 
 
 def _distinct(spans: Sequence[Span], hipaa: bool) -> list[Item]:
-    """The tags that are left when each is dropped that is "equal" to one kept before."""
+    """Return the tags without each that is "equal" (label, start, end within `_SLACK`) to one kept before."""
     kept: dict[tuple[str, int], list[int]] = defaultdict(list)
     for label, start, end in sorted(_tags(spans, hipaa)):
         if all(abs(end - other) > _SLACK for other in kept[label, start]):
@@ -121,6 +121,7 @@ def _tags(spans: Sequence[Span], hipaa: bool) -> set[Item]:
 
 
 def _tokens(doc: Document, spans: Sequence[Span], hipaa: bool) -> Iterator[Item]:
+    """Yield (label, start, end) of each run of ASCII letters and digits inside the spans."""
     for span in spans:
         if hipaa and not _is_hipaa(span.label):
             continue
@@ -131,12 +132,12 @@ def _tokens(doc: Document, spans: Sequence[Span], hipaa: bool) -> Iterator[Item]
 
 
 def _is_hipaa(label: str) -> bool:
-    # DATE and AGE are known by their element, whatever the case of TYPE.
+    # The scorer recognises DATE and AGE by their element, whatever the case of TYPE.
     return label in I2B2_HIPAA or label.upper() in ("DATE", "AGE")
 
 
-def _by_document(counts: MatchCounts) -> MatchCounts:
-    """Macro scores over documents: F1 of the mean precision and the mean recall, with standard deviations.
+def _macro_over_documents(counts: MatchCounts) -> MatchCounts:
+    """Set macro scores to run over documents (F1 of mean precision and recall); add their standard deviations.
 
     A document with nothing to find and nothing found has precision and recall 0, as in the scorer.
     """
@@ -146,51 +147,54 @@ def _by_document(counts: MatchCounts) -> MatchCounts:
 
 
 def meddocan_ner(pairs: Iterable[Pair], *, sentences: Mapping[str, int] | None = None) -> MatchCounts:
-    """Subtrack 1: start, end and label are right; `leak` is false negatives per sentence.
+    """Count spans whose start, end and label are right (subtrack 1); `leak` is false negatives per sentence.
 
     The scorer counts the lines of sentence files that came with the corpus; give those numbers by document id.
     Without them the sentences of our documents are counted, and `leak` differs a little from the official one.
     """
-    held = list(pairs)
-    counts = of_sets((items(one.gold), items(one.predicted)) for one in held)
-    docs = [one.document for one in held]
+    listed = list(pairs)
+    counts = count_sets((span_items(pair.gold), span_items(pair.predicted)) for pair in listed)
+    docs = [pair.document for pair in listed]
     total = sum(len(doc.sentences) if sentences is None else sentences[doc.id] for doc in docs)
     misses = int(counts.values[..., 2].sum())
     return replace(counts, facts={"leak": misses / total if total else 0.0, "sentences": total})
 
 
 def meddocan_spans(pairs: Iterable[Pair]) -> MatchCounts:
-    """Subtrack 2, strict: start and end are right, whatever the label."""
-    return of_sets((places(one.gold), places(one.predicted)) for one in pairs)
+    """Count spans whose start and end are right, whatever the label (subtrack 2, strict)."""
+    return count_sets((boundaries(pair.gold), boundaries(pair.predicted)) for pair in pairs)
 
 
 def meddocan_merged(pairs: Iterable[Pair]) -> MatchCounts:
-    """Subtrack 2, merged: neighbours with no letter or digit between them may also be right as one span.
+    """Count spans whose boundaries are right, also after neighbours are merged (subtrack 2, merged).
 
-    Hits are the places right as they stand, and the merged places that are right: two neighbours found one by one
-    are three hits. What lies inside a hit is no miss on either side. A span inside another cuts the merged one short.
+    Neighbours are spans with no letter or digit between them. Hits are the boundaries right without merging, and the
+    merged ones that are right: two neighbours found one by one are three hits. What lies inside a hit is no miss on
+    either side. A span inside another cuts the merged one short.
 
     >>> note = Document.make("Ann Lee")
-    >>> one = Pair(note, (Span(0, 3, "N"), Span(4, 7, "N")), (Span(0, 3, "N"), Span(4, 7, "N")))
-    >>> meddocan_merged([one]).values.tolist()
+    >>> pair = Pair(note, (Span(0, 3, "N"), Span(4, 7, "N")), (Span(0, 3, "N"), Span(4, 7, "N")))
+    >>> meddocan_merged([pair]).values.tolist()
     [[[3, 0, 0]]]
     """
-    return of_tallies(map(_merged_tally, pairs))
+    return count_tallies(map(_tally_merged, pairs))
 
 
-def _merged_tally(one: Pair) -> Tally:
-    gold, found = places(one.gold), places(one.predicted)
-    hits = (gold & found) | (_merged(one.document.text, one.gold) & _merged(one.document.text, one.predicted))
+def _tally_merged(pair: Pair) -> Tally:
+    gold, predicted = boundaries(pair.gold), boundaries(pair.predicted)
+    text = pair.document.text
+    hits = (gold & predicted) | (_merge_neighbours(text, pair.gold) & _merge_neighbours(text, pair.predicted))
     return Tally(
         [""] * len(hits),
-        [""] * sum(not _contained(place, hits) for place in found - gold),
-        [""] * sum(not _contained(place, hits) for place in gold - found),
+        [""] * sum(not _is_inside(item, hits) for item in predicted - gold),
+        [""] * sum(not _is_inside(item, hits) for item in gold - predicted),
         [""] * len(gold),
-        [""] * len(found),
+        [""] * len(predicted),
     )
 
 
-def _merged(text: str, spans: Sequence[Span]) -> set[Item]:
+def _merge_neighbours(text: str, spans: Sequence[Span]) -> set[Item]:
+    """Return the boundaries of the spans after neighbours with no letter or digit between them are merged."""
     merged: list[Item] = []
     for start, end in sorted((s.start, s.end) for s in spans):
         if merged and not any(map(str.isalnum, text[merged[-1][2] : start])):
@@ -200,5 +204,6 @@ def _merged(text: str, spans: Sequence[Span]) -> set[Item]:
     return set(merged)
 
 
-def _contained(place: Item, hits: set[Item]) -> bool:
-    return any(start <= place[1] and place[2] <= end for _, start, end in hits)
+def _is_inside(item: Item, hits: set[Item]) -> bool:
+    """Tell whether an item lies inside one of the hits."""
+    return any(start <= item[1] and item[2] <= end for _, start, end in hits)

@@ -8,57 +8,57 @@ from itertools import accumulate
 
 import numpy as np
 
-from chaffinch.evaluate.counts import Item, MatchCounts, Tally, of_sets, of_tallies
+from chaffinch.evaluate.counts import Item, MatchCounts, Tally, count_sets, count_tallies
 from chaffinch.evaluate.pairing import Pair
 from chaffinch.text import Span
 
 
-def strict(pairs: Iterable[Pair]) -> MatchCounts:
-    """Counts of spans whose start, end and label are all right.
+def count_strict(pairs: Iterable[Pair]) -> MatchCounts:
+    """Count spans whose start, end and label are all right.
 
     >>> from chaffinch.text import Document
-    >>> strict([Pair(Document.make("Ann Lee"), (Span(0, 7, "NAME"),), (Span(0, 3, "NAME"),))]).values.tolist()
+    >>> count_strict([Pair(Document.make("Ann Lee"), (Span(0, 7, "NAME"),), (Span(0, 3, "NAME"),))]).values.tolist()
     [[[0, 1, 1]]]
     """
-    return of_sets((items(one.gold), items(one.predicted)) for one in pairs)
+    return count_sets((span_items(pair.gold), span_items(pair.predicted)) for pair in pairs)
 
 
-def exact(pairs: Iterable[Pair]) -> MatchCounts:
-    """Counts of places: start and end are right, whatever the label. Two labels at one place are one place."""
-    return of_sets((places(one.gold), places(one.predicted)) for one in pairs)
+def count_exact(pairs: Iterable[Pair]) -> MatchCounts:
+    """Count spans whose start and end are right, whatever the label; spans that differ only in label count once."""
+    return count_sets((boundaries(pair.gold), boundaries(pair.predicted)) for pair in pairs)
 
 
-def items(spans: Iterable[Span]) -> set[Item]:
-    """Every (label, start, end)."""
+def span_items(spans: Iterable[Span]) -> set[Item]:
+    """Return (label, start, end) of every span."""
     return {(s.label, s.start, s.end) for s in spans}
 
 
-def places(spans: Iterable[Span]) -> set[Item]:
-    """Every ("", start, end)."""
+def boundaries(spans: Iterable[Span]) -> set[Item]:
+    """Return ("", start, end) of every span: items without labels."""
     return {("", s.start, s.end) for s in spans}
 
 
-def relaxed(pairs: Iterable[Pair]) -> MatchCounts:
-    """Counts of spans that share a character with a span of the same label on the other side, one to one.
+def count_relaxed(pairs: Iterable[Pair]) -> MatchCounts:
+    """Count spans that share a character with a span of the same label on the other side, one to one.
 
     Hits are a maximum matching: no span is used twice, and no other choice of partners would give more hits. So
     one long prediction over two gold spans finds one of them, and two halves of one gold span are one hit and one
     false positive.
 
     >>> from chaffinch.text import Document
-    >>> relaxed([Pair(Document.make("Ann Lee"), (Span(0, 7, "NAME"),), (Span(0, 3, "NAME"),))]).values.tolist()
+    >>> count_relaxed([Pair(Document.make("Ann Lee"), (Span(0, 7, "NAME"),), (Span(0, 3, "NAME"),))]).values.tolist()
     [[[1, 0, 0]]]
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    held = list(pairs)
+    listed = list(pairs)
     rows, columns = [], []
-    first_gold = [0, *accumulate(len(one.gold) for one in held)]
-    first_found = [0, *accumulate(len(one.predicted) for one in held)]
-    for d, one in enumerate(held):
-        for i, j in overlapping(one.gold, one.predicted):
-            if one.gold[i].label == one.predicted[j].label:
+    first_gold = [0, *accumulate(len(pair.gold) for pair in listed)]
+    first_found = [0, *accumulate(len(pair.predicted) for pair in listed)]
+    for d, pair in enumerate(listed):
+        for i, j in overlap_indices(pair.gold, pair.predicted):
+            if pair.gold[i].label == pair.predicted[j].label:
                 rows.append(first_gold[d] + i)
                 columns.append(first_found[d] + j)
     shape = (first_gold[-1], first_found[-1])
@@ -66,14 +66,14 @@ def relaxed(pairs: Iterable[Pair]) -> MatchCounts:
     partner = maximum_bipartite_matching(graph, perm_type="column") if min(shape) else np.full(shape[0], -1)
     used = np.zeros(shape[1], bool)
     used[partner[partner >= 0]] = True
-    return of_tallies(
-        _tally(one, partner[a : a + len(one.gold)] >= 0, used[b : b + len(one.predicted)])
-        for one, a, b in zip(held, first_gold, first_found, strict=False)
+    return count_tallies(
+        _tally(pair, partner[a : a + len(pair.gold)] >= 0, used[b : b + len(pair.predicted)])
+        for pair, a, b in zip(listed, first_gold, first_found, strict=False)
     )
 
 
-def _tally(one: Pair, hit: Iterable[bool], used: Iterable[bool]) -> Tally:
-    gold, found = [s.label for s in one.gold], [s.label for s in one.predicted]
+def _tally(pair: Pair, hit: Iterable[bool], used: Iterable[bool]) -> Tally:
+    gold, found = [s.label for s in pair.gold], [s.label for s in pair.predicted]
     golds, founds = list(zip(gold, hit, strict=True)), list(zip(found, used, strict=True))
     return Tally(
         [label for label, right in golds if right],
@@ -84,10 +84,10 @@ def _tally(one: Pair, hit: Iterable[bool], used: Iterable[bool]) -> Tally:
     )
 
 
-def overlapping(gold: Sequence[Span], predicted: Sequence[Span]) -> Iterator[tuple[int, int]]:
-    """The indices of every gold and predicted span that share a character; `predicted` must be sorted.
+def overlap_indices(gold: Sequence[Span], predicted: Sequence[Span]) -> Iterator[tuple[int, int]]:
+    """Yield the indices of every gold and predicted span that share a character; `predicted` must be sorted.
 
-    >>> list(overlapping([Span(0, 5, "A")], [Span(0, 2, "A"), Span(4, 9, "B"), Span(5, 9, "A")]))
+    >>> list(overlap_indices([Span(0, 5, "A")], [Span(0, 2, "A"), Span(4, 9, "B"), Span(5, 9, "A")]))
     [(0, 0), (0, 1)]
     """
     starts = [s.start for s in predicted]

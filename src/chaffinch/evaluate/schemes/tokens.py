@@ -1,4 +1,4 @@
-"""Token scores, and leakage: what a reader of the redacted text would still see.
+"""Token scores, and leakage: identifiers that a reader of the redacted text would still see.
 
 A token has a label if a span of that label covers at least one of its characters; where spans overlap it may have
 several. T tokens, of the gold document.
@@ -14,33 +14,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.evaluate.counts import Item, MatchCounts, of_sets
+from chaffinch.evaluate.counts import Item, MatchCounts, count_sets
 from chaffinch.evaluate.pairing import Pair
 from chaffinch.text import Document, Span
 
 
-def token(pairs: Iterable[Pair]) -> MatchCounts:
-    """Counts of tokens with the right label.
+def count_tokens(pairs: Iterable[Pair]) -> MatchCounts:
+    """Count tokens that have the right label.
 
     >>> note = Document.make("Ann Lee came")
-    >>> token([Pair(note, (Span(0, 7, "NAME"),), (Span(0, 3, "NAME"),))]).values.tolist()
+    >>> count_tokens([Pair(note, (Span(0, 7, "NAME"),), (Span(0, 3, "NAME"),))]).values.tolist()
     [[[1, 0, 1]]]
     """
-    return of_sets((labelled(one.document, one.gold), labelled(one.document, one.predicted)) for one in pairs)
-
-
-def binary(pairs: Iterable[Pair]) -> MatchCounts:
-    """Counts of tokens that are rightly called part of a span, whatever its label."""
-    return of_sets(
-        (_unlabelled(labelled(one.document, one.gold)), _unlabelled(labelled(one.document, one.predicted)))
-        for one in pairs
+    return count_sets(
+        (token_labels(pair.document, pair.gold), token_labels(pair.document, pair.predicted)) for pair in pairs
     )
 
 
-def labelled(doc: Document, spans: Sequence[Span]) -> set[Item]:
-    """Every (label, token index) of the spans.
+def count_binary(pairs: Iterable[Pair]) -> MatchCounts:
+    """Count tokens that are inside a span on both sides, whatever its label."""
+    return count_sets(
+        (
+            _drop_labels(token_labels(pair.document, pair.gold)),
+            _drop_labels(token_labels(pair.document, pair.predicted)),
+        )
+        for pair in pairs
+    )
 
-    >>> sorted(labelled(Document.make("Ann Lee came"), [Span(2, 7, "NAME")]))
+
+def token_labels(doc: Document, spans: Sequence[Span]) -> set[Item]:
+    """Return (label, token index) for every token that a span covers at least partly.
+
+    >>> sorted(token_labels(Document.make("Ann Lee came"), [Span(2, 7, "NAME")]))
     [('NAME', 0), ('NAME', 1)]
     """
     if not spans:
@@ -49,13 +54,13 @@ def labelled(doc: Document, spans: Sequence[Span]) -> set[Item]:
     return {(span.label, t) for span, (first, end) in zip(spans, ranges, strict=True) for t in range(first, end)}
 
 
-def _unlabelled(items: set[Item]) -> set[Item]:
+def _drop_labels(items: set[Item]) -> set[Item]:
     return {("", t) for _, t in items}
 
 
 @dataclass(frozen=True, slots=True)
 class Leakage:
-    """What is left in the text if exactly the predicted spans are removed, whatever their labels.
+    """Identifiers left in the text if exactly the predicted spans are removed, whatever their labels.
 
     A token leaks if it has a letter or a digit, belongs to a gold span and to no predicted one. A document leaks
     if a token of it does. `share_interval` is exact (Clopper-Pearson) over documents. `rate` is leaked tokens per
@@ -85,7 +90,7 @@ class Leakage:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain JSON values."""
+        """Return the leakage as plain JSON values."""
         return asdict(self) | {
             "share_interval": list(self.share_interval),
             "rate_interval": list(self.rate_interval),
@@ -94,7 +99,7 @@ class Leakage:
 
 
 def leakage(pairs: Iterable[Pair], *, level: float = 0.95) -> Leakage:
-    """How much of the gold spans the predictions would leave in the text.
+    """Measure how much of the gold spans would stay in the text if the predicted spans were removed.
 
     >>> note = Document.make("Ann Lee came")
     >>> found = leakage([Pair(note, (Span(0, 7, "NAME"),), (Span(0, 3, "NAME"),))])
@@ -104,18 +109,18 @@ def leakage(pairs: Iterable[Pair], *, level: float = 0.95) -> Leakage:
     everything: Counter[str] = Counter()
     leaks: Counter[str] = Counter()
     documents = leaking = tokens = leaked = characters = left = 0
-    for one in pairs:
-        gold = {(label, t) for label, t in labelled(one.document, one.gold) if _is_word(one.document, t)}
-        hidden = {t for _, t in labelled(one.document, one.predicted)}
+    for pair in pairs:
+        gold = {(label, t) for label, t in token_labels(pair.document, pair.gold) if _is_word(pair.document, t)}
+        hidden = {t for _, t in token_labels(pair.document, pair.predicted)}
         missed = {t for _, t in gold} - hidden
         everything.update(label for label, _ in gold)
         leaks.update(label for label, t in gold if t in missed)
         documents, leaking = documents + 1, leaking + bool(missed)
         tokens, leaked = tokens + len({t for _, t in gold}), leaked + len(missed)
-        inside, text = np.flatnonzero(_covered(one.document, one.gold)), one.document.text
+        inside, text = np.flatnonzero(_coverage(pair.document, pair.gold)), pair.document.text
         inside = inside[[not text[c].isspace() for c in inside]]
         characters += len(inside)
-        left += int(np.count_nonzero(~_covered(one.document, one.predicted)[inside]))
+        left += int(np.count_nonzero(~_coverage(pair.document, pair.predicted)[inside]))
     per_document = poisson_interval(leaked, level=level)
     scale = 1000 / max(documents, 1)
     return Leakage(
@@ -135,11 +140,13 @@ def leakage(pairs: Iterable[Pair], *, level: float = 0.95) -> Leakage:
 
 
 def _is_word(doc: Document, t: int) -> bool:
+    """Tell whether token t has a letter or a digit."""
     start, end = doc.tokens[t].tolist()
     return any(map(str.isalnum, doc.text[start:end]))
 
 
-def _covered(doc: Document, spans: Iterable[Span]) -> NDArray[np.bool_]:
+def _coverage(doc: Document, spans: Iterable[Span]) -> NDArray[np.bool_]:
+    """Return for each character of the text whether a span covers it."""
     inside = np.zeros(len(doc.text), bool)
     for span in spans:
         inside[span.start : span.end] = True
@@ -147,7 +154,7 @@ def _covered(doc: Document, spans: Iterable[Span]) -> NDArray[np.bool_]:
 
 
 def binomial_interval(successes: int, trials: int, *, level: float = 0.95) -> tuple[float, float]:
-    """The exact (Clopper-Pearson) interval of a proportion; no trials, no knowledge: (0, 1).
+    """Return the exact (Clopper-Pearson) interval of a proportion; (0, 1) without trials.
 
     >>> [round(x, 4) for x in binomial_interval(0, 20)]
     [0.0, 0.1684]
@@ -161,7 +168,7 @@ def binomial_interval(successes: int, trials: int, *, level: float = 0.95) -> tu
 
 
 def poisson_interval(events: int, *, level: float = 0.95) -> tuple[float, float]:
-    """The exact (Garwood) interval of a mean number of events of which `events` were seen.
+    """Return the exact (Garwood) interval of a Poisson mean, given the number of events observed.
 
     >>> [round(x, 3) for x in poisson_interval(0)]
     [0.0, 3.689]

@@ -1,1 +1,1 @@
-"""Compiled loops that turn tokens into keys of features."""
+"""Compiled loops that turn tokens into feature keys."""

@@ -1,6 +1,6 @@
-"""What surrounds a token, compiled: n-grams, the head of its run, the header of its line, its word elsewhere.
+"""Context features, compiled: n-grams, the head word of a run, the header of a line, the same word elsewhere.
 
-N tokens with pads between sentences; a key of 0 means that there is nothing to see.
+N tokens with pads between sentences; a key of 0 means that there is no feature.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from chaffinch.kernels._compile import kernel
 
 Flags = NDArray[np.bool_]
 
-HEADER_REACH = 40  # characters of a line among which its header must end
+HEADER_REACH = 40  # characters of a line within which its header ends; raised, more colons in prose count
 COLON, LINE_FEED, SPACE = 58, 10, 32
 
 
 @kernel()
 def ngrams(words: Keys, two: Keys, three: Keys) -> None:
-    """The keys of the two and of the three words that begin at each token; word 0 is the pad."""
+    """Fill the keys of the bigram and of the trigram that begin at each token; words[0] is the pad."""
     pad = words[0]
     for n in range(len(words) - 1):
         two[n] = mix(words[n], words[n + 1] >> U(1))
@@ -29,7 +29,7 @@ def ngrams(words: Keys, two: Keys, three: Keys) -> None:
 
 @kernel()
 def heads(words: Keys, edges: Flags, out: Keys) -> None:
-    """The last word of the run a token stands in; runs end before tokens that are edges."""
+    """Put the last word of each token's run into out; runs end before tokens that are edges, which have none."""
     head = U(0)
     for n in range(len(words) - 1, -1, -1):
         if edges[n]:
@@ -41,9 +41,10 @@ def heads(words: Keys, edges: Flags, out: Keys) -> None:
 
 @kernel()
 def headers(codes: Codes, tokens: Places, out: Keys) -> None:
-    """The key of the signs before the colon at the beginning of a token's line ("Name: ..."), for what comes after.
+    """Put the key of a line's header ("Name: ...") into out, for the tokens after its colon.
 
-    `tokens` (N, 2) are places among the codes, in order; pads are empty.
+    The header is what precedes the first colon, within `HEADER_REACH` characters, without white space. `tokens` (N, 2)
+    are begin and end among the codes, in order; pads are empty.
     """
     line, colon, header, searched = 0, 0, U(0), 0
     for n in range(len(tokens)):
@@ -70,10 +71,10 @@ def headers(codes: Codes, tokens: Places, out: Keys) -> None:
 
 @kernel()
 def elsewhere(groups: Places, states: Places, counts: Places, out: Places) -> None:
-    """What the other tokens of a token's group were taken for; `counts` (G, K) is all zero and left so.
+    """Summarise the states of the other tokens of each token's group; `counts` (G, K) is all zero before and after.
 
     out[n, 0] is 0 if there is no other token, 1 if all others are outside (state 0), else 2 + the state most of the
-    others have, outside not counted; out[n, 1] says how many of them agree: 0 fewer than half, 1 not all, 2 all.
+    others have, outside not counted; out[n, 1] is the share of them inside: 0 under half, 1 not all, 2 all.
     """
     K = counts.shape[1]
     for n in range(len(groups)):
@@ -101,6 +102,6 @@ def elsewhere(groups: Places, states: Places, counts: Places, out: Places) -> No
 
 @kernel()
 def combine(one: Keys, other: Keys, out: Keys) -> None:
-    """out[n] = key of both, or 0 where either is 0."""
+    """Put the key of both into out[n], or 0 where either is 0."""
     for n in range(len(one)):
         out[n] = mix(one[n], other[n]) if one[n] != U(0) and other[n] != U(0) else U(0)

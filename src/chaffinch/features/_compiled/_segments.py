@@ -1,4 +1,4 @@
-"""Features of segments, compiled: the words inside, the last one with all it shows by itself, and the neighbours.
+"""Features of segments, compiled: the words inside, all features of the last word, and the neighbouring words.
 
 M segments, Q features of all of them.
 """
@@ -15,7 +15,7 @@ from chaffinch.features.observe import FOLDED, SUFFIX
 from chaffinch.kernels._compile import helper, kernel
 
 HEAD, BAG, EDGE, WHOLE, LENGTH, MARGIN, LEFT, RIGHT, TAIL, BEFORE, AFTER = range(1, 12)
-FIXED = 8 + 16  # features of a segment besides those of its words
+FIXED = 8 + 16  # the most features of a segment besides those of its words; sets the size of buffers
 
 
 class TypeFeatures(NamedTuple):
@@ -23,11 +23,12 @@ class TypeFeatures(NamedTuple):
 
     lists: Places
     keys: Keys
-    kinds: Bytes  # what each feature is made of: see `observe`
+    kinds: Bytes  # the kind of each feature: see `observe`
 
 
 @helper()
 def _emit(part: int, key: np.uint64, keys: Keys, q: int) -> int:
+    """Put a feature into keys[q] and return q + 1."""
     keys[q] = mix(key, U(part) << U(40))
     return q + 1
 

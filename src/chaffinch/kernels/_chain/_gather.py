@@ -1,4 +1,4 @@
-"""Loops over cells, compiled. Letters as in `cells`."""
+"""Loops over cells, compiled. Dimensions as in `cells`."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from chaffinch.kernels.lattice import Floats, Ints
 
 @kernel()
 def add_rows(states: Ints, bounds: Ints, which: Ints, rows: Ints, table: Floats, out: Floats) -> None:
-    """out[cell] += table[row of its token, its state]."""
+    """Add to out[cell] the entry table[row of its token, its state]."""
     cell = 0
     for n in range(len(which)):
         row = rows[n]
-        for place in range(bounds[which[n]], bounds[which[n] + 1]):
-            out[cell] += table[row, states[place]]
+        for entry in range(bounds[which[n]], bounds[which[n] + 1]):
+            out[cell] += table[row, states[entry]]
             cell += 1
 
 
 @kernel()
 def sum_rows(states: Ints, bounds: Ints, which: Ints, rows: Ints, weights: Floats, out: Floats) -> None:
-    """out[row of its token, its state] += weight of the cell."""
+    """Add the weight of each cell to out[row of its token, its state]."""
     cell = 0
     for n in range(len(which)):
         row = rows[n]
-        for place in range(bounds[which[n]], bounds[which[n] + 1]):
-            out[row, states[place]] += weights[cell]
+        for entry in range(bounds[which[n]], bounds[which[n] + 1]):
+            out[row, states[entry]] += weights[cell]
             cell += 1

@@ -1,6 +1,6 @@
-"""How a batch is cut up for the kernels: every array the compiled loops need, none of the arithmetic.
+"""The layout of a batch for the kernels: every array the compiled loops need, without the arithmetic.
 
-B sequences, N tokens, K states, M cells. A part is a run of whole sequences; where it is cut changes no number.
+B sequences, N tokens, K states, M cells. A part is a run of whole sequences; where parts are cut changes no result.
 """
 
 from __future__ import annotations
@@ -16,24 +16,25 @@ from numpy.typing import NDArray
 from chaffinch.errors import InfeasibleError
 from chaffinch.kernels.lattice import Active, Batch, Floats, Ints, Lattice
 
-LISTS_FROM = 16  # states; with fewer, a mask is cheaper as zeros than as lists
-LANES_TO, LANES_LONGEST = 16, 512  # states and tokens; with more, rows are better than lanes
-LISTS_PAY = 6  # lists win when they cost this many times fewer products than the full matrix
-ROWS = 32  # sequences abreast at the most
-PART_CELLS, PART_LIMIT = 1 << 16, 1 << 21  # of a part: enough, and too many
+LISTS_FROM = 16  # states; with fewer, multiplying by zeros is cheaper than lists of allowed states
+LANES_TO, LANES_LONGEST = 16, 512  # states and tokens; with more, matrix products are faster than lanes
+LISTS_PAY = 6  # lists are used if they need this many times fewer products than the full matrix
+ROWS = 32  # sequences side by side in a matrix product, at most; sets the size of its workspace
+# Cells of a part, so that it fits the processor's cache; and for ROWS, which need many sequences of one length.
+PART_CELLS, PART_LIMIT = 1 << 16, 1 << 21
 
 
 class Form(IntEnum):
-    """How a kernel runs through a sequence."""
+    """The kernel that a sequence is given to."""
 
-    LANES = 0  # few states, beside other sequences
+    LANES = 0  # few states, one sequence per vector lane
     ROWS = 1  # many states, as matrix products
     EACH = 2  # one transition table per token
     LISTS = 3  # few states allowed at each token
 
 
 class BatchLayout(NamedTuple):
-    """Where each token's states and cells are. Token n may take states pool[first[n]:first[n] + width[n]]."""
+    """Offsets of each token's states and cells. Token n may take states pool[first[n]:first[n] + width[n]]."""
 
     pool: Ints  # (Q,)
     first: Ints  # (N,)
@@ -46,37 +47,37 @@ class BatchLayout(NamedTuple):
 class Part:
     """Some whole sequences of a batch, ready for a kernel."""
 
-    layout: BatchLayout  # counted from the part's own first token and cell
+    layout: BatchLayout  # counted from the part's first token and cell
     sequences: slice | Ints  # which sequences of the batch
     tokens: slice | Ints  # which tokens
-    cells: slice | Ints  # which places of the batch's flat emit
+    cells: slice | Ints  # which entries of the batch's flat emit
     emit: Floats  # (M,)
     form: Form
 
     @property
     def size(self) -> int:
-        """How many sequences."""
+        """Return the number of sequences."""
         return len(self.layout.bounds) - 1
 
     def sequence(self, b: int) -> int:
-        """The number in the batch of the part's sequence b."""
+        """Return the number in the batch of the part's sequence b."""
         return self.sequences.start + b if isinstance(self.sequences, slice) else int(self.sequences[b])
 
 
 def as_batch(lattice: Lattice | Batch) -> Batch:
-    """The argument itself, or a batch of one."""
+    """Return a batch unchanged, or a lattice as a batch of one."""
     if isinstance(lattice, Batch):
         return lattice
-    return Batch.trusted(lattice, np.array([0, len(lattice)]))
+    return Batch.from_lattice(lattice, np.array([0, len(lattice)]))
 
 
-def writable(array: Floats) -> Floats:
-    """The array, or a copy if it is read-only: the compiled code knows one type only."""
+def as_writable(array: Floats) -> Floats:
+    """Return the array, or a copy if it is read-only: kernels are compiled for writable arrays only."""
     return array if array.flags.writeable else array.copy()
 
 
 def parts(batch: Batch) -> Iterator[Part]:
-    """The batch in parts, each of one form. Which form a sequence takes depends on that sequence alone."""
+    """Yield the parts of a batch, each of one form. The form of a sequence depends on that sequence alone."""
     step_cells = 0 if batch.trans.ndim == 2 else len(batch.start) ** 2
     if batch.active is not None:
         layout = _list_layout(batch.active, batch.bounds)
@@ -88,11 +89,11 @@ def parts(batch: Batch) -> Iterator[Part]:
         if chosen.all() and form is not Form.LISTS:
             yield from _cut(_dense_part(batch.emit, batch.bounds, form), step_cells)
         elif chosen.any():
-            yield from _relocated(batch, np.flatnonzero(chosen), step_cells, form)
+            yield from _select_parts(batch, np.flatnonzero(chosen), step_cells, form)
 
 
-def fail(status: int, sequence: int, tokens: int, *, many: bool) -> NoReturn:
-    """Raises: no path is possible. `status` is minus the position where it died, minus 1."""
+def raise_infeasible(status: int, sequence: int, tokens: int, *, many: bool) -> NoReturn:
+    """Raise InfeasibleError: no path is possible. `status` is minus the first token that no path reaches, minus 1."""
     position = -int(status) - 1
     where = "no state may end it" if position >= tokens else f"no state can be reached at token {position}"
     name = f"sequence {sequence}" if many else "the sequence"
@@ -111,7 +112,7 @@ def _list_layout(active: Active, bounds: Ints) -> BatchLayout:
 
 
 def _forms(batch: Batch) -> NDArray[np.int8]:
-    """(B,) the form of each sequence. Lists pay by the products of neighbouring widths against K squared."""
+    """Return the form of each sequence (B,). Lists are chosen by the products of adjacent widths against K squared."""
     K, lo, hi = len(batch.start), batch.bounds[:-1], batch.bounds[1:]
     forms = np.full(len(batch), Form.ROWS if batch.trans.ndim == 2 else Form.EACH, np.int8)
     if batch.trans.ndim == 2 and K <= LANES_TO:
@@ -128,8 +129,8 @@ def _forms(batch: Batch) -> NDArray[np.int8]:
     return forms
 
 
-def _relocated(batch: Batch, chosen: Ints, step_cells: int, form: Form) -> Iterator[Part]:
-    """Parts of some sequences of a dense batch, with the places they came from."""
+def _select_parts(batch: Batch, chosen: Ints, step_cells: int, form: Form) -> Iterator[Part]:
+    """Yield parts made of chosen sequences of a dense batch, with their positions in it."""
     K = len(batch.start)
     lengths = np.diff(batch.bounds)[chosen]
     bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -146,9 +147,9 @@ def _relocated(batch: Batch, chosen: Ints, step_cells: int, form: Form) -> Itera
 
 
 def _cut(whole: Part, step_cells: int) -> Iterator[Part]:
-    """Runs of sequences of a useful size: few enough for the processor's cache, or many to find rows of one length.
+    """Yield runs of sequences: few enough for the processor's cache or, for ROWS, many, to find rows of one length.
 
-    `step_cells` are the cells of one transition table if there is one per token, else 0.
+    `step_cells` is the number of cells of one transition table if there is one per token, else 0.
     """
     layout = whole.layout
     B = len(layout.bounds) - 1

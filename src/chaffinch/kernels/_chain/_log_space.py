@@ -1,4 +1,4 @@
-"""The exact kernels in log-space: slower, and right for any spread of potentials. Also the n best paths.
+"""Exact kernels in log-space, slower, for potentials of any range; and the n best paths.
 
 T tokens, K states, M cells; n paths. The part holds one sequence or several; each call works on one of them.
 """
@@ -16,7 +16,7 @@ from chaffinch.kernels.lattice import Floats, Ints
 
 @helper()
 def _log_sum(values: Floats) -> float:
-    """The log of the sum of exponentials; -inf for none."""
+    """Return the log of the sum of exponentials; -inf if there are no values."""
     top = -np.inf
     for value in values:
         top = max(top, value)
@@ -29,16 +29,17 @@ def _log_sum(values: Floats) -> float:
 
 
 @kernel()
-def log_forward(layout: BatchLayout, trans: Floats, emit: Floats, b: int, forward: Floats, room: Floats) -> int:
-    """The position where every path has died, or -1; fills the forward messages (M,) of sequence b.
+def log_forward(layout: BatchLayout, trans: Floats, emit: Floats, b: int, forward: Floats, scratch: Floats) -> int:
+    """Fill the forward messages (M,) of sequence b; return the first token that no path reaches, or -1.
 
-    `emit` has the start in the first token's cells; trans is (1, K, K), or one table into each token; room is (K,).
+    `emit` includes the start in the first token's cells; trans is (1, K, K), or one table into each token; `scratch` is
+    (K,).
     """
     lo, hi = layout.bounds[b], layout.bounds[b + 1]
     for n in range(lo, hi):
         alive = False
         before = layout.width[n - 1] if n > lo else 0
-        terms = room[:before]
+        terms = scratch[:before]
         for j in range(layout.width[n]):
             value = emit[layout.at[n] + j]
             if n > lo:
@@ -55,12 +56,12 @@ def log_forward(layout: BatchLayout, trans: Floats, emit: Floats, b: int, forwar
 
 
 @kernel()
-def log_backward(layout: BatchLayout, trans: Floats, emit: Floats, b: int, backward: Floats, room: Floats) -> None:
-    """Fills the backward messages (M,) of sequence b, whose last token's cells hold the end."""
+def log_backward(layout: BatchLayout, trans: Floats, emit: Floats, b: int, backward: Floats, scratch: Floats) -> None:
+    """Fill the backward messages (M,) of sequence b, whose last token's cells hold the end."""
     lo, hi = layout.bounds[b], layout.bounds[b + 1]
     for n in range(hi - 2, lo - 1, -1):
         table = trans[0 if len(trans) == 1 else n + 1]
-        terms = room[: layout.width[n + 1]]
+        terms = scratch[: layout.width[n + 1]]
         for i in range(layout.width[n]):
             x = layout.pool[layout.first[n] + i]
             for j in range(terms.size):
@@ -71,9 +72,10 @@ def log_backward(layout: BatchLayout, trans: Floats, emit: Floats, b: int, backw
 
 @helper()
 def _offer(value: float, i: int, rank: int, scores: Floats, sources: Ints) -> bool:
-    """Whether a candidate entered the ranking: scores (n,) falling, sources (n, 2) its state and rank before.
+    """Insert a candidate into the ranking if it is good enough; return whether it was.
 
-    Of equal candidates the one offered first stays ahead.
+    `scores` (n,) are in descending order, `sources` (n, 2) are the state before and the rank there. Of equal candidates
+    the one offered first stays ahead.
     """
     n = scores.size
     if not value > scores[n - 1]:
@@ -91,7 +93,7 @@ def _offer(value: float, i: int, rank: int, scores: Floats, sources: Ints) -> bo
 
 @kernel()
 def rank_paths(layout: BatchLayout, trans: Floats, emit: Floats, end: Floats, best: Floats, sources: Ints) -> None:
-    """Fills best (M+1, n) and sources (M+1, n, 2) of the part's one sequence; the last row ranks whole paths."""
+    """Fill best (M+1, n) and sources (M+1, n, 2) of the part's one sequence; the last row ranks whole paths."""
     T, M, n = len(layout.width), len(emit), best.shape[1]
     best[:] = -np.inf
     for t in range(T):
@@ -117,11 +119,11 @@ def rank_paths(layout: BatchLayout, trans: Floats, emit: Floats, end: Floats, be
 
 @kernel()
 def trace_paths(layout: BatchLayout, sources: Ints, states: Ints) -> None:
-    """Fills the states (R, T) of the R best paths, given the sources of `rank_paths`."""
+    """Fill the states (R, T) of the R best paths, given the sources of `rank_paths`."""
     for rank in range(len(states)):
-        cell, place = len(sources) - 1, rank
+        cell, back_rank = len(sources) - 1, rank
         for t in range(len(layout.width) - 1, -1, -1):
-            i = sources[cell, place, 0]
-            place = sources[cell, place, 1]
+            i = sources[cell, back_rank, 0]
+            back_rank = sources[cell, back_rank, 1]
             cell = layout.at[t] + i
             states[rank, t] = layout.pool[layout.first[t] + i]

@@ -1,8 +1,8 @@
-"""Forward-backward for many states: up to R sequences abreast, as matrix products.
+"""Forward-backward for many states: up to R sequences side by side, as matrix products.
 
 K states, J panels, T tokens of the longest sequence. Sequences are sorted by length, so that those still running are
-always the first rows, and rows are kept token by token: row r of token t is row base[t] + r. The product is ours,
-not the library's: there a row's rounding may depend on how many rows stand beside it.
+always the first rows, and rows are kept token by token: row r of token t is row base[t] + r. The product is our
+code, not BLAS: there a row's rounding may depend on the number of rows.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ from chaffinch.kernels.lattice import Floats, Ints
 
 
 class Panels(NamedTuple):
-    """The table in the form the innermost loop wants it."""
+    """The transition table as panels for the innermost loop."""
 
     ahead: Floats  # (J, K, WIDE)
     back: Floats  # (J, K, WIDE) of the transpose
 
 
-class Desk(NamedTuple):
-    """Room to work in."""
+class RowWorkspace(NamedTuple):
+    """Arrays of a block of R sequences, used again for every block."""
 
     forward: Floats  # (N, K) forward messages; then, in the row of the token after, shares of pair marginals
     weight: Floats  # (N, K) emissions, then emissions times backward messages
     base: Ints  # (T+1,)
     wide: Floats  # (R + HIGH, J * WIDE) products
-    running: Floats  # (2, R) scales multiplied up; excess
+    running: Floats  # (2, R) product of the scales; excess
 
 
-def desk_for(tokens: int, K: int) -> Desk:
-    """Room for a part of so many tokens."""
+def row_workspace(tokens: int, K: int) -> RowWorkspace:
+    """Return a workspace for a block of at most `tokens` tokens."""
     panels = -(-K // WIDE)
     cells = np.empty((tokens, K)), np.empty((tokens, K)), np.zeros(tokens + 1, np.int64)
-    return Desk(*cells, np.zeros((ROWS + HIGH, panels * WIDE)), np.zeros((2, ROWS)))
+    return RowWorkspace(*cells, np.zeros((ROWS + HIGH, panels * WIDE)), np.zeros((2, ROWS)))
 
 
 @helper()
-def still_live(bounds: Ints, order: Ints, live: int, t: int) -> int:
-    """How many of the first `live` sequences, longest first, have a token t."""
+def count_live(bounds: Ints, order: Ints, live: int, t: int) -> int:
+    """Return how many of the first `live` sequences, longest first, have a token t."""
     while live > 0 and bounds[order[live - 1] + 1] - bounds[order[live - 1]] <= t:
         live -= 1
     return live
@@ -67,9 +67,9 @@ def still_live(bounds: Ints, order: Ints, live: int, t: int) -> int:
 
 @helper()
 def _multiply(source: Floats, first: int, rows: int, panels: Floats, out: Floats) -> None:
-    """The first rows of `out` = rows of `source`, from `first` on, times the table.
+    """Put the product of `rows` rows of `source`, from `first` on, and the table into the first rows of `out`.
 
-    Four rows at a time, always; a row that lacks company is computed more than once.
+    Always four rows at a time; the last row is computed more than once if rows are missing.
     """
     K, last, flat = source.shape[1], first + rows - 1, source.reshape(-1)
     for j in range(len(panels)):
@@ -81,22 +81,22 @@ def _multiply(source: Floats, first: int, rows: int, panels: Floats, out: Floats
 
 @helper()
 def _run_forward(
-    layout: BatchLayout, source: ScaledInput, scaled: Scaled, table: Floats, messages: Messages, desk: Desk
+    layout: BatchLayout, source: ScaledInput, scaled: Scaled, table: Floats, messages: Messages, work: RowWorkspace
 ) -> int:
-    """The longest length; fills forward messages and starts log Z, or notes where a sequence dies."""
-    K, order, wide, product = len(scaled.end), source.order, desk.wide, desk.running[0]
+    """Fill forward messages, start log Z or record the first token that no path reaches; return the longest length."""
+    K, order, wide, product = len(scaled.end), source.order, work.wide, work.running[0]
     product[:] = 1.0
-    live, t = still_live(layout.bounds, order, order.size, 0), 0
+    live, t = count_live(layout.bounds, order, order.size, 0), 0
     while live > 0:
-        desk.base[t + 1] = desk.base[t] + live
+        work.base[t + 1] = work.base[t] + live
         if t > 0:
-            _multiply(desk.forward, desk.base[t - 1], live, table, wide)
+            _multiply(work.forward, work.base[t - 1], live, table, wide)
         else:
             wide[:live] = 1.0
         for r in range(live):
-            b, n, row = order[r], layout.bounds[order[r]] + t, desk.forward[desk.base[t] + r]
-            exp_token(layout, source, scaled.shift, desk.weight[desk.base[t] + r], b, n)
-            total = multiply(wide[r, :K], desk.weight[desk.base[t] + r], row)
+            b, n, row = order[r], layout.bounds[order[r]] + t, work.forward[work.base[t] + r]
+            exp_token(layout, source, scaled.shift, work.weight[work.base[t] + r], b, n)
+            total = multiply(wide[r, :K], work.weight[work.base[t] + r], row)
             rescale(row, total)
             messages.log_z[b] += scaled.shift[n]
             product[r] *= total
@@ -106,7 +106,7 @@ def _run_forward(
                 messages.log_z[b] += math.log(product[r]) if total > 0.0 else 0.0
                 product[r] = 1.0
         t += 1
-        live = still_live(layout.bounds, order, live, t)
+        live = count_live(layout.bounds, order, live, t)
     for r in range(order.size):
         messages.log_z[order[r]] += math.log(product[r])
     return t
@@ -114,33 +114,33 @@ def _run_forward(
 
 @helper()
 def _run_backward(
-    layout: BatchLayout, source: ScaledInput, scaled: Scaled, table: Floats, messages: Messages, desk: Desk
+    layout: BatchLayout, source: ScaledInput, scaled: Scaled, table: Floats, messages: Messages, work: RowWorkspace
 ) -> None:
-    """Fills marginals, weights and shares, and completes log Z."""
-    K, order, base, wide, excess = len(scaled.end), source.order, desk.base, desk.wide, desk.running[1]
+    """Fill marginals, weights and shares, and completes log Z."""
+    K, order, base, wide, excess = len(scaled.end), source.order, work.base, work.wide, work.running[1]
     excess[:] = 0.0
     T = layout.bounds[order[0] + 1] - layout.bounds[order[0]]
     for t in range(T - 1, -1, -1):
         going = base[t + 2] - base[t + 1] if t + 1 < T else 0
         if going > 0:
-            _multiply(desk.weight, base[t + 1], going, table, wide)
+            _multiply(work.weight, base[t + 1], going, table, wide)
         for r in range(base[t + 1] - base[t]):
             b, cell = order[r], layout.at[layout.bounds[order[r]] + t]
             states, forward, weight = (
                 messages.states[cell : cell + K],
-                desk.forward[base[t] + r],
-                desk.weight[base[t] + r],
+                work.forward[base[t] + r],
+                work.weight[base[t] + r],
             )
             raw, following = wide[r, :K], weight[:0]
             if r < going:
-                following = desk.weight[base[t + 1] + r]
+                following = work.weight[base[t + 1] + r]
             else:
                 end_sequence(layout, scaled, messages, b)
                 raw = states
             ratio, log_total, more = backward_token(Token(forward, weight, states, raw, following), scaled.floor)
             excess[r] += more
             if r < going:
-                share = desk.forward[base[t + 1] + r]
+                share = work.forward[base[t + 1] + r]
                 for j in range(K):
                     share[j] = forward[j] * ratio
             else:
@@ -150,36 +150,36 @@ def _run_backward(
 
 
 @helper()
-def _withdraw(source: ScaledInput, messages: Messages, desk: Desk, T: int) -> None:
-    """Clears the shares of first tokens, which nothing leads into, and of sequences that were not accepted."""
+def _clear_shares(source: ScaledInput, messages: Messages, work: RowWorkspace, T: int) -> None:
+    """Clear the shares of first tokens, which no step leads into, and of sequences that were not accepted."""
     for t in range(T):
-        for r in range(desk.base[t + 1] - desk.base[t]):
+        for r in range(work.base[t + 1] - work.base[t]):
             if t == 0 or messages.status[source.order[r]] != DONE:
-                desk.forward[desk.base[t] + r] = 0.0
+                work.forward[work.base[t] + r] = 0.0
 
 
 @helper()
-def _keep(layout: BatchLayout, source: ScaledInput, messages: Messages, desk: Desk, T: int) -> None:
-    """Copies shares and weights to their places among the messages."""
-    K = desk.weight.shape[1]
+def _store(layout: BatchLayout, source: ScaledInput, messages: Messages, work: RowWorkspace, T: int) -> None:
+    """Copy shares and weights to the messages."""
+    K = work.weight.shape[1]
     for t in range(T):
-        for r in range(desk.base[t + 1] - desk.base[t]):
+        for r in range(work.base[t + 1] - work.base[t]):
             cell = layout.at[layout.bounds[source.order[r]] + t]
-            goes_on = t + 1 < T and r < desk.base[t + 2] - desk.base[t + 1]
+            goes_on = t + 1 < T and r < work.base[t + 2] - work.base[t + 1]
             for j in range(K):
-                messages.forward[cell + j] = desk.forward[desk.base[t + 1] + r, j] if goes_on else 0.0
-                messages.weight[cell + j] = desk.weight[desk.base[t] + r, j]
+                messages.forward[cell + j] = work.forward[work.base[t + 1] + r, j] if goes_on else 0.0
+                messages.weight[cell + j] = work.weight[work.base[t] + r, j]
 
 
 @kernel()
-def run_abreast(
-    layout: BatchLayout, source: ScaledInput, scaled: Scaled, panels: Panels, messages: Messages, desk: Desk
+def run_rows(
+    layout: BatchLayout, source: ScaledInput, scaled: Scaled, panels: Panels, messages: Messages, work: RowWorkspace
 ) -> int:
-    """The tokens of the part; fills marginals, and the messages if there is room for them."""
-    T = _run_forward(layout, source, scaled, panels.ahead, messages, desk)
+    """Fill marginals, and the messages if the caller has arrays for them; return the number of tokens."""
+    T = _run_forward(layout, source, scaled, panels.ahead, messages, work)
     if T > 0:
-        _run_backward(layout, source, scaled, panels.back, messages, desk)
-        _withdraw(source, messages, desk, T)
+        _run_backward(layout, source, scaled, panels.back, messages, work)
+        _clear_shares(source, messages, work, T)
     if messages.forward.size > 0:
-        _keep(layout, source, messages, desk, T)
-    return int(desk.base[T])
+        _store(layout, source, messages, work, T)
+    return int(work.base[T])

@@ -1,8 +1,8 @@
 """The two innermost loops, written for the vector unit: four rows against eight columns, sums kept in registers.
 
-K states; a table (K, K) is cut into J panels of `WIDE` columns, the last filled up: (J, K, WIDE). Numba's own loops
-reach half of this speed. Every entry is one chain of products, or of maxima, in order of i: the same wherever its
-row stands among the four, and whatever stands in the others.
+K states; a table (K, K) is cut into J panels of `WIDE` columns, the last padded: (J, K, WIDE). Loops that numba
+compiles reach half of this speed. Every entry is one chain of products, or of maxima, in order of i: it does not
+depend on which of the four rows it is in, nor on the other rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 
 from chaffinch.kernels.lattice import Floats
 
-HIGH, LANES, VECTORS = 4, 4, 2
+HIGH, LANES, VECTORS = 4, 4, 2  # rows of a block, float64 in a vector, vectors side by side
 WIDE = LANES * VECTORS
 VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 
@@ -27,15 +27,15 @@ Join = Callable[[Any, Any, Any, Any, Any], Any]
 
 
 def _product(builder: Any, factor: Any, entry: Any, total: Any, _: Any) -> Any:
-    """total + factor * entry, fused."""
+    """Return total + factor * entry, fused."""
     return builder.fadd(total, builder.fmul(factor, entry, flags=("contract",)), flags=("contract",))
 
 
 def _largest(builder: Any, factor: Any, entry: Any, total: Any, one: Any) -> Any:
-    """The larger of total and factor + entry.
+    """Return the larger of total and factor + entry.
 
     The sum is written entry * 1 + factor, which is the same number: processors add and compare on the same units and
-    multiply on others, so that this is half as fast again. The 1 comes from outside, or the compiler would see it.
+    multiply on others, which makes this half as fast again. The 1 is an argument: the compiler would remove a constant.
     """
     kind = ir.FunctionType(VECTOR, [VECTOR] * 3)
     fused = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fmuladd.v{LANES}f64")
@@ -44,7 +44,7 @@ def _largest(builder: Any, factor: Any, entry: Any, total: Any, one: Any) -> Any
 
 
 def _block(join: Join, first: float) -> Callable[..., Any]:
-    """A code generator: out[r, WIDE * j:] = join over i of source[at[r] + i] and panels[j, i], for r < HIGH."""
+    """Return a code generator: out[r, WIDE * j:] = join over i of source[at[r] + i] and panels[j, i], for r < HIGH."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         _, at, _, j, _, one = args
@@ -73,46 +73,48 @@ def _block(join: Join, first: float) -> Callable[..., Any]:
         builder.cbranch(builder.icmp_signed("<", following, K), body, after)
         builder.position_at_end(after)
         for r, v in itertools.product(range(HIGH), range(VECTORS)):
-            place = builder.add(builder.add(builder.mul(K.type(r), W), column), K.type(v * LANES))
-            _store(builder, results[r * VECTORS + v], out.data, place)
+            offset = builder.add(builder.add(builder.mul(K.type(r), W), column), K.type(v * LANES))
+            _store(builder, results[r * VECTORS + v], out.data, offset)
         return context.get_dummy_value()
 
     return generate
 
 
 def _load(builder: Any, pointer: Any, offset: Any) -> Any:
-    place = builder.bitcast(builder.gep(pointer, [offset]), VECTOR.as_pointer())
-    return builder.load(place, align=8)
+    address = builder.bitcast(builder.gep(pointer, [offset]), VECTOR.as_pointer())
+    return builder.load(address, align=8)
 
 
 def _store(builder: Any, value: Any, pointer: Any, offset: Any) -> None:
-    place = builder.bitcast(builder.gep(pointer, [offset]), VECTOR.as_pointer())
-    builder.store(value, place, align=8)
+    address = builder.bitcast(builder.gep(pointer, [offset]), VECTOR.as_pointer())
+    builder.store(value, address, align=8)
 
 
 def _spread(builder: Any, scalar: Any) -> Any:
-    one = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), scalar, ir.IntType(32)(0))
+    """Return a vector with the scalar in every lane."""
+    first = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), scalar, ir.IntType(32)(0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-    return builder.shuffle_vector(one, ir.Constant(VECTOR, ir.Undefined), zeros)
+    return builder.shuffle_vector(first, ir.Constant(VECTOR, ir.Undefined), zeros)
 
 
 At = tuple[int, int, int, int]
 
 
-def _product_twin(source: Floats, at: At, panels: Floats, j: int, out: Floats, _: float) -> None:
+def _python_product(source: Floats, at: At, panels: Floats, j: int, out: Floats, _: float) -> None:
     for r in range(HIGH):
         out[r, WIDE * j : WIDE * (j + 1)] = source[at[r] : at[r] + panels.shape[1]] @ panels[j]
 
 
-def _largest_twin(source: Floats, at: At, panels: Floats, j: int, out: Floats, _: float) -> None:
+def _python_largest(source: Floats, at: At, panels: Floats, j: int, out: Floats, _: float) -> None:
     for r in range(HIGH):
         sums = source[at[r] : at[r] + panels.shape[1], None] + panels[j]
         out[r, WIDE * j : WIDE * (j + 1)] = sums.max(axis=0)
 
 
-def _compiled(join: Join, first: float, twin: Callable[..., None]) -> Callable[..., None]:
+def _compile(join: Join, first: float, python: Callable[..., None]) -> Callable[..., None]:
+    """Return the compiled block operation, or the Python one if compilation is switched off."""
     if numba.config.DISABLE_JIT:
-        return twin
+        return python
 
     def declare(_typing: Any, source: Any, at: Any, panels: Any, _j: Any, out: Any, _one: Any) -> Any:
         return types.void(source, at, panels, types.int64, out, types.float64), _block(join, first)
@@ -122,12 +124,12 @@ def _compiled(join: Join, first: float, twin: Callable[..., None]) -> Callable[.
 
 
 # Both take (source, at, panels, j, out, one); see `_block`.
-block_product = _compiled(_product, 0.0, _product_twin)
-block_largest = _compiled(_largest, -np.inf, _largest_twin)
+block_product = _compile(_product, 0.0, _python_product)
+block_largest = _compile(_largest, -np.inf, _python_largest)
 
 
-def in_panels(table: Floats, fill: float) -> Floats:
-    """(J, K, WIDE) the table (K, K) cut into panels, the last one filled up with `fill`."""
+def to_panels(table: Floats, fill: float) -> Floats:
+    """Return the table (K, K) cut into panels (J, K, WIDE), the last one padded with `fill`."""
     K = len(table)
     wide = np.full((K, -(-K // WIDE) * WIDE), fill)
     wide[:, :K] = table

@@ -1,12 +1,12 @@
 """Forward-backward in scaled probabilities: compiled loops over positions and states.
 
-T tokens, K states, M cells, N tokens and B sequences of one part, R sequences abreast.
+T tokens, K states, M cells, N tokens and B sequences of one part, R sequences side by side.
 
-Every exponential is of a potential minus its row's largest, and every message is brought to sum to 1. An allowed
-value below `TINY` is raised to it, so that an allowed value is never lost to underflow and a zero always means
-impossible. Raising adds paths' weight and takes none away: the true Z lies between Z (1 - excess) and Z, where
-`excess` is the posterior weight of every raised cell and step. A sequence whose excess passes `EXCESS` is handed
-to the exact log-space kernel. The products of three factors below stay within 1e-270 and 1e270.
+Every exponential is of a potential minus its row's largest, and every message is scaled to sum to 1. An allowed
+value below `TINY` is raised to it, so that an allowed value never underflows to 0 and a zero always means
+impossible. Raising only adds weight to paths: the true Z lies between Z (1 - excess) and Z, where `excess` is the
+posterior weight of every raised cell and step. A sequence whose excess is above `EXCESS` is computed again by the
+exact log-space kernel. The products of three factors below stay within 1e-270 and 1e270.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from chaffinch.kernels.lattice import Floats, Ints
 TINY = 1e-55  # the floor of emissions and messages
 TINY_STEP = 1e-50  # the floor of transitions
 LOG_TINY, LOG_TINY_STEP = math.log(TINY), math.log(TINY_STEP)
-EXCESS = 1e-10
-PENDING, DONE, REDO = 0, 1, 2  # a status below 0 is minus the position where no path was left, minus 1
+EXCESS = 1e-10  # raised weight up to which a result is accepted: below the error of 1e-9 that `chain` promises
+PENDING, DONE, REDO = 0, 1, 2  # a status below 0 is minus the first token that no path reaches, minus 1
 
 LOG2_E, ROUND = 1 / math.log(2), 1.5 * 2.0**52  # adding ROUND leaves the nearest whole number in the low bits
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42fefa0000p-1"), float.fromhex("0x1.cf79abc9e3b3ap-40")
 
 
 class Scaled(NamedTuple):
-    """A part's potentials out of log-space."""
+    """A part's transitions as scaled exponentials, its end potentials, and the log scales."""
 
     trans: Floats  # (1, K, K), or (N, K, K) leading into each token
     back: Floats  # (K, K) the transpose of the one trans, else (0, 0)
@@ -41,7 +41,7 @@ class Scaled(NamedTuple):
 
 
 class ScaledInput(NamedTuple):
-    """What is still in log-space."""
+    """The potentials of a part that are still logs, and the order of its sequences."""
 
     start: Floats  # (K,)
     emit: Floats  # (M,)
@@ -49,9 +49,9 @@ class ScaledInput(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """What the recursions leave behind; a pair marginal is forward * trans * weight of the next token."""
+    """Results of the recursions. A pair marginal is forward * trans * weight of the next token."""
 
-    forward: Floats  # (M,) zero at the last token of a sequence in the end
+    forward: Floats  # (M,) in the end scaled for pair marginals, and zero at the last token of a sequence
     weight: Floats  # (M,) emissions at first, then emissions times backward messages
     states: Floats  # (M,) marginals
     log_z: Floats  # (B,)
@@ -60,7 +60,7 @@ class Messages(NamedTuple):
 
 @helper()
 def exp_of(x: float) -> float:
-    """e to a power between LOG_TINY and 0, to within two units of the last place; it runs in vector lanes."""
+    """Return e to the power x, for x from LOG_TINY to 0, to within two units in the last place; it vectorises."""
     shifted = x * LOG2_E + ROUND
     whole = shifted - ROUND
     r = x - whole * LN2_HIGH - whole * LN2_LOW
@@ -76,20 +76,20 @@ def exp_of(x: float) -> float:
 
 @helper()
 def exp_row(logs: Floats, out: Floats, lowest: float) -> float:
-    """The largest of the logs; out gets exponentials of what they lack of it, none below e^lowest."""
+    """Put exp(logs - largest), at least e^lowest where allowed, into out; return the largest of the logs."""
     top = -np.inf
     for j in range(logs.size):
         top = max(top, logs[j])
     low = top if top > -np.inf else 0.0
     for j in range(logs.size):
-        lack = logs[j] - low
-        out[j] = exp_of(max(lack, lowest)) if lack > -np.inf else 0.0
+        relative = logs[j] - low
+        out[j] = exp_of(max(relative, lowest)) if relative > -np.inf else 0.0
     return top
 
 
 @kernel()
 def exp_tables(trans: Floats, out: Floats, shift: Floats) -> int:
-    """How many entries were raised; out (P, K, K) gets the tables' exponentials, shift (P,) what was taken off."""
+    """Put scaled exponentials of `trans` into out (P, K, K), log scales into shift (P,); count raised entries."""
     raised = 0
     for p in range(len(trans)):
         flat = out[p].reshape(-1)
@@ -101,7 +101,7 @@ def exp_tables(trans: Floats, out: Floats, shift: Floats) -> int:
 
 @helper()
 def exp_token(layout: BatchLayout, source: ScaledInput, shift: Floats, out: Floats, b: int, n: int) -> None:
-    """Puts exponentials of token n's emissions into out, the first token's with the start; adds what was taken off."""
+    """Put scaled exponentials of token n's emissions (plus start if first) into out; add their log scale to shift."""
     logs = source.emit[layout.at[n] : layout.at[n + 1]]
     if n == layout.bounds[b]:
         for j in range(out.size):
@@ -112,7 +112,7 @@ def exp_token(layout: BatchLayout, source: ScaledInput, shift: Floats, out: Floa
 
 @helper(REORDER)
 def multiply(one: Floats, other: Floats, out: Floats) -> float:
-    """The sum of the products, which go to out."""
+    """Put the products of both rows into out and return their sum."""
     total = 0.0
     for j in range(out.size):
         out[j] = one[j] * other[j]
@@ -122,7 +122,7 @@ def multiply(one: Floats, other: Floats, out: Floats) -> float:
 
 @helper()
 def rescale(row: Floats, total: float) -> None:
-    """Divides the row by its sum; what is then allowed but tiny is raised."""
+    """Divide the row by its sum `total`; raise allowed values below TINY to it."""
     by = 1.0 / total if total > 0.0 else 0.0
     for j in range(row.size):
         value = row[j] * by
@@ -130,7 +130,7 @@ def rescale(row: Floats, total: float) -> None:
 
 
 class Token(NamedTuple):
-    """The cells of one token, and the weights of the next; no cells after the last token."""
+    """The cells of one token, and the weights of the next token: none after the last."""
 
     forward: Floats
     weight: Floats
@@ -140,10 +140,10 @@ class Token(NamedTuple):
 
 
 @helper(REORDER)
-def _settle(token: Token, by: float) -> tuple[float, float]:
-    """The sum of the marginals, not yet normalised, and of those of raised cells.
+def _join_messages(token: Token, by: float) -> tuple[float, float]:
+    """Compute the marginals of a token, not yet normalised; return their sum, and the sum over raised cells.
 
-    The backward message is raw times `by`; the marginals go to `states`, and `weight` gains it as a factor.
+    The backward message is raw times `by`; the marginals are put into `states`, and `weight` is multiplied by it.
     """
     forward, weight, states, raw = token.forward, token.weight, token.states, token.raw
     total = excess = 0.0
@@ -169,9 +169,9 @@ def _sum(row: Floats) -> float:
 
 @helper()
 def backward_token(token: Token, floor: float) -> tuple[float, float, float]:
-    """What turns forward into its share of pair marginals, the log of all paths' weight, and the excess."""
+    """Normalise a token's marginals; return the factor of forward for pair marginals, log total weight and excess."""
     scale, ratio, log_total = _sum(token.raw), 0.0, -np.inf
-    total, excess = _settle(token, 1.0 / scale if scale > 0.0 else 0.0)
+    total, excess = _join_messages(token, 1.0 / scale if scale > 0.0 else 0.0)
     if total > 0.0:
         by = 1.0 / total
         excess *= by
@@ -185,7 +185,7 @@ def backward_token(token: Token, floor: float) -> tuple[float, float, float]:
 
 @helper()
 def finish(layout: BatchLayout, messages: Messages, b: int, log_total: float) -> None:
-    """Completes the log Z of sequence b by that of its last token, or notes that nothing may end it."""
+    """Complete the log Z of sequence b by the total of its last token, or record that no state may end it."""
     if log_total > -np.inf:
         messages.log_z[b] += log_total
     elif messages.status[b] == PENDING:
@@ -194,7 +194,7 @@ def finish(layout: BatchLayout, messages: Messages, b: int, log_total: float) ->
 
 @helper()
 def end_sequence(layout: BatchLayout, scaled: Scaled, messages: Messages, b: int) -> None:
-    """Puts the end potentials of the last token's states where its marginals will be."""
+    """Put the end potentials of the last token's states where its marginals will be."""
     n = layout.bounds[b + 1] - 1
     row = messages.states[layout.at[n] : layout.at[n + 1]]
     for j in range(row.size):
@@ -204,6 +204,6 @@ def end_sequence(layout: BatchLayout, scaled: Scaled, messages: Messages, b: int
 
 @helper()
 def accept(messages: Messages, b: int, excess: float) -> None:
-    """Accepts sequence b, or hands it to the log-space kernel."""
+    """Mark a pending sequence b as done, or to be computed again in log-space."""
     if messages.status[b] == PENDING:
         messages.status[b] = DONE if excess <= EXCESS else REDO

@@ -1,7 +1,7 @@
-"""Forward-backward one sequence after another: lists of allowed states, or a transition table per token.
+"""Forward-backward, one sequence at a time: for lists of allowed states, or a transition table per token.
 
-K states, M cells, N tokens and B sequences of one part; I and J states allowed at two neighbouring tokens. A step
-costs I times J products, not K squared. Lists of neighbouring states, such as those of one tag, run fastest.
+K states, M cells, N tokens and B sequences of one part; I and J states allowed at two adjacent tokens. A step
+costs I times J products, not K squared. Lists of consecutive states, such as those of one tag, run fastest.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _dot(one: Floats, other: Floats) -> float:
 
 @helper()
 def push(source: Floats, rows: Ints, table: Floats, columns: Ints, out: Floats) -> None:
-    """out[j] = sum over i of source[i] * table[rows[i], columns[j]]."""
+    """Put into out[j] the sum over i of source[i] * table[rows[i], columns[j]]."""
     J = columns.size
     out[:] = 0.0
     if J and columns[J - 1] - columns[0] + 1 == J:
@@ -62,11 +62,11 @@ def push(source: Floats, rows: Ints, table: Floats, columns: Ints, out: Floats) 
 
 @helper()
 def _pull(source: Floats, columns: Ints, table: Floats, rows: Ints, out: Floats) -> None:
-    """out[i] = sum over j of table[rows[i], columns[j]] * source[j]."""
+    """Put into out[i] the sum over j of table[rows[i], columns[j]] * source[j]."""
     J = columns.size
-    near = J > 0 and columns[J - 1] - columns[0] + 1 == J
+    consecutive = J > 0 and columns[J - 1] - columns[0] + 1 == J
     for i in range(rows.size):
-        if near:
+        if consecutive:
             out[i] = _dot(table[rows[i], columns[0] : columns[0] + J], source)
         else:
             out[i] = 0.0
@@ -76,7 +76,7 @@ def _pull(source: Floats, columns: Ints, table: Floats, rows: Ints, out: Floats)
 
 @helper()
 def _forward_one(layout: BatchLayout, source: ScaledInput, scaled: Scaled, messages: Messages, b: int) -> None:
-    """Fills the forward messages of sequence b and starts its log Z; notes where it dies."""
+    """Fill the forward messages of sequence b and start its log Z; record the first token that no path reaches."""
     shared = len(scaled.back) > 0
     product = 1.0
     lo, hi = layout.bounds[b], layout.bounds[b + 1]
@@ -105,7 +105,7 @@ def _forward_one(layout: BatchLayout, source: ScaledInput, scaled: Scaled, messa
 
 @helper()
 def _backward_one(layout: BatchLayout, scaled: Scaled, messages: Messages, b: int) -> float:
-    """The excess of sequence b; fills marginals, weights and shares. Its end is where its last marginals will be."""
+    """Fill marginals, weights and shares of sequence b, whose last states hold the end; return its excess."""
     excess, hi = 0.0, layout.bounds[b + 1]
     for n in range(hi - 1, layout.bounds[b] - 1, -1):
         row = messages.states[layout.at[n] : layout.at[n + 1]]
@@ -131,8 +131,8 @@ def _backward_one(layout: BatchLayout, scaled: Scaled, messages: Messages, b: in
 
 
 @helper()
-def close_sequence(layout: BatchLayout, messages: Messages, b: int, excess: float) -> None:
-    """Accepts sequence b, or withdraws its pairs."""
+def _close_sequence(layout: BatchLayout, messages: Messages, b: int, excess: float) -> None:
+    """Accept sequence b, or clear its share of pair marginals."""
     accept(messages, b, excess)
     if messages.status[b] != DONE:
         messages.forward[layout.at[layout.bounds[b]] : layout.at[layout.bounds[b + 1]]] = 0.0
@@ -140,7 +140,7 @@ def close_sequence(layout: BatchLayout, messages: Messages, b: int, excess: floa
 
 @kernel()
 def run_each(layout: BatchLayout, source: ScaledInput, scaled: Scaled, messages: Messages) -> None:
-    """Fills the messages, one sequence after another: lists, or a table per token."""
+    """Fill the messages, one sequence at a time: with lists of states, or a table per token."""
     for b in range(len(layout.bounds) - 1):
         lo, hi = layout.bounds[b], layout.bounds[b + 1]
         excess = 0.0
@@ -149,19 +149,19 @@ def run_each(layout: BatchLayout, source: ScaledInput, scaled: Scaled, messages:
         if lo < hi and messages.status[b] == PENDING:
             end_sequence(layout, scaled, messages, b)
             excess = _backward_one(layout, scaled, messages, b)
-        close_sequence(layout, messages, b, excess)
+        _close_sequence(layout, messages, b, excess)
 
 
 @helper()
 def _add_outer(layout: BatchLayout, messages: Messages, n: int, table: Floats) -> None:
-    """Adds forward times weight of the step into token n to the table (K, K)."""
+    """Add forward times weight of the step into token n to the table (K, K)."""
     weight = messages.weight[layout.at[n] : layout.at[n + 1]]
     columns = layout.pool[layout.first[n] : layout.first[n] + layout.width[n]]
-    near = columns.size > 0 and columns[columns.size - 1] - columns[0] + 1 == columns.size
+    consecutive = columns.size > 0 and columns[columns.size - 1] - columns[0] + 1 == columns.size
     for i in range(layout.width[n - 1]):
         factor = messages.forward[layout.at[n - 1] + i]
         line = table[layout.pool[layout.first[n - 1] + i]]
-        if near:
+        if consecutive:
             part = line[columns[0] : columns[0] + columns.size]
             for j in range(weight.size):
                 part[j] += factor * weight[j]
@@ -172,7 +172,7 @@ def _add_outer(layout: BatchLayout, messages: Messages, n: int, table: Floats) -
 
 @helper()
 def _add_four(layout: BatchLayout, messages: Messages, steps: Ints, table: Floats) -> None:
-    """The same for four steps between the same two lists, the second of neighbours: the table is passed over once."""
+    """Do what `_add_outer` does for four steps between the same two lists, the second consecutive, in one pass."""
     a, b, c, d = steps[0], steps[1], steps[2], steps[3]
     J, left, forward, weight = layout.width[a], layout.pool[layout.first[a]], messages.forward, messages.weight
     wa, wb = weight[layout.at[a] : layout.at[a] + J], weight[layout.at[b] : layout.at[b] + J]
@@ -187,9 +187,9 @@ def _add_four(layout: BatchLayout, messages: Messages, steps: Ints, table: Float
 
 @kernel()
 def add_pairs(layout: BatchLayout, messages: Messages, steps: Ints, where: Ints, pairs: Floats) -> None:
-    """Adds forward * weight of each step into a token n of `steps` to pairs[where[n]] (K, K), without the table.
+    """Add forward * weight of each step into a token n of `steps` to pairs[where[n]] (K, K), without the table.
 
-    Steps between the same two lists should follow one another.
+    It is fastest if steps between the same two lists follow one another.
     """
     k = 0
     while k < steps.size:

@@ -1,4 +1,4 @@
-"""Pair marginals summed by tag, position by position, without ever holding state pairs.
+"""Pair marginals summed by tag, position by position, without storing pairs of states.
 
 K states, S tags, M cells, N tokens of one part. Per step: K squared products, as in one forward step, and S K more.
 """
@@ -14,22 +14,22 @@ from chaffinch.kernels._compile import REORDER, helper, kernel
 from chaffinch.kernels.lattice import Floats, Ints
 
 
-class Runs(NamedTuple):
-    """How tags lie among states."""
+class TagRuns(NamedTuple):
+    """The runs of states that share a tag."""
 
     tags: Ints  # (K,) of each state
     stop: Ints  # (K,) the next higher state that has another tag
-    line: Floats  # (K,) room to work in
+    line: Floats  # (K,) scratch
 
 
 @helper(REORDER)
 def _collect(rows: Floats, weight: Floats, columns: Ints, tags: Ints, stop: Ints, out: Floats) -> None:
-    """Adds rows[j] * weight[j] to out[tag of columns[j]], a run of one tag at a time where columns are neighbours."""
+    """Add rows[j] * weight[j] to out[tag of columns[j]], a run of one tag at a time where columns are consecutive."""
     J = columns.size
-    near = J > 0 and columns[J - 1] - columns[0] + 1 == J
+    consecutive = J > 0 and columns[J - 1] - columns[0] + 1 == J
     j = 0
     while j < J:
-        after = min(J, stop[columns[j]] - columns[0]) if near else j + 1
+        after = min(J, stop[columns[j]] - columns[0]) if consecutive else j + 1
         total = 0.0
         for k in range(j, after):
             total += rows[k] * weight[k]
@@ -38,8 +38,8 @@ def _collect(rows: Floats, weight: Floats, columns: Ints, tags: Ints, stop: Ints
 
 
 @kernel()
-def tag_pairs(layout: BatchLayout, messages: Messages, tables: Floats, runs: Runs, out: Floats) -> None:
-    """Adds to out (N, S, S) the pair marginals of each step into token n, by tag."""
+def tag_pairs(layout: BatchLayout, messages: Messages, tables: Floats, runs: TagRuns, out: Floats) -> None:
+    """Add to out (N, S, S) the pair marginals of each step into token n, by tag."""
     tags, stop, line = runs.tags, runs.stop, runs.line
     for b in range(len(layout.bounds) - 1):
         for n in range(layout.bounds[b] + 1, layout.bounds[b + 1]):

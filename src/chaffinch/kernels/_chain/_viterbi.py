@@ -1,7 +1,7 @@
-"""Viterbi: the best path by max and plus, compiled.
+"""Viterbi, compiled: the best path, in max-plus arithmetic.
 
-K states, M cells, N tokens and B sequences of one part, R sequences abreast. The forward pass keeps only scores;
-which state a score came from is found again on the way back, along the one path that matters. Of equal
+K states, M cells, N tokens and B sequences of one part, R sequences side by side. The forward pass keeps only
+scores; the state a score came from is recomputed on the way back, along the best path alone. Of equal
 predecessors the lowest state wins, in every form of the kernel.
 """
 
@@ -12,26 +12,26 @@ from typing import NamedTuple
 import numpy as np
 
 from chaffinch.kernels._chain._few_states import LANES
-from chaffinch.kernels._chain._layout import LANES_LONGEST, LANES_TO, ROWS, BatchLayout, Form, Part, writable
-from chaffinch.kernels._chain._many_states import still_live
-from chaffinch.kernels._chain._matmul import HIGH, WIDE, block_largest, in_panels
+from chaffinch.kernels._chain._layout import LANES_LONGEST, LANES_TO, ROWS, BatchLayout, Form, Part, as_writable
+from chaffinch.kernels._chain._many_states import count_live
+from chaffinch.kernels._chain._matmul import HIGH, WIDE, block_largest, to_panels
 from chaffinch.kernels._compile import helper, kernel
 from chaffinch.kernels.lattice import Batch, Floats, Ints
 
 
-class Sums(NamedTuple):
-    """A part's log-potentials."""
+class LogPotentials(NamedTuple):
+    """The log-potentials of a part."""
 
     start: Floats  # (K,)
     trans: Floats  # (1, K, K), or (N, K, K) leading into each token
     back: Floats  # (K, K) the transpose of the one trans, else (0, 0)
     emit: Floats  # (M,)
     end: Floats  # (K,)
-    one: float  # 1, for `_micro`
+    one: float  # 1, for `_matmul.block_largest`
 
 
 class BestPaths(NamedTuple):
-    """What Viterbi leaves behind."""
+    """Results of Viterbi on a part."""
 
     best: Floats  # (M,) the score of the best path up to a cell
     states: Ints  # (N,)
@@ -40,7 +40,7 @@ class BestPaths(NamedTuple):
 
 @helper()
 def _push_best(source: Floats, rows: Ints, table: Floats, columns: Ints, out: Floats) -> None:
-    """out[j] = largest over i of source[i] + table[rows[i], columns[j]]."""
+    """Put into out[j] the largest over i of source[i] + table[rows[i], columns[j]]."""
     J = columns.size
     out[:] = -np.inf
     if J and columns[J - 1] - columns[0] + 1 == J:
@@ -63,88 +63,90 @@ def _push_best(source: Floats, rows: Ints, table: Floats, columns: Ints, out: Fl
 
 
 @helper()
-def _trace(layout: BatchLayout, sums: Sums, found: BestPaths, b: int) -> None:
-    """Finds the score and the states of sequence b, from the last token to the first."""
+def _trace(layout: BatchLayout, logs: LogPotentials, result: BestPaths, b: int) -> None:
+    """Find the score and the states of sequence b, from the last token to the first."""
     lo, hi = layout.bounds[b], layout.bounds[b + 1]
-    score, state, shared = -np.inf if lo < hi else 0.0, -1, len(sums.back) > 0
+    score, state, shared = -np.inf if lo < hi else 0.0, -1, len(logs.back) > 0
     for n in range(hi - 1, lo - 1, -1):
         top, chosen = -np.inf, -1
         for i in range(layout.width[n]):
             x = layout.pool[layout.first[n] + i]
-            value = found.best[layout.at[n] + i]
+            value = result.best[layout.at[n] + i]
             if n == hi - 1:
-                value += sums.end[x]
+                value += logs.end[x]
             else:
-                value += sums.back[state, x] if shared else sums.trans[n + 1, x, state]
+                value += logs.back[state, x] if shared else logs.trans[n + 1, x, state]
             better = value > top
             top = value if better else top
             chosen = x if better else chosen
         if chosen < 0:
             break
         state = chosen
-        found.states[n] = state
+        result.states[n] = state
         score = top if n == hi - 1 else score
-    found.score[b] = score
+    result.score[b] = score
 
 
 @kernel()
-def best_each(layout: BatchLayout, sums: Sums, found: BestPaths) -> None:
-    """Fills `found`, one sequence after another."""
-    shared = len(sums.back) > 0
+def best_each(layout: BatchLayout, logs: LogPotentials, result: BestPaths) -> None:
+    """Fill `result`, one sequence at a time."""
+    shared = len(logs.back) > 0
     for b in range(len(layout.bounds) - 1):
         lo, hi = layout.bounds[b], layout.bounds[b + 1]
         for n in range(lo, hi):
-            row, emit = found.best[layout.at[n] : layout.at[n + 1]], sums.emit[layout.at[n] : layout.at[n + 1]]
+            row, emit = result.best[layout.at[n] : layout.at[n + 1]], logs.emit[layout.at[n] : layout.at[n + 1]]
             if n == lo:
                 for j in range(row.size):
-                    row[j] = emit[j] + sums.start[layout.pool[layout.first[n] + j]]
+                    row[j] = emit[j] + logs.start[layout.pool[layout.first[n] + j]]
                 continue
             before = layout.pool[layout.first[n - 1] : layout.first[n - 1] + layout.width[n - 1]]
             here = layout.pool[layout.first[n] : layout.first[n] + layout.width[n]]
-            source = found.best[layout.at[n - 1] : layout.at[n]]
-            _push_best(source, before, sums.trans[0 if shared else n], here, row)
+            source = result.best[layout.at[n - 1] : layout.at[n]]
+            _push_best(source, before, logs.trans[0 if shared else n], here, row)
             for j in range(row.size):
                 row[j] += emit[j]
-        _trace(layout, sums, found, b)
+        _trace(layout, logs, result, b)
 
 
 @helper()
 def _multiply_best(
-    layout: BatchLayout, order: Ints, t: int, sums: Sums, panels: Floats, found: BestPaths, wide: Floats
+    layout: BatchLayout, order: Ints, t: int, logs: LogPotentials, panels: Floats, result: BestPaths, wide: Floats
 ) -> None:
-    """The first rows of `wide` = scores of the sequences at token t, times the table in max and plus."""
-    K, last = len(sums.end), order.size - 1
+    """Put the max-plus product of the sequences' scores at token t and the table into the first rows of `wide`."""
+    K, last = len(logs.end), order.size - 1
     for j in range(len(panels)):
         for r in range(0, order.size, HIGH):
             a, b = layout.bounds[order[r]] + t, layout.bounds[order[min(r + 1, last)]] + t
             c, d = layout.bounds[order[min(r + 2, last)]] + t, layout.bounds[order[min(r + 3, last)]] + t
-            block_largest(found.best, (a * K, b * K, c * K, d * K), panels, j, wide[r:], sums.one)
+            block_largest(result.best, (a * K, b * K, c * K, d * K), panels, j, wide[r:], logs.one)
 
 
 @kernel()
-def best_abreast(layout: BatchLayout, sums: Sums, order: Ints, panels: Floats, found: BestPaths, wide: Floats) -> None:
-    """Fills `found`, up to ROWS sequences abreast: one table, in panels, and all states allowed."""
-    K = len(sums.end)
+def best_rows(
+    layout: BatchLayout, logs: LogPotentials, order: Ints, panels: Floats, result: BestPaths, wide: Floats
+) -> None:
+    """Fill `result`, up to ROWS sequences side by side: one table, in panels, all states allowed."""
+    K = len(logs.end)
     for begin in range(0, order.size, ROWS):
         some = order[begin : begin + ROWS]
-        live, t = still_live(layout.bounds, some, some.size, 0), 0
+        live, t = count_live(layout.bounds, some, some.size, 0), 0
         while live > 0:
             if t > 0:
-                _multiply_best(layout, some[:live], t - 1, sums, panels, found, wide)
+                _multiply_best(layout, some[:live], t - 1, logs, panels, result, wide)
             for r in range(live):
                 cell = (layout.bounds[some[r]] + t) * K
-                row, emit = found.best[cell : cell + K], sums.emit[cell : cell + K]
-                raw = wide[r, :K] if t > 0 else sums.start
+                row, emit = result.best[cell : cell + K], logs.emit[cell : cell + K]
+                raw = wide[r, :K] if t > 0 else logs.start
                 for j in range(row.size):
                     row[j] = raw[j] + emit[j]
             t += 1
-            live = still_live(layout.bounds, some, live, t)
+            live = count_live(layout.bounds, some, live, t)
         for b in some:
-            _trace(layout, sums, found, b)
+            _trace(layout, logs, result, b)
 
 
-class Lanes(NamedTuple):
-    """Room to work in for L sequences of at most T tokens, one in each lane."""
+class ViterbiLanes(NamedTuple):
+    """Workspace for L sequences of at most T tokens, one in each lane."""
 
     best: Floats  # (T, K, L)
     top: Floats  # (L,)
@@ -153,7 +155,7 @@ class Lanes(NamedTuple):
 
 @helper()
 def _step_lanes(back: Floats, before: Floats, best: Floats, top: Floats) -> None:
-    """best (K, L) += largest over i of before[i] + back[:, i]."""
+    """Add to best (K, L) the largest over i of before[i] + back[:, i]."""
     K, L = best.shape
     for j in range(K):
         for lane in range(L):
@@ -173,10 +175,12 @@ def _step_lanes(back: Floats, before: Floats, best: Floats, top: Floats) -> None
 
 
 @helper()
-def _trace_lane(layout: BatchLayout, sums: Sums, found: BestPaths, lanes: Lanes, b: int, lane: int) -> None:
-    """Finds the score and the states of sequence b, from the last token to the first."""
-    lo, T, step = layout.bounds[b], lanes.lengths[lane], sums.end
-    found.score[b] = -np.inf
+def _trace_lane(
+    layout: BatchLayout, logs: LogPotentials, result: BestPaths, lanes: ViterbiLanes, b: int, lane: int
+) -> None:
+    """Find the score and the states of sequence b, from the last token to the first."""
+    lo, T, step = layout.bounds[b], lanes.lengths[lane], logs.end
+    result.score[b] = -np.inf
     for t in range(T - 1, -1, -1):
         top, state = -np.inf, -1
         for j in range(step.size):
@@ -186,15 +190,15 @@ def _trace_lane(layout: BatchLayout, sums: Sums, found: BestPaths, lanes: Lanes,
             state = j if better else state
         if state < 0:
             return
-        found.score[b] = top if t == T - 1 else found.score[b]
-        found.states[lo + t] = state
-        step = sums.back[state]
+        result.score[b] = top if t == T - 1 else result.score[b]
+        result.states[lo + t] = state
+        step = logs.back[state]
 
 
 @kernel()
-def best_lanes(layout: BatchLayout, sums: Sums, order: Ints, found: BestPaths, lanes: Lanes) -> None:
-    """Fills `found`, one sequence in each lane: one table, few states, all allowed."""
-    K, L = sums.end.size, lanes.lengths.size
+def best_lanes(layout: BatchLayout, logs: LogPotentials, order: Ints, result: BestPaths, lanes: ViterbiLanes) -> None:
+    """Fill `result`, one sequence in each lane: one table, few states, all allowed."""
+    K, L = logs.end.size, lanes.lengths.size
     for begin in range(0, order.size, L):
         some = order[begin : begin + L]
         T = layout.bounds[some[0] + 1] - layout.bounds[some[0]]
@@ -206,18 +210,18 @@ def best_lanes(layout: BatchLayout, sums: Sums, order: Ints, found: BestPaths, l
             for lane in range(L):
                 if t < lanes.lengths[lane]:
                     cell = (layout.bounds[some[lane]] + t) * K
-                    row = sums.emit[cell : cell + K]
+                    row = logs.emit[cell : cell + K]
                     for j in range(K):
-                        block[j, lane] = row[j] + sums.start[j] if t == 0 else row[j]
+                        block[j, lane] = row[j] + logs.start[j] if t == 0 else row[j]
             if t > 0:
-                _step_lanes(sums.back, lanes.best[t - 1], block, lanes.top)
+                _step_lanes(logs.back, lanes.best[t - 1], block, lanes.top)
         for lane in range(some.size):
             if lanes.lengths[lane] > 0:
-                _trace_lane(layout, sums, found, lanes, some[lane], lane)
+                _trace_lane(layout, logs, result, lanes, some[lane], lane)
 
 
 class ViterbiWorkspace:
-    """A batch's tables and arrays, used again for every part."""
+    """Tables of a batch, and arrays that are used again for every part."""
 
     def __init__(self, batch: Batch) -> None:
         self.batch, self.best = batch, np.zeros(0)
@@ -225,25 +229,27 @@ class ViterbiWorkspace:
         self.back, self.panels = np.zeros((0, 0)), np.zeros((0, 0, 0))
         if batch.trans.ndim == 2:
             self.back = np.ascontiguousarray(batch.trans.T)
-            self.panels = in_panels(batch.trans, -np.inf)
+            self.panels = to_panels(batch.trans, -np.inf)
             self.wide = np.zeros((ROWS + HIGH, len(self.panels) * WIDE))
         if batch.trans.ndim == 2 and K <= LANES_TO:
             T, L = min(longest, LANES_LONGEST), LANES
-            self.lanes = Lanes(np.zeros((T, K, L)), np.zeros(L), np.zeros(L, np.int64))
+            self.lanes = ViterbiLanes(np.zeros((T, K, L)), np.zeros(L), np.zeros(L, np.int64))
 
     def run(self, part: Part) -> BestPaths:
-        """The best paths of one part; good until the next."""
+        """Return the best paths of one part; the next call overwrites them."""
         batch, cells = self.batch, len(part.emit)
-        trans = writable(batch.trans[None] if batch.trans.ndim == 2 else batch.trans[part.tokens])
-        sums = Sums(writable(batch.start), trans, self.back, writable(part.emit), writable(batch.end), 1.0)
+        trans = as_writable(batch.trans[None] if batch.trans.ndim == 2 else batch.trans[part.tokens])
+        logs = LogPotentials(
+            as_writable(batch.start), trans, self.back, as_writable(part.emit), as_writable(batch.end), 1.0
+        )
         if len(self.best) < cells and part.form is not Form.LANES:
             self.best = np.empty(cells)
-        found = BestPaths(self.best[:cells], np.zeros(len(part.layout.width), np.int64), np.zeros(part.size))
+        result = BestPaths(self.best[:cells], np.zeros(len(part.layout.width), np.int64), np.zeros(part.size))
         order = np.argsort(-np.diff(part.layout.bounds), kind="stable")
         if part.form is Form.LANES:
-            best_lanes(part.layout, sums, order, found, self.lanes)
+            best_lanes(part.layout, logs, order, result, self.lanes)
         elif part.form is Form.ROWS:
-            best_abreast(part.layout, sums, order, self.panels, found, self.wide)
+            best_rows(part.layout, logs, order, self.panels, result, self.wide)
         else:
-            best_each(part.layout, sums, found)
-        return found
+            best_each(part.layout, logs, result)
+        return result

@@ -1,4 +1,4 @@
-"""The log-likelihood of `linear` and its stochastic gradient, compiled. Letters as there."""
+"""Stochastic gradient ascent on the log-likelihood of `linear`, compiled. Dimensions as there."""
 
 from __future__ import annotations
 
@@ -7,47 +7,48 @@ import numpy as np
 from chaffinch.kernels._compile import helper, kernel
 from chaffinch.kernels._linear._decode import Workspace, is_hard, path_score, score, score_target
 from chaffinch.kernels._linear._simd import add_row
-from chaffinch.kernels.linear import Pace, Places, Scalar, Singles, SparseInput, States, Sums, Target, Weights
+from chaffinch.kernels.linear import GradientSums, Pace, Places, Scalar, Singles, SparseInput, States, Target, Weights
 
-SMALL = 0.003  # a token whose gradient is below this in every state is left alone
-TINY = 1e-5  # and a move whose gradient is below this
-CALM = 1.0  # what squares of gradients begin with in adaptive steps
+SMALL = 0.003  # a token whose gradient is at most this in every state is skipped; larger is faster and less exact
+TINY = 1e-5  # likewise for the gradient of a move
+CALM = 1.0  # added to the sum of squared gradients in adaptive steps; larger makes early steps shorter
 
 
 @helper()
-def _exponentials(moves: Singles, states: States, room: Workspace) -> None:
+def _fill_table(moves: Singles, states: States, work: Workspace) -> None:
+    """Put exponentials of the moves into work.table, and transposed into work.back."""
     K, W = states.K, states.W
     for i in range((K + 2) * W):
-        room.table[i] = np.exp(moves[i])
+        work.table[i] = np.exp(moves[i])
     for x in range(K):
         for y in range(K):
-            room.back[y * W + x] = room.table[x * W + y]
+            work.back[y * W + x] = work.table[x * W + y]
 
 
 @helper()
-def _again(cell: int, moves: Singles, states: States, room: Workspace) -> None:
-    """One cell of the exponentials anew."""
+def _update_table(cell: int, moves: Singles, states: States, work: Workspace) -> None:
+    """Recompute one cell of the exponentials of moves."""
     K, W = states.K, states.W
-    room.table[cell] = np.exp(moves[cell])
+    work.table[cell] = np.exp(moves[cell])
     if cell < K * W:
-        room.back[cell % W * W + cell // W] = room.table[cell]
+        work.back[cell % W * W + cell // W] = work.table[cell]
 
 
 @helper()
-def _forward(T: int, score: Singles, states: States, room: Workspace) -> Scalar:
-    """Forward sums, each token's divided by its total, in room.best; returns log Z."""
-    K, W, alpha, emit, log_z = states.K, states.W, room.best, room.emit, 0.0
+def _forward(T: int, score: Singles, states: States, work: Workspace) -> Scalar:
+    """Put forward sums, each token's divided by its total, into work.best; return log Z."""
+    K, W, alpha, emit, log_z = states.K, states.W, work.best, work.emit, 0.0
     for t in range(T):
         at, top = t * W, np.float32(-np.inf)
         for x in range(K):
             top = max(top, score[at + x])
         for x in range(W):
             emit[at + x] = np.exp(score[at + x] - top) if x < K else np.float32(0.0)
-            alpha[at + x] = room.table[K * W + x] if t == 0 else np.float32(0.0)
+            alpha[at + x] = work.table[K * W + x] if t == 0 else np.float32(0.0)
         if t > 0:
             for x in range(K):
                 if alpha[at - W + x] > 0.0:
-                    add_row(alpha, at, room.table, x * W, alpha[at - W + x], W)
+                    add_row(alpha, at, work.table, x * W, alpha[at - W + x], W)
         total = np.float32(0.0)
         for x in range(W):
             alpha[at + x] *= emit[at + x]
@@ -57,24 +58,24 @@ def _forward(T: int, score: Singles, states: States, room: Workspace) -> Scalar:
         log_z += np.log(total) + top
     total = np.float32(0.0)
     for x in range(K):
-        total += alpha[(T - 1) * W + x] * room.table[(K + 1) * W + x]
+        total += alpha[(T - 1) * W + x] * work.table[(K + 1) * W + x]
     return log_z + np.log(total)
 
 
 @helper()
-def _backward(T: int, states: States, room: Workspace, sign: Scalar, out: Singles, pairs: Singles) -> bool:
-    """Adds sign * P(state) to out and sign * P(pair), summed over positions, to pairs; False if the range fails.
+def _backward(T: int, states: States, work: Workspace, sign: Scalar, out: Singles, pairs: Singles) -> bool:
+    """Add sign * P(state) to out and sign * P(pair), summed over positions, to pairs; return False on overflow.
 
-    Backward sums are divided by their largest; room.line holds those of the next token with what is seen there.
+    Backward sums are divided by their largest; work.line holds those of the next token times its emissions.
     """
-    K, W, alpha, beta = states.K, states.W, room.best, room.back
-    line, now = room.line, room.now
+    K, W, alpha, beta = states.K, states.W, work.best, work.back
+    line, now = work.line, work.now
     fine = True
-    room.outer[:] = 0.0
+    work.outer[:] = 0.0
     for t in range(T - 1, -1, -1):
         at = t * W
         for x in range(W):
-            now[x] = room.table[(K + 1) * W + x] if t == T - 1 else np.float32(0.0)
+            now[x] = work.table[(K + 1) * W + x] if t == T - 1 else np.float32(0.0)
         if t < T - 1:
             for x in range(K):
                 if line[x] > 0.0:
@@ -90,20 +91,20 @@ def _backward(T: int, states: States, room: Workspace, sign: Scalar, out: Single
         if t < T - 1:  # P(x, y) = alpha(x) table(x, y) line(y) / (total * top)
             for x in range(K):
                 if alpha[at + x] > 0.0:
-                    add_row(room.outer, x * W, line, 0, share / top * alpha[at + x], W)
+                    add_row(work.outer, x * W, line, 0, share / top * alpha[at + x], W)
         for x in range(W):
             out[at + x] += share * alpha[at + x] * now[x]
-            line[x] = now[x] * room.emit[at + x]
+            line[x] = now[x] * work.emit[at + x]
     for i in range(K * W):
-        pair = room.outer[i] * room.table[i]
+        pair = work.outer[i] * work.table[i]
         fine &= bool(-np.inf < pair < np.inf)
         pairs[i] += pair
     return fine
 
 
 @helper()
-def _step(cell: int, gradient: Scalar, sums: Sums, pace: Pace) -> None:
-    """One weight a step up its gradient; shorter the more it has moved, where steps are adaptive."""
+def _step(cell: int, gradient: Scalar, sums: GradientSums, pace: Pace) -> None:
+    """Move one weight a step along its gradient; adaptive steps shrink with the squared gradients so far."""
     length = pace.rate * gradient
     if pace.adaptive:
         sums.squares[cell] += gradient * gradient
@@ -113,8 +114,8 @@ def _step(cell: int, gradient: Scalar, sums: Sums, pace: Pace) -> None:
 
 
 @helper()
-def _step_row(row: int, gradient: Singles, at: int, sums: Sums, pace: Pace, W: int) -> None:
-    """The same for a row of weights."""
+def _step_row(row: int, gradient: Singles, at: int, sums: GradientSums, pace: Pace, W: int) -> None:
+    """Move a row of weights a step along its gradient, like `_step`."""
     if pace.adaptive:
         for x in range(W):
             slope = gradient[at + x]
@@ -129,41 +130,42 @@ def _step_row(row: int, gradient: Singles, at: int, sums: Sums, pace: Pace, W: i
 
 
 @helper()
-def _spread(seen: SparseInput, s: int, states: States, room: Workspace, sums: Sums, pace: Pace) -> None:
-    """A step for every weight row that spoke for a token with a large gradient."""
+def _step_rows(seen: SparseInput, s: int, states: States, work: Workspace, sums: GradientSums, pace: Pace) -> None:
+    """Move every weight row that applies to a token with a large gradient."""
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
     for j in range(-1, T + 1):
         v = seen.types[begin + j]
         for q in range(seen.lists[v], seen.lists[v + 1]):
             t, row = j - int(seen.first[q]), int(seen.rows[q])
             for k in range(seen.width[q]):
-                if 0 <= t - k < T and room.path[t - k]:
-                    _step_row((row + k) * W, room.other, (t - k) * W, sums, pace, W)
+                if 0 <= t - k < T and work.path[t - k]:
+                    _step_row((row + k) * W, work.other, (t - k) * W, sums, pace, W)
         for c in range(seen.columns.shape[1] if j < T else 0):
             row, t = int(seen.columns[begin + j, c]), j - int(seen.column_first[c])
             if row >= 0:
                 for k in range(seen.column_width[c]):
-                    if 0 <= t - k < T and room.path[t - k]:
-                        _step_row((row + k) * W, room.other, (t - k) * W, sums, pace, W)
+                    if 0 <= t - k < T and work.path[t - k]:
+                        _step_row((row + k) * W, work.other, (t - k) * W, sums, pace, W)
 
 
 @helper()
-def _step_moves(T: int, states: States, room: Workspace, sums: Sums, pace: Pace) -> None:
+def _step_moves(T: int, states: States, work: Workspace, sums: GradientSums, pace: Pace) -> None:
+    """Move the weights of allowed moves whose gradient is large enough, and update their exponentials."""
     K, W = states.K, states.W
     for x in range(K):
-        for cell, change in ((K * W + x, room.other[x]), ((K + 1) * W + x, room.other[(T - 1) * W + x])):
+        for cell, change in ((K * W + x, work.other[x]), ((K + 1) * W + x, work.other[(T - 1) * W + x])):
             if abs(change) > TINY and sums.weights[cell] > -np.inf:
                 _step(cell, change, sums, pace)
-                _again(cell, sums.weights, states, room)
+                _update_table(cell, sums.weights, states, work)
     for cell in range(K * W):
-        if abs(room.pairs[cell]) > TINY:
-            _step(cell, room.pairs[cell], sums, pace)
-            _again(cell, sums.weights, states, room)
+        if abs(work.pairs[cell]) > TINY:
+            _step(cell, work.pairs[cell], sums, pace)
+            _update_table(cell, sums.weights, states, work)
 
 
 @helper()
 def _mark_large(T: int, states: States, gradient: Singles, large: Places) -> None:
-    """Which tokens have a gradient worth a step; shared columns get the sum of their states'."""
+    """Mark tokens with a gradient above SMALL; put the sum over states that share a column into that column."""
     K, W = states.K, states.W
     for t in range(T):
         top = np.float32(0.0)
@@ -181,47 +183,46 @@ def crf_pass(
     seen: SparseInput,
     target: Target,
     order: Places,
-    rows: Sums,
-    moves: Sums,
+    rows: GradientSums,
+    moves: GradientSums,
     states: States,
-    room: Workspace,
+    work: Workspace,
     pace: Pace,
 ) -> float:
-    """Stochastic gradient over the sentences in `order`; returns the sum of -log P(what is known), where no row is a
-    distribution.
+    """Run stochastic gradient ascent over the sentences in `order` and return the summed loss.
 
-    The gradient of a sentence is the expected features given what is known, less those of the free model; where the
-    range of float32 does not suffice the sentence is passed over.
+    The loss is -log P(what is known), if no target row is a distribution. The gradient of a sentence is the expected
+    features given what is known, minus those of the unconstrained model; a sentence that overflows float32 is skipped.
     """
     W, lost, weights = states.W, 0.0, Weights(rows.weights, moves.weights)
-    _exponentials(weights.moves, states, room)
+    _fill_table(weights.moves, states, work)
     for s in order:
         begin, T = seen.begins[s], seen.ends[s] - seen.begins[s]
-        score(seen, s, weights, states, room.score)
-        room.pairs[:] = 0.0
-        room.other[: T * W] = 0.0
+        score(seen, s, weights, states, work.score)
+        work.pairs[:] = 0.0
+        work.other[: T * W] = 0.0
         fine, known = True, 0.0
         if is_hard(target.gold, begin, T):
             gold = target.gold[begin : begin + T]
             for t in range(T):
-                room.other[t * W + gold[t]] = 1.0
+                work.other[t * W + gold[t]] = 1.0
                 if t > 0:
-                    room.pairs[gold[t - 1] * W + gold[t]] += 1.0
-            known = path_score(T, room.score, weights.moves, states, gold)
+                    work.pairs[gold[t - 1] * W + gold[t]] += 1.0
+            known = path_score(T, work.score, weights.moves, states, gold)
         else:
-            chooses = score_target(target, begin, T, states, room.score, room.known)
+            chooses = score_target(target, begin, T, states, work.score, work.known)
             if not chooses:
-                _exponentials(states.moves, states, room)
-            known = _forward(T, room.known, states, room)
-            fine = _backward(T, states, room, np.float32(1.0), room.other, room.pairs)
+                _fill_table(states.moves, states, work)
+            known = _forward(T, work.known, states, work)
+            fine = _backward(T, states, work, np.float32(1.0), work.other, work.pairs)
             if not chooses:
-                _exponentials(weights.moves, states, room)
-        loss = _forward(T, room.score, states, room) - known
-        fine &= _backward(T, states, room, np.float32(-1.0), room.other, room.pairs)
+                _fill_table(weights.moves, states, work)
+        loss = _forward(T, work.score, states, work) - known
+        fine &= _backward(T, states, work, np.float32(-1.0), work.other, work.pairs)
         if fine:
             lost += loss
-            _mark_large(T, states, room.other, room.path)
-            _step_moves(T, states, room, moves, pace)
-            _spread(seen, s, states, room, rows, pace)
+            _mark_large(T, states, work.other, work.path)
+            _step_moves(T, states, work, moves, pace)
+            _step_rows(seen, s, states, work, rows, pace)
         pace = Pace(pace.rate, pace.adaptive, pace.step + np.float32(1.0))
     return lost

@@ -1,4 +1,4 @@
-"""Scores and best paths of `linear`, compiled. Letters as there."""
+"""Scores, best paths and gradients of `linear`, compiled. Dimensions as there."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from chaffinch.kernels._compile import helper, kernel
 from chaffinch.kernels._linear._simd import add_row, largest_row
 from chaffinch.kernels.linear import Places, Scalar, Singles, SparseInput, States, Target, Weights
 
-REACH = 2  # the farthest offset
+REACH = 2  # the farthest offset at which a feature is looked at
 
 
 class Workspace(NamedTuple):
-    """Working space for the longest sentence."""
+    """Arrays for the longest sentence, used again for every sentence."""
 
     score: Singles  # (T * W,)
     best: Singles  # (T * W,) also forward sums
@@ -31,8 +31,8 @@ class Workspace(NamedTuple):
     right: Places  # (T,)
 
 
-def room(T: int, states: States) -> Workspace:
-    """Space for sentences of up to T tokens."""
+def workspace(T: int, states: States) -> Workspace:
+    """Return a workspace for sentences of up to T tokens."""
     cells, moves, square = max(T, 1) * states.W, (states.K + 2) * states.W, states.W * states.W
     score, best, known, other, emit = np.zeros((5, cells), np.float32)
     table, back, pairs, outer = (np.zeros(size, np.float32) for size in (moves, square, square, square))
@@ -43,7 +43,7 @@ def room(T: int, states: States) -> Workspace:
 
 @helper()
 def score(seen: SparseInput, s: int, weights: Weights, states: States, out: Singles) -> None:
-    """out[t, W] = sum of the weight rows that speak for token t of sentence s."""
+    """Put into out[t, W] the sum of the weight rows that apply to token t of sentence s."""
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
     out[: T * W] = 0.0
     for j in range(-1, T + 1):
@@ -58,8 +58,9 @@ def score(seen: SparseInput, s: int, weights: Weights, states: States, out: Sing
 
 @helper()
 def _add_columns(seen: SparseInput, s: int, weights: Weights, states: States, out: Singles) -> None:
+    """Add the weight rows of columns to the scores of sentence s, then those of shared columns to their states."""
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
-    for j in range(-1, T):  # what stands at the pad after a sentence belongs to the next one
+    for j in range(-1, T):  # columns of the pad after a sentence belong to the next one
         for c in range(seen.columns.shape[1]):
             row = int(seen.columns[begin + j, c])
             if row >= 0:
@@ -75,7 +76,7 @@ def _add_columns(seen: SparseInput, s: int, weights: Weights, states: States, ou
 
 @helper()
 def viterbi(T: int, score: Singles, moves: Singles, states: States, best: Singles, path: Places) -> Scalar:
-    """The score of the best path, which goes to `path`. Of equal predecessors the lowest wins."""
+    """Put the best path into `path` and return its score. Of equal predecessors the lowest wins."""
     K, W = states.K, states.W
     for x in range(W):
         best[x] = moves[K * W + x] + score[x]
@@ -100,7 +101,7 @@ def viterbi(T: int, score: Singles, moves: Singles, states: States, best: Single
 
 @helper()
 def path_score(T: int, score: Singles, moves: Singles, states: States, path: Places) -> Scalar:
-    """The score of one path."""
+    """Return the score of one path."""
     K, W = states.K, states.W
     total = moves[K * W + path[0]] + moves[(K + 1) * W + path[T - 1]] + score[path[0]]
     for t in range(1, T):
@@ -110,7 +111,7 @@ def path_score(T: int, score: Singles, moves: Singles, states: States, path: Pla
 
 @helper()
 def is_hard(gold: Places, begin: int, T: int) -> bool:
-    """Every token has its state."""
+    """Tell whether the state of every token of a sentence is known."""
     known = True
     for t in range(T):
         known &= gold[begin + t] >= 0
@@ -119,7 +120,7 @@ def is_hard(gold: Places, begin: int, T: int) -> bool:
 
 @helper()
 def score_target(target: Target, begin: int, T: int, states: States, score: Singles, out: Singles) -> bool:
-    """Log-potentials of what is known of a sentence; says whether the model must choose anywhere."""
+    """Put log-potentials of what is known of a sentence into out; return whether the model must choose anywhere."""
     W, chooses = states.W, False
     for t in range(T):
         gold, x0 = target.gold[begin + t], target.which[begin + t]
@@ -136,6 +137,7 @@ def score_target(target: Target, begin: int, T: int, states: States, score: Sing
 
 @kernel()
 def _sum_types(seen: SparseInput, weights: Weights, W: int, blocks: Singles) -> None:
+    """Add to blocks (V * 5 * W,) the weight rows of each type's features at each offset."""
     for v in range(len(seen.lists) - 1):
         for q in range(seen.lists[v], seen.lists[v + 1]):
             for k in range(seen.width[q]):
@@ -143,15 +145,16 @@ def _sum_types(seen: SparseInput, weights: Weights, W: int, blocks: Singles) -> 
                 add_row(blocks, at, weights.rows, (int(seen.rows[q]) + k) * W, 1.0, W)
 
 
-def summed(seen: SparseInput, weights: Weights, states: States) -> Singles:
-    """(V * 5 * W,) what each type says at each offset, summed over its features."""
+def sum_by_type(seen: SparseInput, weights: Weights, states: States) -> Singles:
+    """Return the scores of each type at each offset, summed over its features: (V * 5 * W,)."""
     blocks = np.zeros((len(seen.lists) - 1) * (2 * REACH + 1) * states.W, np.float32)
     _sum_types(seen, weights, states.W, blocks)
     return blocks
 
 
 @helper()
-def _score_summed(seen: SparseInput, s: int, blocks: Singles, weights: Weights, states: States, out: Singles) -> None:
+def _score_by_type(seen: SparseInput, s: int, blocks: Singles, weights: Weights, states: States, out: Singles) -> None:
+    """Do what `score` does, from the sums of `sum_by_type`."""
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
     out[: T * W] = 0.0
     for j in range(-1, T + 1):
@@ -162,52 +165,54 @@ def _score_summed(seen: SparseInput, s: int, blocks: Singles, weights: Weights, 
 
 
 @kernel()
-def decode(seen: SparseInput, blocks: Singles, weights: Weights, states: States, room: Workspace, out: Places) -> None:
-    """The best states of every sentence."""
+def decode(seen: SparseInput, blocks: Singles, weights: Weights, states: States, work: Workspace, out: Places) -> None:
+    """Put the best states of every sentence into out."""
     for s in range(len(seen.begins)):
         begin, T = seen.begins[s], seen.ends[s] - seen.begins[s]
-        _score_summed(seen, s, blocks, weights, states, room.score)
-        viterbi(T, room.score, weights.moves, states, room.best, room.path)
+        _score_by_type(seen, s, blocks, weights, states, work.score)
+        viterbi(T, work.score, weights.moves, states, work.best, work.path)
         for t in range(T):
-            out[begin + t] = room.path[t]
+            out[begin + t] = work.path[t]
 
 
 @kernel()
 def all_scores(
-    seen: SparseInput, blocks: Singles, weights: Weights, states: States, room: Workspace, out: Singles
+    seen: SparseInput, blocks: Singles, weights: Weights, states: States, work: Workspace, out: Singles
 ) -> None:
-    """The scores of every state at every token, one sentence after another without pads."""
+    """Put the scores of every state at every token into out, one sentence after another without pads."""
     at = 0
     for s in range(len(seen.begins)):
         size = (seen.ends[s] - seen.begins[s]) * states.W
-        _score_summed(seen, s, blocks, weights, states, room.score)
+        _score_by_type(seen, s, blocks, weights, states, work.score)
         for i in range(size):
-            out[at + i] = room.score[i]
+            out[at + i] = work.score[i]
         at += size
 
 
 @helper()
-def _gather(seen: SparseInput, s: int, slopes: Singles, at: int, states: States, blocks: Singles, out: Singles) -> None:
-    """Adds the slopes of a sentence's scores, from `at` on, to its types' blocks and to the rows of its columns."""
+def _add_sentence_gradient(
+    seen: SparseInput, s: int, gradient: Singles, at: int, states: States, blocks: Singles, out: Singles
+) -> None:
+    """Add the gradient of a sentence's scores, from `at` on, to its types' blocks and to the rows of its columns."""
     begin, W, T = seen.begins[s], states.W, seen.ends[s] - seen.begins[s]
     for j in range(-1, T + 1):
         block = (int(seen.types[begin + j]) * (2 * REACH + 1) + REACH) * W
         for t in range(max(j - REACH, 0), min(j + REACH, T - 1) + 1):
-            add_row(blocks, block + (j - t) * W, slopes, at + t * W, 1.0, W)
+            add_row(blocks, block + (j - t) * W, gradient, at + t * W, 1.0, W)
         for c in range(seen.columns.shape[1] if j < T else 0):
             row, t = int(seen.columns[begin + j, c]), j - int(seen.column_first[c])
             if row >= 0:
                 for k in range(seen.column_width[c]):
                     if 0 <= t - k < T:
-                        add_row(out, (row + k) * W, slopes, at + (t - k) * W, 1.0, W)
+                        add_row(out, (row + k) * W, gradient, at + (t - k) * W, 1.0, W)
 
 
 @kernel()
-def add_slopes(seen: SparseInput, slopes: Singles, states: States, blocks: Singles, out: Singles) -> None:
-    """Adds to each weight of out (R * W,) its slope, given those of all scores: `all_scores` backwards."""
+def add_gradient(seen: SparseInput, gradient: Singles, states: States, blocks: Singles, out: Singles) -> None:
+    """Add the gradient of all weights to out (R * W,), given that of all scores: `all_scores` backwards."""
     W, at = states.W, 0
     for s in range(len(seen.begins)):
-        _gather(seen, s, slopes, at, states, blocks, out)
+        _add_sentence_gradient(seen, s, gradient, at, states, blocks, out)
         at += (seen.ends[s] - seen.begins[s]) * W
     for v in range(len(seen.lists) - 1):
         for q in range(seen.lists[v], seen.lists[v + 1]):

@@ -1,4 +1,4 @@
-"""The passive-aggressive pass of `linear`, compiled. Letters as there."""
+"""The passive-aggressive pass of `linear`, compiled. Dimensions as there."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from chaffinch.kernels.linear import Places, Scalar, SparseInput, States, Target
 
 @helper()
 def _cost(target: Target, n: int, right: int, x: int, states: States) -> Scalar:
-    """How wrong a state is at a token: 1, or by how much the right one is likelier."""
+    """Return the cost of a state at a token: 1 for a wrong label or, for soft targets, its deficit in probability."""
     if target.gold[n] >= 0:
         return 1.0 if states.label[x] != states.label[right] else 0.0
     row = target.weights[target.which[n]]
     return max(row[right] - row[x], np.float32(0.0))
 
 
-class Averaged(NamedTuple):
-    """Weights and the sums from which their average over all steps is made."""
+class AveragedWeights(NamedTuple):
+    """Weights, and the sums from which their average over all steps is computed."""
 
     weights: Weights
     totals: Weights
 
 
 class Update(NamedTuple):
-    """How far a passive-aggressive step goes, how its violator is found, and which step is next."""
+    """Settings of passive-aggressive steps, and the number of the next step."""
 
     aggressiveness: float  # C, the largest step
     augmented: bool  # find the violator with the cost added
@@ -37,9 +37,9 @@ class Update(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """The difference of two labellings' features, summed cell by cell: a small open table, all empty between sentences.
+    """The difference of two labellings' features, summed by cell: a hash table, emptied after each sentence.
 
-    Cells are places in Weights.rows; those of Weights.moves are counted down from -2. A free slot holds -1.
+    Cells are indices into Weights.rows; those into Weights.moves are counted down from -2. A free slot holds -1.
     """
 
     cells: NDArray[np.int64]  # its length is a power of two
@@ -48,8 +48,8 @@ class Gap(NamedTuple):
     used: NDArray[np.int64]  # (1,) how many
 
 
-def gap(seen: SparseInput, states: States) -> Gap:
-    """Room for every cell that the longest sentence can touch."""
+def empty_gap(seen: SparseInput, states: States) -> Gap:
+    """Return an empty table with work for every cell that the longest sentence can touch."""
     each = int(np.diff(seen.lists).max(initial=0)) * (2 * REACH + 1) + 4 * seen.columns.shape[1] + 2
     most = max(seen.longest, 1) * each * (4 if states.shared[0] >= 0 else 2)
     size = 1 << (2 * most).bit_length()
@@ -60,7 +60,7 @@ def gap(seen: SparseInput, states: States) -> Gap:
 
 @helper()
 def _put(gap: Gap, cell: int, sign: int) -> int:
-    """Adds to one cell and returns by how much the squared length grew."""
+    """Add `sign` to one cell and return by how much the squared length grew."""
     mask = len(gap.cells) - 1
     slot = (int(cell) * 0x9E3779B1 >> 7) & mask
     while gap.cells[slot] != cell:
@@ -77,17 +77,18 @@ def _put(gap: Gap, cell: int, sign: int) -> int:
 
 @helper()
 def _put_row(gap: Gap, row: int, states: States, right: int, wrong: int) -> int:
+    """Add a weight row: the right state's column +1, the wrong one's -1, and their shared columns likewise."""
     at = row * states.W
     grown = _put(gap, at + right, 1) + _put(gap, at + wrong, -1)
-    one, other = states.shared[right], states.shared[wrong]
-    if one != other:
-        grown += _put(gap, at + one, 1) + _put(gap, at + other, -1)
+    plus, minus = states.shared[right], states.shared[wrong]
+    if plus != minus:
+        grown += _put(gap, at + plus, 1) + _put(gap, at + minus, -1)
     return grown
 
 
 @helper()
 def _put_token(gap: Gap, seen: SparseInput, s: int, t: int, states: States, right: int, wrong: int) -> int:
-    """Adds every feature of a token: with the right state +1, with the wrong one -1."""
+    """Add every feature of a token: with the right state +1, with the wrong one -1."""
     grown, n = 0, seen.begins[s] + t
     for j in range(max(n - REACH, seen.begins[s] - 1), min(n + REACH, seen.ends[s]) + 1):
         v = seen.types[j]
@@ -104,6 +105,7 @@ def _put_token(gap: Gap, seen: SparseInput, s: int, t: int, states: States, righ
 
 @helper()
 def _put_moves(gap: Gap, T: int, states: States, path: Places, sign: int) -> int:
+    """Add `sign` to every move of a path, its first and last included."""
     K, W, grown, before = states.K, states.W, 0, states.K
     for t in range(T + 1):
         cell = before * W + int(path[t]) if t < T else (K + 1) * W + before
@@ -113,8 +115,8 @@ def _put_moves(gap: Gap, T: int, states: States, path: Places, sign: int) -> int
 
 
 @helper()
-def _open(gap: Gap, seen: SparseInput, s: int, states: States, right: Places, wrong: Places) -> int:
-    """Fills the gap between two labellings of a sentence and returns its squared length."""
+def _fill_gap(gap: Gap, seen: SparseInput, s: int, states: States, right: Places, wrong: Places) -> int:
+    """Fill the gap between two labellings of a sentence and return its squared length."""
     T, squared = seen.ends[s] - seen.begins[s], 0
     for t in range(T):
         if right[t] != wrong[t]:
@@ -123,8 +125,8 @@ def _open(gap: Gap, seen: SparseInput, s: int, states: States, right: Places, wr
 
 
 @helper()
-def _close(gap: Gap, weights: Weights, totals: Weights, tau: Scalar, step: Scalar) -> None:
-    """Moves the weights by tau along the gap, which is empty then."""
+def _step_along(gap: Gap, weights: Weights, totals: Weights, tau: Scalar, step: Scalar) -> None:
+    """Move the weights by tau along the gap, and empty it."""
     for i in range(gap.used[0]):
         slot = gap.slots[i]
         cell, change = gap.cells[slot], tau * np.float32(gap.values[slot])
@@ -141,8 +143,8 @@ def _close(gap: Gap, weights: Weights, totals: Weights, tau: Scalar, step: Scala
 
 @kernel()
 def pa_pass(
-    seen: SparseInput, target: Target, order: Places, learnt: Averaged, states: States, room: Workspace, gap: Gap,
-    update: Update,
+    seen: SparseInput, target: Target, order: Places, learnt: AveragedWeights, states: States, work: Workspace,
+    gap: Gap, update: Update,
 ) -> float:  # fmt: skip
     """Run PA-I over the sentences in `order` and return the summed loss.
 
@@ -153,30 +155,30 @@ def pa_pass(
     W, lost = states.W, 0.0
     for s in order:
         begin, T = seen.begins[s], seen.ends[s] - seen.begins[s]
-        score(seen, s, weights, states, room.score)
+        score(seen, s, weights, states, work.score)
         if is_hard(target.gold, begin, T):
             for t in range(T):
-                room.right[t] = target.gold[begin + t]
+                work.right[t] = target.gold[begin + t]
         else:
-            chooses = score_target(target, begin, T, states, room.score, room.known)
+            chooses = score_target(target, begin, T, states, work.score, work.known)
             moves = weights.moves if chooses else states.moves
-            if viterbi(T, room.known, moves, states, room.best, room.right) == -np.inf:
+            if viterbi(T, work.known, moves, states, work.best, work.right) == -np.inf:
                 step += 1
                 continue  # what is known contradicts itself
         if augmented:
             for t in range(T):
                 for x in range(states.K):
-                    room.score[t * W + x] += _cost(target, begin + t, room.right[t], x, states)
-        loss = viterbi(T, room.score, weights.moves, states, room.best, room.path)
-        loss -= path_score(T, room.score, weights.moves, states, room.right)
+                    work.score[t * W + x] += _cost(target, begin + t, work.right[t], x, states)
+        loss = viterbi(T, work.score, weights.moves, states, work.best, work.path)
+        loss -= path_score(T, work.score, weights.moves, states, work.right)
         if not augmented:
             for t in range(T):
-                loss += _cost(target, begin + t, room.right[t], room.path[t], states)
+                loss += _cost(target, begin + t, work.right[t], work.path[t], states)
         if loss > 0.0:
-            squared = _open(gap, seen, s, states, room.right, room.path)
+            squared = _fill_gap(gap, seen, s, states, work.right, work.path)
             # Two labellings may share every feature; the quotient would be 0 / 0.
             tau = np.float32(min(aggressiveness, loss / squared)) if squared > 0 else np.float32(0.0)
-            _close(gap, weights, totals, tau, np.float32(step))
+            _step_along(gap, weights, totals, tau, np.float32(step))
             lost += loss
         step += 1
     return lost

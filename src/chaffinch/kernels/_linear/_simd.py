@@ -1,6 +1,6 @@
-"""Two operations on rows for the vector unit, eight float32 at a time: adding a row, and one step of Viterbi.
+"""Two vectorised operations on rows, eight float32 at a time: adding a row, and one step of Viterbi.
 
-W is the width of a row, a multiple of `LANES`. Numba's own loops over so short a row mostly run one by one.
+W is the width of a row, a multiple of `LANES`. Loops over such short rows are mostly not vectorised by numba.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-LANES = 8
+LANES = 8  # float32 in a vector
 VECTOR = ir.VectorType(ir.FloatType(), LANES)
 
 Singles = NDArray[np.float32]
@@ -31,14 +31,15 @@ def _store(builder: Any, value: Any, pointer: Any, offset: Any) -> None:
 
 
 def _spread(builder: Any, scalar: Any) -> Any:
-    one = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), scalar, ir.IntType(32)(0))
+    """Return a vector with the scalar in every lane."""
+    first = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), scalar, ir.IntType(32)(0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-    return builder.shuffle_vector(one, ir.Constant(VECTOR, ir.Undefined), zeros)
+    return builder.shuffle_vector(first, ir.Constant(VECTOR, ir.Undefined), zeros)
 
 
 @contextmanager
 def _loop(builder: Any, count: Any, step: int) -> Iterator[tuple[Any, Callable[[Any, Any], Any]]]:
-    """A loop 0, step, ... below count that runs at least once; `carry(phi, value)` hands a value to the next round."""
+    """Emit a loop over 0, step, ... below count that runs at least once; `carry(phi, value)` passes a value on."""
     before, body, after = builder.basic_block, *(builder.append_basic_block(name) for name in ("body", "after"))
     builder.branch(body)
     builder.position_at_end(body)
@@ -55,7 +56,7 @@ def _loop(builder: Any, count: Any, step: int) -> Iterator[tuple[Any, Callable[[
 
 
 def _add(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """out[i : i + W] += scalar * source[j : j + W]."""
+    """Emit out[i : i + W] += scalar * source[j : j + W]."""
     out, source = (context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2))
     to, at, scalar = builder.gep(out, [args[1]]), builder.gep(source, [args[3]]), _spread(builder, args[4])
     with _loop(builder, args[5], LANES) as (k, _):
@@ -65,7 +66,7 @@ def _add(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _largest(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """best[i + W + y] = score[i + W + y] + the largest over x < K of best[i + x] + table[x * W + y], for y < W."""
+    """Emit best[i + W + y] = score[i + W + y] + max over x < K of best[i + x] + table[x * W + y], for y < W."""
     best, table, score = (context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 3))
     i, K, W = args[1], args[4], args[5]
     source, now = builder.gep(best, [i]), builder.add(i, W)
@@ -79,33 +80,37 @@ def _largest(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             value = builder.fadd(_spread(builder, builder.load(builder.gep(source, [x]))), entry)
             larger = builder.select(builder.fcmp_ordered(">", value, top), value, top)
             carry(top, larger)
-        place = builder.add(now, k)
-        _store(builder, builder.fadd(larger, _load(builder, score, place)), best, place)
+        offset = builder.add(now, k)
+        _store(builder, builder.fadd(larger, _load(builder, score, offset)), best, offset)
     return context.get_dummy_value()
 
 
-def _sum_twin(out: Singles, i: int, source: Singles, j: int, scalar: float, width: int) -> None:
+def _python_add(out: Singles, i: int, source: Singles, j: int, scalar: float, width: int) -> None:
     out[i : i + width] += np.float32(scalar) * source[j : j + width]
 
 
-def _largest_twin(best: Singles, i: int, table: Singles, score: Singles, K: int, W: int) -> None:
+def _python_largest(best: Singles, i: int, table: Singles, score: Singles, K: int, W: int) -> None:
     sums = best[i : i + K, None] + table[: K * W].reshape(K, W)
     best[i + W : i + 2 * W] = sums.max(axis=0) + score[i + W : i + 2 * W]
 
 
-def _compiled(generate: Callable[..., Any], kinds: str, twin: Callable[..., None]) -> Callable[..., None]:
+def _compile(generate: Callable[..., Any], kinds: str, python: Callable[..., None]) -> Callable[..., None]:
+    """Return the compiled row operation, or the Python one if compilation is switched off.
+
+    `kinds` has a letter per argument: i whole number, f float32, a array.
+    """
     if numba.config.DISABLE_JIT:
-        return twin
+        return python
     plain = {"i": types.int64, "f": types.float32}
 
     def declare(_typing: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
-        given = (plain.get(kind, own) for kind, own in zip(kinds, (a, b, c, d, e, f), strict=True))
-        return types.void(*given), generate
+        arguments = (plain.get(kind, inferred) for kind, inferred in zip(kinds, (a, b, c, d, e, f), strict=True))
+        return types.void(*arguments), generate
 
     row: Callable[..., None] = intrinsic(declare)
     return row
 
 
 # add_row(out, i, source, j, scalar, W): see `_add`. largest_row(best, i, table, score, K, W): see `_largest`.
-add_row = _compiled(_add, "aiaifi", _sum_twin)
-largest_row = _compiled(_largest, "aiaaii", _largest_twin)
+add_row = _compile(_add, "aiaifi", _python_add)
+largest_row = _compile(_largest, "aiaaii", _python_largest)

@@ -1,1 +1,1 @@
-"""Alignment of repeated words: a name found once, thanks to a strong cue, is found wherever its patient has it."""
+"""Alignment of repeated words: a name found once, thanks to a strong cue, is found throughout a patient's documents."""

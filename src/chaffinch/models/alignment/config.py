@@ -1,4 +1,4 @@
-"""What may be chosen of alignment."""
+"""Settings of alignment."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ MODES = ("recall", "balanced")
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """What may be chosen. With mode "recall" an identifier never becomes O, with "balanced" it can.
+    """Settings of alignment. With mode "recall" an identifier never becomes O, with "balanced" it can.
 
-    `penalty` draws weights to the hand-set ones; `folds` and `seed` are for `cross_fitted`.
+    `penalty` is the strength of regularisation towards the default weights; `folds` and `seed` are for `cross_fit`.
     """
 
     mode: Literal["recall", "balanced"] = "recall"

@@ -1,4 +1,4 @@
-"""Learning an alignment from what a tagger says of documents it did not learn from.
+"""Training of an alignment on the output of taggers for documents they did not learn from.
 
 M nodes, L labels with "O", K lexical features of a node.
 """
@@ -21,11 +21,11 @@ from chaffinch.models.alignment.objective import CliqueWeights, Nodes
 from chaffinch.models.core.tasks import patient_floor
 from chaffinch.text import Document
 
-LEAST = 1e-3  # lexical weights that are all smaller are dropped
+LEAST = 1e-3  # a lexical feature whose weights are all smaller is dropped; raising it makes the model file smaller
 
 
 class TaggerLike(Protocol):
-    """Anything that adds a layer of spans, and soft labels of the same name."""
+    """A tagger that adds a layer of spans, and soft labels of the same name."""
 
     @property
     def layer(self) -> str: ...
@@ -43,17 +43,17 @@ def fit(
     gold: str | None = None,
     common: frozenset[str] = frozenset(),
 ) -> Model:
-    """The model of documents with a gold layer, and a layer and soft labels by a tagger that did not see them.
+    """Train a model on documents with a gold layer, and a layer and soft labels by a tagger that did not see them.
 
-    `cross_fitted` makes such documents. `common` are words, such as a language's most frequent ones, that must be found
+    `cross_fit` makes such documents. `common` are words, such as a language's most frequent ones, that must be found
     twice in a patient's documents before their occurrences are linked.
     """
     names = graph.label_names(documents, layer)
     right = [doc.layer(gold) for doc in documents]
-    names = (*names, *sorted({span.label for own in right for span in own} - set(names)))
+    names = (*names, *sorted({span.label for spans in right for span in spans} - set(names)))
     index = {name: number for number, name in enumerate(names)}
     common = fold_words(common)
-    truth = [graph.token_labels(doc, own, index) for doc, own in zip(documents, right, strict=True)]
+    truth = [graph.token_labels(doc, spans, index) for doc, spans in zip(documents, right, strict=True)]
     lessons = []
     for number, members in enumerate(by_patient(documents)):
         words = graph.observe([documents[i] for i in members], layer, names)
@@ -63,30 +63,31 @@ def fit(
             f"no word that layer {layer!r} found is repeated in any of {len(documents)} documents, so there is nothing "
             "to learn; use Model.default()"
         )
-    return _learnt(lessons, config, names, common)
+    return _learn_model(lessons, config, names, common)
 
 
-def cross_fitted(
+def cross_fit(
     documents: Sequence[Document], train: Callable[[list[Document]], TaggerLike], *, folds: int = 5, seed: int = 0
 ) -> list[Document]:
-    """The documents in their order, each with the layer and soft labels of a tagger that saw other patients only."""
+    """Return the documents in order, each with the layer and soft labels of a tagger that saw other patients only."""
     members = by_patient(documents)
     if folds < 2 or len(members) < 2:
         raise ConfigError(f"cross-fitting needs 2 folds and 2 patients, got {folds} and {len(members)}")
     fold = np.random.default_rng(seed).permutation(len(members)) % min(folds, len(members))
     out = list(documents)
     for number in range(int(fold.max()) + 1):
-        held = sorted(i for own, where in zip(members, fold, strict=True) if where == number for i in own)
-        apart = set(held)
-        tagger = train([doc for i, doc in enumerate(documents) if i not in apart])
-        for i, doc in zip(held, tagger.posteriors(tagger.annotate([documents[i] for i in held])), strict=True):
+        held_out = sorted(i for docs, where in zip(members, fold, strict=True) if where == number for i in docs)
+        excluded = set(held_out)
+        tagger = train([doc for i, doc in enumerate(documents) if i not in excluded])
+        read = tagger.posteriors(tagger.annotate([documents[i] for i in held_out]))
+        for i, doc in zip(held_out, read, strict=True):
             out[i] = doc
     return out
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Lesson:
-    """What one patient teaches."""
+    """The training data of one patient."""
 
     nodes: Nodes  # lexical observations are still keys
     candidates: graph.Flags  # (M, L)
@@ -96,20 +97,23 @@ class _Lesson:
 
     @classmethod
     def of(cls, words: RepeatedWords, truth: Ints, common: frozenset[str], patient: int) -> _Lesson:
-        """The nodes whose gold label is a candidate and about which the tagger is least certain, graph by graph."""
-        graphs = graph.linked(words, common)
+        """Return the nodes whose gold label is a candidate; of a large graph, those the tagger is least certain of."""
+        graphs = graph.link_words(words, common)
         gold = truth[graphs.nodes]
         shares = graphs.shares(gold, np.ones(len(gold), np.bool_))
         keys, tokens = graph.lexical_keys(words, graphs.nodes)
         hidden = (truth[tokens] > 0) & (tokens >= 0) if len(truth) else np.zeros(keys.shape, np.bool_)
         reachable = graphs.candidates[np.arange(len(gold)), gold]
         kept = free_nodes(words, graphs, reachable)
-        nodes = Nodes.of(words, graphs, shares, keys.astype(np.int64)).chosen(kept)
+        nodes = Nodes.of(words, graphs, shares, keys.astype(np.int64)).select(kept)
         return cls(nodes, graphs.candidates[kept], gold[kept], hidden[kept], np.full(int(kept.sum()), patient))
 
 
-def _learnt(lessons: Sequence[_Lesson], config: Alignment, names: tuple[str, ...], common: frozenset[str]) -> Model:
-    nodes = Nodes.joined([lesson.nodes for lesson in lessons])
+def _learn_model(
+    lessons: Sequence[_Lesson], config: Alignment, names: tuple[str, ...], common: frozenset[str]
+) -> Model:
+    """Learn the weights of all patients' nodes; return the model, rounded as it will be saved."""
+    nodes = Nodes.concatenate([lesson.nodes for lesson in lessons])
     hidden, patients, candidates, gold = (
         np.concatenate([getattr(lesson, name) for lesson in lessons])
         for name in ("hidden", "patients", "candidates", "gold")
@@ -118,7 +122,7 @@ def _learnt(lessons: Sequence[_Lesson], config: Alignment, names: tuple[str, ...
     shown = nodes.features.astype(np.uint64)
     keys = objective.vocabulary(shown, hidden, patients, floor)
     nodes = Nodes(nodes.tags, nodes.buckets, nodes.shares, objective.look_up(keys, shown))
-    start = objective.hand_set()
+    start = objective.default_weights()
     prior = CliqueWeights(start.unary, start.same, start.differ, np.zeros((len(keys), len(names))))
     weights = objective.learn(nodes, candidates, gold, penalty=config.penalty, prior=prior)
     kept = np.abs(weights.lexical).max(axis=1, initial=0.0) >= LEAST

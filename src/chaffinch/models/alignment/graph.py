@@ -1,7 +1,7 @@
-"""Repeated words as graphs: which tokens of a patient are one word, how alike they stand, and tokens back to spans.
+"""Repeated words as graphs: tokens of one word, their similarities, and conversion of token labels to spans.
 
 N tokens of a patient's documents, T of one of them, M nodes, V words as written, L labels, of which number 0 is "O",
-A kinds of likeness, K lexical observations.
+A kinds of likeness (properties that two occurrences may share), K lexical observations.
 """
 
 from __future__ import annotations
@@ -24,22 +24,25 @@ Keys = NDArray[np.uint64]
 Flags = NDArray[np.bool_]
 
 ALIKE = ("any", "document", "left word", "right word", "case")  # what two occurrences may share
-AROUND = (-2, -1, 0, 1, 2)
-SECOND = 0.1  # a second-best label above this chance is a candidate
-ORDINARY, ORDINARY_SHARE, ORDINARY_CHANCE = 10, 0.9, 0.95  # occurrences, the share of them and their chance of being O
+AROUND = (-2, -1, 0, 1, 2)  # offsets of the words and shapes that are lexical features, as published
+SECOND = 0.1  # the two likeliest labels of a token are candidates above this chance; lower allows more corrections
+# An ordinary word occurs at least this often, and more than this share of its occurrences is O with more than this
+# chance. It must be found twice before it is linked. Raising a limit makes fewer words ordinary, which adds recall and
+# false alarms.
+ORDINARY, ORDINARY_SHARE, ORDINARY_CHANCE = 10, 0.9, 0.95
 SOURCE = "alignment"
 _LONG = re.compile(r"(.)\1\1+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RepeatedWords:
-    """All tokens of one patient's documents, one document after another; word V stands for what is beyond a line."""
+    """All tokens of one patient's documents, in document order; word V represents positions beyond a line."""
 
     owners: Ints  # (N,) the document of each token
     written: Ints  # (N,) its word, from 0
     lines: Ints  # (N, 2) the first token of its line (or sentence), and one past the last
-    tags: Ints  # (N,) the label found by the tagger
-    chances: Floats  # (N, L) how likely the tagger finds each label
+    tags: Ints  # (N,) the tagger's label
+    chances: Floats  # (N, L) the tagger's probability of each label
     words: tuple[str, ...]  # (V,)
     folded: Ints  # (V + 1,) the number of each word without its case
     folds: tuple[str, ...]  # those words
@@ -47,19 +50,19 @@ class RepeatedWords:
     case: Ints  # (V + 1,) how it is capitalised
 
     def beside(self, tokens: Ints, step: int) -> Ints:
-        """The tokens so many steps further in the same line; -1 where the line has ended."""
-        there = tokens + step
-        inside = (there >= self.lines[tokens, 0]) & (there < self.lines[tokens, 1])
-        return np.where(inside, there, -1)
+        """Return the tokens `step` positions further in the same line; -1 beyond the line."""
+        neighbours = tokens + step
+        inside = (neighbours >= self.lines[tokens, 0]) & (neighbours < self.lines[tokens, 1])
+        return np.where(inside, neighbours, -1)
 
     def word_at(self, tokens: Ints) -> Ints:
-        """The words as written of tokens; V for -1."""
+        """Return the words of tokens, as written; V for -1."""
         return np.where(tokens < 0, len(self.folded) - 1, self.written[tokens])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Graphs:
-    """The occurrences of every linked word of one patient, those of one word side by side."""
+    """The occurrences of every linked word of one patient, those of one word next to each other."""
 
     nodes: Ints  # (M,) token numbers
     graph: Ints  # (M,) from 0, rising
@@ -68,40 +71,42 @@ class Graphs:
     alike: Ints  # (A, M) nodes of one graph with the same number have that likeness in common
 
     def shares(self, labels: Ints, known: Flags) -> Floats:
-        """(A, M, L) the share of the other occurrences that are alike and have each label, among those `known` (M,)."""
+        """Return (A, M, L) the share of the other `known` (M,) occurrences that are alike and have each label."""
         M, L = self.candidates.shape
         out = np.zeros((len(ALIKE), M, L))
         where = np.flatnonzero(known)
-        for own, alike in zip(out, self.alike, strict=True):
+        for counted, alike in zip(out, self.alike, strict=True):
             size = (int(alike.max(initial=0)) + 1) * L
             counts = np.bincount(alike[where] * L + labels[where], minlength=size).reshape(-1, L)
-            own[:] = counts[alike]
-            own[where, labels[where]] -= 1
+            counted[:] = counts[alike]
+            counted[where, labels[where]] -= 1
         return np.asarray(out / (self.sizes - 1)[:, None])
 
 
 def label_names(documents: Sequence[Document], layer: str) -> tuple[str, ...]:
-    """O and every label of the layer's spans and soft labels; DataError if a document lacks either."""
-    found: set[str] = set()
+    """Return O and every label of the layer's spans and soft labels; DataError if a document has no such layer."""
+    names: set[str] = set()
     for number, doc in enumerate(documents, start=1):
         where = f"document {number} of {len(documents)}"
         if layer not in doc.layers:
             raise DataError(f"{where} has no layer {layer!r}; add it with Tagger.annotate first")
         if layer not in doc.soft:
             raise DataError(f"{where} has no soft labels {layer!r}; add them with Tagger.posteriors first")
-        own = doc.soft[layer].labels
-        if "O" not in own:
-            raise DataError(f"{where}: the soft labels {layer!r} lack O, which is outside of all spans; add its chance")
-        if len(own) > 1 and all(name[1:2] == "-" for name in own if name != "O"):
+        labels = doc.soft[layer].labels
+        if "O" not in labels:
+            raise DataError(f"{where}: the soft labels {layer!r} have no column O (outside of all spans); add it")
+        if len(labels) > 1 and all(name[1:2] == "-" for name in labels if name != "O"):
             raise DataError(f"{where}: the soft labels {layer!r} are tags such as B- and I-; add them up by label")
         if not np.isfinite(doc.soft[layer].values).all():
-            raise DataError(f"{where}: the soft labels {layer!r} hold a value that is no number; make them anew")
-        found.update(doc.soft[layer].labels, (span.label for span in doc.layers[layer]))
-    return ("O", *sorted(found - {"O"}))
+            raise DataError(
+                f"{where}: the soft labels {layer!r} contain a value that is not a finite number; compute them again"
+            )
+        names.update(doc.soft[layer].labels, (span.label for span in doc.layers[layer]))
+    return ("O", *sorted(names - {"O"}))
 
 
 def observe(docs: Sequence[Document], layer: str, names: Sequence[str]) -> RepeatedWords:
-    """The words of one patient's documents, which have the layer and soft labels of its name."""
+    """Return the words of one patient's documents, which have the layer and soft labels of that name."""
     index = {name: number for number, name in enumerate(names)}
     table: dict[str, int] = {}
     folds: dict[str, int] = {}
@@ -128,10 +133,10 @@ def observe(docs: Sequence[Document], layer: str, names: Sequence[str]) -> Repea
     )
 
 
-def linked(words: RepeatedWords, common: frozenset[str]) -> Graphs:
-    """The graphs: words with a letter or digit that occur twice or more and were found to be an identifier once.
+def link_words(words: RepeatedWords, common: frozenset[str]) -> Graphs:
+    """Return the graphs of words with a letter or digit that occur twice and were found as identifier once.
 
-    A word of the `common` ones, or one that is O nearly everywhere, must have been found twice.
+    A `common` word, or one that is O nearly everywhere, must have been found twice.
     """
     L, H = words.chances.shape[1], len(words.folds)
     kind = np.where(words.plain[words.written], words.folded[words.written], H)
@@ -156,22 +161,22 @@ def linked(words: RepeatedWords, common: frozenset[str]) -> Graphs:
         labels[graph[likely], best[likely]] = True
     left, right = (words.folded[words.word_at(words.beside(nodes, step))] for step in (-1, 1))
     likenesses = (np.zeros_like(nodes), words.owners[nodes], left, right, words.case[words.written[nodes]])
-    alike = np.stack([_numbered(graph, likeness) for likeness in likenesses])
+    alike = np.stack([_number_pairs(graph, likeness) for likeness in likenesses])
     return Graphs(nodes, graph, np.bincount(graph)[graph], labels[graph], alike)
 
 
 def lexical_keys(words: RepeatedWords, nodes: Ints) -> tuple[Keys, Ints]:
-    """(M, K) keys of what surrounds each node, and the token whose word a key tells, or -1 where it tells none.
+    """Return (M, K) keys of each node's surroundings, and the token whose word a key encodes, or -1 for none.
 
-    Words and shapes at -2 to 2, the place in the line and the line's first word.
+    Words and shapes at -2 to 2, the position in the line and the line's first word.
     """
     spellings = np.array([*map(_spelling, words.words), (0, 0)], np.uint64)
     keys, tokens = [], []
     for kind, step in enumerate(AROUND):
-        there = words.beside(nodes, step)
+        neighbours = words.beside(nodes, step)
         for part in (0, 1):
-            keys.append(np.uint64(2 * kind + part) << np.uint64(40) | spellings[words.word_at(there), part])
-            tokens.append(there if part == 0 else np.full_like(there, -1))
+            keys.append(np.uint64(2 * kind + part) << np.uint64(40) | spellings[words.word_at(neighbours), part])
+            tokens.append(neighbours if part == 0 else np.full_like(neighbours, -1))
     first = words.lines[nodes, 0]
     place, last = np.minimum(nodes - first, 3), nodes == words.lines[nodes, 1] - 1
     keys.append(np.uint64(20) << np.uint64(40) | (2 * place + last).astype(np.uint64))
@@ -180,13 +185,13 @@ def lexical_keys(words: RepeatedWords, nodes: Ints) -> tuple[Keys, Ints]:
 
 
 def token_labels(doc: Document, spans: Sequence[Span], index: Mapping[str, int]) -> Ints:
-    """(T,) the number of the label of the span over each token, 0 outside; DataError if spans overlap."""
+    """Return (T,) the number of the label of the span over each token, 0 outside; DataError if spans overlap."""
     clash = find_overlap(spans)
     if clash is not None:
         a, b = clash
         raise DataError(
             f"spans [{a.start}, {a.end}) {a.label} and [{b.start}, {b.end}) {b.label} overlap, so that a token has two "
-            "labels; settle overlaps first (chaffinch.resolve)"
+            "labels; resolve overlaps first (chaffinch.resolve)"
         )
     out = np.zeros(len(doc.tokens), np.int64)
     for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
@@ -195,10 +200,10 @@ def token_labels(doc: Document, spans: Sequence[Span], index: Mapping[str, int])
 
 
 def to_spans(doc: Document, spans: Sequence[Span], changes: Mapping[int, tuple[str, float]]) -> list[Span]:
-    """The spans after some tokens, inside of them or outside, have got another label, with that label's score.
+    """Return the spans after relabelling tokens: `changes` maps token numbers to a new label and its score.
 
-    Spans of which no token changed stay as they are. A changed token joins a neighbour of its label where only blanks
-    stand between them.
+    Spans without a changed token stay as they are. A changed token is merged with a neighbour of its label if only
+    blanks separate them.
     """
     edges, words = doc.tokens.tolist(), doc.words()
     new, parts = dict(changes), []  # spans, and whether each is new
@@ -206,26 +211,26 @@ def to_spans(doc: Document, spans: Sequence[Span], changes: Mapping[int, tuple[s
         if not any(t in changes for t in range(first, end)):
             parts.append((span, False))
             continue
-        own = _follow(words[first:end], [changes.get(t, (span.label,))[0] for t in range(first, end)])
-        cuts = [0, *(t for t in range(1, len(own)) if own[t] != own[t - 1]), len(own)]
+        labels = _follow(words[first:end], [changes.get(t, (span.label,))[0] for t in range(first, end)])
+        cuts = [0, *(t for t in range(1, len(labels)) if labels[t] != labels[t - 1]), len(labels)]
         for a, b in pairwise(cuts):
             start = span.start if a == 0 else edges[first + a][0]
-            stop = span.end if b == len(own) else edges[first + b - 1][1]
+            stop = span.end if b == len(labels) else edges[first + b - 1][1]
             scores = [new.pop(t)[1] for t in range(first + a, first + b) if t in new]
-            if own[a] == span.label:
+            if labels[a] == span.label:
                 parts.append((replace(span, start=start, end=stop, concept=""), False))
-            elif own[a] != "O":
-                parts.append((Span(start, stop, own[a], min(scores, default=1.0), SOURCE), True))
+            elif labels[a] != "O":
+                parts.append((Span(start, stop, labels[a], min(scores, default=1.0), SOURCE), True))
     parts += [
         (Span(edges[t][0], edges[t][1], label, score, SOURCE), True)
         for t, (label, score) in new.items()
         if label != "O"
     ]
-    return _joined(doc, sorted(parts, key=lambda part: part[0]))
+    return _merge_adjacent(doc, sorted(parts, key=lambda part: part[0]))
 
 
-def _joined(doc: Document, parts: Sequence[tuple[Span, bool]]) -> list[Span]:
-    """The parts in order; two of one label with blanks between are one, if either is new."""
+def _merge_adjacent(doc: Document, parts: Sequence[tuple[Span, bool]]) -> list[Span]:
+    """Return the parts in order; merge two of one label with only blanks between them, if either is new."""
     out: list[tuple[Span, bool]] = []
     for span, new in parts:
         if out:
@@ -241,7 +246,7 @@ def _joined(doc: Document, parts: Sequence[tuple[Span, bool]]) -> list[Span]:
 
 
 def _follow(words: Sequence[str], labels: Sequence[str]) -> list[str]:
-    """The labels of a span's tokens; punctuation has that of the word before it, at the beginning of the one after."""
+    """Return the labels of a span's tokens, where punctuation takes the label of the word before it, else after it."""
     plain = [any(map(str.isalnum, word)) for word in words]
     out, last = list(labels), next((t for t, is_word in enumerate(plain) if is_word), -1)
     for t, is_word in enumerate(plain):
@@ -251,28 +256,29 @@ def _follow(words: Sequence[str], labels: Sequence[str]) -> list[str]:
 
 
 def _lines(doc: Document) -> Ints:
-    """(T, 2) the first token and the end of each token's sentence; a token in none stands alone."""
+    """Return (T, 2) the first token and the end of each token's sentence; a token in none is its only token."""
     bounds, tokens = doc.sentence_tokens(), np.arange(len(doc.tokens))
     alone = np.stack([tokens, tokens + 1], axis=1)
     if not len(bounds):
         return alone
-    own = bounds[np.maximum(np.searchsorted(bounds[:, 0], tokens, side="right") - 1, 0)]
-    inside = (tokens >= own[:, 0]) & (tokens < own[:, 1])
-    return np.where(inside[:, None], own, alone)
+    sentences = bounds[np.maximum(np.searchsorted(bounds[:, 0], tokens, side="right") - 1, 0)]
+    inside = (tokens >= sentences[:, 0]) & (tokens < sentences[:, 1])
+    return np.where(inside[:, None], sentences, alone)
 
 
 def _spelling(word: str) -> tuple[int, int]:
-    """Keys, below 2**32, of the word without its case and of its shape."""
+    """Return keys, below 2**32, of the case-folded word and of its shape."""
     signs = "".join(["X" if c.isupper() else "x" if c.isalpha() else "0" if c.isdigit() else c for c in word])
     return crc32(word.casefold().encode()), crc32(_LONG.sub(r"\1\1", signs).encode())
 
 
 def _case(word: str) -> int:
+    """Return 3 for lower case, 2 for title case, 1 for upper case, else 0."""
     return 3 if word.islower() else 2 if word.istitle() else 1 if word.isupper() else 0
 
 
-def _numbered(graph: Ints, values: Ints) -> Ints:
-    """One number, from 0, for every pair of a graph and a value."""
+def _number_pairs(graph: Ints, values: Ints) -> Ints:
+    """Return one number, from 0, for every pair of a graph and a value."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     numbers = np.unique(graph * (high - low + 1) + values - low, return_inverse=True)[1]
     return np.asarray(numbers.reshape(-1))

@@ -1,4 +1,4 @@
-"""A learnt or hand-set alignment, and documents aligned with it.
+"""A trained or default alignment, and its application to documents.
 
 A second stage on top of any tagger that gives spans and posteriors. The occurrences of a word in all documents of a
 patient are a clique of labels; the tagger's posterior, the surroundings and the agreement with the other occurrences
@@ -26,31 +26,31 @@ from chaffinch.models.alignment.graph import ALIKE, Graphs, Keys, RepeatedWords
 from chaffinch.models.alignment.objective import CliqueWeights, Nodes
 from chaffinch.text import Document
 
-FREE = 200  # occurrences of one word decided together at most; the others are evidence
-FREE_LABELS = 1_400  # the same, times the candidate labels
-NO_EDGE = 1e-3  # likenesses of a smaller weight are as good as none: the exact count over labels is then used
+FREE = 200  # most occurrences of one word that are decided together: bounds time; the others are fixed evidence
+FREE_LABELS = 1_400  # most occurrences times candidate labels that are decided together, for the same reason
+NO_EDGE = 1e-3  # if all likenesses weigh less, they are ignored, so that inference by label counts is exact
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Model:
-    """What was learnt, or set by hand."""
+    """Weights of an alignment, trained or default, and their vocabulary."""
 
     config: Alignment
     weights: CliqueWeights
     labels: tuple[str, ...] = ("O",)  # (L,) of the lexical weights
     keys: Keys = field(default_factory=lambda: np.zeros(0, np.uint64))  # (F,) sorted, of the lexical features
-    common: frozenset[str] = frozenset()  # words without case that need two findings to be linked
+    common: frozenset[str] = frozenset()  # case-folded words that must be found twice to be linked
 
     @classmethod
     def default(cls, mode: Literal["recall", "balanced"] = "recall", *, common: frozenset[str] = frozenset()) -> Model:
-        """A model that knows no label and no word, of use without any training, for calibrated posteriors."""
-        return cls(Alignment(mode=mode), objective.hand_set(), common=fold_words(common))
+        """Return a model without labels and words that needs no training, for calibrated posteriors."""
+        return cls(Alignment(mode=mode), objective.default_weights(), common=fold_words(common))
 
     def state(self) -> State:
         """Return everything but the config, for a model file."""
-        own = self.weights
-        arrays: dict[str, NDArray[Any]] = {"unary": own.unary, "same": own.same, "differ": own.differ}
-        arrays |= {"lexical": own.lexical.astype(np.float32), "keys": self.keys}
+        weights = self.weights
+        arrays: dict[str, NDArray[Any]] = {"unary": weights.unary, "same": weights.same, "differ": weights.differ}
+        arrays |= {"lexical": weights.lexical.astype(np.float32), "keys": self.keys}
         return State(arrays, {"labels": self.labels, "common": tuple(sorted(self.common))})
 
     @classmethod
@@ -62,13 +62,13 @@ class Model:
             labels, common, keys = tuple(strings["labels"]), frozenset(strings["common"]), arrays["keys"]
             parts = [arrays[name].astype(np.float64) for name in ("unary", "same", "differ", "lexical")]
         except KeyError as error:
-            raise ModelError(f"it lacks {error.args[0]!r} of the alignment; fit it anew") from None
+            raise ModelError(f"its alignment has no {error.args[0]!r}; fit it again") from None
         except msgspec.ValidationError:
-            raise ModelError("the settings of its alignment cannot be read; fit it anew") from None
+            raise ModelError("the settings of its alignment cannot be read; fit it again") from None
         shapes = [(2, 2 + objective.B), (2, len(ALIKE)), (1,), (len(keys), len(labels))]
         fits = [part.shape for part in parts] == shapes and keys.dtype == np.uint64 and labels[:1] == ("O",)
         if not fits or not all(np.isfinite(part).all() for part in parts) or (keys[1:] <= keys[:-1]).any():
-            raise ModelError("the arrays of its alignment do not fit together; fit it anew")
+            raise ModelError("the arrays of its alignment do not fit together; fit it again")
         return cls(config, CliqueWeights(*parts), labels, keys, common)
 
 
@@ -80,9 +80,9 @@ def align(
     mode: str | None = None,
     common: frozenset[str] = frozenset(),
 ) -> list[Document]:
-    """The documents in their order, the layer replaced by the aligned one; those of a patient are read together.
+    """Return the documents in order with the layer aligned; those of a patient are read together.
 
-    A document without patient and id stands alone. `common` words are added to those of the model.
+    A document without patient and id is aligned by itself. `common` words are added to those of the model.
 
     >>> from chaffinch.text import Soft, Span
     >>> soft = Soft(("O", "NAME"), np.array([[1, 0], [0.01, 0.99], [1, 0], [0.7, 0.3], [1, 0]]))
@@ -96,23 +96,25 @@ def align(
     common = fold_words(common) | model.common
     out = list(docs)
     for members in by_patient(docs):
-        own = [docs[i] for i in members]
-        words = graph.observe(own, layer, names)
-        tags, scores = _settled(words, graph.linked(words, common), model, names, mode)
+        patient_docs = [docs[i] for i in members]
+        words = graph.observe(patient_docs, layer, names)
+        tags, scores = _decide_labels(words, graph.link_words(words, common), model, names, mode)
         changed = np.flatnonzero(tags != words.tags)
-        first = np.searchsorted(words.owners, np.arange(len(own)))
+        first = np.searchsorted(words.owners, np.arange(len(patient_docs)))
         for k in np.unique(words.owners[changed]).tolist():
             here = changed[words.owners[changed] == k]
-            news = zip((names[y] for y in tags[here].tolist()), scores[here].tolist(), strict=True)
-            changes = dict(zip((here - first[k]).tolist(), news, strict=True))
-            out[members[k]] = own[k].with_layer(layer, graph.to_spans(own[k], own[k].layers[layer], changes))
+            updates = zip((names[y] for y in tags[here].tolist()), scores[here].tolist(), strict=True)
+            changes = dict(zip((here - first[k]).tolist(), updates, strict=True))
+            out[members[k]] = patient_docs[k].with_layer(
+                layer, graph.to_spans(patient_docs[k], patient_docs[k].layers[layer], changes)
+            )
     return out
 
 
-def _settled(
+def _decide_labels(
     words: RepeatedWords, graphs: Graphs, model: Model, names: Sequence[str], mode: str
 ) -> tuple[Ints, Floats]:
-    """(N,) the label of every token, and how likely it is where it was changed."""
+    """Return (N,) the label of every token, and (N,) its probability where it was changed, else 1."""
     tags, scores = words.tags.copy(), np.ones(len(words.tags))
     found = words.tags[graphs.nodes]
     allowed = graphs.candidates.copy()
@@ -128,30 +130,30 @@ def _settled(
     weights = CliqueWeights(model.weights.unary, model.weights.same, model.weights.differ, lexical)
     unary = np.where(allowed, Nodes.of(words, graphs, shares, features).scores(weights), -np.inf)
     where = np.flatnonzero(free)
-    for own in np.split(where, np.flatnonzero(np.diff(graphs.graph[where])) + 1) if len(where) else ():
-        labels = np.flatnonzero(graphs.candidates[own[0]])
-        clique = _clique(weights, graphs, own, labels, unary)
+    for nodes in np.split(where, np.flatnonzero(np.diff(graphs.graph[where])) + 1) if len(where) else ():
+        labels = np.flatnonzero(graphs.candidates[nodes[0]])
+        clique = _clique(weights, graphs, nodes, labels, unary)
         best = labels[best_labels(clique).labels]
-        if (best != found[own]).any():
-            chances = beliefs(clique).labels[np.arange(len(own)), np.searchsorted(labels, best)]
-            tags[graphs.nodes[own]], scores[graphs.nodes[own]] = best, np.clip(chances, 0.0, 1.0)
+        if (best != found[nodes]).any():
+            chances = beliefs(clique).labels[np.arange(len(nodes)), np.searchsorted(labels, best)]
+            tags[graphs.nodes[nodes]], scores[graphs.nodes[nodes]] = best, np.clip(chances, 0.0, 1.0)
     return tags, scores
 
 
-def _clique(weights: CliqueWeights, graphs: Graphs, own: Ints, labels: Ints, unary: Floats) -> Clique:
-    """The clique of the free nodes of one graph; the fixed ones are in the unary part already."""
+def _clique(weights: CliqueWeights, graphs: Graphs, nodes: Ints, labels: Ints, unary: Floats) -> Clique:
+    """Return the clique of the free nodes of one graph; the unary part already includes the fixed ones."""
     pairs = weights.pairs(labels)
     # The kernel divides by the free nodes but one; the score by all occurrences but one.
-    pairs *= (len(own) - 1) / (graphs.sizes[own[0]] - 1)
+    pairs *= (len(nodes) - 1) / (graphs.sizes[nodes[0]] - 1)
     pairwise = pairs[0]
     if np.abs(weights.same[:, 1:]).max() >= NO_EDGE:
-        for alike, worth in zip(graphs.alike[1:, own], pairs[1:], strict=True):
+        for alike, worth in zip(graphs.alike[1:, nodes], pairs[1:], strict=True):
             pairwise = pairwise + (alike[:, None] == alike)[:, :, None, None] * worth
-    return Clique(unary[np.ix_(own, labels)], pairwise)
+    return Clique(unary[np.ix_(nodes, labels)], pairwise)
 
 
 def free_nodes(words: RepeatedWords, graphs: Graphs, open_nodes: graph.Flags) -> graph.Flags:
-    """Return (M,) the open nodes, in a large graph only those whose label the tagger doubts most."""
+    """Return (M,) the open nodes; of a large graph only those whose label the tagger is least certain of."""
     where = np.flatnonzero(open_nodes)
     sure = words.chances[graphs.nodes[where], words.tags[graphs.nodes[where]]]
     where = where[np.lexsort((sure, graphs.graph[where]))]
@@ -163,14 +165,14 @@ def free_nodes(words: RepeatedWords, graphs: Graphs, open_nodes: graph.Flags) ->
 
 
 def by_patient(documents: Sequence[Document]) -> list[list[int]]:
-    """Return the numbers of each patient's documents, in an order that does not depend on theirs."""
+    """Return the indices of each patient's documents, in an order that does not depend on the input's."""
     members: dict[tuple[str, int], list[int]] = {}
     for i, doc in enumerate(documents):
         nameless = doc.group is None and not doc.id
         members.setdefault((doc.patient, i if nameless else -1), []).append(i)
-    return [sorted(own, key=lambda i: (documents[i].id, documents[i].text)) for own in members.values()]
+    return [sorted(indices, key=lambda i: (documents[i].id, documents[i].text)) for indices in members.values()]
 
 
 def fold_words(words: frozenset[str]) -> frozenset[str]:
-    """Return the words without case."""
+    """Return the words, case-folded."""
     return frozenset(word.casefold() for word in words)

@@ -1,4 +1,4 @@
-"""What a labelling of repeated words is worth, and how those weights are learnt by pseudo-likelihood.
+"""The score of a labelling of repeated words, and learning its weights by pseudo-likelihood.
 
 Score of a labelling y of one word's m occurrences (o, p), a clique:
 
@@ -21,33 +21,35 @@ from chaffinch.models.alignment.graph import ALIKE, Flags, Graphs, Keys, Repeate
 
 EDGES = np.array([-9.0, -7.0, -5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 9.0])  # of log-odds
 B = len(EDGES) + 1
-SMALLEST = 1e-6  # chances are kept this far from 0 and 1
-ROUNDS = 200  # of L-BFGS at most
-AGREE, KEPT = (2.0, 4.0), 6.0  # hand-set: two occurrences agree on O, on an identifier; the tagger's identifier stays
+SMALLEST = 1e-6  # probabilities are clipped to this distance from 0 and 1, so that log-odds are finite
+ROUNDS = 200  # most iterations of L-BFGS
+# Default weights, chosen on cross-fitted notes of MEDDOCAN: two occurrences agree on O, or on an identifier; a node
+# keeps the identifier that the tagger found.
+AGREE, KEPT = (2.0, 4.0), 6.0
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CliqueWeights:
-    """What was learnt. Row 0 of `unary` and `same` is for O, row 1 for any identifier."""
+    """The weights of the score. Row 0 of `unary` and `same` is for O, row 1 for any identifier."""
 
-    unary: Floats  # (2, 2 + B) always; where the tagger says so too; by the tagger's log-odds for the label
+    unary: Floats  # (2, 2 + B) a bias; the tagger chose the label; by the tagger's log-odds for the label
     same: Floats  # (2, A) two occurrences have this label and are alike
     differ: Floats  # (1,) two occurrences have different identifiers
-    lexical: Floats  # (F, L) by what surrounds the occurrence
+    lexical: Floats  # (F, L) by the words and shapes around the occurrence
 
     def pairs(self, labels: Ints) -> Floats:
-        """(A, C, C) what a pair of these labels is worth by likeness."""
+        """Return (A, C, C) the score of a pair of these labels by kind of likeness."""
         found = labels > 0
         out = self.same.T[:, found.astype(np.int64), None] * np.eye(len(labels))
         out[0] += self.differ * (found[:, None] & found & ~np.eye(len(labels), dtype=np.bool_))
         return np.asarray(out)
 
     def flat(self) -> Floats:
-        """All weights in one row."""
+        """Return all weights in one row."""
         return np.concatenate([self.unary.ravel(), self.same.ravel(), self.differ, self.lexical.ravel()])
 
     def like(self, flat: Floats) -> CliqueWeights:
-        """Weights of the same shapes, from one row."""
+        """Return weights of the same shapes, from one row."""
         sizes = [self.unary.size, self.same.size, self.differ.size]
         unary, same, differ, lexical = np.split(flat, np.cumsum(sizes))
         return CliqueWeights(
@@ -57,23 +59,23 @@ class CliqueWeights:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Nodes:
-    """Occurrences as the score sees them."""
+    """Occurrences as inputs of the score."""
 
-    tags: Ints  # (M,) what the tagger found
+    tags: Ints  # (M,) the tagger's labels
     buckets: Ints  # (M, L) of the log-odds
     shares: Floats  # (A, M, L) of the other occurrences
     features: Ints  # (M, K) rows of the lexical weights; F where there is none
 
     @classmethod
     def of(cls, words: RepeatedWords, graphs: Graphs, shares: Floats, features: Ints) -> Nodes:
-        """The nodes of a patient's graphs."""
+        """Return the nodes of a patient's graphs."""
         chances = np.clip(words.chances[graphs.nodes], SMALLEST, 1.0 - SMALLEST)
         buckets = np.searchsorted(EDGES, np.log(chances) - np.log1p(-chances), side="right")
         return cls(words.tags[graphs.nodes], buckets, shares, features)
 
     @classmethod
-    def joined(cls, parts: Sequence[Nodes]) -> Nodes:
-        """The nodes of several patients."""
+    def concatenate(cls, parts: Sequence[Nodes]) -> Nodes:
+        """Return the nodes of several patients in one table."""
         return cls(
             np.concatenate([part.tags for part in parts]),
             np.concatenate([part.buckets for part in parts]),
@@ -81,18 +83,18 @@ class Nodes:
             np.concatenate([part.features for part in parts]),
         )
 
-    def chosen(self, where: Flags) -> Nodes:
-        """Some of the nodes."""
+    def select(self, where: Flags) -> Nodes:
+        """Return some of the nodes."""
         return Nodes(self.tags[where], self.buckets[where], self.shares[:, where], self.features[where])
 
     def scores(self, weights: CliqueWeights) -> Floats:
-        """(M, L) the score of every label at every node, given the labels of the others."""
+        """Return (M, L) the score of every label at every node, given the labels of the others."""
         out = np.where(np.arange(self.buckets.shape[1]) > 0, weights.unary[1, 0], weights.unary[0, 0])
         out = out + np.concatenate(
             [weights.unary[0, 2 + self.buckets[:, :1]], weights.unary[1, 2 + self.buckets[:, 1:]]], axis=1
         )
-        own = np.arange(len(self.tags))
-        out[own, self.tags] += weights.unary[np.minimum(self.tags, 1), 1]
+        rows = np.arange(len(self.tags))
+        out[rows, self.tags] += weights.unary[np.minimum(self.tags, 1), 1]
         out += np.tensordot(weights.same[1], self.shares, 1)
         out[:, 0] += (weights.same[0] - weights.same[1]) @ self.shares[:, :, 0]
         out[:, 1:] += weights.differ * self.others()
@@ -103,18 +105,18 @@ class Nodes:
         return np.asarray(out)
 
     def others(self) -> Floats:
-        """(M, L - 1) the share of the other occurrences that have another identifier than this label."""
+        """Return (M, L - 1) the share of the other occurrences that have another identifier than this label."""
         found = self.shares[0, :, 1:]
         return np.asarray(found.sum(axis=1, keepdims=True) - found)
 
     def gradient(self, weights: CliqueWeights, pull: Floats) -> CliqueWeights:
-        """The sum of `pull` (M, L) times the gradient of the scores."""
+        """Return the sum of `pull` (M, L) times the gradient of the scores."""
         unary = np.zeros_like(weights.unary)
-        own = pull[np.arange(len(self.tags)), self.tags]
+        chosen = pull[np.arange(len(self.tags)), self.tags]
         for row, columns in ((0, slice(0, 1)), (1, slice(1, None))):
             part, bucket = pull[:, columns], self.buckets[:, columns]
             unary[row, 0] = part.sum()
-            unary[row, 1] = own[(self.tags > 0) == bool(row)].sum()
+            unary[row, 1] = chosen[(self.tags > 0) == bool(row)].sum()
             unary[row, 2:] = np.bincount(bucket.ravel(), weights=part.ravel(), minlength=B)
         outside = self.shares[:, :, 0] @ pull[:, 0]
         same = np.stack([outside, self.shares.reshape(len(ALIKE), -1) @ pull.ravel() - outside])
@@ -135,7 +137,7 @@ class Nodes:
 def objective(
     weights: CliqueWeights, nodes: Nodes, candidates: Flags, gold: Ints, *, penalty: float, prior: CliqueWeights
 ) -> tuple[float, CliqueWeights]:
-    """Minus the log pseudo-likelihood of the gold labels (M,), with its penalty, and the gradient.
+    """Return minus the log pseudo-likelihood of the gold labels (M,), with its penalty, and the gradient.
 
     A gold label must be among the candidates (M, L). The penalty is on the square of the distance to the prior.
     """
@@ -153,7 +155,7 @@ def objective(
 
 
 def learn(nodes: Nodes, candidates: Flags, gold: Ints, *, penalty: float, prior: CliqueWeights) -> CliqueWeights:
-    """The weights that make the gold labels likeliest, each given its graph's other gold labels; from the prior on."""
+    """Return the weights that maximise the likelihood of each gold label given its graph's others, less the penalty."""
     from scipy.optimize import minimize
 
     def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -165,7 +167,7 @@ def learn(nodes: Nodes, candidates: Flags, gold: Ints, *, penalty: float, prior:
 
 
 def vocabulary(keys: Keys, hidden: Flags, patients: Ints, floor: int) -> Keys:
-    """The keys (M, K), sorted, that enough patients (M,) showed where they were not `hidden` (M, K)."""
+    """Return the keys (M, K), sorted, that enough patients (M,) showed where they were not `hidden` (M, K)."""
     owner = np.broadcast_to(patients[:, None], keys.shape)[~hidden]
     pairs = np.unique(np.stack([keys[~hidden], owner.astype(np.uint64)], axis=1), axis=0)
     known, users = np.unique(pairs[:, 0], return_counts=True)
@@ -173,18 +175,18 @@ def vocabulary(keys: Keys, hidden: Flags, patients: Ints, floor: int) -> Keys:
 
 
 def look_up(vocabulary: Keys, keys: Keys) -> Ints:
-    """The number of each key in a sorted vocabulary, whose length stands for none."""
-    place = np.searchsorted(vocabulary, keys)
+    """Return the number of each key in a sorted vocabulary, or the vocabulary's length if it is not there."""
+    index = np.searchsorted(vocabulary, keys)
     if not len(vocabulary):
         return np.zeros(keys.shape, np.int64)
-    found = vocabulary[np.minimum(place, len(vocabulary) - 1)] == keys
-    return np.where(found, place, len(vocabulary))
+    found = vocabulary[np.minimum(index, len(vocabulary) - 1)] == keys
+    return np.where(found, index, len(vocabulary))
 
 
-def hand_set() -> CliqueWeights:
-    """Weights without any training: the tagger's log-odds, a strong pull to the identifiers it found, and agreement.
+def default_weights() -> CliqueWeights:
+    """Return weights that need no training: the tagger's log-odds, a bonus for its identifiers, and agreement.
 
-    Chosen on cross-fitted notes of MEDDOCAN. Likenesses weigh nothing, so that the count over labels is exact.
+    Chosen on cross-fitted notes of MEDDOCAN. Likenesses have weight 0, so that inference by label counts is exact.
     """
     middle = np.concatenate([[EDGES[0] - 1], (EDGES[:-1] + EDGES[1:]) / 2, [EDGES[-1] + 1]])
     unary = np.stack([np.concatenate([[0.0, kept], middle / 2]) for kept in (0.0, KEPT)])

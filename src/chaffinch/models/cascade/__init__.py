@@ -1,1 +1,1 @@
-"""The cascade: an online passive-aggressive linear chain, in one or two stages."""
+"""Cascade: an online passive-aggressive linear chain."""

@@ -1,4 +1,4 @@
-"""What may be chosen of a cascade."""
+"""Settings of a cascade."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _CHOICES = {
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
-    """What to learn and how. The defaults suit most corpora; `published()` is the system of the publication.
+    """Settings of a cascade. The defaults suit most corpora; `published()` is the system of the publication.
 
-    `objective` is the margin ("pa"), the likelihood ("crf"), or the likelihood with steps that get shorter for every
-    weight by itself ("adagrad", with a larger `rate`, say 0.15), which carries over best to texts of another kind.
-    `edge_features` lets features speak for pairs of tags (None: where there are two stages); `documents` lets the
-    tagger read each document twice; `layers` names span layers (parts of speech, say) that serve as features; `cutoff`
-    is how often a feature must be seen, `floor` by how many patients (None: 2 where there are 20 patients or more);
-    with `private`, words inside spans do not count for it (None: where a label names identifiers).
+    `objective` is the margin ("pa"), the likelihood ("crf"), or the likelihood with a step size per weight ("adagrad",
+    with a larger `rate`, say 0.15), which transfers best to texts of another kind. `edge_features` gives features
+    weights for pairs of tags (None: if there are two stages); with `documents` the tagger reads each document twice;
+    `layers` names span layers (parts of speech, say) that serve as features; `cutoff` is how often a feature must
+    occur, `floor` in the text of how many patients (None: 2 if there are 20 patients or more); with `private`, words
+    inside spans do not count for it (None: if a label names identifiers).
     """
 
     stages: Literal[1, 2] = 1
@@ -58,17 +58,17 @@ class Cascade:
         check_flags(self, "documents", "calibrate")
         check_flags(self, "edge_features", "private", optional=True)
         if self.private and self.stages == 2:
-            raise ConfigError("private hides the words inside spans, of which two stages are made; use stages=1")
+            raise ConfigError("private hides the words inside spans, which two stages need; use stages=1")
         object.__setattr__(self, "layers", to_texts(self.layers, "layers"))
 
     @property
     def pairs(self) -> bool:
-        """Whether states are pairs of tags."""
+        """Tell whether states are pairs of tags."""
         return self.stages == 2 if self.edge_features is None else self.edge_features
 
     @classmethod
     def published(cls) -> Cascade:
-        """Two stages, label pairs with every feature of the segmenter, features seen five times."""
+        """Return the published settings: two stages, label pairs with every feature, cut-off 5."""
         return cls(
             stages=2, scheme="IOB2", edge_features=True, documents=False, cutoff=5, dropout=0.0, aggressiveness=0.01
         )

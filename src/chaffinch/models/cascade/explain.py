@@ -1,7 +1,7 @@
-"""Why a span: the features that spoke for it and against it, with their weights, and the runner-up.
+"""Explanation of a span: the features for it and against it, with their weights, and the runner-up.
 
-N tokens with pads between sentences, K states. The best labelling with the span is set against the best one without
-it; the weights listed, and those of the moves between tags, add up to the difference of their scores.
+N tokens with pads between sentences, K states. The best labelling with the span is compared with the best one without
+it; the listed weights, and those of the transitions between tags, add up to the difference of their scores.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from chaffinch.errors import DataError
 from chaffinch.features.describe import Namer
 from chaffinch.features.observe import Column, Observed
-from chaffinch.features.vocabulary import COUNT, FIRST, salted
+from chaffinch.features.vocabulary import COUNT, FIRST, salt_keys
 from chaffinch.kernels.lattice import Ints, Lattice
 from chaffinch.models.cascade.model import Model
 from chaffinch.models.core.labels import Labels
@@ -23,12 +23,12 @@ from chaffinch.models.core.linear import Linear
 from chaffinch.models.core.runs import best_path, locate_span, spans_near
 from chaffinch.text import Document, Span
 
-REACH = 2
+REACH = 2  # tokens on either side whose features are listed: as far as features reach
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Feature:
-    """A feature by name (it quotes the document), and by how much it speaks for the span."""
+    """A feature by name (it quotes the document), and its weight in favour of the span."""
 
     name: str
     weight: float
@@ -36,15 +36,15 @@ class Feature:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
-    """Printed, it is a table: the margin, the runner-up, then features by the size of their weight.
+    """The margin of a span over its runner-up, with features by the size of their weight; `str` is a table.
 
-    `runner_up` are the spans of the best labelling without the span, around it; a margin below 0 says that the tagger
+    `runner_up` are the spans of the best labelling without the span, around it; with a margin below 0 the tagger
     prefers that one.
     """
 
     span: Span
     margin: float
-    moves: float  # how much of the margin the order of tags gives
+    moves: float  # the part of the margin that comes from the order of tags
     features: tuple[Feature, ...]
     runner_up: tuple[Span, ...]
 
@@ -58,17 +58,17 @@ class Explanation:
 
 
 def explain(model: Model, doc: Document, span: Span) -> Explanation:
-    """Why a document's span is read, or not read, as it is; by the reading that finds spans."""
+    """Explain why a document's span is read, or not read, as it is; by the last reading, which finds spans."""
     seen, columns = model.observe([doc])
     part = model.readings[-1]
     label = span.label if model.classifier is None else part.labels.names[0]
     if span.label not in model.names:
         raise DataError(f"the model has no label {span.label!r}; it has {', '.join(model.names)}")
-    sentence, at, first, end = locate_span(doc, span, seen)
+    sentence, offset, first, end = locate_span(doc, span, seen)
     begin = int(seen.begins[sentence])
     lattice = part.batch(seen, columns)[sentence]
-    tags = part.labels.encode([(at, at + end - first, part.labels.names.index(label))], len(lattice))
-    chosen, other = _both(lattice, part.labels, tags, at, at + end - first)
+    tags = part.labels.encode([(offset, offset + end - first, part.labels.names.index(label))], len(lattice))
+    chosen, other = _best_with_and_without(lattice, part.labels, tags, offset, offset + end - first)
     totals, moves = _difference(
         part,
         seen,
@@ -78,15 +78,17 @@ def explain(model: Model, doc: Document, span: Span) -> Explanation:
         other,
         Namer(doc, seen, columns, [part.labels.tags[tag] for tag in part.labels.tag_of]),
     )
-    features = tuple(sorted((Feature(*item) for item in totals.items()), key=lambda one: (-abs(one.weight), one.name)))
+    features = tuple(
+        sorted((Feature(*item) for item in totals.items()), key=lambda feature: (-abs(feature.weight), feature.name))
+    )
     margin = moves + sum(feature.weight for feature in features)
-    source = first - at
+    source = first - offset
     runs = [(a + source, b + source, name) for a, b, name in part.labels.runs(other.astype(np.int32))]
     return Explanation(span, margin, moves, features, spans_near(doc, runs, first, end))
 
 
-def _both(lattice: Lattice, labels: Labels, tags: Ints, first: int, end: int) -> tuple[Ints, Ints]:
-    """The best states with the span, and the best without it: some token, or the one after, has another tag."""
+def _best_with_and_without(lattice: Lattice, labels: Labels, tags: Ints, first: int, end: int) -> tuple[Ints, Ints]:
+    """Return the best states with the span, and without it: a token, or the one after, has another tag."""
     T = len(lattice)
     same = labels.tag_of[None, :] == tags[:, None]
     with_span = np.ones((T, labels.states.K), np.bool_)
@@ -104,14 +106,14 @@ def _both(lattice: Lattice, labels: Labels, tags: Ints, first: int, end: int) ->
     paths = [path for allowed in choices if (path := best_path(lattice, allowed)) is not None]
     chosen = best_path(lattice, with_span)
     if chosen is None or not paths:
-        raise DataError("the span cannot be set against another reading: no other tag is possible there")
+        raise DataError("the span cannot be compared with another reading, because no other tag is possible there")
     return chosen[1], max(paths, key=lambda path: path[0])[1]
 
 
 def _difference(
     part: Linear, seen: Observed, columns: Sequence[Column], begin: int, chosen: Ints, other: Ints, namer: Namer
 ) -> tuple[dict[str, float], float]:
-    """By how much each feature, and the moves, prefer the chosen states to the others."""
+    """Return by how much each feature, and the transitions, prefer the chosen states to the others."""
     states = part.labels.states
     rows = part.weights.rows.reshape(-1, states.W).astype(np.float64)
     if part.labels.pairs:
@@ -129,13 +131,14 @@ def _difference(
 
 
 def _moves(moves: np.ndarray[tuple[int, int], np.dtype[np.float64]], K: int, path: Ints) -> float:
+    """Return the sum of the transition weights of a path."""
     return float(moves[K, path[0]] + moves[K + 1, path[-1]] + moves[path[:-1], path[1:]].sum())
 
 
 def _features(
     seen: Observed, columns: Sequence[Column], begin: int, T: int, t: int, namer: Namer
 ) -> Iterator[tuple[np.uint64, int, int, str]]:
-    """Key, kind, offset and name of all that is to be seen from a token."""
+    """Yield key, kind, offset and name of all features within reach of a token."""
     for j in range(max(t - REACH, -1), min(t + REACH, T) + 1):
         n = begin + j
         v = seen.types[n]
@@ -143,5 +146,5 @@ def _features(
             yield seen.keys[q], int(seen.kinds[q]), j - t, namer.word(n, q - int(seen.lists[v]), j - t)
         for column in columns if j < T else ():
             if column.keys[n]:
-                key = salted(column.keys[n : n + 1], column.kind)[0]
+                key = salt_keys(column.keys[n : n + 1], column.kind)[0]
                 yield key, column.kind, j - t, namer.column(n, column, j - t)

@@ -1,9 +1,9 @@
-"""The online cascade: a linear chain learnt by passive-aggressive steps (or by likelihood), in one stage or two.
+"""Training of a cascade: a linear chain by passive-aggressive steps (or by likelihood), in one stage or two.
 
-One stage (the default) tags types at once (IOBES) and then reads each document again, knowing what the first reading
-took its words for elsewhere in the document. Two stages, as published: find segments, then classify them, where "none
-of these" is a class. Second readings and second stages learn from first ones made by jack-knife, never from a model's
-own training text.
+One stage (the default) tags types directly (IOBES) and then reads each document again, with features for how the first
+reading tagged the same words elsewhere in the document. Two stages, as published: find segments, then classify them,
+where "none of these" is a class. Second readings and second stages learn from first readings by jack-knife, never from
+those of a model on text it learnt from.
 
 N tokens with pads between sentences, K states, D documents.
 """
@@ -32,7 +32,7 @@ from chaffinch.models.core.privacy import decide_privacy, first_identifier
 from chaffinch.models.core.resources import Resources, columns_of
 from chaffinch.models.core.runs import span_f1
 from chaffinch.models.core.tasks import Task, hard_target, runs_of
-from chaffinch.models.core.training import Each, Lesson, Scorer, Watcher, held_out, jackknife, learn
+from chaffinch.models.core.training import Each, Lesson, Scorer, Watcher, calibrate_held_out, jackknife, learn
 from chaffinch.text import Document
 
 
@@ -45,11 +45,11 @@ def fit(
     each: Each = map,
     watcher: Watcher | None = None,
 ) -> Model:
-    """Learn a model.
+    """Train a cascade.
 
     With dev documents each part stops when their F1 no longer rises and its best weights are kept. With `start` the
-    model of an earlier fit goes on learning, new labels included. An interrupt ends the part that is being learnt; what
-    was learnt till then is kept.
+    model of an earlier fit continues to learn, new labels included. An interrupt ends the part that is being learnt;
+    the weights learnt so far are kept.
     """
     names = () if start is None else start.names
     task = Task.of(data.documents, layer=data.layer, soft=data.soft, names=names)
@@ -57,20 +57,20 @@ def fit(
     if config.private is None and config.stages == 2 and identifier is not None:
         raise ConfigError(
             f"label {identifier!r} names identifiers, and two stages keep the words inside spans; use stages=1, "
-            "or say private=False if the model may hold them"
+            "or set private=False if the model may contain them"
         )
     config = decide_privacy(config, task.names)
     kept = start.resources if start is not None and resources is None else resources or Resources()
     folds = task.folds(config.folds, config.seed)
     watcher = watcher or Watcher()
-    watcher.scores |= task.fitted.told()
+    watcher.scores |= task.fitted.summary()
     run = _Run(task, config, kept, start, each, watcher, tuple(data.dev), data.layer, folds)
     return run.two_stages() if config.stages == 2 else run.one_stage()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Run:
-    """One run of `fit`."""
+    """One run of `fit`: its task, settings, resources and helpers."""
 
     task: Task
     config: Cascade
@@ -83,19 +83,21 @@ class _Run:
     folds: NDArray[np.int64] | None  # (S,) of each sentence
 
     def one_stage(self) -> Model:
+        """Train the readings, then the calibration."""
         labels = Labels(self.task.names, self.config.scheme, self.config.pairs)
         model, lesson = self.readings(self.task, labels)
         return replace(model, calibration=self.calibration(lesson, self.folds, model, self.config))
 
     def two_stages(self) -> Model:
+        """Train the segmenter, the classifier of its segments, then the calibration."""
         task, config, whole = self.task, self.config, self.task.segments()
         labels = Labels(whole.names, config.scheme, config.pairs)
         model, lesson = self.readings(whole, labels)
         states, certain = lesson.target.gold, np.zeros(len(lesson.target.gold), np.float32)
-        if self.folds is not None and not self.watcher.stopped():
+        if self.folds is not None and not self.watcher.should_stop():
             states, certain = jackknife("jack-knife", lesson, config, self.watcher, self.folds, self.each)
         gold = segments.gold_segments(task.seen, task.pieces)
-        seen, tags, halves = segments.examples(task.seen, segments.found(labels, states), gold, certain)
+        seen, tags, halves = segments.examples(task.seen, segments.find_segments(labels, states), gold, certain)
         classes = Labels(task.names, "tokens")
         known = vocabulary.learn(seen, [], patients=task.patients, cutoff=config.cutoff, floor=self.floor)
         lesson = Lesson.of(classes, known, seen, [], hard_target(seen, tags, classes))
@@ -107,7 +109,7 @@ class _Run:
         return replace(model, calibration=self.calibration(lesson, fold, model, gentle))
 
     def readings(self, task: Task, labels: Labels) -> tuple[Model, Lesson]:
-        """A model of one reading or, where documents repeat their words, of two; and the last one's lesson."""
+        """Train one reading or, if documents repeat their words, two; return the model and the last training data."""
         config, target = self.config, task.target(labels)
         stops = self.stops(target, labels)
         columns = columns_of(task.seen, task.docs, stops, config.layers, self.resources)
@@ -115,13 +117,13 @@ class _Run:
         model = Model(config, task.names, stops, (), resources=self.resources, floor=self.floor)
         first = learn("reading", lesson, config, self.watcher, start=self.earlier(lesson, 0), score=self.scorer(model))
         model = replace(model, readings=(first,))
-        if self.folds is None or not (config.documents and task.repeats) or self.watcher.stopped():
+        if self.folds is None or not (config.documents and task.repeats) or self.watcher.should_stop():
             return model, lesson
         if self.start is not None and len(self.start.readings) == 2:  # it never saw these documents
             states = self.start.readings[0].decode(task.seen, columns)
         else:
             states = jackknife("first readings", lesson, config, self.watcher, self.folds, self.each)[0]
-        if self.watcher.stopped():
+        if self.watcher.should_stop():
             return model, lesson
         columns = columns + window.elsewhere(task.seen, states, labels.states.K)
         lesson = self.lesson(labels, columns, target, 1)
@@ -134,18 +136,18 @@ class _Run:
     def calibration(
         self, lesson: Lesson, folds: NDArray[np.int64] | None, model: Model, schedule: Cascade
     ) -> Calibration:
-        """How sure the last part may be, found on a fold it did not learn from; none where that cannot be."""
-        if folds is None or self.watcher.stopped() or not self.config.calibrate or len(lesson.target.weights):
+        """Calibrate the last part on a fold it did not learn from; else return the earlier or the neutral one."""
+        if folds is None or self.watcher.should_stop() or not self.config.calibrate or len(lesson.target.weights):
             return model.calibration if self.start is None else self.start.calibration
-        return held_out("calibration", lesson, schedule, self.watcher, folds)
+        return calibrate_held_out("calibration", lesson, schedule, self.watcher, folds)
 
     @property
     def floor(self) -> int:
-        """How many patients must have shown a feature."""
+        """Return how many patients must have shown a feature."""
         return self.task.floor(self.config.floor)
 
     def stops(self, target: Target, labels: Labels) -> NDArray[np.uint64]:
-        """The words at which runs end; those of the earlier model when there is one."""
+        """Return the words at which runs of words end; those of the earlier model if there is one."""
         if self.start is not None:
             return self.start.stops
         if labels.scheme == "tokens":
@@ -154,24 +156,24 @@ class _Run:
         return window.stop_words(self.task.seen, inside, patients=self.task.patients, floor=self.floor)
 
     def lesson(self, labels: Labels, columns: Sequence[Column], target: Target, reading: int) -> Lesson:
-        """What a reading learns from, with the vocabulary of the earlier model before its own."""
+        """Return a reading's training data; the vocabulary begins with that of the earlier model."""
         hidden = _inside(target, labels) if self.config.private else None
         known = vocabulary.learn(
             self.task.seen, columns, patients=self.task.patients, hidden=hidden,
             cutoff=self.config.cutoff, floor=self.floor,
         )  # fmt: skip
         if self.start is not None and reading < len(self.start.readings):
-            known = self.start.readings[reading].vocabulary.joined(known)
+            known = self.start.readings[reading].vocabulary.union(known)
         return Lesson.of(labels, known, self.task.seen, columns, target)
 
     def earlier(self, lesson: Lesson, reading: int) -> Weights | None:
-        """The weights of the earlier model, at their places in this lesson."""
+        """Return the earlier model's weights in the layout of this training data, or None."""
         if self.start is None or reading >= len(self.start.readings):
             return None
-        return self.start.readings[reading].placed(lesson.labels, lesson.vocabulary)
+        return self.start.readings[reading].expand_to(lesson.labels, lesson.vocabulary)
 
     def scorer(self, model: Model) -> Scorer | None:
-        """The F1 on the dev documents of a model with one more reading."""
+        """Return a function for the F1 on dev documents of the model with one more reading; None without them."""
         if not self.dev:
             return None
         gold = [runs_of(doc, self.layer, whole=self.config.stages == 2) for doc in self.dev]
@@ -184,7 +186,7 @@ class _Run:
 
 
 def _inside(target: Target, labels: Labels) -> NDArray[np.bool_]:
-    """(N,) which tokens are, or most likely are, in a span."""
+    """Return (N,) which tokens are in a span, or most likely are."""
     inside = np.asarray(labels.tag_of[np.maximum(target.gold, 0)] > 0)
     if len(target.weights):
         likely = labels.tag_of[target.weights[:, : labels.states.K].argmax(axis=1)] > 0

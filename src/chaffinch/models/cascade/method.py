@@ -1,4 +1,4 @@
-"""What a cascade says of itself."""
+"""The cascade as a method of the registry."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.cascade.explain import explain
 from chaffinch.models.cascade.fit import fit
 from chaffinch.models.cascade.model import Model
-from chaffinch.models.core.linear import lighten
+from chaffinch.models.core.linear import drop_small_weights
 from chaffinch.models.core.methods import FitContext, Method, TrainingSet
 
-_TWO_STAGES = "two stages learn from spans, from the beginning; use stages=1 for soft labels or to go on"
+_TWO_STAGES = "two stages learn from spans only, and cannot continue from a model; use stages=1 for either"
 
 
 def _fit(data: TrainingSet, config: Cascade, context: FitContext) -> Model:
@@ -22,7 +22,8 @@ def _fit(data: TrainingSet, config: Cascade, context: FitContext) -> Model:
     )
 
 
-def _unused(config: Cascade) -> dict[str, str]:
+def _reasons_unused(config: Cascade) -> dict[str, str]:
+    """Return the materials that the settings make no use of, and why."""
     return dict.fromkeys(("soft", "model"), _TWO_STAGES) if config.stages == 2 else {}
 
 
@@ -33,18 +34,19 @@ def _slower(config: Cascade) -> Cascade:
 
 
 def _facts(model: Model) -> Mapping[str, Any]:
+    """Return the number of features."""
     parts = [*model.readings, *([] if model.classifier is None else [model.classifier])]
     return {"features": sum(len(part.vocabulary) for part in parts)}
 
 
 def _trim(model: Model, least: float) -> Model:
-    """Return the model without weights below `least`."""
-    return replace(model, readings=tuple(lighten(part, least) for part in model.readings))
+    """Return the model without weights of readings below `least`."""
+    return replace(model, readings=tuple(drop_small_weights(part, least) for part in model.readings))
 
 
 def _hide_words(model: Model, hidden: frozenset[str]) -> Model:
-    """Return the model with word lists that lack the hidden words."""
-    return replace(model, resources=model.resources.hiding(hidden))
+    """Return the model with word lists from which the hidden words are removed."""
+    return replace(model, resources=model.resources.hide_words(hidden))
 
 
 METHOD = Method(
@@ -54,7 +56,7 @@ METHOD = Method(
     _fit,
     Model.of,
     frozenset({"spans", "soft", "model", "layers", "resources"}),
-    unused=_unused,
+    unused=_reasons_unused,
     fixed=("stages", "scheme", "layers"),
     slower=_slower,
     explain=explain,

@@ -1,4 +1,4 @@
-"""A learnt cascade: one reading or two of a document, and perhaps a classifier of the segments they found.
+"""A trained cascade: one or two readings of a document, and optionally a classifier of the segments they found.
 
 N tokens with pads between sentences, T tokens of one document, L labels, n spans.
 """
@@ -25,13 +25,13 @@ from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear
 from chaffinch.models.core.resources import Resources, columns_of
 from chaffinch.models.core.runs import Bias, Run, runs_by_document
-from chaffinch.models.core.training import certainty, decoded
+from chaffinch.models.core.training import certainty, decode_with_certainty
 from chaffinch.text import Document
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Model:
-    """What was learnt. The last part, a reading or the classifier, is the one that names spans."""
+    """A trained cascade. The last part, a reading or the classifier, decides the labels of spans."""
 
     config: Cascade
     names: tuple[str, ...]
@@ -43,7 +43,7 @@ class Model:
     floor: int = 1  # patients who showed each feature
 
     def observe(self, docs: Sequence[Document], *, reread: bool = False) -> tuple[Observed, list[Column]]:
-        """The documents and their columns as the last reading sees them, or as one more reading would."""
+        """Return the documents and their columns as the last reading sees them; with `reread`, as the next would."""
         seen = window.observe(docs)
         columns = columns_of(seen, docs, self.stops, self.config.layers, self.resources)
         for reading in self.readings if reread else self.readings[:-1]:
@@ -51,23 +51,23 @@ class Model:
         return seen, columns
 
     def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
-        """The labelled runs of tokens of every document."""
+        """Return the labelled runs of tokens of every document."""
         return self._read(*self.observe(docs), bias)
 
     def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]:
-        """The runs of every document, and the calibrated probability that each is right (n,)."""
+        """Return the runs of every document, and the calibrated probability that each is right (n,)."""
         return self._read_with_confidence(*self.observe(docs), bias)
 
     def posteriors(self, docs: Sequence[Document]) -> list[Floats]:
-        """(T, 1 + L) per document: at every token the probability of O and of each label; O in no sentence.
+        """Return per document (T, 1 + L) each token's probability of O and of each label; O outside sentences.
 
-        With a classifier, a segment's tokens share what it says; where no segment was found, what the segmenter sees
-        inside goes to all labels alike.
+        With a classifier, a segment's tokens share its class probabilities; where no segment was found, the segmenter's
+        probability of being inside is divided equally among all labels.
         """
         return self._posteriors(*self.observe(docs))
 
     def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]:
-        """What `read` and `posteriors` give, of documents that are looked at once for both."""
+        """Return the results of `read` and `posteriors`, in one pass over the documents."""
         seen, columns = self.observe(docs)
         return list(zip(self._read(seen, columns, None), self._posteriors(seen, columns), strict=True))
 
@@ -75,36 +75,40 @@ class Model:
         last = self.readings[-1]
         if self.classifier is None:
             return runs_by_document(seen, last.labels, last.decode(seen, columns, bias))
-        found = segments.observe_reading(seen, last.labels, *decoded(last, seen, columns))
-        return found.named(self.classifier, self.classifier.decode(found.seen, [], bias))
+        found = segments.observe_reading(seen, last.labels, *decode_with_certainty(last, seen, columns))
+        return found.label_runs(self.classifier, self.classifier.decode(found.seen, [], bias))
 
     def _read_with_confidence(
         self, seen: Observed, columns: Sequence[Column], bias: Bias
     ) -> list[tuple[list[Run], Floats]]:
-        last, inner, own = self.readings[-1], seen, columns
+        last, inner, inner_columns = self.readings[-1], seen, columns
         if self.classifier is not None:
-            found = segments.observe_reading(seen, last.labels, *decoded(last, seen, columns))
-            last, inner, own = self.classifier, found.seen, []
-        states = last.decode(inner, own, bias)
+            found = segments.observe_reading(seen, last.labels, *decode_with_certainty(last, seen, columns))
+            last, inner, inner_columns = self.classifier, found.seen, []
+        states = last.decode(inner, inner_columns, bias)
         packed = states[inner.places]
         runs = last.labels.runs(packed)  # of all documents, one after another
-        batch = last.batch(inner, own, bias, scale=self.calibration.scale)
+        batch = last.batch(inner, inner_columns, bias, scale=self.calibration.scale)
         tags = last.labels.tag_of[packed]
         chances = self.calibration(span_chances(batch, last.labels, tags, [(a, b) for a, b, _ in runs]))
-        named = runs_by_document(seen, last.labels, states) if self.classifier is None else found.named(last, states)
-        cuts = np.cumsum([len(part) for part in named])[:-1]
-        return list(zip(named, np.split(chances, cuts), strict=True))
+        runs_of_documents = (
+            runs_by_document(seen, last.labels, states) if self.classifier is None else found.label_runs(last, states)
+        )
+        cuts = np.cumsum([len(part) for part in runs_of_documents])[:-1]
+        return list(zip(runs_of_documents, np.split(chances, cuts), strict=True))
 
     def _posteriors(self, seen: Observed, columns: Sequence[Column]) -> list[Floats]:
         last, scale = self.readings[-1], self.calibration.scale
         rows = _by_name(last, seen, columns, scale if self.classifier is None else 1.0)
         if self.classifier is not None:
-            found = segments.observe_reading(seen, last.labels, *decoded(last, seen, columns))
+            found = segments.observe_reading(seen, last.labels, *decode_with_certainty(last, seen, columns))
             classes = _by_name(self.classifier, found.seen, [], scale)
             share = np.full((len(rows), len(self.names)), 1.0 / len(self.names))
             reject = np.zeros(len(rows))
-            for (first, end), own in zip(np.searchsorted(seen.places, found.segments).tolist(), classes, strict=True):
-                share[first:end], reject[first:end] = own[1:] / max(own[1:].sum(), 1e-300), own[0]
+            for (first, end), chances in zip(
+                np.searchsorted(seen.places, found.segments).tolist(), classes, strict=True
+            ):
+                share[first:end], reject[first:end] = chances[1:] / max(chances[1:].sum(), 1e-300), chances[0]
             inside = rows[:, 1] * (1.0 - reject)
             rows = np.concatenate([1.0 - inside[:, None], share * inside[:, None]], axis=1)
         out = np.zeros((int(seen.sizes.sum()), 1 + len(self.names)))
@@ -113,7 +117,7 @@ class Model:
         return np.split(out, np.cumsum(seen.sizes)[:-1])
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
-        """The n best readings; a sentence with fewer repeats its last. With a classifier, of the segments."""
+        """Return the n best readings; a sentence with fewer repeats its last. With a classifier, of the segments."""
         seen, columns = self.observe([doc])
         last = self.readings[-1]
         batch = last.batch(seen, columns)
@@ -128,13 +132,13 @@ class Model:
             else:
                 certain = certainty(last.vocabulary.view(seen, columns), last.weights, last.labels, states)
                 found = segments.observe_reading(seen, last.labels, states, certain)
-                out.append(found.named(self.classifier, self.classifier.decode(found.seen, []))[0])
+                out.append(found.label_runs(self.classifier, self.classifier.decode(found.seen, []))[0])
         return out
 
     def state(self) -> State:
-        """Return everything but the config, for a model file."""
+        """Return the arrays and strings of a model file: everything except the config."""
         calibration = np.array([*asdict(self.calibration).values()])
-        state = State({"stops": self.stops, "calibration": calibration}).merged(self.resources.state())
+        state = State({"stops": self.stops, "calibration": calibration}).merge(self.resources.state())
         for number, reading in enumerate(self.readings):
             state = state.with_child(f"reading{number}", State(reading.arrays()))
         return state if self.classifier is None else state.with_child("classifier", State(self.classifier.arrays()))
@@ -147,7 +151,7 @@ class Model:
             calibration = Calibration(*state.arrays["calibration"].tolist())
             stops, resources = state.arrays["stops"], Resources.of(state)
         except (KeyError, TypeError, msgspec.ValidationError):
-            raise ModelError("its settings cannot be read; it was made by another version, train it anew") from None
+            raise ModelError("its settings cannot be read; it was made by another version, retrain it") from None
         names = state.labels
         labels = Labels(("segment",) if config.stages == 2 else names, config.scheme, config.pairs)
         count = 1 + ("reading1.keys" in state.arrays)
@@ -159,7 +163,7 @@ class Model:
 
 
 def _by_name(part: Linear, seen: Observed, columns: Sequence[Column], scale: float) -> Floats:
-    """(tokens without pads, 1 + L) the probability of O and of each label."""
+    """Return (tokens without pads, 1 + L) the probability of O and of each label."""
     labels = part.labels
     number = np.array([0] + [1 + labels.names.index(tag[2:]) for tag in labels.tags[1:]])
     batch = part.batch(seen, columns, scale=scale)

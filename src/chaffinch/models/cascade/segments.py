@@ -1,7 +1,7 @@
-"""The second stage of the published cascade: a chain over the segments of a sentence, with a class for none of these.
+"""The second stage of the published cascade: a chain over the segments of a sentence, with a class for rejection.
 
-M segments, N tokens with pads between sentences. Segments become the tokens of a new set of observations; tag O says
-that a segment is no entity after all.
+M segments, N tokens with pads between sentences. Segments become the tokens of a new set of observations; tag O
+rejects a segment.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear
 from chaffinch.models.core.runs import Run
 
-MARGINS = np.array([-1.0, -0.5, -0.2, 0.0, 0.2, 0.5, 1.0, 2.0, 4.0])  # edges between levels of certainty
+# Edges between the ten levels of certainty that are features of a segment. Finer levels need more text to learn from.
+MARGINS = np.array([-1.0, -0.5, -0.2, 0.0, 0.2, 0.5, 1.0, 2.0, 4.0])
 
 
-def found(labels: Labels, states: Places) -> NDArray[np.int64]:
-    """(M, 2) the segments of a reading: first token and one past the last, among tokens with pads."""
+def find_segments(labels: Labels, states: Places) -> NDArray[np.int64]:
+    """Return (M, 2) the segments of a reading: first token and one past the last, among tokens with pads."""
     return np.array([(first, end) for first, end, _ in labels.runs(states)], np.int64).reshape(-1, 2)
 
 
 def margins(segments: NDArray[np.int64], certain: NDArray[np.float32]) -> Places:
-    """(M,) how sure the first stage was of a segment's least sure token, as a level from 0 to 9."""
+    """Return (M,) the certainty of each segment's least certain token, as a level from 0 to 9."""
     if len(segments) == 0:
         return np.zeros(0, np.int32)
     least = np.minimum.reduceat(np.append(certain, np.float32(0)), segments.ravel())[::2]
@@ -36,7 +37,7 @@ def margins(segments: NDArray[np.int64], certain: NDArray[np.float32]) -> Places
 
 
 def observe(seen: Observed, segments: NDArray[np.int64], levels: Places) -> Observed:
-    """The segments as observations: one type each, sentences as before (those without a segment are gone)."""
+    """Return the segments as observations: one type each, in the same sentences, without those that have none."""
     from chaffinch.features._compiled import _segments, _words
 
     M = len(segments)
@@ -63,14 +64,14 @@ def observe(seen: Observed, segments: NDArray[np.int64], levels: Places) -> Obse
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SegmentSpans:
-    """The segments of a reading, and what is to be seen of them."""
+    """The segments of a reading with their observations."""
 
     base: Observed
     segments: NDArray[np.int64]  # (M, 2)
     seen: Observed
 
-    def named(self, classifier: Linear, states: Places) -> list[list[Run]]:
-        """The labelled runs of every document: the segments with their classes, less those rejected."""
+    def label_runs(self, classifier: Linear, states: Places) -> list[list[Run]]:
+        """Return the labelled runs of every document: the segments with their classes, less those rejected."""
         tags = classifier.labels.tag_of[states[self.seen.places]]
         first = np.searchsorted(self.base.places, self.segments)  # pads drop out
         starts = np.cumsum([0, *self.base.sizes])
@@ -84,27 +85,27 @@ class SegmentSpans:
 
 
 def observe_reading(seen: Observed, labels: Labels, states: Places, certain: NDArray[np.float32]) -> SegmentSpans:
-    """The segments that a reading found."""
-    segments = found(labels, states)
+    """Return the segments that a reading found, with their observations."""
+    segments = find_segments(labels, states)
     return SegmentSpans(seen, segments, observe(seen, segments, margins(segments, certain)))
 
 
 def examples(
     seen: Observed, segments: NDArray[np.int64], gold: Mapping[tuple[int, int], int], certain: NDArray[np.float32]
 ) -> tuple[Observed, Places, int]:
-    """Every sentence twice, with the segments found and with the right ones; the right tag of each segment; and how
-    many sentences are of the first kind.
+    """Return every sentence twice, with the found and with the right segments, and each segment's right tag.
 
-    A segment that is none of the right ones has tag 0: from these the classifier learns to reject.
+    The third value is the number of sentences of the first kind. A segment that is not one of the right ones has tag 0:
+    from these the classifier learns to reject.
     """
     right = np.array(sorted(gold), np.int64).reshape(-1, 2)
-    both = [observe(seen, own, margins(own, certain)) for own in (segments, right)]
-    tags = [np.zeros(len(own.types), np.int32) for own in both]
-    for own, tag, which in zip(both, tags, (segments, right), strict=True):
-        tag[own.places] = [gold.get((a, b), -1) + 1 for a, b in which.tolist()]
+    both = [observe(seen, edges, margins(edges, certain)) for edges in (segments, right)]
+    tags = [np.zeros(len(observed.types), np.int32) for observed in both]
+    for observed, tag, edges in zip(both, tags, (segments, right), strict=True):
+        tag[observed.places] = [gold.get((a, b), -1) + 1 for a, b in edges.tolist()]
     one, other = both
     shift, V, Q = len(one.types) - 1, len(one.lists) - 2, int(one.lists[-1])
-    joined = replace(
+    combined = replace(
         one,
         types=np.concatenate([one.types, np.where(other.types > 0, other.types + V, 0)[1:]]).astype(np.int32),
         owners=np.concatenate([one.owners, other.owners[1:]]),
@@ -118,24 +119,24 @@ def examples(
         keys=np.concatenate([one.keys, other.keys]),
         kinds=np.concatenate([one.kinds, other.kinds]),
     )
-    return joined, np.concatenate([tags[0], tags[1][1:]]), len(one.begins)
+    return combined, np.concatenate([tags[0], tags[1][1:]]), len(one.begins)
 
 
 def gold_segments(seen: Observed, pieces: Sequence[Sequence[tuple[int, int, int]]]) -> dict[tuple[int, int], int]:
-    """The documents' spans as segments among tokens with pads, with their labels."""
-    place = np.full(int(seen.sizes.sum()) + 1, -1)
-    place[seen.sources] = seen.places
+    """Return the documents' spans as segments among tokens with pads, with their labels."""
+    position = np.full(int(seen.sizes.sum()) + 1, -1)
+    position[seen.sources] = seen.places
     starts = np.cumsum([0, *seen.sizes])
     out = {}
-    for own, start in zip(pieces, starts, strict=False):
-        for first, end, label in own:
-            at = int(place[start + first])
-            if at >= 0:
-                out[at, at + end - first] = label
+    for spans, start in zip(pieces, starts, strict=False):
+        for first, end, label in spans:
+            begin = int(position[start + first])
+            if begin >= 0:
+                out[begin, begin + end - first] = label
     return out
 
 
-def of_gold(seen: Observed, gold: Mapping[tuple[int, int], int], certain: NDArray[np.float32]) -> SegmentSpans:
-    """The right segments, as if a first stage had found them."""
+def observe_gold(seen: Observed, gold: Mapping[tuple[int, int], int], certain: NDArray[np.float32]) -> SegmentSpans:
+    """Return the right segments, as if a first stage had found them."""
     right = np.array(sorted(gold), np.int64).reshape(-1, 2)
     return SegmentSpans(seen, right, observe(seen, right, margins(right, certain)))

@@ -1,1 +1,1 @@
-"""The class HMM: several states per class with feature-based emissions."""
+"""Class HMM: several states per class with feature-based emissions."""

@@ -1,7 +1,7 @@
 """The class HMM without local normalisation: a conditional random field over its states, and its likelihood.
 
-M tokens, R weight rows, Y states, C classes. Nothing has to generate the words, so features may look around them. The
-weights of a state are its own plus those of its class.
+M tokens, R weight rows, Y states, C classes. The words are not generated, so features may include their context. The
+effective weights of a state are those of the state plus those of its class.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from chaffinch.kernels.linear import SparseInput, States, Weights
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Conditional:
-    """log P(classes | words) less the penalty, as a function of all weights.
+    """log P(classes | words) minus the penalty, as a function of all weights.
 
     Those of states come first, with the moves below the rows, then those of classes, likewise.
     """
@@ -26,7 +26,7 @@ class Conditional:
     states: States
     class_of: Ints  # (Y,)
     active: Active  # the states each token may take
-    logs: Floats | None  # of each cell, where labels are weighed
+    logs: Floats | None  # the log weight of each cell, if labels are weighted
     penalty: Floats  # (R + Y + 2,) times the square of each row
     shared: bool  # weights of classes besides those of each state
     height: int = field(init=False)  # R
@@ -39,34 +39,34 @@ class Conditional:
 
     @property
     def classes(self) -> list[tuple[int, int]]:
-        """The first state of each class and the one after its last."""
+        """Return the first state of each class and the one after its last; nothing if weights are not shared."""
         edges = np.flatnonzero(np.diff(self.class_of, prepend=-1, append=-1))
         return list(pairwise(edges.tolist())) if self.shared else []
 
     def blocks(self, x: Floats) -> tuple[Floats, Floats]:
-        """The weights of states (R + Y + 2, Y) and of classes (R + Y + 2, C)."""
+        """Return the weights of states (R + Y + 2, Y) and of classes (R + Y + 2, C)."""
         height = len(self.penalty)
-        own, by_class = np.split(x, [height * self.states.K])
-        return own.reshape(height, -1), by_class.reshape(height, len(self.classes))
+        by_state, by_class = np.split(x, [height * self.states.K])
+        return by_state.reshape(height, -1), by_class.reshape(height, len(self.classes))
 
     @property
     def size(self) -> int:
-        """How many weights there are."""
+        """Return the number of weights."""
         return len(self.penalty) * (self.states.K + len(self.classes))
 
     def weights(self, x: Floats) -> Weights:
-        """The weights by state, as a linear chain reads them."""
+        """Return the effective weights of states, in the layout of a linear chain."""
         Y, W, R = self.states.K, self.states.W, self.height
-        own, by_class = self.blocks(x)
+        by_state, by_class = self.blocks(x)
         rows = np.zeros((R + Y + 2, W), np.float32)
-        rows[:, :Y] = own
+        rows[:, :Y] = by_state
         for klass, (first, end) in enumerate(self.classes):
             rows[:, first:end] += by_class[:, klass, None]
         moves = self.states.moves.reshape(Y + 2, W) + rows[R:]
         return Weights(rows[:R].reshape(-1), moves.reshape(-1))
 
     def __call__(self, x: Floats) -> tuple[float, Floats]:
-        """The value and its slope."""
+        """Return the value and its gradient."""
         Y, W, R = self.states.K, self.states.W, self.height
         batch = linear.batch(self.seen, self.weights(x), self.states)
         tokens, cells = self.cells
@@ -79,7 +79,7 @@ class Conditional:
         of_scores[:, :Y] = -free.states
         of_scores[tokens, cells] += clamped.states
         slope = np.zeros((R + Y + 2, W), np.float32)
-        linear.slopes(self.seen, of_scores, self.states, slope[:R].reshape(-1))
+        linear.add_gradient(self.seen, of_scores, self.states, slope[:R].reshape(-1))
         slope[R : R + Y, :Y] = clamped.pairs - free.pairs
         slope[R + Y, :Y] = of_scores[batch.bounds[:-1], :Y].sum(axis=0)
         slope[R + Y + 1, :Y] = of_scores[batch.bounds[1:] - 1, :Y].sum(axis=0)
@@ -87,8 +87,8 @@ class Conditional:
         for block, pull in zip(self.blocks(x), self.blocks(out), strict=True):
             np.multiply(block, -2.0 * self.penalty[:, None], out=pull)
             value += 0.5 * float(pull.reshape(-1) @ block.reshape(-1))
-        own, by_class = self.blocks(out)
-        own += slope[:, :Y]
+        by_state, by_class = self.blocks(out)
+        by_state += slope[:, :Y]
         for klass, (first, end) in enumerate(self.classes):
             by_class[:, klass] += slope[:, first:end].sum(axis=1)
         return value, out

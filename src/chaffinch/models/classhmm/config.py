@@ -1,4 +1,4 @@
-"""What may be chosen for a class HMM."""
+"""Settings of a class HMM."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ CHOICES = {
     "trainer": ("gradient", "em"),
     "decode": ("kl+rerank", "kl", "joint", "posterior"),
 }
-KAPPA = 0.25  # where there is nothing to choose it on
-KAPPAS = (0.05, 0.25, 1.0)  # that dev documents choose from, where none is given
+KAPPA = 0.25  # the default without dev documents, as published; higher regularises more
+KAPPAS = (0.05, 0.25, 1.0)  # candidates among which dev documents choose; each costs one more climb
 
 
 @dataclass(frozen=True, slots=True)
 class ClassHMM:
-    """What to learn and how; `published()` is the system of the publication.
+    """Settings of a class HMM; `published()` is the system of the publication.
 
-    Every class, a type of spans or O, has `states_per_class` states, O `outside_states` if that is given; with
+    Every class, a type of spans or O, has `states_per_class` states, O `outside_states` if that is set; with
     `classes="IOB2"` a type is two classes, its first token and the others. `objective` is the joint likelihood of
     words and classes, the conditional one of the same chain ("krogh"), a mixture of both with the share `mix` of the
-    conditional, or the conditional one without local normalisation ("crf"), whose features look around a word.
-    `features` are those of the publication or all of ours. `kappa` times the squares of all weights is the penalty,
-    `identity` times as much for features that name a word; None is chosen on dev documents, if there are any, else
-    0.25. With `shared`, states borrow from their class and from all. Of words seen once, the share `replicas` is read
-    as unknown in learning. `restarts` short climbs choose where the long one of so many `evaluations` begins.
-    All sentences of which nothing is known count together as much as the share `untagged` of the others.
-    With `private`, words inside spans are no features (None: where a label names identifiers).
-    `trainer="em"` holds expected counts fixed for a few steps at a time, for the joint objective alone.
+    conditional, or the conditional one without local normalisation ("crf"), whose features include a word's context.
+    `features` are those of the publication or all of ours. The penalty is `kappa` times the squares of all weights,
+    `identity` times as much for features that identify a word; None is chosen on dev documents, if there are any, else
+    0.25. With `shared`, states share weights with their class and with all states. Of words seen once, the share
+    `replicas` is read as unknown in training. `restarts` short climbs choose the start of the long one, which has at
+    most `evaluations`. All sentences without any label count together as much as the share `untagged` of the others.
+    With `private`, words inside spans are not features (None: if a label names identifiers).
+    `trainer="em"` fixes expected counts for a few steps at a time, for the joint objective only.
     """
 
     states_per_class: int = 2
@@ -74,13 +74,13 @@ class ClassHMM:
         if self.trainer == "em" and self.objective != "joint":
             raise ConfigError(f"trainer em is for the objective joint, got {self.objective!r}")
         if not isinstance(self.language, str):
-            raise ConfigError("language must be the name of a pack, or of a folder with one")
+            raise ConfigError("language must be the name of a language pack, or the path of a folder with one")
 
     @classmethod
     def published(
         cls, states_per_class: int = 1, features: Literal["basic", "capitalisation", "shape", "muc"] = "capitalisation"
     ) -> ClassHMM:
-        """The published system: joint likelihood, as many states for O as for every type, weights of states alone."""
+        """Return the published settings: joint likelihood, as many states for O as per type, weights by state only."""
         return cls(
             states_per_class, objective="joint", features=features, kappa=0.25, shared=False, evaluations=300,
             cutoff=1, private=False, floor=1, calibrate=False,
@@ -88,5 +88,5 @@ class ClassHMM:
 
     @property
     def conditional(self) -> float:
-        """The share of the conditional likelihood in the objective of a locally normalised chain."""
+        """Return the share of the conditional likelihood in the objective of a locally normalised chain."""
         return {"joint": 0.0, "krogh": 1.0, "mix": self.mix}.get(self.objective, 1.0)

@@ -1,4 +1,4 @@
-"""The class HMM: several hidden states per class, emissions by features of words, learnt by direct gradient.
+"""Training of a class HMM: several hidden states per class, emissions by features of words, by direct gradient.
 
 Classes are known in training and states are not: the gradient sums over all paths of states that agree with the
 classes. The chain is generative (joint), conditional but locally normalised (krogh), between both (mix), or a
@@ -33,22 +33,23 @@ from chaffinch.models.latent.layout import tokens_of
 from chaffinch.models.latent.span_probabilities import calibrate
 from chaffinch.text import Document
 
-SHORT, INNER = 20, 10  # evaluations of a short climb; of one M-step
-JUDGED = 60  # evaluations of climbs on the text that is not held out
-FOLDS = 5
-TOLERANCE = 1e-6  # of the value, for EM
+# Evaluations of a short climb from a random start, and of one M-step of EM. More of either costs time.
+SHORT, INNER = 20, 10
+JUDGED = 60  # evaluations of the climbs for calibration and held-out likelihood, which may stop before they converge
+FOLDS = 5  # one of them, a fifth of the patients, is held out for calibration
+TOLERANCE = 1e-6  # EM stops when an iteration gains less than this share of the value
 
 
 def fit(
     data: TrainingSet, config: ClassHMM, *, resources: Resources | None = None, watcher: Watcher | None = None
 ) -> Model:
-    """Learn a model.
+    """Train a class HMM.
 
-    Rows of soft labels with zeros alone leave a token open: all paths are valid there. Dev documents choose kappa.
-    An interrupt ends what is being learnt.
+    Rows of soft labels with only zeros leave a token open: all paths are valid there. Dev documents choose kappa.
+    An interrupt ends training; the weights learnt so far are kept.
     """
     task, watcher = Task.of(data.documents, layer=data.layer, soft=data.soft), watcher or Watcher()
-    watcher.scores |= task.fitted.told()
+    watcher.scores |= task.fitted.summary()
     config = decide_privacy(config, task.names)
     evidence = Evidence.of(task, Labels(task.names, scheme_of(config)))
     return _Run(task, evidence, config, resources or Resources(), watcher, tuple(data.dev), data.layer).model()
@@ -56,7 +57,7 @@ def fit(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Run:
-    """One run of `fit`."""
+    """One run of `fit`: its task, evidence, settings and helpers."""
 
     task: Task
     evidence: Evidence
@@ -67,85 +68,87 @@ class _Run:
     layer: str | None
 
     def model(self) -> Model:
-        """The model: climbed to, and judged on text held out."""
+        """Train the model, evaluate it on held-out text, and describe its states."""
         ground = Ground.of(self.config, self.evidence)
         problem = ground.problem(self.resources)
-        model, kappa = self.chosen(problem)
+        model, kappa = self.choose_kappa(problem)
         try:
-            if self.config.calibrate and not self.watcher.stopped():
-                model = self.judged(model, problem, kappa)
+            if self.config.calibrate and not self.watcher.should_stop():
+                model = self.evaluate_held_out(model, problem, kappa)
             return substructure.describe(model, self.evidence, ground.seen)
         except KeyboardInterrupt:
             self.watcher.interrupted = True
             return model
 
-    def chosen(self, problem: Problem) -> tuple[Model, float]:
-        """The model with the kappa that was asked for, or with the one that is best on the dev documents."""
+    def choose_kappa(self, problem: Problem) -> tuple[Model, float]:
+        """Return the model with the requested kappa, or with the one that is best on the dev documents."""
         kappas = [self.config.kappa] if self.config.kappa is not None else [KAPPA]
         if self.config.kappa is None and self.dev:
             kappas = sorted(KAPPAS, reverse=True)
         tried: list[tuple[float, Model, float]] = []
-        found = self.begun(problem, kappas[0])
+        found = self.choose_start(problem, kappas[0])
         learnt = len(found.trace) > 1
-        for kappa in kappas:  # each goes on from the one before
-            if not self.watcher.stopped():
-                found = self.climbed(problem, kappa, found.x, f"kappa {kappa:g}")
+        for kappa in kappas:  # each continues from the weights of the one before
+            if not self.watcher.should_stop():
+                found = self.climb(problem, kappa, found.x, f"kappa {kappa:g}")
                 learnt |= len(found.trace) > 1
-            if self.watcher.stopped() and not learnt:
+            if self.watcher.should_stop() and not learnt:
                 raise KeyboardInterrupt  # first weights are no model
             model = problem.model(found.x, found.trace)
             tried.append((self.score(model) if self.dev else 0.0, model, kappa))
-            if self.watcher.stopped():
+            if self.watcher.should_stop():
                 break
-        score, model, kappa = max(tried, key=lambda own: own[0])
+        score, model, kappa = max(tried, key=lambda attempt: attempt[0])
         if self.dev:
             self.watcher.scores |= {"F1 on dev": score, "kappa": kappa}
         return model, kappa
 
-    def begun(self, problem: Problem, kappa: float) -> ascent.Optimum:
-        """Where to begin: the best of several short climbs, the last of which an interrupt may end."""
+    def choose_start(self, problem: Problem, kappa: float) -> ascent.Optimum:
+        """Return the start of the long climb: the best of several short climbs, or first weights."""
         rng, untagged = np.random.default_rng(self.config.seed), self.evidence.untagged
         starts = [problem.start(rng) for _ in range(self.config.restarts)]
         best = ascent.Optimum(starts[0], -np.inf, (), 0)
         for x in starts if len(starts) > 1 else ():
             found = ascent.maximise(problem.objective(kappa), x, evaluations=SHORT)
-            best = max(best, found, key=lambda own: own.value)
+            best = max(best, found, key=lambda optimum: optimum.value)
             if found.interrupted:
                 self.watcher.interrupted = True
                 break
-        if untagged.any() and not untagged.all() and not self.watcher.stopped():  # first what is known by itself
+        if (
+            untagged.any() and not untagged.all() and not self.watcher.should_stop()
+        ):  # first the labelled sentences alone
             best = ascent.maximise(problem.objective(kappa, ~untagged), best.x, evaluations=self.config.evaluations)
             self.watcher.interrupted |= best.interrupted
         return best
 
-    def climbed(self, problem: Problem, kappa: float, x: Floats, part: str) -> ascent.Optimum:
-        """The end of the long climb from x."""
+    def climb(self, problem: Problem, kappa: float, x: Floats, part: str) -> ascent.Optimum:
+        """Return the end of the long climb from x."""
         objective, most, tokens = problem.objective(kappa), self.config.evaluations, len(self.evidence.allowed)
 
-        def watch(asked: int, value: float) -> None:
+        def watch(evaluations: int, value: float) -> None:
             if self.watcher.tell is not None:
-                self.watcher.tell(Progress(part, asked, most, -value / max(tokens, 1)))
+                self.watcher.tell(Progress(part, evaluations, most, -value / max(tokens, 1)))
 
         if self.config.trainer == "em" and isinstance(objective, Likelihood):
-            found = _expected(objective, x, most, watch)
+            found = _run_em(objective, x, most, watch)
         else:
             found = ascent.maximise(objective, x, evaluations=most, watch=watch)
         self.watcher.interrupted |= found.interrupted
         return found
 
     def score(self, model: Model) -> float:
-        """The F1 on the dev documents."""
+        """Return the F1 on the dev documents."""
         try:
             return span_f1([runs_of(doc, self.layer) for doc in self.dev], model.read(self.dev))
         except KeyboardInterrupt:
             self.watcher.interrupted = True
             return 0.0
 
-    def judged(self, model: Model, problem: Problem, kappa: float) -> Model:
-        """The model with a calibration, and with what held-out text says of its states.
+    def evaluate_held_out(self, model: Model, problem: Problem, kappa: float) -> Model:
+        """Return the model with a calibration, and with the held-out likelihood of its states.
 
-        A fifth of the patients is held out; two shorter climbs on the others, one with a single state per class, show
-        how likely the held-out text becomes.
+        A fifth of the patients is held out; two shorter climbs on the others, one with a single state per class,
+        measure the likelihood of the held-out text.
         """
         folds = self.task.folds(FOLDS, self.config.seed)
         if folds is None:
@@ -159,15 +162,15 @@ class _Run:
         if max(model.labels.subs) > 1:
             problems.append(Ground.of(single, self.evidence).problem(self.resources))
         likely = []
-        for own in problems:
-            x = own.start(np.random.default_rng(self.config.seed))
-            found = ascent.maximise(own.objective(kappa, folds > 0), x, evaluations=JUDGED)
+        for candidate in problems:
+            x = candidate.start(np.random.default_rng(self.config.seed))
+            found = ascent.maximise(candidate.objective(kappa, folds > 0), x, evaluations=JUDGED)
             self.watcher.interrupted |= found.interrupted
             if found.interrupted:
                 return model
-            likely.append(own.objective(0.0, out)(found.x)[0])
-            if own is problem:
-                model = replace(model, calibration=self.calibration(own.model(found.x, ()), out))
+            likely.append(candidate.objective(0.0, out)(found.x)[0])
+            if candidate is problem:
+                model = replace(model, calibration=self.calibration(candidate.model(found.x, ()), out))
             if self.watcher.tell is not None:
                 self.watcher.tell(Progress("held out", len(likely), len(problems), 0.0))
         tokens = np.diff(self.evidence.bounds)[out].sum()
@@ -175,28 +178,28 @@ class _Run:
         return replace(model, portrait=portrait)
 
     def calibration(self, model: Model, sentences: Bools) -> Calibration:
-        """The calibration of a model on sentences it did not learn from."""
+        """Return the calibration of a model on sentences it did not learn from."""
         _, batch = model.batch(self.task.docs)
         some = np.flatnonzero(sentences)[:SENTENCES]
         tokens, bounds = tokens_of(batch.bounds, some)
         part = Batch(batch.start, batch.trans, batch.emit[tokens], batch.end, bounds)
         gold = self.evidence.allowed[tokens].argmax(axis=1)
-        return calibrate(part, model.labels, gold, model.decoded(part))
+        return calibrate(part, model.labels, gold, model.decode(part))
 
 
-def _expected(objective: Likelihood, x: Floats, most: int, watch: Callable[[int, float], None]) -> ascent.Optimum:
-    """The end of expectation-maximisation from x: counts are held for a few steps at a time."""
-    asked, trace, interrupted = 0, list[float](), False
+def _run_em(objective: Likelihood, x: Floats, most: int, watch: Callable[[int, float], None]) -> ascent.Optimum:
+    """Climb from x by expectation-maximisation: expected counts are fixed for a few steps at a time."""
+    evaluations, trace, interrupted = 0, list[float](), False
     try:
-        while asked < most and not interrupted:
+        while evaluations < most and not interrupted:
             value, _ = objective(x)
             gained = value - trace[-1] if trace else np.inf
             trace.append(value)
-            watch(asked, value)
+            watch(evaluations, value)
             if gained < TOLERANCE * max(abs(value), 1.0):
                 break
-            found = ascent.maximise(ExpectedCounts.at(objective, x), x, evaluations=min(INNER, most - asked))
-            x, asked, interrupted = found.x, asked + found.evaluations + 1, found.interrupted
+            found = ascent.maximise(ExpectedCounts.at(objective, x), x, evaluations=min(INNER, most - evaluations))
+            x, evaluations, interrupted = found.x, evaluations + found.evaluations + 1, found.interrupted
     except KeyboardInterrupt:
         interrupted = True
-    return ascent.Optimum(x, trace[-1] if trace else -np.inf, tuple(trace), asked, interrupted)
+    return ascent.Optimum(x, trace[-1] if trace else -np.inf, tuple(trace), evaluations, interrupted)

@@ -1,8 +1,8 @@
-"""The class HMM whose emissions are logistic regressions over a word's features, and its likelihood with gradient.
+"""The class HMM whose emissions are logistic regressions over a word's features: likelihood and gradient.
 
 M tokens, V different sets of features in the training text ("types"), F features, Y states, C classes. A state's
-probability of a type is a softmax over all types; weights of a state are its own, plus those of its class, plus those
-of all states, so that a rare state borrows from its neighbours. Moves are normalised row by row.
+probability of a type is a softmax over all types; its weights are those of the state, plus those of its class, plus
+those of all states, so that rare states share statistics. Moves (transitions) are normalised row by row.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from chaffinch.kernels.lattice import Bools
 
 
 class ClassLayout(NamedTuple):
-    """What the states are, and which may follow which: row Y begins a sentence, column Y ends it."""
+    """The classes of states, and which state may follow which: row Y begins a sentence, column Y ends it."""
 
     class_of: Ints  # (Y,)
     moves: Bools  # (Y+1, Y+1)
@@ -30,20 +30,20 @@ class ClassLayout(NamedTuple):
 
     @classmethod
     def of(cls, class_of: Ints, moves: Bools, *, shared: bool) -> ClassLayout:
-        """The layout of states of those classes."""
+        """Return the layout of states of those classes."""
         return cls(class_of, moves, shared, len(class_of), int(class_of.max()) + 1)
 
     @property
     def edge_class(self) -> Ints:
-        """(Y+1,) the class of each state, and a class by itself for the edge of a sentence."""
+        """Return (Y+1,) the class of each state, and a separate class for the edge of a sentence."""
         return np.append(self.class_of, self.C)
 
     def spread(self, by_state: Floats, by_class: Floats) -> Floats:
-        """Weights (F, Y) of states, with those of their classes and, in the last column, of all (F, C+1) added."""
+        """Return weights (F, Y) of states plus those (F, C+1) of their class and, last column, of all states."""
         return by_state + by_class[:, self.class_of] + by_class[:, -1:] if self.shared else by_state
 
     def gather(self, slope: Floats) -> Floats:
-        """(F, C+1) the slope of classes and of all, given that of states (F, Y)."""
+        """Return (F, C+1) the gradient of classes and of all states, given that of states (F, Y)."""
         out = np.zeros((len(slope), self.C + 1))
         for klass in range(self.C):
             out[:, klass] = slope[:, self.class_of == klass].sum(axis=1)
@@ -52,7 +52,7 @@ class ClassLayout(NamedTuple):
 
 
 class StateTables(NamedTuple):
-    """What a chain says of words and moves."""
+    """The parameters of a chain: emission weights and transition log-probabilities."""
 
     weights: Floats  # (F, Y)
     log_z: Floats  # (Y,) the log of each softmax's denominator
@@ -62,7 +62,7 @@ class StateTables(NamedTuple):
 
     @property
     def moves(self) -> Floats:
-        """(Y+1, Y+1) all of them: row Y begins a sentence, column Y ends it."""
+        """Return (Y+1, Y+1) all transitions: row Y begins a sentence, column Y ends it."""
         return np.block([[self.trans, self.end[:, None]], [self.start, np.array(-np.inf)]])
 
 
@@ -73,7 +73,7 @@ class Text(NamedTuple):
     rows: Ints  # (M,)
     bounds: Ints
     active: Active
-    logs: Floats | None = None  # of each cell, where labels are weighed
+    logs: Floats | None = None  # the log weight of each cell, if labels are weighted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,18 +89,18 @@ class Likelihood:
     weight: float
     penalty: Floats  # (F,) times the square of each feature's weights
     kappa: float  # the same for moves
-    untagged: Text | None = None  # sentences of which nothing is known,
-    share: float = 1.0  # each of which counts as much as this share of another
+    untagged: Text | None = None  # sentences without any label
+    share: float = 1.0  # the weight of each of them; others have weight 1
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many numbers the four blocks have: features by state, by class; moves by state, by class."""
+        """Return the sizes of the four blocks: features by state, by class; moves by state, by class."""
         F, Y, C = self.text.matrix.shape[1], self.layout.Y, self.layout.C
         more = (F * (C + 1), (C + 1) ** 2) if self.layout.shared else (0, 0)
         return F * Y, more[0], (Y + 1) ** 2, more[1]
 
     def blocks(self, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """The four blocks of all weights."""
+        """Return the four blocks of all weights."""
         Y, C = self.layout.Y, self.layout.C
         state, by_class, moves, by_pair = np.split(x, np.cumsum(self.sizes)[:-1])
         edge = C + 1 if self.layout.shared else 0
@@ -108,36 +108,37 @@ class Likelihood:
         return *shapes, by_pair.reshape(edge, edge)
 
     def tables(self, x: Floats) -> tuple[StateTables, Floats]:
-        """The tables of those weights, and log-probabilities of all types (V, Y)."""
+        """Return the tables of those weights, and log-probabilities of all types (V, Y)."""
         state, by_class, moves, by_pair = self.blocks(x)
         weights = self.layout.spread(state, by_class)
         logits = np.asarray(self.text.matrix @ weights)
         log_z = np.asarray(logsumexp(logits, axis=0))
         a = self._moves(moves, by_pair)
         Y = self.layout.Y
-        tables = StateTables(weights, log_z, *(np.ascontiguousarray(own) for own in (a[Y, :Y], a[:Y, :Y], a[:Y, Y])))
+        tables = StateTables(weights, log_z, *(np.ascontiguousarray(part) for part in (a[Y, :Y], a[:Y, :Y], a[:Y, Y])))
         logits -= log_z
         return tables, logits
 
     def _moves(self, moves: Floats, by_pair: Floats) -> Floats:
+        """Return (Y+1, Y+1) log-probabilities of transitions, normalised row by row."""
         edge = self.layout.edge_class
         logits = moves + by_pair[np.ix_(edge, edge)] if self.layout.shared else moves
         logits = np.where(self.layout.moves, logits, -np.inf)
         return np.asarray(logits - logsumexp(logits, axis=1, keepdims=True))
 
     def __call__(self, x: Floats) -> tuple[float, Floats]:
-        """The value and its slope."""
+        """Return the value and its gradient."""
         tables, log_b = self.tables(x)
         value, counts, steps = self.counts(tables, log_b)
-        return self.penalised(x, value, self._slope(tables, log_b, counts, steps))
+        return self.subtract_penalty(x, value, self._slope(tables, log_b, counts, steps))
 
     def _slope(self, tables: StateTables, log_b: Floats, counts: Floats, steps: Floats) -> tuple[Floats, Floats]:
-        """The slope of features (F, Y) and moves (Y+1, Y+1) by state, given expected counts: those of the softmaxes."""
+        """Return the gradient of features (F, Y) and moves (Y+1, Y+1) by state, given expected counts."""
         slope = np.asarray(self.transposed @ (counts - counts.sum(axis=0) * np.exp(log_b)))
         return slope, steps - steps.sum(axis=1, keepdims=True) * np.exp(tables.moves)
 
-    def penalised(self, x: Floats, value: float, slopes: tuple[Floats, Floats]) -> tuple[float, Floats]:
-        """The value less the penalty, and the slope of all weights, given those of features and moves by state."""
+    def subtract_penalty(self, x: Floats, value: float, slopes: tuple[Floats, Floats]) -> tuple[float, Floats]:
+        """Return the value less the penalty, and the gradient of all weights, given that by state."""
         features, moves = slopes
         edge = np.eye(self.layout.C + 1)[self.layout.edge_class]
         parts = [features, self.layout.gather(features), moves, edge.T @ moves @ edge]
@@ -152,7 +153,7 @@ class Likelihood:
         return value, np.concatenate(out)
 
     def counts(self, tables: StateTables, log_b: Floats) -> tuple[float, Floats, Floats]:
-        """The log-likelihood, expected types of each state (V, Y), and expected moves (Y+1, Y+1)."""
+        """Return the log-likelihood, expected types of each state (V, Y), and expected moves (Y+1, Y+1)."""
         Y = self.layout.Y
         value, counts, steps = 0.0, np.zeros_like(log_b), np.zeros((Y + 1, Y + 1))
         for text, share in ((self.text, 1.0), (self.untagged, self.share)):
@@ -172,7 +173,7 @@ class Likelihood:
 
 
 def _add(batch: Batch, rows: Ints, sign: float, counts: Floats, steps: Floats) -> float:
-    """log P of a batch; adds its expected types and moves, times `sign`."""
+    """Add a batch's expected types and moves, times `sign`, to the counts; return its log-probability."""
     post, Y = forward_backward(batch), len(batch.start)
     active = batch.active or Active.of([np.arange(Y)], np.zeros(len(rows), np.int64))
     states = post.states.reshape(-1)
@@ -192,27 +193,27 @@ def _add(batch: Batch, rows: Ints, sign: float, counts: Floats, steps: Floats) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedCounts:
-    """What EM climbs: the joint likelihood with expected counts held as they were at some weights."""
+    """The objective of an M-step: the joint likelihood with expected counts fixed at some weights."""
 
     whole: Likelihood
-    held: Floats  # (V, Y) expected types
+    counts: Floats  # (V, Y) expected types
     steps: Floats  # (Y+1, Y+1) expected moves
 
     @classmethod
     def at(cls, whole: Likelihood, x: Floats) -> ExpectedCounts:
-        """The expectation at those weights."""
+        """Compute the expected counts at those weights."""
         _, counts, steps = whole.counts(*whole.tables(x))
         return cls(whole, counts, steps)
 
     def __call__(self, x: Floats) -> tuple[float, Floats]:
-        """The value, but for a constant, and its slope."""
+        """Return the value, up to a constant, and its gradient."""
         tables, log_b = self.whole.tables(x)
         moves = np.where(self.steps > 0, tables.moves, 0.0)
-        value = float((self.held * log_b).sum() + (self.steps * moves).sum())
-        return self.whole.penalised(x, value, self.whole._slope(tables, log_b, self.held, self.steps))
+        value = float((self.counts * log_b).sum() + (self.steps * moves).sum())
+        return self.whole.subtract_penalty(x, value, self.whole._slope(tables, log_b, self.counts, self.steps))
 
 
 def log_emissions(matrix: csr_array, known: Bools, tables: StateTables) -> Floats:
-    """(V, Y) log-probabilities of types; one that is not `known` joins the denominator for itself."""
+    """Return (V, Y) log-probabilities of types; an unknown type is added to its softmax's denominator."""
     logits = np.asarray(matrix @ tables.weights)
     return np.asarray(logits - np.where(known[:, None], tables.log_z, np.logaddexp(tables.log_z, logits)))

@@ -1,4 +1,4 @@
-"""What a class HMM says of itself."""
+"""The class HMM as a method of the registry."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ def _load(state: State) -> Model:
     return Model.of(state)
 
 
-def _unused(config: ClassHMM) -> dict[str, str]:
+def _reasons_unused(config: ClassHMM) -> dict[str, str]:
+    """Return the materials that the settings make no use of, and why."""
     unused: dict[str, str] = {}
     if config.objective != "crf":
-        unused["resources"] = "lexicons and clusters are features of the objective crf alone; leave them out"
+        unused["resources"] = "lexicons and clusters are features of the objective crf only; leave them out"
     if config.objective not in ("joint", "mix"):
         unused["untagged"] = (
-            f"objective {config.objective} learns nothing from untagged documents; leave them out, or choose the "
+            f"objective {config.objective} cannot learn from untagged documents; leave them out, or choose the "
             "objective joint or mix"
         )
     return unused
@@ -56,7 +57,7 @@ def _common_words(model: Model) -> frozenset[str]:
 
 
 def _facts(model: Model) -> Mapping[str, Any]:
-    """Return how large a class HMM is, and what held-out text says of its states."""
+    """Return the size of a class HMM, and the held-out likelihood of its states."""
     known = model.words if model.words is not None else model.crf
     subs, held = model.labels.subs, model.portrait.held_out.round(4).tolist()
     facts: dict[str, Any] = {
@@ -76,7 +77,7 @@ METHOD = Method(
     _fit,
     _load,
     frozenset({"spans", "soft", "untagged", "resources"}),
-    unused=_unused,
+    unused=_reasons_unused,
     explain=_explain,
     parts=_parts,
     common_words=_common_words,

@@ -1,4 +1,4 @@
-"""A learnt class HMM: its tables or weights, and reading with them.
+"""A trained class HMM: its tables or weights, and reading with them.
 
 V types of the documents at hand, F features, Y states, C classes, L labels.
 """
@@ -34,25 +34,25 @@ from chaffinch.models.core.linear import Linear
 from chaffinch.models.core.resources import Resources, columns_of
 from chaffinch.models.core.runs import Bias, Run
 from chaffinch.models.latent import decode as decoding
-from chaffinch.models.latent.layout import KnownTags
+from chaffinch.models.latent.layout import TagPosterior
 from chaffinch.models.latent.reading import LatentReader
 from chaffinch.text import Document
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordEmissions:
-    """What a locally normalised chain knows of words: which features count, and its tables."""
+    """The emissions of a locally normalised chain: its features and its tables."""
 
     vocabulary: Vocabulary
     tables: StateTables
 
     def log_emissions(self, seen: Observed) -> Floats:
-        """(V, Y) of all types of the documents."""
+        """Return (V, Y) the log-probabilities of all types of the documents."""
         matrix, known = feature_matrix(seen, self.vocabulary)
         return chain.log_emissions(matrix, known, self.tables)
 
     def batch(self, seen: Observed) -> Batch:
-        """The sentences as lattices."""
+        """Return the sentences as lattices."""
         bounds = np.concatenate([[0], np.cumsum((seen.ends - seen.begins).astype(np.int64))])
         emit = self.log_emissions(seen)[seen.types[seen.places]]
         return Batch(self.tables.start, self.tables.trans, emit, self.tables.end, bounds)
@@ -60,7 +60,7 @@ class WordEmissions:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Portrait:
-    """What learning left besides: how many tokens each state has, and the objective after each step."""
+    """Facts from training: the number of tokens of each state, the objective after each step, held-out likelihood."""
 
     mass: Floats  # (Y,)
     trace: Floats
@@ -69,7 +69,7 @@ class Portrait:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Model:
-    """What was learnt: words, if the chain is locally normalised, else a field over features around each word."""
+    """A trained class HMM: word emissions if the chain is locally normalised, else a CRF over features in context."""
 
     config: ClassHMM
     names: tuple[str, ...]
@@ -82,55 +82,57 @@ class Model:
     resources: Resources = Resources()  # noqa: RUF009  (frozen)
     calibration: Calibration = Calibration()  # noqa: RUF009  (frozen)
     floor: int = 1
-    luggage: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # word lists that do not come with Chaffinch
-    substructure: Substructure | None = None  # what its states stand for; training text, see `substructure.describe`
+    pack_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # word lists that are not Chaffinch's
+    substructure: Substructure | None = (
+        None  # descriptions of its states; training text, see `describe.states.describe`
+    )
 
     def batch(
         self, docs: Sequence[Document], bias: Bias = None, seen: Observed | None = None
     ) -> tuple[Observed, Batch]:
-        """The documents, and their sentences as lattices over states; `seen` if they were observed before."""
+        """Return the documents, and their sentences as lattices over states; `seen` if they were observed before."""
         seen = seen or types.with_features(window.observe(docs), self.config.features, self.pack)
         if self.crf is not None:
             return seen, self.crf.batch(seen, columns_of(seen, docs, self.stops, (), self.resources), bias)
         batch = self.words.batch(seen)  # type: ignore[union-attr]
         if bias:
-            leaning = np.array([bias.get(tag[2:] or "O", 0.0) for tag in self.labels.tags])[self.labels.tag_of]
-            batch = replace(batch, emit=batch.emit + leaning)
+            offsets = np.array([bias.get(tag[2:] or "O", 0.0) for tag in self.labels.tags])[self.labels.tag_of]
+            batch = replace(batch, emit=batch.emit + offsets)
         return seen, batch
 
     def reading(self, docs: Sequence[Document], bias: Bias = None) -> LatentReader:
-        """The documents, ready to be read."""
+        """Return a reader of the documents."""
         seen, batch = self.batch(docs, bias)
-        return LatentReader(seen, [batch], self.labels, self.decoded, self.calibration)
+        return LatentReader(seen, [batch], self.labels, self.decode, self.calibration)
 
-    def decoded(self, batch: Batch, known: KnownTags | None = None) -> Ints:
-        """The tags of a batch's tokens, as the settings say."""
+    def decode(self, batch: Batch, known: TagPosterior | None = None) -> Ints:
+        """Return the tags of a batch's tokens, by the decoder of the settings."""
         labels = self.labels
         return decoding.decode(batch, labels.tag_of, self.config.decode, follows=labels.follows, known=known).tags
 
     def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
-        """The labelled runs of tokens of every document."""
+        """Return the labelled runs of tokens of every document."""
         return self.reading(docs, bias).runs()
 
     def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]:
-        """The runs of every document, and the calibrated probability that each is right (n,)."""
+        """Return the runs of every document, and the calibrated probability that each is right (n,)."""
         return list(zip(*self.reading(docs, bias).runs_with_chances(), strict=True))
 
     def posteriors(self, docs: Sequence[Document]) -> list[Floats]:
-        """(T, 1 + L) per document: at every token the probability of O and of each label; O in no sentence."""
+        """Return per document (T, 1 + L) each token's probability of O and of each label; O outside sentences."""
         return [rows for _, rows in self.read_with_posteriors(docs)]
 
     def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]:
-        """What `read` and `posteriors` give, of documents that are looked at once for both."""
+        """Return the results of `read` and `posteriors`, in one pass over the documents."""
         columns = np.array([0] + [1 + self.names.index(tag[2:]) for tag in self.labels.tags[1:]])
         return list(zip(*self.reading(docs).runs_with_posteriors(columns, 1 + len(self.names)), strict=True))
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
-        """The n best readings of the projected chain; a sentence with fewer repeats its last."""
+        """Return the n best readings of the projected chain; a sentence with fewer repeats its last."""
         return [found[0] for found in self.reading([doc]).alternatives(n)]
 
     def state(self) -> State:
-        """Return everything but the config, for a model file."""
+        """Return the arrays and strings of a model file: everything except the config."""
         out: dict[str, NDArray[Any]] = {
             "subs": np.array(self.labels.subs, np.int64),
             "mass": self.portrait.mass,
@@ -141,14 +143,14 @@ class Model:
         if self.words is not None:
             vocabulary, tables = self.words.vocabulary, self.words.tables
             out |= {"words.keys": vocabulary.keys, "words.kinds": vocabulary.kinds}
-            out |= {f"tables.{name}": own.astype(np.float32) for name, own in tables._asdict().items()}
-        strings = dict(self.luggage)
+            out |= {f"tables.{name}": table.astype(np.float32) for name, table in tables._asdict().items()}
+        strings = dict(self.pack_files)
         if self.substructure is not None:
             strings["substructure"] = (self.substructure.json(),)
-        state = State(out, strings).merged(self.resources.state())
+        state = State(out, strings).merge(self.resources.state())
         if self.crf is None:
             return state
-        return state.merged(State({"stops": self.stops})).with_child("crf", State(self.crf.arrays()))
+        return state.merge(State({"stops": self.stops})).with_child("crf", State(self.crf.arrays()))
 
     @classmethod
     def of(cls, state: State) -> Model:
@@ -165,29 +167,29 @@ class Model:
                 tables = StateTables(*(arrays[f"tables.{name}"].astype(float) for name in StateTables._fields))
                 words = WordEmissions(Vocabulary(arrays["words.keys"], arrays["words.kinds"]), tables)
                 F, Y = len(words.vocabulary.kinds), labels.states.K
-                fits = [own.shape for own in tables] == [(F, Y), (Y,), (Y,), (Y, Y), (Y,)]
+                fits = [table.shape for table in tables] == [(F, Y), (Y,), (Y,), (Y, Y), (Y,)]
                 if len(words.vocabulary) != F or not fits:
-                    raise ModelError("its tables do not fit its labels; copy the file again, or train the model anew")
+                    raise ModelError("its tables do not fit its labels; copy the file again, or retrain the model")
             return cls(
-                config, names, labels, languages.unpacked(config.language, strings), portrait, words, crf,
+                config, names, labels, languages.from_bundle(config.language, strings), portrait, words, crf,
                 arrays.get("stops"), Resources.of(state),  # type: ignore[arg-type]
                 Calibration(*arrays["calibration"].tolist()), state.floor,
                 {name: words for name, words in strings.items() if name.startswith("pack.")},
                 next(map(Substructure.of, strings.get("substructure", ())), None),
             )  # fmt: skip
         except (KeyError, TypeError, IndexError, ValueError, msgspec.MsgspecError):
-            raise ModelError("its settings cannot be read; it was made by another version, train it anew") from None
+            raise ModelError("its settings cannot be read; it was made by another version, retrain it") from None
 
 
 def scheme_of(config: ClassHMM) -> Scheme:
-    """How classes are written on tokens."""
+    """Return the tag scheme of the classes."""
     return "runs" if config.classes == "types" else "IOB2"
 
 
 def feature_sets(seen: Observed, vocabulary: Vocabulary, *, unknown: bool = False) -> list[tuple[int, ...]]:
-    """(V,) the known features of every type, sorted: either its name, or what stands in for it.
+    """Return (V,) the known features of every type, sorted: with its name, or with its unknown-word features.
 
-    With `unknown`, every type is read as if its name were not known.
+    With `unknown`, every type is treated as an unknown word.
     """
     named = np.zeros(len(seen.lists) - 1, np.bool_)
     numbers, owners = vocabulary.find(seen.keys), np.repeat(np.arange(len(named)), np.diff(seen.lists))
@@ -200,19 +202,19 @@ def feature_sets(seen: Observed, vocabulary: Vocabulary, *, unknown: bool = Fals
 
 
 def matrix_of(sets: Sequence[tuple[int, ...]], F: int) -> csr_array:
-    """The sets of features as rows of ones."""
-    bounds = np.concatenate([[0], np.cumsum([len(own) for own in sets])]).astype(np.int64)
-    columns = np.array([number for own in sets for number in own], np.int64)
+    """Return the sets of features as a sparse matrix of ones, one row each."""
+    bounds = np.concatenate([[0], np.cumsum([len(numbers) for numbers in sets])]).astype(np.int64)
+    columns = np.array([number for numbers in sets for number in numbers], np.int64)
     return csr_array((np.ones(len(columns)), columns, bounds), shape=(len(sets), F))
 
 
 def feature_matrix(seen: Observed, vocabulary: Vocabulary) -> tuple[csr_array, NDArray[np.bool_]]:
-    """(V, F) the features of every type, and which types are known by name."""
+    """Return (V, F) the features of every type, and which types are known by name."""
     matrix = matrix_of(feature_sets(seen, vocabulary), len(vocabulary))
     names = np.asarray(vocabulary.kinds == WORD, np.float64)
     return matrix, np.asarray(matrix @ names > 0) if len(names) else np.zeros(matrix.shape[0], np.bool_)
 
 
-def single(tables: StateTables) -> StateTables:
-    """The tables with their numbers as a file holds them, so that saving changes nothing."""
-    return StateTables(*(own.astype(np.float32).astype(float) for own in tables))
+def round_to_float32(tables: StateTables) -> StateTables:
+    """Return the tables rounded as a file stores them, so that saving changes nothing."""
+    return StateTables(*(table.astype(np.float32).astype(float) for table in tables))

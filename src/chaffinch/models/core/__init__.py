@@ -1,1 +1,1 @@
-"""What all methods share: labels, training data, batches, linear parts, confidence, explanations."""
+"""Shared by all methods: labels, training data, batches, linear models, confidence, explanations."""

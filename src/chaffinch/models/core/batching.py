@@ -1,4 +1,4 @@
-"""Documents as a tagger reads them: in batches, over threads, and runs of tokens back to spans."""
+"""Batched and threaded reading of documents, and the conversion of token runs to spans."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from chaffinch.errors import ConfigError
 from chaffinch.models.core.runs import Run
 from chaffinch.text import Document, Span
 
-BATCH_TOKENS = 60_000  # documents are read together up to this many tokens
-AHEAD = 2  # batches a worker may be ahead of the reader
+# A batch is closed once it has this many tokens. Larger batches amortise each model's fixed cost and use more memory.
+BATCH_TOKENS = 60_000
+# Batches per worker that are submitted before the reader needs them. Higher uses more memory; lower may idle threads.
+AHEAD = 2
 
 
 def to_spans(doc: Document, runs: Sequence[Run], kind: str, chances: Iterable[float] | None = None) -> list[Span]:
-    """The spans of a document's runs of tokens, by a model of that kind; their scores are the chances, else 1."""
+    """Return a document's runs of tokens as spans with source `kind`; their scores are the chances, else 1."""
     starts = doc.tokens[[first for first, _, _ in runs], 0].tolist()
     ends = doc.tokens[[end - 1 for _, end, _ in runs], 1].tolist()
     scores = [1.0] * len(runs) if chances is None else [float(chance) for chance in chances]
@@ -28,22 +30,22 @@ def to_spans(doc: Document, runs: Sequence[Run], kind: str, chances: Iterable[fl
 
 
 def batches(documents: Iterable[Document], tokens: int) -> Iterator[list[Document]]:
-    """The documents in lists of about so many tokens."""
-    held: list[Document] = []
+    """Yield the documents in lists of at least `tokens` tokens; the last list may be shorter."""
+    batch: list[Document] = []
     size = 0
     for doc in documents:
-        held.append(doc)
+        batch.append(doc)
         size += len(doc.tokens)
         if size >= tokens:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 @contextmanager
 def mapper(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """A map: plain, or over threads, in the order of the items and a few of them ahead."""
+    """Yield a map function: the built-in one, or one over threads that keeps input order and a few results ahead."""
     if workers < 1:
         raise ConfigError(f"workers must be at least 1, got {workers}")
     if workers == 1:

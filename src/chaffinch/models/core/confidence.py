@@ -1,4 +1,4 @@
-"""How sure a chain is of a span: its exact probability, and a calibration learnt on text the chain did not see.
+"""Confidence of a chain's spans: the exact probability of each, and a calibration learnt on unseen text.
 
 N tokens of all sentences without pads, n spans.
 """
@@ -16,43 +16,43 @@ from chaffinch.kernels import forward_backward, log_partition, pair_marginals
 from chaffinch.kernels.lattice import Batch, Floats, Ints
 from chaffinch.models.core.labels import Labels
 
-CHUNK = 2_000  # tokens whose pairs of states are held at once
-SENTENCES = 800  # enough to fit three numbers
-ROUNDS = 25
-EDGE = 1e-6  # probabilities are kept this far from 0 and 1
+CHUNK = 2_000  # tokens whose pair marginals (K x K each) are in memory at once
+SENTENCES = 800  # most sentences that a calibration is fitted on: enough for its three numbers
+ROUNDS = 25  # Newton steps of the logistic curve; half as many golden-section steps of the scale
+EDGE = 1e-6  # probabilities are clipped to this distance from 0 and 1, so that their logit is finite
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Scores are multiplied by `scale` before probabilities are taken; those of spans then go through a logistic."""
+    """A scale for log-potentials, and a logistic curve for the span probabilities that follow from it."""
 
     scale: float = 1.0
     slope: float = 1.0
     intercept: float = 0.0
 
     def __call__(self, chances: Floats) -> Floats:
-        """The calibrated probability that a span is right."""
+        """Return the calibrated probability that a span is right."""
         return np.asarray(1.0 / (1.0 + np.exp(-(self.slope * _logit(chances) + self.intercept))))
 
 
 def span_chances(batch: Batch, labels: Labels, tags: Ints, spans: Sequence[tuple[int, int]]) -> Floats:
-    """(n,) the exact probability of each span: that its tokens have these tags (N,), and that it ends where it does.
+    """Return (n,) the exact probability that a span's tokens have these tags (N,) and that it ends there.
 
     Spans are sorted half-open runs of tokens, each inside a sentence.
     """
-    out, edges, at = np.zeros(len(spans)), np.array(spans, np.int64).reshape(-1, 2), 0
+    out, edges, index = np.zeros(len(spans)), np.array(spans, np.int64).reshape(-1, 2), 0
     for part, begin in _chunks(batch):
         states, pairs = forward_backward(part).states, pair_marginals(part)
         last = begin + len(states)
-        while at < len(edges) and edges[at, 1] <= last:
-            first, end = (edges[at] - begin).tolist()
-            out[at] = _chance(states, pairs, first, end, tags[edges[at, 0] : edges[at, 1]], labels)
-            at += 1
+        while index < len(edges) and edges[index, 1] <= last:
+            first, end = (edges[index] - begin).tolist()
+            out[index] = _chance(states, pairs, first, end, tags[edges[index, 0] : edges[index, 1]], labels)
+            index += 1
     return out
 
 
 def _chance(states: Floats, pairs: Floats, first: int, end: int, tags: Ints, labels: Labels) -> float:
-    """P(tags) = sum over first states of P(first) * product of P(next | this); in IOB2 the span may not go on."""
+    """Return P(tags) = sum over first states of P(first) * product of P(next | this); an IOB2 span must end there."""
     following = [int(labels.state_of[a, b]) for a, b in pairwise(tags.tolist())]
     goes_on = -1
     if labels.scheme == "IOB2" and end < len(pairs):
@@ -73,7 +73,7 @@ def _chance(states: Floats, pairs: Floats, first: int, end: int, tags: Ints, lab
 
 
 def _chunks(batch: Batch) -> Iterator[tuple[Batch, int]]:
-    """Parts of whole sentences with about `CHUNK` tokens, and the token each begins at."""
+    """Yield parts of whole sentences with about `CHUNK` tokens, and the token each begins at."""
     begin = 0
     while begin < len(batch):
         end = int(np.searchsorted(batch.bounds, batch.bounds[begin] + CHUNK, side="right")) - 1
@@ -85,29 +85,31 @@ def _chunks(batch: Batch) -> Iterator[tuple[Batch, int]]:
 
 
 def calibrate(batch: Batch, labels: Labels, gold: Ints, found: Ints) -> Calibration:
-    """The calibration of a chain on sentences it did not learn from; gold and found are states (N,)."""
+    """Return the calibration of a chain, fitted on sentences it did not learn from; gold and found are states (N,)."""
     score = _score(batch, gold)
     scale = best_scale(batch, lambda scale: scale * score)
     runs = labels.runs(found.astype(np.int32))
-    chances = span_chances(scaled(batch, scale), labels, labels.tag_of[found], [(first, end) for first, end, _ in runs])
+    chances = span_chances(
+        scale_batch(batch, scale), labels, labels.tag_of[found], [(first, end) for first, end, _ in runs]
+    )
     right = set(labels.runs(gold.astype(np.int32)))
-    return judged(scale, chances, np.array([run in right for run in runs], np.float64))
+    return fit_calibration(scale, chances, np.array([run in right for run in runs], np.float64))
 
 
-def judged(scale: float, chances: Floats, right: Floats) -> Calibration:
-    """The calibration of spans with those chances at that scale, given which are right (n,)."""
+def fit_calibration(scale: float, chances: Floats, right: Floats) -> Calibration:
+    """Return the calibration of spans with those chances at that scale, given which are right (n,)."""
     return Calibration(scale, *_logistic(_logit(chances), right))
 
 
-def scaled(batch: Batch, scale: float) -> Batch:
-    """The batch with all log-potentials multiplied."""
+def scale_batch(batch: Batch, scale: float) -> Batch:
+    """Return the batch with all log-potentials multiplied by `scale`."""
     return replace(
         batch, start=batch.start * scale, trans=batch.trans * scale, emit=batch.emit * scale, end=batch.end * scale
     )
 
 
 def _score(batch: Batch, gold: Ints) -> float:
-    """The sum of the log-potentials of those states (N,)."""
+    """Return the sum of the log-potentials of those states (N,)."""
     first, last = batch.bounds[:-1], batch.bounds[1:] - 1
     score = batch.emit[np.arange(len(gold)), gold].sum() + batch.start[gold[first]].sum() + batch.end[gold[last]].sum()
     inner = np.ones(len(gold), np.bool_)
@@ -116,27 +118,28 @@ def _score(batch: Batch, gold: Ints) -> float:
 
 
 def best_scale(batch: Batch, known: Callable[[float], float]) -> float:
-    """The scale under which what is known, whose log-potential at a scale is given, is likeliest: golden section.
+    """Return the scale that maximises the likelihood of the known labels, by golden-section search.
 
-    A weak prior holds it near 1, for text without any mistake would send it far away.
+    `known` returns the log-potential of the known labels at a scale. A weak prior keeps the scale near 1, because text
+    without any mistake would drive it to its limit.
     """
     low, high, ratio = np.log(0.05), np.log(20.0), (np.sqrt(5.0) - 1.0) / 2.0
 
     def loss(log_scale: float) -> float:
         scale = float(np.exp(log_scale))
-        return float(np.sum(log_partition(scaled(batch, scale)))) - known(scale) + log_scale**2 / 2
+        return float(np.sum(log_partition(scale_batch(batch, scale)))) - known(scale) + log_scale**2 / 2
 
-    one, other = high - ratio * (high - low), low + ratio * (high - low)
-    losses = [loss(one), loss(other)]
+    lower, upper = high - ratio * (high - low), low + ratio * (high - low)
+    losses = [loss(lower), loss(upper)]
     for _ in range(ROUNDS // 2):
         if losses[0] < losses[1]:
-            high, other = other, one
-            one = high - ratio * (high - low)
-            losses = [loss(one), losses[0]]
+            high, upper = upper, lower
+            lower = high - ratio * (high - low)
+            losses = [loss(lower), losses[0]]
         else:
-            low, one = one, other
-            other = low + ratio * (high - low)
-            losses = [losses[1], loss(other)]
+            low, lower = lower, upper
+            upper = low + ratio * (high - low)
+            losses = [losses[1], loss(upper)]
     return float(np.exp((low + high) / 2.0))
 
 
@@ -146,7 +149,7 @@ def _logit(chances: Floats) -> Floats:
 
 
 def _logistic(x: NDArray[np.float64], right: NDArray[np.float64]) -> tuple[float, float]:
-    """Slope and intercept of a logistic curve, by Newton's method, drawn a little to the identity."""
+    """Return slope and intercept of a logistic curve, by Newton's method with a weak prior on the identity."""
     weights, prior, strength = np.array([1.0, 0.0]), np.array([1.0, 0.0]), 1.0
     table = np.stack([x, np.ones_like(x)], axis=1)
     for _ in range(ROUNDS):

@@ -1,4 +1,4 @@
-"""What training documents say of each token's tag: one, several, or weights; and what learners make of it.
+"""The tags that training labels allow at each token, possibly weighted, in the forms that learners use.
 
 N tokens with pads between sentences, M without; S tags, Z states.
 """
@@ -22,7 +22,7 @@ from chaffinch.models.core.tasks import Task
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Evidence:
-    """The tags each token may have, and log weights where soft labels weigh them."""
+    """The tags each token may have, and log weights where soft labels weight them."""
 
     task: Task
     plain: Labels  # states are tags
@@ -32,7 +32,7 @@ class Evidence:
 
     @classmethod
     def of(cls, task: Task, plain: Labels) -> Evidence:
-        """What the task's spans or soft labels say; DataError if soft labels leave a sentence no sequence of tags."""
+        """Return the evidence of the task's labels; DataError if soft labels allow a sentence no sequence of tags."""
         seen, S, target = task.seen, len(plain.tags), task.target(plain)
         bounds = np.concatenate([[0], np.cumsum((seen.ends - seen.begins).astype(np.int64))])
         if task.soft is None:
@@ -43,12 +43,12 @@ class Evidence:
         allowed = weights > 0
         with np.errstate(divide="ignore"):
             logs = np.where(allowed, np.log(weights), 0.0)
-        found = cls(task, plain, bounds, allowed, logs if logs.any() else None)
-        found.check()
-        return found
+        evidence = cls(task, plain, bounds, allowed, logs if logs.any() else None)
+        evidence.check()
+        return evidence
 
     def check(self) -> None:
-        """DataError, with the document's number, if a sentence has no sequence of tags."""
+        """Raise DataError, with the document's number, if some sentence allows no sequence of tags."""
         S, moves = len(self.plain.tags), np.where(self.plain.follows, 0.0, -np.inf)
         start, trans, end = moves[S], moves[:S], moves[S + 1]
         emit = np.where(self.allowed, 0.0, -np.inf)
@@ -66,29 +66,29 @@ class Evidence:
 
     @property
     def inside(self) -> Bools:
-        """(N,) which tokens are known to be in a span."""
+        """Return (N,) which tokens are known to be in a span."""
         return self.spread(~self.allowed[:, 0]).astype(np.bool_)
 
     @property
     def tags(self) -> Ints:
-        """(N,) the tag of each token, or the first of several; 0 at pads."""
+        """Return (N,) the tag of each token, or the first of several; 0 at pads."""
         return self.spread(self.allowed.argmax(axis=1))
 
     def spread(self, values: NDArray[Any]) -> Ints:
-        """(N,) values of tokens (M,) at their places."""
+        """Return (N,) the values of tokens (M,) at their positions among pads, which get 0."""
         out = np.zeros(len(self.task.seen.types), np.int64)
         out[self.task.seen.places] = values
         return out
 
     @property
     def untagged(self) -> Bools:
-        """(B,) the sentences of which nothing is known."""
+        """Return (B,) which sentences have no known tag."""
         known = np.append(0, np.cumsum(~self.allowed.all(axis=1)))[self.bounds]
         return np.asarray((np.diff(known) == 0) & (np.diff(self.bounds) > 0))
 
     @property
     def occurs(self) -> Bools:
-        """(S+1, S) pairs of tags that some sentence can show; row S: at its beginning."""
+        """Return (S+1, S) the pairs of tags that some sentence allows; row S: at its beginning."""
         first = np.zeros(len(self.allowed), np.bool_)
         first[self.bounds[:-1]] = True
         here = self.allowed.astype(np.float32)
@@ -97,30 +97,30 @@ class Evidence:
 
     @property
     def follows(self) -> Bools:
-        """(S+1, S+1) which tag may follow which: row S begins a sentence, column S ends it."""
+        """Return (S+1, S+1) which tag may follow which: row S begins a sentence, column S ends it."""
         S = len(self.plain.tags)
         follows = np.zeros((S + 1, S + 1), np.bool_)
         follows[:, :S], follows[:S, S] = self.plain.follows[:-1], self.plain.follows[-1]
         return follows
 
     def lists(self) -> tuple[list[Ints], Ints]:
-        """Lists of tags, one for each tag, then one for each set of several; and the list of each token (M,)."""
+        """Return lists of tags, one for each tag, then one for each set of several; and each token's list (M,)."""
         S = self.allowed.shape[1]
         sets, which = _distinct(self.allowed)
         several = sets.sum(axis=1) > 1
         number = np.where(several, S - 1 + np.cumsum(several), sets.argmax(axis=1))
-        return [np.array([tag]) for tag in range(S)] + [np.flatnonzero(own) for own in sets[several]], number[which]
+        return [np.array([tag]) for tag in range(S)] + [np.flatnonzero(row) for row in sets[several]], number[which]
 
     def active(self, labels: Labels) -> tuple[Active, Floats | None]:
-        """The states each token may take, under labels with sub-tags, and the log weight of each cell."""
+        """Return the states each token may take, under labels with sub-tags, and the log weight of each cell."""
         lists, which = self.lists()
-        active = Active.of([np.flatnonzero(np.isin(labels.tag_of, own)) for own in lists], which)
+        active = Active.of([np.flatnonzero(np.isin(labels.tag_of, tags)) for tags in lists], which)
         if self.logs is None:
             return active, None
         return active, self.logs[np.repeat(np.arange(len(which)), active.widths), labels.tag_of[active.cells]]
 
     def target(self, labels: Labels) -> Target:
-        """What a gradient is clamped to: the states, under labels with sub-tags, of the tags each token may have."""
+        """Return the target of a clamped gradient: the states, under labels with sub-tags, of each token's tags."""
         rows = self.allowed if self.logs is None else np.where(self.allowed, np.exp(self.logs), 0.0)
         distinct, which = _distinct(rows)
         weights = np.zeros((1 + len(distinct), labels.states.W), np.float32)
@@ -132,7 +132,7 @@ class Evidence:
 
 
 def _distinct(rows: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-    """The different rows, and which one each is: by a random projection, which tells different rows apart."""
+    """Return the distinct rows, and the number of each row among them; a random projection identifies equal rows."""
     number, which = np.unique(rows @ np.random.default_rng(0).random(rows.shape[1]), return_inverse=True)
     first = np.zeros(len(number), np.int64)
     first[which[::-1]] = np.arange(len(rows))[::-1]

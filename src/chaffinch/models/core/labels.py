@@ -1,8 +1,8 @@
-"""Labels, tags and states: what a chain's states mean, and spans to states and back.
+"""Labels, tags and states: what a chain's states mean, and conversion between spans and states.
 
 T tokens, K states, L tags. Tag 0 is O, outside. With `pairs` a state is a pair of tags, the one before and this one,
-so that features can speak for pairs; pairs with one tag share a column. With `subs` a tag has several states, its
-sub-tags, which a model tells apart by itself.
+so that features can have weights for pairs; pairs with one tag share a column. With `subs` a tag has several states,
+its sub-tags, which the labels leave open and a model learns to distinguish.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LETTERS = {"IOBES": "BIES", "IOB2": "BI", "tokens": "S", "runs": "I"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
-    """The labels of a tagger and how they are written on tokens.
+    """The labels of a tagger and the tags that encode them on tokens.
 
     >>> Labels(("DNA", "RNA"), "IOB2").tags
     ('O', 'B-DNA', 'I-DNA', 'B-RNA', 'I-RNA')
@@ -73,35 +73,35 @@ class Labels:
         object.__setattr__(self, "follows", np.vstack([follows, ends]))
 
     def encode(self, pieces: Sequence[Piece], length: int) -> Ints:
-        """(length,) the tag of every token."""
+        """Return (length,) the tag of every token."""
         tags, size = np.zeros(length, np.int64), len(_LETTERS[self.scheme])
         for first, end, label in pieces:
-            at = 1 + label * size
+            tag = 1 + label * size
             if self.scheme == "IOBES":
-                tags[first:end] = at + 1
-                tags[first], tags[end - 1] = at, at + 2
+                tags[first:end] = tag + 1
+                tags[first], tags[end - 1] = tag, tag + 2
                 if end - first == 1:
-                    tags[first] = at + 3
+                    tags[first] = tag + 3
             else:
-                tags[first:end] = at + size - 1
-                tags[first] = at
+                tags[first:end] = tag + size - 1
+                tags[first] = tag
         return tags
 
     def to_states(self, tags: Ints, first: NDArray[np.bool_]) -> Ints:
-        """The states of tags; `first` marks where a sentence begins."""
+        """Return the states of tags; `first` marks where a sentence begins."""
         before = np.zeros_like(tags)
         before[1:] = tags[:-1]
         before[first] = 0
         return np.asarray(self.state_of[before, tags])
 
     def runs(self, states: NDArray[np.int32]) -> list[tuple[int, int, str]]:
-        """The labelled runs of a document's states, which must be a possible sequence in each sentence."""
+        """Return the labelled runs of a document's states, which must be a possible sequence in each sentence."""
         starts, ends, label = self.run_arrays(states)
         names = [self.names[number] for number in label.tolist()]
         return list(zip(starts.tolist(), ends.tolist(), names, strict=True))
 
     def run_arrays(self, states: NDArray[np.int32]) -> tuple[Ints, Ints, Ints]:
-        """First tokens, ends and labels' numbers of all runs."""
+        """Return the first tokens, ends and label numbers of all runs."""
         tags, size = self.tag_of[states], len(_LETTERS[self.scheme])
         where = np.flatnonzero(tags)
         letter = (tags[where] - 1) % size
@@ -122,7 +122,7 @@ class Labels:
 
 
 def _follows(a: str, b: str, scheme: Scheme) -> bool:
-    """May tag b stand after tag a?"""
+    """Tell whether tag b may follow tag a."""
     if scheme == "runs":
         return True
     if b[0] in "OBS":
@@ -132,14 +132,14 @@ def _follows(a: str, b: str, scheme: Scheme) -> bool:
 
 @dataclass(slots=True)
 class Fitted:
-    """How spans were made to fit tokens: widened to token edges, cut at sentence ends, or dropped; how many of each."""
+    """Counts of the spans that were adjusted to tokens: widened to token edges, cut at sentence ends, or dropped."""
 
     widened: int = 0
     cut: int = 0
     dropped: int = 0
 
-    def told(self) -> dict[str, float]:
-        """What happened at all, in words."""
+    def summary(self) -> dict[str, float]:
+        """Return the counts above 0, under the names that a manifest's metrics use."""
         names = {
             "spans widened to whole tokens": self.widened,
             "spans cut at sentence ends": self.cut,
@@ -149,17 +149,17 @@ class Fitted:
 
 
 def pieces_of(doc: Document, spans: Sequence[Span], index: dict[str, int], fitted: Fitted) -> list[Piece]:
-    """The spans as runs of tokens inside sentences; DataError if spans overlap.
+    """Return the spans as runs of tokens inside sentences, and count adjustments; DataError if spans overlap.
 
-    A span that cuts a token is widened to it; one over a sentence's end is cut there; one that then meets another, or
-    covers no token, is dropped.
+    A span that covers part of a token is widened to the whole token; a span over a sentence's end is split there; one
+    that then overlaps an earlier span, or covers no token, is dropped.
     """
     clash = find_overlap(spans)
     if clash is not None:
         a, b = clash
         raise DataError(
             f"spans [{a.start}, {a.end}) {a.label} and [{b.start}, {b.end}) {b.label} overlap, which a tagger cannot "
-            "learn; settle overlaps first (chaffinch.resolve), or train on one layer at a time"
+            "learn; resolve overlaps first (chaffinch.resolve), or train on one layer at a time"
         )
     pieces: list[Piece] = []
     if not spans:
@@ -167,13 +167,14 @@ def pieces_of(doc: Document, spans: Sequence[Span], index: dict[str, int], fitte
     firsts, ends = doc.token_ranges(spans).T
     edges, last = doc.sentence_tokens()[:, 1], 0
     sentences = np.searchsorted(edges, np.stack([firsts, ends - 1]), side="right").T
-    for span, first, end, (one, other) in zip(spans, firsts.tolist(), ends.tolist(), sentences.tolist(), strict=True):
+    rows = zip(spans, firsts.tolist(), ends.tolist(), sentences.tolist(), strict=True)
+    for span, first, end, (first_sentence, last_sentence) in rows:
         if first >= end or first < last:
             fitted.dropped += 1
             continue
         fitted.widened += int(doc.tokens[first, 0] != span.start or doc.tokens[end - 1, 1] != span.end)
-        fitted.cut += one != other
-        cuts = [first, *edges[one:other].tolist(), end]
+        fitted.cut += first_sentence != last_sentence
+        cuts = [first, *edges[first_sentence:last_sentence].tolist(), end]
         pieces += [(a, b, index[span.label]) for a, b in pairwise(cuts) if b > a]
         last = end
     return pieces

@@ -1,7 +1,7 @@
-"""The largest value of a smooth function of very many numbers: L-BFGS with its memory in single precision.
+"""L-BFGS for smooth functions of millions of variables, with its memory in single precision.
 
-n numbers, m remembered steps. A general library keeps its memory in double precision and guards bounds that nothing
-here has; with millions of weights that costs more than the function itself.
+It maximises. A general library keeps its memory in double precision and handles bounds, which nothing here has; with
+millions of weights that costs more than the function itself.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from chaffinch.kernels import Floats
 Function: TypeAlias = Callable[[Floats], tuple[float, Floats]]  # value and slope
 Steps: TypeAlias = deque[tuple[NDArray[np.float32], NDArray[np.float32], float]]
 
-ENOUGH = 1e-4  # of the rise that the slope promises
-SHORTEST = 1e-10  # a step so short that nothing more is gained
-STRAIGHT = 1e-6  # a slope that changes by less along a step shows rounding, not curvature
+ENOUGH = 1e-4  # Armijo condition: the share of the rise predicted by the slope that a step must achieve
+SHORTEST = 1e-10  # line search gives up below this step length: rounding then hides any gain
+STRAIGHT = 1e-6  # a step whose slope changes by a smaller share is not remembered: that is rounding, not curvature
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Optimum:
-    """The best place met, its value, the value after each step, and how often the function was asked."""
+    """The best point found, its value, the value after each step, and the number of function evaluations."""
 
     x: Floats
     value: float
@@ -39,20 +39,20 @@ def maximise(
     function: Function, x: Floats, *, evaluations: int, memory: int = 8, tolerance: float = 1e-6,
     watch: Callable[[int, float], None] | None = None,
 ) -> Optimum:  # fmt: skip
-    """Climbs from x until a step gains less than `tolerance` of the value, or the function was asked so often.
+    """Climb from x until a step gains less than `tolerance` of the value, or `evaluations` are used up.
 
-    `watch` is told the evaluations and the value after each step. An interrupt ends the climb where it is.
+    `watch` is called with the evaluations and the value after each step. An interrupt ends the climb there.
     """
-    asked, value, steps, trace = 0, -np.inf, Steps(maxlen=memory), list[float]()
+    evaluated, value, steps, trace = 0, -np.inf, Steps(maxlen=memory), list[float]()
     try:
         value, slope = function(x)
-        asked, trace = 1, [value]
-        while asked < evaluations:
+        evaluated, trace = 1, [value]
+        while evaluated < evaluations:
             direction = _direction(slope, steps)
             length = 1.0 if steps else min(1.0, 1.0 / max(float(np.abs(slope).sum()), 1.0))
             promise = float(direction @ slope)
-            tried = _step(function, x, value, direction, promise, length, evaluations - asked)
-            asked += tried.asked
+            tried = _step(function, x, value, direction, promise, length, evaluations - evaluated)
+            evaluated += tried.evaluated
             if tried.slope is None:
                 if not steps:
                     break
@@ -65,39 +65,39 @@ def maximise(
             x, value, slope = x + tried.length * direction, tried.value, tried.slope
             trace.append(value)
             if watch is not None:
-                watch(asked, value)
+                watch(evaluated, value)
             if gained < tolerance * max(abs(value), 1.0):
                 break
     except KeyboardInterrupt:
-        return Optimum(x, value, tuple(trace), asked, interrupted=True)
-    return Optimum(x, value, tuple(trace), asked)
+        return Optimum(x, value, tuple(trace), evaluated, interrupted=True)
+    return Optimum(x, value, tuple(trace), evaluated)
 
 
 class _Tried(NamedTuple):
-    """A step that gains enough, or no slope; and how often the function was asked."""
+    """The outcome of a line search: a step that gains enough, or slope None; and its function evaluations."""
 
     length: float
     value: float
     slope: Floats | None
-    asked: int
+    evaluated: int
 
 
 def _step(
     function: Function, x: Floats, value: float, direction: Floats, promise: float, length: float, most: int
 ) -> _Tried:
-    """The first of ever shorter steps that gains what the slope promises, or a small part of it."""
-    asked = 0
-    while promise > 0.0 and asked < most and length > SHORTEST:
+    """Shorten the step until it gains a sufficient share of what the slope predicts; slope None if none does."""
+    evaluated = 0
+    while promise > 0.0 and evaluated < most and length > SHORTEST:
         new, slope = function(x + length * direction)
-        asked += 1
+        evaluated += 1
         if new >= value + ENOUGH * length * promise:
-            return _Tried(length, new, slope, asked)
+            return _Tried(length, new, slope, evaluated)
         length *= _shorter(length, promise, new - value) if np.isfinite(new) else 0.1
-    return _Tried(length, value, None, asked)
+    return _Tried(length, value, None, evaluated)
 
 
 def _direction(slope: Floats, steps: Steps) -> Floats:
-    """The slope through the remembered curvature: Nocedal's two loops."""
+    """Return the slope times the remembered inverse curvature: Nocedal's two-loop recursion."""
     out, shares = slope.astype(np.float32), []
     for move, bend, curve in reversed(steps):
         share = np.float32(move @ out / curve)
@@ -112,6 +112,6 @@ def _direction(slope: Floats, steps: Steps) -> Floats:
 
 
 def _shorter(length: float, promise: float, gained: float) -> float:
-    """By how much to shorten a step: to the top of the parabola through both ends, but not to almost nothing."""
+    """Return the factor to shorten a step by: to the top of the parabola through both ends, within [0.1, 0.5]."""
     fall = length * promise - gained
     return float(np.clip(0.5 * length * promise / fall, 0.1, 0.5)) if fall > 0 else 0.5

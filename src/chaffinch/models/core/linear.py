@@ -1,4 +1,4 @@
-"""A linear chain over sparse features: learning its weights, rounding them, and reading with them.
+"""A linear chain over sparse features: training its weights, rounding them, and decoding with them.
 
 N tokens with pads between sentences, K states, R weight rows of W columns, F features.
 """
@@ -23,14 +23,14 @@ from chaffinch.models.core.labels import Labels
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
-WORD_KINDS = (1, 2)  # features that name the word: what drop-out hides
-LONGEST = 1_000  # tokens of a sentence that is learnt from in one step
-BLOCK = 20_000  # weight rows rounded at once
+WORD_KINDS = (1, 2)  # kinds of features that identify the word: drop-out hides these
+LONGEST = 1_000  # longer sentences are cut for training: a step's memory grows with the tokens of its sentence
+BLOCK = 20_000  # weight rows rounded at a time, so that rounding needs no second table
 NGRAM_COLUMNS = 2  # the first columns are bigrams and trigrams, hidden with any of their words
 
 
 class Schedule(Protocol):
-    """What a learner must be told."""
+    """The training settings that a learner needs."""
 
     @property
     def objective(self) -> Objective: ...
@@ -50,25 +50,25 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Linear:
-    """Labels, features and their weights."""
+    """A linear chain: labels, features and their weights."""
 
     labels: Labels
     vocabulary: Vocabulary
     weights: Weights
 
     def decode(self, seen: Observed, columns: Sequence[Column], bias: Mapping[str, float] | None = None) -> Places:
-        """(N,) the best state of every token; 0 at pads."""
-        return linear.decode(self.vocabulary.view(seen, columns), self._biased(bias), self.labels.states)
+        """Return (N,) the best state of every token; 0 at pads."""
+        return linear.decode(self.vocabulary.view(seen, columns), self._add_bias(bias), self.labels.states)
 
     def batch(
         self, seen: Observed, columns: Sequence[Column], bias: Mapping[str, float] | None = None, *, scale: float = 1.0
     ) -> Batch:
-        """The sentences as lattices."""
+        """Return the sentences as lattices."""
         view = self.vocabulary.view(seen, columns)
-        return linear.batch(view, self._biased(bias), self.labels.states, scale=scale)
+        return linear.batch(view, self._add_bias(bias), self.labels.states, scale=scale)
 
-    def _biased(self, bias: Mapping[str, float] | None) -> Weights:
-        """The weights with a constant added to every state of a label ("O" for outside): once for each token."""
+    def _add_bias(self, bias: Mapping[str, float] | None) -> Weights:
+        """Return the weights with each label's bias added to the score of all its states ("O": outside), per token."""
         if not bias:
             return self.weights
         tags = np.array([bias.get(tag[2:] or "O", 0.0) for tag in self.labels.tags], np.float32)
@@ -77,8 +77,8 @@ class Linear:
         moves[: states.K + 1, : states.K] += tags[self.labels.tag_of]
         return Weights(self.weights.rows, moves.ravel())
 
-    def placed(self, labels: Labels, vocabulary: Vocabulary) -> Weights:
-        """The same weights under labels and a vocabulary that hold these and more."""
+    def expand_to(self, labels: Labels, vocabulary: Vocabulary) -> Weights:
+        """Return these weights in the layout of labels and a vocabulary that contain the present ones."""
         old, new = self.labels, labels
         where = np.array([new.tags.index(tag) for tag in old.tags])
         state = np.arange(old.states.K)
@@ -98,7 +98,7 @@ class Linear:
         return Weights(rows.ravel(), moves.ravel())
 
     def arrays(self) -> Arrays:
-        """The weights that are not 0, row by row, and the features' keys."""
+        """Return the weights that are not 0, row by row, and the features' keys, for a model file."""
         W = self.labels.states.W
         table = self.weights.rows.reshape(-1, W)
         row, column = np.nonzero(table)
@@ -113,7 +113,7 @@ class Linear:
 
     @classmethod
     def of(cls, labels: Labels, arrays: Mapping[str, NDArray[Any]]) -> Linear:
-        """The model of those arrays; ModelError if they do not fit together."""
+        """Return the model of those arrays; ModelError if they do not fit together."""
         W, moves = labels.states.W, len(labels.states.moves)
         try:
             vocabulary = Vocabulary(arrays["keys"], arrays["kinds"])
@@ -123,14 +123,14 @@ class Linear:
         except (KeyError, IndexError):
             fits = False
         if not fits:
-            raise ModelError("its weights do not fit its labels; copy the file again, or train the model anew")
+            raise ModelError("its weights do not fit its labels; copy the file again, or retrain the model")
         rows = np.zeros(vocabulary.height * W, np.float32)
         rows[np.repeat(np.arange(len(sizes)), sizes) * W + columns] = arrays["values"]
         return cls(labels, vocabulary, Weights(rows, arrays["moves"]))
 
 
 def _pairs(labels: Labels) -> list[tuple[int, int]]:
-    """The tag before and the tag of every state; without pairs any tag that may stand before."""
+    """Return the previous tag and the tag of every state; without pairs, the first tag that may come before."""
     before = [int(np.flatnonzero((labels.state_of == state).any(axis=1))[0]) for state in range(labels.states.K)]
     return list(zip(before, labels.tag_of.tolist(), strict=True))
 
@@ -146,10 +146,10 @@ def train(
     schedule: Schedule,
     watch: Watch | None = None,
 ) -> Weights:
-    """The averaged weights after all epochs, or when `watch` says stop.
+    """Return the averaged weights after all epochs, or earlier if `watch` returns True.
 
-    `kinds` are those of the listed features. With drop-out, in every epoch some tokens are read as if their words were
-    unknown: without the features that name them, and without the n-grams they are part of.
+    `kinds` are those of the listed features. With drop-out, in every epoch a random share of tokens is read as unknown
+    words: without the features that identify the word, and without the n-grams it is part of.
     """
     rng = np.random.default_rng(schedule.seed)
     view = _in_pieces(view, target, learner.states)
@@ -163,7 +163,7 @@ def train(
 
 
 def _in_pieces(view: SparseInput, target: Target, states: States) -> SparseInput:
-    """Sentences over `LONGEST` tokens in pieces, cut where one span is over and none goes on: steps stay small."""
+    """Cut sentences over `LONGEST` tokens between spans, so that training steps stay small."""
     if view.longest <= LONGEST:
         return view
     moves = np.isfinite(states.moves.reshape(states.K + 2, states.W))
@@ -182,21 +182,22 @@ def _in_pieces(view: SparseInput, target: Target, states: States) -> SparseInput
 
 
 def learner_for(height: int, labels: Labels, schedule: Schedule) -> Learner:
-    """A learner with room for that many weight rows."""
+    """Return a learner with room for `height` weight rows."""
     steps = Steps(schedule.aggressiveness, schedule.rate, schedule.violator == "cost")
     return Learner(height, labels.states, objective=schedule.objective, steps=steps)
 
 
 def _with_twins(view: SparseInput, named: NDArray[np.bool_]) -> SparseInput:
-    """Every type once more, without the features that name it: type v + V is the twin of v."""
+    """Append a copy of every type without the features that identify it: type v + V is the twin of v."""
     kept = np.concatenate([[0], np.cumsum(~named)])
     twins = view.lists[-1] + kept[view.lists[1:]]
-    joined = [np.concatenate([array, array[~named]]) for array in (view.rows, view.first, view.width)]
+    arrays = [np.concatenate([array, array[~named]]) for array in (view.rows, view.first, view.width)]
     lists = np.concatenate([view.lists, twins]).astype(np.int32)
-    return view._replace(lists=lists, rows=joined[0], first=joined[1], width=joined[2])
+    return view._replace(lists=lists, rows=arrays[0], first=arrays[1], width=arrays[2])
 
 
 def _hide(view: SparseInput, hidden: NDArray[np.bool_]) -> SparseInput:
+    """Replace the hidden tokens (N,) by their twins and remove the n-grams that contain them."""
     V = (len(view.lists) - 1) // 2
     columns = view.columns.copy()
     columns[hidden, :NGRAM_COLUMNS] = -1
@@ -205,11 +206,11 @@ def _hide(view: SparseInput, hidden: NDArray[np.bool_]) -> SparseInput:
     return view._replace(types=np.where(hidden, view.types + V, view.types).astype(np.int32), columns=columns)
 
 
-def rounded(labels: Labels, vocabulary: Vocabulary, weights: Weights, *, least: float) -> Linear:
-    """The model as it will be saved: weights below `least` gone, float16, features without weights dropped."""
+def round_weights(labels: Labels, vocabulary: Vocabulary, weights: Weights, *, least: float) -> Linear:
+    """Return the model as it will be saved: no weights below `least`, float16, no features without weights."""
     W = labels.states.W
     table = weights.rows.reshape(-1, W)
-    for first in range(0, len(table), BLOCK):  # little by little, to need no second table
+    for first in range(0, len(table), BLOCK):
         rows = table[first : first + BLOCK]
         rows[np.abs(rows) < least] = 0.0
         rows[:] = rows.astype(np.float16)
@@ -219,6 +220,6 @@ def rounded(labels: Labels, vocabulary: Vocabulary, weights: Weights, *, least: 
     return Linear(labels, smaller, Weights(np.ascontiguousarray(table[kept]).ravel(), weights.moves))
 
 
-def lighten(part: Linear, least: float) -> Linear:
+def drop_small_weights(part: Linear, least: float) -> Linear:
     """Return the part without weights smaller than `least`, which are most of a file and hardly matter."""
-    return rounded(part.labels, part.vocabulary, part.weights, least=least)
+    return round_weights(part.labels, part.vocabulary, part.weights, least=least)

@@ -1,4 +1,4 @@
-"""What a method of tagging says of itself: one typed constant per method, read by everybody else.
+"""The interface of a tagging method: one typed constant per method that describes what it can do.
 
 A method is a folder whose module `method` holds that constant; `chaffinch.models.registry` lists them. Whatever needs
 scipy, torch or compiled code is imported inside the functions of that module, so that listing methods is quick.
@@ -24,7 +24,7 @@ from chaffinch.text.document import Splitter
 # layers of other taggers, and lexicons or clusters of words.
 Material: TypeAlias = Literal["spans", "soft", "untagged", "model", "layers", "resources"]
 
-MERGED = "tagged or open"  # soft labels of documents that stand beside untagged ones
+MERGED = "tagged or open"  # the name of the soft layer that holds tagged and untagged documents together
 
 
 class Config(Protocol):
@@ -37,7 +37,7 @@ class Config(Protocol):
 
 
 class Model(Protocol):
-    """What a tagger asks of a model."""
+    """The operations that a tagger needs of a model."""
 
     @property
     def config(self) -> Config: ...
@@ -54,7 +54,7 @@ class Model(Protocol):
 
 
 class SpanExplanation(Protocol):
-    """Why a span is read as it is; printed, it says so in words."""
+    """An explanation of why a model reads a span as it does; `str` puts it into words."""
 
     @property
     def span(self) -> Span: ...
@@ -64,9 +64,9 @@ class SpanExplanation(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TrainingSet:
-    """Documents to learn from: `layer` holds the right spans, or soft labels called `soft` say what is known.
+    """Documents to learn from: `layer` holds the right spans, or `soft` names their soft labels.
 
-    `untagged` documents, of which nothing is known, are learnt from as well; `dev` documents decide when to stop.
+    `untagged` documents have no labels and are learnt from as well; `dev` documents decide when to stop.
     """
 
     documents: Sequence[Document]
@@ -76,7 +76,7 @@ class TrainingSet:
     dev: Sequence[Document] = ()
 
     def merge(self) -> TrainingSet:
-        """Return the same with untagged documents among the others, all of them with soft labels."""
+        """Return the set with the untagged documents among the others, all of them with soft labels."""
         if not self.untagged:
             return self
         documents = with_untagged(self.documents, self.untagged, layer=self.layer, name=MERGED)
@@ -85,7 +85,7 @@ class TrainingSet:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FitContext:
-    """What helps learning: lexicons and clusters, a model of the same method to go on from, threads, a listener."""
+    """Context of a fit: lexicons and clusters, an earlier model to continue from, a map for threads, a watcher."""
 
     resources: Resources | None = None
     start: Any = None
@@ -94,51 +94,54 @@ class FitContext:
 
 
 def _no_reason(_: Any) -> Mapping[str, str]:
+    """Return no reasons: everything has an effect."""
     return {}
 
 
 def _no_words(_: Any) -> frozenset[str]:
+    """Return no words."""
     return frozenset()
 
 
 def _no_facts(_: Any) -> Mapping[str, Any]:
+    """Return no facts."""
     return {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Method:
-    """A method of tagging. `unused` says what has no effect with some settings, and why, in whole sentences.
+    """A tagging method. `unused` returns, for given settings, what has no effect and why, in whole sentences.
 
-    Its keys are materials or other settings. `learns_from` are the materials that the method learns from with the right
-    settings. An operation that is None is one that the method does not have.
+    Its keys are materials or other settings. `learns_from` are the materials that the method can learn from with
+    suitable settings. An operation that is None is not available.
     """
 
-    name: str  # which its models, their files and their layers bear
+    name: str  # the name of its models, their files and their layers
     title: str  # in a sentence, with its article
     config: type[Any]
     fit: Callable[[TrainingSet, Any, FitContext], Model] = field(repr=False)
     load: Callable[[State], Model] = field(repr=False)
     learns_from: frozenset[Material]
     unused: Callable[[Any], Mapping[str, str]] = field(default=_no_reason, repr=False)
-    fixed: tuple[str, ...] = ()  # settings that an earlier model fixes when it goes on
-    new_labels: bool = True  # going on, it may learn labels that the earlier model lacks
-    slower: Callable[[Any], Any] | None = field(default=None, repr=False)  # the settings of a short, gentle going on
-    split: Splitter = "prose"  # how it is best to cut text into sentences
+    fixed: tuple[str, ...] = ()  # settings that cannot change when training continues from an earlier model
+    new_labels: bool = True  # continued training may add labels that the earlier model does not have
+    slower: Callable[[Any], Any] | None = field(default=None, repr=False)  # settings for short, gentle further training
+    split: Splitter = "prose"  # the sentence splitter that suits it best
     explain: Callable[[Any, Document, Span], SpanExplanation] | None = field(default=None, repr=False)
     parts: Callable[[Any, Document, Sequence[Span]], list[Span]] | None = field(default=None, repr=False)
     common_words: Callable[[Any], frozenset[str]] = field(default=_no_words, repr=False)  # of its language, lower case
-    facts: Callable[[Any], Mapping[str, Any]] = field(default=_no_facts, repr=False)  # how large a model is
-    describe: Callable[[Bundle], Mapping[str, Any]] | None = field(default=None, repr=False)  # a file, for people
-    trim: Callable[[Any, float], Any] | None = field(default=None, repr=False)  # leave smaller weights out
+    facts: Callable[[Any], Mapping[str, Any]] = field(default=_no_facts, repr=False)  # the size of a model
+    describe: Callable[[Bundle], Mapping[str, Any]] | None = field(default=None, repr=False)  # a file, for display
+    trim: Callable[[Any, float], Any] | None = field(default=None, repr=False)  # drop smaller weights
     hide_words: Callable[[Any, frozenset[str]], Any] | None = field(default=None, repr=False)  # from its word lists
-    rank: int = 100  # its place in lists of methods, the smallest first
+    rank: int = 100  # its position in lists of methods, the smallest first
 
     def has_setting(self, name: str) -> bool:
-        """Return whether the settings have a field of that name."""
-        return name in {own.name for own in fields(self.config)}
+        """Tell whether the settings have a field of that name."""
+        return name in {setting.name for setting in fields(self.config)}
 
     def learns(self, material: Material, config: Config) -> bool:
-        """Return whether it learns from the material with those settings."""
+        """Tell whether it learns from the material with those settings."""
         return material in self.learns_from and material not in self.unused(config)
 
     def check(self, material: Material, config: Config, others: Sequence[Method]) -> None:
@@ -151,18 +154,18 @@ class Method:
         able = [other.title for other in others if material in other.learns_from]
         instead = f", or train {list_alternatives(able)}" if able else ""
         refusals = {
-            "spans": f"{self.title} learns nothing from spans; leave them out",
-            "soft": f"{self.title} learns nothing from soft labels; leave them out",
-            "untagged": f"{self.name} learns nothing from untagged documents; leave them out",
-            "model": f"{self.name} learns from the beginning; leave out the model to go on from",
-            "layers": f"{self.name} uses no layers of other taggers; leave out `before`",
-            "resources": f"{self.title} uses no lexicons and clusters; leave them out",
+            "spans": f"{self.title} cannot learn from spans; leave them out",
+            "soft": f"{self.title} cannot learn from soft labels; leave them out",
+            "untagged": f"{self.name} cannot learn from untagged documents; leave them out",
+            "model": f"{self.name} cannot continue from an earlier model; leave it out",
+            "layers": f"{self.name} cannot use layers of other taggers; leave out `before`",
+            "resources": f"{self.title} cannot use lexicons or clusters; leave them out",
         }
         raise ConfigError(refusals[material] + instead)
 
 
 def list_alternatives(names: Sequence[str]) -> str:
-    """Return the names as a sentence lists alternatives.
+    """Return the names as a list of alternatives for a sentence.
 
     >>> list_alternatives(["a cascade", "a class HMM", "an HMM-DP"])
     'a cascade, a class HMM or an HMM-DP'

@@ -1,4 +1,4 @@
-"""Whether a model keeps words from inside spans: the user's word, else the labels decide."""
+"""The decision whether a model may keep words from inside spans: the user's setting, else by the labels."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Chosen = TypeVar("Chosen", bound=PrivateConfig)
 
 
 def decide_privacy(config: Chosen, labels: Iterable[str]) -> Chosen:
-    """Return the config with `private` decided: where it is None, true if a label names identifiers."""
+    """Return the config with `private` set: where it is None, True if a label names identifiers."""
     return config if config.private is not None else replace(config, private=first_identifier(labels) is not None)
 
 
 def first_identifier(labels: Iterable[str]) -> str | None:
-    """Return the first of the labels that names identifiers, if one does."""
+    """Return the first label that names identifiers, or None."""
     return next(filter(names_identifier, labels), None)

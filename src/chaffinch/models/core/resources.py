@@ -1,4 +1,4 @@
-"""What a tagger may know besides its training documents, and the columns of features made of it."""
+"""Clusters, lexicons and word lists that a tagger may use, and the feature columns made of them."""
 
 from __future__ import annotations
 
@@ -15,39 +15,41 @@ from chaffinch.features import observe as window
 from chaffinch.features.clusters import WordClusters
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.features.observe import Column, Observed
-from chaffinch.features.word_lists import Standing
+from chaffinch.features.word_lists import WordListFeature
 from chaffinch.text import Document
 
-MOST_SIZES, MOST_LAYERS = 8, 64  # of clusters; of layers
+# Columns reserved for sizes of clusters and for layers. They fix the numbers of later columns: changing them breaks
+# saved models.
+MOST_SIZES, MOST_LAYERS = 8, 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resources:
     """Word clusters from unlabelled text, lists of phrases, and the word lists of a language.
 
-    `hidden` are words (`languages.hidden_words`) that the lists of names in signatures of an HMM-DP lack.
+    `hidden` are words (`languages.hidden_words`) that an HMM-DP's signatures must not look up in lists of names.
     """
 
     clusters: WordClusters | None = None
     lexicon: Lexicon | None = None
-    standing: Standing | None = None
+    standing: WordListFeature | None = None
     hidden: frozenset[str] = frozenset()
 
-    def hiding(self, hidden: frozenset[str]) -> Resources:
-        """Return the resources with word lists that lack the hidden words."""
-        standing = self.standing and Standing(self.standing.language, hidden)
+    def hide_words(self, hidden: frozenset[str]) -> Resources:
+        """Return the resources with word lists from which the hidden words are removed."""
+        standing = self.standing and WordListFeature(self.standing.language, hidden)
         return replace(self, standing=standing, hidden=hidden)
 
     def columns(self, seen: Observed, docs: Sequence[Document], layers: Sequence[str]) -> list[Column]:
-        """One column per size of clusters, one for the lexicon, one per layer, one for word lists."""
+        """Return one column per size of clusters, one for the lexicon, one per layer, one for word lists."""
         columns = []
         if self.clusters is not None:
-            found = [self.clusters.marks(doc).astype(np.int64) for doc in docs]
+            marks = [self.clusters.marks(doc).astype(np.int64) for doc in docs]
             for size in range(self.clusters.codes.shape[1]):
-                columns.append(window.marks(seen, window.MARKS + size, [own[:, size] for own in found]))
+                columns.append(window.marks(seen, window.MARKS + size, [rows[:, size] for rows in marks]))
         if self.lexicon is not None:
-            found = [self.lexicon.marks(doc).astype(np.int64) for doc in docs]
-            columns.append(window.marks(seen, window.MARKS + MOST_SIZES, found))
+            marks = [self.lexicon.marks(doc).astype(np.int64) for doc in docs]
+            columns.append(window.marks(seen, window.MARKS + MOST_SIZES, marks))
         for number, layer in enumerate(layers, start=window.MARKS + MOST_SIZES + 1):
             columns.append(window.marks(seen, number, [window.layer_marks(doc, layer) for doc in docs]))
         if self.standing is not None:
@@ -55,7 +57,7 @@ class Resources:
         return columns
 
     def state(self) -> State:
-        """Return what a model file must hold of these."""
+        """Return the arrays and strings that a model file stores of these."""
         arrays: dict[str, NDArray[Any]] = {}
         strings: dict[str, tuple[str, ...]] = {}
         if self.clusters is not None:
@@ -63,7 +65,7 @@ class Resources:
         if self.lexicon is not None:
             arrays["lexicon"] = np.array([self.lexicon.fold_case, *map(len, self.lexicon.phrases)], np.int64)
             strings["lexicon.labels"] = self.lexicon.labels
-            strings["lexicon.phrases"] = tuple(phrase for own in self.lexicon.phrases for phrase in own)
+            strings["lexicon.phrases"] = tuple(phrase for phrases in self.lexicon.phrases for phrase in phrases)
         if self.standing is not None:
             strings["standing"] = (self.standing.language,)
         return State(arrays, strings)
@@ -78,13 +80,13 @@ class Resources:
         if "lexicon" in arrays:
             fold_case, *sizes = arrays["lexicon"].tolist()
             phrases = iter(strings["lexicon.phrases"])
-            own = tuple(tuple(islice(phrases, size)) for size in sizes)
-            lexicon = Lexicon(strings["lexicon.labels"], own, bool(fold_case))
-        return cls(clusters, lexicon, Standing(strings["standing"][0]) if "standing" in strings else None)
+            by_label = tuple(tuple(islice(phrases, size)) for size in sizes)
+            lexicon = Lexicon(strings["lexicon.labels"], by_label, bool(fold_case))
+        return cls(clusters, lexicon, WordListFeature(strings["standing"][0]) if "standing" in strings else None)
 
 
 def columns_of(
     seen: Observed, docs: Sequence[Document], stops: NDArray[np.uint64], layers: Sequence[str], resources: Resources
 ) -> list[Column]:
-    """N-grams, heads and headers; clusters, lexicon and layers where there are any."""
+    """Return columns of n-grams, heads and headers; then of clusters, lexicon, layers and word lists, if any."""
     return window.contexts(seen, stops) + resources.columns(seen, docs, layers)

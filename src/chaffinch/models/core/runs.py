@@ -1,4 +1,4 @@
-"""Labelled runs of tokens: what a model reads in documents, and how good that is.
+"""Labelled runs of tokens: those that a model reads in documents, and their F1.
 
 N tokens with pads between sentences, T tokens of one sentence, K states.
 """
@@ -38,33 +38,33 @@ def runs_by_document(seen: Observed, labels: Labels, states: Places) -> list[lis
 
 
 def span_f1(gold: Iterable[Iterable[Hashable]], found: Iterable[Iterable[Hashable]]) -> float:
-    """Return the strict F1 of what was found in documents; 1 where there is nothing to find and nothing was found.
+    """Return the strict F1 of the runs found in documents; 1 if there are neither gold runs nor found ones.
 
     >>> span_f1([[(0, 1, "A")], []], [[(0, 1, "A"), (2, 3, "A")], []]).__round__(3)
     0.667
     """
-    pairs = [(set(one), set(other)) for one, other in zip(gold, found, strict=True)]
-    right = sum(len(one & other) for one, other in pairs)
-    total = sum(len(one) + len(other) for one, other in pairs)
+    pairs = [(set(expected), set(actual)) for expected, actual in zip(gold, found, strict=True)]
+    right = sum(len(expected & actual) for expected, actual in pairs)
+    total = sum(len(expected) + len(actual) for expected, actual in pairs)
     return 2 * right / total if total else 1.0
 
 
 def locate_span(doc: Document, span: Span, seen: Observed) -> tuple[int, int, int, int]:
-    """Return the number of the span's sentence, its first token there, and its first token and end in the document."""
+    """Return the span's sentence number, its first token there, and its first token and end in the document."""
     first = int(np.searchsorted(doc.tokens[:, 0], span.start))
     end = int(np.searchsorted(doc.tokens[:, 1], span.end, side="right"))
-    place = int(np.searchsorted(seen.sources, first))
+    index = int(np.searchsorted(seen.sources, first))
     fits = first < end and doc.tokens[first, 0] == span.start and doc.tokens[end - 1, 1] == span.end
-    if fits and place < len(seen.sources) and seen.sources[place] == first:
-        sentence = int(np.searchsorted(seen.begins, seen.places[place], side="right")) - 1
-        at = int(seen.places[place] - seen.begins[sentence])
-        if at + end - first <= seen.ends[sentence] - seen.begins[sentence]:
-            return sentence, at, first, end
+    if fits and index < len(seen.sources) and seen.sources[index] == first:
+        sentence = int(np.searchsorted(seen.begins, seen.places[index], side="right")) - 1
+        offset = int(seen.places[index] - seen.begins[sentence])
+        if offset + end - first <= seen.ends[sentence] - seen.begins[sentence]:
+            return sentence, offset, first, end
     raise DataError(f"span [{span.start}, {span.end}) {span.label} is not a run of whole tokens in one sentence")
 
 
 def spans_near(doc: Document, runs: Sequence[Run], first: int, end: int) -> tuple[Span, ...]:
-    """Return those runs of a document as spans that share a token with the tokens from `first` to `end`."""
+    """Return as spans those runs of a document that share a token with the tokens from `first` to `end`."""
     near = [run for run in runs if run[0] < end and run[1] > first]
     return tuple(Span(int(doc.tokens[a, 0]), int(doc.tokens[b - 1, 1]), label) for a, b, label in near)
 

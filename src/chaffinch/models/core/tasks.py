@@ -1,4 +1,4 @@
-"""Training documents made ready: observations, what is known of each token, and folds that no patient crosses.
+"""Training documents, prepared: observations, the known labels of each token, and folds by patient.
 
 N tokens with pads between sentences, K states, W columns, L tags, D documents, T tokens of one document.
 """
@@ -18,13 +18,15 @@ from chaffinch.kernels.linear import Places, Target
 from chaffinch.models.core.labels import Fitted, Labels, Piece, pieces_of
 from chaffinch.text import Document, Soft
 
-MANY_PATIENTS = 20  # from here on a feature must be shown by two patients
-SLACK = 1e-3  # a row of soft labels may sum to so much more than 1 and be a distribution
+# From this many patients on, a feature must occur in the text of two patients. Lower keeps more training text out of
+# models of small corpora, and costs features.
+MANY_PATIENTS = 20
+SLACK = 1e-3  # a row of soft labels is a distribution if its sum exceeds 1 by at most this; else it lists possible tags
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Task:
-    """Documents to learn from, those of one patient side by side."""
+    """Documents to learn from, those of one patient next to each other."""
 
     docs: tuple[Document, ...]
     seen: Observed
@@ -33,28 +35,28 @@ class Task:
     soft: tuple[Soft, ...] | None  # or soft labels instead
     patients: NDArray[np.int64]  # (D,) the patient of each document, from 0
     fitted: Fitted
-    numbers: tuple[int, ...] = ()  # (D,) of each document in the order given, from 1
+    numbers: tuple[int, ...] = ()  # (D,) of each document in the caller's order, from 1
 
     def number(self, document: int) -> int:
-        """The number of a document, in the order they were given, from 1."""
+        """Return a document's number from 1, in the order in which the caller passed the documents."""
         return self.numbers[document] if self.numbers else document + 1
 
     @classmethod
     def of(
         cls, documents: Sequence[Document], *, layer: str | None, soft: str | None, names: Sequence[str] = ()
     ) -> Task:
-        """The task of those documents' layer of spans, or of their soft labels of that name; `names` come first."""
+        """Return the task of the documents' layer of spans, or of their soft labels `soft`; `names` come first."""
         if not documents:
             raise DataError("there are no documents to learn from; check the input")
         numbers: dict[str, int] = {}
         for doc in documents:
             numbers.setdefault(doc.patient, len(numbers))
-        order = sorted(range(len(documents)), key=lambda place: numbers[documents[place].patient])
-        docs = tuple(documents[place] for place in order)
-        rows = None if soft is None else tuple(_soft(documents[place], soft, place + 1) for place in order)
+        order = sorted(range(len(documents)), key=lambda i: numbers[documents[i].patient])
+        docs = tuple(documents[i] for i in order)
+        rows = None if soft is None else tuple(_soft(documents[i], soft, i + 1) for i in order)
         spans = [() if rows else doc.layer(layer) for doc in docs]
-        found = {span.label for own in spans for span in own}
-        found |= {tag[2:] if tag[1:2] == "-" else tag for own in rows or () for tag in own.labels if tag != "O"}
+        found = {span.label for layer_spans in spans for span in layer_spans}
+        found |= {tag[2:] if tag[1:2] == "-" else tag for row in rows or () for tag in row.labels if tag != "O"}
         names = (*names, *sorted(found - set(names)))
         if "O" in names:
             raise DataError("a label is called O, which means outside of all spans; rename it")
@@ -65,17 +67,16 @@ class Task:
         if len(seen.begins) == 0:
             raise DataError(f"there is no sentence in any of {len(docs)} documents; there is nothing to learn from")
         index, fitted, pieces = {name: number for number, name in enumerate(names)}, Fitted(), []
-        for place, doc, own in zip(order, docs, spans, strict=True):
+        for i, doc, layer_spans in zip(order, docs, spans, strict=True):
             try:
-                pieces.append(pieces_of(doc, own, index, fitted))
+                pieces.append(pieces_of(doc, layer_spans, index, fitted))
             except DataError as error:
-                raise DataError(f"document {place + 1} of {len(docs)}: {error}") from None
+                raise DataError(f"document {i + 1} of {len(docs)}: {error}") from None
         patients = np.array([numbers[doc.patient] for doc in docs], np.int64)
-        given = tuple(place + 1 for place in order)
-        return cls(docs, seen, names, tuple(pieces), rows, patients, fitted, given)
+        return cls(docs, seen, names, tuple(pieces), rows, patients, fitted, tuple(i + 1 for i in order))
 
     def folds(self, count: int, seed: int) -> NDArray[np.int64] | None:
-        """(S,) the fold of each sentence, or None if there are too few patients for two folds."""
+        """Return (S,) the fold of each sentence, or None if there are too few patients for two folds."""
         P = int(self.patients.max()) + 1
         if P < 2:
             return None
@@ -83,40 +84,40 @@ class Task:
         return np.asarray(fold[self.patients[self.seen.owners[self.seen.begins]]])
 
     def fold_of(self, folds: NDArray[np.int64], owners: Places) -> NDArray[np.int64]:
-        """The folds of some documents, given those of all sentences."""
+        """Return the folds of some documents, given those of all sentences."""
         of_document = np.zeros(len(self.docs), np.int64)
         of_document[self.seen.owners[self.seen.begins]] = folds
         return np.asarray(of_document[owners])
 
     def floor(self, chosen: int | None) -> int:
-        """Return how many patients must have shown a feature: as was chosen, else by how many patients there are."""
+        """Return how many patients must have shown a feature: as chosen, else by the number of patients."""
         return patient_floor(int(self.patients.max()) + 1) if chosen is None else chosen
 
     @property
     def repeats(self) -> bool:
-        """Some document has several sentences, so that words can stand elsewhere in it."""
+        """Tell whether some document has several sentences, so that its words may occur more than once."""
         return len(self.seen.begins) > len(np.unique(self.seen.owners[self.seen.begins]))
 
     def target(self, labels: Labels) -> Target:
-        """What is known of each token, in states."""
+        """Return the training target of each token, in states."""
         if self.soft is not None:
             return _soft_target(self, self.soft, labels)
-        tags = [labels.encode(own, len(doc.tokens)) for own, doc in zip(self.pieces, self.docs, strict=True)]
+        tags = [labels.encode(pieces, len(doc.tokens)) for pieces, doc in zip(self.pieces, self.docs, strict=True)]
         return hard_target(self.seen, self.seen.spread(tags), labels)
 
     def segments(self) -> Task:
-        """The same task with one label for all spans."""
-        pieces = tuple([(first, end, 0) for first, end, _ in own] for own in self.pieces)
+        """Return the task with one label, "segment", for all spans."""
+        pieces = tuple([(first, end, 0) for first, end, _ in runs] for runs in self.pieces)
         return Task(self.docs, self.seen, ("segment",), pieces, None, self.patients, self.fitted)
 
 
 def patient_floor(patients: int) -> int:
-    """Return how many of so many patients must have shown a feature, where nobody chose it."""
+    """Return the default number of patients who must have shown a feature, given how many there are."""
     return 2 if patients >= MANY_PATIENTS else 1
 
 
 def runs_of(doc: Document, layer: str | None, *, whole: bool = False) -> list[tuple[int, int, str]]:
-    """The spans of a layer as labelled runs of tokens; with `whole` all are called segment."""
+    """Return the spans of a layer as labelled runs of tokens; with `whole`, label all of them "segment"."""
     spans = doc.layer(layer)
     names = sorted({span.label for span in spans})
     pieces = pieces_of(doc, spans, {name: number for number, name in enumerate(names)}, Fitted())
@@ -126,7 +127,7 @@ def runs_of(doc: Document, layer: str | None, *, whole: bool = False) -> list[tu
 def with_untagged(
     tagged: Sequence[Document], untagged: Sequence[Document], *, layer: str | None, name: str
 ) -> list[Document]:
-    """All documents with soft labels of that name: the tags of the layer, and rows of zeros where there are none."""
+    """Return all documents with soft labels `name`: tags of the layer, and rows of zeros for untagged ones."""
     labels = sorted({span.label for doc in tagged for span in doc.layer(layer)})
     spelt, fitted = Labels(tuple(labels), "IOB2"), Fitted()
     index, known = {label: number for number, label in enumerate(labels)}, np.eye(len(spelt.tags))
@@ -143,7 +144,7 @@ def with_untagged(
 
 
 def hard_target(seen: Observed, tags: Places, labels: Labels) -> Target:
-    """The target of known tags (N,)."""
+    """Return the target of known tags (N,)."""
     first = np.zeros(len(tags), np.bool_)
     first[seen.begins] = True
     first[seen.ends] = True
@@ -154,33 +155,34 @@ def hard_target(seen: Observed, tags: Places, labels: Labels) -> Target:
 
 
 def _soft(doc: Document, name: str, number: int) -> Soft:
+    """Return the document's soft layer; DataError if it has none of that name."""
     if name not in doc.soft:
-        there = ", ".join(doc.soft) or "none"
+        names = ", ".join(doc.soft) or "none"
         raise DataError(
-            f"document {number} has no soft layer {name!r} (found: {there}); all training documents need it"
+            f"document {number} has no soft layer {name!r} (found: {names}); all training documents need it"
         )
     return doc.soft[name]
 
 
 def _soft_target(task: Task, soft: Sequence[Soft], labels: Labels) -> Target:
-    """Targets of soft labels, given as tags of any scheme or as bare labels.
+    """Return the target of soft labels, which are tags of any scheme or bare labels.
 
-    A row of zeros says nothing; a row whose sum is above 1 lists what is possible, and the model chooses; any other row
-    is a distribution.
+    A row of zeros leaves the token open; a row whose sum is above 1 lists possible tags, among which the model chooses;
+    any other row is a distribution.
     """
     K, W = labels.states.K, labels.states.W
     seen = task.seen
     rows = np.zeros((int(seen.sizes.sum()), len(labels.tags)), np.float32)
-    at = 0
-    for doc, own in zip(task.docs, soft, strict=True):
-        spelt = own.values @ _spelling(own.labels, labels)
-        totals = own.values.sum(axis=1)
-        if not any(tag[1:2] == "-" for tag in own.labels):
-            spelt *= _in_runs(doc, own, totals, labels)
+    begin = 0
+    for doc, layer in zip(task.docs, soft, strict=True):
+        spelt = layer.values @ _spelling(layer.labels, labels)
+        totals = layer.values.sum(axis=1)
+        if not any(tag[1:2] == "-" for tag in layer.labels):
+            spelt *= _in_runs(doc, layer, totals, labels)
         spelt[totals == 0] = 1.0
-        rows[at : at + len(spelt)] = spelt
-        at += len(spelt)
-    total = np.concatenate([own.values.sum(axis=1) for own in soft])[seen.sources]
+        rows[begin : begin + len(spelt)] = spelt
+        begin += len(spelt)
+    total = np.concatenate([layer.values.sum(axis=1) for layer in soft])[seen.sources]
     weights = np.zeros((len(seen.places) + 1, W), np.float32)
     weights[1:, :K] = np.minimum(rows[seen.sources], 1.0)[:, labels.tag_of]
     free = np.concatenate([[False], (total == 0) | (total > 1 + SLACK)])
@@ -190,9 +192,9 @@ def _soft_target(task: Task, soft: Sequence[Soft], labels: Labels) -> Target:
 
 
 def _in_runs(doc: Document, soft: Soft, totals: NDArray[np.float64], labels: Labels) -> NDArray[np.float64]:
-    """(T, L) how a bare label is spelt, given its neighbours: tokens with one label side by side are one span.
+    """Return (T, L) weights for spelling bare labels as tags: adjacent tokens with one label are one span.
 
-    Where a neighbour is unknown, or the row only lists what is possible, every spelling stays open.
+    Where a neighbour is unknown, or the row only lists possible labels, every spelling stays possible.
     """
     out = np.ones((len(soft.values), len(labels.tags)))
     starts, ends = doc.sentence_tokens().T
@@ -211,14 +213,14 @@ def _in_runs(doc: Document, soft: Soft, totals: NDArray[np.float64], labels: Lab
     return out
 
 
-def _spelling(given: Sequence[str], labels: Labels) -> NDArray[np.float32]:
-    """(given, L) which of our tags a given tag or bare label may be written as."""
-    out = np.zeros((len(given), len(labels.tags)), np.float32)
+def _spelling(tags: Sequence[str], labels: Labels) -> NDArray[np.float32]:
+    """Return (given tags, L) which of our tags a given tag or bare label may be written as."""
+    out = np.zeros((len(tags), len(labels.tags)), np.float32)
     finer = {"B": "BS", "I": "IE", "E": "E", "S": "S"} if labels.scheme == "IOBES" else {"B": "B", "I": "I"}
     finer |= dict.fromkeys("BIES", "I") if labels.scheme == "runs" else {}
-    for g, tag in enumerate(given):
+    for g, tag in enumerate(tags):
         letter, name = (tag[0], tag[2:]) if tag[1:2] == "-" else ("", tag)
-        for k, own in enumerate(labels.tags):
-            same = own == tag == "O" or (own != "O" and own[2:] == name)
-            out[g, k] = float(same and (own == "O" or not letter or own[0] in finer.get(letter, letter)))
+        for k, ours in enumerate(labels.tags):
+            same = ours == tag == "O" or (ours != "O" and ours[2:] == name)
+            out[g, k] = float(same and (ours == "O" or not letter or ours[0] in finer.get(letter, letter)))
     return out

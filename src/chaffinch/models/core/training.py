@@ -1,4 +1,4 @@
-"""The parts a cascade is learnt of: one chain with an eye on dev documents, and first readings by jack-knife.
+"""Training of one linear chain: early stopping on dev documents, jack-knife readings, and calibration.
 
 N tokens with pads between sentences, S sentences.
 """
@@ -18,21 +18,22 @@ from chaffinch.kernels import Batch, linear
 from chaffinch.kernels.linear import Learner, Places, SparseInput, Target, Weights
 from chaffinch.models.core.confidence import SENTENCES, Calibration, calibrate
 from chaffinch.models.core.labels import Labels
-from chaffinch.models.core.linear import Linear, Schedule, learner_for, rounded, train
+from chaffinch.models.core.linear import Linear, Schedule, learner_for, round_weights, train
 
 Each: TypeAlias = Callable[..., Iterable["Reading"]]  # map, or the map of a pool of threads
 Judge: TypeAlias = Callable[[Batch, NDArray[np.int64]], Calibration]
 Reading: TypeAlias = tuple[Places, NDArray[np.float32]]  # (N,) states, and how certain they are
 
-# Smaller weights are dropped at the end; steps that adapt move all that they touch, and far.
+# Smaller weights are dropped at the end of training. Adagrad's steps are large for every weight they touch, so that its
+# limit is higher. Raising a limit makes model files smaller.
 LEAST: Mapping[linear.Objective, float] = {"pa": 1e-3, "crf": 1e-3, "adagrad": 0.02}
-JACKKNIFE_EPOCHS = 5
+JACKKNIFE_EPOCHS = 5  # at most, for each fold of a jack-knife and for a calibration: more costs time for each fold
 PATIENCE = 3  # epochs without a better score on the dev documents
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far learning is; `score` is the F1 on the dev documents, if there are any."""
+    """The progress of training; `score` is the F1 on the dev documents, if there are any."""
 
     part: str
     epoch: int
@@ -42,27 +43,27 @@ class Progress:
 
 
 class Scorer(Protocol):
-    """Says how good a part is on dev documents."""
+    """A function that returns the F1 of a part on dev documents."""
 
     def __call__(self, part: Linear) -> float: ...
 
 
 @dataclass(slots=True)
 class Watcher:
-    """Who listens, and whether an interrupt has come."""
+    """Progress callback, interrupt flag and dev scores of one training run."""
 
     tell: Callable[[Progress], None] | None = None
     interrupted: bool = False
     scores: dict[str, float] = field(default_factory=dict)  # the best F1 on dev documents; spans that did not fit
 
-    def stopped(self) -> bool:
-        """An interrupt has come."""
+    def should_stop(self) -> bool:
+        """Tell whether training was interrupted."""
         return self.interrupted
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Lesson:
-    """What a part learns from."""
+    """The training data of one linear chain: labels, vocabulary, sparse features and target."""
 
     labels: Labels
     vocabulary: Vocabulary
@@ -74,7 +75,7 @@ class Lesson:
     def of(
         cls, labels: Labels, vocabulary: Vocabulary, seen: Observed, columns: Sequence[Column], target: Target
     ) -> Lesson:
-        """The lesson of those observations."""
+        """Return the training data of those observations."""
         known = vocabulary.find(seen.keys) >= 0
         return cls(labels, vocabulary, vocabulary.view(seen, columns), seen.kinds[known], target)
 
@@ -83,53 +84,55 @@ def learn(
     name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher,
     *, start: Weights | None = None, score: Scorer | None = None,
 ) -> Linear:  # fmt: skip
-    """The part that this lesson teaches, rounded as it will be saved; the best by `score` if there is one.
+    """Train one chain, rounded as it will be saved; with `score`, keep the weights of the best epoch.
 
-    An interrupt ends the lesson; what was learnt till then is kept.
+    An interrupt ends training; the weights learnt so far are kept.
     """
     learner = learner_for(lesson.vocabulary.height, lesson.labels, schedule)
     learner.restart(start)
     best: list[tuple[float, int, Weights]] = []
 
     def watch(epoch: int, loss: float, learner: Learner) -> bool:
-        found = None
+        f1 = None
         if score is not None:
-            weights = learner.averaged()
-            found = score(Linear(lesson.labels, lesson.vocabulary, weights))
-            if not best or found > best[0][0]:
-                best[:] = [(found, epoch, weights)]
+            weights = learner.average()
+            f1 = score(Linear(lesson.labels, lesson.vocabulary, weights))
+            if not best or f1 > best[0][0]:
+                best[:] = [(f1, epoch, weights)]
         if watcher.tell is not None:
-            watcher.tell(Progress(name, epoch + 1, schedule.epochs, loss, found))
+            watcher.tell(Progress(name, epoch + 1, schedule.epochs, loss, f1))
         return bool(best) and epoch - best[0][1] >= PATIENCE
 
     try:
         weights = train(lesson.view, lesson.kinds, lesson.target, learner, schedule, watch)
     except KeyboardInterrupt:
         watcher.interrupted = True
-        weights = learner.averaged()
+        weights = learner.average()
     del learner  # its working space
     if best:
         watcher.scores[f"{name} F1 on dev"] = best[0][0]
-    return rounded(lesson.labels, lesson.vocabulary, best[0][2] if best else weights, least=LEAST[schedule.objective])
+    return round_weights(
+        lesson.labels, lesson.vocabulary, best[0][2] if best else weights, least=LEAST[schedule.objective]
+    )
 
 
 def jackknife(
     name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, folds: NDArray[np.int64], each: Each = map
 ) -> Reading:
-    """Readings of every fold (S,) by a chain that learnt from the other folds."""
+    """Return readings of all sentences, each fold (S,) read by a chain that learnt from the other folds."""
     total = int(folds.max()) + 1
 
     def read(fold: int) -> Reading:
         learner = learner_for(lesson.vocabulary.height, lesson.labels, schedule)
-        others, own = (lesson.view.choose(np.flatnonzero(chosen)) for chosen in (folds != fold, folds == fold))
+        others, part = (lesson.view.choose(np.flatnonzero(chosen)) for chosen in (folds != fold, folds == fold))
         weights = train(others, lesson.kinds, lesson.target, learner, _shorter(schedule))
-        return _decoded(own, weights, lesson.labels)
+        return _decode_view(part, weights, lesson.labels)
 
     states, certain = np.zeros(len(lesson.view.types), np.int32), np.zeros(len(lesson.view.types), np.float32)
     try:
-        for fold, (own, sure) in enumerate(each(read, range(total))):
-            states += own
-            certain += sure
+        for fold, (fold_states, fold_certain) in enumerate(each(read, range(total))):
+            states += fold_states
+            certain += fold_certain
             if watcher.tell is not None:
                 watcher.tell(Progress(name, fold + 1, total, 0.0))
     except KeyboardInterrupt:
@@ -137,18 +140,18 @@ def jackknife(
     return states, certain
 
 
-def held_out(
+def calibrate_held_out(
     name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, folds: NDArray[np.int64],
     *, judge: Judge | None = None, start: Weights | None = None,
 ) -> Calibration:  # fmt: skip
-    """The calibration of a chain that learnt from all folds but the first, on the first.
+    """Return the calibration, fitted on the first fold, of a chain that learnt from the other folds.
 
-    `judge` is told the chain's batch and the places of its tokens; without it, tags are states.
+    `judge` computes it from the chain's batch and the positions of its tokens; without it, tags are states.
     """
-    others, own = (lesson.view.choose(np.flatnonzero(chosen)) for chosen in (folds > 0, folds == 0))
-    if not len(others.begins) or not len(own.begins):
+    others, part = (lesson.view.choose(np.flatnonzero(chosen)) for chosen in (folds > 0, folds == 0))
+    if not len(others.begins) or not len(part.begins):
         return Calibration()
-    own = own.choose(np.arange(min(len(own.begins), SENTENCES)))
+    part = part.choose(np.arange(min(len(part.begins), SENTENCES)))
     learner = learner_for(lesson.vocabulary.height, lesson.labels, schedule)
     learner.restart(start)
     try:
@@ -157,40 +160,40 @@ def held_out(
         watcher.interrupted = True
         return Calibration()
     del learner  # its working space
-    places = own.places
-    batch = linear.batch(own, weights, lesson.labels.states)
+    places = part.places
+    batch = linear.batch(part, weights, lesson.labels.states)
     if watcher.tell is not None:
         watcher.tell(Progress(name, 1, 1, 0.0))
     if judge is not None:
         return judge(batch, places)
-    states = linear.decode(own, weights, lesson.labels.states)[places].astype(np.int64)
+    states = linear.decode(part, weights, lesson.labels.states)[places].astype(np.int64)
     return calibrate(batch, lesson.labels, lesson.target.gold[places].astype(np.int64), states)
 
 
-def decoded(part: Linear, seen: Observed, columns: Sequence[Column]) -> Reading:
-    """The best states of a part, and how certain each is."""
-    return _decoded(part.vocabulary.view(seen, columns), part.weights, part.labels)
+def decode_with_certainty(part: Linear, seen: Observed, columns: Sequence[Column]) -> Reading:
+    """Return the best states of a part (N,), and the certainty of each."""
+    return _decode_view(part.vocabulary.view(seen, columns), part.weights, part.labels)
 
 
-def _decoded(view: SparseInput, weights: Weights, labels: Labels) -> Reading:
+def _decode_view(view: SparseInput, weights: Weights, labels: Labels) -> Reading:
     states = linear.decode(view, weights, labels.states)
     return states, certainty(view, weights, labels, states)
 
 
 def certainty(view: SparseInput, weights: Weights, labels: Labels, states: Places) -> NDArray[np.float32]:
-    """(N,) by how much each state's own score exceeds the best state with another tag; 0 outside of sentences."""
+    """Return (N,) each state's score minus that of the best state with another tag; 0 outside of sentences."""
     out, places = np.zeros(len(states), np.float32), view.places
     scores = linear.scores(view, weights, labels.states)[:, : labels.states.K]
-    own = states[places]
-    chosen = scores[np.arange(len(own)), own]
-    scores[labels.tag_of == labels.tag_of[own][:, None]] = -np.inf
+    best = states[places]
+    chosen = scores[np.arange(len(best)), best]
+    scores[labels.tag_of == labels.tag_of[best][:, None]] = -np.inf
     out[places] = chosen - scores.max(axis=1)
     return out
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A schedule by itself."""
+    """A training schedule without a method's other settings."""
 
     objective: linear.Objective
     epochs: int
@@ -202,5 +205,6 @@ class Plan:
 
 
 def _shorter(schedule: Schedule) -> Schedule:
+    """Return the schedule with at most `JACKKNIFE_EPOCHS` epochs."""
     names = ("objective", "aggressiveness", "rate", "violator", "dropout", "seed")
     return Plan(epochs=min(schedule.epochs, JACKKNIFE_EPOCHS), **{name: getattr(schedule, name) for name in names})

@@ -1,1 +1,1 @@
-"""A local transformer, fine-tuned as a token classifier."""
+"""Encoder: a local transformer, fine-tuned as a token classifier."""

@@ -1,4 +1,4 @@
-"""What may be chosen for an encoder fine-tuned as a token classifier."""
+"""Settings of an encoder that is fine-tuned as a token classifier."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from chaffinch.checks import check_flags, check_fractions, check_numbers, check_
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """What to fine-tune and how: a pretrained encoder, a linear layer on each token's first word piece, IOB2 tags.
+    """Settings of a token classifier: a pretrained encoder, a linear layer on a token's first word piece, IOB2 tags.
 
     `folder` is a Hugging Face folder on this computer, None the packaged MiniLM. Documents are read in windows of
-    `length` word pieces, whole sentences as far as they fit, and `batch` windows are learnt from at once. The learning
-    rate rises to `rate` over the share `warmup` of all steps and falls to 0; the new layer learns `head` times as fast.
-    With `shape`, case and shape of a word stand beside what the encoder says of it, for MiniLM knows lower case alone.
-    Word vectors stay as they are unless `words`. With dev documents, learning ends after `patience` epochs without a
-    better F1. Going on from a model halves the rate.
+    `length` word pieces, whole sentences as far as they fit, and a batch has `batch` windows. The learning rate rises
+    to `rate` over the share `warmup` of all steps and falls to 0; the new layer learns `head` times as fast. With
+    `shape`, case and shape of a word are added to the encoder's output, because MiniLM knows lower case only. Word
+    vectors are frozen unless `words`. With dev documents, training ends after `patience` epochs without a better F1.
+    Continuing from a model halves the rate.
     """
 
     folder: str | None = None

@@ -1,4 +1,4 @@
-"""Documents as an encoder reads them: windows of word pieces, the first piece of each token, and shape bits.
+"""Inputs of an encoder: windows of word pieces, the first piece of each token, shape bits, and targets.
 
 N tokens of all documents, n tokens of one window, L tags.
 """
@@ -13,32 +13,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.features.embed import SPECIALS, Pretrained
-from chaffinch.features.embed.windows import Ints, by_sentences
+from chaffinch.features.embed.windows import Ints, sentence_windows
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.tasks import Task
 from chaffinch.text import Document
 
-BITS = 8  # case and shape of a word
+BITS = 8  # bits for case and shape of a word, see `_shape`
 
 
 class Job(NamedTuple):
-    """One window: its pieces, and for the tokens that are read here their numbers and places."""
+    """One window: its pieces, and for the tokens that are read here their numbers and first pieces."""
 
     pieces: list[int]
     tokens: Ints  # (n,) numbers among all documents' tokens
-    firsts: Ints  # (n,) where each one's first piece stands; 0, the special piece before all, if it has none
+    firsts: Ints  # (n,) the position of each one's first piece; 0, the special first piece, if it has none
 
 
 class Targets(NamedTuple):
-    """What is known of each token."""
+    """The training target of each token."""
 
     rows: NDArray[np.float32]  # (N, L) a distribution, or which tags are possible
-    free: NDArray[np.bool_]  # (N,) the row lists what is possible
-    known: NDArray[np.bool_]  # (N,) the token is in a sentence, and something is said of it
+    free: NDArray[np.bool_]  # (N,) the row lists possible tags
+    known: NDArray[np.bool_]  # (N,) the token is in a sentence, and its row excludes some tag
 
     @classmethod
     def of(cls, task: Task, labels: Labels) -> Targets:
-        """The task's spans or soft labels."""
+        """Return the targets of the task's spans or soft labels."""
         seen, target, L = task.seen, task.target(labels), len(labels.tags)
         N = int(seen.sizes.sum())
         rows, free, known = np.zeros((N, L), np.float32), np.zeros(N, np.bool_), np.zeros(N, np.bool_)
@@ -54,17 +54,17 @@ class Targets(NamedTuple):
 
 
 def jobs_of(docs: Sequence[Document], encoder: Pretrained, length: int, overlap: int) -> list[Job]:
-    """The windows of documents, in their order; a document without any word piece has none."""
+    """Return the windows of the documents, in order; a document without word pieces has none."""
     room, out, shift = min(length, encoder.longest) - SPECIALS, [], 0
     for doc in docs:
         pieces = encoder.pieces(doc.words(), room // 4)
-        counts = np.array([len(own) for own in pieces], np.int64)
+        counts = np.array([len(word_pieces) for word_pieces in pieces], np.int64)
         ends = doc.sentence_tokens()[:, 1]
         bounds = np.unique(np.concatenate([[0], ends, [len(pieces)]])).astype(np.int64)
         begins = 1 + np.cumsum(counts) - counts
-        for window in by_sentences(counts, bounds, room, overlap):
-            own = slice(window.own_first, window.own_end)
-            firsts = np.where(counts[own] > 0, begins[own] - begins[window.first] + 1, 0)
+        for window in sentence_windows(counts, bounds, room, overlap):
+            tokens = slice(window.own_first, window.own_end)
+            firsts = np.where(counts[tokens] > 0, begins[tokens] - begins[window.first] + 1, 0)
             row = [*chain(*pieces[window.first : window.end])]
             out.append(Job(row, shift + np.arange(window.own_first, window.own_end), firsts))
         shift += len(pieces)
@@ -72,7 +72,7 @@ def jobs_of(docs: Sequence[Document], encoder: Pretrained, length: int, overlap:
 
 
 def shapes(docs: Sequence[Document]) -> NDArray[np.float32]:
-    """(N, BITS) case and shape of every token.
+    """Return (N, BITS) case and shape of every token.
 
     >>> shapes([Document.make("IL-2")])[0].tolist()
     [1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0]
@@ -82,7 +82,7 @@ def shapes(docs: Sequence[Document]) -> NDArray[np.float32]:
 
 
 def _shape(word: str) -> tuple[bool, ...]:
-    """All capitals, a capital first, one inside, a single one; a digit, digits alone, a hyphen, no letter or digit."""
+    """Return bits for capitals (all, first, inside, alone), a digit, only digits, a hyphen, no letter or digit."""
     first, rest = word[:1], word[1:]
     return (
         word.isupper() and len(word) > 1, first.isupper(), not word.isupper() and rest != rest.lower(),

@@ -1,4 +1,4 @@
-"""What a fine-tuned encoder says of itself."""
+"""The encoder as a method of the registry."""
 
 from __future__ import annotations
 
@@ -31,22 +31,23 @@ def _load(state: State) -> Model:
 
 
 def _slower(config: Encoder) -> Encoder:
-    """Return the settings with half the epochs; going on halves the rate by itself."""
+    """Return the settings with half the epochs; continuing from a model halves the rate as well."""
     return replace(config, epochs=max(1, config.epochs // 2))
 
 
 def _facts(model: Model) -> Mapping[str, Any]:
+    """Return the number of weights."""
     return {"weights": sum(array.size for array in model.state().arrays.values())}
 
 
-def _describe(found: Bundle) -> Mapping[str, Any]:
+def _describe(file: Bundle) -> Mapping[str, Any]:
     """Return the network's type, layers, width, word pieces and parameters."""
     try:
-        plan: dict[str, Any] = json.loads(found.strings["plan"][0])
+        plan: dict[str, Any] = json.loads(file.strings["plan"][0])
     except (KeyError, IndexError, ValueError):
-        raise ModelError("its network cannot be read; copy the file again, or train it anew") from None
+        raise ModelError("its network cannot be read; copy the file again, or retrain the model") from None
     network = {what: plan[key] for key, what in _PLAN.items() if key in plan}
-    weights = [array for key, array in found.arrays.items() if key.startswith(("encoder.", "head."))]
+    weights = [array for key, array in file.arrays.items() if key.startswith(("encoder.", "head."))]
     network["parameters"] = sum(array.size for array in weights)
     return {"network": network}
 

@@ -1,4 +1,4 @@
-"""A fine-tuned encoder: reading documents with it. Networks stay in `encoder`; here are arrays alone.
+"""A fine-tuned encoder: reading documents with it. The network is in `network`; this module uses arrays only.
 
 T tokens of one document, L tags.
 """
@@ -20,40 +20,40 @@ from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.runs import Bias, Run, span_f1
 from chaffinch.models.core.tasks import runs_of
 from chaffinch.models.encoder.config import Encoder
-from chaffinch.models.latent.layout import KnownTags
+from chaffinch.models.latent.layout import TagPosterior
 from chaffinch.models.latent.reading import LatentReader
 from chaffinch.text import Document
 
 
 class Net(Protocol):
-    """What is asked of a network."""
+    """The operations that a model needs of a network."""
 
     def scores(self, docs: Sequence[Document]) -> Floats:
-        """(tokens of all documents, L) log-probabilities of tags, token by token."""
+        """Return (tokens of all documents, L) the log-probabilities of tags, token by token."""
         ...
 
     def state(self) -> State:
-        """Return its weights and what else it is made of."""
+        """Return its weights, tokeniser and architecture, for a model file."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Model:
-    """What was learnt: a network, and how sure its spans are."""
+    """A trained encoder: its network and the calibration of its spans."""
 
     config: Encoder
     names: tuple[str, ...]
     net: Net
     calibration: Calibration = Calibration()  # noqa: RUF009  (frozen)
-    floor: int = 1  # it holds no word of its own, but weights remember what they saw
+    floor: int = 1  # it stores no vocabulary of the training text, but its weights may memorise some
 
     @property
     def labels(self) -> Labels:
-        """The tags, each of which is a state."""
+        """Return the labels, whose tags are the states."""
         return Labels(self.names, "IOB2")
 
     def batch(self, docs: Sequence[Document], bias: Bias = None) -> tuple[Observed, Batch]:
-        """The documents, and their sentences as lattices: tags by themselves, as far as they may follow one another."""
+        """Return the observed documents, and their sentences as lattices that allow only valid tag sequences."""
         seen, labels = window.observe(docs), self.labels
         bounds = np.concatenate([[0], np.cumsum((seen.ends - seen.begins).astype(np.int64))])
         L, moves = len(labels.tags), np.where(labels.follows, 0.0, -np.inf)
@@ -63,52 +63,52 @@ class Model:
         return seen, Batch(moves[L], moves[:L], emit, moves[L + 1], bounds)
 
     def reading(self, docs: Sequence[Document], bias: Bias = None) -> LatentReader:
-        """The documents, ready to be read."""
+        """Return a reader of the documents."""
         seen, batch = self.batch(docs, bias)
         return LatentReader(seen, [batch], self.labels, best, self.calibration)
 
     def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
-        """The labelled runs of tokens of every document."""
+        """Return the labelled runs of tokens of every document."""
         return self.reading(docs, bias).runs()
 
     def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]:
-        """The runs of every document, and the calibrated probability that each is right (n,)."""
+        """Return the runs of every document, and the calibrated probability that each is right (n,)."""
         return list(zip(*self.reading(docs, bias).runs_with_chances(), strict=True))
 
     def posteriors(self, docs: Sequence[Document]) -> list[Floats]:
-        """(T, 1 + L) per document: at every token the probability of O and of each label; O in no sentence."""
+        """Return per document (T, 1 + L) each token's probability of O and of each label; O outside sentences."""
         return [rows for _, rows in self.read_with_posteriors(docs)]
 
     def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]:
-        """What `read` and `posteriors` give, of documents that are looked at once for both."""
+        """Return the results of `read` and `posteriors`, in one pass over the documents."""
         columns = np.array([0] + [1 + self.names.index(tag[2:]) for tag in self.labels.tags[1:]])
         return list(zip(*self.reading(docs).runs_with_posteriors(columns, 1 + len(self.names)), strict=True))
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
-        """The n best readings; a sentence with fewer repeats its last."""
+        """Return the n best readings; a sentence with fewer repeats its last."""
         return [found[0] for found in self.reading([doc]).alternatives(n)]
 
     def state(self) -> State:
-        """Return everything but the config, for a model file."""
-        return self.net.state().merged(State({"calibration": np.array([*asdict(self.calibration).values()])}))
+        """Return the arrays and strings of a model file: everything except the config."""
+        return self.net.state().merge(State({"calibration": np.array([*asdict(self.calibration).values()])}))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Judge:
-    """Says how good a model is on dev documents."""
+    """A function that returns a model's F1 on dev documents."""
 
     docs: tuple[Document, ...]
     gold: tuple[set[tuple[int, int, str]], ...]
 
     @classmethod
     def of(cls, docs: Sequence[Document], layer: str | None) -> Judge | None:
-        """None without documents."""
+        """Return a judge of those documents' layer, or None without documents."""
         return cls(tuple(docs), tuple(set(runs_of(doc, layer)) for doc in docs)) if docs else None
 
     def __call__(self, model: Model) -> float:
         return span_f1(self.gold, model.read(self.docs))
 
 
-def best(batch: Batch, _: KnownTags | None = None) -> Ints:
-    """The likeliest tags that may follow one another."""
+def best(batch: Batch, _: TagPosterior | None = None) -> Ints:
+    """Return the likeliest valid sequence of tags."""
     return viterbi(batch).states

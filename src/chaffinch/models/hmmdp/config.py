@@ -1,4 +1,4 @@
-"""What may be chosen for an HMM with Dirichlet-process sub-tags."""
+"""Settings of the HMM with Dirichlet-process sub-tags."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ CHOICES = {
     "parameters": ("geometric", "mean"),
     "decode": ("kl+rerank", "kl", "kl-pooled", "joint", "tag-viterbi", "posterior", "brute"),
 }
-MANY_NOTES = 100  # from here on the emission prior is stronger
+MANY_NOTES = 100  # documents from which alpha_emission defaults to 0.5, below to 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class HMMDP:
-    """What to learn and how; `published()` and `submitted()` are the systems of the publication.
+    """Settings of an HMM-DP; `published()` and `submitted()` return those of the publication's systems.
 
-    `outside` and `inside` are how many sub-tags O and every other tag have. `language` is a pack of word lists, or a
-    folder with one. A word becomes a symbol if it was seen `min_count` times by `min_patients` patients, and with
-    `private` (None: where a label names identifiers) not mostly inside spans. `alpha_emission` None is 0.5, or 0.2
+    `outside` and `inside` are the numbers of sub-tags of O and of other tags. `language` is a pack of word lists, or a
+    folder with one. A word becomes a symbol if it occurs `min_count` times, in `min_patients` patients, and with
+    `private` (None: if a label names identifiers) not mostly inside spans. `alpha_emission` None means 0.5, or 0.2
     below 100 documents. With `learn_priors` it is learnt for each kind of symbol, and so is `alpha_tags`, every fifth
-    pass; off by default, since the emission prior that makes the documents likeliest is too weak for the best F1.
-    `batches` above 1 keep their counts apart (memoised learning); with `stochastic` they are forgotten little by
-    little. `cost_ratio` is what a missed span costs against a needless one, for `decode="posterior"`. With
-    `discriminative`, the chain learnt goes on as a conditional random field over its states, with the features of a
-    cascade; it begins with `offset` times the log-parameters. `rules` name the sub-categories of categories.
+    pass; off by default, because the emission prior of highest likelihood is too weak for the best F1.
+    `batches` above 1 keep separate counts (memoised learning); with `stochastic` older counts fade little by
+    little. `cost_ratio` is the cost of a missed span relative to a false one, for `decode="posterior"`. With
+    `discriminative`, training continues with a conditional random field over the chain's states and the features of a
+    cascade; its first weights are `offset` times the log-parameters. `rules` name the sub-categories of categories.
     """
 
     outside: int = 8
@@ -82,7 +82,7 @@ class HMMDP:
         check_flags(self, "learn_priors", "stochastic", "discriminative", "calibrate")
         check_flags(self, "private", optional=True)
         if not isinstance(self.language, str) or not isinstance(self.rules, Rules | None):
-            raise ConfigError("language must be the name of a pack or a folder's, and rules must be Rules")
+            raise ConfigError("language must be the name of a pack or of a folder, and rules must be Rules")
         if self.discriminative and self.emissions == "backoff":
             raise ConfigError(
                 "the discriminative stage starts from factored or categorical emissions, not from backoff; say "
@@ -95,7 +95,7 @@ class HMMDP:
 
     @classmethod
     def published(cls) -> HMMDP:
-        """The updated system: 100 sub-tags of O and 8 of every other tag, words or signatures, projected decoding."""
+        """Return the updated system: 100 sub-tags of O, 8 of other tags, words or signatures, projected decoding."""
         return cls(
             100, 8, "categorical", private=False, alpha_emission=0.2, discriminative=False, decode="kl",
             start="context",
@@ -103,7 +103,7 @@ class HMMDP:
 
     @classmethod
     def submitted(cls, rules: Rules | None = None) -> HMMDP:
-        """The submitted system: 20 sub-tags of O, categories whose sub-categories rules name, brute force."""
+        """Return the submitted system: 20 sub-tags of O, brute-force decoding, rules that name sub-categories."""
         return cls(
             20, 8, "categorical", private=False, alpha_emission=0.2, discriminative=False, decode="brute",
             start="context", rules=rules,

@@ -1,6 +1,6 @@
-"""What the sub-tags of a model learnt to stand for, and the way through them that makes a span.
+"""Descriptions of a model's sub-tags, and of the path through them that explains a span.
 
-Sub-tags are described by the generative chain: what they show, follow and lead to. Paths and probabilities are those of
+Sub-tags are described by the generative chain: what they emit, follow and lead to. Paths and probabilities are those of
 the whole model, with its discriminative stage if it has one.
 
 S tags, Z states, V symbols, T tokens of one sentence.
@@ -26,30 +26,30 @@ from chaffinch.text import Document, Span
 
 __all__ = ["Subtag", "SubtagPath", "Use", "explain", "subtags", "use"]
 
-WORDS, SIGNATURES, NEIGHBOURS = 8, 4, 4  # listed of each sub-tag at the most
-LEAST = 0.5  # tokens of a sub-tag that must have shown a symbol, and the mass above which it is more than its prior
-SELDOM = 0.01  # neighbours with a smaller share are not listed
+WORDS, SIGNATURES, NEIGHBOURS = 8, 4, 4  # most items listed per sub-tag
+LEAST = 0.5  # least expected tokens of a listed symbol; a sub-tag with fewer tokens in all has no neighbours listed
+SELDOM = 0.01  # neighbours with a smaller probability are not listed
 IN_USE = 1.0  # tokens above which a sub-tag counts as used
 BEGIN, END = "begin", "end"
-TINY = sys.float_info.min  # what a sum of 0 is divided by
+TINY = sys.float_info.min  # divisor in place of a sum of 0
 
 
 def subtags(model: Model) -> tuple[Subtag, ...]:
-    """All sub-tags, tag by tag."""
-    chain = _Chain.of(model)
+    """Return all sub-tags, grouped by tag."""
+    chain = _Chain.from_model(model)
     return tuple(chain.subtag(state) for state in range(len(chain.names)))
 
 
 def use(model: Model) -> tuple[Use, ...]:
-    """The use of every tag's sub-tags."""
-    found = []
+    """Return how each tag uses its sub-tags: their number, those in use, perplexity and tokens."""
+    rows = []
     for tag, name in enumerate(model.labels.tags):
         mass = model.portrait.mass[model.labels.tag_of == tag]
         total = float(mass.sum())
         shares = mass[mass > 0] / total if total > 0 else np.ones(0)
         perplexity = float(np.exp(-(shares * np.log(shares)).sum())) if len(shares) else 0.0
-        found.append(Use(name, len(mass), int((mass > IN_USE).sum()), perplexity, total))
-    return tuple(found)
+        rows.append(Use(name, len(mass), int((mass > IN_USE).sum()), perplexity, total))
+    return tuple(rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -59,11 +59,11 @@ class _Chain:
     model: Model
     names: tuple[str, ...]  # Z
     moves: Floats  # (Z+1, Z+1) row Z: the beginning; column Z: the end. Rows sum to 1
-    uses: Floats  # (Z+1,) how often each row was left: tokens, and sentences
+    uses: Floats  # (Z+1,) how often each row is used: tokens of a state; for the beginning, sentences
 
     @classmethod
-    def of(cls, model: Model) -> _Chain:
-        """The rows scaled to probabilities: geometric means add up to less than 1."""
+    def from_model(cls, model: Model) -> _Chain:
+        """Return the chain of a model, rows scaled to sum to 1: geometric means add up to less."""
         tables, tag_of = model.tables, model.labels.tag_of
         rows = np.vstack([tables.trans, tables.start]), np.append(tables.end, -np.inf)[:, None]
         moves = np.exp(np.hstack(rows))
@@ -74,30 +74,30 @@ class _Chain:
         return cls(model, tuple(names), moves, np.append(model.portrait.mass, sentences))
 
     def subtag(self, state: int) -> Subtag:
-        """What is known of a state."""
+        """Return the description of a state."""
         model, mass, tag_of = self.model, self.model.portrait.mass, self.model.labels.tag_of
         tag = tag_of[state]
-        words, signatures = self._shown(state)
+        words, signatures = self._symbols_of(state)
         flow = self.uses * self.moves[:, state]
         before = zip((*self.names, BEGIN), flow / max(flow.sum(), TINY), strict=True)
         total = max(float(mass[tag_of == tag].sum()), TINY)
         return Subtag(
             model.labels.tags[tag], state - int(np.searchsorted(tag_of, tag)) + 1, float(mass[state]),
-            float(mass[state]) / total, _listed(words, WORDS, LEAST / max(mass[state], LEAST)),
-            _listed(signatures, SIGNATURES, LEAST / max(mass[state], LEAST)),
-            _listed(before, NEIGHBOURS, SELDOM) if mass[state] >= LEAST else (),
-            _listed(self.leads(state), NEIGHBOURS, SELDOM) if mass[state] >= LEAST else (),
+            float(mass[state]) / total, _largest(words, WORDS, LEAST / max(mass[state], LEAST)),
+            _largest(signatures, SIGNATURES, LEAST / max(mass[state], LEAST)),
+            _largest(before, NEIGHBOURS, SELDOM) if mass[state] >= LEAST else (),
+            _largest(self.leads(state), NEIGHBOURS, SELDOM) if mass[state] >= LEAST else (),
         )  # fmt: skip
 
     def leads(self, state: int) -> Iterator[tuple[str, float]]:
-        """Every tag that may follow a state, and the end, with its probability."""
+        """Return the probability of every tag, and of the end, after a state."""
         sums = np.bincount(np.append(self.model.labels.tag_of, len(self.model.labels.tags)), self.moves[state])
         return zip((*self.model.labels.tags, END), sums.tolist(), strict=True)
 
-    def _shown(self, state: int) -> tuple[Iterator[tuple[str, float]], Iterator[tuple[str, float]]]:
-        """The words and the signatures of a state with their probabilities; symbol 0 is any other."""
+    def _symbols_of(self, state: int) -> tuple[Iterator[tuple[str, float]], Iterator[tuple[str, float]]]:
+        """Return the words and the signatures of a state with their probabilities; symbol 0, any other, is left out."""
         model, symbols = self.model, self.model.symbols
-        tables = [_probabilities(own[:, state] / model.emissions.temper) for own in model.tables.emit]
+        tables = [_probabilities(table[:, state] / model.emissions.temper) for table in model.tables.emit]
         words, signatures = tables[0], tables[min(SIGNATURE, len(tables) - 1)]
         if isinstance(model.emissions, BackOff):
             words, signatures = words * tables[-1][0], signatures * tables[-1][1]
@@ -108,37 +108,38 @@ class _Chain:
 
 
 def _probabilities(logs: Floats) -> Floats:
-    """The logs as probabilities that add up to 1."""
+    """Return the probabilities, summing to 1, that are proportional to the exponentials of `logs`."""
     values = np.exp(logs - logs.max())
     return np.asarray(values / values.sum())
 
 
-def _listed(items: Iterable[tuple[str, float]], most: int, least: float) -> tuple[tuple[str, float], ...]:
-    """The items with the largest shares, none below `least`; of equals the first."""
-    found = [(name, float(value)) for name, value in items if value >= least]
-    return tuple(sorted(found, key=lambda item: -item[1])[:most])
+def _largest(items: Iterable[tuple[str, float]], most: int, least: float) -> tuple[tuple[str, float], ...]:
+    """Return the `most` items with the largest shares, none below `least`; of equal ones the first."""
+    kept = [(name, float(value)) for name, value in items if value >= least]
+    return tuple(sorted(kept, key=lambda item: -item[1])[:most])
 
 
 def explain(model: Model, doc: Document, span: Span) -> SubtagPath:
-    """The best path through sub-tags that reads a document's span, whether or not it is the reading that wins."""
+    """Return the best path through sub-tags that contains a document's span, even if the best reading lacks it."""
     if span.label not in model.names:
         raise DataError(f"the model has no label {span.label!r}; it has {', '.join(model.names)}")
     category = span.label if model.config.rules is None else model.config.rules.category(span.label)
     seen, parts = model.batches([doc])
-    sentence, at, first, end = locate_span(doc, span, seen)
+    sentence, offset, first, end = locate_span(doc, span, seen)
     lattice, labels = _sentence((batch for batch, _ in parts), sentence), model.labels
     size = end - first
-    with_span, without = span_masks(labels, labels.names.index(category), at, at + size, len(lattice))
+    with_span, without = span_masks(labels, labels.names.index(category), offset, offset + size, len(lattice))
     path, other, chance, ratio = compare_readings(lattice, labels, with_span, without)
-    runs = [(a + first - at, b + first - at, name) for a, b, name in labels.runs(other.astype(np.int32))]
+    shift = first - offset  # from tokens of the sentence to tokens of the document
+    runs = [(a + shift, b + shift, name) for a, b, name in labels.runs(other.astype(np.int32))]
     runner_up = spans_near(doc, model.name_categories([doc], [runs])[0], first, end)
-    shown = range(max(at - BEFORE, 0), min(at + size + AFTER, len(path)))
-    steps, leads = _told(model, doc, path, shown, first - at)
+    window = range(max(offset - BEFORE, 0), min(offset + size + AFTER, len(path)))
+    steps, leads = _path_steps(model, doc, path, window, shift)
     return SubtagPath(span, steps, leads, chance, runner_up, ratio, model.latent is not None)
 
 
 def _sentence(batches: Iterable[Batch], number: int) -> Lattice:
-    """The lattice of a sentence."""
+    """Return the lattice of sentence `number`, counted over all batches."""
     for batch in batches:
         if number < len(batch):
             return batch[number]
@@ -146,20 +147,23 @@ def _sentence(batches: Iterable[Batch], number: int) -> Lattice:
     raise IndexError(number)
 
 
-def _told(
-    model: Model, doc: Document, path: Ints, shown: range, shift: int
+def _path_steps(
+    model: Model, doc: Document, path: Ints, window: range, shift: int
 ) -> tuple[tuple[PathStep, ...], tuple[Lead, ...]]:
-    """The steps shown, and what their sub-tags stand for; token t of the sentence is t + shift of the document."""
-    chain, labels = _Chain.of(model), model.labels
+    """Return the steps of a window of the path, and where their sub-tags lead.
+
+    Token t of the sentence is token t + shift of the document.
+    """
+    chain, labels = _Chain.from_model(model), model.labels
     steps, onward = [], dict[int, dict[str, float]]()
-    for t in shown:
+    for t in window:
         state = int(path[t])
         tag = int(labels.tag_of[state])
         begin, stop = doc.tokens[t + shift].tolist()
         number = state - int(np.searchsorted(labels.tag_of, tag)) + 1
         steps.append(PathStep(" ".join(doc.text[begin:stop].split()), labels.tags[tag], number))
         if labels.subs[tag] > 1:
-            following = labels.tags[labels.tag_of[path[t + 1]]] if t + 1 < len(path) else END
-            onward.setdefault(state, {})[following] = dict(chain.leads(state))[following]
-    leads = [Lead(chain.subtag(state), tuple(found.items())) for state, found in onward.items()]
+            next_tag = labels.tags[labels.tag_of[path[t + 1]]] if t + 1 < len(path) else END
+            onward.setdefault(state, {})[next_tag] = dict(chain.leads(state))[next_tag]
+    leads = [Lead(chain.subtag(state), tuple(following.items())) for state, following in onward.items()]
     return tuple(steps), tuple(leads)

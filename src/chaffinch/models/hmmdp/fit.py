@@ -1,8 +1,8 @@
-"""The HMM with Dirichlet-process sub-tags: learnt by variational Bayes, then perhaps discriminatively.
+"""Training of an HMM with Dirichlet-process sub-tags: variational Bayes, then an optional discriminative stage.
 
-Every tag owns sub-tags that nobody labelled; they learn what comes before and after it ("worked as" before a
-profession). The generative chain is learnt first; with the discriminative stage it goes on as a conditional random
-field over the same latent states, which began from the generative one.
+Every tag has sub-tags that nobody labelled; they learn what comes before and after it ("worked as" before a
+profession). The generative chain is learnt first; the discriminative stage continues with a conditional random
+field over the same latent states, whose first weights are the parameters of the generative chain.
 
 S tags, Z states, N tokens with pads between sentences, M without, D documents.
 """
@@ -18,7 +18,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.features import observe as window
 from chaffinch.features import symbols as symbol
 from chaffinch.features import vocabulary
-from chaffinch.features.vocabulary import Vocabulary, salted
+from chaffinch.features.vocabulary import Vocabulary, salt_keys
 from chaffinch.kernels import Active, Batch, Floats, Ints
 from chaffinch.kernels.linear import Weights
 from chaffinch.models.core.confidence import Calibration
@@ -30,18 +30,27 @@ from chaffinch.models.core.privacy import decide_privacy
 from chaffinch.models.core.resources import Resources, columns_of
 from chaffinch.models.core.runs import span_f1
 from chaffinch.models.core.tasks import Task, runs_of
-from chaffinch.models.core.training import Lesson, Plan, Progress, Scorer, Watcher, held_out, learn
+from chaffinch.models.core.training import Lesson, Plan, Progress, Scorer, Watcher, calibrate_held_out, learn
 from chaffinch.models.hmmdp import variational as vb
 from chaffinch.models.hmmdp.config import HMMDP, MANY_NOTES
 from chaffinch.models.hmmdp.emissions import Emissions, Known
-from chaffinch.models.hmmdp.model import Model, Portrait, chosen, emissions_for, single, symbol_columns, table_sizes
-from chaffinch.models.hmmdp.schedule import Course
+from chaffinch.models.hmmdp.model import (
+    Model,
+    Portrait,
+    emissions_for,
+    round_to_stored,
+    select_symbols,
+    symbol_columns,
+    table_sizes,
+)
+from chaffinch.models.hmmdp.schedule import TrainingRun
 from chaffinch.models.hmmdp.variational import Globals, LogTables, Priors, Sentences, Shape
 from chaffinch.models.latent import decode as decoding
 from chaffinch.models.latent.span_probabilities import calibrate
 from chaffinch.text import Document, Span
 
 SCHEME: Scheme = "IOB2"  # tags are doubled: a span's first token, and the others
+# Calibration trains once more, on 4 of 5 folds of patients, and only briefly: more epochs make training slower.
 FOLDS, CALIBRATION_EPOCHS = 5, 2
 
 
@@ -53,16 +62,16 @@ def fit(
     start: Model | None = None,
     watcher: Watcher | None = None,
 ) -> Model:
-    """Learn a model.
+    """Learn a model from documents, gold or with soft labels.
 
-    Rows of soft labels with zeros alone leave a token open, rows with several ones leave a choice, other rows weigh the
-    tags. Dev documents choose the best epoch of the discriminative stage. With `start` that stage goes on from the
-    weights of a model, whose labels, symbols, sub-tags and lists it keeps. An interrupt ends what is being learnt.
+    A row of soft labels that is all zeros leaves a token open, one with several ones leaves a choice, others weigh the
+    tags. Dev documents choose the best epoch of the discriminative stage. With `start`, that stage continues from the
+    weights of a model and keeps its labels, symbols, sub-tags and lists. An interrupt ends the current stage early.
     """
     documents, dev, layer = data.documents, data.dev, data.layer
     if config.rules is not None:
-        documents = [_in_categories(doc, layer, config) for doc in documents]
-        dev = [_in_categories(doc, layer, config) for doc in dev]
+        documents = [_to_categories(doc, layer, config) for doc in documents]
+        dev = [_to_categories(doc, layer, config) for doc in dev]
     known = () if start is None else start.labels.names
     task, watcher = Task.of(documents, layer=layer, soft=data.soft, names=known), watcher or Watcher()
     if start is not None and task.names != known:
@@ -71,21 +80,21 @@ def fit(
             f"an HMM-DP goes on with the labels it has, and {new} is new; leave out the model to go on from"
         )
     config = decide_privacy(config, task.names if config.rules is None else (*task.names, *config.rules.names))
-    watcher.scores |= task.fitted.told()
+    watcher.scores |= task.fitted.summary()
     evidence = Evidence.of(task, Labels(task.names, SCHEME))
     lists = start.resources if start is not None and resources is None else resources or Resources()
     run = _Run(task, evidence, config, lists, watcher, tuple(dev), layer)
     if start is not None:
-        return run.discriminative(replace(start, config=config))
-    model = run.generative()
-    if config.discriminative and not watcher.stopped():
-        model = run.discriminative(model)
+        return run.fit_discriminative(replace(start, config=config))
+    model = run.fit_generative()
+    if config.discriminative and not watcher.should_stop():
+        model = run.fit_discriminative(model)
     return model
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Run:
-    """One run of `fit`."""
+    """Data and settings of one call of `fit`."""
 
     task: Task
     evidence: Evidence
@@ -95,54 +104,54 @@ class _Run:
     dev: tuple[Document, ...]
     layer: str | None
 
-    def generative(self) -> Model:
-        """The generative chain: symbols, tables and sub-tags."""
+    def fit_generative(self) -> Model:
+        """Learn the generative chain: symbols, sub-tags and tables."""
         config, seen, evidence = self.config, self.task.seen, self.evidence
         symbols = symbol.learn(
             seen, config.language, patients=self.task.patients, min_count=config.min_count,
             min_groups=self.min_patients, hidden=evidence.inside if config.private else None,
             names_hidden=self.resources.hidden,
         )  # fmt: skip
-        every = symbols(seen)
-        known = chosen(symbols, every, config.emissions)
-        types = _types(symbols, every) if config.emissions == "backoff" else None
+        all_symbols = symbols(seen)
+        known = select_symbols(symbols, all_symbols, config.emissions)
+        types = _words_per_signature(symbols, all_symbols) if config.emissions == "backoff" else None
         emissions = emissions_for(config, table_sizes(symbols, config.emissions), types, self.alpha_emission)
         subs = np.array([config.outside, *[config.inside] * (len(evidence.plain.tags) - 1)])
         shape = Shape(np.repeat(np.arange(len(subs)), subs), evidence.follows, evidence.occurs)
         alpha = 1.0 if config.alpha_sticks is None else config.alpha_sticks
         priors = Priors(alpha, config.alpha_subtags, config.alpha_tags)
-        course = Course(config, _batches(evidence, known, config.batches), self.watcher)
-        shape, tables, mass = self.learnt(course, shape, priors, emissions)
-        used = tuple(np.bincount(shape.tag_of, minlength=shape.S).tolist())  # fewer, if it was interrupted
-        labels = Labels(self.task.names, SCHEME, subs=used)
+        run = TrainingRun(config, _batches(evidence, known, config.batches), self.watcher)
+        shape, tables, mass = self.learn_tables(run, shape, priors, emissions)
+        sizes = tuple(np.bincount(shape.tag_of, minlength=shape.S).tolist())  # smaller after an interrupt
+        labels = Labels(self.task.names, SCHEME, subs=sizes)
         names = self.task.names if config.rules is None else config.rules.names
-        portrait = Portrait(mass, np.array(course.trace))
+        portrait = Portrait(mass, np.array(run.trace))
         model = Model(config, names, labels, symbols, emissions, tables, portrait, floor=self.min_patients)
-        return single(model)
+        return round_to_stored(model)
 
-    def learnt(
-        self, course: Course, shape: Shape, priors: Priors, emissions: Emissions
+    def learn_tables(
+        self, run: TrainingRun, shape: Shape, priors: Priors, emissions: Emissions
     ) -> tuple[Shape, LogTables, Floats]:
-        """The states of a course, their tables, and how many tokens each has."""
+        """Return the states that a run learns, their tables, and the expected tokens of each state (Z,)."""
         config = self.config
         if config.form == "atoms":
             from chaffinch.models.hmmdp.published import atoms
 
-            _, counts = course.begin(shape, priors, emissions, np.random.default_rng(config.seed))
+            _, counts = run.initialise(shape, priors, emissions, np.random.default_rng(config.seed))
             tables, counts = atoms.fit(
-                shape, priors, emissions, course.on(shape), passes=config.passes, q_z=config.states, start=counts,
-                watch=lambda _, bound: course.trace.append(bound),
+                shape, priors, emissions, run.batches_on(shape), passes=config.passes, q_z=config.states, start=counts,
+                watch=lambda _, bound: run.trace.append(bound),
             )  # fmt: skip
             return shape, tables, counts.mass
-        q, counts = course.run(shape, priors, emissions)
+        q, counts = run.run(shape, priors, emissions)
         if config.learn_priors:
-            self.watcher.scores |= _told(q)
-        return q.shape, (vb.means if config.parameters == "mean" else vb.expected)(q), counts.mass
+            self.watcher.scores |= _concentrations(q)
+        return q.shape, (vb.log_means if config.parameters == "mean" else vb.expected_logs)(q), counts.mass
 
-    def discriminative(self, model: Model) -> Model:
-        """The same chain as a latent-state CRF: log-parameters as first weights, more features, gradient steps.
+    def fit_discriminative(self, model: Model) -> Model:
+        """Train the chain as a latent-state CRF: log-parameters as first weights, more features, gradient steps.
 
-        A model that has such weights goes on from them.
+        A model that already has CRF weights continues from them.
         """
         config, task, before = self.config, self.task, model.latent
         target, inside = self.evidence.target(model.labels), self.evidence.inside
@@ -150,65 +159,67 @@ class _Run:
         if before is None:
             stops = window.stop_words(task.seen, inside, patients=task.patients, floor=self.floor)
         model = replace(model, stops=stops, resources=self.resources, floor=min(model.floor, self.floor))
-        known = chosen(model.symbols, model.symbols(task.seen), config.emissions)
+        known = select_symbols(model.symbols, model.symbols(task.seen), config.emissions)
         columns = columns_of(task.seen, task.docs, stops, (), self.resources)
         words = vocabulary.learn(
             task.seen, columns, patients=task.patients, hidden=inside if config.private else None, floor=self.floor
         )
-        features = (words if before is None else before.vocabulary.joined(words)).joined(_symbol_features(model.tables))
+        features = (words if before is None else before.vocabulary.union(words)).union(_symbol_features(model.tables))
         lesson = Lesson.of(model.labels, features, task.seen, columns + symbol_columns(task.seen, known), target)
-        start = _first_weights(model, features) if before is None else before.placed(model.labels, features)
+        start = _first_weights(model, features) if before is None else before.expand_to(model.labels, features)
         plan = Plan("adagrad", config.epochs, 1.0, config.rate, "cost", config.dropout, config.seed)
-        walks: list[Progress] = []
+        steps: list[Progress] = []
 
         def tell(now: Progress) -> None:
-            walks.append(now)
+            steps.append(now)
             if self.watcher.tell is not None:
                 self.watcher.tell(now)
 
         stage = Watcher(tell, scores=self.watcher.scores)
-        found = learn("discriminative", lesson, plan, stage, start=start, score=self.scorer(model))
+        latent = learn("discriminative", lesson, plan, stage, start=start, score=self.scorer(model))
         self.watcher.interrupted |= stage.interrupted
-        if not walks:  # an interrupt came so early that the chain by itself is better
+        if not steps:  # interrupted before the first step: the generative chain is better
             return replace(model, latent=before)
         if before is not None:
-            return replace(model, latent=found)
-        return single(replace(model, latent=found, calibration=self.calibration(model, lesson, plan, start)))
+            return replace(model, latent=latent)
+        return round_to_stored(
+            replace(model, latent=latent, calibration=self.fit_calibration(model, lesson, plan, start))
+        )
 
-    def calibration(self, model: Model, lesson: Lesson, plan: Plan, start: Weights) -> Calibration:
-        """How sure the chain may be, found on a fold of patients that its gradient did not see; none without folds."""
+    def fit_calibration(self, model: Model, lesson: Lesson, plan: Plan, start: Weights) -> Calibration:
+        """Return the calibration of confidences, fitted on held-out patients; without folds, that of the model."""
         folds = self.task.folds(FOLDS, self.config.seed)
         hard = self.task.soft is None and self.config.calibrate
-        if folds is None or not hard or self.watcher.stopped():
+        if folds is None or not hard or self.watcher.should_stop():
             return model.calibration
         tags = self.evidence.tags
 
         def judge(batch: Batch, places: Ints) -> Calibration:
-            found = decoding.decode(batch, model.labels.tag_of)
-            return calibrate(batch, model.labels, tags[places], found.tags)
+            result = decoding.decode(batch, model.labels.tag_of)
+            return calibrate(batch, model.labels, tags[places], result.tags)
 
         quick = replace(plan, epochs=min(plan.epochs, CALIBRATION_EPOCHS))
-        return held_out("calibration", lesson, quick, self.watcher, folds, judge=judge, start=start)
+        return calibrate_held_out("calibration", lesson, quick, self.watcher, folds, judge=judge, start=start)
 
     @property
     def alpha_emission(self) -> float:
-        """The prior of symbols: weaker where there are few documents."""
+        """Return the prior concentration of symbols: if not set, 0.5, and 0.2 for fewer than `MANY_NOTES` documents."""
         if self.config.alpha_emission is not None:
             return self.config.alpha_emission
         return 0.5 if len(self.task.docs) >= MANY_NOTES else 0.2
 
     @property
     def floor(self) -> int:
-        """How many patients must have shown a feature."""
+        """Return the least number of patients that must show a feature."""
         return self.task.floor(self.config.floor)
 
     @property
     def min_patients(self) -> int:
-        """How many patients must have used a word."""
+        """Return the least number of patients that must use a word."""
         return min(self.config.min_patients, int(self.task.patients.max()) + 1)
 
     def scorer(self, model: Model) -> Scorer | None:
-        """The F1 on the dev documents of a model with those weights, read as it will be."""
+        """Return a function that scores weights by F1 on the dev documents, decoded as in use; None without dev."""
         if not self.dev:
             return None
         gold = [runs_of(doc, self.layer) for doc in self.dev]
@@ -220,7 +231,7 @@ class _Run:
 
 
 def _batches(evidence: Evidence, known: Known, count: int) -> list[Sentences]:
-    """Return the sentences in so many batches, with lists of tags."""
+    """Return the sentences in at most `count` batches, each token with the list of its possible tags."""
     bounds = evidence.bounds
     lists, which = evidence.lists()
     cuts = np.unique(np.linspace(0, len(bounds) - 1, min(count, len(bounds) - 1) + 1).astype(np.int64))
@@ -233,50 +244,51 @@ def _batches(evidence: Evidence, known: Known, count: int) -> list[Sentences]:
     return batches
 
 
-def _told(q: Globals) -> dict[str, float]:
-    """The concentrations that were learnt, for the manifest; of each kind of symbol where there are several."""
+def _concentrations(q: Globals) -> dict[str, float]:
+    """Return the learnt concentrations for the manifest, one per kind of symbol if there are several."""
     sizes, alphas = q.emissions.sizes, q.emissions.alphas
     if len(sizes) == 1:
-        found = {"alpha_emission": alphas[0]}
+        named = {"alpha_emission": alphas[0]}
     else:
         kinds = symbol.KINDS if len(sizes) == len(symbol.KINDS) else symbol.KINDS[: symbol.SIGNATURE + 1]  # of back-off
-        found = {f"alpha_emission of {kind}": alpha for kind, alpha in zip(kinds, alphas, strict=False)}
-    return {name: round(own, 6) for name, own in {"alpha_tags": q.priors.alpha_T, **found}.items()}
+        named = {f"alpha_emission of {kind}": alpha for kind, alpha in zip(kinds, alphas, strict=False)}
+    return {name: round(alpha, 6) for name, alpha in {"alpha_tags": q.priors.alpha_T, **named}.items()}
 
 
-def _in_categories(doc: Document, layer: str | None, config: HMMDP) -> Document:
-    spans = [Span(own.start, own.end, config.rules.category(own.label)) for own in doc.layer(layer)]  # type: ignore[union-attr]
+def _to_categories(doc: Document, layer: str | None, config: HMMDP) -> Document:
+    """Return the document with the labels of its spans replaced by their categories."""
+    spans = [Span(span.start, span.end, config.rules.category(span.label)) for span in doc.layer(layer)]  # type: ignore[union-attr]
     return doc.with_layer(layer or "gold", spans)
 
 
-def _types(symbols: symbol.Symbols, every: Ints) -> Ints:
-    """How many words each signature stands for."""
-    pairs = np.unique(every[:, [symbol.SIGNATURE, symbol.WORD]], axis=0)
+def _words_per_signature(symbols: symbol.Symbols, all_symbols: Ints) -> Ints:
+    """Return the number of distinct words of each signature, at least 1."""
+    pairs = np.unique(all_symbols[:, [symbol.SIGNATURE, symbol.WORD]], axis=0)
     return np.maximum(np.bincount(pairs[:, 0], minlength=symbols.sizes[symbol.SIGNATURE]), 1)
 
 
 def _symbol_features(tables: LogTables) -> Vocabulary:
-    """Every symbol of every kind as a feature."""
+    """Return a vocabulary with one feature per symbol of each kind."""
     keys, kinds = [], []
-    for kind, own in enumerate(tables.emit, start=window.SYMBOLS):
-        keys.append(salted(np.arange(1, len(own) + 1).astype(np.uint64), kind))
-        kinds.append(np.full(len(own), kind, np.uint8))
+    for kind, table in enumerate(tables.emit, start=window.SYMBOLS):
+        keys.append(salt_keys(np.arange(1, len(table) + 1).astype(np.uint64), kind))
+        kinds.append(np.full(len(table), kind, np.uint8))
     return Vocabulary(np.concatenate(keys), np.concatenate(kinds))
 
 
 def _first_weights(model: Model, features: Vocabulary) -> Weights:
-    """The log-parameters of the chain, tempered, as weights; those of all other features are 0.
+    """Return `offset` times the log-parameters of the chain as weights; all other features have weight 0.
 
-    At full strength they explain the training text so well that little is left for the other features to learn. Every
-    token has one symbol of each kind, so what a state gives to any symbol is moved to the steps into the state: the
-    weights of symbols that it never had are 0.
+    At full strength they fit the training text so well that the other features learn little. Every
+    token has one symbol of each kind, so the least weight of a state's symbols is moved to the transitions into the
+    state: the weights of symbols that it never had are 0.
     """
     states, tables, offset = model.labels.states, model.tables, model.config.offset
-    floors = [own.min(axis=0) for own in tables.emit]
+    floors = [table.min(axis=0) for table in tables.emit]
     rows = np.zeros((features.height, states.W), np.float32)
-    own = _symbol_features(tables)
+    symbol_features = _symbol_features(tables)
     above = [emit - floor for emit, floor in zip(tables.emit, floors, strict=True)]
-    rows[features.rows[features.find(own.keys)], : states.K] = offset * np.concatenate(above)
+    rows[features.rows[features.find(symbol_features.keys)], : states.K] = offset * np.concatenate(above)
     moves = states.moves.reshape(states.K + 2, states.W).copy()
     moves[:, : states.K] = offset * np.vstack([tables.trans, tables.start, tables.end])
     moves[: states.K + 1, : states.K] += offset * np.sum(floors, axis=0)

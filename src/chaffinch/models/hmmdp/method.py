@@ -1,4 +1,4 @@
-"""What an HMM-DP says of itself."""
+"""The registry entry of HMM-DP: what it learns from and what its models can do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaffinch import languages
 from chaffinch.bundle import State
-from chaffinch.models.core.linear import lighten
+from chaffinch.models.core.linear import drop_small_weights
 from chaffinch.models.core.methods import FitContext, Method, TrainingSet
 from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.text import Document, Span
@@ -17,9 +17,9 @@ if TYPE_CHECKING:  # they need scipy, which is loaded when it is used
     from chaffinch.models.hmmdp.model import Model
     from chaffinch.models.latent.describe_words import SubtagPath
 
-_SECOND_STAGE = "for the discriminative stage, which these settings leave out; leave them out"
+_SECOND_STAGE = "for the discriminative stage, which these settings turn off; leave them out"
 _RULES = "rules name sub-categories of spans; with soft labels leave them out"
-# What the generative stage learnt stays as it is.
+# Settings of the generative stage, which cannot change when training continues from a model.
 _GENERATIVE = (
     "outside", "inside", "emissions", "language", "min_count", "alpha_emission", "alpha_tags", "alpha_subtags",
     "alpha_sticks", "learn_priors", "temper", "form", "states", "sticks", "start", "passes", "batches", "stochastic",
@@ -39,7 +39,8 @@ def _load(state: State) -> Model:
     return Model.of(state)
 
 
-def _unused(config: HMMDP) -> dict[str, str]:
+def _find_unused(config: HMMDP) -> dict[str, str]:
+    """Return the inputs that these settings do not use, each with the reason."""
     unused: dict[str, str] = {}
     if not config.discriminative:
         unused["model"] = "an HMM-DP goes on with the discriminative stage; leave out the model to go on from"
@@ -70,12 +71,12 @@ def _common_words(model: Model) -> frozenset[str]:
 def _facts(model: Model) -> Mapping[str, Any]:
     from chaffinch.models.hmmdp.describe import use
 
-    known, used = model.symbols, use(model)
+    known, rows = model.symbols, use(model)
     return {
         "symbols": {"words": len(known.words), "signatures": len(known.signatures)},
         "subtags": {
-            "O": model.config.outside, "others": model.config.inside, "total": sum(one.subtags for one in used),
-            "in_use": sum(one.effective for one in used),
+            "O": model.config.outside, "others": model.config.inside, "total": sum(row.subtags for row in rows),
+            "in_use": sum(row.effective for row in rows),
         },
         "features": 0 if model.latent is None else len(model.latent.vocabulary),
     }  # fmt: skip
@@ -83,15 +84,15 @@ def _facts(model: Model) -> Mapping[str, Any]:
 
 def _trim(model: Model, least: float) -> Model:
     """Return the model without weights below `least`."""
-    return replace(model, latent=model.latent and lighten(model.latent, least))
+    return replace(model, latent=model.latent and drop_small_weights(model.latent, least))
 
 
 def _hide_words(model: Model, hidden: frozenset[str]) -> Model:
-    """Return the model with word lists that lack the hidden words."""
+    """Return the model with the hidden words removed from its word lists."""
     if model.resources.hidden == hidden:
         return model
     symbols = replace(model.symbols, pack=languages.pack(model.config.language, hidden))
-    return replace(model, resources=model.resources.hiding(hidden), symbols=symbols)
+    return replace(model, resources=model.resources.hide_words(hidden), symbols=symbols)
 
 
 METHOD = Method(
@@ -101,7 +102,7 @@ METHOD = Method(
     _fit,
     _load,
     frozenset({"spans", "soft", "untagged", "model", "resources"}),
-    unused=_unused,
+    unused=_find_unused,
     fixed=_GENERATIVE,
     new_labels=False,
     split="lines",

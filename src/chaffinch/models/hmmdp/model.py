@@ -1,4 +1,4 @@
-"""A learnt HMM with sub-tags: its tables, perhaps the weights of its discriminative stage, and reading with them.
+"""A trained HMM with sub-tags: tables, optional weights of the discriminative stage, inference, and storage.
 
 S tags, Z states, T tokens of one document, L labels, n spans.
 """
@@ -34,12 +34,12 @@ from chaffinch.models.latent import layout as decoding_parts
 from chaffinch.models.latent.reading import LatentReader
 from chaffinch.text import Document
 
-TILE = 8_000  # tokens whose potentials are held at once
+TILE = 8_000  # tokens whose potentials are in memory at once; larger needs more memory
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Portrait:
-    """What is known of the states besides the tables: tokens of each in training, and the bound after each pass."""
+    """Training statistics of the states: expected tokens of each, and the bound after each pass."""
 
     mass: Floats  # (Z,)
     trace: Floats
@@ -47,7 +47,7 @@ class Portrait:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Model:
-    """What was learnt: the tables of the generative chain, and the weights that went on from them."""
+    """A trained model: the tables of the generative chain, and the CRF weights of the discriminative stage, if any."""
 
     config: HMMDP
     names: tuple[str, ...]
@@ -63,39 +63,39 @@ class Model:
     floor: int = 1
 
     def observe(self, docs: Sequence[Document]) -> tuple[Observed, Known, list[Column]]:
-        """The documents, their symbols, and the columns of the discriminative stage."""
+        """Return the observed documents, their symbols, and the feature columns of the discriminative stage."""
         seen = window.observe(docs)
-        known = chosen(self.symbols, self.symbols(seen), self.config.emissions)
+        known = select_symbols(self.symbols, self.symbols(seen), self.config.emissions)
         if self.latent is None:
             return seen, known, []
         columns = columns_of(seen, docs, self.stops, (), self.resources)
         return seen, known, columns + symbol_columns(seen, known)
 
     def batches(self, docs: Sequence[Document], bias: Bias = None) -> tuple[Observed, Iterator[tuple[Batch, Known]]]:
-        """The documents, and their sentences as batches of lattices over states, with symbols."""
+        """Return the observed documents, and an iterator over batches of sentence lattices with their symbols."""
         if bias and self.config.rules is not None and set(bias) != {"O"}:
-            raise ConfigError("with rules, bias can lean on O alone: the chain knows categories, not their labels")
+            raise ConfigError("with rules, bias can only name O: the chain knows categories, not their labels")
         seen, known, columns = self.observe(docs)
         bounds = np.concatenate([[0], np.cumsum((seen.ends - seen.begins).astype(np.int64))])
         if self.latent is not None:
-            whole = self.latent.batch(seen, columns, bias)
-            return seen, iter([(whole, known)])
-        leaning = np.zeros(len(self.tables.start))
+            batch = self.latent.batch(seen, columns, bias)
+            return seen, iter([(batch, known)])
+        state_bias = np.zeros(len(self.tables.start))
         if bias:
-            leaning += np.array([bias.get(tag[2:] or "O", 0.0) for tag in self.labels.tags])[self.labels.tag_of]
+            state_bias += np.array([bias.get(tag[2:] or "O", 0.0) for tag in self.labels.tags])[self.labels.tag_of]
 
         def tiles() -> Iterator[tuple[Batch, Known]]:
             cuts = np.unique(np.searchsorted(bounds, np.arange(0, bounds[-1] + TILE, TILE)))
             for first, end in pairwise(np.minimum(cuts, len(bounds) - 1).tolist()):
-                own = known[bounds[first] : bounds[end]]
-                emit = self.emissions.dense(self.tables.emit, own) + leaning
+                symbols = known[bounds[first] : bounds[end]]
+                emit = self.emissions.dense(self.tables.emit, symbols) + state_bias
                 start, trans, ends = self.tables[:3]
-                yield Batch(start, trans, emit, ends, bounds[first : end + 1] - bounds[first]), own
+                yield Batch(start, trans, emit, ends, bounds[first : end + 1] - bounds[first]), symbols
 
         return seen, tiles()
 
     def reading(self, docs: Sequence[Document], bias: Bias = None) -> LatentReader:
-        """The documents, ready to be read."""
+        """Return a reader that decodes the documents batch by batch."""
         seen, parts = self.batches(docs, bias)
         pooled: list[Ints] = []  # the words of the batch that is being read
 
@@ -104,73 +104,75 @@ class Model:
                 pooled[:] = [known[:, WORD]]
                 yield batch
 
-        def decode(batch: Batch, known: decoding_parts.KnownTags | None = None) -> Ints:
+        def decode(batch: Batch, known: decoding_parts.TagPosterior | None = None) -> Ints:
             config, words = self.config, pooled[0] if self.config.decode == "kl-pooled" else None
-            found = decoding.decode(
+            result = decoding.decode(
                 batch, self.labels.tag_of, config.decode, follows=self.labels.follows, cost_ratio=config.cost_ratio,
                 words=words, known=known,
             )  # fmt: skip
-            return found.tags
+            return result.tags
 
         return LatentReader(seen, batches(), self.labels, decode, self.calibration)
 
     def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
-        """The labelled runs of tokens of every document."""
+        """Return the labelled runs of tokens of every document."""
         return self.name_categories(docs, self.categories(docs, bias))
 
     def categories(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
-        """The same, before rules name sub-categories."""
+        """Return the runs of every document labelled by category, before rules name sub-categories."""
         return self.reading(docs, bias).runs()
 
     def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]:
-        """The runs of every document, and the calibrated probability that each is right (n,)."""
+        """Return the runs of every document, and the calibrated probability that each is right (n,)."""
         runs, chances = self.reading(docs, bias).runs_with_chances()
         return list(zip(self.name_categories(docs, runs), chances, strict=True))
 
     def posteriors(self, docs: Sequence[Document]) -> list[Floats]:
-        """(T, 1 + L) per document: at every token the probability of O and of each label; O in no sentence."""
+        """Return, per document, the probability of O and each label at each token (T, 1 + L); O outside sentences."""
         return [rows for _, rows in self.read_with_posteriors(docs)]
 
     def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]:
-        """What `read` and `posteriors` give, of documents that are looked at once for both."""
+        """Return what `read` and `posteriors` return, in one pass over the documents."""
         columns = np.array([0] + [1 + self._column(tag[2:]) for tag in self.labels.tags[1:]])
-        found, rows = self.reading(docs).runs_with_posteriors(columns, 1 + len(self.names))
-        named = self.name_categories(docs, found)
-        if self.config.rules is not None:  # a span's own label, not the usual one of its category
-            for own, runs in zip(rows, named, strict=True):
+        categories, rows = self.reading(docs).runs_with_posteriors(columns, 1 + len(self.names))
+        named = self.name_categories(docs, categories)
+        if self.config.rules is not None:  # move the mass of a span from the default label of its category to its label
+            for chances, runs in zip(rows, named, strict=True):
                 for first, end, label in runs:
-                    usual = self._column(self.config.rules.category(label)) + 1
+                    default = self._column(self.config.rules.category(label)) + 1
                     column = self.names.index(label) + 1
-                    if column != usual:
-                        own[first:end, column] += own[first:end, usual]
-                        own[first:end, usual] = 0.0
+                    if column != default:
+                        chances[first:end, column] += chances[first:end, default]
+                        chances[first:end, default] = 0.0
         return list(zip(named, rows, strict=True))
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
-        """The n best readings of the projected chain; a sentence with fewer repeats its last."""
-        return [own for found in self.reading([doc]).alternatives(n) for own in self.name_categories([doc], found)]
+        """Return the n best readings of the projected chain; a sentence that has fewer repeats its last."""
+        readings = self.reading([doc]).alternatives(n)
+        return [runs for reading in readings for runs in self.name_categories([doc], reading)]
 
-    def name_categories(self, docs: Sequence[Document], found: list[list[Run]]) -> list[list[Run]]:
-        """With rules: the sub-categories of the categories found."""
+    def name_categories(self, docs: Sequence[Document], categories: list[list[Run]]) -> list[list[Run]]:
+        """Return the runs labelled by sub-category where the settings have rules, else unchanged."""
         rules = self.config.rules
         if rules is None:
-            return found
+            return categories
         out = []
-        for doc, runs in zip(docs, found, strict=True):
+        for doc, runs in zip(docs, categories, strict=True):
             words = [word.lower() for word in doc.words()] if runs else []
-            own = []
+            named = []
             for first, end, category in runs:
                 text = doc.text[doc.tokens[first, 0] : doc.tokens[end - 1, 1]]
                 around = words[max(first - REACH, 0) : first] + words[end : end + REACH]
-                own.append((first, end, rules.label(category, text, words[first:end], around)))
-            out.append(own)
+                named.append((first, end, rules.label(category, text, words[first:end], around)))
+            out.append(named)
         return out
 
     def _column(self, name: str) -> int:
+        """Return the number of a label; with rules, of the default label of a category."""
         return self.names.index(name if self.config.rules is None else self.config.rules.default(name))
 
     def state(self) -> State:
-        """Return everything but the config, for a model file."""
+        """Return everything except the config, for a model file."""
         out: dict[str, NDArray[Any]] = {
             "tables.start": self.tables.start.astype(np.float32),
             "tables.trans": self.tables.trans.astype(np.float32),
@@ -180,32 +182,32 @@ class Model:
             "trace": self.portrait.trace,
             "calibration": np.array([*asdict(self.calibration).values()]),
         }
-        out |= {f"tables.emit{kind}": own.astype(_precision(self)) for kind, own in enumerate(self.tables.emit)}
+        out |= {f"tables.emit{kind}": table.astype(_precision(self)) for kind, table in enumerate(self.tables.emit)}
         if isinstance(self.emissions, BackOff):
             out["types"] = self.emissions.types
         state = State(out, {"categories": self.labels.names})
-        state = state.merged(State(*self.symbols.arrays())).merged(self.resources.state())
+        state = state.merge(State(*self.symbols.arrays())).merge(self.resources.state())
         if self.latent is None:
             return state
-        return state.merged(State({"stops": self.stops})).with_child("latent", State(self.latent.arrays()))
+        return state.merge(State({"stops": self.stops})).with_child("latent", State(self.latent.arrays()))
 
     @classmethod
     def of(cls, state: State) -> Model:
-        """Return the model of a file; ModelError if its pieces do not fit together."""
+        """Return the model of a file; raise ModelError if its parts do not fit together."""
         arrays = state.arrays
         try:
             config = msgspec.convert(state.config, HMMDP)
             labels = Labels(state.strings["categories"], "IOB2", subs=tuple(arrays["subs"].tolist()))
-            emit = [arrays[f"tables.emit{kind}"].astype(float) for kind in range(_kinds(arrays))]
+            emit = [arrays[f"tables.emit{kind}"].astype(float) for kind in range(_table_count(arrays))]
             start, trans, end = (arrays[f"tables.{name}"].astype(float) for name in ("start", "trans", "end"))
             tables = LogTables(start, trans, end, tuple(emit))
-            sizes, Z = tuple(len(own) for own in emit), labels.states.K
+            sizes, Z = tuple(len(table) for table in emit), labels.states.K
             symbols = Symbols.of(config.language, arrays, state.strings)
             fits = tables.trans.shape == (Z, Z) and sizes == table_sizes(symbols, config.emissions)
-            if not fits or any(own.shape[1] != Z for own in emit):
-                raise ModelError("its tables do not fit its labels; copy the file again, or train the model anew")
+            if not fits or any(table.shape[1] != Z for table in emit):
+                raise ModelError("its tables do not fit its labels; copy the file again, or train the model again")
             emissions = emissions_for(config, sizes, arrays.get("types"))
-            weights = state.child("latent").arrays  # none where learning was interrupted before
+            weights = state.child("latent").arrays  # empty without a discriminative stage
             latent = Linear.of(labels, weights) if weights else None
             return cls(
                 config, state.labels, labels, symbols, emissions, tables,
@@ -214,30 +216,30 @@ class Model:
                 state.floor,
             )  # fmt: skip
         except (KeyError, TypeError, IndexError, msgspec.ValidationError):
-            raise ModelError("its settings cannot be read; it was made by another version, train it anew") from None
+            raise ModelError("its settings cannot be read; it was made by another version, train it again") from None
 
 
-def _kinds(arrays: Any) -> int:
+def _table_count(arrays: Any) -> int:
     return sum(name.startswith("tables.emit") for name in arrays)
 
 
 def emissions_for(config: HMMDP, sizes: tuple[int, ...], types: Ints | None, alpha: float = 1.0) -> Emissions:
-    """The emissions of those settings; `alpha` counts in learning alone."""
+    """Return the emissions that the settings ask for; `alpha` only matters during training."""
     if config.emissions == "backoff":
         return BackOff(sizes, alpha, types=types)  # type: ignore[arg-type]
     return Emissions(sizes, alpha, config.temper if config.emissions == "factored" else 1.0)
 
 
 def table_sizes(symbols: Symbols, emissions: str) -> tuple[int, ...]:
-    """How many symbols each table has; the third of back-off tells words from signatures."""
+    """Return the number of symbols of each table; the third of back-off has a row for words and one for signatures."""
     words, signatures = symbols.sizes[WORD], symbols.sizes[SIGNATURE]
     if emissions == "categorical":
         return (words + signatures,)
     return symbols.sizes if emissions == "factored" else (words, signatures, 2)
 
 
-def chosen(symbols: Symbols, known: Ints, emissions: str) -> Known:
-    """The kinds of symbols that emissions look at: all; word or else signature; word and signature."""
+def select_symbols(symbols: Symbols, known: Ints, emissions: str) -> Known:
+    """Return the symbols that emissions use: all kinds (factored), word or else signature (categorical), or both."""
     if emissions == "categorical":
         word, signature = known[:, WORD], known[:, SIGNATURE]
         return np.where(word > 0, word, symbols.sizes[WORD] + signature)[:, None]
@@ -245,7 +247,7 @@ def chosen(symbols: Symbols, known: Ints, emissions: str) -> Known:
 
 
 def symbol_columns(seen: Observed, known: Known) -> list[Column]:
-    """One column of features per kind of symbol."""
+    """Return one column of features per kind of symbol."""
     columns = []
     for kind in range(known.shape[1]):
         keys = np.zeros(len(seen.types), np.uint64)
@@ -254,13 +256,13 @@ def symbol_columns(seen: Observed, known: Known) -> list[Column]:
     return columns
 
 
-def single(model: Model) -> Model:
-    """The model with its numbers as a file holds them, so that saving changes nothing."""
-    start, trans, end = (own.astype(np.float32).astype(float) for own in model.tables[:3])
-    emit = tuple(own.astype(_precision(model)).astype(float) for own in model.tables.emit)
+def round_to_stored(model: Model) -> Model:
+    """Return the model with its tables rounded to the precision of a file, so that saving changes nothing."""
+    start, trans, end = (table.astype(np.float32).astype(float) for table in model.tables[:3])
+    emit = tuple(table.astype(_precision(model)).astype(float) for table in model.tables.emit)
     return replace(model, tables=LogTables(start, trans, end, emit))
 
 
 def _precision(model: Model) -> type[np.floating[Any]]:
-    """Half is enough for tables that weights have taken the place of: they are only shown."""
+    """Return the stored type of emission tables: half precision if CRF weights replace them in decoding."""
     return np.float32 if model.latent is None else np.float16

@@ -1,20 +1,20 @@
-"""Categories and the rules that name their sub-categories: the first that fits a span wins."""
+"""Rules that name the sub-categories of categories; the first rule that fits a span wins."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from chaffinch.errors import ConfigError
-from chaffinch.text.regex import compiled
+from chaffinch.text.regex import compile_pattern
 
-REACH = 3  # tokens before and after a span in which triggers count
+REACH = 3  # tokens before and after a span in which triggers count; a wider reach also finds triggers of other spans
 
 
 @dataclass(frozen=True, slots=True)
 class TagRule:
-    """A label for spans of a category: by a pattern found in their text, by words in it, by words around it.
+    """A rule that labels spans of a category by a pattern in their text, words in it, or words around it.
 
-    All that is given must fit; words and triggers are compared in lower case.
+    Every condition that is set must fit; words and triggers are compared in lower case.
     """
 
     category: str
@@ -24,13 +24,13 @@ class TagRule:
     triggers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        compiled(self.pattern, False, f"the pattern of the rule for {self.label} cannot be read")
+        compile_pattern(self.pattern, False, f"the pattern of the rule for {self.label} cannot be read")
         object.__setattr__(self, "words", tuple(word.lower() for word in self.words))
         object.__setattr__(self, "triggers", tuple(word.lower() for word in self.triggers))
 
     def fits(self, text: str, words: list[str], around: list[str]) -> bool:
-        """Does it fit a span with that text, words and surroundings?"""
-        if self.pattern and not compiled(self.pattern, False).search(text):
+        """Tell whether the rule fits a span with that text, words and words around it."""
+        if self.pattern and not compile_pattern(self.pattern, False).search(text):
             return False
         if self.words and not any(word in self.words for word in words):
             return False
@@ -57,7 +57,7 @@ class Rules:
         object.__setattr__(self, "names", tuple(sorted({label for label, _ in self.categories})))
         known = dict(self.categories)
         if len(known) < len(set(self.categories)):
-            raise ConfigError("a label has two categories; name one for each")
+            raise ConfigError("a label has two categories; give each label one")
         for category, label in self.defaults:
             if known.get(label) != category:
                 raise ConfigError(f"{label} cannot be the default of {category}; its category is {known.get(label)}")
@@ -67,19 +67,19 @@ class Rules:
                 raise ConfigError(f"a rule puts {rule.label} under {rule.category}; its category is {found}")
 
     def category(self, label: str) -> str:
-        """The category of a label; ConfigError if it has none."""
-        found = dict(self.categories).get(label)
-        if found is None:
+        """Return the category of a label; raise ConfigError if it has none."""
+        category = dict(self.categories).get(label)
+        if category is None:
             raise ConfigError(f"label {label!r} has no category; name one in `categories`")
-        return found
+        return category
 
     def default(self, category: str) -> str:
-        """The label of spans of a category that no rule fits."""
-        last = [label for label, own in self.categories if own == category][-1]
+        """Return the label of spans of a category that no rule fits."""
+        last = [label for label, parent in self.categories if parent == category][-1]
         return dict(self.defaults).get(category, last)
 
     def label(self, category: str, text: str, words: list[str], around: list[str]) -> str:
-        """The label of a span: of the first rule that fits, else the default."""
+        """Return the label of the first rule that fits a span, else the default label of its category."""
         fitting = (rule for rule in self.rules if rule.category == category and rule.fits(text, words, around))
         first = next(fitting, None)
         return self.default(category) if first is None else first.label

@@ -1,4 +1,4 @@
-"""Learning an HMM with sub-tags from sentences: a start, passes over batches, and what is kept alive between them."""
+"""Variational training of an HMM with sub-tags: a start, passes over batches, and merges and reseeding between them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.models.hmmdp.emissions import Emissions
 from chaffinch.models.hmmdp.variational import Counts, Globals, Priors, Sentences, Shape
 
-CLOSE = 1e-5  # relative change of the bound at which learning ends
-TIDY = 5  # passes between two looks at empty and equal sub-tags
-LEARN = 5  # passes between two looks at the concentrations of symbols and tags
-DELAY, FORGET = 1.0, 0.6  # tau and kappa of stochastic learning
+CLOSE = 1e-5  # relative change of the bound below which training ends; larger ends it sooner
+TIDY = 5  # passes between checks for empty and equal sub-tags; lower checks more often, and a merge costs a pass to try
+LEARN = 5  # passes between updates of the concentrations of symbols and tags
+DELAY, FORGET = 1.0, 0.6  # tau and kappa of stochastic learning: the step is (t + tau) ** -kappa
 
 
 @dataclass(slots=True)
-class Course:
-    """One run of learning: its batches, and the bound after each pass."""
+class TrainingRun:
+    """One variational training run: its batches, and the bound after each pass."""
 
     config: HMMDP
     parts: Sequence[Sentences]  # lists of tags
@@ -32,31 +32,31 @@ class Course:
     trace: list[float] = field(default_factory=list)
     steps: int = 0  # of stochastic learning
     _ready: tuple[Shape, list[Sentences]] | None = None
-    _memo: list[Counts] = field(default_factory=list)  # of each batch, as it was counted last
-    _last: tuple[Globals, Counts] | None = None  # what the last passes gave; the memo belongs to it
+    _memo: list[Counts] = field(default_factory=list)  # the latest counts of each batch
+    _last: tuple[Globals, Counts] | None = None  # the latest result; the memo belongs to its counts
 
-    def on(self, shape: Shape) -> list[Sentences]:
-        """The batches with the states of that shape."""
+    def batches_on(self, shape: Shape) -> list[Sentences]:
+        """Return the batches with lists of states of that shape; the latest shape is cached."""
         if self._ready is None or self._ready[0] is not shape:
-            self._ready = shape, [part.on(shape) for part in self.parts]
+            self._ready = shape, [part.expand_tags(shape) for part in self.parts]
         return self._ready[1]
 
     def run(self, shape: Shape, priors: Priors, emissions: Emissions) -> tuple[Globals, Counts]:
-        """From the start to where the bound no longer rises, or the last pass; an interrupt ends it early."""
+        """Train until the bound stops rising or the passes are done; an interrupt returns the latest result."""
         try:
-            q, counts = self.begin(shape, priors, emissions, np.random.default_rng(self.config.seed))
+            q, counts = self.initialise(shape, priors, emissions, np.random.default_rng(self.config.seed))
             for done in range(1, self.config.passes + 1):
                 if self.learns_at(done):
-                    q = concentrations.learnt(q, counts)
-                q, counts = self.passes(q, counts, 1)
+                    q = concentrations.learn_concentrations(q, counts)
+                q, counts = self.run_passes(q, counts, 1)
                 self.trace.append(vb.bound(q, counts))
                 if self.watcher.tell is not None:
                     self.watcher.tell(Progress("passes", done, self.config.passes, -self.trace[-1]))
                 if done % TIDY == 0 and done + TIDY <= self.config.passes:
-                    q, counts, changed = subtags.tidy(q, counts, self.on(q.shape), self.passes)
+                    q, counts, changed = subtags.tidy(q, counts, self.batches_on(q.shape), self.run_passes)
                     if changed:
                         continue
-                if self.settled(done):
+                if self.has_converged(done):
                     break
         except KeyboardInterrupt:
             if self._last is None:
@@ -66,74 +66,74 @@ class Course:
         return q, counts
 
     def learns_at(self, done: int) -> bool:
-        """Whether that pass begins with the concentrations of symbols and tags."""
+        """Tell whether pass number `done` begins with an update of the concentrations of symbols and tags."""
         return self.config.learn_priors and done % LEARN == 0
 
-    def settled(self, done: int) -> bool:
-        """Whether the bound has stopped to rise; where concentrations are learnt, after a pass that began with them."""
+    def has_converged(self, done: int) -> bool:
+        """Tell whether the bound has stopped rising; with `learn_priors`, only after a pass that updated them."""
         if len(self.trace) < 2 or (self.config.learn_priors and not self.learns_at(done)):
             return False
         return abs(self.trace[-1] - self.trace[-2]) < CLOSE * abs(self.trace[-1])
 
-    def begin(
+    def initialise(
         self, shape: Shape, priors: Priors, emissions: Emissions, rng: np.random.Generator
     ) -> tuple[Globals, Counts]:
-        """Where learning starts."""
+        """Return the first q and its counts: from splits, clustered contexts or random weights."""
         if self.config.start == "split":
-            q = vb.initial(Shape(np.arange(shape.S), shape.follows, shape.occurs), priors, emissions)
-            q, counts = self.passes(q, self.weighed(q, subtags.evenly(self.on(q.shape))), 1)
-            return subtags.grow(q, counts, np.bincount(shape.tag_of, minlength=shape.S), self.passes, rng)
-        q = vb.initial(shape, priors, emissions)
-        start = subtags.by_chance if self.config.start == "random" else subtags.by_context
-        return q, self.weighed(q, start(self.on(shape), rng))
+            q = vb.prior_globals(Shape(np.arange(shape.S), shape.follows, shape.occurs), priors, emissions)
+            q, counts = self.run_passes(q, self.count_weighted(q, subtags.uniform_weights(self.batches_on(q.shape))), 1)
+            return subtags.grow(q, counts, np.bincount(shape.tag_of, minlength=shape.S), self.run_passes, rng)
+        q = vb.prior_globals(shape, priors, emissions)
+        start = subtags.random_weights if self.config.start == "random" else subtags.context_weights
+        return q, self.count_weighted(q, start(self.batches_on(shape), rng))
 
-    def weighed(self, q: Globals, weights: Sequence[Floats]) -> Counts:
-        """The counts of tokens with those weights of their cells."""
-        parts = zip(self.on(q.shape), weights, strict=True)
-        return vb.summed([subtags.counted(part, own, q) for part, own in parts])
+    def count_weighted(self, q: Globals, weights: Sequence[Floats]) -> Counts:
+        """Return the counts of independent tokens with these weights of their cells, one array per batch."""
+        parts = zip(self.batches_on(q.shape), weights, strict=True)
+        return vb.sum_counts([subtags.count_independent(part, cells, q) for part, cells in parts])
 
-    def passes(self, q: Globals, counts: Counts, times: int) -> tuple[Globals, Counts]:
-        """So many more passes from these counts; the counts that come back are those of the q that does."""
-        parts = self.on(q.shape)
+    def run_passes(self, q: Globals, counts: Counts, times: int) -> tuple[Globals, Counts]:
+        """Run `times` passes from these counts; return q and the counts that its local step found."""
+        parts = self.batches_on(q.shape)
         if self._last is None or self._last[1] is not counts:
             self._memo = []
         for _ in range(times):
             if self.config.stochastic:
-                q, counts = self.stream(q, counts)
+                q, counts = self.run_stochastic_pass(q, counts)
             elif not self._memo:
-                q = self.update(q, counts)
-                self._memo = [self.look(part, q) for part in parts]
-                counts = vb.summed(self._memo)
-            else:  # the other batches keep what they counted last
+                q = self.global_step(q, counts)
+                self._memo = [self.local_step(part, q) for part in parts]
+                counts = vb.sum_counts(self._memo)
+            else:  # memoised: the other batches keep their latest counts
                 for number, part in enumerate(parts):
-                    q = self.update(q, counts)
-                    self._memo[number] = self.look(part, q)
-                    counts = vb.summed(self._memo)
+                    q = self.global_step(q, counts)
+                    self._memo[number] = self.local_step(part, q)
+                    counts = vb.sum_counts(self._memo)
             self._last = q, counts
         return q, counts
 
-    def stream(self, q: Globals, counts: Counts) -> tuple[Globals, Counts]:
-        """One pass in which every batch stands for all sentences, and older ones fade."""
-        parts = self.on(q.shape)
+    def run_stochastic_pass(self, q: Globals, counts: Counts) -> tuple[Globals, Counts]:
+        """Run one pass in which each batch is scaled up to all sentences and the counts of older ones fade."""
+        parts = self.batches_on(q.shape)
         total = sum(map(len, parts))
         for part in parts:
-            q = self.update(q, counts)
+            q = self.global_step(q, counts)
             self.steps += 1
             share = (self.steps + DELAY) ** -FORGET
-            counts = vb.mixed(counts, self.look(part, q), share, total / max(len(part), 1))
+            counts = vb.mix_counts(counts, self.local_step(part, q), share, total / max(len(part), 1))
         return q, counts
 
-    def look(self, part: Sentences, q: Globals) -> Counts:
-        """The local step."""
+    def local_step(self, part: Sentences, q: Globals) -> Counts:
+        """Return the expected counts of a batch under q."""
         if self.config.states == "factored":
-            from chaffinch.models.hmmdp.published.mean_field import factored_step
+            from chaffinch.models.hmmdp.published.mean_field import mean_field_step
 
-            return factored_step(part, vb.expected(q), q.emissions)
-        return vb.local_step(part, vb.expected(q), q.emissions)
+            return mean_field_step(part, vb.expected_logs(q), q.emissions)
+        return vb.local_step(part, vb.expected_logs(q), q.emissions)
 
-    def update(self, q: Globals, counts: Counts) -> Globals:
-        """The global step, and the concentration of the sticks if it is learnt."""
+    def global_step(self, q: Globals, counts: Counts) -> Globals:
+        """Update q from the counts, and the concentration of the sticks if it is learnt."""
         q = vb.global_step(q, counts, self.config.sticks)
-        if self.config.alpha_sticks is None and any(len(own.a) for own in q.sticks):
-            q = replace(q, priors=replace(q.priors, alpha=vb.learnt_alpha(q)))
+        if self.config.alpha_sticks is None and any(len(sticks.a) for sticks in q.sticks):
+            q = replace(q, priors=replace(q.priors, alpha=vb.posterior_mean_alpha(q)))
         return q

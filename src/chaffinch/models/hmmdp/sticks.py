@@ -1,4 +1,4 @@
-"""Shared weights of sub-tags: sticks, what is expected of them, and their three updates.
+"""Stick-breaking weights of sub-tags: their expectations, and the three updates W1, W2 and W3.
 
 K sub-tags of one tag, in the order of its sticks; R rows that lead into the tag.
 """
@@ -13,19 +13,19 @@ from scipy.optimize import minimize
 from scipy.special import betaln, digamma, gammaln, polygamma
 
 from chaffinch.kernels.lattice import Floats
-from chaffinch.models.hmmdp.emissions import by_number
+from chaffinch.models.hmmdp.emissions import sum_by_number
 
 Update: TypeAlias = Literal["W1", "W2", "W3"]
 
 UPDATES: tuple[Update, ...] = ("W1", "W2", "W3")
-STEPS = 20  # of L-BFGS
-NOTHING = 1e-8  # a smaller count seats nobody
-EDGE = 30.0  # logarithms of a and b, and the log-odds of v, stay within
+STEPS = 20  # most iterations of L-BFGS per update; each starts from the result of the last
+NOTHING = 1e-8  # a smaller expected count adds no table
+EDGE = 30.0  # largest absolute log of a and b, and log-odds of v, so that exponentials stay finite
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sticks:
-    """q(v) of one tag: Beta(a, b) for all sub-tags but the last, which takes the rest; or a point if `point`."""
+    """q(v) of one tag: Beta(a, b) for all sub-tags except the last, which takes the rest; or a point if `point`."""
 
     a: Floats  # (K-1,) with `point`: v itself
     b: Floats  # (K-1,)
@@ -33,12 +33,12 @@ class Sticks:
 
     @classmethod
     def start(cls, count: int, alpha: float) -> Sticks:
-        """The prior."""
+        """Return the prior, Beta(1, alpha), of `count` sub-tags."""
         return cls(np.ones(count - 1), np.full(count - 1, alpha))
 
     @property
     def log_parts(self) -> tuple[Floats, Floats]:
-        """(K-1,) E log v and E log (1 - v)."""
+        """Return E log v and E log (1 - v), (K-1,) each."""
         if self.point:
             return np.log(self.a), np.log1p(-self.a)
         both = digamma(self.a + self.b)
@@ -46,79 +46,79 @@ class Sticks:
 
     @property
     def log_pi(self) -> Floats:
-        """(K,) E log pi."""
-        own, rest = self.log_parts
-        return np.asarray(np.append(own, 0.0) + np.append(0.0, np.cumsum(rest)))
+        """Return E log pi (K,)."""
+        log_v, rest = self.log_parts
+        return np.asarray(np.append(log_v, 0.0) + np.append(0.0, np.cumsum(rest)))
 
     @property
     def mean_pi(self) -> Floats:
-        """(K,) E pi; sums to 1."""
-        own = self.a if self.point else self.a / (self.a + self.b)
-        return np.asarray(np.append(own, 1.0) * np.append(1.0, np.cumprod(1.0 - own)))
+        """Return E pi (K,), which sums to 1."""
+        mean = self.a if self.point else self.a / (self.a + self.b)
+        return np.asarray(np.append(mean, 1.0) * np.append(1.0, np.cumprod(1.0 - mean)))
 
     def divergence(self, alpha: float) -> float:
-        """KL(q(v) || Beta(1, alpha)) over all sticks; for a point, minus the log density."""
+        """Return KL(q(v) || Beta(1, alpha)) over all sticks; for a point, minus the log density."""
         if self.point:
             return -float(np.sum(np.log(alpha) + (alpha - 1.0) * np.log1p(-self.a)))
         a, b = self.a, self.b
-        own, rest = self.log_parts
-        return float(np.sum(betaln(1.0, alpha) - betaln(a, b) + (a - 1.0) * own + (b - alpha) * rest))
+        log_v, rest = self.log_parts
+        return float(np.sum(betaln(1.0, alpha) - betaln(a, b) + (a - 1.0) * log_v + (b - alpha) * rest))
 
 
-def normaliser(sticks: Sticks, alpha_t: float) -> float:
-    """A bound from below on E log of the normaliser of Dir(alpha_t pi), exact for a point."""
+def expected_log_normaliser(sticks: Sticks, alpha_t: float) -> float:
+    """Return a lower bound on E log of the normaliser of Dir(alpha_t pi), exact for a point."""
     K = len(sticks.a) + 1
     if sticks.point:
         return float(gammaln(alpha_t) - gammaln(alpha_t * sticks.mean_pi).sum())
     return float((K - 1) * np.log(alpha_t) + sticks.log_pi.sum())
 
 
-def by_tables(counts: Floats, sticks: Sticks, alpha: float, alpha_t: float) -> Sticks:
-    """W1: expected tables of a Chinese restaurant; counts (R, K). Closed form, of the collapsed bound."""
+def update_by_tables(counts: Floats, sticks: Sticks, alpha: float, alpha_t: float) -> Sticks:
+    """Update by W1: expected tables of a Chinese restaurant; counts (R, K). Closed form, of the collapsed bound."""
     g = alpha_t * np.exp(sticks.log_pi)
     row, column = np.nonzero(counts >= NOTHING)
-    seated = g[column] * (digamma(g[column] + counts[row, column]) - digamma(g[column]))
-    tables = by_number(column, seated, len(g))
+    per_cell = g[column] * (digamma(g[column] + counts[row, column]) - digamma(g[column]))
+    tables = sum_by_number(column, per_cell, len(g))
     after = np.cumsum(tables[::-1])[::-1]
     return Sticks(1.0 + tables[:-1], alpha + after[1:])
 
 
-def by_bound(log_rows: Floats, sticks: Sticks, alpha: float, alpha_t: float) -> Sticks:
-    """W2: the optimum of the surrogate bound; log_rows (R, K) are E log of the rows that lead into the tag."""
+def update_by_bound(log_rows: Floats, sticks: Sticks, alpha: float, alpha_t: float) -> Sticks:
+    """Update by W2: maximise the surrogate bound; log_rows (R, K) are E log of the rows that lead into the tag."""
     R, u = len(log_rows), log_rows.sum(axis=0)
 
     def loss(x: Floats) -> tuple[float, Floats]:
         a, b = np.exp(np.clip(np.split(x, 2), -EDGE, EDGE))
         now = Sticks(a, b)
         value = R * now.log_pi.sum() + alpha_t * float(u @ now.mean_pi) - now.divergence(alpha)
-        return -value, -_slope(now, R, u, alpha, alpha_t) * np.concatenate([a, b])
+        return -value, -_surrogate_gradient(now, R, u, alpha, alpha_t) * np.concatenate([a, b])
 
     start = np.log(np.concatenate([sticks.a, sticks.b]))
     if not len(start):
         return sticks
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
-    a, b = np.exp(np.clip(np.split(found.x, 2), -EDGE, EDGE))
-    return Sticks(a, b) if found.fun <= loss(start)[0] else sticks
+    result = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    a, b = np.exp(np.clip(np.split(result.x, 2), -EDGE, EDGE))
+    return Sticks(a, b) if result.fun <= loss(start)[0] else sticks
 
 
-def _slope(sticks: Sticks, R: int, u: Floats, alpha: float, alpha_t: float) -> Floats:
-    """(2(K-1),) the gradient of the surrogate in a, then b."""
+def _surrogate_gradient(sticks: Sticks, R: int, u: Floats, alpha: float, alpha_t: float) -> Floats:
+    """Return the gradient of the surrogate in a, then b (2(K-1),)."""
     a, b = sticks.a, sticks.b
     K = len(a) + 1
     left = np.arange(K - 1, 0, -1)  # how many sub-tags come after each stick
     both, pi = polygamma(1, a + b), sticks.mean_pi
-    own, rest = R + 1.0 - a, R * left + alpha - b  # what E log v and E log (1 - v) are worth
+    by_v, by_rest = R + 1.0 - a, R * left + alpha - b  # coefficients of E log v and E log (1 - v)
     worth = alpha_t * u * pi
     after = np.cumsum(worth[::-1])[::-1][1:]  # of all sub-tags after each stick
     by_mean = worth[:-1] * b / (a * (a + b)), -after / (a + b)  # d log E v / da = b / (a (a + b)), and of 1 - v
-    slope_a = own * (polygamma(1, a) - both) - rest * both + by_mean[0] + by_mean[1]
+    slope_a = by_v * (polygamma(1, a) - both) - by_rest * both + by_mean[0] + by_mean[1]
     mean_b = -worth[:-1] / (a + b), after * a / (b * (a + b))
-    slope_b = -own * both + rest * (polygamma(1, b) - both) + mean_b[0] + mean_b[1]
+    slope_b = -by_v * both + by_rest * (polygamma(1, b) - both) + mean_b[0] + mean_b[1]
     return np.concatenate([slope_a, slope_b])
 
 
-def by_point(log_rows: Floats, sticks: Sticks, alpha: float, alpha_t: float) -> Sticks:
-    """W3: the best point for v, exact coordinate ascent; log_rows (R, K) as for `by_bound`."""
+def update_by_point(log_rows: Floats, sticks: Sticks, alpha: float, alpha_t: float) -> Sticks:
+    """Update by W3: the best point for v, exact coordinate ascent; log_rows (R, K) as for `update_by_bound`."""
     R, u = len(log_rows), log_rows.sum(axis=0)
 
     def loss(x: Floats) -> tuple[float, Floats]:
@@ -134,7 +134,7 @@ def by_point(log_rows: Floats, sticks: Sticks, alpha: float, alpha_t: float) -> 
     start = np.log(v) - np.log1p(-v)
     if not len(start):
         return Sticks(v, v, point=True)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
-    best = found.x if found.fun <= loss(start)[0] else start
+    result = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    best = result.x if result.fun <= loss(start)[0] else start
     v = 1.0 / (1.0 + np.exp(-np.clip(best, -EDGE, EDGE)))
     return Sticks(v, v, point=True)

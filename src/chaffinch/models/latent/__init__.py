@@ -1,1 +1,1 @@
-"""Decoding of models whose labels have hidden states."""
+"""Decoding of chains whose tags have several hidden states."""

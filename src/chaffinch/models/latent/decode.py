@@ -1,9 +1,9 @@
 """Decoding tags when each tag has several latent sub-tags: the states are summed out, tags are maximised over.
 
-N tokens in B sentences, Z states, S tags, tag 0 standing for "outside"; W tags alive at a token at the
-most; C candidates. Finding the best tags is NP-hard in general; here a chain over tags alone stands in for the
-posterior, and its best sequences are scored exactly. Most sentences need none of that: where the likeliest tags have
-more than half of the posterior between them, nothing can beat them.
+N tokens in B sentences, Z states, S tags, of which tag 0 is "outside"; W is the largest number of tags alive at a
+token. Finding the best tags is NP-hard in general; here a chain over tags alone approximates the posterior, and its
+best sequences are scored exactly. Most sentences need none of that: if the sequence of the likeliest tags has more than
+half of the posterior, no other sequence can beat it.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from chaffinch.checks import check_choice
 from chaffinch.errors import ConfigError
 from chaffinch.kernels import best_paths, group, viterbi
 from chaffinch.kernels.lattice import Active, Batch, Bools, Floats, Ints
-from chaffinch.models.latent.decode_baselines import pooled, posterior, tag_viterbi, unsummed
+from chaffinch.models.latent.decode_baselines import decode_paths, decode_pooled, decode_posterior, tag_viterbi
 from chaffinch.models.latent.layout import (
     Decoded,
-    KnownTags,
     StateLayout,
-    at_once,
+    TagPosterior,
     by_sentence,
     chunks,
     scores_of,
     tokens_of,
+    tokens_per_chunk,
 )
 
-__all__ = ["DECODERS", "Decoded", "Decoder", "decode", "known_of", "tag_chances"]
+__all__ = ["DECODERS", "Decoded", "Decoder", "decode", "tag_chances", "tag_posterior"]
 
 Decoder = Literal["kl+rerank", "kl", "kl-pooled", "joint", "tag-viterbi", "posterior", "brute"]
 DECODERS: tuple[Decoder, ...] = get_args(Decoder)
 
-SURE = 0.5  # a sentence whose tokens miss less than this between them has found its tags
-SLACK = 1e-6  # marginals are exact to 1e-9 each
-MARGIN = 1e-3  # share of a bound that is not relied on
-PRUNE = 1e-6  # tags less likely than this at a token are dropped there
+SURE = 0.5  # a sentence whose tokens' error probabilities sum to less than this is decoded: the union bound
+SLACK = 1e-6  # tolerance of that bound; marginals are exact to 1e-9 each
+MARGIN = 1e-3  # bounds that prune tags are loosened by this share, so that rounding prunes no tag of the best sequence
+PRUNE = 1e-6  # tags less likely than this at a token are dropped there; higher is faster and may lose the best tags
 BEST = 10  # sequences of the projected chain that "kl+rerank" scores
-LISTED = 5_000  # sequences listed by brute force at the most
+LISTED = 5_000  # sequences that "brute" lists at most, as in the submitted system; beyond, it keeps a prefix per tag
 
 
 def decode(
@@ -51,13 +51,13 @@ def decode(
     cost_ratio: float = 1.0,
     exact_chance: bool = False,
     words: Ints | None = None,
-    known: KnownTags | None = None,
+    known: TagPosterior | None = None,
 ) -> Decoded:
-    """The tags of a batch whose states (Z,) have these tags, sorted; tag 0 is "outside".
+    """Return the best tags of a batch whose states (Z,) have these tags, sorted; tag 0 is "outside".
 
     `follows` (S+2, S) and `cost_ratio` are for "posterior": which tag may follow which (row S: which may begin a
-    sentence, row S+1: which may end one), and how much dearer a missed tag is than a false one. `words` (N,)
-    numbers the words for "kl-pooled". `known` is what `known_of` says of the batch, if it was asked before.
+    sentence, row S+1: which may end one), and how many times as much a missed tag costs as a false one. `words` (N,)
+    numbers the words for "kl-pooled". `known` is the result of `tag_posterior`, if it was computed before.
 
     >>> chain = np.log([[.8, .1, .1], [.3, .6, .1], [.3, .1, .6]])
     >>> batch = Batch(np.zeros(3), chain, np.log([[.8, .1, .1], [.2, .5, .4]]), np.zeros(3), np.array([0, 2]))
@@ -69,61 +69,61 @@ def decode(
     if not 0 < cost_ratio < np.inf:
         raise ConfigError(f"cost_ratio must be above 0, got {cost_ratio}")
     if how in ("joint", "tag-viterbi"):
-        found = _unscored(unsummed(batch, layout, how), batch.bounds)
-        return KnownTags.of(batch, layout).scored(found) if exact_chance else found
-    known = known or KnownTags.of(batch, layout)
+        found = _without_chances(decode_paths(batch, layout, how), batch.bounds)
+        return TagPosterior.of(batch, layout).fill_chances(found) if exact_chance else found
+    known = known or TagPosterior.of(batch, layout)
     if how == "posterior":
-        found = _unscored(posterior(known, follows, cost_ratio), batch.bounds)
+        found = _without_chances(decode_posterior(known, follows, cost_ratio), batch.bounds)
     elif how == "kl-pooled":
-        found = _unscored(pooled(known, words), batch.bounds)
+        found = _without_chances(decode_pooled(known, words), batch.bounds)
     else:
-        found = _searched(known, how)
-    return known.scored(found) if exact_chance else found
+        found = _decode_doubtful(known, how)
+    return known.fill_chances(found) if exact_chance else found
 
 
-def known_of(batch: Batch, tags: Ints) -> KnownTags:
-    """What one forward-backward says of a batch whose states (Z,) have these tags; its `chances` are `tag_chances`."""
-    return KnownTags.of(batch, StateLayout.of(batch, tags))
+def tag_posterior(batch: Batch, tags: Ints) -> TagPosterior:
+    """Run forward-backward on a batch whose states (Z,) have these tags; `chances` are `tag_chances`."""
+    return TagPosterior.of(batch, StateLayout.of(batch, tags))
 
 
 def tag_chances(batch: Batch, tags: Ints) -> Floats:
-    """(N, S) the probability of each tag at each token: p1.
+    """Return (N, S) the probability of each tag at each token: p1.
 
     >>> batch = Batch(np.zeros(3), np.zeros((3, 3)), np.zeros((1, 3)), np.zeros(3), np.array([0, 1]))
     >>> tag_chances(batch, np.array([0, 0, 1])).round(3).tolist()
     [[0.667, 0.333]]
     """
-    return known_of(batch, tags).chances
+    return tag_posterior(batch, tags).chances
 
 
-def _searched(known: KnownTags, how: Decoder) -> Decoded:
-    """The best tags by "kl", "kl+rerank" or "brute".
+def _decode_doubtful(known: TagPosterior, how: Decoder) -> Decoded:
+    """Return the best tags by "kl", "kl+rerank" or "brute"; search only the sentences that need it.
 
     By the union bound a sentence's likeliest tags have at least 1 - sum of (1 - p1) of the posterior; above one half
     they are the best of all, and the best of the projected chain, which has the same p1. Where the bound does not
-    tell, their exact chance may. Only sentences of which neither is sure are searched.
+    decide, their exact chance may. Only sentences that neither decides are searched.
     """
     bounds = known.batch.bounds
-    found = _unscored(known.chances.argmax(axis=1), bounds)
+    found = _without_chances(known.chances.argmax(axis=1), bounds)
     missed = 1.0 - np.take_along_axis(known.chances, found.tags[:, None], axis=1)[:, 0]
     doubtful = np.flatnonzero((by_sentence(missed, bounds) >= SURE - SLACK) & (np.diff(bounds) > 0))
     if how != "kl":
         found.chance[doubtful] = known.chance(doubtful, found.tags[tokens_of(bounds, doubtful)[0]])
         _revive(known, found, doubtful[found.chance[doubtful] == 0])
         doubtful = doubtful[found.chance[doubtful] <= 1.0 - SURE + SLACK]
-    for some in chunks(doubtful, bounds, 1 if how == "brute" else at_once(known.layout.S)):
+    for some in chunks(doubtful, bounds, 1 if how == "brute" else tokens_per_chunk(known.layout.S)):
         tokens = tokens_of(bounds, some)[0]
         likely = Decoded(found.tags[tokens], found.chance[some])
         if how == "kl":
             chain, kept = _project(known, some, likely)
             found.tags[tokens] = kept[np.arange(len(kept)), viterbi(chain).states]
         else:
-            found.tags[tokens], found.chance[some] = _search(known, some, likely, how)
+            found.tags[tokens], found.chance[some] = _search_sentences(known, some, likely, how)
     return found
 
 
-def _revive(known: KnownTags, found: Decoded, dead: Ints) -> None:
-    """Gives sentences whose likeliest tags are impossible together the tags of their best path of states."""
+def _revive(known: TagPosterior, found: Decoded, dead: Ints) -> None:
+    """Set the tags of the best path of states for sentences whose likeliest tags are impossible together."""
     batch = known.batch
     tokens, bounds = tokens_of(batch.bounds, dead)
     if len(dead):
@@ -132,8 +132,8 @@ def _revive(known: KnownTags, found: Decoded, dead: Ints) -> None:
         found.chance[dead] = known.chance(dead, found.tags[tokens])
 
 
-def _search(known: KnownTags, some: Ints, likely: Decoded, how: Decoder) -> tuple[Ints, Floats]:
-    """The best tags of some sentences and their chance, given likely ones and theirs.
+def _search_sentences(known: TagPosterior, some: Ints, likely: Decoded, how: Decoder) -> tuple[Ints, Floats]:
+    """Return the best tags of some sentences and their chance, given likely tags and their chance.
 
     No sequence is likelier than any of its tags. So tags less likely than one whole sequence are out, and few
     sequences are left, often few enough to score them all. Else the projected chain ranks them ("kl+rerank"), or one
@@ -151,18 +151,18 @@ def _search(known: KnownTags, some: Ints, likely: Decoded, how: Decoder) -> tupl
         if not len(which):
             continue
         if few[which[0]]:
-            owner, listed = _all(alive[inner], ends)
+            owner, listed = _list_sequences(alive[inner], ends)
         elif how == "brute":
             rest = [tag_viterbi(known.batch[int(b)], known.layout) for b in some[which]]
             owner, listed = np.arange(len(which)), np.concatenate(rest)
         else:
-            owner, listed = _ranked(known, some[which], Decoded(likely.tags[inner], likely.chance[which]))
+            owner, listed = _rank_candidates(known, some[which], Decoded(likely.tags[inner], likely.chance[which]))
         tags[inner], chance[which] = _best_of(known, some[which], owner, listed)
     return tags, chance
 
 
-def _all(alive: Bools, bounds: Ints) -> tuple[Ints, Ints]:
-    """Every sequence of tags that are alive: the sentence of each, and their tags end to end."""
+def _list_sequences(alive: Bools, bounds: Ints) -> tuple[Ints, Ints]:
+    """Return every sequence of tags that are alive: the sentence of each, and their tags end to end."""
     widths = np.count_nonzero(alive, axis=1)
     logs = np.concatenate([[0.0], np.cumsum(np.log(widths))])
     ways = np.rint(np.exp(logs[bounds[1:]] - logs[bounds[:-1]])).astype(np.int64)
@@ -174,8 +174,8 @@ def _all(alive: Bools, bounds: Ints) -> tuple[Ints, Ints]:
     return owner, np.nonzero(alive)[1][places]
 
 
-def _ranked(known: KnownTags, some: Ints, likely: Decoded) -> tuple[Ints, Ints]:
-    """The best sequences of the projected chain, and the likely one: the sentence of each, and their tags."""
+def _rank_candidates(known: TagPosterior, some: Ints, likely: Decoded) -> tuple[Ints, Ints]:
+    """Return the best sequences of the projected chain, and the likely one: their sentences and tags."""
     (chain, kept), listed, owner = _project(known, some, likely), [], []
     for i, (lo, hi) in enumerate(pairwise(chain.bounds.tolist())):
         found = [kept[np.arange(lo, hi), path.states] for path in best_paths(chain[i], BEST)]
@@ -184,20 +184,20 @@ def _ranked(known: KnownTags, some: Ints, likely: Decoded) -> tuple[Ints, Ints]:
     return np.array(owner), np.concatenate(listed)
 
 
-def _best_of(known: KnownTags, some: Ints, owner: Ints, tags: Ints) -> tuple[Ints, Floats]:
-    """The best tags of each sentence and their chance, among candidates that `owner` gives to sentences, in order."""
+def _best_of(known: TagPosterior, some: Ints, owner: Ints, tags: Ints) -> tuple[Ints, Floats]:
+    """Return each sentence's best candidate and its chance; `owner` is the sentence of each candidate, ascending."""
     tokens, bounds = tokens_of(known.batch.bounds, some[owner])
     scores = scores_of(known.batch, known.layout, tokens, tags, bounds)
     chosen = np.lexsort((-scores, owner))[np.searchsorted(owner, np.arange(len(some)))]
     return tags[tokens_of(bounds, chosen)[0]], np.minimum(np.exp(scores[chosen] - known.log_z[some]), 1.0)
 
 
-def _project(known: KnownTags, some: Ints, likely: Decoded) -> tuple[Batch, Ints]:
-    """The projection of some sentences, without tags that cannot be part of the best sequence.
+def _project(known: TagPosterior, some: Ints, likely: Decoded) -> tuple[Batch, Ints]:
+    """Return the projected chain of some sentences, without tags that cannot be in the best sequence.
 
-    As in `_search`, those are the tags less likely than one whole sequence, by the posterior if its chance is known,
-    else by the chain itself. But for them it equals `kernels.project`. The tags kept (n, W) come second: they are the
-    chain's states, numbered from 0 at each token.
+    As in `_search_sentences`, those are the tags less likely than one whole sequence, by the posterior if its chance is
+    known, else by the chain itself. Apart from them it equals `kernels.project`. Also returned are the kept tags
+    (n, W), which are the chain's states, numbered from 0 at each token.
     """
     batch, layout, tags = known.batch, known.layout, likely.tags
     tokens, bounds = tokens_of(batch.bounds, some)
@@ -225,11 +225,11 @@ def _project(known: KnownTags, some: Ints, likely: Decoded) -> tuple[Batch, Ints
     return Batch(none, trans, emit, none, bounds), kept
 
 
-def _unscored(tags: Ints, bounds: Ints) -> Decoded:
-    """The tags with chances unknown, but for empty sentences."""
+def _without_chances(tags: Ints, bounds: Ints) -> Decoded:
+    """Return the tags with unknown chances (NaN), except 1 for empty sentences."""
     return Decoded(np.asarray(tags), np.where(np.diff(bounds) > 0, np.nan, 1.0))
 
 
 def _negligible(lengths: Ints, S: int) -> Floats:
-    """(B,) the chance below which a tag is dropped; all that a sentence drops cannot add up to everything."""
+    """Return (B,) the chance below which a tag is dropped; a sentence drops at most 0.01 of its posterior."""
     return np.minimum(PRUNE, 0.01 / (lengths * S))

@@ -1,4 +1,4 @@
-"""Decoders of sub-tags that search no projection: each token for itself, pooled tables, paths, and prefixes.
+"""Decoders of sub-tags without a projection search: per token, pooled tables, best path, best prefixes.
 
 Z states, S tags, T tokens of one sentence.
 """
@@ -12,11 +12,11 @@ import numpy as np
 from chaffinch.errors import ConfigError, DataError, InfeasibleError
 from chaffinch.kernels import group, viterbi
 from chaffinch.kernels.lattice import Batch, Bools, Ints, Lattice
-from chaffinch.models.latent.layout import KnownTags, StateLayout, are_broken, at_once, chunks, tokens_of
+from chaffinch.models.latent.layout import StateLayout, TagPosterior, chunks, find_invalid, tokens_of, tokens_per_chunk
 
 
-def posterior(known: KnownTags, follows: Bools | None, cost_ratio: float) -> Ints:
-    """The tags with the highest expected number of right tokens, an identifier's counting `cost_ratio` times.
+def decode_posterior(known: TagPosterior, follows: Bools | None, cost_ratio: float) -> Ints:
+    """Return the tags with the most expected right tokens; those of an identifier count `cost_ratio` times.
 
     A token's tag s is chosen over "outside" when cost_ratio * p1(s) > p1(0): where the two share the token, when
     p1(s) > 1 / (1 + cost_ratio). Only sentences whose likeliest tags may not follow one another need a Viterbi.
@@ -28,7 +28,7 @@ def posterior(known: KnownTags, follows: Bools | None, cost_ratio: float) -> Int
         return tags
     if follows.shape != (S + 2, S):
         raise DataError(f"follows must have shape {(S + 2, S)}, got {follows.shape}")
-    mend = np.flatnonzero(are_broken(follows, tags, bounds))
+    mend = np.flatnonzero(find_invalid(follows, tags, bounds))
     tokens, inner = tokens_of(bounds, mend)
     moves = np.where(follows, 0.0, -np.inf)
     if len(mend):
@@ -36,25 +36,25 @@ def posterior(known: KnownTags, follows: Bools | None, cost_ratio: float) -> Int
     return tags
 
 
-def pooled(known: KnownTags, words: Ints | None) -> Ints:
-    """The best tags of one small HMM per sentence: the projection with its tables pooled over positions."""
+def decode_pooled(known: TagPosterior, words: Ints | None) -> Ints:
+    """Return the best tags of one small HMM per sentence: the projection with tables pooled over positions."""
     batch, S, tags = known.batch, known.layout.S, np.zeros(len(known.chances), np.int64)
     if words is None or words.shape != tags.shape:
         raise ConfigError(f"kl-pooled needs words, one whole number for each of {len(tags)} tokens")
-    for some in chunks(np.arange(len(batch)), batch.bounds, at_once(S)):
+    for some in chunks(np.arange(len(batch)), batch.bounds, tokens_per_chunk(S)):
         tokens, bounds = tokens_of(batch.bounds, some)
         part = Batch(batch.start, batch.trans, batch.emit[tokens], batch.end, bounds)
         by_tag = group(part, known.layout.tags)
         sentence = np.repeat(np.arange(len(some)), np.diff(bounds))
         pairs = np.zeros((len(some), S, S))
         np.add.at(pairs, sentence, by_tag.pairs)
-        _, place = np.unique(np.stack([sentence, words[tokens]]), axis=1, return_inverse=True)
+        _, symbol = np.unique(np.stack([sentence, words[tokens]]), axis=1, return_inverse=True)
         seen, total = np.zeros((len(tokens), S)), np.zeros((len(some), S))
-        np.add.at(seen, place, by_tag.states)
+        np.add.at(seen, symbol, by_tag.states)
         np.add.at(total, sentence, by_tag.states)
         first = bounds[:-1][np.diff(bounds) > 0]
         with np.errstate(divide="ignore", invalid="ignore"):
-            emit = np.where(by_tag.states > 0, np.log(seen[place] / total[sentence]), -np.inf)
+            emit = np.where(by_tag.states > 0, np.log(seen[symbol] / total[sentence]), -np.inf)
             emit[first] += np.log(by_tag.states[first])
             moves = np.where(pairs > 0, np.log(pairs / pairs.sum(axis=2, keepdims=True)), -np.inf)
         none = np.zeros(S)
@@ -62,8 +62,8 @@ def pooled(known: KnownTags, words: Ints | None) -> Ints:
     return tags
 
 
-def unsummed(batch: Batch, layout: StateLayout, how: Literal["joint", "tag-viterbi"]) -> Ints:
-    """The tags of the best path of states ("joint"), or those of the best prefixes ("tag-viterbi")."""
+def decode_paths(batch: Batch, layout: StateLayout, how: Literal["joint", "tag-viterbi"]) -> Ints:
+    """Return the tags of the best path of states ("joint"), or those of the best prefixes ("tag-viterbi")."""
     if how == "joint":
         return np.asarray(layout.tags[viterbi(batch).states])
     try:
@@ -74,9 +74,9 @@ def unsummed(batch: Batch, layout: StateLayout, how: Literal["joint", "tag-viter
 
 
 def tag_viterbi(lattice: Lattice, layout: StateLayout) -> Ints:
-    """(T,) tags by keeping one best prefix per tag, its sub-tags summed.
+    """Return (T,) tags by Viterbi over tags: one best prefix is kept per tag, its sub-tags summed.
 
-    If no prefix that was kept can be completed, the tags of the best path of states.
+    If none of the kept prefixes can be completed, return the tags of the best path of states.
     """
     if not len(lattice):
         return np.zeros(0, np.int64)

@@ -1,4 +1,4 @@
-"""What is told of sub-tags, and how it is put into words."""
+"""Descriptions of sub-tags and of paths through them, as data and in words."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _SMALL = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 @dataclass(frozen=True, slots=True)
 class Subtag:
-    """One sub-tag. Words and signatures are of the model's vocabulary, likeliest first, with their probability.
+    """A description of one sub-tag. Words and signatures are of the model's vocabulary, likeliest first.
 
-    `before` are the sub-tags it follows, or "begin", with their share of its tokens; `after` the tags it leads to, or
-    "end", with their probability.
+    They come with their probability. `before` are the sub-tags it follows, or "begin", with their share of its tokens;
+    `after` the tags it leads to, or "end", with their probability.
     """
 
     tag: str
@@ -31,13 +31,13 @@ class Subtag:
 
     @property
     def name(self) -> str:
-        """The tag with its number, such as O₁₇."""
+        """Return the tag with its number, such as O₁₇."""
         return name_of(self.tag, self.number)
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """How many sub-tags a tag has, how many of them are used, and as how many equal ones they count."""
+    """Usage of a tag's sub-tags: how many there are, how many are used, and their perplexity."""
 
     tag: str
     subtags: int
@@ -47,12 +47,12 @@ class Use:
 
     @property
     def full(self) -> bool:
-        """Are all used, so that a larger number may help?"""
+        """Tell whether all sub-tags are used, so that a larger number may help."""
         return self.effective == self.subtags
 
 
 def name_of(tag: str, number: int) -> str:
-    """The name of a sub-tag.
+    """Return the name of a sub-tag.
 
     >>> name_of("O", 17)
     'O₁₇'
@@ -60,10 +60,10 @@ def name_of(tag: str, number: int) -> str:
     return tag + str(number).translate(_SMALL)
 
 
-def brief(signature: str) -> str:
-    """A signature in few words: without its mark and what it does not have.
+def shorten_signature(signature: str) -> str:
+    """Return a signature in few words: without its mark and the fields that are 0.
 
-    >>> brief("‹ALPHA|Cap|first=0|last=hi|common=1|len=5-8")
+    >>> shorten_signature("‹ALPHA|Cap|first=0|last=hi|common=1|len=5-8")
     'ALPHA Cap last=hi common len=5-8'
     """
     fields = [field for field in signature.removeprefix(MARK).split("|") if not field.endswith("=0")]
@@ -72,7 +72,7 @@ def brief(signature: str) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PathStep:
-    """A token of a path (it quotes the document) and its sub-tag."""
+    """A token of a path, quoted from the document, and its sub-tag."""
 
     word: str
     tag: str
@@ -84,26 +84,30 @@ class PathStep:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A sub-tag of a path that has others beside it, and the tags it leads to there, with what it learnt of them."""
+    """A sub-tag of a path whose tag has several, and the tags that follow it there, with their probabilities."""
 
     subtag: Subtag
     to: tuple[tuple[str, float], ...]
 
     def __str__(self) -> str:
-        own, said = self.subtag, [self.subtag.name]
-        if own.before:
-            said.append("follows " + _joined([name for name, _ in own.before[:3]]) + ",")
-        shown = [f'"{word}"' for word, _ in own.words[:3]] or [brief(symbol) for symbol, _ in own.signatures[:1]]
+        subtag, words = self.subtag, [self.subtag.name]
+        if subtag.before:
+            words.append("follows " + _join_with_and([name for name, _ in subtag.before[:3]]) + ",")
+        shown = [f'"{word}"' for word, _ in subtag.words[:3]] or [
+            shorten_signature(symbol) for symbol, _ in subtag.signatures[:1]
+        ]
         if shown:
-            said.append("shows " + _joined(shown) + ",")
-        if len(said) > 1:
-            said.append("and")
-        return " ".join([*said, "leads", _joined([f"to {tag} with {two(chance)}" for tag, chance in self.to])])
+            words.append("shows " + _join_with_and(shown) + ",")
+        if len(words) > 1:
+            words.append("and")
+        return " ".join(
+            [*words, "leads", _join_with_and([f"to {tag} with {two_digits(chance)}" for tag, chance in self.to])]
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SubtagPath:
-    """The best way through the sub-tags that reads a span. Printed, it says in words what each of them stands for.
+    """The best path through the sub-tags that reads a span; `str` puts into words what each of them represents.
 
     `chance` is the exact probability of the span, sub-tags and all other tokens summed out. `runner_up` are the spans
     of the best path without the span, around it; by `ratio` the tags of the path with the span are likelier than those.
@@ -130,12 +134,12 @@ class SubtagPath:
         return "\n".join(lines)
 
 
-def _joined(words: Sequence[str]) -> str:
+def _join_with_and(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
-def two(chance: float) -> str:
-    """A probability with two digits: .71."""
+def two_digits(chance: float) -> str:
+    """Return a probability with two digits: .71."""
     return "<.01" if 0 < chance < 0.005 else f"{chance:.2f}".removeprefix("0")
 
 

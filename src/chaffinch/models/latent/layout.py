@@ -1,4 +1,4 @@
-"""What all decoders of sub-tags share: the layout of states, what forward-backward says, and exact scores of tags.
+"""Shared by all decoders of sub-tags: the layout of states, tag posteriors, and exact scores of tag sequences.
 
 N tokens in B sentences, Z states, S tags.
 """
@@ -15,21 +15,21 @@ from chaffinch.errors import DataError, InfeasibleError
 from chaffinch.kernels import forward_backward, log_partition
 from chaffinch.kernels.lattice import Active, Batch, Bools, Floats, Ints
 
-TILE = 4_000  # tokens whose states are held at once
-PAIR_CELLS = 3_000_000  # tag pairs held at once
+TILE = 4_000  # tokens of one forward-backward: bounds the memory for states
+PAIR_CELLS = 3_000_000  # cells of tag-pair tables in memory at once: 24 MB for each table of doubles
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decoded:
-    """The tags of every token, and how likely each sentence's tags are given its words."""
+    """The tags of every token, and the probability of each sentence's tags given its words."""
 
     tags: Ints  # (N,)
-    chance: Floats  # (B,) p(tags | words), exact; NaN where it was neither asked for nor free
+    chance: Floats  # (B,) p(tags | words), exact; NaN where it was not computed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StateLayout:
-    """Where the states of each tag are: those of tag s are bounds[s] to bounds[s + 1]."""
+    """The position of each tag's states: those of tag s are bounds[s] to bounds[s + 1]."""
 
     tags: Ints  # (Z,)
     bounds: Ints  # (S+1,)
@@ -38,7 +38,7 @@ class StateLayout:
 
     @classmethod
     def of(cls, batch: Batch, tags: Ints) -> StateLayout:
-        """The layout of a batch's states, checked."""
+        """Return the layout of a batch's states; DataError if tags or batch do not suit."""
         tags = np.ascontiguousarray(tags, dtype=np.int64)
         steps = np.diff(tags, prepend=-1, append=tags[-1:] + 1)
         if tags.shape != batch.start.shape or steps[0] != 1 or not 0 <= steps.min() <= steps.max() <= 1:
@@ -51,24 +51,24 @@ class StateLayout:
         return cls(tags, bounds, np.logical_or.reduceat(moves, bounds[:-1], axis=1), len(bounds) - 1)
 
     def sums(self, states: Floats) -> Floats:
-        """(N, S) values (N, Z) of states, summed by tag: all tags of one size at a time, each row for itself."""
+        """Return (N, S) the values (N, Z) of states, summed by tag; each row is summed independently."""
         out, sizes = np.empty((len(states), self.S)), np.diff(self.bounds)
         edges = np.flatnonzero(np.diff(sizes, prepend=0, append=0))
         for first, end in pairwise(edges):
-            size, at, stop = int(sizes[first]), self.bounds[first], self.bounds[end]
+            size, begin, stop = int(sizes[first]), self.bounds[first], self.bounds[end]
             if end - first == 1:
-                out[:, first] = states[:, at:stop].sum(axis=1)
+                out[:, first] = states[:, begin:stop].sum(axis=1)
                 continue
-            total = states[:, at:stop:size].copy()
+            total = states[:, begin:stop:size].copy()
             for k in range(1, size):
-                total += states[:, at + k : stop : size]
+                total += states[:, begin + k : stop : size]
             out[:, first:end] = total
         return out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KnownTags:
-    """A batch and what one forward-backward says of it."""
+class TagPosterior:
+    """A batch with the tag posteriors and partition sums of one forward-backward pass."""
 
     batch: Batch
     layout: StateLayout
@@ -76,8 +76,8 @@ class KnownTags:
     log_z: Floats  # (B,)
 
     @classmethod
-    def of(cls, batch: Batch, layout: StateLayout) -> KnownTags:
-        """All of it, a tile at a time."""
+    def of(cls, batch: Batch, layout: StateLayout) -> TagPosterior:
+        """Run forward-backward over the batch, one tile of sentences at a time."""
         known = cls(batch, layout, np.empty((len(batch.emit), layout.S)), np.empty(len(batch)))
         for some in chunks(np.arange(len(batch)), batch.bounds, TILE):
             lo, hi = batch.bounds[some[0]], batch.bounds[some[-1] + 1]
@@ -92,7 +92,7 @@ class KnownTags:
         return known
 
     def chance(self, sentences: Ints, tags: Ints) -> Floats:
-        """p(tags | words) of some sentences, given the tags of all their tokens."""
+        """Return p(tags | words) of some sentences, given the tags of all their tokens."""
         scores = np.zeros(len(sentences))
         tokens, bounds = tokens_of(self.batch.bounds, sentences)
         for some in chunks(np.arange(len(sentences)), bounds, TILE):
@@ -101,16 +101,16 @@ class KnownTags:
             scores[some] = scores_of(self.batch, self.layout, tokens[lo:hi], tags[lo:hi], inner)
         return np.minimum(np.exp(scores - self.log_z[sentences]), 1.0)
 
-    def scored(self, found: Decoded) -> Decoded:
-        """The same tags with every chance known."""
+    def fill_chances(self, found: Decoded) -> Decoded:
+        """Return the same tags with every unknown chance computed."""
         chance, left = found.chance.copy(), np.flatnonzero(np.isnan(found.chance))
         chance[left] = self.chance(left, found.tags[tokens_of(self.batch.bounds, left)[0]])
         return Decoded(found.tags, chance)
 
 
 def scores_of(batch: Batch, layout: StateLayout, tokens: Ints, tags: Ints, bounds: Ints) -> Floats:
-    """Log p(tags, words) of each sequence: the states summed out by a forward pass clamped to the tags."""
-    broken = are_broken(layout.moves, tags, bounds)
+    """Return log p(tags, words) of each sequence: a forward pass, clamped to the tags, sums out the states."""
+    broken = find_invalid(layout.moves, tags, bounds)
     if broken.any():
         out = np.full(len(broken), -np.inf)
         places, inner = tokens_of(bounds, np.flatnonzero(~broken))
@@ -129,8 +129,8 @@ def scores_of(batch: Batch, layout: StateLayout, tokens: Ints, tags: Ints, bound
     return np.concatenate([left, scores_of(batch, layout, tokens[cut:], tags[cut:], bounds[half:] - cut)])
 
 
-def are_broken(follows: Bools, tags: Ints, bounds: Ints) -> Bools:
-    """(B,) the sequences whose tags may not follow one another."""
+def find_invalid(follows: Bools, tags: Ints, bounds: Ints) -> Bools:
+    """Return (B,) which sequences have tags that may not follow one another."""
     S, first, last = follows.shape[1], bounds[:-1][np.diff(bounds) > 0], bounds[1:][np.diff(bounds) > 0] - 1
     before = np.concatenate([[S], tags])[:-1]
     before[first] = S
@@ -140,20 +140,20 @@ def are_broken(follows: Bools, tags: Ints, bounds: Ints) -> Bools:
 
 
 def by_sentence(values: Floats, bounds: Ints) -> Floats:
-    """(B,) sums of token values, each sentence for itself."""
+    """Return (B,) the sum of token values over each sentence."""
     lengths = np.diff(bounds)
     return np.asarray(np.bincount(np.repeat(np.arange(len(lengths)), lengths), values, len(lengths)), np.float64)
 
 
 def tokens_of(bounds: Ints, sentences: Ints) -> tuple[Ints, Ints]:
-    """The tokens of some sentences, end to end, and where each sentence begins among them."""
+    """Return the tokens of some sentences, end to end, and the offsets at which the sentences begin among them."""
     lengths = np.diff(bounds)[sentences]
     inner = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return np.repeat(bounds[sentences] - inner[:-1], lengths) + np.arange(inner[-1]), inner
 
 
 def chunks(sentences: Ints, bounds: Ints, tokens: int) -> Iterator[Ints]:
-    """Runs of the sentences with at most so many tokens, or one sentence."""
+    """Yield consecutive sentences in groups of at most `tokens` tokens, or of one longer sentence."""
     before, begin = np.concatenate([[0], np.cumsum(np.diff(bounds)[sentences])]), 0
     while begin < len(sentences):
         end = max(int(np.searchsorted(before, before[begin] + tokens, side="right")) - 1, begin + 1)
@@ -161,6 +161,6 @@ def chunks(sentences: Ints, bounds: Ints, tokens: int) -> Iterator[Ints]:
         begin = end
 
 
-def at_once(S: int) -> int:
-    """How many tokens may have their tag pairs held at once."""
+def tokens_per_chunk(S: int) -> int:
+    """Return how many tokens may have their tag pairs in memory at once."""
     return max(PAIR_CELLS // S**2, 1)

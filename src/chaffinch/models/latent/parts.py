@@ -1,4 +1,4 @@
-"""The parts of spans: runs of one state.
+"""The parts of spans: runs of tokens in one state.
 
 N tokens with pads between sentences, Y states.
 """
@@ -21,7 +21,7 @@ from chaffinch.text.span import find_overlap
 
 
 class LatentModel(Protocol):
-    """What is asked of a model whose tags have several states."""
+    """The operations that `parts` needs of a model whose tags have several states."""
 
     @property
     def names(self) -> tuple[str, ...]: ...
@@ -45,7 +45,7 @@ def state_names(labels: Labels) -> tuple[str, ...]:
 
 
 def tag_name(labels: Labels, tag: int) -> str:
-    """Return the name of a tag; where a label has one tag, the label's."""
+    """Return the name of a tag; where a label has one tag, the label's name."""
     name = labels.tags[tag]
     return name[2:] if labels.scheme == "runs" and tag else name
 
@@ -55,16 +55,16 @@ def parts(
 ) -> list[Span]:
     """Return the spans' parts, sorted: runs of tokens on which the best path, given the spans, stays in one state.
 
-    A part is called by its span's label and the number of the state, PER/2. States are numbered from 1 within a label;
-    where first tokens have states of their own, as in an HMM with sub-tags or with classes IOB2, those come first.
-    Every token of a span is in one part, but for tokens in no sentence, which have no state. `source` is the method,
-    which the parts name; `category` says by which of the chain's labels a label is read.
+    A part's label is its span's label and the number of the state, PER/2. States are numbered from 1 within a label;
+    where first tokens have separate states, as in an HMM with sub-tags or with classes IOB2, those come first.
+    Every token of a span is in one part, except tokens in no sentence, which have no state. `source` is the method,
+    the source of the parts; `category` maps a label to the chain's label for it.
     """
     clash = find_overlap(spans)
     if clash is not None:
         a, b = clash
         raise DataError(
-            f"spans [{a.start}, {a.end}) {a.label} and [{b.start}, {b.end}) {b.label} overlap; settle overlaps first "
+            f"spans [{a.start}, {a.end}) {a.label} and [{b.start}, {b.end}) {b.label} overlap; resolve overlaps first "
             "(chaffinch.resolve)"
         )
     labels, reading = model.labels, model.reading([doc])
@@ -84,19 +84,19 @@ def parts(
 
 
 def _numbers(names: Sequence[str], label: str) -> list[str]:
-    """(Y,) the numbers of a label's states; empty for other states."""
+    """Return (Y,) the numbers of a label's states; empty strings for other states."""
     split = [name.rpartition("/") for name in names]
-    return [number if own == label else "" for own, _, number in split]
+    return [number if owner == label else "" for owner, _, number in split]
 
 
 def _parts_of(doc: Document, span: Span, states: Ints, numbers: Sequence[str], source: str) -> list[Span]:
-    """The runs of one state of a span's tokens; where a span cuts a token, so does its part."""
+    """Return a span's runs of tokens in one state; where the span cuts a token, its part does too."""
     begin = int(np.searchsorted(doc.tokens[:, 1], span.start, side="right"))
     end = int(np.searchsorted(doc.tokens[:, 0], span.end, side="left"))
-    found = []
+    out = []
     for state, run in groupby(range(begin, end), key=lambda token: int(states[token])):
         tokens = list(run)
         first, last = max(int(doc.tokens[tokens[0], 0]), span.start), min(int(doc.tokens[tokens[-1], 1]), span.end)
         if state >= 0 and numbers[state]:  # else the token is in no sentence, or in a span before that cuts it as well
-            found.append(Span(first, last, f"{span.label}/{numbers[state]}", source=source))
-    return found
+            out.append(Span(first, last, f"{span.label}/{numbers[state]}", source=source))
+    return out

@@ -1,4 +1,4 @@
-"""A span against its alternatives: readings with the span and readings without it, by paths through states.
+"""A span against its alternatives: the best path through states with the span and the best without it.
 
 T tokens of one sentence, Z states.
 """
@@ -21,21 +21,21 @@ BEFORE, AFTER = 3, 2  # tokens of a path on either side of its span
 def compare_readings(
     lattice: Lattice, labels: Labels, with_span: Bools, without: Sequence[Bools]
 ) -> tuple[Ints, Ints, float, float]:
-    """Return the best paths with a span and without it, its probability, and by how much its tags are likelier."""
+    """Return the best paths with and without a span, its probability, and how much likelier its tags are."""
     chosen = best_path(lattice, with_span)
     others = [found for allowed in without if (found := best_path(lattice, allowed)) is not None]
     if chosen is None or not others:
-        raise DataError("the span cannot be set against another reading: no other tag is possible there")
-    path, other = chosen[1], max(others, key=lambda one: one[0])[1]
+        raise DataError("the span cannot be compared with another reading, because no other tag is possible there")
+    path, other = chosen[1], max(others, key=lambda scored: scored[0])[1]
     chance = float(np.exp(min(log_partition(lattice.clamp(with_span)) - log_partition(lattice), 0.0)))
     ratio = float(np.exp(np.clip(_log_chance(lattice, labels, path) - _log_chance(lattice, labels, other), -700, 700)))
     return path, other, chance, ratio
 
 
 def span_masks(labels: Labels, label: int, first: int, end: int, T: int) -> tuple[Bools, list[Bools]]:
-    """Return (T, Z) the states of readings with the span, and lists of states whose union is the readings without it.
+    """Return (T, Z) the states of readings with the span, and masks whose union is the readings without it.
 
-    A span is there if its tokens have its tags and it goes no further.
+    A reading has the span if the span's tokens have its tags and the span does not continue.
     """
     tags, Z = labels.encode([(first, end, label)], T), len(labels.tag_of)
     same = labels.tag_of[None, :] == tags[:, None]
@@ -53,5 +53,5 @@ def span_masks(labels: Labels, label: int, first: int, end: int, T: int) -> tupl
 
 
 def _log_chance(lattice: Lattice, labels: Labels, path: Ints) -> float:
-    """The log weight of the tags of a path, their sub-tags summed out."""
+    """Return the log weight of the tags of a path, their sub-tags summed out."""
     return log_partition(lattice.clamp(labels.tag_of[None, :] == labels.tag_of[path][:, None]))

@@ -1,4 +1,4 @@
-"""How sure a chain with sub-tags is of a span: exact probabilities, and a calibration learnt on text it did not see.
+"""Confidence of a chain with sub-tags: exact span probabilities, and a calibration learnt on unseen text.
 
 N tokens, S tags, Z states, n spans.
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from chaffinch.kernels import Active, Batch, Floats, Ints, log_partition
-from chaffinch.models.core.confidence import Calibration, best_scale, judged, scaled
+from chaffinch.models.core.confidence import Calibration, best_scale, fit_calibration, scale_batch
 from chaffinch.models.core.labels import Labels
 
 
 def run_chances(batch: Batch, labels: Labels, tags: Ints, starts: Ints, ends: Ints) -> Floats:
-    """(n,) the exact probability of each run: its tokens have these tags (N,), and the span goes no further.
+    """Return (n,) the exact probability that a run's tokens have these tags (N,) and the span does not continue.
 
-    Where spans are runs of one tag, neither does it begin earlier.
+    Where spans are runs of one tag, it must not begin earlier either.
     """
     if not len(starts):
         return np.zeros(0)
@@ -44,7 +44,7 @@ def run_chances(batch: Batch, labels: Labels, tags: Ints, starts: Ints, ends: In
 
 
 def _inner(labels: Labels, tag: int) -> int:
-    """The tag that goes on with a span of this one, or -1."""
+    """Return the tag that continues a span of this tag, or -1."""
     name = labels.tags[tag]
     if name == "O":
         return -1
@@ -52,26 +52,26 @@ def _inner(labels: Labels, tag: int) -> int:
 
 
 def calibrate(batch: Batch, labels: Labels, gold: Ints, found: Ints) -> Calibration:
-    """The calibration of a chain on sentences it did not learn from; gold and found are tags (N,)."""
+    """Return the calibration of a chain, fitted on sentences it did not learn from; gold and found are tags (N,)."""
     states = [np.flatnonzero(labels.tag_of == tag) for tag in range(len(labels.tags))]
     active = Active.of(states, gold)
     emit = batch.emit[np.repeat(np.arange(len(gold)), active.widths), active.cells]
     clamped = Batch(batch.start, batch.trans, emit, batch.end, batch.bounds, active)
-    scale = best_scale(batch, lambda scale: float(log_partition(scaled(clamped, scale)).sum()))
+    scale = best_scale(batch, lambda scale: float(log_partition(scale_batch(clamped, scale)).sum()))
     plain = Labels(labels.names, labels.scheme)
     starts, ends = runs_inside(plain, found, batch.bounds)
-    chances = run_chances(scaled(batch, scale), labels, found, starts, ends)
+    chances = run_chances(scale_batch(batch, scale), labels, found, starts, ends)
     right = set(zip(*runs_inside(plain, gold, batch.bounds), strict=True))
     same = [run in right and gold[run[0]] == found[run[0]] for run in zip(starts, ends, strict=True)]
-    return judged(scale, chances, np.array(same, np.float64))
+    return fit_calibration(scale, chances, np.array(same, np.float64))
 
 
 def runs_inside(plain: Labels, tags: Ints, bounds: Ints) -> tuple[Ints, Ints]:
-    """First tokens and ends of all runs of tags (N,), none of which crosses a sentence's edge."""
-    place = np.arange(len(tags)) + np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    """Return the first tokens and ends of all runs of tags (N,); no run crosses a sentence's edge."""
+    position = np.arange(len(tags)) + np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     padded = np.zeros(len(tags) + len(bounds), np.int32)
-    padded[place] = tags
+    padded[position] = tags
     starts, ends, _ = plain.run_arrays(padded)
     before = np.zeros(len(padded) + 1, np.int64)
-    before[place] = np.arange(len(tags))
+    before[position] = np.arange(len(tags))
     return before[starts], before[ends - 1] + 1

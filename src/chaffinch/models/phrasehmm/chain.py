@@ -1,9 +1,9 @@
-"""The chain of a phrase HMM: from tables of chances to lattices over words, and from posteriors back to counts.
+"""The chain of a phrase HMM: from probability tables to lattices over words, and from posteriors to counts.
 
 K states, J inner states, Z = 2 K J expanded states, C symbols, N words, B sentences, M cells. A segment is emitted word
 by word, in the inner states of one state; its first word is in the first half of the expanded states, the others in the
 second half, so that one plain chain over words has the likelihood of the chain over segments. Without hierarchy J is 1
-and going from word to word costs nothing.
+and moves from word to word inside a segment have probability 1.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from chaffinch.models.phrasehmm.states import States
 
 
 class PhraseTables(NamedTuple):
-    """Logs of chances, or counts of the same things. Chances sum to one in rows of moves, in columns of emissions."""
+    """Log-probabilities, or counts of the same events. Rows of moves and columns of emissions sum to 1."""
 
     moves: Floats  # (K+1, K+1) row K begins a sentence, column K ends it
     inner: Floats  # (K, J+1, J+1) row J enters a segment, column J leaves it; (0, 0, 0) without hierarchy
@@ -27,30 +27,34 @@ class PhraseTables(NamedTuple):
 
     @classmethod
     def zeros(cls, states: States, sizes: tuple[int, ...]) -> PhraseTables:
-        """Counts of nothing."""
+        """Return counts of zero."""
         K, J = states.size, states.inner
         inner = np.zeros((K, J + 1, J + 1) if states.unlabelled_inner else (0, 0, 0))
         return cls(np.zeros((K + 1, K + 1)), inner, tuple(np.zeros((C, K * J)) for C in sizes))
 
     def rows(self) -> list[tuple[Floats, int]]:
-        """Every table with the axis along which its chances sum to one."""
-        return [(self.moves, 1), *([(self.inner, 2)] if self.inner.size else []), *((own, 0) for own in self.emissions)]
+        """Return every table with the axis along which its probabilities sum to 1."""
+        return [
+            (self.moves, 1),
+            *([(self.inner, 2)] if self.inner.size else []),
+            *((table, 0) for table in self.emissions),
+        ]
 
     @classmethod
-    def of_rows(cls, like: PhraseTables, found: list[Floats]) -> PhraseTables:
-        """The tables of a list in the order of `rows`."""
+    def of_rows(cls, like: PhraseTables, arrays: list[Floats]) -> PhraseTables:
+        """Return tables made of arrays in the order of `rows`."""
         if like.inner.size:
-            return cls(found[0], found[1], tuple(found[2:]))
-        return cls(found[0], like.inner, tuple(found[1:]))
+            return cls(arrays[0], arrays[1], tuple(arrays[2:]))
+        return cls(arrays[0], like.inner, tuple(arrays[1:]))
 
     def plus(self, other: PhraseTables, weight: float = 1.0) -> PhraseTables:
-        """The sum of this and so many times another."""
+        """Return the sum of these tables and `weight` times others."""
         pairs = zip(self.rows(), other.rows(), strict=True)
-        return PhraseTables.of_rows(self, [own + weight * more for (own, _), (more, _) in pairs])
+        return PhraseTables.of_rows(self, [table + weight * more for (table, _), (more, _) in pairs])
 
 
 class Expanded(NamedTuple):
-    """The moves between expanded states."""
+    """Log-probabilities of moves between expanded states."""
 
     start: Floats  # (Z,)
     trans: Floats  # (Z, Z)
@@ -58,7 +62,7 @@ class Expanded(NamedTuple):
 
 
 def expand(tables: PhraseTables) -> Expanded:
-    """The moves of the chain over words."""
+    """Return the moves of the chain over words."""
     K = len(tables.moves) - 1
     inner = tables.inner if tables.inner.size else np.zeros((K, 2, 2))
     J = inner.shape[1] - 1
@@ -76,7 +80,7 @@ def expand(tables: PhraseTables) -> Expanded:
 
 
 def batch_of(tables: PhraseTables, text: Text, active: Active, moves: Expanded | None = None) -> Batch:
-    """The sentences as lattices of the expanded states that each word may be in."""
+    """Return the sentences as lattices of the expanded states that each word may be in."""
     moves = expand(tables) if moves is None else moves
     emit = np.zeros(int(active.at[-1]))
     for table, ids in zip(tables.emissions, text.symbols, strict=True):
@@ -86,7 +90,7 @@ def batch_of(tables: PhraseTables, text: Text, active: Active, moves: Expanded |
 
 
 def _local(table: Floats, ids: Ints) -> tuple[Floats, Ints]:
-    """The rows of a table that these symbols need, with zeros for the symbol that says nothing."""
+    """Return the rows of a table that these symbols need, zeros for symbol C (none), and the row of each symbol."""
     C = len(table)
     if len(ids) < C:
         used, local = np.unique(ids, return_inverse=True)
@@ -97,10 +101,10 @@ def _local(table: Floats, ids: Ints) -> tuple[Floats, Ints]:
     return rows, local
 
 
-def expected(
+def expected_counts(
     tables: PhraseTables, text: Text, active: Active, moves: Expanded | None = None
 ) -> tuple[Floats, PhraseTables]:
-    """Log-likelihoods (B,) of sentences, and the expected number of times that each chance is used."""
+    """Return the log-likelihoods of sentences (B,), and the expected number of uses of each probability."""
     batch = batch_of(tables, text, active, moves)
     post = forward_backward(batch)
     edges = _edges(batch, active, post.states)
@@ -110,11 +114,11 @@ def expected(
         out = np.zeros((C + 1, 2 * wide))
         sum_rows(active, ids, post.states, out)
         emissions.append(out[:C, :wide] + out[:C, wide:])
-    return post.log_z, PhraseTables(*_folded(tables, post.pairs, *edges), tuple(emissions))
+    return post.log_z, PhraseTables(*_fold_counts(tables, post.pairs, *edges), tuple(emissions))
 
 
 def _edges(batch: Batch, active: Active, states: Floats) -> tuple[Floats, Floats]:
-    """(Z,) how often each expanded state begins and ends a sentence."""
+    """Return how often each expanded state begins and ends a sentence, (Z,) each."""
     filled = np.diff(batch.bounds) > 0
     out = []
     for words in (batch.bounds[:-1][filled], batch.bounds[1:][filled] - 1):
@@ -124,8 +128,8 @@ def _edges(batch: Batch, active: Active, states: Floats) -> tuple[Floats, Floats
     return out[0], out[1]
 
 
-def _folded(tables: PhraseTables, pairs: Floats, start: Floats, end: Floats) -> tuple[Floats, Floats]:
-    """Counts of moves (K+1, K+1) and of inner moves from those of expanded states."""
+def _fold_counts(tables: PhraseTables, pairs: Floats, start: Floats, end: Floats) -> tuple[Floats, Floats]:
+    """Return the counts of moves (K+1, K+1) and of inner moves, from those of expanded states."""
     K = len(tables.moves) - 1
     J = tables.inner.shape[1] - 1 if tables.inner.size else 1
     half = K * J
@@ -142,8 +146,8 @@ def _folded(tables: PhraseTables, pairs: Floats, start: Floats, end: Floats) -> 
     return moves, inner
 
 
-def chosen(text: Text, allowed: Allowed, sentences: Ints) -> tuple[Text, Active]:
-    """Some sentences with the states that their words may be in."""
+def select_sentences(text: Text, allowed: Allowed, sentences: Ints) -> tuple[Text, Active]:
+    """Return some sentences with the states that their words may be in."""
     if len(sentences) == len(text.bounds) - 1 and (np.diff(sentences) == 1).all():
         return text, allowed.active
     lengths = np.diff(text.bounds)[sentences]
@@ -153,8 +157,8 @@ def chosen(text: Text, allowed: Allowed, sentences: Ints) -> tuple[Text, Active]
     return text.choose(sentences), Active(active.states, active.bounds, active.which[words])
 
 
-def normalised(logs: Floats, axis: int) -> Floats:
-    """The logs less the log of their sum along an axis; rows of nothing but -inf stay."""
+def normalise(logs: Floats, axis: int) -> Floats:
+    """Normalise log-probabilities along an axis; rows of only -inf stay as they are."""
     top = logs.max(axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):

@@ -1,4 +1,4 @@
-"""Cross-validation by group, and the representation it prefers."""
+"""Cross-validation by group, and the choice of a representation by it."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ from chaffinch.models.phrasehmm.segments import Representation
 
 
 def folds(groups: Sequence[str], count: int, seed: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Sentences to learn from and sentences to read, `count` times; no group is in both."""
+    """Yield sentences to learn from and sentences to read, `count` times; no group is in both."""
     names = sorted(set(groups))
-    place = {names[n]: at % count for at, n in enumerate(np.random.default_rng(seed).permutation(len(names)).tolist())}
+    fold_of = {
+        names[n]: rank % count for rank, n in enumerate(np.random.default_rng(seed).permutation(len(names)).tolist())
+    }
     for fold in range(min(count, len(names))):
-        own = [n for n, name in enumerate(groups) if place[name] == fold]
-        yield [n for n, name in enumerate(groups) if place[name] != fold], own
+        held_out = [n for n, name in enumerate(groups) if fold_of[name] == fold]
+        yield [n for n, name in enumerate(groups) if fold_of[name] != fold], held_out
 
 
-def crossed(
+def cross_validate(
     sentences: Sequence[Sentence], domains: Sequence[str], config: PhraseHMM, *, groups: Sequence[str], count: int = 5
 ) -> list[PhraseReading]:
-    """Each sentence read by a model that learnt from other groups."""
+    """Return the reading of each sentence by a model that learnt from other groups."""
     out: dict[int, PhraseReading] = {}
-    for learn, own in folds(groups, count, config.seed):
+    for learn, held_out in folds(groups, count, config.seed):
         model = fit([sentences[n] for n in learn], domains, config, groups=[groups[n] for n in learn])
-        out.update(zip(own, model.readings([sentences[n] for n in own]), strict=True))
+        out.update(zip(held_out, model.readings([sentences[n] for n in held_out]), strict=True))
     return [out[n] for n in range(len(sentences))]
 
 
 class Choice(NamedTuple):
-    """A representation, and the F1 of arguments that each one reached."""
+    """The chosen representation, and the F1 of arguments of each candidate."""
 
     representation: Representation
     scores: dict[Representation, float]
@@ -45,33 +47,33 @@ def choose(
     candidates: Mapping[Representation, Sequence[Sentence]], domains: Sequence[str], config: PhraseHMM, *,
     groups: Sequence[str], count: int = 3,
 ) -> Choice:  # fmt: skip
-    """The representation whose arguments are found best in cross-validation by group; ties go to the earlier."""
+    """Choose the representation with the best F1 of arguments in cross-validation by group; ties go to the earlier."""
     scores: dict[Representation, float] = {}
     for name, sentences in candidates.items():
-        readings = crossed(sentences, domains, replace(config, representation=name), groups=groups, count=count)
+        readings = cross_validate(sentences, domains, replace(config, representation=name), groups=groups, count=count)
         scores[name] = argument_f1(sentences, readings)
     return Choice(max(scores, key=lambda name: scores[name]), scores)
 
 
 def argument_f1(sentences: Sequence[Sentence], readings: Sequence[PhraseReading]) -> float:
-    """F1 of runs of segments with one label, of the sentences in which the relation is found; runs must be the same.
+    """Return the F1 of runs of segments with one label, over sentences with an extracted relation; runs must match.
 
     >>> from chaffinch.models.phrasehmm.choice import _runs
     >>> sorted(_runs([0, 1, 1, 0, 2]))
     [(1, 3, 1), (4, 5, 2)]
     """
-    right = found = known = 0
-    for own, reading in zip(sentences, readings, strict=True):
-        truth, said = _runs(own.labels), _runs(reading.labels) if reading.extracted else set()
-        right, found, known = right + len(truth & said), found + len(said), known + len(truth)
-    return 2.0 * right / (found + known) if found + known else 0.0
+    right = predicted = known = 0
+    for sentence, reading in zip(sentences, readings, strict=True):
+        truth, guess = _runs(sentence.labels), _runs(reading.labels) if reading.extracted else set()
+        right, predicted, known = right + len(truth & guess), predicted + len(guess), known + len(truth)
+    return 2.0 * right / (predicted + known) if predicted + known else 0.0
 
 
 def _runs(labels: Sequence[int]) -> set[tuple[int, int, int]]:
-    out, at = set(), 0
+    out, begin = set(), 0
     for label, run in groupby(labels):
-        end = at + len(list(run))
+        end = begin + len(list(run))
         if label:
-            out.add((at, end, label))
-        at = end
+            out.add((begin, end, label))
+        begin = end
     return out

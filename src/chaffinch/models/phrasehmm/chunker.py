@@ -1,4 +1,4 @@
-"""A shallow parser made of two taggers: parts of speech, then base phrases that see them.
+"""A shallow parser of two taggers: parts of speech, then base phrases with parts of speech as features.
 
 The packaged model `genia` is one; `recipes/genia.py` makes it.
 """
@@ -12,25 +12,25 @@ from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document
 
 POS, CHUNKS = "pos", "chunks"
-# Parts of speech need no second reading, and few features that only one or two abstracts show.
+# Parts of speech need no document features, and few features that occur in only one or two abstracts.
 POS_CONFIG = Cascade(
     scheme="tokens", documents=False, calibrate=False, epochs=12, aggressiveness=0.03, dropout=0.05, floor=2, cutoff=2
 )
 CHUNK_CONFIG = Cascade(documents=False, layers=(POS,), epochs=6, floor=3, cutoff=3)
-PARTS = 3  # the chunker learns from parts of speech found by taggers that did not see them
+PARTS = 3  # folds, so that the chunker learns from predicted parts of speech; more folds take longer
 
 
 def fit(documents: Sequence[Document], *, corpus: str = "", notes: str = "") -> Tagger:
-    """A tagger that adds the layers "pos" and "chunks", learnt from documents that have both.
+    """Train a tagger that adds the layers "pos" and "chunks" on documents that have both.
 
-    The chunks are learnt beside parts of speech as a tagger finds them in text it has not seen: the documents are read
+    Chunks are learnt with predicted parts of speech of unseen text as features: the documents are read
     in `PARTS` parts, each by a tagger trained on the others.
     """
     speech = train(documents, POS_CONFIG, layer=POS, name=POS)
     read: list[Document] = []
     for part in range(PARTS):
         others = [doc for number, doc in enumerate(documents) if number % PARTS != part]
-        own = [doc for number, doc in enumerate(documents) if number % PARTS == part]
+        held_out = [doc for number, doc in enumerate(documents) if number % PARTS == part]
         tagger = train(others, POS_CONFIG, layer=POS, name=POS) if others else speech
-        read += tagger.annotate(own, layer=POS)
+        read += tagger.annotate(held_out, layer=POS)
     return train(read, CHUNK_CONFIG, layer=CHUNKS, name=CHUNKS, before=speech, corpus=corpus, notes=notes)

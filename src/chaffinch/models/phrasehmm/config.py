@@ -1,4 +1,4 @@
-"""What may be chosen for a phrase HMM."""
+"""Settings of the phrase HMM."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ PUBLISHED = ("phrase", "pos", "token 1", "token 2")
 
 @dataclass(frozen=True, slots=True)
 class PhraseHMM:
-    """What to learn and how; `published()` are the models of the publication.
+    """Settings of a phrase HMM; `published()` returns those of the publication's models.
 
     A sentence is a row of segments: phrases, words with their part of speech, or bare words; "auto" leaves the choice
     to cross-validation. Each type and label has `states` states, in a positive model of sentences with the relation
     and, unlabelled, in a null model of the others. With `zones`, unlabelled states of the positive model come before,
-    between or after the arguments. `shrinkage` draws the words of a state towards those of its label. `transition_m`
+    between or after the arguments. `shrinkage` shrinks the words of a state towards those of its label. `transition_m`
     times the number of states and `emission_m` times that of words are the weights of the m-estimates; None is 0.3 and
     0.05 with shrinkage, 1 and 0.2 without; `tune` chooses around them, by how sure held-out labels are. `lengths`
-    adds a distribution over the number of words of a segment. `hierarchical` gives each state a chain of words of its
-    own, which finds the argument inside a phrase; `inner_states` is its length where there is no label. `context` adds
+    adds a distribution over the number of words of a segment. `hierarchical` gives each state an inner chain over
+    words, which finds the argument inside a phrase; `inner_states` is its length in unlabelled states. `context` adds
     the words before and after a word and its part of speech.
 
-    `combined` reads with both models at once, as one. The trainers "krogh" (steps of `rate` after each `batch` of
+    `combined` decodes with both models combined into one. The trainers "krogh" (steps of `rate` after each `batch` of
     sentences; a batch of 1 is the publication's) and "lbfgs" (with `penalty` on the distance from the start) raise the
-    probability of the right labels given the words in that one model, for at most `epochs`, as long as groups held out
-    gain. `threshold` is what the positive model must be ahead by, in log-likelihood, where the models are separate.
+    probability of the right labels given the words in that model, for at most `epochs`, as long as held-out groups
+    gain. `threshold` is the lead in log-likelihood that the positive model needs, where the models are separate.
     `balance` learns from as many negative as positive sentences. `entities` keeps labels off segments without an entity
-    of their domain, wherever sentences say what is in them.
+    of their domain, where sentences list their entities.
     """
 
     representation: Literal["auto", "phrase", "pos", "token"] = "auto"
@@ -81,17 +81,17 @@ class PhraseHMM:
 
     @property
     def transition_weight(self) -> float:
-        """Of the m-estimate of moves, as a share of the number of states."""
+        """Return the weight of the m-estimate of moves, as a share of the number of states."""
         return (0.3 if self.shrinkage else 1.0) if self.transition_m is None else self.transition_m
 
     @property
     def emission_weight(self) -> float:
-        """Of the m-estimate of words, as a share of the number of words."""
+        """Return the weight of the m-estimate of words, as a share of the number of words."""
         return (0.05 if self.shrinkage else 0.2) if self.emission_m is None else self.emission_m
 
     @classmethod
     def published(cls, model: str, *, combined: bool = False, trainer: Literal["ml", "krogh"] = "ml") -> PhraseHMM:
-        """One of the four models of the publication: "phrase", "pos", "token 1" or "token 2".
+        """Return one of the four models of the publication: "phrase", "pos", "token 1" or "token 2".
 
         >>> PhraseHMM.published("token 2").zones
         True

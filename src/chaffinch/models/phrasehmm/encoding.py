@@ -22,15 +22,15 @@ from chaffinch.models.phrasehmm.states import ANY, INNER, LABELLED, NONE, NULL, 
 log = logging.getLogger("chaffinch.models")
 
 UNKNOWN, BEGIN, END = "<unk>", "<s>", "</s>"
-LONGEST = 8  # words; a longer segment counts as one of these
+LONGEST = 8  # words; longer segments share the symbol of this length; higher distinguishes longer ones
 
 
 class Sentence(NamedTuple):
-    """A sentence: T segments with their types and normalised words, and what is known of them.
+    """A sentence: T segments with their types and normalised words, and optional labels, entities and tags.
 
     A label is a bit mask of domains, domain a being `1 << a`: 0 is none, 3 is the first and the second; without labels
-    there are none. `entities` are the domains of the entities in each segment, likewise; None says nothing about them.
-    `arguments` says of each word whether an argument covers it, `tags` are parts of speech; both may be missing.
+    there are none. `entities` are the domains of the entities in each segment, likewise; None means unknown.
+    `arguments` tells for each word whether an argument covers it, `tags` are parts of speech; both are optional.
     """
 
     types: Sequence[str]
@@ -42,7 +42,7 @@ class Sentence(NamedTuple):
 
     @property
     def positive(self) -> bool:
-        """Whether any segment has a label."""
+        """Tell whether any segment has a label."""
         return any(self.labels)
 
     def __repr__(self) -> str:
@@ -50,36 +50,38 @@ class Sentence(NamedTuple):
 
 
 def check(sentences: Sequence[Sentence], domains: int) -> None:
-    """DataError if a sentence's fields do not fit one another or the number of domains."""
-    for number, own in enumerate(sentences):
-        T = len(own.types)
-        if len(own.words) != T or any(not part for part in own.words):
-            raise DataError(f"sentence {number} has {T} types and {len(own.words)} segments; each needs a word or more")
-        for name, values in (("labels", own.labels), ("entities", own.entities)):
+    """Raise DataError if a sentence's fields do not fit one another or the number of domains."""
+    for number, sentence in enumerate(sentences):
+        T = len(sentence.types)
+        if len(sentence.words) != T or any(not part for part in sentence.words):
+            raise DataError(
+                f"sentence {number} has {T} types and {len(sentence.words)} segments; each needs a word or more"
+            )
+        for name, values in (("labels", sentence.labels), ("entities", sentence.entities)):
             if values and (len(values) != T or min(values) < 0 or max(values) >= 1 << domains):
                 raise DataError(f"sentence {number}: {name} must be {T} masks of {domains} domains, got {len(values)}")
-        for name, inside in (("arguments", own.arguments), ("tags", own.tags)):
-            if inside is not None and [len(part) for part in inside] != [len(part) for part in own.words]:
+        for name, inside in (("arguments", sentence.arguments), ("tags", sentence.tags)):
+            if inside is not None and [len(part) for part in inside] != [len(part) for part in sentence.words]:
                 raise DataError(f"sentence {number}: {name} must have one value per word")
 
 
 class Symbols(NamedTuple):
-    """What words are read as: one symbol of each block. Symbol 0 of a block is whatever the block does not know."""
+    """The vocabulary: a word has one symbol of each block; symbol 0 of a block is anything unknown."""
 
     kinds: tuple[str, ...]  # "word", "before", "after", "tag", "length"
     names: tuple[tuple[str, ...], ...]
 
     @classmethod
     def of(cls, sentences: Sequence[Sentence], config: PhraseHMM) -> Symbols:
-        """The symbols of training sentences: words seen `min_count` times, all tags."""
-        counts = Counter(word for own in sentences for part in own.words for word in part)
+        """Return the symbols of training sentences: words seen `min_count` times, all tags."""
+        counts = Counter(word for sentence in sentences for part in sentence.words for word in part)
         words = (UNKNOWN, *sorted(word for word, count in counts.items() if count >= config.min_count))
         blocks = {"word": words}
         if config.context:
             edged = (*words, BEGIN, END)
             blocks |= {"before": edged, "after": edged}
-            if all(own.tags is not None for own in sentences):
-                seen = {tag for own in sentences for part in own.tags or () for tag in part}
+            if all(sentence.tags is not None for sentence in sentences):
+                seen = {tag for sentence in sentences for part in sentence.tags or () for tag in part}
                 blocks["tag"] = (UNKNOWN, *sorted(seen))
         if config.lengths:
             blocks["length"] = (UNKNOWN, *map(str, range(1, LONGEST + 1)))
@@ -87,30 +89,30 @@ class Symbols(NamedTuple):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """C of each block."""
+        """Return the size C of each block."""
         return tuple(map(len, self.names))
 
     def read(self, sentences: Sequence[Sentence]) -> tuple[Ints, ...]:
-        """(N,) for each block the symbols of all words; C, which is none, where a block says nothing of a word."""
-        read = {"word": _same, "before": _shifted_right, "after": _shifted_left, "tag": _tags, "length": _lengths}
+        """Return, for each block, the symbols of all words (N,); C, no symbol, where the block does not apply."""
+        readers = {"word": _words, "before": _previous_words, "after": _next_words, "tag": _tags, "length": _lengths}
         out = []
         for kind, names in zip(self.kinds, self.names, strict=True):
             find = {name: number for number, name in enumerate(names)} | {"": len(names)}
-            own: Callable[[Sentence], Iterable[str]] = read[kind]
-            out.append(np.array([find.get(name, 0) for one in sentences for name in own(one)], np.int64))
+            reader: Callable[[Sentence], Iterable[str]] = readers[kind]
+            out.append(np.array([find.get(name, 0) for sentence in sentences for name in reader(sentence)], np.int64))
         return tuple(out)
 
 
-def _same(sentence: Sentence) -> Iterable[str]:
+def _words(sentence: Sentence) -> Iterable[str]:
     return chain.from_iterable(sentence.words)
 
 
-def _shifted_right(sentence: Sentence) -> Iterable[str]:
-    return [BEGIN, *_same(sentence)][:-1]
+def _previous_words(sentence: Sentence) -> Iterable[str]:
+    return [BEGIN, *_words(sentence)][:-1]
 
 
-def _shifted_left(sentence: Sentence) -> Iterable[str]:
-    return [*_same(sentence), END][1:]
+def _next_words(sentence: Sentence) -> Iterable[str]:
+    return [*_words(sentence), END][1:]
 
 
 def _tags(sentence: Sentence) -> Iterable[str]:
@@ -119,7 +121,7 @@ def _tags(sentence: Sentence) -> Iterable[str]:
 
 
 def _lengths(sentence: Sentence) -> Iterable[str]:
-    """Of each segment, at its first word; nothing at the others."""
+    """Return the length of each segment at its first word, and "" at the others."""
     return chain.from_iterable((str(min(len(part), LONGEST)), *[""] * (len(part) - 1)) for part in sentence.words)
 
 
@@ -136,42 +138,48 @@ class Text(NamedTuple):
 
     @property
     def positive(self) -> Bools:
-        """(B,) whether a sentence has a label."""
+        """Return whether each sentence has a label (B,)."""
         return np.asarray(np.diff(np.concatenate([[0], np.cumsum(self.labels > 0)])[self.bounds]) > 0)
 
     def choose(self, sentences: Ints) -> Text:
-        """Some of the sentences, in that order."""
+        """Return some of the sentences, in that order."""
         lengths = np.diff(self.bounds)[sentences]
         bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         words = np.repeat(self.bounds[sentences] - bounds[:-1], lengths) + np.arange(bounds[-1])
-        symbols = tuple(own[words] for own in self.symbols)
+        symbols = tuple(block[words] for block in self.symbols)
         masks = self.type[words], self.labels[words], self.entities[words], self.inner[words]
         return Text(symbols, self.first[words], *masks, bounds)
 
     def with_labels(self, labels: Ints) -> Text:
-        """The same sentences with other labels (N,) of their words' segments."""
+        """Return the sentences with other labels (N,) of their words' segments."""
         return self._replace(labels=labels)
 
 
 def text_of(
     sentences: Sequence[Sentence], states: States, symbols: Symbols, *, masked: bool, learning: bool = False
 ) -> Text:
-    """The sentences as arrays; `masked` heeds their entities. In learning, a label that is given is never forbidden,
-    and the places of arguments are heeded; else neither labels nor arguments change what may be read.
+    """Return the sentences as arrays.
+
+    With `masked`, entities restrict the labels that a segment may have. With `learning`, a gold label is always allowed
+    and the positions of arguments are used; else neither labels nor arguments restrict the states.
     """
     number = {kind: n for n, kind in enumerate(states.types)}
-    sizes = np.array([len(part) for own in sentences for part in own.words], np.int64)
-    types = np.array([number.get(kind, -1) for own in sentences for kind in own.types], np.int64)
-    labels = np.array([n for own in sentences for n in (own.labels or [0] * len(own.types))], np.int64)
+    sizes = np.array([len(part) for sentence in sentences for part in sentence.words], np.int64)
+    types = np.array([number.get(kind, -1) for sentence in sentences for kind in sentence.types], np.int64)
+    labels = np.array([n for sentence in sentences for n in (sentence.labels or [0] * len(sentence.types))], np.int64)
     free = states.all_domains
     entities = np.array(
-        [n for own in sentences for n in (own.entities if masked and own.entities is not None else _all(own, free))],
+        [
+            n
+            for sentence in sentences
+            for n in (sentence.entities if masked and sentence.entities is not None else _repeat_mask(sentence, free))
+        ],
         np.int64,
     )
     first = np.zeros(int(sizes.sum()), np.bool_)
     first[(np.cumsum(sizes) - sizes).astype(np.int64)] = True
-    words = np.cumsum([0, *(sum(map(len, own.words)) for own in sentences)]).astype(np.int64)
-    known = [n for own in sentences for n in _inner(own)] if learning else np.full(len(first), -1)
+    words = np.cumsum([0, *(sum(map(len, sentence.words)) for sentence in sentences)]).astype(np.int64)
+    known = [n for sentence in sentences for n in _inner(sentence)] if learning else np.full(len(first), -1)
     inner = np.asarray(known, np.int64)
     unknown = int(np.count_nonzero(types < 0))
     if unknown:
@@ -179,16 +187,16 @@ def text_of(
             "%d of %d segments have a type unknown to the model; all unlabelled states read them", unknown, len(types)
         )
     entities = entities | labels if learning else entities
-    types, labels, entities = (np.repeat(own, sizes) for own in (types, labels, entities))
+    types, labels, entities = (np.repeat(values, sizes) for values in (types, labels, entities))
     return Text(symbols.read(sentences), first, types, labels, entities, inner, words)
 
 
-def _all(sentence: Sentence, mask: int) -> list[int]:
+def _repeat_mask(sentence: Sentence, mask: int) -> list[int]:
     return [mask] * len(sentence.types)
 
 
 def _inner(sentence: Sentence) -> Iterable[int]:
-    """Before, inside, between and after the arguments, for the words of labelled segments; else -1."""
+    """Return 0 before, 1 inside, 2 between and 3 after the arguments for words of labelled segments; else -1."""
     if sentence.arguments is None or not sentence.positive:
         return [-1] * sum(map(len, sentence.words))
     out: list[int] = []
@@ -203,34 +211,34 @@ def _inner(sentence: Sentence) -> Iterable[int]:
 
 
 class Allowed(NamedTuple):
-    """The expanded states each word may be in, and which sentences have a path at all."""
+    """The expanded states that each word may be in, and which sentences have a path at all."""
 
     active: Active
     possible: Bools  # (B,)
 
 
 def free(states: States, text: Text, sub: int = ANY) -> Allowed:
-    """The states that may emit each word, whatever the labels; of one sub-model or of both."""
-    return _allowed(states, text, text.entities, lambda kind, mask, own: states.readers(own, kind, mask), sub)
+    """Return the states that may emit each word, whatever the labels, of one sub-model or of both."""
+    return _list_states(states, text, text.entities, lambda kind, mask, model: states.readers(model, kind, mask), sub)
 
 
-def clamped(states: States, text: Text, sub: int = ANY, *, lenient: bool = False) -> Allowed:
-    """The states that agree with the labels of the text."""
-    return _allowed(
-        states, text, text.labels, lambda kind, label, own: states.emitters(own, kind, label, lenient=lenient), sub
+def states_with_labels(states: States, text: Text, sub: int = ANY, *, lenient: bool = False) -> Allowed:
+    """Return the states that agree with the labels of the text."""
+    return _list_states(
+        states, text, text.labels, lambda kind, label, model: states.emitters(model, kind, label, lenient=lenient), sub
     )
 
 
-def counted(states: States, text: Text) -> Allowed:
-    """The states that maximum likelihood counts: positive sentences in the positive model, all others in the null."""
+def states_to_count(states: States, text: Text) -> Allowed:
+    """Return the states that maximum likelihood counts: positive sentences use the positive model, others the null."""
     subs = np.where(text.positive, POSITIVE, NULL)
-    return _allowed(states, text, text.labels, lambda kind, label, own: states.emitters(own, kind, label), subs)
+    return _list_states(states, text, text.labels, lambda kind, label, model: states.emitters(model, kind, label), subs)
 
 
-def _allowed(
+def _list_states(
     states: States, text: Text, demand: Ints, emitters: Callable[[int, int, int], Bools], sub: Ints | int
 ) -> Allowed:
-    """One list for all words alike in type, demand (a mask of domains), sub-model, place and inner state."""
+    """Return the states of each word: one list per type, demand (domain mask), sub-model, position and inner state."""
     B = len(text.bounds) - 1
     subs = np.repeat(np.broadcast_to(np.asarray(sub), (B,)), np.diff(text.bounds))
     inner = text.inner if states.unlabelled_inner and demand is text.labels else np.full(len(demand), -1)
@@ -240,21 +248,23 @@ def _allowed(
         code = code * size + values
     codes, which = np.unique(code, return_inverse=True)
     lists, zones = [], []
-    for one in codes.tolist():
-        kind, mask, own, first, at = (int(digit) for digit in np.unravel_index(one, (len(states.types) + 1, *sizes)))
-        found = emitters(kind - 1, mask, own)
-        lists.append(states.cells(found, first=bool(first), inner=at - 1))
-        zones.append(states.reachable(found))
+    for number in codes.tolist():
+        kind, mask, model, first, state = (
+            int(digit) for digit in np.unravel_index(number, (len(states.types) + 1, *sizes))
+        )
+        emitting = emitters(kind - 1, mask, model)
+        lists.append(states.cells(emitting, first=bool(first), inner=state - 1))
+        zones.append(states.zone_mask(emitting))
     return Allowed(Active.of(lists, which), _possible(text, np.array(zones, np.int64), which))
 
 
 def _possible(text: Text, zones: Ints, which: Ints) -> Bools:
-    """(B,) whether a path leads through each sentence, by the zones of each list: all states of a zone are alike."""
+    """Return whether each sentence has a path (B,), by the zones of each list: all states of a zone are alike."""
     out = np.ones(len(text.bounds) - 1, np.bool_)
     for free_of_order in ((1 << OTHER) | (1 << LABELLED), 1 << NONE):
         if ((zones & free_of_order) > 0).all():
             return out
-    own = zones[which]
+    word_zones = zones[which]
     for b, (begin, end) in enumerate(pairwise(text.bounds.tolist())):
-        out[b] = possible(own[begin:end][text.first[begin:end]].tolist())
+        out[b] = possible(word_zones[begin:end][text.first[begin:end]].tolist())
     return out

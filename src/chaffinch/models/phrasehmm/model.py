@@ -1,4 +1,4 @@
-"""A learnt phrase HMM, and what it makes of sentences.
+"""A trained phrase HMM: its readings of sentences, and storage.
 
 T segments, D domains, K states, B sentences, N words.
 """
@@ -15,28 +15,37 @@ from numpy.typing import NDArray
 from chaffinch.bundle import State
 from chaffinch.errors import DataError, ModelError
 from chaffinch.kernels import Floats, Ints, forward_backward, log_partition, viterbi
-from chaffinch.models.phrasehmm.chain import PhraseTables, batch_of, chosen, expand
+from chaffinch.models.phrasehmm.chain import PhraseTables, batch_of, expand, select_sentences
 from chaffinch.models.phrasehmm.config import PhraseHMM
-from chaffinch.models.phrasehmm.encoding import Allowed, Sentence, Symbols, Text, check, clamped, free, text_of
+from chaffinch.models.phrasehmm.encoding import (
+    Allowed,
+    Sentence,
+    Symbols,
+    Text,
+    check,
+    free,
+    states_with_labels,
+    text_of,
+)
 from chaffinch.models.phrasehmm.states import ANY, ARGUMENT, NULL, POSITIVE, States
 
 
 class PhraseReading(NamedTuple):
-    """What a model makes of a sentence; the model that decides is the positive one, or the combined one if wanted."""
+    """A model's reading of a sentence; the deciding model is the positive one, or with `combined` the combined one."""
 
     positive: float  # log P(words | positive model); -inf if it has no path
     null: float  # log P(words | null model)
-    labels: tuple[int, ...]  # (T,) along the likeliest path of the model that decides
-    extracted: bool  # whether the relation is found: both conditions, or the combined path alone
+    labels: tuple[int, ...]  # (T,) along the best path of the deciding model
+    extracted: bool  # whether the relation is found: both conditions, or only the path of the combined model
     log_confidence: float  # of that path: log of its share of all paths
     log_label_posterior: float  # of those labels: log of the share of all paths that have them
     odds: float  # (positive - null) per segment
-    chances: Floats  # (T, D) of each segment to be an argument of each domain, in the model that decides
+    chances: Floats  # (T, D) probability of each segment being an argument of each domain, in the deciding model
     arguments: tuple[tuple[bool, ...], ...] = ()  # (T,) the words of the arguments, where states have chains of words
 
     @property
     def confidence(self) -> float:
-        """The likeliest path's share of all paths, in (0, 1]; 0 if there is none."""
+        """Return the best path's share of the probability of all paths, in (0, 1]; 0 if there is none."""
         return float(np.exp(self.log_confidence))
 
 
@@ -51,7 +60,7 @@ class _Side(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Model:
-    """What was learnt: states, symbols, tables; and how training went, by held-out log P(labels | words)."""
+    """A trained phrase HMM: states, symbols, tables, and the held-out log P(labels | words) of training."""
 
     config: PhraseHMM
     states: States
@@ -62,43 +71,43 @@ class Model:
 
     @property
     def domains(self) -> tuple[str, ...]:
-        """The names of the relation's domains; domain a has the label `1 << a`."""
+        """Return the names of the relation's domains; domain a has the label `1 << a`."""
         return self.states.domains
 
     @property
     def log_priors(self) -> Floats:
-        """(2,) the log chances of the positive and the null model."""
+        """Return the log-probabilities of the positive and the null model (2,)."""
         start = np.exp(self.tables.moves[-1, :-1])
         with np.errstate(divide="ignore"):
             return np.asarray(np.log([start[self.states.sub == sub].sum() for sub in (POSITIVE, NULL)]))
 
     def text(self, sentences: Sequence[Sentence]) -> Text:
-        """The sentences as arrays of this model; DataError if they do not hold together."""
+        """Return the sentences as arrays of this model; raise DataError if their fields do not fit together."""
         check(sentences, len(self.domains))
         return text_of(sentences, self.states, self.symbols, masked=self.config.entities)
 
     def read(self, sentence: Sentence) -> PhraseReading:
-        """What the model makes of one sentence; its labels are not looked at."""
+        """Return the reading of one sentence; its labels are ignored."""
         return self.readings([sentence])[0]
 
     def readings(self, sentences: Sequence[Sentence]) -> list[PhraseReading]:
-        """What the model makes of sentences; their labels are not looked at."""
+        """Return the readings of sentences; their labels are ignored."""
         if not sentences:
             return []
         text = self.text(sentences)
         sides = [self._side(text, sub) for sub in (POSITIVE, NULL)]
-        labels, best, total, chances = self._decided(text, *sides)
-        clamp = clamped(self.states, text.with_labels(labels), ANY if self.config.combined else POSITIVE)
+        labels, best, total, chances = self._decide(text, *sides)
+        clamp = states_with_labels(self.states, text.with_labels(labels), ANY if self.config.combined else POSITIVE)
         logs = np.stack([best, self._log_z(text, clamp)]) - np.where(np.isfinite(total), total, 0.0)
         known = np.stack([side.log_z for side in sides]) - self.log_priors[:, None]
         inner = sides[POSITIVE].path % self.states.inner
         out = []
-        for b, own in enumerate(sentences):
+        for b, sentence in enumerate(sentences):
             begin, end = int(text.bounds[b]), int(text.bounds[b + 1])
             firsts = begin + np.flatnonzero(text.first[begin:end])
-            found = tuple(labels[firsts].tolist())
-            inside = _arguments(own, found, inner[begin:end]) if self.states.unlabelled_inner else ()
-            out.append(self._reading(found, known[:, b], logs[:, b], chances[firsts], inside))
+            segment_labels = tuple(labels[firsts].tolist())
+            inside = _arguments(sentence, segment_labels, inner[begin:end]) if self.states.unlabelled_inner else ()
+            out.append(self._reading(segment_labels, known[:, b], logs[:, b], chances[firsts], inside))
         return out
 
     def _reading(
@@ -109,7 +118,7 @@ class Model:
         chances: Floats,
         inside: tuple[tuple[bool, ...], ...],
     ) -> PhraseReading:
-        """One reading, with both conditions of extraction."""
+        """Return one reading, with both conditions of extraction checked."""
         positive, null = known.tolist()
         gap = _gap(positive, null)
         complete = bool(labels) and int(np.bitwise_or.reduce(labels)) == self.states.all_domains
@@ -118,35 +127,35 @@ class Model:
         return PhraseReading(positive, null, labels, extracted, float(logs[0]), float(logs[1]), odds, chances, inside)
 
     def pair_score(self, sentence: Sentence, labels: Sequence[int]) -> float:
-        """log P(words, exactly these labels | positive model) - log P(words | null model)."""
+        """Return log P(words, exactly these labels | positive model) - log P(words | null model)."""
         return float(self.pair_scores([sentence._replace(labels=tuple(labels))])[0])
 
     def pair_scores(self, sentences: Sequence[Sentence]) -> Floats:
-        """(B,) the same for each sentence with its own labels; -inf where the positive model has no such path."""
+        """Return `pair_score` of each sentence with its labels (B,); -inf where the positive model has no such path."""
         text = self.text(sentences)
         if len(text.bounds) == 1:
             return np.zeros(0)
         null = self._log_z(text, free(self.states, text, NULL))
-        known = clamped(self.states, text, POSITIVE, lenient=True)
+        known = states_with_labels(self.states, text, POSITIVE, lenient=True)
         return np.asarray(self._log_z(text, known) - null - self.log_priors[POSITIVE] + self.log_priors[NULL])
 
     def _log_z(self, text: Text, allowed: Allowed) -> Floats:
-        """(B,) log-likelihoods, with the chance of the sub-model; -inf without a path."""
+        """Return log-likelihoods with the probability of the sub-model (B,); -inf without a path."""
         out = np.full(len(text.bounds) - 1, -np.inf)
         where = np.flatnonzero(allowed.possible)
         if len(where):
-            out[where] = log_partition(batch_of(self.tables, *chosen(text, allowed, where)))
+            out[where] = log_partition(batch_of(self.tables, *select_sentences(text, allowed, where)))
         return out
 
     def _side(self, text: Text, sub: int) -> _Side:
-        """What one sub-model makes of the sentences."""
+        """Return the reading of the sentences by one sub-model."""
         B, N, D = len(text.bounds) - 1, len(text.first), len(self.domains)
         side = _Side(np.full(B, -np.inf), np.full(B, -np.inf), np.full(N, -1), np.zeros((N, D)))
         allowed = free(self.states, text, sub)
         where = np.flatnonzero(allowed.possible)
         if not len(where):
             return side
-        part, active = chosen(text, allowed, where)
+        part, active = select_sentences(text, allowed, where)
         batch = batch_of(self.tables, part, active, expand(self.tables))
         post, path = forward_backward(batch, pairs=False), viterbi(batch)
         words = np.repeat(allowed.possible, np.diff(text.bounds))
@@ -155,14 +164,14 @@ class Model:
             label = np.repeat(self.states.label, self.states.inner)[
                 active.cells % (self.states.size * self.states.inner)
             ]
-            owner = np.repeat(np.arange(len(part.first)), active.widths)
+            word = np.repeat(np.arange(len(part.first)), active.widths)
             for domain in range(D):
                 mine = np.where(label >> domain & 1, post.states, 0.0)
-                side.states[words, domain] = np.bincount(owner, mine, len(part.first))
+                side.states[words, domain] = np.bincount(word, mine, len(part.first))
         return side
 
-    def _decided(self, text: Text, positive: _Side, null: _Side) -> tuple[Ints, Floats, Floats, Floats]:
-        """Labels (N,), the score of the best path (B,) and of all paths (B,), chances (N, D), where it is decided."""
+    def _decide(self, text: Text, positive: _Side, null: _Side) -> tuple[Ints, Floats, Floats, Floats]:
+        """Return labels (N,), scores of the best and of all paths (B,), and chances (N, D) of the deciding model."""
         half = self.states.size * self.states.inner
         state = np.where(positive.path < 0, 0, positive.path % half) // self.states.inner
         labels = np.where(positive.path < 0, 0, self.states.label[state])
@@ -176,7 +185,7 @@ class Model:
         return labels, np.maximum(positive.score, null.score), total, chances
 
     def state(self) -> State:
-        """Return everything but the config, for a model file."""
+        """Return everything except the config, for a model file."""
         arrays: dict[str, NDArray[Any]] = {
             "states": self.states.array(), "inner_states": np.array([self.states.unlabelled_inner]),
             "moves": self.tables.moves, "inner": self.tables.inner, "held_out": self.held_out,
@@ -189,7 +198,7 @@ class Model:
 
     @classmethod
     def of(cls, state: State) -> Model:
-        """Return the model of what `state` gave; ModelError if its pieces do not fit together."""
+        """Return the model of a file; raise ModelError if its parts do not fit together."""
         config, arrays, strings = PhraseHMM(**state.config), state.arrays, state.strings
         try:
             types, domains, kinds = (tuple(strings[name]) for name in ("types", "domains", "kinds"))
@@ -202,29 +211,29 @@ class Model:
             model = cls(config, states, symbols, tables, held_out, int(arrays["kept"][0]))
             wanted = PhraseTables.zeros(states, symbols.sizes)
         except (KeyError, TypeError, IndexError, ValueError):
-            raise ModelError("its settings cannot be read; it was made by another version, train it anew") from None
-        if [own.shape for own, _ in tables.rows()] != [own.shape for own, _ in wanted.rows()]:
-            raise ModelError("its tables do not fit its states and words; copy the file again, or train it anew")
+            raise ModelError("its settings cannot be read; it was made by another version, train it again") from None
+        if [table.shape for table, _ in tables.rows()] != [table.shape for table, _ in wanted.rows()]:
+            raise ModelError("its tables do not fit its states and words; copy the file again, or train it again")
         return model
 
 
 def _gap(positive: float, null: float) -> float:
-    """How far the positive model is ahead; behind without limit if it has no path, level if neither has one."""
+    """Return the log-likelihood lead of the positive model; -inf if it has no path, 0 if neither model has one."""
     return float(positive - null) if max(positive, null) > -np.inf else 0.0
 
 
 def _arguments(sentence: Sentence, labels: Sequence[int], inner: Ints) -> tuple[tuple[bool, ...], ...]:
-    """For each segment, which of its words the best path calls an argument."""
-    out, at = [], 0
+    """Return, for each segment, which of its words are arguments on the best path."""
+    out, first = [], 0
     for label, part in zip(labels, sentence.words, strict=True):
-        own = inner[at : at + len(part)]
-        out.append(tuple((own == ARGUMENT).tolist()) if label else (False,) * len(part))
-        at += len(part)
+        word_states = inner[first : first + len(part)]
+        out.append(tuple((word_states == ARGUMENT).tolist()) if label else (False,) * len(part))
+        first += len(part)
     return tuple(out)
 
 
 def check_domains(domains: Sequence[str]) -> tuple[str, ...]:
-    """The names of the domains; DataError if there is none, or too many for a mask."""
+    """Return the names of the domains; raise DataError unless there are 1 to 8."""
     if not 1 <= len(domains) <= 8:
         raise DataError(f"a relation has 1 to 8 domains, got {len(domains)}")
     return tuple(domains)

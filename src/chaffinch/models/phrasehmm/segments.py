@@ -38,7 +38,7 @@ _NUMBER = re.compile(r"[-+]?[0-9]+(?:[.,/:-][0-9]+)*(?:st|nd|rd|th|%)?", re.ASCI
 
 
 class Segment(NamedTuple):
-    """A stretch of tokens with its type: tokens `first` to `end`, half-open, of the document."""
+    """A typed run of tokens: `first` to `end`, half-open, of the document."""
 
     type: str
     first: int
@@ -46,38 +46,40 @@ class Segment(NamedTuple):
 
 
 class Parse(NamedTuple):
-    """The part of speech of each token of a sentence, and its phrases; tokens are counted from its first."""
+    """The parts of speech and the phrases of a sentence; token numbers start at 0 at its first token."""
 
     tags: list[str]
     chunks: list[Segment]
 
 
-def parsed(docs: Iterable[Document]) -> list[Document]:
-    """The documents with the layers "pos" and "chunks"; a layer that is there already stays."""
-    given = list(docs)
-    needy = [number for number, doc in enumerate(given) if not {POS, CHUNKS} <= doc.layers.keys()]
-    out = list(given)
-    for number, doc in zip(needy, _parser().annotate([given[n] for n in needy]) if needy else (), strict=True):
-        had = given[number].layers
-        out[number] = doc.with_layer(CHUNKS, had[CHUNKS]) if CHUNKS in had else doc
+def add_parses(docs: Iterable[Document]) -> list[Document]:
+    """Add the layers "pos" and "chunks" to documents that lack one; existing layers are kept."""
+    documents = list(docs)
+    incomplete = [number for number, doc in enumerate(documents) if not {POS, CHUNKS} <= doc.layers.keys()]
+    out = list(documents)
+    for number, doc in zip(
+        incomplete, _parser().annotate([documents[n] for n in incomplete]) if incomplete else (), strict=True
+    ):
+        layers = documents[number].layers
+        out[number] = doc.with_layer(CHUNKS, layers[CHUNKS]) if CHUNKS in layers else doc
     return out
 
 
 def parses(docs: Sequence[Document]) -> list[list[Parse]]:
-    """The parse of every sentence of each document; layers that are there already are taken."""
+    """Return the parse of every sentence of each document, from existing layers where there are any."""
     bare = [POS not in doc.layers and CHUNKS not in doc.layers for doc in docs]
-    found = zip(parsed(docs), bare, strict=True)
-    return [_own_parses(doc) if own else _given_parses(doc) for doc, own in found]
+    pairs = zip(add_parses(docs), bare, strict=True)
+    return [_fast_parses(doc) if ours else _general_parses(doc) for doc, ours in pairs]
 
 
-def _given_parses(doc: Document) -> list[Parse]:
+def _general_parses(doc: Document) -> list[Parse]:
     return [parse(doc, first, end) for first, end in doc.sentence_tokens().tolist()]
 
 
-def _own_parses(doc: Document) -> list[Parse]:
-    """The parses of a document whose layers the packaged tagger made: whole tokens, no span across a sentence's end."""
+def _fast_parses(doc: Document) -> list[Parse]:
+    """Return the parses of a document tagged by the packaged tagger: whole tokens, no span crosses a sentence."""
     if len(doc.layers[POS]) != len(doc.tokens):  # a token without a part of speech
-        return _given_parses(doc)
+        return _general_parses(doc)
     spans = [span for span in doc.layers[CHUNKS] if span.label in PHRASES]
     ranges: list[list[int]] = doc.token_ranges(spans, "exact").tolist()
     tags = [span.label for span in doc.layers[POS]]
@@ -92,7 +94,7 @@ def _own_parses(doc: Document) -> list[Parse]:
 
 
 def parse(doc: Document, first: int, end: int) -> Parse:
-    """The parse of a sentence's tokens `first` to `end`, by the layers of the document."""
+    """Return the parse of a sentence's tokens `first` to `end`, from the layers of the document."""
     tokens: list[list[int]] = doc.tokens[first:end].tolist()
     return Parse(_tags(tokens, doc.layer(POS)), _phrases(tokens, doc.layer(CHUNKS)))
 
@@ -103,7 +105,7 @@ def _parser() -> Tagger:
 
 
 def segments(doc: Document, first: int, end: int, representation: Representation) -> list[Segment]:
-    """A sentence's tokens `first` to `end` as segments in order, each token in exactly one.
+    """Return the segments of a sentence's tokens `first` to `end`, in order, each token in exactly one.
 
     "phrase": the chunks, and every word outside them by itself with the class of its part of speech; "pos": every
     word with its part of speech; "token": every word, all of one type. A chunk over the sentence's end is cut there.
@@ -116,12 +118,12 @@ def segments(doc: Document, first: int, end: int, representation: Representation
     tokens: list[list[int]] = doc.tokens[first:end].tolist()
     tags = [] if representation == "token" else _tags(tokens, doc.layer(POS))
     chunks = _phrases(tokens, doc.layer(CHUNKS)) if representation == "phrase" else []
-    found = cut(Parse(tags, chunks), end - first, representation)
-    return [Segment(kind, first + begin, first + stop) for kind, begin, stop in found]
+    parts = cut(Parse(tags, chunks), end - first, representation)
+    return [Segment(kind, first + begin, first + stop) for kind, begin, stop in parts]
 
 
 def cut(parse: Parse, size: int, representation: Representation) -> list[Segment]:
-    """A sentence of so many tokens as segments, tokens counted from its first."""
+    """Cut a sentence of `size` tokens into segments; token numbers start at 0 at its first token."""
     if representation == "token":
         return [Segment(WORD, t, t + 1) for t in range(size)]
     if representation == "pos":
@@ -137,17 +139,17 @@ def cut(parse: Parse, size: int, representation: Representation) -> list[Segment
 
 
 def _tags(tokens: list[list[int]], layer: Sequence[Span]) -> list[str]:
-    """The part of speech of each token; "X" where none covers its start."""
+    """Return the part of speech of each token; "X" where none begins at its start."""
     if not tokens:
         return []
     begin = max(bisect_right(layer, tokens[0][0], key=_start) - 1, 0)
     stop = bisect_left(layer, tokens[-1][1], key=_start)
-    own = {span.start: span.label for span in layer[begin:stop]}
-    return [own.get(start, "X") for start, _ in tokens]
+    tag_at = {span.start: span.label for span in layer[begin:stop]}
+    return [tag_at.get(start, "X") for start, _ in tokens]
 
 
 def _phrases(tokens: list[list[int]], layer: Sequence[Span]) -> list[Segment]:
-    """The chunks as token ranges within the sentence, without overlaps: the earlier one keeps a token."""
+    """Return the chunks as token ranges within the sentence; where two overlap, the earlier keeps the token."""
     if not tokens:
         return []
     starts, ends = [start for start, _ in tokens], [end for _, end in tokens]
@@ -168,7 +170,7 @@ def _start(span: Span) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def normal(word: str) -> str:
-    """The word as models see it: its stem in lower case, `<num>` for a number; marks such as `<ent>` stay.
+    """Return the word as models see it: its stem in lower case, `<num>` for a number; marks such as `<ent>` stay.
 
     >>> [normal(word) for word in ("Localizes", "2,500", "3rd", "<ent>", "p53")]
     ['local', '<num>', '<num>', '<ent>', 'p53']

@@ -1,7 +1,7 @@
-"""How likely an extraction is right: a logistic regression on what the model says of it.
+"""Calibrated probability that an extraction is right: a logistic regression on figures of its reading.
 
-The model's own share of paths is far too sure of itself: words are not independent. Fit it on readings of sentences
-that the model did not learn from (`phrasehmm_choice.crossed`).
+The path's share of the model's probability is overconfident: words are not independent. Fit it on readings of sentences
+that the model did not learn from (`choice.cross_validate`).
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ from chaffinch.errors import DataError
 from chaffinch.kernels import Floats
 from chaffinch.models.phrasehmm.model import PhraseReading
 
-RIDGE = 1.0  # on the weights of standardised figures; the constant is free
-STEPS = 50
-LOWEST, HIGHEST = -50.0, 20.0  # figures beyond are as good as these
+RIDGE = 1.0  # on the weights of standardised figures, not the constant; higher pulls chances to the mean
+STEPS = 50  # most Newton steps
+LOWEST, HIGHEST = -50.0, 20.0  # figures are clipped to this range; narrower limits the effect of outliers
 
 
 class Platt(NamedTuple):
-    """Weights of the label posterior, the odds per segment and the length of a sentence, after a constant."""
+    """Platt scaling: weights of a constant, the label posterior, the odds per segment and the length of a sentence."""
 
     weights: Floats  # (4,)
     centre: Floats  # (3,)
     scale: Floats  # (3,)
 
     def __call__(self, reading: PhraseReading) -> float:
-        """The chance that what was read is right."""
+        """Return the probability that the reading is right."""
         return float(self.chances([reading])[0])
 
     def chances(self, readings: Sequence[PhraseReading]) -> Floats:
-        """(B,) the same for many."""
-        told = (_figures(readings) - self.centre) / self.scale
-        return np.asarray(expit(self.weights[0] + told @ self.weights[1:]))
+        """Return the probability that each reading is right (B,)."""
+        figures = (_figures(readings) - self.centre) / self.scale
+        return np.asarray(expit(self.weights[0] + figures @ self.weights[1:]))
 
     def array(self) -> Floats:
-        """(10,) for a model file."""
+        """Return the numbers of the calibration for a model file (10,)."""
         return np.concatenate(self)
 
     @classmethod
     def of(cls, array: Floats) -> Platt:
-        """The calibration of what `array` gave."""
+        """Return the calibration stored by `array`."""
         return cls(array[:4], array[4:7], array[7:10])
 
 
 def calibrate(readings: Sequence[PhraseReading], right: Sequence[bool]) -> Platt:
-    """The calibration under which the rights and wrongs of these readings are likeliest, less a penalty."""
+    """Fit the calibration to readings that were right or wrong: penalised maximum likelihood."""
     if not readings or len(readings) != len(right):
         raise DataError(f"{len(readings)} readings and {len(right)} answers; give one answer for each, at least one")
-    told = _figures(readings)
-    centre, scale = told.mean(axis=0), told.std(axis=0)
+    figures = _figures(readings)
+    centre, scale = figures.mean(axis=0), figures.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
-    design = np.column_stack([np.ones(len(told)), (told - centre) / scale])
+    design = np.column_stack([np.ones(len(figures)), (figures - centre) / scale])
     truth = np.asarray(right, float)
     truth = np.clip(truth, 0.5 / (len(truth) + 1), 1 - 0.5 / (len(truth) + 1))  # never quite sure
     weights, ridge = np.zeros(4), RIDGE * np.diag([0.0, 1.0, 1.0, 1.0])
@@ -70,6 +70,6 @@ def calibrate(readings: Sequence[PhraseReading], right: Sequence[bool]) -> Platt
 
 
 def _figures(readings: Sequence[PhraseReading]) -> Floats:
-    """(B, 3) the three figures of each reading."""
-    rows = [(own.log_label_posterior, own.odds, np.log1p(len(own.labels))) for own in readings]
+    """Return the three figures of each reading (B, 3)."""
+    rows = [(reading.log_label_posterior, reading.odds, np.log1p(len(reading.labels))) for reading in readings]
     return np.asarray(np.clip(np.array(rows, float).reshape(-1, 3), LOWEST, HIGHEST))

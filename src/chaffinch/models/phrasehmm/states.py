@@ -37,7 +37,7 @@ for _from, _to in ((0, (0, 1)), (1, (1, 2, 3, INNER)), (2, (2, 1)), (3, (3, INNE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class States:
-    """What each state is. States that differ in nothing are copies."""
+    """The sub-model, type, label and zone of each state. States that differ in nothing are copies."""
 
     types: tuple[str, ...]
     domains: tuple[str, ...]
@@ -51,7 +51,7 @@ class States:
     def of(
         cls, seen: Iterable[tuple[int, str, int, int]], domains: tuple[str, ...], copies: int, unlabelled_inner: int = 0
     ) -> States:
-        """The states of what was seen: sub-model, type, label and zone."""
+        """Return the states of the combinations seen: sub-model, type, label and zone."""
         rows = sorted(set(seen))
         types = tuple(sorted({kind for _, kind, _, _ in rows}))
         number = {kind: n for n, kind in enumerate(types)}
@@ -61,26 +61,26 @@ class States:
 
     @property
     def size(self) -> int:
-        """K, how many states."""
+        """Return K, the number of states."""
         return len(self.sub)
 
     @property
     def inner(self) -> int:
-        """J, how many inner states."""
+        """Return J, the number of inner states."""
         return max(INNER, self.unlabelled_inner) if self.unlabelled_inner else 1
 
     @property
     def all_domains(self) -> int:
-        """The mask of all domains."""
+        """Return the mask of all domains."""
         return (1 << len(self.domains)) - 1
 
     def moves(self) -> Bools:
-        """(K+1, K+1) which state may follow which; row K begins a sentence, column K ends it."""
+        """Return which state may follow which (K+1, K+1); row K begins a sentence, column K ends it."""
         zone = np.append(self.zone, EDGE)
         return np.asarray(_FOLLOWS[np.ix_(zone, zone)])
 
     def inner_moves(self) -> Bools:
-        """(K, J+1, J+1) the same inside a state."""
+        """Return which inner state may follow which (K, J+1, J+1); row J enters the state, column J leaves it."""
         J, n = self.inner, self.unlabelled_inner
         out = np.zeros((self.size, J + 1, J + 1), np.bool_)
         labelled, edge = np.zeros((J + 1, J + 1), np.bool_), [*range(INNER), J]
@@ -92,7 +92,7 @@ class States:
         return out
 
     def emitters(self, sub: int, kind: int, label: int, *, lenient: bool = False) -> Bools:
-        """(K,) the states with that label that may emit a segment of type number `kind`, -1 if it is unknown.
+        """Return the states with that label that may emit a segment of type number `kind` (K,); -1 is an unknown type.
 
         A zone in which no unlabelled state has the type lets all its unlabelled states emit it. `lenient` does the same
         for labelled states, and for a label without any state takes those that share a domain with it.
@@ -106,15 +106,15 @@ class States:
         return np.asarray(out | (pool & ~np.isin(self.zone, self.zone[out])))
 
     def readers(self, sub: int, kind: int, entities: int) -> Bools:
-        """(K,) the states that may emit a segment of that type which contains entities of those domains."""
+        """Return the states that may emit a segment of that type with entities of those domains (K,)."""
         out = self.emitters(sub, kind, 0)
         fits = (self.label > 0) & ((self.label & ~entities) == 0) & (self.type == kind)
         return np.asarray(out | (fits & ((self.sub == sub) | (sub == ANY))))
 
     def cells(self, states: Bools, *, first: bool, inner: int = -1) -> Ints:
-        """The expanded states of some states: inner state j of state q is q J + j, plus K J where the word is not
-        the first of its segment.
+        """Return the expanded states of some states.
 
+        Inner state j of state q is q J + j, plus K J where the word is not the first of its segment.
         `inner` is the one inner state that labelled states may take, -1 for all.
         """
         J = self.inner
@@ -126,17 +126,17 @@ class States:
             allowed[:] = True
         return np.flatnonzero(allowed & states[:, None]) + (0 if first else self.size * J)
 
-    def reachable(self, states: Bools) -> int:
-        """The zones of some states as a bit mask."""
+    def zone_mask(self, states: Bools) -> int:
+        """Return the zones of some states as a bit mask."""
         return int(sum(1 << zone for zone in np.unique(self.zone[states]).tolist()))
 
     def array(self) -> Ints:
-        """(K, 4) for a model file."""
+        """Return the sub-model, type, label and zone of each state for a model file (K, 4)."""
         return np.stack([self.sub, self.type, self.label, self.zone], axis=1)
 
 
 def zones_of(labels: Ints, *, zones: bool) -> Ints:
-    """The zone of each segment of a positive sentence with those labels."""
+    """Return the zone of each segment of a positive sentence with those labels."""
     out = np.full(len(labels), OTHER)
     where = np.flatnonzero(labels)
     if zones and len(where):
@@ -146,7 +146,7 @@ def zones_of(labels: Ints, *, zones: bool) -> Ints:
 
 
 def possible(zones: Iterable[int]) -> bool:
-    """Whether a path exists through segments whose states have those zones (bit masks).
+    """Tell whether a path exists through segments whose states have those zones (bit masks).
 
     >>> possible([1 << BEFORE, 1 << LABELLED]), possible([1 << BEFORE, 1 << BEFORE])
     (True, False)
@@ -155,10 +155,10 @@ def possible(zones: Iterable[int]) -> bool:
     some = False
     for mask in zones:
         some = True
-        at = now & mask
-        if not at:
+        here = now & mask
+        if not here:
             return False
-        now = _next(at)
+        now = _next(here)
     return not some or bool(now & (1 << EDGE))
 
 
@@ -166,6 +166,7 @@ _NEXT: dict[int, int] = {}
 
 
 def _next(mask: int) -> int:
+    """Return the mask of zones that may follow those of a mask; results are cached."""
     if mask not in _NEXT:
         rows = [n for n in range(EDGE + 1) if mask >> n & 1]
         _NEXT[mask] = int(sum(1 << n for n in np.flatnonzero(_FOLLOWS[rows].any(axis=0)).tolist()))
@@ -173,7 +174,7 @@ def _next(mask: int) -> int:
 
 
 def log_uniform(allowed: Bools) -> Floats:
-    """Logs of equal chances over what is allowed in each row."""
+    """Return the logs of equal probabilities over what is allowed in each row."""
     counts = np.count_nonzero(allowed, axis=-1, keepdims=True)
     if (counts == 0).all():
         raise DataError("no move is possible at all; give sentences with at least one segment")

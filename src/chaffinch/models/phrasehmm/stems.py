@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-# Steps 2, 3 and 4: a suffix, what takes its place. The first suffix that fits decides, longest first.
+# Steps 2, 3 and 4: a suffix and its replacement. The longest suffix that fits decides.
 _SECOND = {
     "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "abli": "able", "alli": "al",
     "entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate", "ator": "ate", "alism": "al",
@@ -22,25 +22,25 @@ _FOURTH = dict.fromkeys(
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """The stem of a lower-case word; a word of one or two letters, or with anything but a to z, stays.
+    """Return the stem of a lower-case word; a word of one or two letters, or not only of a to z, is unchanged.
 
     >>> [stem(word) for word in ("localizes", "localization", "bindings", "associated", "happy")]
     ['local', 'local', 'bind', 'associ', 'happi']
     """
     if len(word) <= 2 or not (word.isascii() and word.isalpha()):
         return word
-    word = _plural(word)
-    word = _past(word)
+    word = _strip_plural(word)
+    word = _strip_past(word)
     if word.endswith("y") and _has_vowel(word[:-1]):
         word = word[:-1] + "i"
-    word = _replaced(word, _SECOND, 0)
-    word = _replaced(word, _THIRD, 0)
-    word = _replaced(word, _FOURTH, 1)
-    return _tidied(word)
+    word = _replace_suffix(word, _SECOND, 0)
+    word = _replace_suffix(word, _THIRD, 0)
+    word = _replace_suffix(word, _FOURTH, 1)
+    return _drop_final_e(word)
 
 
 def _shape(word: str) -> str:
-    """A c or v for every letter."""
+    """Return c (consonant) or v (vowel) for every letter."""
     out: list[str] = []
     for letter in word:
         vowel = letter in "aeiou" or (letter == "y" and bool(out) and out[-1] == "c")
@@ -49,7 +49,7 @@ def _shape(word: str) -> str:
 
 
 def _measure(word: str) -> int:
-    """Porter's m: how often vowels are followed by consonants."""
+    """Return Porter's m: how often vowels are followed by consonants."""
     return len(re.findall("v+c+", _shape(word)))
 
 
@@ -57,40 +57,44 @@ def _has_vowel(word: str) -> bool:
     return "v" in _shape(word)
 
 
-def _doubled(word: str) -> bool:
+def _ends_in_double(word: str) -> bool:
     return len(word) >= 2 and word[-1] == word[-2] and _shape(word)[-1] == "c"
 
 
 def _short(word: str) -> bool:
-    """Porter's *o: consonant, vowel, consonant at the end, the last not w, x or y."""
+    """Tell whether Porter's *o holds: consonant, vowel, consonant at the end, the last not w, x or y."""
     return _shape(word)[-3:] == "cvc" and word[-1] not in "wxy"
 
 
-def _plural(word: str) -> str:
+def _strip_plural(word: str) -> str:
+    """Apply step 1a: strip the plural."""
     for suffix, ending in (("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", "")):
         if word.endswith(suffix):
             return word[: -len(suffix)] + ending
     return word
 
 
-def _past(word: str) -> str:
+def _strip_past(word: str) -> str:
+    """Apply step 1b: strip "ed" and "ing"."""
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for suffix in ("ed", "ing"):
         if word.endswith(suffix):
-            return _mended(word[: -len(suffix)]) if _has_vowel(word[: -len(suffix)]) else word
+            return _repair_ending(word[: -len(suffix)]) if _has_vowel(word[: -len(suffix)]) else word
     return word
 
 
-def _mended(word: str) -> str:
+def _repair_ending(word: str) -> str:
+    """Repair a stem after "ed" or "ing" was removed: add an e, or drop a doubled consonant."""
     if word.endswith(("at", "bl", "iz")):
         return word + "e"
-    if _doubled(word) and word[-1] not in "lsz":
+    if _ends_in_double(word) and word[-1] not in "lsz":
         return word[:-1]
     return word + "e" if _measure(word) == 1 and _short(word) else word
 
 
-def _replaced(word: str, rules: dict[str, str], floor: int) -> str:
+def _replace_suffix(word: str, rules: dict[str, str], floor: int) -> str:
+    """Replace the longest suffix that has a rule if the stem before it has a measure above `floor`."""
     for length in range(min(len(word), 7), 1, -1):
         suffix = word[-length:]
         if suffix in rules:
@@ -99,7 +103,8 @@ def _replaced(word: str, rules: dict[str, str], floor: int) -> str:
     return word
 
 
-def _tidied(word: str) -> str:
+def _drop_final_e(word: str) -> str:
+    """Apply step 5: drop a final e, and one l of a final ll, after long enough stems."""
     if word.endswith("e"):
         count = _measure(word[:-1])
         if count > 1 or (count == 1 and not _short(word[:-1])):

@@ -1,1 +1,1 @@
-"""Models of votes: how good each weak source is, and what they say together."""
+"""Aggregation models: they estimate the quality of weak sources and combine their votes."""

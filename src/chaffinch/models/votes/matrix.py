@@ -1,4 +1,4 @@
-"""What many sources said of every token, as arrays: a tag, "not an entity", or nothing.
+"""The vote (label) matrix: per token and source a tag, "not an entity", or an abstention.
 
 T tokens in B sentences, S sources, R linking rules, E entity labels, L = 1 + 2 E tags (O, then B and I of each label).
 """
@@ -15,15 +15,15 @@ from chaffinch.errors import DataError
 from chaffinch.kernels.lattice import Floats, Ints
 from chaffinch.models.core.labels import Labels
 
-SILENT = -1  # a source says nothing; 0 is a vote for "not an entity", 1 and above are tags
-TOGETHER, APART = 1, -1  # a linking rule's word on a token and the one before it; 0 is none
+SILENT = -1  # a source abstains; 0 is a vote for "not an entity", 1 and above are tags
+TOGETHER, APART = 1, -1  # a linking rule's verdict on a token and the one before it; 0 is none
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteMatrix:
-    """The votes of all sources on the tokens of some sentences, and the words of linking rules.
+    """The votes of all sources on the tokens of some sentences, and the verdicts of linking rules.
 
-    A source that gives distributions has `soft` rows instead, in the order of tags; a row of zeros is silence, and
+    A source that gives distributions has `soft` rows as well, in the order of tags; a row of zeros is no vote, and
     its codes are the likeliest tags.
     """
 
@@ -50,20 +50,20 @@ class VoteMatrix:
 
     @property
     def labels(self) -> Labels:
-        """The tags that codes are numbers of."""
+        """Return the tags that codes index."""
         return Labels(self.names, "IOB2")
 
     def choose(self, sources: Sequence[str]) -> VoteMatrix:
-        """The votes of some sources, in that order."""
+        """Return the votes of some sources, in that order."""
         missing = [name for name in sources if name not in self.sources]
         if missing:
             raise DataError(f"there is no source {missing[0]!r}; there is {', '.join(self.sources) or 'none'}")
         columns = [self.sources.index(name) for name in sources]
-        soft = {name: own for name, own in self.soft.items() if name in sources}
+        soft = {name: rows for name, rows in self.soft.items() if name in sources}
         return replace(self, sources=tuple(sources), codes=np.ascontiguousarray(self.codes[:, columns]), soft=soft)
 
     def with_rules(self, rules: tuple[str, ...]) -> VoteMatrix:
-        """Return the votes with the words of those linking rules; one that is not here says nothing."""
+        """Return the votes with the verdicts of those linking rules only; an unknown rule has none."""
         links = np.zeros((len(self), len(rules)), np.int8)
         for column, name in enumerate(rules):
             if name in self.rules:
@@ -71,14 +71,14 @@ class VoteMatrix:
         return replace(self, rules=rules, links=links)
 
     def part(self, documents: Ints) -> VoteMatrix:
-        """The votes on some documents, in that order."""
+        """Return the votes on some documents, in that order."""
         spans = [(int(self.documents[d]), int(self.documents[d + 1])) for d in documents]
         tokens = np.concatenate([np.arange(0), *(np.arange(a, b) for a, b in spans)]).astype(np.int64)
         ends = [self.bounds[(self.bounds > a) & (self.bounds <= b)] - a for a, b in spans]
         shifts = np.cumsum([0, *(b - a for a, b in spans)])
-        bounds = np.concatenate([[0], *(own + shift for own, shift in zip(ends, shifts, strict=False))])
+        bounds = np.concatenate([[0], *(end + shift for end, shift in zip(ends, shifts, strict=False))])
         links = self.links[tokens] if self.rules else self.links
-        soft = {name: own[tokens] for name, own in self.soft.items()}
+        soft = {name: rows[tokens] for name, rows in self.soft.items()}
         return replace(
             self, codes=self.codes[tokens], bounds=bounds.astype(np.int64), documents=shifts.astype(np.int64),
             soft=soft, links=links,

@@ -1,1 +1,1 @@
-"""Relations between entities that are given: read, train, extract."""
+"""Relations between given entities: reading, training, extraction."""

@@ -1,4 +1,4 @@
-"""Documents to candidates and their frames; parts of speech and chunks are added where there is a candidate."""
+"""Candidates of documents with their frames; only sentences with candidates are tagged and chunked."""
 
 from __future__ import annotations
 
@@ -16,27 +16,31 @@ from chaffinch.relations.schema import Schema
 from chaffinch.text import Document
 
 
-class Read(NamedTuple):
-    """A document's candidates and their frames."""
+class DocumentCandidates(NamedTuple):
+    """The candidates of a document and their frames."""
 
     candidates: list[Candidate]
     frames: list[Frame]
 
 
-def read(docs: Sequence[Document], schema: Schema, layer: str | None, representation: Representation) -> list[Read]:
-    """The candidates of documents with their frames; sentences without a candidate are not parsed."""
+def read_candidates(
+    docs: Sequence[Document], schema: Schema, layer: str | None, representation: Representation
+) -> list[DocumentCandidates]:
+    """Return the candidates of documents with their frames; sentences without a candidate are not parsed."""
     staged = [(doc, scenes(doc, schema, layer=layer)) for doc in docs]
     out = []
-    for (doc, own), parsed in zip(staged, parses([_lone(doc, own) for doc, own in staged]), strict=True):
-        pairs = zip(own, parsed, strict=True)
+    reduced = [_keep_candidate_sentences(doc, staged_scenes) for doc, staged_scenes in staged]
+    for (doc, doc_scenes), parsed in zip(staged, parses(reduced), strict=True):
+        pairs = zip(doc_scenes, parsed, strict=True)
         found = [frame for scene, parse in pairs for frame in frames(doc, scene, parse, schema, representation)]
-        out.append(Read([one for scene in own for one in scene.candidates], found))
+        found_candidates = [candidate for scene in doc_scenes for candidate in scene.candidates]
+        out.append(DocumentCandidates(found_candidates, found))
     return out
 
 
-def _lone(doc: Document, own: Sequence[Scene]) -> Document:
-    """The document with its sentences that have candidates alone, and no layers but parts of speech and chunks."""
-    tokens = np.concatenate([doc.tokens[:0], *(doc.tokens[scene.first : scene.end] for scene in own)])
+def _keep_candidate_sentences(doc: Document, kept: Sequence[Scene]) -> Document:
+    """Return the document with only the sentences of `kept`, and only the layers of parts of speech and chunks."""
+    tokens = np.concatenate([doc.tokens[:0], *(doc.tokens[scene.first : scene.end] for scene in kept)])
     layers = {name: doc.layers[name] for name in (POS, CHUNKS) if name in doc.layers}
-    sentences = doc.sentences[np.array([scene.sentence for scene in own], np.int64)]
+    sentences = doc.sentences[np.array([scene.sentence for scene in kept], np.int64)]
     return replace(doc, tokens=tokens, sentences=sentences, layers=layers, given=True, soft={})

@@ -1,7 +1,7 @@
-"""Logistic regression over sparse features, its strength chosen and its scores calibrated by folds over documents.
+"""Logistic regression over sparse features; cross-validation over documents calibrates it and chooses its strength.
 
-N candidates, F features. Steps are Newton's, each solved by conjugate gradients: with rows of length 1 a handful is
-enough, where a method that sees the slope alone takes hundreds.
+N candidates, F features. Newton steps, each solved by conjugate gradients: with rows of length 1 a handful is enough,
+where a first-order method takes hundreds.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from chaffinch.kernels.lattice import Bools, Floats, Ints
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-ENOUGH = 1e-2  # of the first slope; closer changes no ranking
-NEWTON, CONJUGATE = 30, 40  # steps at most
-DECREASE = 1e-4  # of what the slope promises
+ENOUGH = 1e-2  # gradient norm to stop at, relative to that at weights 0; a smaller one changes no ranking
+NEWTON, CONJUGATE = 30, 40  # limits of Newton steps, and of conjugate gradient steps within each
+DECREASE = 1e-4  # Armijo condition: the least decrease, as a share of what the gradient predicts
 
 
 class LogisticWeights(NamedTuple):
-    """What regression learnt: a candidate's log-odds are `x @ values + bias`."""
+    """Weights of the regression: the log-odds of a candidate are `x @ values + bias`."""
 
     values: Floats  # (F,)
     bias: float
 
 
 class _Loss(NamedTuple):
-    """The loss of classes weighted alike: strength times the weighted log-loss, plus half the squared weights."""
+    """Class-balanced loss: strength times the weighted log-loss, plus half the squared weights."""
 
     rows: csr_matrix  # (N, F)
     columns: csr_matrix  # (F, N)
@@ -39,15 +39,16 @@ class _Loss(NamedTuple):
     cost: Floats  # (N,)
 
     def value(self, scores: Floats, values: Floats) -> float:
+        """Return the loss at given scores and weights."""
         return float(self.cost @ np.logaddexp(0.0, -self.sign * scores) + 0.5 * values @ values)
 
 
 def fit(
     rows: csr_matrix, right: Bools, *, strength: float, start: LogisticWeights | None = None, tolerance: float = ENOUGH
 ) -> LogisticWeights:
-    """The weights with the least loss; both classes weigh the same, whatever their numbers, and both must be there.
+    """Return the weights with the least loss; both classes have the same total weight, and both must occur.
 
-    Loss: strength · Σ c_i log(1 + exp(-y_i s_i)) + ½ |w|², c_i = N / (2 N_class); the bias is not drawn to 0.
+    Loss: strength · Σ c_i log(1 + exp(-y_i s_i)) + ½ |w|², c_i = N / (2 N_class); the bias is not regularised.
     """
     share = right.mean()
     cost = strength * np.where(right, 0.5 / share, 0.5 / (1.0 - share))
@@ -75,13 +76,13 @@ def fit(
 
 
 def _first_slope(loss: _Loss) -> float:
-    """The size of the slope where all weights are 0."""
+    """Return the norm of the gradient where all weights are 0; 1 if it is 0."""
     pull = -0.5 * loss.sign * loss.cost
     return float(np.sqrt(np.sum((loss.columns @ pull) ** 2) + pull.sum() ** 2)) or 1.0
 
 
 def _newton_step(loss: _Loss, curvature: Floats, slope: Floats, enough: float) -> Floats:
-    """The solution of Hessian · step = -slope, up to a residual of size `enough`."""
+    """Solve Hessian · step = -slope by conjugate gradients, up to a residual of norm `enough`."""
     step, residual = np.zeros_like(slope), -slope
     direction, squared = residual.copy(), float(residual @ residual)
     for _ in range(CONJUGATE):
@@ -101,7 +102,7 @@ def _sigmoid(x: Floats) -> Floats:
 
 
 def folds(groups: Sequence[str], count: int, *, seed: int = 0) -> Ints:
-    """(N,) a fold for each row; the rows of a group are in one fold, and folds are about equally large.
+    """Return (N,) the fold of each row; rows of a group share a fold, and folds are about equally large.
 
     Groups go in the order of a hash of seed and name, each to the fold that has the fewest rows.
 
@@ -112,33 +113,33 @@ def folds(groups: Sequence[str], count: int, *, seed: int = 0) -> Ints:
     for group in groups:
         sizes[group] = sizes.get(group, 0) + 1
     order = sorted(sizes, key=lambda name: hashlib.blake2b(f"{seed}\0{name}".encode()).digest())
-    filled, place = [0] * count, {}
+    filled, fold_of = [0] * count, {}
     for name in order:
-        place[name] = min(range(count), key=lambda k: filled[k])
-        filled[place[name]] += sizes[name]
-    return np.array([place[group] for group in groups], np.int64)
+        fold_of[name] = min(range(count), key=lambda k: filled[k])
+        filled[fold_of[name]] += sizes[name]
+    return np.array([fold_of[group] for group in groups], np.int64)
 
 
 def held_out(rows: csr_matrix, right: Bools, fold: Ints, strengths: Sequence[float]) -> Floats:
-    """(strengths, N) the log-odds that each candidate gets from a model that has not seen its fold.
+    """Return (strengths, N) the log-odds of each candidate by a model that has not seen its fold.
 
-    A fold whose training part has one class alone gets the log-odds 0.
+    A fold whose training part has only one class gets the log-odds 0.
     """
     out = np.zeros((len(strengths), len(right)))
     for number in np.unique(fold).tolist():
         learnt = fold != number
         if right[learnt].all() or not right[learnt].any():
             continue
-        own, other, weights = rows[learnt], rows[~learnt], None
+        train, test, weights = rows[learnt], rows[~learnt], None
         for place, strength in enumerate(strengths):
-            weights = fit(own, right[learnt], strength=strength, start=weights)
-            out[place, ~learnt] = other @ weights.values + weights.bias
+            weights = fit(train, right[learnt], strength=strength, start=weights)
+            out[place, ~learnt] = test @ weights.values + weights.bias
     return out
 
 
 @dataclass(frozen=True, slots=True)
 class PairCalibration:
-    """Log-odds to probabilities: 1 / (1 + exp(-(slope · log-odds + offset)))."""
+    """Mapping of log-odds to probabilities: 1 / (1 + exp(-(slope · log-odds + offset)))."""
 
     slope: float = 1.0
     offset: float = 0.0
@@ -148,9 +149,9 @@ class PairCalibration:
 
 
 def calibrate(scores: Floats, right: Bools) -> PairCalibration:
-    """Platt's calibration of held-out log-odds, towards N₊+1 of N₊+2 and 1 of N₋+2 rather than 1 and 0.
+    """Fit Platt's calibration to held-out log-odds, with targets (N₊+1)/(N₊+2) and 1/(N₋+2) rather than 1 and 0.
 
-    J. Platt, Probabilistic outputs for support vector machines, 1999. The slope never turns the order round.
+    J. Platt, Probabilistic outputs for support vector machines, 1999. The slope stays positive and keeps the order.
     """
     positive = int(right.sum())
     wanted = np.where(right, (positive + 1) / (positive + 2), 1 / (len(right) - positive + 2))

@@ -1,4 +1,4 @@
-"""Learning an extractor of relations between given entities, and what may be wrong with the documents.
+"""Training of extractors of relations between given entities, with checks of the documents.
 
 N candidates, F features.
 """
@@ -18,8 +18,8 @@ from chaffinch.models.phrasehmm.config import PhraseHMM
 from chaffinch.models.phrasehmm.segments import REPRESENTATIONS, Representation
 from chaffinch.relations.config import Extraction
 from chaffinch.relations.entities import logistic as fitting
-from chaffinch.relations.entities.extractor import BATCH, Extractor, Scored
-from chaffinch.relations.entities.frames_of import Read, read
+from chaffinch.relations.entities.extractor import BATCH, Extractor, HeldOutScores
+from chaffinch.relations.entities.frames_of import DocumentCandidates, read_candidates
 from chaffinch.relations.entities.logistic import LogisticWeights
 from chaffinch.relations.evaluate import ranking
 from chaffinch.relations.evaluate.report import RelationReport, gap
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class _Examples(NamedTuple):
-    """What is learnt from: for each candidate whether it is stated, its group and its fold; and the floor."""
+    """Training examples: for each candidate whether it is stated, its group and its fold; and the floor."""
 
     right: Bools
     groups: list[str]
@@ -43,7 +43,7 @@ class _Examples(NamedTuple):
 
 
 class _Trial(NamedTuple):
-    """Views of candidates with the log-odds that folds gave them, under the best of the strengths."""
+    """Features of the candidates with their held-out log-odds, under the best of the strengths."""
 
     columns: Columns
     matrix: csr_matrix
@@ -53,48 +53,52 @@ class _Trial(NamedTuple):
 
 
 def train(docs: Iterable[Document], schema: Schema, config: Extraction | PhraseHMM | None = None) -> Extractor:
-    """An extractor learnt from documents with entities and relations; `report` says what it is worth.
+    """Train an extractor on documents with entities and relations; `report` has its cross-validated scores.
 
-    All tuples of entities in one sentence are examples; those that the documents state are the right ones. Of a
-    PhraseHMM the representation is used.
+    All tuples of entities in one sentence are examples; those that the documents state are positive. From a PhraseHMM
+    only the representation and the seed are used.
     """
     chosen = Extraction.of_hmm(config) if isinstance(config, PhraseHMM) else config or Extraction()
     if chosen.mode != "entities":
-        raise ConfigError(
-            f"train learns extractors of given entities; for the mode {chosen.mode} call train_{chosen.mode}"
-        )
-    held = list(docs)
+        raise ConfigError(f"train is for the mode entities; for the mode {chosen.mode} call train_{chosen.mode}")
+    documents = list(docs)
     kinds = REPRESENTATIONS if chosen.representation == "auto" else (chosen.representation,)
-    found = _read(held, schema, chosen, kinds[0])
-    groups = [doc.patient for doc, own in zip(held, found, strict=True) for _ in own.candidates]
-    right = np.array([one.stated for own in found for one in own.candidates], bool)
-    check(held, schema, chosen, right)
+    found = _read(documents, schema, chosen, kinds[0])
+    groups = [doc.patient for doc, item in zip(documents, found, strict=True) for _ in item.candidates]
+    right = np.array([candidate.stated for item in found for candidate in item.candidates], bool)
+    check(documents, schema, chosen, right)
     fold = fitting.folds(groups, min(chosen.folds, len(set(groups))), seed=chosen.seed)
     examples = _Examples(right, groups, fold, chosen.floor_for(len(set(groups))))
     rows = _frames(found)
     best = _trial(rows, examples, chosen.views, chosen.strengths)
     kind = kinds[0]
     for other in kinds[1:]:
-        trial = _trial(_frames(_read(held, schema, chosen, other)), examples, chosen.views, chosen.strengths)
+        trial = _trial(_frames(_read(documents, schema, chosen, other)), examples, chosen.views, chosen.strengths)
         best, kind = (trial, other) if trial.auc > best.auc else (best, kind)
     words = best if chosen.views == ("words",) else _trial(rows, examples, ("words",), chosen.strengths)
-    return _extractor(held, schema, replace(chosen, representation=kind), examples, (best, words))
+    return _extractor(documents, schema, replace(chosen, representation=kind), examples, (best, words))
 
 
-def _read(docs: Sequence[Document], schema: Schema, config: Extraction, kind: Representation) -> list[Read]:
+def _read(
+    docs: Sequence[Document], schema: Schema, config: Extraction, kind: Representation
+) -> list[DocumentCandidates]:
+    """Read the candidates of documents, `BATCH` documents at a time."""
     starts = range(0, len(docs), BATCH)
-    return [own for at in starts for own in read(docs[at : at + BATCH], schema, config.layer, kind)]
+    return [
+        item for start in starts for item in read_candidates(docs[start : start + BATCH], schema, config.layer, kind)
+    ]
 
 
-def _frames(found: Iterable[Read]) -> list[Frame]:
-    return [frame for own in found for frame in own.frames]
+def _frames(found: Iterable[DocumentCandidates]) -> list[Frame]:
+    return [frame for item in found for frame in item.frames]
 
 
 def _trial(rows: Sequence[Frame], examples: _Examples, views: Sequence[str], strengths: Sequence[float]) -> _Trial:
+    """Cross-validate some views with all strengths, and return the best by AUC."""
     columns = vectors.learn(zip(rows, examples.groups, strict=True), views, floor=examples.floor)
     matrix = vectors.matrix(rows, columns)
     tried = fitting.held_out(matrix, examples.right, examples.fold, strengths)
-    areas = [ranking.auc(own, examples.right) for own in tried]
+    areas = [ranking.auc(scores, examples.right) for scores in tried]
     best = max(range(len(tried)), key=lambda n: (areas[n], -n))
     return _Trial(columns, matrix, strengths[best], tried[best], areas[best])
 
@@ -102,65 +106,64 @@ def _trial(rows: Sequence[Frame], examples: _Examples, views: Sequence[str], str
 def _extractor(
     docs: Sequence[Document], schema: Schema, config: Extraction, examples: _Examples, trials: tuple[_Trial, _Trial]
 ) -> Extractor:
-    """The extractor of the best trial, beside that of the words."""
+    """Build the extractor of the best trial, with a report that compares it with the bag of words."""
     (best, words), right = trials, examples.right
     weights = fitting.fit(best.matrix, right, strength=best.strength)
     weights = LogisticWeights(weights.values.astype(np.float32).astype(np.float64), weights.bias)
     calibration = fitting.calibrate(best.held, right)
-    scored = Scored(calibration(best.held), right)
+    held_out = HeldOutScores(calibration(best.held), right)
     report = RelationReport(
-        documents=len(docs), candidates=len(right), stated=int(right.sum()), missed=_missed(docs, schema, right),
-        strength=best.strength, own=ranking.quality(best.held, right), baseline=ranking.quality(words.held, right),
+        documents=len(docs), candidates=len(right), stated=int(right.sum()),missed=_count_missed(docs, schema, right),
+        strength=best.strength, quality=ranking.quality(best.held, right), baseline=ranking.quality(words.held, right),
         gap=gap(best.held, words.held, right, examples.groups, seed=config.seed), floor=examples.floor,
         representation=config.representation,
     )  # fmt: skip
     manifest = Manifest(
         "relations", labels=(schema.name,), seed=config.seed, documents=len(docs),
         patients=len({doc.patient for doc in docs}), vocabulary_floor=examples.floor,
-        metrics={"AUC": report.own.auc, "F1": report.own.f1, "baseline AUC": report.baseline.auc},
+        metrics={"AUC": report.quality.auc, "F1": report.quality.f1, "baseline AUC": report.baseline.auc},
     )  # fmt: skip
-    threshold = ranking.best_threshold(scored.scores, right)
-    return Extractor(schema, config, best.columns, weights, calibration, threshold, scored, report, manifest)
+    threshold = ranking.best_threshold(held_out.scores, right)
+    return Extractor(schema, config, best.columns, weights, calibration, threshold, held_out, report, manifest)
 
 
 def check(docs: Sequence[Document], schema: Schema, config: Extraction, right: Bools) -> None:
-    """DataError that says what is missing, if nothing can be learnt from the documents."""
+    """Raise DataError, with the missing thing, if nothing can be learnt from the documents."""
     labels: dict[str, int] = {}
     for doc in docs:
         for span in doc.layer(config.layer):
             labels[span.label] = labels.get(span.label, 0) + 1
     for role, kind in zip(schema.roles, schema.types, strict=True):
         if kind not in labels:
-            known = ", ".join(sorted(labels)) or "no entities at all"
-            raise DataError(f"role {role!r} needs entities labelled {kind!r}, and there are none; there is: {known}")
+            known = ", ".join(sorted(labels)) or "none at all"
+            raise DataError(f"role {role!r} needs entities labelled {kind!r}; labels in the documents: {known}")
     if not len(right):
-        raise DataError("no sentence has an entity for every role; check the entities, and how sentences are cut")
+        raise DataError("no sentence has an entity for every role; check the entities, and how sentences are split")
     if not right.any():
         labels = {}
         for doc in docs:
-            for own in doc.relations:
-                labels[own.label] = labels.get(own.label, 0) + 1
+            for relation in doc.relations:
+                labels[relation.label] = labels.get(relation.label, 0) + 1
         known = ", ".join(sorted(labels)) or "none at all"
         raise DataError(
             f"no sentence states a relation {schema.name!r} between its entities; relations in the documents: {known}"
         )
     if right.all():
         raise DataError(
-            f"all {len(right):,} candidates are stated relations, so there is nothing to tell them from; "
-            "add sentences with entities that are not related"
+            f"all {len(right):,} candidates are stated relations; add sentences with entities that are not related"
         )
     if len({doc.patient for doc in docs}) < 2:
-        raise DataError("all documents belong to one group, and folds need two or more; add documents")
+        raise DataError("all documents belong to one patient, and cross-validation needs two or more; add documents")
 
 
-def _missed(docs: Sequence[Document], schema: Schema, right: Bools) -> int:
-    """The tuples of mentions stated of two spans or more that are no candidates; those of concepts are not counted."""
+def _count_missed(docs: Sequence[Document], schema: Schema, right: Bools) -> int:
+    """Count the stated tuples of single mentions that are no candidates; tuples of concepts are not counted."""
     total = 0
     for doc in docs:
         stated: set[tuple[tuple[int, int], ...]] = set()
         for relation in doc.relations:
-            found = schema.arguments(relation)
-            if found is not None and all(len(own.spans) == 1 for own in found):
-                stated.add(schema.key(tuple(own.spans[0] for own in found)))
+            arguments = schema.arguments(relation)
+            if arguments is not None and all(len(argument.spans) == 1 for argument in arguments):
+                stated.add(schema.key(tuple(argument.spans[0] for argument in arguments)))
         total += len(stated)
     return max(0, total - int(right.sum()))

@@ -1,1 +1,1 @@
-"""Scores, curves and reports of relations."""
+"""Scores, precision-recall curves and reports of relation extraction."""

@@ -1,4 +1,4 @@
-"""How well scores rank candidates: area under the ROC curve, best F1, precision at a recall, and thresholds."""
+"""Ranking quality of scores: area under the ROC curve, best F1, precision at a recall, and thresholds."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from chaffinch.errors import ConfigError
-from chaffinch.evaluate.ranking import Curve, Ranked, curve
+from chaffinch.evaluate.ranking import Curve, ScoredSpans, curve
 from chaffinch.kernels.lattice import Bools, Floats
 
 
 class Quality(NamedTuple):
-    """Of scored candidates: `auc` is the chance that a right one stands above a wrong one; `f1` the best over all
-    thresholds; `found` of them is the share of stated tuples that were candidates at all."""
+    """Ranking quality of scored candidates.
+
+    `auc` is the probability that a right candidate scores above a wrong one, `f1` the best over all thresholds,
+    `precision_at` the precision at the recall that was asked for.
+    """
 
     auc: float
     f1: float
@@ -22,7 +25,7 @@ class Quality(NamedTuple):
 
 
 def auc(scores: Floats, right: Bools) -> float:
-    """The chance that a right candidate scores above a wrong one, ties counting half; NaN-free: one class gives 0.5.
+    """Return the probability that a right candidate scores above a wrong one; ties count half, one class gives 0.5.
 
     >>> auc(np.array([0.9, 0.8, 0.8, 0.1]), np.array([True, True, False, False]))
     0.875
@@ -37,51 +40,51 @@ def auc(scores: Floats, right: Bools) -> float:
 
 
 def quality(scores: Floats, right: Bools, *, recall: float = 0.1) -> Quality:
-    """Everything at once; gold that no candidate covers is not counted here."""
-    own = points(scores, right)
-    best = float(harmonic(own).max(initial=0.0))
-    return Quality(auc(scores, right), best, precision_at(own, recall), own.average_precision)
+    """Return all ranking figures at once; stated tuples that are no candidates are not counted."""
+    pr_curve = points(scores, right)
+    best = float(harmonic(pr_curve).max(initial=0.0))
+    return Quality(auc(scores, right), best, precision_at(pr_curve, recall), pr_curve.average_precision)
 
 
 def points(scores: Floats, right: Bools, gold: int | None = None) -> Curve:
-    """The precision-recall curve; `gold` is the number to find, by default the right ones among the candidates."""
+    """Return the precision-recall curve; `gold` is the number to find, by default the right candidates."""
     total = int(right.sum()) if gold is None else gold
-    return curve(Ranked(np.asarray(scores, np.float64), right.astype(np.int64), total))
+    return curve(ScoredSpans(np.asarray(scores, np.float64), right.astype(np.int64), total))
 
 
-def harmonic(own: Curve) -> Floats:
-    """F1 at each point of a curve."""
-    total = own.precision + own.recall
-    return np.divide(2 * own.precision * own.recall, total, out=np.zeros_like(total), where=total > 0)
+def harmonic(pr_curve: Curve) -> Floats:
+    """Return F1 at each point of a curve."""
+    total = pr_curve.precision + pr_curve.recall
+    return np.divide(2 * pr_curve.precision * pr_curve.recall, total, out=np.zeros_like(total), where=total > 0)
 
 
-def precision_at(own: Curve, recall: float) -> float:
-    """The precision where a curve first reaches a recall; 0 if it never does."""
-    reached = np.flatnonzero(own.recall >= recall - 1e-12)
-    return float(own.precision[reached[0]]) if len(reached) else 0.0
+def precision_at(pr_curve: Curve, recall: float) -> float:
+    """Return the precision where a curve first reaches a recall; 0 if it never does."""
+    reached = np.flatnonzero(pr_curve.recall >= recall - 1e-12)
+    return float(pr_curve.precision[reached[0]]) if len(reached) else 0.0
 
 
 def best_threshold(scores: Floats, right: Bools, gold: int | None = None) -> float:
-    """A threshold of the largest F1, halfway to the next lower score; 0.5 if nothing is right."""
-    own = points(scores, right, gold)
-    f1 = harmonic(own)
+    """Return the threshold with the largest F1, halfway to the next lower score; 0.5 if nothing is right."""
+    pr_curve = points(scores, right, gold)
+    f1 = harmonic(pr_curve)
     if not len(f1) or f1.max() == 0:
         return 0.5
     best = int(f1.argmax())
-    below = own.thresholds[best + 1] if best + 1 < len(own.thresholds) else 0.0
-    return float((own.thresholds[best] + below) / 2)
+    below = pr_curve.thresholds[best + 1] if best + 1 < len(pr_curve.thresholds) else 0.0
+    return float((pr_curve.thresholds[best] + below) / 2)
 
 
 def threshold_for(scores: Floats, right: Bools, precision: float) -> float:
-    """The lowest threshold that keeps at least so much precision, which keeps the most recall.
+    """Return the lowest threshold with at least this precision, which has the most recall.
 
-    ConfigError if no threshold reaches it; the message says what can be reached.
+    Raise ConfigError if no threshold reaches it; the message names the best precision.
     """
     if not 0 < precision <= 1:
         raise ConfigError(f"precision must lie between 0 and 1, got {precision}")
-    own = points(scores, right)
-    reached = np.flatnonzero(own.precision >= precision)
+    pr_curve = points(scores, right)
+    reached = np.flatnonzero(pr_curve.precision >= precision)
     if not len(reached):
-        top = float(own.precision.max(initial=0.0))
+        top = float(pr_curve.precision.max(initial=0.0))
         raise ConfigError(f"no threshold gives precision {precision:g} in cross-validation; the best is {top:.2f}")
-    return float(own.thresholds[reached[-1]])
+    return float(pr_curve.thresholds[reached[-1]])

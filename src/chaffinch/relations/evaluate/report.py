@@ -1,4 +1,4 @@
-"""What training tells: how well candidates are ranked in folds over documents, beside the baseline."""
+"""Reports of training: cross-validated scores over documents, next to the baseline."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 from chaffinch.kernels.lattice import Bools, Floats
 from chaffinch.relations.evaluate.ranking import Quality, auc
 
-DRAWS = 200
+DRAWS = 200  # bootstrap samples of documents; more give steadier intervals and take longer
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A difference in AUC, own less baseline, with an interval from drawing documents anew."""
+    """A difference in AUC, extractor minus baseline, with a bootstrap interval over documents."""
 
     value: float
     low: float
     high: float
 
 
-class Judged(NamedTuple):
-    """What an extractor says of a document whose relations are known: scores, whether right, and how many to find."""
+class TupleScores(NamedTuple):
+    """Scores of one document whose relations are known, whether each tuple is right, and how many are stated."""
 
     scores: Floats
     right: Bools
@@ -32,7 +32,7 @@ class Judged(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Counts of tuples that are right, found and stated."""
+    """Counts of tuples: right among the found, found, and stated."""
 
     hits: int
     found: int
@@ -40,63 +40,61 @@ class Rates(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """The share of those found that is right; 0 if none is found."""
+        """Return the share of found tuples that are right; 0 if none is found."""
         return self.hits / self.found if self.found else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of those stated that is found; 0 if none is stated."""
+        """Return the share of stated tuples that are found; 0 if none is stated."""
         return self.hits / self.stated if self.stated else 0.0
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of both."""
+        """Return the harmonic mean of precision and recall."""
         total = self.found + self.stated
         return 2 * self.hits / total if total else 0.0
 
     def facts(self) -> dict[str, float]:
-        """The three figures by name."""
+        """Return precision, recall and F1 by name."""
         return {"precision": self.precision, "recall": self.recall, "f1": self.f1}
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Figures of cross-validation of whole tuples, the threshold or rule chosen on the same folds.
+    """Cross-validated scores of whole tuples; the threshold or rule was chosen on the same folds.
 
-    `every` is what it gives to call every tuple that could be one related, which asks no model; None where entities
-    are not seen. `missed` stated tuples lie in no one sentence.
+    `every` has the scores of calling every candidate related, without a model; None where the model does not see
+    entities. The arguments of `missed` stated tuples do not share a sentence.
     """
 
     documents: int
     missed: int
-    own: Rates
+    rates: Rates
     every: Rates | None
     floor: int
     representation: str
-    sentences: RelationReport | None = (
-        None  # of the extractor for sentences, where tuples of concepts are merged from it
-    )
+    sentences: RelationReport | None = None  # of the sentence extractor whose results are merged by concept
 
     @property
     def loses(self) -> bool:
-        """Whether calling every tuple related is better."""
-        return self.every is not None and self.every.f1 > self.own.f1
+        """Tell whether calling every tuple related is better."""
+        return self.every is not None and self.every.f1 > self.rates.f1
 
     def facts(self) -> dict[str, Any]:
-        """All figures as plain values."""
+        """Return all figures as plain values."""
         plain = {name: getattr(self, name) for name in ("documents", "missed", "floor", "representation", "loses")}
         every = self.every.facts() if self.every else None
         sentences = {"sentences": self.sentences.facts()} if self.sentences else {}
-        return {**plain, "stated": self.own.stated, "own": self.own.facts(), "every": every, **sentences}
+        return {**plain, "stated": self.rates.stated, "own": self.rates.facts(), "every": every, **sentences}
 
     def __str__(self) -> str:
         lines = [
-            f"{self.own.stated:,} stated tuples in {self.documents:,} documents; {self.missed:,} in no one sentence",
+            f"{self.rates.stated:,} stated tuples in {self.documents:,} documents; {self.missed:,} in no one sentence",
             f"{'':14}  precision  recall     F1",
         ]
-        for name, own in (("this extractor", self.own), ("every tuple", self.every)):
-            if own is not None:
-                lines.append(f"{name:14}  {own.precision:9.3f}  {own.recall:6.3f}  {own.f1:5.3f}")
+        for name, rates in (("this extractor", self.rates), ("every tuple", self.every)):
+            if rates is not None:
+                lines.append(f"{name:14}  {rates.precision:9.3f}  {rates.recall:6.3f}  {rates.f1:5.3f}")
         if self.loses:
             lines.append("To call every tuple of entities related is better on your documents: try the mode entities.")
         if self.sentences is not None:
@@ -107,7 +105,7 @@ class Summary:
 
 
 def kept_words(floor: int) -> str:
-    """What a model file tells of the documents it was learnt from."""
+    """Return a sentence on which words of the training documents the model file holds."""
     if floor > 1:
         return f"The model file holds words that {floor} documents or more have (floor {floor})."
     return (
@@ -118,9 +116,10 @@ def kept_words(floor: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RelationReport:
-    """Figures of cross-validation; `missed` stated tuples are no candidates, as their mentions are in no one sentence.
+    """Cross-validated figures; the mentions of `missed` stated tuples share no sentence, so they are no candidates.
 
-    `own` is the extractor, `baseline` logistic regression over the words of each zone, both on the same folds.
+    `quality` is that of the extractor, `baseline` of a logistic regression over the words of each zone, on the same
+    folds.
     """
 
     documents: int
@@ -128,7 +127,7 @@ class RelationReport:
     stated: int
     missed: int
     strength: float
-    own: Quality
+    quality: Quality
     baseline: Quality
     gap: Gap
     floor: int = 1  # documents or patients that show each feature
@@ -136,14 +135,14 @@ class RelationReport:
 
     @property
     def loses(self) -> bool:
-        """Whether the baseline ranks better."""
+        """Tell whether the baseline ranks better."""
         return self.gap.value < 0
 
     def facts(self) -> dict[str, Any]:
-        """All figures as plain values."""
+        """Return all figures as plain values."""
         names = ("documents", "candidates", "stated", "missed", "strength", "floor", "representation")
         out = {name: getattr(self, name) for name in names}
-        qualities = {"own": self.own._asdict(), "baseline": self.baseline._asdict()}
+        qualities = {"own": self.quality._asdict(), "baseline": self.baseline._asdict()}
         return {**out, **qualities, "gap": asdict(self.gap), "loses": self.loses}
 
     def __str__(self) -> str:
@@ -152,8 +151,8 @@ class RelationReport:
             f"{self.missed:,} stated tuples lie in no one sentence",
             f"{'':14}   AUC    F1   precision at recall .1",
         ]
-        for name, own in (("this extractor", self.own), ("bag of words", self.baseline)):
-            lines.append(f"{name:14}  {own.auc:.3f}  {own.f1:.3f}  {own.precision_at:.3f}")
+        for name, quality in (("this extractor", self.quality), ("bag of words", self.baseline)):
+            lines.append(f"{name:14}  {quality.auc:.3f}  {quality.f1:.3f}  {quality.precision_at:.3f}")
         lines.append(f"AUC over the baseline: {self.gap.value:+.3f} ({self.gap.low:+.3f} to {self.gap.high:+.3f})")
         if self.loses:
             lines.append('The bag of words ranks better on your documents: train with views=("words",) instead.')
@@ -161,15 +160,17 @@ class RelationReport:
         return "\n".join(lines)
 
 
-def gap(own: Floats, other: Floats, right: Bools, groups: Sequence[str], *, draws: int = DRAWS, seed: int = 0) -> Gap:
-    """The difference in AUC of two scorings of the same candidates, documents drawn anew for both together."""
-    value = auc(own, right) - auc(other, right)
+def gap(
+    first: Floats, second: Floats, right: Bools, groups: Sequence[str], *, draws: int = DRAWS, seed: int = 0
+) -> Gap:
+    """Return the difference in AUC of two scorings of the same candidates, with a bootstrap interval over documents."""
+    value = auc(first, right) - auc(second, right)
     names, number = np.unique(np.array(groups), return_inverse=True)
     rows = [np.flatnonzero(number == n) for n in range(len(names))]
     rng = np.random.default_rng(seed)
     drawn = []
     for _ in range(draws if len(names) > 1 else 0):
         chosen = np.concatenate([rows[n] for n in rng.integers(len(names), size=len(names))])
-        drawn.append(auc(own[chosen], right[chosen]) - auc(other[chosen], right[chosen]))
+        drawn.append(auc(first[chosen], right[chosen]) - auc(second[chosen], right[chosen]))
     low, high = np.quantile(drawn, [0.025, 0.975]).tolist() if drawn else (value, value)
     return Gap(value, low, high)

@@ -1,4 +1,4 @@
-"""How well an extractor does on documents that state the relation, with intervals from drawing documents anew."""
+"""Evaluation of an extractor on documents that state the relation, with bootstrap intervals over documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chaffinch.relations.evaluate.ranking import auc, points
 from chaffinch.relations.storage import AnyExtractor
 from chaffinch.text import Document
 
-DRAWS = 500
+DRAWS = 500  # bootstrap samples of documents; more give steadier intervals and take longer
 
 
 class Figure(NamedTuple):
@@ -42,7 +42,7 @@ class Outcome:
     curve: Curve
 
     def facts(self) -> dict[str, Any]:
-        """All figures as plain values, the curve as points of recall, precision and threshold."""
+        """Return all figures as plain values, the curve as points of recall, precision and threshold."""
         names = ("documents", "stated", "candidates", "extracted", "threshold")
         plain = {name: getattr(self, name) for name in names}
         figures = {name: getattr(self, name)._asdict() for name in ("precision", "recall", "f1", "auc")}
@@ -51,24 +51,24 @@ class Outcome:
 
 
 def score(extractor: AnyExtractor, docs: Iterable[Document], *, draws: int = DRAWS, seed: int = 0) -> Outcome:
-    """The scores on documents with entities and relations; a stated tuple that is no candidate counts as missed.
+    """Return the scores on documents with entities and relations; a stated tuple that is no candidate counts as missed.
 
-    In the mode "documents" tuples are of concepts; in the mode "joint" candidates are what the model found. There,
-    without known entities, a segment that contains the argument is right.
+    In the mode "documents" tuples are of concepts; in the mode "joint" the candidates are the tuples that the model
+    found. There, without known entities, a segment that contains the argument is right.
     """
-    held = list(docs)
+    documents = list(docs)
     scores: list[Floats] = []
     right: list[Bools] = []
     counts = []
-    for own, truth, stated in extractor.judged(held):
-        kept = own >= extractor.threshold if len(own) else np.zeros(0, bool)
+    for doc_scores, truth, stated in extractor.score_tuples(documents):
+        kept = doc_scores >= extractor.threshold if len(doc_scores) else np.zeros(0, bool)
         counts.append((int((kept & truth).sum()), int(kept.sum()), stated))
-        scores.append(own)
+        scores.append(doc_scores)
         right.append(truth)
     table = np.array(counts, np.int64).reshape(-1, 3)
     if not table[:, 2].sum():
         raise DataError(f"the documents state no relation {extractor.schema.name!r}; scores need some")
-    drawn = _drawn(table, scores, right, draws, seed)
+    drawn = _bootstrap(table, scores, right, draws, seed)
     every, truth = np.concatenate(scores), np.concatenate(right)
     values = (*_rates(table.sum(axis=0)), auc(every, truth))
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0) if len(drawn) else (values, values)
@@ -76,13 +76,14 @@ def score(extractor: AnyExtractor, docs: Iterable[Document], *, draws: int = DRA
     _, taken, total = table.sum(axis=0).tolist()
     curve = points(every, truth, total)
     precision, recall, f1, area = figures
-    size = (len(held), total, len(every), taken)
+    size = (len(documents), total, len(every), taken)
     return Outcome(*size, extractor.threshold, precision, recall, f1, area, curve)
 
 
-def _drawn(
+def _bootstrap(
     table: np.ndarray[Any, np.dtype[np.int64]], scores: list[Floats], right: list[Any], draws: int, seed: int
 ) -> Floats:
+    """Return (draws, 4) precision, recall, F1 and AUC of documents drawn with replacement."""
     rng = np.random.default_rng(seed)
     out = []
     for _ in range(draws if len(table) > 1 else 0):
@@ -94,6 +95,7 @@ def _drawn(
 
 
 def _rates(counts: Any) -> tuple[float, float, float]:
-    hits, taken, stated = (int(own) for own in counts)
+    """Return precision, recall and F1 of counts of hits, extracted and stated tuples."""
+    hits, taken, stated = (int(count) for count in counts)
     precision, recall = hits / taken if taken else 0.0, hits / stated if stated else 0.0
     return precision, recall, 2 * hits / (taken + stated) if taken + stated else 0.0

@@ -1,1 +1,1 @@
-"""Features of candidates: words, paths, statistics of the phrase HMM."""
+"""Features of candidates: words, paths, contexts, and the statistics of the phrase HMM."""

@@ -1,4 +1,4 @@
-"""The words around: runs up to three words up to, between and from the arguments, and windows around each."""
+"""Context features: runs of up to three words before, between and after the arguments, and windows around each."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from itertools import pairwise
 
 from chaffinch.relations.features.frames import Frame
 
-WINDOW = 3
+WINDOW = 3  # words on either side of an argument; more make more features, and rarer ones
 EDGE = "<edge>"
 
 
 def features(frame: Frame) -> Iterator[str]:
-    """Runs of words by stretch, with one word left out as well, and the words and tags beside each argument."""
+    """Yield runs of words by stretch, also with one word skipped, and the words and tags around each argument."""
     stems, first, last = frame.stems, frame.order[0], frame.order[-1]
     sense = frame.sense
     for name, begin, end in (("to", 0, last + 1), ("between", first, last + 1), ("from", first, len(stems))):

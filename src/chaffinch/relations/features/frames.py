@@ -1,6 +1,6 @@
-"""A candidate as its features see it: a sentence in which every mention is one word.
+"""Frames: a candidate's sentence in units, where every mention is one unit.
 
-U units. The arguments are marked, other mentions are all one mark, and each unit belongs to a segment of the sentence.
+U units. Arguments have numbered marks, other mentions share one mark, and each unit belongs to a segment.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Part(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A candidate's sentence in units."""
+    """The sentence of a candidate in units."""
 
     stems: list[str]  # (U,) normalised words and marks
     tags: list[str]  # (U,) parts of speech
@@ -35,8 +35,8 @@ class Frame(NamedTuple):
     order: tuple[int, ...]  # the same, rising
     sense: str  # which role comes first, "" for a symmetric relation
     mentions: int  # in the sentence
-    ranks: tuple[int, ...]  # how many mentions of the type of the other lie nearer, for each argument
-    facts: tuple[str, ...]  # of the arguments' own words: "same name", "overlap"
+    ranks: tuple[int, ...]  # for each argument, how many rivals of the next argument are nearer to it
+    facts: tuple[str, ...]  # of the words of the arguments: "same name", "overlap"
 
 
 class _Tokens(NamedTuple):
@@ -49,7 +49,7 @@ class _Tokens(NamedTuple):
 
 
 class _Base(NamedTuple):
-    """What candidates of a sentence share: units in which every mention is a mark, segments, the unit of a mention."""
+    """Units and segments that the candidates of a sentence share; every mention is a mark, `at` has its unit."""
 
     stems: list[str]
     tags: list[str]
@@ -60,21 +60,22 @@ class _Base(NamedTuple):
 def frames(
     doc: Document, scene: Scene, parse: Parse, schema: Schema, representation: Representation = "phrase"
 ) -> list[Frame]:
-    """The frames of all candidates of a sentence."""
+    """Return the frames of all candidates of a sentence."""
     tokens = _tokens(doc, scene, parse, representation)
     bases: dict[tuple[Mention, ...], _Base] = {}
     kept = _outermost(scene.mentions)
     out = []
-    for own in scene.candidates:
-        nested = () if all(one in kept for one in own.arguments) else own.arguments
+    for candidate in scene.candidates:
+        nested = () if all(mention in kept for mention in candidate.arguments) else candidate.arguments
         if nested not in bases:
             last, at = _units(scene, kept if not nested else _with(kept, nested), nested)
             bases[nested] = _base(tokens, last, at)
-        out.append(_frame(doc, bases[nested], scene, own, schema))
+        out.append(_frame(doc, bases[nested], scene, candidate, schema))
     return out
 
 
 def _base(tokens: _Tokens, last: list[int], at: dict[Mention, int]) -> _Base:
+    """Return the units and segments of a sentence, given the last token of every unit."""
     stems, tags = [tokens.stems[t] for t in last], [tokens.tags[t] for t in last]
     for unit in at.values():
         stems[unit], tags[unit] = ENTITY, NAME
@@ -88,39 +89,43 @@ def _base(tokens: _Tokens, last: list[int], at: dict[Mention, int]) -> _Base:
 
 
 def _tokens(doc: Document, scene: Scene, parse: Parse, representation: Representation) -> _Tokens:
+    """Return the words, tags and segments of a sentence, token by token."""
     text = doc.text
     stems = [normal(text[a:b]) for a, b in doc.tokens[scene.first : scene.end].tolist()]
     found = cut(parse, len(stems), representation)
     number: list[int] = []
     for k, (_, first, end) in enumerate(found):
         number += [k] * (end - first)
-    return _Tokens(stems, parse.tags, number, [own.type for own in found])
+    return _Tokens(stems, parse.tags, number, [segment.type for segment in found])
 
 
 def _outermost(mentions: Sequence[Mention]) -> list[Mention]:
-    """The mentions that share no token, longer ones before those inside or across them."""
+    """Return mentions that share no token; longer ones win over those inside or across them."""
     taken: set[int] = set()
     out = []
-    for one in sorted(mentions, key=lambda own: (own.first - own.end, own.first, own.span)):
-        if taken.isdisjoint(range(one.first, one.end)):
-            taken.update(range(one.first, one.end))
-            out.append(one)
+    for mention in sorted(mentions, key=lambda item: (item.first - item.end, item.first, item.span)):
+        if taken.isdisjoint(range(mention.first, mention.end)):
+            taken.update(range(mention.first, mention.end))
+            out.append(mention)
     return out
 
 
 def _with(kept: Sequence[Mention], arguments: Sequence[Mention]) -> list[Mention]:
-    """The mentions that share no token with the arguments, and the arguments, the longest of them first."""
-    taken = {t for own in arguments for t in range(own.first, own.end)}
-    others = [one for one in kept if taken.isdisjoint(range(one.first, one.end))]
-    return [*others, *sorted(arguments, key=lambda own: (own.first - own.end, own.first))]
+    """Return the kept mentions that share no token with the arguments, then the arguments, longest first."""
+    taken = {t for mention in arguments for t in range(mention.first, mention.end)}
+    others = [mention for mention in kept if taken.isdisjoint(range(mention.first, mention.end))]
+    return [*others, *sorted(arguments, key=lambda mention: (mention.first - mention.end, mention.first))]
 
 
 def _units(scene: Scene, chosen: Sequence[Mention], nested: Sequence[Mention]) -> tuple[list[int], dict[Mention, int]]:
-    """The last token of every unit, and the unit of every mention. Where arguments overlap the inner one has the
-    tokens it covers, and the outer one the first run that is left to it, or the inner one's unit."""
+    """Return the last token of every unit, and the unit of every mention.
+
+    Where arguments overlap, the inner one has the tokens it covers, and the outer one the first run of the remaining
+    tokens, or the unit of the inner one.
+    """
     owner = [-1] * (scene.end - scene.first)
-    for number, one in enumerate(chosen):
-        owner[one.first - scene.first : one.end - scene.first] = [number] * (one.end - one.first)
+    for number, mention in enumerate(chosen):
+        owner[mention.first - scene.first : mention.end - scene.first] = [number] * (mention.end - mention.first)
     last: list[int] = []
     at: dict[Mention, int] = {}
     for t, number in enumerate(owner):
@@ -130,25 +135,26 @@ def _units(scene: Scene, chosen: Sequence[Mention], nested: Sequence[Mention]) -
         last.append(t)
         if number >= 0:
             at.setdefault(chosen[number], len(last) - 1)
-    for one in nested:
-        if one not in at:
-            at[one] = next(unit for unit, t in enumerate(last) if t >= one.first - scene.first)
+    for mention in nested:
+        if mention not in at:
+            at[mention] = next(unit for unit, t in enumerate(last) if t >= mention.first - scene.first)
     return last, at
 
 
-def _frame(doc: Document, base: _Base, scene: Scene, own: Candidate, schema: Schema) -> Frame:
+def _frame(doc: Document, base: _Base, scene: Scene, candidate: Candidate, schema: Schema) -> Frame:
+    """Return the frame of a candidate: the shared units with marks for its arguments."""
     stems = base.stems.copy()
-    places = tuple(base.at[one] for one in own.arguments)
+    places = tuple(base.at[mention] for mention in candidate.arguments)
     ranked = sorted(range(len(places)), key=places.__getitem__)
     for number, k in enumerate(ranked):
         stems[places[k]] = mark(number if schema.symmetric else k)
     sense = "" if schema.symmetric else ">".join(map(str, ranked))
-    order, ranks, facts = tuple(sorted(places)), _ranks(scene, own), _facts(doc, own)
+    order, ranks, facts = tuple(sorted(places)), _ranks(scene, candidate), _facts(doc, candidate)
     return Frame(stems, base.tags, base.parts, places, order, sense, len(scene.mentions), ranks, facts)
 
 
 def mark(argument: int) -> str:
-    """The word that stands for an argument.
+    """Return the word that represents an argument.
 
     >>> mark(0)
     '<1>'
@@ -156,23 +162,25 @@ def mark(argument: int) -> str:
     return f"<{argument + 1}>"
 
 
-def _ranks(scene: Scene, own: Candidate) -> tuple[int, ...]:
-    """For each argument, how many mentions lie nearer than the one of the next role that could fill it as well."""
+def _ranks(scene: Scene, candidate: Candidate) -> tuple[int, ...]:
+    """Return for each argument how many mentions that could replace the next argument are nearer than it."""
     out = []
-    for k, one in enumerate(own.arguments):
-        other = own.arguments[(k + 1) % len(own.arguments)]
-        reach = _apart(one, other)
-        near = [rival for rival in scene.mentions if _apart(one, rival) < reach]
-        out.append(sum(rival.span.label == other.span.label and rival not in own.arguments for rival in near))
+    for k, argument in enumerate(candidate.arguments):
+        other = candidate.arguments[(k + 1) % len(candidate.arguments)]
+        reach = _distance(argument, other)
+        near = [rival for rival in scene.mentions if _distance(argument, rival) < reach]
+        out.append(sum(rival.span.label == other.span.label and rival not in candidate.arguments for rival in near))
     return tuple(out)
 
 
-def _apart(one: Mention, other: Mention) -> int:
+def _distance(one: Mention, other: Mention) -> int:
+    """Return the number of tokens between two mentions; -1 if they overlap."""
     return max(one.first - other.end, other.first - one.end, -1)
 
 
-def _facts(doc: Document, own: Candidate) -> tuple[str, ...]:
-    names = [doc.text[span.start : span.end].casefold() for span in own.spans]
-    first, *others = own.spans
+def _facts(doc: Document, candidate: Candidate) -> tuple[str, ...]:
+    """Return "same name" and "overlap" as far as they are true of the arguments."""
+    names = [doc.text[span.start : span.end].casefold() for span in candidate.spans]
+    first, *others = candidate.spans
     same = len(set(names)) < len(names)
     return ("same name",) * same + ("overlap",) * any(first.overlaps(span) for span in others)

@@ -1,4 +1,4 @@
-"""The way from the first argument to the last: heads of segments, verbs, prepositions, other mentions, negation."""
+"""Path features: heads of segments, verbs, prepositions, other mentions and negation between the arguments."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from chaffinch.relations.features.words import bucket
 
 NEGATIONS = frozenset("not no neither nor without unabl fail lack absenc cannot independ never".split())
 LINKS = {",": ",", "(": "(", ")": ")", "and": "&", "or": "|", "/": "/", "-": "-", ENTITY: "e"}
-JOINING = ("IN", "TO", "CC")
-ACTS = ("VP", "PP")  # segments that act
+JOINING = ("IN", "TO", "CC")  # parts of speech of prepositions and conjunctions
+ACTS = ("VP", "PP")  # verb and prepositional phrases
 _WORDS = re.compile("w+")
 
 
 def features(frame: Frame) -> list[str]:
-    """Everything about the way, each with the order of the roles."""
+    """Return all path features, each with the order of the roles."""
     ending = f" {frame.sense}" if frame.sense else ""
     return [*_shape(frame, ending), *_between(frame, ending), *_heads(frame, ending)]
 
 
 def _shape(frame: Frame, ending: str) -> list[str]:
-    """How far, how crowded, how interrupted."""
+    """Return the distance, the numbers of mentions, the rivals that are nearer, and negation."""
     stems, first, last = frame.stems, frame.order[0], frame.order[-1]
     before, between, after = (min(part.count(ENTITY), 4) for part in _zones(frame))
     ranks = frame.ranks
@@ -43,13 +43,13 @@ def _shape(frame: Frame, ending: str) -> list[str]:
 
 
 def _zones(frame: Frame) -> tuple[list[str], list[str], list[str]]:
-    """The words before, between and after the arguments."""
+    """Return the words before, between and after the arguments."""
     stems, first, last = frame.stems, frame.order[0], frame.order[-1]
     return stems[:first], stems[first + 1 : last], stems[last + 1 :]
 
 
 def _between(frame: Frame, ending: str) -> list[str]:
-    """Verbs between the arguments, and marks that link or part them."""
+    """Return the verbs between the arguments, and the punctuation and conjunctions there."""
     first, last = frame.order[0], frame.order[-1]
     words, tags = frame.stems[first + 1 : last], frame.tags[first + 1 : last]
     verbs = [word for word, tag in zip(words, tags, strict=True) if tag[:2] == "VB"]
@@ -61,13 +61,13 @@ def _between(frame: Frame, ending: str) -> list[str]:
 
 
 def _heads(frame: Frame, ending: str) -> list[str]:
-    """The last words of the segments from the first argument to the last, and of those before and after."""
+    """Return the heads (last words) of the segments between the arguments, and of the segments before and after."""
     stems, parts, first, last = frame.stems, frame.parts, frame.order[0], frame.order[-1]
     start = bisect_right(parts, first, key=_end)
     stop = bisect_right(parts, last, lo=start, key=_end)
     way = parts[start : stop + 1]
     heads = [stems[part.end - 1] for part in way]
-    for n, place in ((0, first), (-1, last)):  # a head that the argument only modifies
+    for n, place in ((0, first), (-1, last)):  # the argument modifies the head
         if way[n].end - 1 != place and way[n].first <= place < way[n].end:
             heads[n] = f"{stems[place]}+{heads[n]}"
     acts = ["BEGIN", *[head for part, head in zip(way, heads, strict=True) if part.type in ACTS], "END"]
@@ -81,7 +81,7 @@ def _heads(frame: Frame, ending: str) -> list[str]:
 
 
 def _around(frame: Frame, before: Sequence[str], ending: str) -> list[str]:
-    """Heads before the first argument, with the prepositions after it: "interaction of 1 with 2"."""
+    """Return heads before the first argument, also with the prepositions after it: "interaction of 1 with 2"."""
     out = [f"head before {head}{ending}" for head in before]
     if before:
         first, last = frame.order[0], frame.order[-1]
@@ -94,7 +94,7 @@ def _around(frame: Frame, before: Sequence[str], ending: str) -> list[str]:
 
 
 def _runs(name: str, words: Sequence[str], ending: str) -> list[str]:
-    """Runs of two words, then of three."""
+    """Return runs of two words, then of three."""
     return [
         *[f"{name} {a} {b}{ending}" for a, b in pairwise(words)],
         *[f"{name} {a} {b} {c}{ending}" for a, b, c in zip(words, words[1:], words[2:], strict=False)],

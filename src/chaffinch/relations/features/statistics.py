@@ -1,8 +1,8 @@
-"""What a phrase HMM counts along the one path that a candidate leaves it: pairs of states, and words in states.
+"""Statistics of the phrase HMM: pairs of states, and words in states, along the path that a candidate fixes.
 
-A state is a segment's type with the arguments in it and, where there are none, its zone. The log-odds between positive
-and null model are then a linear function of these counts, and logistic regression fits them without the constraint that
-they be probabilities.
+A state is the type of a segment with the arguments in it, or with its zone if there are none. The log-odds between
+positive and null model are a linear function of these counts; logistic regression fits the weights without the
+constraint that they are probabilities.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ BEGIN, END = "BEGIN", "END"
 
 
 def features(frame: Frame) -> list[str]:
-    """Counts of `state > state` and of `state: word`."""
+    """Return one name for each `state > state` and each `state: word` on the path."""
     out, before, stems, sense = [], BEGIN, frame.stems, frame.sense
     for part in frame.parts:
         state = state_of(frame, part)
@@ -25,7 +25,7 @@ def features(frame: Frame) -> list[str]:
 
 
 def state_of(frame: Frame, part: Part) -> str:
-    """The state of a segment: type and arguments, or type and zone."""
+    """Return the state of a segment: type and arguments, or type and zone."""
     kind, first, end = part
     order = frame.order
     if end <= order[0]:

@@ -1,4 +1,4 @@
-"""Candidates as rows of numbers: one block of columns for each view, each block of a fixed length.
+"""Feature vectors of candidates: one block of columns for each view, scaled to a fixed length.
 
 N candidates, F features.
 """
@@ -15,7 +15,15 @@ import numpy as np
 
 from chaffinch.kernels.lattice import Floats
 from chaffinch.relations.features import contexts, paths, statistics, words
-from chaffinch.relations.features._compiled._pieces import PATHS, STATISTICS, WORDS, KnownWords, Numbered, flat, scratch
+from chaffinch.relations.features._compiled._pieces import (
+    PATHS,
+    STATISTICS,
+    WORDS,
+    FeatureTable,
+    PieceNumbers,
+    flat,
+    scratch,
+)
 from chaffinch.relations.features.frames import Frame
 
 if TYPE_CHECKING:
@@ -27,14 +35,14 @@ VIEWS: dict[str, Callable[[Frame], Iterable[str]]] = {
     "paths": paths.features,
     "contexts": contexts.features,
 }
-COMPILED = {"words": WORDS, "statistics": STATISTICS, "paths": PATHS}  # views that extraction need not spell out
-# The length of each view's block: what says more per feature weighs more.
+COMPILED = {"words": WORDS, "statistics": STATISTICS, "paths": PATHS}  # views scored without building names
+# The length of each view's block; a longer block moves the log-odds more.
 LENGTHS = {"words": 0.5, "statistics": 0.5, "paths": 1.0, "contexts": 0.5}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """The features that a model knows, view by view; `number` has the column of "view feature"."""
+    """The features that a model knows, view by view; `number` maps a name to its column, for each view."""
 
     views: tuple[str, ...]
     names: tuple[tuple[str, ...], ...]  # of each view, sorted
@@ -42,11 +50,11 @@ class Columns:
 
     @classmethod
     def of(cls, views: Sequence[str], names: Sequence[Sequence[str]]) -> Columns:
-        """The columns of named features."""
-        number, at = [], 0
-        for own in names:
-            number.append({name: at + n for n, name in enumerate(own)})
-            at += len(own)
+        """Number the named features of all views."""
+        number, start = [], 0
+        for view_names in names:
+            number.append({name: start + n for n, name in enumerate(view_names)})
+            start += len(view_names)
         return cls(tuple(views), tuple(map(tuple, names)), tuple(number))
 
     def __len__(self) -> int:
@@ -54,21 +62,21 @@ class Columns:
 
 
 def learn(rows: Iterable[tuple[Frame, str]], views: Sequence[str], *, floor: int) -> Columns:
-    """The features that candidates of at least `floor` groups show; each row is a frame and its group."""
+    """Return the features that candidates of at least `floor` groups show; each row is a frame and its group."""
     counts: list[Counter[str]] = [Counter() for _ in views]
     last: list[dict[str, str]] = [{} for _ in views]
-    for frame, group in sorted(rows, key=lambda own: own[1]):
+    for frame, group in sorted(rows, key=lambda row: row[1]):
         for v, view in enumerate(views):
-            own = last[v]
+            last_group = last[v]
             for name in set(VIEWS[view](frame)):
-                if own.get(name) != group:  # rows of a group stand together now
-                    own[name] = group
+                if last_group.get(name) != group:  # rows are sorted by group
+                    last_group[name] = group
                     counts[v][name] += 1
-    return Columns.of(views, [sorted(name for name, n in own.items() if n >= floor) for own in counts])
+    return Columns.of(views, [sorted(name for name, n in counter.items() if n >= floor) for counter in counts])
 
 
 def matrix(frames: Iterable[Frame], columns: Columns) -> csr_matrix:
-    """(N, F) what each candidate shows: the binary logarithm of 1 + the count, each view's block made of one length."""
+    """Return (N, F) log2(1 + count) of each feature of each candidate, each view's block scaled to its length."""
     from scipy.sparse import csr_matrix
 
     numbers: list[int] = []
@@ -84,16 +92,17 @@ def matrix(frames: Iterable[Frame], columns: Columns) -> csr_matrix:
 
 
 def row(frame: Frame, columns: Columns) -> list[tuple[int, float]]:
-    """The columns of a candidate and their values, rising."""
+    """Return the columns of a candidate and their values, in order."""
     several = len(columns.views) > 1
     return [
-        own
+        entry
         for view, known in zip(columns.views, columns.number, strict=True)
-        for own in _block(frame, view, known, LENGTHS[view] if several else 1.0)
+        for entry in _block(frame, view, known, LENGTHS[view] if several else 1.0)
     ]
 
 
 def _block(frame: Frame, view: str, known: dict[str, int], length: float) -> list[tuple[int, float]]:
+    """Return the columns and values of one view of a candidate, scaled to a length."""
     counts: dict[int, int] = {}
     for name in VIEWS[view](frame):
         column = known.get(name)
@@ -105,16 +114,16 @@ def _block(frame: Frame, view: str, known: dict[str, int], length: float) -> lis
 
 
 class Scorer:
-    """Log-odds of candidates, without rows in between: what extraction uses."""
+    """Log-odds of candidates without feature vectors in between; used by extraction."""
 
     __slots__ = ("_bias", "_columns", "_known", "_values")
 
     def __init__(self, columns: Columns, values: Floats, bias: float) -> None:
         self._columns, self._values, self._bias = columns, values, bias
-        self._known: KnownWords | None = None
+        self._known: FeatureTable | None = None
 
-    def __call__(self, frames: Sequence[Frame], number: Numbered) -> Floats:
-        """(N,) the log-odds of candidates; `number` may serve again."""
+    def __call__(self, frames: Sequence[Frame], number: PieceNumbers) -> Floats:
+        """Return (N,) log-odds of candidates; `number` may be reused for other frames."""
         out = np.full(len(frames), self._bias)
         if not frames:
             return out
@@ -133,18 +142,18 @@ class Scorer:
                 out[n] += sum(value * self._values[column] for column, value in _block(frame, view, names, length))
         return out
 
-    def _table(self) -> KnownWords:
-        """The names of compiled views as keys, at most half of the table full."""
+    def _table(self) -> FeatureTable:
+        """Return the hash table of the features of compiled views, at most half full."""
         from chaffinch.relations.features._compiled import _names, _sums
 
         size = 1 << max(10, (2 * len(self._columns)).bit_length())
-        known, at = KnownWords(np.zeros(size, np.uint64), np.zeros(size, np.int32), self._values), 0
+        known, start = FeatureTable(np.zeros(size, np.uint64), np.zeros(size, np.int32), self._values), 0
         for view, names in zip(self._columns.views, self._columns.names, strict=True):
             if view in COMPILED:
                 codes = np.frombuffer("".join(names).encode("utf-32-le"), np.uint32)
                 ends = np.cumsum([0, *map(len, names)])
                 keys = np.zeros(len(names), np.uint64)
                 _names.name_keys(codes, ends, COMPILED[view], keys)
-                _sums.enter(keys, at, known.table, known.columns)
-            at += len(names)
+                _sums.enter(keys, start, known.table, known.columns)
+            start += len(names)
         return known

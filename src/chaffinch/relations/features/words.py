@@ -1,4 +1,4 @@
-"""The baseline: the words before, between and after the arguments, and little else."""
+"""Baseline features: the words before, between and after the arguments, their distance and order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from chaffinch.relations.features.frames import Frame
 
 
 def features(frame: Frame) -> list[str]:
-    """Words by zone, pairs of words between the arguments, how far these are apart, how many mentions there are."""
+    """Return words by zone, pairs of words between the arguments, their distance, and the number of mentions."""
     stems, first, last = frame.stems, frame.order[0], frame.order[-1]
     out = [f"before {word}" for word in stems[:first]]
     out += [f"between {stems[unit]}" for unit in range(first + 1, last) if unit not in frame.order]
@@ -17,7 +17,7 @@ def features(frame: Frame) -> list[str]:
 
 
 def bucket(distance: int) -> int:
-    """The upper end of the range a distance lies in; the last one is open.
+    """Return the upper end of the range that a distance lies in; 30 for the last, open range.
 
     >>> [bucket(n) for n in (1, 5, 6, 8, 15, 99)]
     [1, 5, 8, 8, 20, 30]

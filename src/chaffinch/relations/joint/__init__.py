@@ -1,1 +1,1 @@
-"""Relations and their entities at once, by the phrase HMM alone."""
+"""Joint extraction of relations and their arguments by a phrase HMM."""

@@ -1,6 +1,6 @@
-"""Labelled segments to tuples.
+"""Pairing: labelled segments are combined into tuples.
 
-Where the model has found segments for each role, these rules say which belong together.
+Where the model has found segments for each role, these rules decide which of them belong together.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Score: TypeAlias = Callable[[tuple[int, ...]], float]
 
 
 def tuples(found: Sequence[Segments], pairing: Pairing = "order", score: Score | None = None) -> list[tuple[int, ...]]:
-    """The tuples of segments, one of each role, from the segments found for every role; none if a role has none.
+    """Combine the segments found for every role into tuples, one segment per role; none if a role has no segment.
 
-    "order", as published: the n-th of each role belong together, and the last of a shorter list is used again. "cross":
-    all combinations. "nearest": each segment of the role that has the most goes with the nearest of the others.
-    "posterior": the same, but with those of the highest `score` together.
+    "order", as published: the n-th segments of all roles belong together, and the last of a shorter list is repeated.
+    "cross": all combinations. "nearest": each segment of the role with the most goes with the nearest of the others.
+    "posterior": the same, but with the combination of the highest `score`.
 
     >>> tuples([[1, 4], [7]])
     [(1, 7), (4, 7)]
@@ -32,7 +32,7 @@ def tuples(found: Sequence[Segments], pairing: Pairing = "order", score: Score |
     if not all(found):
         return []
     if pairing == "order":
-        return [tuple(own[min(n, len(own) - 1)] for own in found) for n in range(max(map(len, found)))]
+        return [tuple(numbers[min(n, len(numbers) - 1)] for numbers in found) for n in range(max(map(len, found)))]
     if pairing == "cross":
         return list(product(*found))
     if pairing == "posterior" and score is None:
@@ -40,8 +40,8 @@ def tuples(found: Sequence[Segments], pairing: Pairing = "order", score: Score |
     rank = _nearness if pairing == "nearest" or score is None else score
     most = max(range(len(found)), key=lambda role: (len(found[role]), -role))
     out = []
-    for one in found[most]:
-        others = product(*(own if role != most else [one] for role, own in enumerate(found)))
+    for segment in found[most]:
+        others = product(*(numbers if role != most else [segment] for role, numbers in enumerate(found)))
         out.append(max(others, key=lambda chosen: (rank(chosen), [-n for n in chosen])))
     return list(dict.fromkeys(out))
 

@@ -1,4 +1,4 @@
-"""Learning an extractor that finds the arguments itself: representation, rule and calibration by folds of documents."""
+"""Training of joint extractors: representation, rule and calibration are chosen by cross-validation over documents."""
 
 from __future__ import annotations
 
@@ -11,67 +11,72 @@ import numpy as np
 from chaffinch.bundle import Manifest
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.phrasehmm import fit as phrasehmm
-from chaffinch.models.phrasehmm.choice import choose, crossed
+from chaffinch.models.phrasehmm.choice import choose, cross_validate
 from chaffinch.models.phrasehmm.encoding import UNKNOWN
 from chaffinch.models.phrasehmm.fit import Model, Sentence
 from chaffinch.models.phrasehmm.model import PhraseReading
-from chaffinch.models.phrasehmm.segments import REPRESENTATIONS, Representation, parsed
+from chaffinch.models.phrasehmm.segments import REPRESENTATIONS, Representation, add_parses
 from chaffinch.models.phrasehmm.selection import calibrate
 from chaffinch.relations.candidates import candidates
 from chaffinch.relations.config import Extraction
-from chaffinch.relations.entities.extractor import Scored
+from chaffinch.relations.entities.extractor import HeldOutScores
 from chaffinch.relations.evaluate.report import Rates, Summary
-from chaffinch.relations.joint.extractor import JointExtractor, PairingRule, assembled, right_ones, scored_by
+from chaffinch.relations.joint.extractor import JointExtractor, PairingRule, assemble_tuples, confidence_of, right_ones
 from chaffinch.relations.joint.segments import Line, lines
 from chaffinch.relations.schema import Schema
 from chaffinch.text import Document
 
-LEADS = (-16.0, -12.0, -8.0, -4.0, -2.0, 0.0, 2.0)  # what the positive model may be ahead by, in log-likelihood
-LEVELS = (0.05, 0.1, 0.2, 0.3, 0.5)  # chances from which on a segment is an argument
+# The grid that cross-validation searches for the rule with the best F1; higher values are stricter.
+LEADS = (-16.0, -12.0, -8.0, -4.0, -2.0, 0.0, 2.0)  # log-likelihood of the positive model minus that of the null model
+LEVELS = (0.05, 0.1, 0.2, 0.3, 0.5)  # probabilities from which a segment is an argument
 
 
 def train_joint(docs: Iterable[Document], schema: Schema, config: Extraction | None = None) -> JointExtractor:
-    """An extractor that finds arguments by itself, learnt from documents with relations.
+    """Train an extractor that finds the arguments itself, on documents with relations.
 
-    Tuples whose mentions lie in different sentences cannot be learnt from; `across` counts them. The representation
-    "auto" is chosen by folds over documents.
+    Tuples whose mentions lie in different sentences are not used; `across` counts them. The representation "auto" is
+    chosen by cross-validation over documents.
     """
     chosen = config or Extraction(mode="joint")
     if chosen.mode != "joint":
-        raise ConfigError(f'train_joint learns extractors of the mode "joint", and the settings say {chosen.mode!r}')
-    held = parsed(docs)
+        raise ConfigError(f'train_joint trains extractors of the mode "joint", but config.mode is {chosen.mode!r}')
+    documents = add_parses(docs)
     kinds = REPRESENTATIONS if chosen.hmm.representation == "auto" else (chosen.hmm.representation,)
-    inputs = {kind: [list(lines(doc, schema, _with(chosen, kind))) for doc in held] for kind in kinds}
-    groups = [doc.patient for doc, own in zip(held, inputs[kinds[0]], strict=True) for _ in own]
-    floor = chosen.floor_for(len({doc.patient for doc in held}))
+    inputs = {kind: [list(lines(doc, schema, _with(chosen, kind))) for doc in documents] for kind in kinds}
+    groups = [doc.patient for doc, sentences in zip(documents, inputs[kinds[0]], strict=True) for _ in sentences]
+    floor = chosen.floor_for(len({doc.patient for doc in documents}))
     flat = {
-        kind: _common([line.input for own in found for line in own], groups, floor) for kind, found in inputs.items()
+        kind: _common([line.input for sentences in found for line in sentences], groups, floor)
+        for kind, found in inputs.items()
     }
     _check(flat[kinds[0]], schema, groups)
     best = choose(flat, schema.roles, chosen.hmm, groups=groups).representation if len(kinds) > 1 else kinds[0]
     final = _with(chosen, best)
     model = phrasehmm.fit(flat[best], schema.roles, final.hmm, groups=groups)
-    lying = sum(len(line.stated) for own in inputs[best] for line in own)
-    across = sum(len({schema.key(one) for own in doc.relations for one in schema.tuples(own)}) for doc in held) - lying
-    readings = crossed(flat[best], schema.roles, final.hmm, groups=groups, count=min(final.folds, len(set(groups))))
-    pairs = [(doc, line) for doc, own in zip(held, inputs[best], strict=True) for line in own]
-    read = [Held(doc, line, reading) for (doc, line), reading in zip(pairs, readings, strict=True)]
-    rule = chosen_rule(read, schema, final) if final.labels == "chances" else None
-    return _extractor(read, held, schema, final, (model, rule, max(across, 0), floor))
+    within = sum(len(line.stated) for sentences in inputs[best] for line in sentences)
+    keys = [{schema.key(spans) for relation in doc.relations for spans in schema.tuples(relation)} for doc in documents]
+    across = sum(map(len, keys)) - within
+    readings = cross_validate(
+        flat[best], schema.roles, final.hmm, groups=groups, count=min(final.folds, len(set(groups)))
+    )
+    pairs = [(doc, line) for doc, sentences in zip(documents, inputs[best], strict=True) for line in sentences]
+    read = [HeldOutReading(doc, line, reading) for (doc, line), reading in zip(pairs, readings, strict=True)]
+    rule = choose_rule(read, schema, final) if final.labels == "chances" else None
+    return _extractor(read, documents, schema, final, (model, rule, max(across, 0), floor))
 
 
 def _extractor(
-    read: Sequence[Held], docs: Sequence[Document], schema: Schema, config: Extraction,
+    read: Sequence[HeldOutReading], docs: Sequence[Document], schema: Schema, config: Extraction,
     learnt: tuple[Model, PairingRule | None, int, int],
 ) -> JointExtractor:  # fmt: skip
-    """The extractor, with what its folds say of it."""
+    """Build the extractor with the calibration and report of its held-out readings."""
     model, rule, across, floor = learnt
-    judged = [(own, _judged(own, schema, config, rule)) for own in read]
-    kept = [(own.reading, right) for own, right in judged if right]
-    calibration = calibrate([own for own, _ in kept], [any(right) for _, right in kept]) if kept else None
-    scores = [scored_by(calibration, reading) for reading, right in kept for _ in right]
+    judged = [(item.reading, _judge(item, schema, config, rule)) for item in read]
+    kept = [(reading, right) for reading, right in judged if right]
+    calibration = calibrate([reading for reading, _ in kept], [any(right) for _, right in kept]) if kept else None
+    scores = [confidence_of(calibration, reading) for reading, right in kept for _ in right]
     truth = [hit for _, right in kept for hit in right]
-    stated = sum(len(own.line.stated) for own in read) + across
+    stated = sum(len(item.line.stated) for item in read) + across
     found, every = Rates(sum(truth), len(truth), stated), _every(docs, schema, config, stated)
     report = Summary(len(docs), across, found, every, floor, config.hmm.representation)
     metrics = {"F1": found.f1} | ({"F1 of every tuple": every.f1} if every else {})
@@ -79,31 +84,31 @@ def _extractor(
         "relations", labels=(schema.name,), seed=config.hmm.seed, documents=len(docs),
         patients=len({doc.patient for doc in docs}), vocabulary_floor=floor, metrics=metrics,
     )  # fmt: skip
-    held = Scored(np.array(scores, np.float64), np.array(truth, bool))
+    held = HeldOutScores(np.array(scores, np.float64), np.array(truth, bool))
     return JointExtractor(schema, config, model, rule, calibration, across, 0.0, held, report, manifest)
 
 
 def _every(docs: Sequence[Document], schema: Schema, config: Extraction, stated: int) -> Rates | None:
-    """What it gives to call every tuple of entities of a sentence related; None if entities are not seen."""
+    """Return the rates of calling every candidate related; None if the model does not see entities."""
     if not config.mask:
         return None
-    found = [one.stated for doc in docs for one in candidates(doc, schema, layer=config.layer)]
+    found = [candidate.stated for doc in docs for candidate in candidates(doc, schema, layer=config.layer)]
     return Rates(sum(found), len(found), stated)
 
 
 def _common(sentences: Sequence[Sentence], groups: Sequence[str], floor: int) -> list[Sentence]:
-    """The sentences without words that fewer than `floor` groups have."""
+    """Return the sentences with words of fewer than `floor` groups replaced by the unknown word."""
     if floor == 1:
         return list(sentences)
     users: dict[str, set[str]] = {}
-    for own, group in zip(sentences, groups, strict=True):
-        for part in own.words:
+    for sentence, group in zip(sentences, groups, strict=True):
+        for part in sentence.words:
             for word in part:
                 users.setdefault(word, set()).add(group)
-    rare = {word for word, own in users.items() if len(own) < floor}
+    rare = {word for word, groups_of in users.items() if len(groups_of) < floor}
     return [
-        own._replace(words=[[UNKNOWN if word in rare else word for word in part] for part in own.words])
-        for own in sentences
+        sentence._replace(words=[[UNKNOWN if word in rare else word for word in part] for part in sentence.words])
+        for sentence in sentences
     ]
 
 
@@ -112,15 +117,16 @@ def _with(config: Extraction, kind: Representation) -> Extraction:
 
 
 def _check(sentences: Sequence[Sentence], schema: Schema, groups: Sequence[str]) -> None:
-    if not any(own.positive for own in sentences):
+    """Raise DataError unless some sentences state the relation, some do not, and there are two groups."""
+    if not any(sentence.positive for sentence in sentences):
         raise DataError(f"no sentence holds all arguments of a relation {schema.name!r}; the mode joint needs some")
-    if all(own.positive for own in sentences):
-        raise DataError("every sentence states the relation, so there is nothing to tell them from; add others")
+    if all(sentence.positive for sentence in sentences):
+        raise DataError("every sentence states the relation; add sentences that do not state it")
     if len(set(groups)) < 2:
-        raise DataError("all documents belong to one group, and folds need two or more; add documents")
+        raise DataError("all documents belong to one patient, and cross-validation needs two or more; add documents")
 
 
-class Held(NamedTuple):
+class HeldOutReading(NamedTuple):
     """A sentence with the reading of a model that had not seen its document."""
 
     doc: Document
@@ -128,14 +134,14 @@ class Held(NamedTuple):
     reading: PhraseReading
 
 
-def chosen_rule(held: Sequence[Held], schema: Schema, config: Extraction) -> PairingRule:
-    """The rule with the largest F1 of tuples on readings held out; the stricter one of two alike."""
-    stated = sum(len(own.line.stated) for own in held)
+def choose_rule(held: Sequence[HeldOutReading], schema: Schema, config: Extraction) -> PairingRule:
+    """Return the rule with the largest F1 of tuples on held-out readings; of equal rules the stricter one."""
+    stated = sum(len(item.line.stated) for item in held)
     best, reached = PairingRule(0.0, 0.5), -1.0
     for lead in reversed(LEADS):
         for level in reversed(LEVELS):
             rule = PairingRule(lead, level)
-            found = [_judged(own, schema, config, rule) for own in held]
+            found = [_judge(item, schema, config, rule) for item in held]
             hits, number = sum(map(sum, found)), sum(map(len, found))
             f1 = 2 * hits / max(number + stated, 1)
             if f1 > reached:
@@ -143,8 +149,9 @@ def chosen_rule(held: Sequence[Held], schema: Schema, config: Extraction) -> Pai
     return best
 
 
-def _judged(own: Held, schema: Schema, config: Extraction, rule: PairingRule | None) -> list[bool]:
-    """For each tuple of a reading whether it is right."""
-    reading = own.reading if rule is None else rule.apply(own.reading, len(schema.roles))
-    found = dict.fromkeys(schema.key(one.spans) for one in assembled(own.doc, own.line, reading, schema, config))
-    return right_ones(list(found), own.line.stated, exact=config.mask)
+def _judge(held: HeldOutReading, schema: Schema, config: Extraction, rule: PairingRule | None) -> list[bool]:
+    """Return for each tuple of a held-out reading whether it is right."""
+    reading = held.reading if rule is None else rule.apply(held.reading, len(schema.roles))
+    found = assemble_tuples(held.doc, held.line, reading, schema, config)
+    keys = dict.fromkeys(schema.key(item.spans) for item in found)
+    return right_ones(list(keys), held.line.stated, exact=config.mask)

@@ -1,4 +1,4 @@
-"""Reading and writing documents: one file per format, recognised from content, losses reported."""
+"""Reading and writing of documents: one module per format; formats are recognised from content, losses counted."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path, PurePosixPath
 from chaffinch.errors import ConfigError, DataError, LossError
 from chaffinch.text.corpus import Corpus
 from chaffinch.text.document import Document
-from chaffinch.text.formats.base import Entry, Format, Losses, ReadOptions, Writing, entries, replacing
+from chaffinch.text.formats.base import Entry, Format, Losses, ReadOptions, WriteOptions, atomic_output, entries
 from chaffinch.text.formats.units import Unit
 from chaffinch.text.grouping import Grouping
 
 
 def _discover() -> tuple[Format, ...]:
-    """Return the formats that the modules beside this one list, in the order in which they are asked for a file."""
+    """Return the formats that the modules of this folder list, in the order in which they are tried on a file."""
     names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
     modules = [import_module(f"{__name__}.{name}") for name in names]
     found: list[Format] = [form for module in modules for form in getattr(module, "FORMATS", ())]
@@ -26,7 +26,7 @@ def _discover() -> tuple[Format, ...]:
 
 FORMATS: tuple[Format, ...] = _discover()
 
-_GENERAL = {"", ".txt", ".json", ".xml"}  # suffixes that tell nothing
+_GENERAL = {"", ".txt", ".json", ".xml"}  # suffixes that do not identify a format
 
 __all__ = [
     "FORMATS",
@@ -34,7 +34,7 @@ __all__ = [
     "Losses",
     "ReadOptions",
     "Unit",
-    "Writing",
+    "WriteOptions",
     "by_name",
     "find_format",
     "output_format",
@@ -45,7 +45,7 @@ __all__ = [
 
 
 def by_name(name: str) -> Format:
-    """The format of that name."""
+    """Return the format of that name; ConfigError if there is none."""
     for form in FORMATS:
         if form.name == name:
             return form
@@ -53,7 +53,7 @@ def by_name(name: str) -> Format:
 
 
 def find_format(files: Sequence[Entry], path: Path) -> Format:
-    """The one format of the files, from their content; none or several is an error that says what to do."""
+    """Return the one format of the files, recognised from their content; DataError if there is none or several."""
     if not files:
         raise DataError("has no files that can be read; check the path and its permissions", path=path)
     found: dict[str, Format] = {}
@@ -62,7 +62,7 @@ def find_format(files: Sequence[Entry], path: Path) -> Format:
         form = next((form for form in FORMATS if form.recognises(file, head)), None)
         if form is not None:
             found[form.name] = form
-    if not found:  # broken content; the name of the file tells what it should be, and reading what is wrong
+    if not found:  # broken content: the suffix gives the intended format, and reading then reports the fault
         suffixes = {file.suffix for file in files} - _GENERAL
         found = {form.name: form for form in FORMATS for suffix in suffixes if suffix == form.suffixes[0]}
     # A text beside its annotations is part of another format.
@@ -82,7 +82,7 @@ def read(
     group: str | None = None,
     groups: Mapping[str, str] | None = None,
 ) -> Corpus:
-    """The documents of a file, folder or archive, as a stream that can be walked many times.
+    """Return the documents of a file, folder or archive, as a corpus that can be iterated many times.
 
     `format` is recognised from content when not given. `group` is a regular expression on the document's id
     whose first group (or whole match) is the patient; `groups` maps ids to patients.
@@ -93,13 +93,13 @@ def read(
     if not chosen:
         raise DataError(f"has no {' or '.join(form.suffixes)} file, as {form.name} has", path=path)
     if "!" in chosen[0].where:
-        chosen = _without_common_folder(chosen)
+        chosen = _strip_common_folder(chosen)
     reading = how or ReadOptions()
 
     grouping = Grouping(group, groups)
 
     def walk() -> Iterator[Document]:
-        reading.losses.counts.clear()  # the account is that of the last walk
+        reading.losses.counts.clear()  # losses are those of the last iteration
         return (grouping(unit.read()) for unit in form.units(chosen, reading))
 
     return Corpus(walk, form.name)
@@ -114,40 +114,40 @@ def write(
     strict: bool = False,
     losses: Losses | None = None,
 ) -> Losses:
-    """Writes documents and returns the account of what could not be kept; `strict` makes that an error.
+    """Write documents and return the counts of what could not be kept; with `strict`, raise LossError instead.
 
     The output appears complete or not at all. `format` follows from the suffix of `path` when not given. Give the
-    `losses` of the `ReadOptions` to have one account of both ways.
+    `losses` of the `ReadOptions` to count the losses of reading and writing together.
     """
     target = Path(path)
     form = output_format(target, format)
-    how = Writing(losses if losses is not None else Losses(), layer)
-    with replacing(target) as beside:
-        form.write(documents, beside, how)
-        if strict and how.losses:
-            lost = ", ".join(f"{what} ({number})" for what, number in sorted(how.losses.counts.items()))
+    options = WriteOptions(losses if losses is not None else Losses(), layer)
+    with atomic_output(target) as beside:
+        form.write(documents, beside, options)
+        if strict and options.losses:
+            lost = ", ".join(f"{what} ({number})" for what, number in sorted(options.losses.counts.items()))
             raise LossError(f"not kept in {form.name}: {lost}; choose another format, or leave --strict out")
-    return how.losses
+    return options.losses
 
 
 def output_format(target: Path, name: str | None = None) -> Format:
-    """The format to write: the one named, or the one that the suffix of the path tells."""
+    """Return the format to write: the one named, else the one that the suffix of the path implies."""
     if name:
         return by_name(name)
     found = [form for form in FORMATS if not form.folder and target.name.endswith(form.suffixes[0])]
     if found:
         return max(found, key=lambda form: len(form.suffixes[0]))  # ".hf.jsonl" before ".jsonl"
-    raise ConfigError(f"the suffix {target.suffix!r} does not tell the output format; name it with --to")
+    raise ConfigError(f"the suffix {target.suffix!r} does not identify the output format; name it with --to")
 
 
 def output_variant(form: Format, target: Path) -> Format:
-    """Return the format in which documents of a format are written to a path: itself, or the variant of that suffix."""
+    """Return the format to write to a path: the given one, or its variant for the suffix of the path."""
     name = dict(form.can.variants).get(target.suffix)
     return form if name is None else by_name(name)
 
 
-def _without_common_folder(files: Sequence[Entry]) -> list[Entry]:
-    """Members of an archive, without the folders that all of them share."""
+def _strip_common_folder(files: Sequence[Entry]) -> list[Entry]:
+    """Return the members of an archive with their common leading folders removed from their names."""
     folders = [PurePosixPath(file.name).parent.parts for file in files]
     shared = 0
     while all(len(parts) > shared and parts[shared] == folders[0][shared] for parts in folders):

@@ -1,4 +1,4 @@
-"""What every format shares: where bytes come from, how files are written, and the account of losses."""
+"""The base of all formats: input files, output files, options, and counts of losses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UnitKind: TypeAlias = Literal["file", "line", "row", "record", "stream"]
 LayerKind: TypeAlias = Literal["none", "one", "many"]
 
 # What opening and reading a file, compressed or not, can raise.
-UNREADABLE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError)
+READ_ERRORS = (OSError, EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +47,28 @@ class Entry:
 
     @property
     def stem(self) -> str:
-        """The name without its last suffix; the id of a document that is a file of its own."""
+        """Return the name without its last suffix: the document id in formats with one file per document."""
         return posixpath.splitext(self.name)[0]
 
     @property
     def suffix(self) -> str:
-        """The last suffix in lower case, dot included."""
+        """Return the last suffix in lower case, dot included."""
         return posixpath.splitext(self.name)[1].lower()
 
     def content(self) -> bytes:
-        """The whole content."""
+        """Return the whole content."""
         try:
             with self.open() as stream:
                 return stream.read()
-        except UNREADABLE as error:
-            raise unreadable(self.where, error) from None
+        except READ_ERRORS as error:
+            raise read_error(self.where, error) from None
 
     def text(self) -> str:
-        """The whole content as UTF-8, every character kept: byte order mark, carriage returns, NUL."""
+        """Return the whole content, decoded from UTF-8; byte order mark, carriage returns and NUL are kept."""
         return decode(self.content(), self.where)
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Numbered lines without their end (LF or CR LF), decoded one by one; a leading byte order mark is dropped."""
+        """Yield numbered, decoded lines without their end (LF or CR LF); a leading byte order mark is dropped."""
         try:
             with self.open() as stream:
                 for number, raw in enumerate(stream, start=1):
@@ -76,20 +76,20 @@ class Entry:
                     if number == 1:
                         line = line.removeprefix("\ufeff")
                     yield number, line.removesuffix("\n").removesuffix("\r")
-        except UNREADABLE as error:
-            raise unreadable(self.where, error) from None
+        except READ_ERRORS as error:
+            raise read_error(self.where, error) from None
 
     def head(self, size: int = 65536) -> bytes:
-        """The first bytes, for recognising the format."""
+        """Return the first bytes, for recognising the format."""
         try:
             with self.open() as stream:
                 return stream.read(size)
-        except UNREADABLE as error:
-            raise unreadable(self.where, error) from None
+        except READ_ERRORS as error:
+            raise read_error(self.where, error) from None
 
 
 def decode(raw: bytes, where: str, line: int | None = None) -> str:
-    """UTF-8 text, or an error that says where the bad byte is and never what stood around it."""
+    """Decode UTF-8; DataError with the position of a bad byte, never with the text around it."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -97,26 +97,26 @@ def decode(raw: bytes, where: str, line: int | None = None) -> str:
         raise DataError(message, path=where, line=line or raw.count(b"\n", 0, error.start) + 1) from None
 
 
-def unreadable(where: str, error: Exception) -> DataError:
-    """The error for a file that cannot be opened or is damaged."""
+def read_error(where: str, error: Exception) -> DataError:
+    """Return the DataError for a file that cannot be opened or is damaged."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else "the file is damaged or truncated"
     return DataError(f"cannot be read ({reason}); check the path, its permissions and its size", path=where)
 
 
 def entries(path: Path) -> list[Entry]:
-    """The files behind a path, sorted by name: a file, a folder, a .gz, .zip or .tar(.gz)."""
+    """Return the files at a path, sorted by name; the path is a file, a folder, a .gz, .zip or .tar(.gz)."""
     if not path.exists():
         raise DataError("does not exist; check the path", path=path)
     if path.is_dir():
-        return [entry for name in sorted(_names_below(path)) for entry in _of_file(f"{path}/{name}", name)]
-    return _of_file(str(path), path.name)
+        return [entry for name in sorted(_walk_names(path)) for entry in _entries_of_file(f"{path}/{name}", name)]
+    return _entries_of_file(str(path), path.name)
 
 
-def _names_below(folder: Path) -> Iterator[str]:
-    """The files of a folder and its folders, as paths with slashes; hidden ones are left out."""
-    for place, folders, files in os.walk(folder):
+def _walk_names(folder: Path) -> Iterator[str]:
+    """Yield the names of all files below a folder, as relative paths with slashes; hidden ones are left out."""
+    for directory, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        above = os.path.relpath(place, folder).replace(os.sep, "/") + "/"
+        above = os.path.relpath(directory, folder).replace(os.sep, "/") + "/"
         for name in files:
             if not name.isprintable() and any("\ud800" <= c <= "\udfff" for c in name):
                 raise DataError("has a file whose name is not UTF-8; rename it", path=folder)
@@ -124,47 +124,49 @@ def _names_below(folder: Path) -> Iterator[str]:
                 yield (above + name).removeprefix("./")
 
 
-def _of_file(path: str, name: str) -> list[Entry]:
+def _entries_of_file(path: str, name: str) -> list[Entry]:
+    """Return the entries of one file: the members of an archive, else the file itself, decompressed if .gz."""
     try:
         if name.endswith((".tar.gz", ".tgz", ".tar")):
-            return _of_tar(path)
+            return _entries_of_tar(path)
         if name.endswith(".zip"):
-            return _of_zip(path)
-    except UNREADABLE as error:
-        raise unreadable(path, error) from None
+            return _entries_of_zip(path)
+    except READ_ERRORS as error:
+        raise read_error(path, error) from None
     if name.endswith(".gz"):
-        return [Entry(name.removesuffix(".gz"), path, lambda: cast(BinaryIO, gzip.open(_plain(path), "rb")))]
-    return [Entry(name, path, lambda: open(_plain(path), "rb"))]  # noqa: PTH123  (a plain string is quicker)
+        stem = name.removesuffix(".gz")
+        return [Entry(stem, path, lambda: cast(BinaryIO, gzip.open(_require_plain_file(path), "rb")))]
+    return [Entry(name, path, lambda: open(_require_plain_file(path), "rb"))]  # noqa: PTH123  (a plain string is quicker)
 
 
-def _plain(path: str) -> str:
-    """The path of a plain file; OSError for a pipe or a device, which could keep us waiting for ever."""
+def _require_plain_file(path: str) -> str:
+    """Return the path; OSError unless it is a plain file, since reading a pipe or a device could block for ever."""
     if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116  (as above)
         raise OSError(errno.EINVAL, "it is no plain file")
     return path
 
 
-def _of_tar(path: str) -> list[Entry]:
-    # A compressed archive cannot be searched, so its members are read once and held; corpora fit in memory.
+def _entries_of_tar(path: str) -> list[Entry]:
+    # A compressed archive cannot be searched, so its members are read once and kept in memory.
     found = []
     with tarfile.open(path) as archive:
         for member in archive:
             stream = archive.extractfile(member) if member.isfile() else None
             if stream is not None:
-                found.append(_of_bytes(member.name, f"{path}!{member.name}", stream.read()))
+                found.append(_entry_of_bytes(member.name, f"{path}!{member.name}", stream.read()))
     return sorted(found, key=lambda entry: entry.name)
 
 
-def _of_zip(path: str) -> list[Entry]:
+def _entries_of_zip(path: str) -> list[Entry]:
     found = []
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             if not info.is_dir():
-                found.append(_of_bytes(info.filename, f"{path}!{info.filename}", archive.read(info)))
+                found.append(_entry_of_bytes(info.filename, f"{path}!{info.filename}", archive.read(info)))
     return sorted(found, key=lambda entry: entry.name)
 
 
-def _of_bytes(name: str, where: str, content: bytes) -> Entry:
+def _entry_of_bytes(name: str, where: str, content: bytes) -> Entry:
     if name.endswith(".gz"):
         return Entry(name.removesuffix(".gz"), where, lambda: cast(BinaryIO, gzip.open(io.BytesIO(content), "rb")))
     return Entry(name, where, lambda: io.BytesIO(content))
@@ -172,12 +174,12 @@ def _of_bytes(name: str, where: str, content: bytes) -> Entry:
 
 @dataclass(slots=True)
 class Losses:
-    """The account of what was not kept on the way in or out: how often, by kind of loss."""
+    """Counts of what was not kept in reading or writing, by kind of loss."""
 
     counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, what: str, number: int = 1) -> None:
-        """Notes that `number` things of this kind were not kept; `what` never carries document text."""
+        """Count `number` things of this kind as not kept; `what` never contains document text."""
         if number:
             self.counts[what] += number
 
@@ -187,7 +189,7 @@ class Losses:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How to read: what the user may choose beside the format."""
+    """Options of reading, besides the format."""
 
     layer: str = "gold"  # the name given to the spans of formats that hold one layer
     split: Splitter = "prose"
@@ -197,14 +199,14 @@ class ReadOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
-    """How to write: the layer, for formats that hold one, and where losses are noted."""
+class WriteOptions:
+    """Options of writing: the layer, for formats that hold one, and the counts of losses."""
 
     losses: Losses = field(default_factory=Losses)
     layer: str | None = None  # None: "gold", else the only one
 
     def spans(self, doc: Document) -> tuple[Span, ...]:
-        """The one layer that is written; every other layer of the document counts as lost."""
+        """Return the spans of the one layer that is written; count the other layers of the document as lost."""
         chosen = doc.layer(self.layer)
         name = self.layer or ("gold" if "gold" in doc.layers or len(doc.layers) != 1 else next(iter(doc.layers)))
         others = [spans for other, spans in doc.layers.items() if other != name]
@@ -214,7 +216,7 @@ class Writing:
         return chosen
 
     def drop(self, doc: Document, *fields: str) -> None:
-        """Notes the fields of a document that the format has no place for, where they hold something."""
+        """Count as lost the fields of a document that the format cannot hold, unless they are empty."""
         for name in fields:
             value = getattr(doc, name)
             if name == "group":
@@ -222,33 +224,33 @@ class Writing:
             elif name == "given":
                 self.losses.add("given tokens and sentences", bool(value))
             else:
-                self.losses.add(_PLAIN[name], len(value))
+                self.losses.add(_LOSS_NAMES[name], len(value))
 
     def drop_from_spans(self, spans: Iterable[Span], *fields: str) -> None:
-        """Notes the scores, sources or concepts of spans that the format has no place for."""
+        """Count as lost the scores, sources or concepts of spans that the format cannot hold, unless they are empty."""
         empty = {"score": 1.0, "source": "", "concept": ""}
         for span in spans:
             for name in fields:
                 self.losses.add(f"{name}s of spans", getattr(span, name) != empty[name])
 
 
-_PLAIN = {"meta": "meta fields", "soft": "soft layers", "relations": "relations", "layers": "layers"}
+_LOSS_NAMES = {"meta": "meta fields", "soft": "soft layers", "relations": "relations", "layers": "layers"}
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a format can hold and how it is read: said by each format, asked by everybody else.
+    """What a format can hold and how it is read, declared by each format.
 
-    `generality`: formats are asked in rising order whether they know a file. 0: its content begins as that of no other;
+    `generality`: formats are tried on a file in rising order. 0: its content begins as that of no other;
     1 and 2: records with fields of its own; 3: any record with a text; 4: rows and columns; 5: any text.
     """
 
     unit: UnitKind = "stream"  # what can be read apart from the others; of a "stream" all that follow a fault are lost
     generality: int = 0
-    exact: bool = False  # keeps every character of a text, but for those that its own syntax cannot hold
+    exact: bool = False  # keeps every character of a text, except those that its syntax cannot hold
     needs_tokens: bool = False  # writes tokens, so documents must have them
     layers: LayerKind = "one"
-    span_sources: bool = False  # keeps who found a span, beside the spans of others
+    span_sources: bool = False  # keeps the source of each span, and spans of several sources side by side
     votes: bool = False  # keeps the layers of weak sources
     vote_links: bool = False  # keeps the links by which a vote follows another
     soft: bool = False  # keeps soft labels
@@ -264,66 +266,69 @@ class Format(Protocol):
     def name(self) -> str: ...
     @property
     def about(self) -> str:
-        """One line for the list of formats."""
+        """Return one line of description, for the list of formats."""
 
     @property
     def folder(self) -> bool:
-        """Whether the output is a folder with one or more files per document."""
+        """Tell whether the output is a folder with one or more files per document."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """Suffixes of the files it reads; the first one is typical."""
+        """Return the suffixes of the files it reads; the first one is typical."""
 
     @property
     def can(self) -> Capabilities:
-        """What it can hold."""
+        """Return what it can hold and how it is read."""
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Whether a file with one of the suffixes (or any other) looks like this format."""
+        """Tell whether a file looks like this format, whatever its suffix; `head` is its first bytes."""
 
-    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
-        """Yield the documents of those files, in order, each to be parsed apart from the others where that can be.
+    def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
+        """Yield the documents of those files, in order, each parsed separately where the format allows it.
 
         Files of other suffixes were left out by the caller.
         """
 
-    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
-        """Writes the documents to a path that does not exist yet, and returns how many there were."""
+    def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
+        """Write the documents to a path that does not exist yet; return how many there were."""
 
 
 @contextmanager
-def replacing(target: Path) -> Iterator[Path]:
-    """A path beside `target` to write to; moved into its place at the end, or removed if anything fails.
+def atomic_output(target: Path) -> Iterator[Path]:
+    """Yield a temporary path to write to; move it to `target` at the end, or remove it if anything fails.
 
     A file is replaced; a folder must be empty or new. Nothing half-written is ever seen at `target`.
     """
     if target.is_dir() and any(target.iterdir()):
-        raise DataError("is a folder that is not empty; choose a new one, so that nothing is mixed", path=target)
+        raise DataError("the output folder is not empty; choose a new one or empty it", path=target)
     if target.exists() and not (target.is_file() or target.is_dir()):
-        raise DataError("is not an ordinary file, and the output would take its place; choose another", path=target)
+        raise DataError("is not an ordinary file, so the output cannot replace it; choose another path", path=target)
     if not target.parent.is_dir():
         raise DataError("the folder of the output does not exist; make it first", path=target.parent)
-    holder = Path(tempfile.mkdtemp(prefix=".chaffinch-", dir=target.parent))
+    temporary_folder = Path(tempfile.mkdtemp(prefix=".chaffinch-", dir=target.parent))
     try:
-        beside = holder / target.name
-        yield beside
-        if beside.is_file():
-            sync(beside)
-        if target.is_dir() and beside.is_dir():
+        temporary = temporary_folder / target.name
+        yield temporary
+        if temporary.is_file():
+            sync(temporary)
+        if target.is_dir() and temporary.is_dir():
             target.rmdir()
-        os.replace(beside, target)  # noqa: PTH105  (one atomic call)
+        os.replace(temporary, target)  # noqa: PTH105  (one atomic call)
     finally:
-        shutil.rmtree(holder, ignore_errors=True)
+        shutil.rmtree(temporary_folder, ignore_errors=True)
 
 
 def sync(path: Path) -> None:
-    """Makes sure that the bytes of a file are on the disk."""
+    """Flush the bytes of a file to the disk (fsync)."""
     with path.open("rb") as stream:
         os.fsync(stream.fileno())
 
 
-def file_of(folder: Path, name: str, suffix: str) -> Path:
-    """Where a document of that id is written inside a folder; ids may have slashes, but lead nowhere else."""
+def output_file(folder: Path, name: str, suffix: str) -> Path:
+    """Return the path for a document of that id inside a folder, and make its parents.
+
+    Ids may contain slashes. DataError if the id would lead outside the folder, is hidden, or is already taken.
+    """
     path = PurePosixPath(name)
     if not name or "\0" in name or str(path) != name or any(part.startswith((".", "/")) for part in path.parts):
         raise DataError(
@@ -338,12 +343,12 @@ def file_of(folder: Path, name: str, suffix: str) -> Path:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes UTF-8, every character as it is."""
+    """Write a text as UTF-8, every character unchanged."""
     path.write_bytes(text.encode("utf-8"))
 
 
 def group_of_meta(meta: Mapping[str, object]) -> str | None:
-    """The patient, where a record names one in a field of its own."""
+    """Return the patient from the first of the fields group, patient, patient_id, subject_id that is not empty."""
     for key in ("group", "patient", "patient_id", "subject_id"):
         if meta.get(key) not in (None, ""):
             return str(meta[key])

@@ -1,4 +1,4 @@
-"""BioC JSON: one file with a collection, as PMC, PubTator and the bioc library write it; `bioc` says what is kept."""
+"""BioC JSON: one file with a collection, as PMC, PubTator and the bioc library write it; see `bioc` for losses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.bioc import parse_record, to_record
-from chaffinch.text.formats.base import Capabilities, Entry, ReadOptions, Writing
+from chaffinch.text.formats.base import Capabilities, Entry, ReadOptions, WriteOptions
 from chaffinch.text.formats.units import Record, Unit, record_units
 
 _HEADER = b'{"bioctype":"BioCCollection","source":"","date":"","key":"","version":"1.0","infons":{},"documents":['
@@ -21,7 +21,7 @@ _HEADER = b'{"bioctype":"BioCCollection","source":"","date":"","key":"","version
 
 @dataclass(frozen=True, slots=True)
 class BiocJson:
-    """The format itself."""
+    """The BioC JSON format."""
 
     name: str = "bioc-json"
     about: str = "BioC JSON: a collection of documents with passages, annotations and relations"
@@ -30,31 +30,31 @@ class BiocJson:
     can: ClassVar[Capabilities] = Capabilities("record")
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """JSON with passages, or a collection that starts with its infons."""
+        """Recognise JSON with passages, or with documents and infons."""
         start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         return start.startswith((b"{", b"[")) and (
             b'"passages"' in head or (b'"documents"' in head and b'"infons"' in head)
         )
 
-    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+    def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
         """Yield the documents of each file: of a collection, a list of them or of documents, or one on each line."""
         for file in files:
-            yield from record_units(file, _records(file), partial(parse_record, how), "document")
+            yield from record_units(file, _records(file), partial(parse_record, options), "document")
 
-    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
-        """One collection, one line for each document."""
+    def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
+        """Write one collection, with one line for each document."""
         count = 0
         with target.open("wb") as stream:
             stream.write(_HEADER)
             for count, doc in enumerate(documents, start=1):
-                record = {"bioctype": "BioCDocument"} | to_record(doc, how, keeps=_keeps)
+                record = {"bioctype": "BioCDocument"} | to_record(doc, options, keeps=_keeps)
                 stream.write((b",\n" if count > 1 else b"\n") + msgspec.json.encode(record))
             stream.write(b"\n]}\n")
         return count
 
 
 def _keeps(value: object) -> bool:
-    """Whether a value comes back from JSON as it is."""
+    """Tell whether a value comes back from JSON unchanged."""
     try:
         back: object = msgspec.json.decode(msgspec.json.encode(value))
     except (TypeError, msgspec.MsgspecError, OverflowError, RecursionError):
@@ -63,6 +63,7 @@ def _keeps(value: object) -> bool:
 
 
 def _records(file: Entry) -> Iterator[Record[dict[str, Any]]]:
+    """Yield the documents of a file: of one JSON value, else of JSON lines."""
     try:
         content = msgspec.json.decode(file.content().removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -76,7 +77,7 @@ def _records(file: Entry) -> Iterator[Record[dict[str, Any]]]:
 
 
 def _documents(part: Any) -> list[Any]:
-    """The documents of a collection, of an object that holds one list (as PubTator 3 answers), or the one it is."""
+    """Return the documents of a collection, of an object with a single list (as PubTator 3 answers), or the object."""
     if isinstance(part, dict) and "passages" not in part:
         lists = [part["documents"]] if "documents" in part else list(part.values())
         if len(lists) == 1 and isinstance(lists[0], list):
@@ -85,7 +86,7 @@ def _documents(part: Any) -> list[Any]:
 
 
 def _record_lines(file: Entry) -> Iterator[Record[dict[str, Any]]]:
-    """One document on each line, as the bioc library streams them."""
+    """Yield the document of each line, as the bioc library streams them."""
     for number, line in file.lines():
         if line.strip():
             try:

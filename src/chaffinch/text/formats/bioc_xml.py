@@ -1,4 +1,4 @@
-"""BioC XML: one file with a collection, read and written document by document; `bioc` says what is kept."""
+"""BioC XML: one file with a collection, read and written document by document; see `bioc` for losses."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from lxml import etree
 
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.bioc import parse_record, to_record
-from chaffinch.text.formats._shared.xml import Element, elements, legal, line_of, root_name, text_of
-from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions, Writing
+from chaffinch.text.formats._shared.xml import Element, elements, line_of, replace_illegal, root_name, text_of
+from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions, WriteOptions
 from chaffinch.text.formats.units import Record, Unit, record_units
 
 _NOT_XML = "characters XML cannot hold (written as U+FFFD)"
@@ -22,7 +22,7 @@ _NOT_XML_FIELDS = "characters of fields that XML cannot hold (written as U+FFFD)
 
 @dataclass(frozen=True, slots=True)
 class BiocXml:
-    """The format itself."""
+    """The BioC XML format."""
 
     name: str = "bioc-xml"
     about: str = "BioC XML: a collection of documents with passages, annotations and relations"
@@ -31,20 +31,20 @@ class BiocXml:
     can: ClassVar[Capabilities] = Capabilities("record")
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """XML with <collection> as its root."""
+        """Recognise XML with <collection> as its root."""
         return root_name(head) == "collection"
 
-    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+    def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
         """Yield the documents of each file; the file is never held as a whole."""
         for file in files:
             records = (
                 Record(text_of(element.find("id")), line_of(element), _record(element))
                 for element in elements(file, "document", root="collection")
             )
-            yield from record_units(file, records, partial(parse_record, how), "document")
+            yield from record_units(file, records, partial(parse_record, options), "document")
 
-    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
-        """One collection with all documents."""
+    def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
+        """Write one collection with all documents."""
         count = 0
         with target.open("wb") as stream, etree.xmlfile(stream, encoding="UTF-8") as xml:
             xml.write_declaration()
@@ -52,36 +52,36 @@ class BiocXml:
                 for name in ("source", "date", "key"):
                     xml.write(etree.Element(name))
                 for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
-                    text, replaced = legal(doc.text)
-                    how.losses.add(_NOT_XML, replaced)
-                    record = to_record(replace(doc, text=text), how, keeps=_keeps)
-                    xml.write("\n", _document(record, how.losses), pretty_print=True)
+                    text, replaced = replace_illegal(doc.text)
+                    options.losses.add(_NOT_XML, replaced)
+                    record = to_record(replace(doc, text=text), options, keeps=_keeps)
+                    xml.write("\n", _document(record, options.losses), pretty_print=True)
         return count
 
 
 def _keeps(value: object) -> bool:
-    """Whether a value comes back from XML as it is."""
-    return isinstance(value, str) and not legal(value)[1]
+    """Tell whether a value comes back from XML unchanged."""
+    return isinstance(value, str) and not replace_illegal(value)[1]
 
 
 def _record(element: Element) -> dict[str, Any]:
-    """Document, passage or sentence as in BioC JSON; each has some of these parts."""
+    """Return the record of a document, passage or sentence, as in BioC JSON; each has some of these parts."""
     record: dict[str, Any] = {
         "line": line_of(element),
         "infons": _infons(element),
-        "annotations": [_annotation_record(one) for one in element.findall("annotation")],
-        "relations": [_relation_record(one) for one in element.findall("relation")],
+        "annotations": [_annotation_record(child) for child in element.findall("annotation")],
+        "relations": [_relation_record(child) for child in element.findall("relation")],
     }
     for name in ("id", "offset", "text"):
         if element.find(name) is not None:
             record[name] = text_of(element.find(name))
     for name in ("passage", "sentence"):
-        record[name + "s"] = [_record(one) for one in element.findall(name)]
+        record[name + "s"] = [_record(child) for child in element.findall(name)]
     return record
 
 
 def _infons(element: Element) -> dict[str, str]:
-    return {one.get("key", ""): text_of(one) for one in element.findall("infon")}
+    return {infon.get("key", ""): text_of(infon) for infon in element.findall("infon")}
 
 
 def _annotation_record(element: Element) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _annotation_record(element: Element) -> dict[str, Any]:
         "id": element.get("id", ""),
         "infons": _infons(element),
         "text": text_of(element.find("text")),
-        "locations": [dict(one.attrib) for one in element.findall("location")],
+        "locations": [dict(location.attrib) for location in element.findall("location")],
     }
 
 
@@ -99,25 +99,25 @@ def _relation_record(element: Element) -> dict[str, Any]:
         "line": line_of(element),
         "id": element.get("id", ""),
         "infons": _infons(element),
-        "nodes": [dict(one.attrib) for one in element.findall("node")],
+        "nodes": [dict(node.attrib) for node in element.findall("node")],
     }
 
 
 def _document(record: Mapping[str, Any], losses: Losses) -> Element:
-    """The element of a whole document."""
+    """Return the element of a whole document."""
     top = etree.Element("document")
     _add(top, "id", record["id"], losses)
     _add_infons(top, record, losses)
     for passage in record["passages"]:
-        one = etree.SubElement(top, "passage")
-        _add_infons(one, passage, losses)
-        _add(one, "offset", str(passage["offset"]), losses)
-        _add(one, "text", passage["text"], losses)
+        part = etree.SubElement(top, "passage")
+        _add_infons(part, passage, losses)
+        _add(part, "offset", str(passage["offset"]), losses)
+        _add(part, "text", passage["text"], losses)
         for annotation in passage["annotations"]:
-            tag = etree.SubElement(one, "annotation", id=annotation["id"])
+            tag = etree.SubElement(part, "annotation", id=annotation["id"])
             _add_infons(tag, annotation, losses)
-            for place in annotation["locations"]:
-                etree.SubElement(tag, "location", {key: str(value) for key, value in place.items()})
+            for location in annotation["locations"]:
+                etree.SubElement(tag, "location", {key: str(value) for key, value in location.items()})
             _add(tag, "text", annotation["text"], losses)
     for relation in record["relations"]:
         tie = etree.SubElement(top, "relation", id=relation["id"])
@@ -139,7 +139,8 @@ def _add(parent: Element, name: str, text: str, losses: Losses) -> Element:
 
 
 def _legal(text: str, losses: Losses) -> str:
-    kept, replaced = legal(text)
+    """Replace the characters XML cannot hold, and count them as lost."""
+    kept, replaced = replace_illegal(text)
     losses.add(_NOT_XML_FIELDS, replaced)
     return kept
 

@@ -1,7 +1,7 @@
 """brat standoff: a folder with a .txt and an .ann file for each document.
 
 Kept: text-bound annotations (T), their concepts (N lines), binary relations (R) with their roles. A document has
-no place for events, attributes, notes and equivalences, which are counted as losses of reading. brat writes a span
+no field for events, attributes, notes and equivalences, which are counted as losses of reading. brat writes a span
 over a line end as one fragment per line ("0 4;5 9"): that is one span here. Fragments with words between them are
 read as the span that covers them all, and counted, since a span has no holes; for de-identification it is the safe
 choice, and it is what most other tools expect.
@@ -20,8 +20,17 @@ from typing import ClassVar, TypeAlias
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
-from chaffinch.text.formats._shared.standoff import check_place, check_quote, note_relation, whole
-from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions, Writing, decode, file_of, write_text
+from chaffinch.text.formats._shared.standoff import check_offsets, check_quote, note_relation, whole_number
+from chaffinch.text.formats.base import (
+    Capabilities,
+    Entry,
+    Losses,
+    ReadOptions,
+    WriteOptions,
+    decode,
+    output_file,
+    write_text,
+)
 from chaffinch.text.formats.units import Unit, failing_unit
 from chaffinch.text.span import Argument, Relation, Span
 
@@ -50,7 +59,7 @@ class _Annotations:
 
 @dataclass(frozen=True, slots=True)
 class Brat:
-    """The format itself."""
+    """The brat standoff format."""
 
     name: str = "brat"
     about: str = "brat standoff: a folder of .txt and .ann files"
@@ -59,70 +68,71 @@ class Brat:
     can: ClassVar[Capabilities] = Capabilities("file", exact=True, needs_layer=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """An .ann file whose first line is an annotation, or that is empty."""
+        """Recognise an .ann file that is empty or whose first line is an annotation."""
         start = head.removeprefix(b"\xef\xbb\xbf").strip()
         return entry.suffix == ".ann" and (not start or _LINE.match(start) is not None)
 
-    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+    def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
         """Yield one document per .txt file; without an .ann file beside it, it has no layer."""
         texts = {file.stem: file for file in files if file.suffix != ".ann"}
         annotations = {file.stem: file for file in files if file.suffix == ".ann"}
         for stem, file in texts.items():
             annotated = annotations.get(stem)
-            parse = partial(_parse_pair, stem, file.where, None if annotated is None else annotated.where, how)
+            parse = partial(_parse_pair, stem, file.where, None if annotated is None else annotated.where, options)
             yield Unit(file.name, stem, partial(_read_pair, file, annotated), parse)
         for stem, file in annotations.items():
             if stem not in texts:
                 error = DataError("has no .txt file beside it; name the folder that holds both", path=file.where)
                 yield failing_unit(file.name, error)
 
-    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
-        """A .txt and an .ann file per document, named by its id; a document without layers has no .ann file."""
+    def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
+        """Write a .txt and an .ann file per document, named by its id; no .ann file for a document without layers."""
         target.mkdir()
         count = 0
         for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
-            how.drop(doc, "group", "meta", "soft", "given")
-            write_text(file_of(target, doc.id, ".txt"), doc.text)
+            options.drop(doc, "group", "meta", "soft", "given")
+            write_text(output_file(target, doc.id, ".txt"), doc.text)
             if doc.layers:
-                write_text(file_of(target, doc.id, ".ann"), _lines(doc, how))
+                write_text(output_file(target, doc.id, ".ann"), _lines(doc, options))
             else:
-                how.drop(doc, "relations")
+                options.drop(doc, "relations")
         return count
 
 
 def _read_pair(text: Entry, annotated: Entry | None) -> bytes:
-    """Return the content of both files as one, the length of the text before it."""
+    """Return the content of both files as one, after the length of the text in eight bytes."""
     first = text.content()
     return len(first).to_bytes(8, "big") + first + (b"" if annotated is None else annotated.content())
 
 
-def _parse_pair(stem: str, where: str, annotated: str | None, how: ReadOptions, content: bytes) -> Document:
+def _parse_pair(stem: str, where: str, annotated: str | None, options: ReadOptions, content: bytes) -> Document:
     end = 8 + int.from_bytes(content[:8], "big")
     text = decode(content[8:end], where)
     layers, relations = {}, []
     if annotated is not None:
-        found = _parse(Entry(stem, annotated, lambda: io.BytesIO(content[end:])), text, how.losses)
+        found = _parse(Entry(stem, annotated, lambda: io.BytesIO(content[end:])), text, options.losses)
         spans = {
             key: Span(span.start, span.end, span.label, concept="|".join(found.concepts.get(key, ())))
             for key, span in found.spans.items()
         }
-        how.losses.add("concepts of events", sum(key not in spans for key in found.concepts))
-        layers = {how.layer: spans.values()}
-        relations = [_relation(line, spans, annotated, how.losses) for line in found.relations]
+        options.losses.add("concepts of events", sum(key not in spans for key in found.concepts))
+        layers = {options.layer: spans.values()}
+        relations = [_relation(line, spans, annotated, options.losses) for line in found.relations]
     try:
         return Document.make(
             text,
             id=stem,
             layers=layers,
             relations=[relation for relation in relations if relation is not None],
-            split=how.split,
-            max_chars=how.max_chars,
+            split=options.split,
+            max_chars=options.max_chars,
         )
     except DataError as error:
         raise error.at(where) from None
 
 
 def _parse(file: Entry, text: str, losses: Losses) -> _Annotations:
+    """Parse the lines of an .ann file; lines of other kinds are counted as lost."""
     found = _Annotations()
     for number, line in file.lines():
         if not line.strip():
@@ -148,18 +158,18 @@ def _parse(file: Entry, text: str, losses: Losses) -> _Annotations:
 
 
 def _span(rest: str, text: str, losses: Losses) -> Span:
-    """The span of a T line: `LABEL START END[;START END…]<tab>QUOTED TEXT`."""
+    """Return the span of a T line: `LABEL START END[;START END…]<tab>QUOTED TEXT`."""
     columns = rest.split("\t", 1)
     label, _, places = columns[0].partition(" ")
     if len(columns) != 2 or not label or not places:
         raise DataError("a T line must be: id <tab> LABEL START END <tab> text")
     fragments = []
-    for place in places.split(";"):
-        ends = place.split()
+    for fragment in places.split(";"):
+        ends = fragment.split()
         if len(ends) != 2:
             raise DataError("a T line needs a start and an end for every fragment, as in: 0 5;8 12")
-        start, end = whole(ends[0], "the start"), whole(ends[1], "the end")
-        check_place(start, end, text)
+        start, end = whole_number(ends[0], "the start"), whole_number(ends[1], "the end")
+        check_offsets(start, end, text)
         fragments.append((start, end))
     first, last = min(start for start, _ in fragments), max(end for _, end in fragments)
     check_quote(columns[1], [text[a:b] for a, b in fragments], first, last)
@@ -170,7 +180,7 @@ def _span(rest: str, text: str, losses: Losses) -> Span:
 
 
 def _concept(rest: str, losses: Losses) -> tuple[str, str]:
-    """Whose concept an N line names, and the concept: `Reference TARGET DATABASE:ID<tab>NAME`."""
+    """Return the target and the concept of an N line: `Reference TARGET DATABASE:ID<tab>NAME`."""
     columns = rest.split("\t", 1)
     parts = columns[0].split(" ")
     if len(parts) != 3 or not parts[2]:
@@ -187,6 +197,7 @@ def _role(part: str) -> tuple[str, str]:
 
 
 def _relation(parsed: tuple[int, str, Roles], spans: dict[str, Span], where: str, losses: Losses) -> Relation | None:
+    """Return the relation of an R line; None, counted as a loss, if it is between events."""
     line, label, roles = parsed
     if any(key.startswith("E") for _, key in roles):
         losses.add("relations between events")
@@ -196,16 +207,16 @@ def _relation(parsed: tuple[int, str, Roles], spans: dict[str, Span], where: str
     return Relation(label, tuple(Argument(role, (spans[key],)) for role, key in roles))
 
 
-def _lines(doc: Document, how: Writing) -> str:
-    """The content of the .ann file: T lines, then N, then R."""
-    spans = how.spans(doc)
-    how.drop_from_spans(spans, "score", "source")
+def _lines(doc: Document, options: WriteOptions) -> str:
+    """Return the content of the .ann file: T lines, then N, then R."""
+    spans = options.spans(doc)
+    options.drop_from_spans(spans, "score", "source")
     lines, concepts, written = [], [], []
     for number, span in enumerate(spans, start=1):
-        label = _word(span.label, "labels with blanks (written with _)", how)
+        label = _word(span.label, "labels with blanks (written with _)", options)
         places, quote = _places(span, doc.text)
         lines.append(f"T{number}\t{label} {places}\t{quote}\n")
-        kept = _writable(span.concept, how)
+        kept = _writable(span.concept, options)
         concepts += [(number, part) for part in kept]
         written.append(Span(span.start, span.end, label, concept="|".join(kept)))
     lines += [f"N{n}\tReference T{target} {_reference(part)}\t\n" for n, (target, part) in enumerate(concepts, start=1)]
@@ -214,14 +225,14 @@ def _lines(doc: Document, how: Writing) -> str:
         ids.setdefault(span, number)
     count = 0
     for relation in doc.relations:
-        line = _relation_line(relation, ids, written, how)
+        line = _relation_line(relation, ids, written, options)
         count += bool(line)
         lines += [f"R{count}\t{line}\n"] if line else []
     return "".join(lines)
 
 
 def _places(span: Span, text: str) -> tuple[str, str]:
-    """Offsets and quoted text of a span, one fragment for each line; blank lines at its ends stay inside."""
+    """Return offsets and quoted text of a span, one fragment for each line; blank lines at its ends stay inside."""
     inner = text[span.start : span.end]
     cuts = [0, len(inner)]
     for gap in re.finditer(r"[\r\n]+", inner):
@@ -232,37 +243,39 @@ def _places(span: Span, text: str) -> tuple[str, str]:
     return places, " ".join(re.sub(r"[\t\r\n]", " ", inner[a:b]) for a, b in fragments)
 
 
-def _writable(concept: str, how: Writing) -> list[str]:
-    """The concepts of a span, each of which gets an N line of its own."""
+def _writable(concept: str, options: WriteOptions) -> list[str]:
+    """Return the concepts of a span, one N line each; none, counted as a loss, if they have blanks or empty parts."""
     parts = concept.split("|") if concept else []
     if all(parts) and not _BLANK.search(concept):
         return parts
-    how.losses.add("concepts with blanks or empty parts")
+    options.losses.add("concepts with blanks or empty parts")
     return []
 
 
 def _reference(concept: str) -> str:
+    """Return the concept as DATABASE:ID, with `_PREFIX` if it has no database."""
     plain = ":" in concept[1:-1] and not concept.startswith(_PREFIX)
     return concept if plain else _PREFIX + concept
 
 
-def _relation_line(relation: Relation, ids: dict[Span, int], written: Sequence[Span], how: Writing) -> str:
+def _relation_line(relation: Relation, ids: dict[Span, int], written: Sequence[Span], options: WriteOptions) -> str:
+    """Return the R line of a relation without its number; "", counted as a loss, unless it is between two spans."""
     arguments = relation.arguments
     if len(arguments) != 2 or any(len(a.spans) != 1 or a.spans[0] not in ids for a in arguments):
-        how.losses.add("relations that are not between two spans of the layer written")
+        options.losses.add("relations that are not between two spans of the layer written")
         return ""
-    label = _word(relation.label, "labels with blanks (written with _)", how)
-    roles = [_word(a.role, "roles with blanks (written with _)", how) for a in arguments]
+    label = _word(relation.label, "labels with blanks (written with _)", options)
+    roles = [_word(a.role, "roles with blanks (written with _)", options) for a in arguments]
     numbers = [ids[a.spans[0]] for a in arguments]
     as_read = tuple(Argument(role, (written[n],)) for role, n in zip(roles, numbers, strict=True))
-    note_relation(relation, Relation(label, as_read), how)
+    note_relation(relation, Relation(label, as_read), options)
     return label + "".join(f" {role}:T{n + 1}" for role, n in zip(roles, numbers, strict=True))
 
 
-def _word(label: str, what: str, how: Writing) -> str:
-    """A label as one word, since blanks end it in an .ann file."""
+def _word(label: str, what: str, options: WriteOptions) -> str:
+    """Return a label as one word, with _ for blanks, which would end it in an .ann file."""
     word = _BLANK.sub("_", label) or "_"
-    how.losses.add(what, word != label)
+    options.losses.add(what, word != label)
     return word
 
 

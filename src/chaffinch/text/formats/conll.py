@@ -1,10 +1,10 @@
-"""Column files: a token per line, its tag in the last column, a blank line behind each sentence.
+"""Column files: a token per line, its tag in the last column, a blank line after each sentence.
 
-A line with a tab is split at tabs, any other at spaces, so that a token may hold every character but those. The
+A line with a tab is split at tabs, any other at spaces, so that a token may hold every character except those. The
 columns in between (part of speech, chunk) are kept per token in the meta field "columns": {"1": […], "2": […]}.
 Documents begin at a line "-DOCSTART- …" or "###MEDLINE:<id>"; a file without such lines is one document, named
-after the file. The meta field "conll" keeps what a written mark or separator has beyond our own way, so that a file
-in canonical layout comes back byte for byte under the same name.
+after the file. The meta field "conll" keeps a mark or separator that differs from the one we would write, so that a
+file in canonical layout comes back byte for byte under the same name.
 """
 
 from __future__ import annotations
@@ -30,25 +30,26 @@ from chaffinch.text.formats._shared.token_tags import (
     spans_of_tags,
     tags_of,
 )
-from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions, Writing
+from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions, WriteOptions
 from chaffinch.text.formats.units import Record, Unit, record_units
 from chaffinch.text.tags import Scheme
 
 _DOCSTART = "-DOCSTART-"
 _MEDLINE = "###MEDLINE:"
 _UNSAFE = re.compile(r"[\s%\x00-\x1f]")
-_PLAIN_ROWS = 3  # fewer rows than these, without a mark, may be prose: "Vitamin B-12"
+_PLAIN_ROWS = 3  # a file without a mark needs as many rows to be recognised; fewer may be prose: "Vitamin B-12"
+_FITTING_SHARE = 0.9  # of rows with a tag: lower takes more prose for columns, higher refuses files with a few bad rows
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnLayout:
-    """How the rows of a file look: the same from the first to the last."""
+    """Separator and number of columns, the same for all rows of a file."""
 
     separator: str = "\t"
     width: int = 2
 
     def mark(self, name: str, otherwise: str) -> str:
-        """The line that begins a document; it bears the id unless the reader would give it anyway."""
+        """Return the line that begins a document, with the id unless it is the one that the reader would assign."""
         filling = ["O"] * max(1, self.width - 2)
         if name == otherwise:
             return self.separator.join([_DOCSTART, *(["-X-"] if self.width > 2 else []), *filling])
@@ -58,7 +59,7 @@ class ColumnLayout:
 
 @dataclass(slots=True)
 class _Block:
-    """The rows of one document."""
+    """The rows of one document while a file is read."""
 
     number: int
     line: int = 1
@@ -76,7 +77,7 @@ class _Block:
             self.open = len(self.words)
 
     def record(self, otherwise: str, layout: ColumnLayout | None) -> Record[_Block]:
-        """Return the document as it is once its last row is read; it is called so unless its mark says otherwise."""
+        """End the last sentence and return the block as a record; `otherwise` is the id unless the mark has one."""
         self.end_sentence()
         self.layout = layout or ColumnLayout()
         return Record(otherwise, self.line, self)
@@ -84,7 +85,7 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The format itself, written in one of the tag schemes; read in any of them."""
+    """A column format, written in one tag scheme and read in any."""
 
     name: str
     about: str
@@ -94,7 +95,7 @@ class Columns:
     can: ClassVar[Capabilities] = Capabilities("stream", 4, needs_tokens=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Rows of one width with a tag in the last column, nine in ten at least; every scheme is read alike."""
+        """Recognise rows of one width that end in a tag, nine in ten at least; any scheme is recognised as IOB2."""
         if self.scheme != "IOB2":
             return False
         lines = head.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
@@ -102,17 +103,17 @@ class Columns:
         marks = sum(_is_mark(row) for row in rows)
         rows = [row for row in rows if not _is_mark(row)]
         fitting = sum(len(row) == len(rows[0]) > 1 and TAG.fullmatch(row[-1]) is not None for row in rows)
-        return (marks > 0 or len(rows) >= _PLAIN_ROWS) and len(rows) > 0 and fitting >= 0.9 * len(rows)
+        return (marks > 0 or len(rows) >= _PLAIN_ROWS) and len(rows) > 0 and fitting >= _FITTING_SHARE * len(rows)
 
-    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
-        """Yield the documents between the marks, or one per file; a whole file has the same number of columns."""
+    def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
+        """Yield the documents between the marks, or one per file; all rows of a file have as many columns."""
         stems = Counter(file.stem for file in files)
         for file in files:
             name = file.stem if stems[file.stem] == 1 else file.name
-            yield from record_units(file, _blocks(file, name), partial(_document, how))
+            yield from record_units(file, _blocks(file, name), partial(_document, options))
 
-    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
-        """One file; the first document sets columns and separator. One document named like the file has no mark."""
+    def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
+        """Write one file in the layout of the first document; a lone document named as the file has no mark."""
         waiting = iter(documents)
         ahead = list(islice(waiting, 2))
         stem = str(PurePosixPath(target.name).with_suffix(""))
@@ -122,23 +123,23 @@ class Columns:
             for count, doc in enumerate(chain(ahead, waiting), start=1):
                 bare = len(ahead) == 1 and doc.id == stem and _can_be_bare(doc)
                 mark = None if bare else _mark(doc, f"{stem}-{count}", layout)
-                self._write_document(stream, doc, mark, layout, how)
+                self._write_document(stream, doc, mark, layout, options)
         return count
 
     def _write_document(
-        self, stream: TextIO, doc: Document, mark: str | None, layout: ColumnLayout, how: Writing
+        self, stream: TextIO, doc: Document, mark: str | None, layout: ColumnLayout, options: WriteOptions
     ) -> None:
         words, sizes = doc.words(), sentence_sizes(doc)
-        note_layout(doc, words, sizes, how.losses)
-        spans = how.spans(doc)
-        how.losses.add("that there was no layer (an empty one comes back)", not doc.layers)
-        how.drop(doc, "group")
-        note_fields(doc, spans, how)
-        clean = [replace(span, label=_clean(span.label, layout, how.losses, "labels")) for span in spans]
-        tags = tags_of(doc, clean, how, self.scheme, sizes)
-        between = _between(doc, layout, how.losses)
-        _note_own_meta(doc, mark, layout, how.losses)
-        kept = [_clean(word, layout, how.losses, "tokens") for word in words]
+        note_layout(doc, words, sizes, options.losses)
+        spans = options.spans(doc)
+        options.losses.add("that there was no layer (an empty one comes back)", not doc.layers)
+        options.drop(doc, "group")
+        note_fields(doc, spans, options)
+        clean = [replace(span, label=_clean(span.label, layout, options.losses, "labels")) for span in spans]
+        tags = tags_of(doc, clean, options, self.scheme, sizes)
+        between = _middle_columns(doc, layout, options.losses)
+        _note_meta_losses(doc, mark, layout, options.losses)
+        kept = [_clean(word, layout, options.losses, "tokens") for word in words]
         rows = map(layout.separator.join, zip(kept, *between, tags, strict=True))
         if mark is not None:
             stream.write(mark + "\n\n")
@@ -147,6 +148,7 @@ class Columns:
 
 
 def _blocks(file: Entry, name: str) -> Iterator[Record[_Block]]:
+    """Yield the documents of a file, cut at the marks; `name` is the file's, for ids."""
     layout: ColumnLayout | None = None
     known = {"O"}
     block = _Block(1)
@@ -172,7 +174,7 @@ def _blocks(file: Entry, name: str) -> Iterator[Record[_Block]]:
             _check_tag(cells[-1], file, number)
             known.add(cells[-1])
         if not cells[0]:
-            raise DataError("the first column, the token, is empty; mend the row", path=file.where, line=number)
+            raise DataError("the first column, the token, is empty; correct the row", path=file.where, line=number)
         block.words.append(cells[0])
         block.tags.append(cells[-1])
         if layout.width > 2:
@@ -192,6 +194,7 @@ def _is_mark(cells: Sequence[str]) -> bool:
 
 
 def _id_of_mark(mark: str, otherwise: str) -> str:
+    """Return the id in a mark, or `otherwise` if it has none."""
     cells = _cells(mark)
     if cells[0] != _DOCSTART:
         return cells[0].removeprefix(_MEDLINE)
@@ -205,29 +208,30 @@ def _check_tag(tag: str, file: Entry, number: int) -> None:
         raise DataError(message, path=file.where, line=number)
 
 
-def _document(how: ReadOptions, otherwise: str, block: _Block) -> Document:
+def _document(options: ReadOptions, otherwise: str, block: _Block) -> Document:
     layout = block.layout
     text, tokens, sentences = lay_out(block.words, block.sizes)
     name = otherwise if block.mark is None else _id_of_mark(block.mark, otherwise)
-    own = {} if block.mark in (None, layout.mark(name, otherwise)) else {"mark": block.mark}
+    details = {} if block.mark in (None, layout.mark(name, otherwise)) else {"mark": block.mark}
     if layout.separator != "\t" and block.words:
-        own["separator"] = layout.separator
-    meta: dict[str, Any] = {"conll": own} if own else {}
+        details["separator"] = layout.separator
+    meta: dict[str, Any] = {"conll": details} if details else {}
     if block.between:
         meta["columns"] = {str(i): list(column) for i, column in enumerate(zip(*block.between, strict=True), start=1)}
-    layers = {how.layer: spans_of_tags(block.tags, tokens, block.sizes)}
+    layers = {options.layer: spans_of_tags(block.tags, tokens, block.sizes)}
     return Document.make(
-        text, id=name, meta=meta, layers=layers, tokens=tokens, sentences=sentences, max_chars=how.max_chars
+        text, id=name, meta=meta, layers=layers, tokens=tokens, sentences=sentences, max_chars=options.max_chars
     )
 
 
-def _own_meta(doc: Document) -> Mapping[str, Any]:
-    own = doc.meta.get("conll")
-    return own if isinstance(own, Mapping) else {}
+def _conll_meta(doc: Document) -> Mapping[str, Any]:
+    """Return the meta field "conll" if it is a mapping, else an empty one."""
+    details = doc.meta.get("conll")
+    return details if isinstance(details, Mapping) else {}
 
 
 def _columns(doc: Document) -> list[list[str]] | None:
-    """The columns between token and tag, or None where they do not fit the tokens."""
+    """Return the columns between token and tag, or None if they do not fit the tokens."""
     columns = doc.meta.get("columns", {})
     if not isinstance(columns, Mapping) or list(columns) != [str(i) for i in range(1, len(columns) + 1)]:
         return None
@@ -239,11 +243,12 @@ def _columns(doc: Document) -> list[list[str]] | None:
 
 
 def _layout(doc: Document) -> ColumnLayout:
-    return ColumnLayout(" " if _own_meta(doc).get("separator") == " " else "\t", 2 + len(_columns(doc) or ()))
+    """Return the layout that a document was read with, as far as its meta fields tell."""
+    return ColumnLayout(" " if _conll_meta(doc).get("separator") == " " else "\t", 2 + len(_columns(doc) or ()))
 
 
-def _between(doc: Document, layout: ColumnLayout, losses: Losses) -> list[list[str]]:
-    """The columns of a document, filled up with "_" where the file has more than it."""
+def _middle_columns(doc: Document, layout: ColumnLayout, losses: Losses) -> list[list[str]]:
+    """Return the columns between token and tag, as many as the file has, filled up with "_"; count losses."""
     columns = _columns(doc)
     wanted = layout.width - 2
     if columns is None or (len(columns) != wanted and len(doc.tokens)) or ("columns" in doc.meta and not columns):
@@ -254,8 +259,8 @@ def _between(doc: Document, layout: ColumnLayout, losses: Losses) -> list[list[s
 
 
 def _mark(doc: Document, otherwise: str, layout: ColumnLayout) -> str:
-    """The mark as it was read, if it still says the same; else our own."""
-    mark = _own_meta(doc).get("mark")
+    """Return the mark as it was read if it still gives the document's id, else a new one."""
+    mark = _conll_meta(doc).get("mark")
     if not isinstance(mark, str) or "\n" in mark or mark.endswith("\r") or not _is_mark(_cells(mark)):
         return layout.mark(doc.id, otherwise)
     return mark if _id_of_mark(mark, otherwise) == doc.id else layout.mark(doc.id, otherwise)
@@ -263,20 +268,21 @@ def _mark(doc: Document, otherwise: str, layout: ColumnLayout) -> str:
 
 def _can_be_bare(doc: Document) -> bool:
     # Without a mark, an empty document would not be there, and a leading byte order mark would be dropped.
-    return len(doc.tokens) > 0 and not doc.words()[0].startswith("\ufeff") and "mark" not in _own_meta(doc)
+    return len(doc.tokens) > 0 and not doc.words()[0].startswith("\ufeff") and "mark" not in _conll_meta(doc)
 
 
-def _note_own_meta(doc: Document, mark: str | None, layout: ColumnLayout, losses: Losses) -> None:
+def _note_meta_losses(doc: Document, mark: str | None, layout: ColumnLayout, losses: Losses) -> None:
+    """Count as lost other meta fields, and a mark or separator that is not written as it was read."""
     others = [name for name in doc.meta if name not in ("conll", "columns")]
     losses.add("meta fields", len(others))
-    own: dict[str, Any] = dict(_own_meta(doc))
+    details: dict[str, Any] = dict(_conll_meta(doc))
     wanted = {"separator": layout.separator} if layout.separator != "\t" and len(doc.tokens) else {}
-    if own.pop("mark", mark) != mark or own != wanted or ("conll" in doc.meta and not _own_meta(doc)):
+    if details.pop("mark", mark) != mark or details != wanted or ("conll" in doc.meta and not _conll_meta(doc)):
         losses.add("marks and separators as they were")
 
 
 def _clean(cell: str, layout: ColumnLayout, losses: Losses, what: str) -> str:
-    """The cell without the characters that rows are made of, which are replaced and noted."""
+    """Replace by "_" what would break a row (tabs, line feeds, an empty cell, a mark), and count it as lost."""
     bad = "\t\n" if layout.separator == "\t" else "\t\n "
     kept = cell.translate(dict.fromkeys(map(ord, bad), "_")) if any(c in cell for c in bad) else cell
     if what == "labels":

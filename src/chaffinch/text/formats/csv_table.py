@@ -20,31 +20,31 @@ import msgspec
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
-from chaffinch.text.formats._shared.json_records import SpanItem, numbered, span_record, spans_of, spool, typed
+from chaffinch.text.formats._shared.json_records import SpanItem, convert, default_id, span_record, spans_of, spool
 from chaffinch.text.formats.base import (
-    UNREADABLE,
+    READ_ERRORS,
     Capabilities,
     Entry,
     Losses,
     ReadOptions,
-    Writing,
+    WriteOptions,
     decode,
     group_of_meta,
-    unreadable,
+    read_error,
 )
 from chaffinch.text.formats.units import BOM, Unit, failing_unit, same_bytes
 
 TEXT_NAMES = ("text", "note", "note_text", "report", "content")
 ID_NAMES = ("id", "note_id", "doc_id", "row_id")
 _SPAN_NAMES = ("spans", "labels")
-_OWN = ("id", "text", "group", *_SPAN_NAMES)
+_RESERVED = ("id", "text", "group", *_SPAN_NAMES)
 _DELIMITERS = ",\t;"
-_LONGEST_CELL = (1 << 31) - 1
+_LONGEST_CELL = (1 << 31) - 1  # the largest limit that the csv module accepts on every platform
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The format itself, written with one delimiter; read with comma, tab or semicolon."""
+    """A table format, written with one delimiter and read with comma, tab or semicolon."""
 
     name: str
     about: str
@@ -54,7 +54,7 @@ class Table:
     can: ClassVar[Capabilities] = Capabilities("row", 4, exact=True, variants=((".tsv", "tsv"),))
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """A header with a text column, and rows as wide as it; a file of another suffix needs an id column too."""
+        """Recognise a header with a text column and rows as wide; a file of another suffix needs an id column too."""
         if self.delimiter != ",":
             return False
         lines = [line + "\n" for line in head.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")]
@@ -63,62 +63,62 @@ class Table:
             return False
         try:
             rows = [row for row in csv.reader(lines, delimiter=delimiter, strict=True) if row]
-        except csv.Error:  # the head may end inside a quoted cell; the rows before tell enough
+        except csv.Error:  # the head may end inside a quoted cell; the header is enough
             rows = [row for row in csv.reader(lines[:1], delimiter=delimiter) if row]
         names = [name.lower() for name in rows[0]]
-        known = entry.suffix in self.suffixes or _first(ID_NAMES, names) is not None
+        known = entry.suffix in self.suffixes or _index_of_first(ID_NAMES, names) is not None
         whole = rows[1:-1] if len(head) >= 65536 else rows[1:]
-        return known and _first(TEXT_NAMES, names) is not None and all(len(row) == len(names) for row in whole)
+        return known and _index_of_first(TEXT_NAMES, names) is not None and all(len(row) == len(names) for row in whole)
 
-    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+    def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
         """Yield one document per row; errors name the line on which the row ends."""
         for file in files:
-            yield from _row_units(file, partial(numbered, files), how)
+            yield from _row_units(file, partial(default_id, files), options)
 
-    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
-        """A header and one row per document; the columns are those that any document needs."""
+    def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
+        """Write a header and one row per document, with every column that any document needs."""
         count = 0
         columns = {"id": "", "text": ""}  # kept in the order of their first use
         with spool(target.parent) as rows, target.open("w", encoding="utf-8", newline="") as stream:
             for doc in documents:
-                row = _row(doc, how)
+                row = _row(doc, options)
                 columns |= dict.fromkeys(row, "")
                 rows.add(row)
             writer = csv.writer(stream, delimiter=self.delimiter)
             writer.writerow(columns)
             for count, row in enumerate(rows, start=1):  # noqa: B007  (the last number is the answer)
                 absent = [name for name in columns if name not in row and name not in ("group", "spans")]
-                how.losses.add("that meta fields were absent (they come back empty)", len(absent))
+                options.losses.add("that meta fields were absent (they come back empty)", len(absent))
                 writer.writerow((columns | row).values())
         return count
 
 
-def _first(wanted: Iterable[str], names: Sequence[str]) -> int | None:
-    """Where the first of the wanted names that is there stands."""
+def _index_of_first(wanted: Iterable[str], names: Sequence[str]) -> int | None:
+    """Return the index in `names` of the first wanted name that is there, or None."""
     return next((names.index(name) for name in wanted if name in names), None)
 
 
 def _delimiter(header: str) -> str:
-    """The delimiter with which the header has a text column, or none."""
+    """Return the delimiter with which the header has a text column, or "" if there is none."""
     for delimiter in _DELIMITERS:
         try:
             cells = next(csv.reader([header], delimiter=delimiter), [])
         except csv.Error:  # a bare carriage return, as in binary files: no header of ours
             continue
-        if _first(TEXT_NAMES, [cell.strip().lower() for cell in cells]) is not None:
+        if _index_of_first(TEXT_NAMES, [cell.strip().lower() for cell in cells]) is not None:
             return delimiter
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class _RawRow:
-    """A row as it stands in its file, and the line on which it ends."""
+    """The bytes of a row in its file, and the line on which it ends."""
 
     line: int
     content: bytes
 
     def cells(self, delimiter: str, where: str) -> list[str]:
-        """Return the cells."""
+        """Return the cells; DataError if the row is not valid CSV or UTF-8."""
         text = decode(self.content, where, self.line)
         try:
             return next(_reader([text], delimiter), [])
@@ -128,40 +128,40 @@ class _RawRow:
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """The first row of a file, the file's place for messages, and the delimiter of its rows."""
+    """The first row of a file, the file's path for messages, and the delimiter of its rows."""
 
     row: _RawRow
     where: str
     delimiter: str
 
 
-def _row_units(file: Entry, named: Callable[[Entry, int], str], how: ReadOptions) -> Iterator[Unit]:
+def _row_units(file: Entry, make_id: Callable[[Entry, int], str], options: ReadOptions) -> Iterator[Unit]:
     """Yield one unit for each row below the header; a header that cannot be read fails with each of its rows."""
     header: _Header | None = None
     index = 0
     try:
-        for row, delimiter in _cut(file):
+        for row, delimiter in _split_rows(file):
             if header is None:
                 header = _Header(row, file.where, delimiter)
                 continue
-            name = named(file, index)
+            name = make_id(file, index)
             index += 1
-            parse = partial(_parse_row, header, row.line, name, how)
+            parse = partial(_parse_row, header, row.line, name, options)
             yield Unit(f"{file.name}:{index}", name, partial(same_bytes, row.content), parse)
     except DataError as error:
         yield failing_unit(f"{file.name}:{index + 1}", error, rest=True)
         return
-    if not index:  # then nobody else would say what is wrong with the header
+    if not index:  # without rows, nothing else would report a fault of the header
         try:
             _columns(header or _Header(_RawRow(1, b""), file.where, ","))
         except DataError as error:
             yield failing_unit(f"{file.name}:1", error)
 
 
-def _cut(file: Entry) -> Iterator[tuple[_RawRow, str]]:
+def _split_rows(file: Entry) -> Iterator[tuple[_RawRow, str]]:
     """Yield the rows that are not blank, the header first, each with the delimiter of the file.
 
-    Bytes are looked at as if they were Latin-1, where quotes and delimiters are the same: a bad one spoils one row.
+    Bytes are read as Latin-1, which has the same quotes and delimiters, so that invalid UTF-8 spoils one row only.
     """
     taken: list[bytes] = []
     line = 0
@@ -182,44 +182,44 @@ def _cut(file: Entry) -> Iterator[tuple[_RawRow, str]]:
                 if row:
                     yield _RawRow(line, b"".join(taken)), delimiter
                 taken.clear()
-    except UNREADABLE as error:
-        raise unreadable(file.where, error) from None
+    except READ_ERRORS as error:
+        raise read_error(file.where, error) from None
     except csv.Error:
         raise _invalid(file.where, line) from None
 
 
 def _reader(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
-    """Return the rows of lines; cells may be of any length, as a text that is too long is refused when it is parsed."""
+    """Return a CSV reader for lines; cells may be of any length, since a text over the limit is refused later."""
     csv.field_size_limit(_LONGEST_CELL)  # one limit for the process, set here only
     return csv.reader(lines, delimiter=delimiter, strict=True)
 
 
 def _invalid(where: str, line: int) -> DataError:
-    message = 'is not valid CSV: a quote is open at the end, or is not doubled inside a cell; mend it ("")'
+    message = 'is not valid CSV: a quote is open at the end, or is not doubled inside a cell; correct it ("")'
     return DataError(message, path=where, line=line)
 
 
 @lru_cache(maxsize=16)
-def _columns(header: _Header) -> tuple[list[str], _Places]:
-    """Return the names of all columns, and which of them are no meta fields."""
+def _columns(header: _Header) -> tuple[list[str], _KnownColumns]:
+    """Return the names of all columns, and those of the columns that are not meta fields."""
     names = header.row.cells(header.delimiter, header.where)
-    return names, _places(names, header.where, header.row.line)
+    return names, _find_columns(names, header.where, header.row.line)
 
 
-def _parse_row(header: _Header, line: int, name: str, how: ReadOptions, content: bytes) -> Document:
-    columns, places = _columns(header)
+def _parse_row(header: _Header, line: int, name: str, options: ReadOptions, content: bytes) -> Document:
+    columns, known = _columns(header)
     cells = _RawRow(line, content).cells(header.delimiter, header.where)
     if len(cells) != len(columns):
-        message = f"{len(cells)} cells where the header has {len(columns)}; mend the row or its quotes"
+        message = f"{len(cells)} cells where the header has {len(columns)}; correct the row or its quotes"
         raise DataError(message, path=header.where, line=line)
     try:
-        return _document(dict(zip(columns, cells, strict=True)), places, name, how)
+        return _document(dict(zip(columns, cells, strict=True)), known, name, options)
     except DataError as error:
         raise error.at(header.where, line) from None
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
+class _KnownColumns:
     """The names of the columns that are not meta fields."""
 
     text: str
@@ -227,9 +227,10 @@ class _Places:
     spans: str | None
 
 
-def _places(header: Sequence[str], where: str, line: int) -> _Places:
+def _find_columns(header: Sequence[str], where: str, line: int) -> _KnownColumns:
+    """Find the columns of text, id and spans; DataError if there is no text column or a name repeats."""
     names = [name.strip().lower() for name in header]
-    text, name, spans = (_first(wanted, names) for wanted in (TEXT_NAMES, ID_NAMES, _SPAN_NAMES))
+    text, name, spans = (_index_of_first(wanted, names) for wanted in (TEXT_NAMES, ID_NAMES, _SPAN_NAMES))
     if text is None:
         # Without a header, these cells are a document; they are shown only where one of them is surely a name.
         sure = name is not None or _group(dict.fromkeys(header, "some")) is not None
@@ -238,24 +239,24 @@ def _places(header: Sequence[str], where: str, line: int) -> _Places:
         raise DataError(message, path=where, line=line)
     if len(set(header)) < len(header):
         raise DataError("two columns have the same name; make the names differ", path=where, line=line)
-    return _Places(header[text], *(None if place is None else header[place] for place in (name, spans)))
+    return _KnownColumns(header[text], *(None if index is None else header[index] for index in (name, spans)))
 
 
-def _document(row: Mapping[str, str], places: _Places, number: str, how: ReadOptions) -> Document:
-    cell = row[places.spans] if places.spans is not None else ""
+def _document(row: Mapping[str, str], known: _KnownColumns, number: str, options: ReadOptions) -> Document:
+    cell = row[known.spans] if known.spans is not None else ""
     listed = cell.lstrip().startswith("[")
-    if cell and not listed and places.spans is not None and places.spans.strip().lower() == "spans":
+    if cell and not listed and known.spans is not None and known.spans.strip().lower() == "spans":
         raise DataError('the column "spans" must hold a JSON list or nothing')
-    taken = {places.text, places.id, places.spans if listed or not cell else None}
+    taken = {known.text, known.id, known.spans if listed or not cell else None}
     meta = {name: value for name, value in row.items() if name not in taken and name.strip().lower() != "group"}
     return Document.make(
-        row[places.text],
-        id=row[places.id] if places.id is not None else number,
+        row[known.text],
+        id=row[known.id] if known.id is not None else number,
         group=_group(row),
         meta=meta,
-        layers={how.layer: spans_of(typed(_json(cell), list[SpanItem]))} if listed else {},
-        split=how.split,
-        max_chars=how.max_chars,
+        layers={options.layer: spans_of(convert(_json(cell), list[SpanItem]))} if listed else {},
+        split=options.split,
+        max_chars=options.max_chars,
     )
 
 
@@ -270,21 +271,22 @@ def _json(cell: str) -> Any:
         raise DataError("the cell with the spans is not valid JSON") from None
 
 
-def _row(doc: Document, how: Writing) -> dict[str, str]:
-    how.drop(doc, "soft", "relations", "given")
-    row = {"id": doc.id, "text": doc.text, **_meta_cells(doc, how.losses)}
+def _row(doc: Document, options: WriteOptions) -> dict[str, str]:
+    options.drop(doc, "soft", "relations", "given")
+    row = {"id": doc.id, "text": doc.text, **_meta_cells(doc, options.losses)}
     if doc.group is not None and _group(row) != doc.group:
         row["group"] = doc.group
-    how.losses.add("groups (patients)", _group(row) != doc.group)
+    options.losses.add("groups (patients)", _group(row) != doc.group)
     if doc.layers:
-        row["spans"] = msgspec.json.encode([span_record(span) for span in how.spans(doc)]).decode()
+        row["spans"] = msgspec.json.encode([span_record(span) for span in options.spans(doc)]).decode()
     return row
 
 
 def _meta_cells(doc: Document, losses: Losses) -> dict[str, str]:
+    """Return meta fields as cells; values other than text become JSON, and clashing names are counted as lost."""
     cells = {}
     for name, value in doc.meta.items():
-        if name.strip().lower() in _OWN:
+        if name.strip().lower() in _RESERVED:
             losses.add("meta fields")
             continue
         losses.add("types of meta fields (they come back as text)", not isinstance(value, str))

@@ -1,4 +1,4 @@
-"""Doccano's JSONL export of sequence labelling, with and without relations.
+"""The JSONL export of doccano for sequence labelling, with and without relations.
 
 {"id", "text", "label": [[start, end, label], …], "Comments": […]}, or, in projects with relations, {"id", "text",
 "entities": [{"id", "label", "start_offset", "end_offset"}], "relations": [{"id", "from_id", "to_id", "type"}],
@@ -18,20 +18,20 @@ import msgspec
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.json_records import (
+    convert,
     first_object,
     flat_fields,
     group_of,
     id_of,
     meta_of,
     object_units,
-    typed,
     write_lines,
 )
-from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions, Writing
+from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions, WriteOptions
 from chaffinch.text.formats.units import Unit
 from chaffinch.text.span import Argument, Relation, Span
 
-_OWN = ("id", "text", "data", "label", "labels", "entities", "relations")
+_RESERVED = ("id", "text", "data", "label", "labels", "entities", "relations")
 ROLES = ("Arg1", "Arg2")
 
 
@@ -54,7 +54,7 @@ class RelationRecord(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Doccano:
-    """The format itself."""
+    """The doccano JSONL format."""
 
     name: str = "doccano"
     about: str = "JSON lines as doccano exports them, with relations where there are any"
@@ -63,7 +63,7 @@ class Doccano:
     can: ClassVar[Capabilities] = Capabilities("line", 2, exact=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Objects with a text and doccano's own fields: "label" lists, offsets called start_offset, comments."""
+        """Recognise objects with a text and fields of doccano: "label" lists, start_offset in entities, comments."""
         record = first_object(entry, head)
         if record is None or not isinstance(record.get("text", record.get("data")), str) or "layers" in record:
             return False
@@ -72,16 +72,16 @@ class Doccano:
             return all(isinstance(item, dict) and "start_offset" in item for item in entities)
         return isinstance(record.get("label"), list) or isinstance(record.get("Comments"), list)
 
-    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+    def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
         """Yield one document per line."""
-        return object_units(files, partial(_document, how=how))
+        return object_units(files, partial(_document, options=options))
 
-    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
-        """One line per document, in the form with relations where a document has some."""
-        return write_lines(documents, target, lambda doc: _record(doc, how))
+    def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
+        """Write one line per document, in the form with relations if the document has some."""
+        return write_lines(documents, target, lambda doc: _record(doc, options))
 
 
-def _document(record: Mapping[str, Any], number: str, how: ReadOptions) -> Document:
+def _document(record: Mapping[str, Any], number: str, options: ReadOptions) -> Document:
     text = record.get("text", record.get("data"))
     if not isinstance(text, str):
         raise DataError('has no "text"; expected an object with "text" and "label" or "entities"')
@@ -89,14 +89,14 @@ def _document(record: Mapping[str, Any], number: str, how: ReadOptions) -> Docum
     spans = None
     key = next((key for key in ("entities", "label", "labels") if isinstance(record.get(key), list)), None)
     if key == "entities" and all(isinstance(item, dict) for item in record[key]):
-        entities = typed(record[key], list[EntityRecord])
+        entities = convert(record[key], list[EntityRecord])
         by_id = {e.id: Span(e.start_offset, e.end_offset, e.label) for e in entities}
         if len(by_id) < len(entities):
             raise DataError("two entities have the same id; make the ids differ")
         spans = list(by_id.values())
     elif key is not None:
-        spans = [Span(*item) for item in typed(record[key], list[tuple[int, int, str]])]
-    meta = meta_of(record, _OWN)
+        spans = [Span(*item) for item in convert(record[key], list[tuple[int, int, str]])]
+    meta = meta_of(record, _RESERVED)
     if not meta.get("Comments", True):
         del meta["Comments"]
     return Document.make(
@@ -104,29 +104,29 @@ def _document(record: Mapping[str, Any], number: str, how: ReadOptions) -> Docum
         id=id_of(record, number),
         group=group_of(record),
         meta=meta,
-        layers={} if spans is None else {how.layer: spans},
-        relations=[_relation(item, by_id) for item in typed(record.get("relations") or [], list[RelationRecord])],
-        split=how.split,
-        max_chars=how.max_chars,
+        layers={} if spans is None else {options.layer: spans},
+        relations=[_relation(item, by_id) for item in convert(record.get("relations") or [], list[RelationRecord])],
+        split=options.split,
+        max_chars=options.max_chars,
     )
 
 
 def _relation(item: RelationRecord, by_id: Mapping[int | str, Span]) -> Relation:
     for end in (item.from_id, item.to_id):
         if end not in by_id:
-            raise DataError("a relation names an entity that is not there; check its from_id and to_id")
+            raise DataError("a relation names an entity that does not exist; check its from_id and to_id")
     ends = (by_id[item.from_id], by_id[item.to_id])
     return Relation(item.type, tuple(Argument(role, (span,)) for role, span in zip(ROLES, ends, strict=True)))
 
 
-def _record(doc: Document, how: Writing) -> dict[str, Any]:
-    how.drop(doc, "soft", "given")
+def _record(doc: Document, options: WriteOptions) -> dict[str, Any]:
+    options.drop(doc, "soft", "given")
     record: dict[str, Any] = {"id": doc.id, "text": doc.text}
     spans: Sequence[Span] = ()
     if doc.layers:
-        spans = how.spans(doc)
-        how.drop_from_spans(spans, "score", "source", "concept")
-    pairs = list(binary_relations(doc.relations, spans, how.losses))
+        spans = options.spans(doc)
+        options.drop_from_spans(spans, "score", "source", "concept")
+    pairs = list(binary_relations(doc.relations, spans, options.losses))
     if pairs:
         record["entities"] = [
             {"id": i, "label": s.label, "start_offset": s.start, "end_offset": s.end} for i, s in enumerate(spans)
@@ -136,17 +136,17 @@ def _record(doc: Document, how: Writing) -> dict[str, Any]:
         ]
     elif doc.layers:
         record["label"] = [[span.start, span.end, span.label] for span in spans]
-    how.losses.add("meta fields", not doc.meta.get("Comments", True))  # none are read from an empty list
-    return record | {"Comments": []} | flat_fields(doc, _OWN, how.losses)
+    options.losses.add("meta fields", not doc.meta.get("Comments", True))  # none are read from an empty list
+    return record | {"Comments": []} | flat_fields(doc, _RESERVED, options.losses)
 
 
 def binary_relations(
     relations: Iterable[Relation], spans: Sequence[Span], losses: Losses
 ) -> Iterator[tuple[Relation, int, int]]:
-    """The relations between two of the spans, with the indices of both; any others are noted as lost."""
-    places = {astuple(span): index for index, span in enumerate(spans)}
+    """Yield the relations between two of the spans, with the indices of both; count the others as lost."""
+    indices = {astuple(span): index for index, span in enumerate(spans)}
     for relation in relations:
-        ends = [places.get(astuple(span)) for argument in relation.arguments for span in argument.spans]
+        ends = [indices.get(astuple(span)) for argument in relation.arguments for span in argument.spans]
         if len(relation.arguments) != 2 or len(ends) != 2 or ends[0] is None or ends[1] is None:
             losses.add("relations")
             continue

@@ -1,4 +1,4 @@
-"""Token and tag lists, as datasets of the Hugging Face hub have them: one JSON object per line.
+"""Token and tag lists as in datasets of the Hugging Face hub: one JSON object per line.
 
 {"id": "7", "tokens": ["IL-2", "gene"], "ner_tags": ["B-DNA", "I-DNA"]}; tags may be called "tags" or "labels", and
 be integers whose names the user gives. Other fields, such as "pos_tags", are meta fields and are written back. A
@@ -16,13 +16,13 @@ from typing import Any, ClassVar
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.json_records import (
+    convert,
     first_object,
     flat_fields,
     group_of,
     id_of,
     meta_of,
     object_units,
-    typed,
     write_lines,
 )
 from chaffinch.text.formats._shared.token_tags import (
@@ -34,16 +34,16 @@ from chaffinch.text.formats._shared.token_tags import (
     spans_of_tags,
     tags_of,
 )
-from chaffinch.text.formats.base import Capabilities, Entry, ReadOptions, Writing
+from chaffinch.text.formats.base import Capabilities, Entry, ReadOptions, WriteOptions
 from chaffinch.text.formats.units import Unit
 
 _TAGS = ("ner_tags", "tags", "labels")
-_OWN = ("id", "tokens", "sentences")
+_RESERVED = ("id", "tokens", "sentences")
 
 
 @dataclass(frozen=True, slots=True)
 class TokenLists:
-    """The format itself."""
+    """The format of token and tag lists in JSON lines, as in Hugging Face datasets."""
 
     name: str = "hf"
     about: str = "JSON lines with token and tag lists (Hugging Face datasets)"
@@ -52,56 +52,57 @@ class TokenLists:
     can: ClassVar[Capabilities] = Capabilities("line", 1, needs_tokens=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Lines of objects with a list of words called "tokens"."""
+        """Recognise lines of objects with a list of words called "tokens"."""
         record = first_object(entry, head)
         if record is None or "layers" in record or not isinstance(record.get("tokens"), list):
             return False
         return all(isinstance(token, str) for token in record["tokens"])
 
-    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+    def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
         """Yield one document per line; tokens are given."""
-        return object_units(files, partial(document_of, how=how))
+        return object_units(files, partial(document_of, options=options))
 
-    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
-        """One line per document, with IOB2 tags as text; a document without layers has no tags."""
-        return write_lines(documents, target, lambda doc: _record(doc, how))
+    def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
+        """Write one line per document, with IOB2 tags as text; a document without layers has no tags."""
+        return write_lines(documents, target, lambda doc: _record(doc, options))
 
 
-def document_of(record: Mapping[str, Any], number: str, how: ReadOptions) -> Document:
-    """The document of a record of token and tag lists; one without an id is called by its number."""
+def document_of(record: Mapping[str, Any], number: str, options: ReadOptions) -> Document:
+    """Return the document of a record of token and tag lists; `number` is its id if the record has none."""
     if "tokens" not in record:
         raise DataError(f'has no "tokens"; expected an object with "tokens" and one of {", ".join(_TAGS)}')
-    words = typed(record["tokens"], list[str])
+    words = convert(record["tokens"], list[str])
     sizes = read_sizes(record, len(words))
     text, tokens, sentences = lay_out(words, sizes)
     key = next((key for key in _TAGS if isinstance(record.get(key), list)), None)
     layers = {}
     if key is not None:
-        tags = _tag_names(key, typed(record[key], list[str | int]), how.tag_names, len(words))
-        layers[how.layer] = spans_of_tags(tags, tokens, [len(tags)])
+        tags = _tag_names(key, convert(record[key], list[str | int]), options.tag_names, len(words))
+        layers[options.layer] = spans_of_tags(tags, tokens, [len(tags)])
     return Document.make(
         text,
         id=id_of(record, number),
         group=group_of(record),
-        meta=meta_of(record, (*_OWN, key)),
+        meta=meta_of(record, (*_RESERVED, key)),
         layers=layers,
         tokens=tokens,
         sentences=sentences,
-        max_chars=how.max_chars,
+        max_chars=options.max_chars,
     )
 
 
 def read_sizes(record: Mapping[str, Any], length: int) -> list[int]:
-    """The sizes of the sentences of a token list: those in its "sentences", else all in one."""
+    """Return the sizes of the sentences of a token list: those in its "sentences", else one for all tokens."""
     if "sentences" not in record:
         return [length] if length else []
-    sizes = typed(record["sentences"], list[int])
+    sizes = convert(record["sentences"], list[int])
     if any(size < 1 for size in sizes) or sum(sizes) != length:
         raise DataError(f'"sentences" must be the sizes of the sentences and add up to the {length} tokens')
     return sizes
 
 
 def _tag_names(key: str, tags: Sequence[str | int], names: Sequence[str], length: int) -> list[str]:
+    """Return the tags as text, with integers replaced by their names; DataError unless all are valid."""
     if len(tags) != length:
         raise DataError(f'{len(tags)} tags in "{key}" for {length} tokens; there must be one tag per token')
     if not names and any(isinstance(tag, int) for tag in tags):
@@ -117,20 +118,20 @@ def _tag_names(key: str, tags: Sequence[str | int], names: Sequence[str], length
     return named
 
 
-def _record(doc: Document, how: Writing) -> dict[str, Any]:
+def _record(doc: Document, options: WriteOptions) -> dict[str, Any]:
     words, sizes = doc.words(), sentence_sizes(doc)
-    note_layout(doc, words, sizes, how.losses)
-    own = (*_OWN, "ner_tags") if doc.layers else (*_OWN, *_TAGS)
+    note_layout(doc, words, sizes, options.losses)
+    reserved = (*_RESERVED, "ner_tags") if doc.layers else (*_RESERVED, *_TAGS)
     record: dict[str, Any] = {"id": doc.id, "tokens": words}
     if doc.layers:
-        spans = how.spans(doc)
-        record["ner_tags"] = tags_of(doc, spans, how, "IOB2", [len(words)])
-        note_fields(doc, spans, how)
+        spans = options.spans(doc)
+        record["ner_tags"] = tags_of(doc, spans, options, "IOB2", [len(words)])
+        note_fields(doc, spans, options)
     else:
-        note_fields(doc, (), how)
+        note_fields(doc, (), options)
     if len(sizes) > 1:
         record["sentences"] = sizes
-    return record | flat_fields(doc, own, how.losses)
+    return record | flat_fields(doc, reserved, options.losses)
 
 
 HF = TokenLists()

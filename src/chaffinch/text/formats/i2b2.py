@@ -3,7 +3,7 @@
 `<TEXT>` holds the text, `<TAGS>` one element for each identifier: `<NAME start end text TYPE="DOCTOR">`. The label of
 a span is the TYPE; the element's name is the category of that TYPE and follows from a fixed table. Where a file pairs
 them otherwise, the document's meta keeps `"tags": {TYPE: element name}`, and writing uses it. The ids of the tags are
-made anew; comments and other attributes are counted as losses of reading. A record named NNN-MM is of patient NNN.
+numbered again; comments and other attributes are counted as losses of reading. A record named NNN-MM is of patient NNN.
 """
 
 from __future__ import annotations
@@ -17,9 +17,18 @@ from typing import ClassVar
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
-from chaffinch.text.formats._shared.standoff import check_place, check_quote, whole
-from chaffinch.text.formats._shared.xml import Element, attribute, cdata, legal, line_of, parse, root_name, text_of
-from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions, Writing, file_of, write_text
+from chaffinch.text.formats._shared.standoff import check_offsets, check_quote, whole_number
+from chaffinch.text.formats._shared.xml import (
+    Element,
+    attribute,
+    cdata,
+    line_of,
+    parse,
+    replace_illegal,
+    root_name,
+    text_of,
+)
+from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions, WriteOptions, output_file, write_text
 from chaffinch.text.formats.units import Unit, file_units
 from chaffinch.text.span import Span
 
@@ -55,7 +64,7 @@ _RECORD = re.compile(r"([0-9]+)-[0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """One of the two formats; they differ in the root element, in layout, and in whether names tell the patient."""
+    """One of the two formats; they differ in root element, layout, and in whether file names give the patient."""
 
     name: str
     about: str
@@ -71,48 +80,49 @@ class Records:
     can: ClassVar[Capabilities] = Capabilities("file", exact=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """XML with <TEXT> just below the root; Spanish if the root or a TYPE says so."""
+        """Recognise XML with <TEXT> just below the root; MEDDOCAN if the root or a TYPE of it is Spanish."""
         root = root_name(head)
         if not root or re.search(rb"<" + re.escape(root.encode()) + rb"[^>]*>\s*<TEXT\b", head) is None:
             return False
         spanish = root == "MEDDOCAN" or (root != "deIdi2b2" and _SPANISH.search(head) is not None)
         return spanish == (self.root == "MEDDOCAN")
 
-    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+    def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
         """Yield one document per file; without <TAGS> it has no layer."""
-        return file_units(files, partial(self._parse, how))
+        return file_units(files, partial(self._parse, options))
 
-    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
-        """One file per document, named by its id."""
+    def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
+        """Write one file per document, named by its id."""
         target.mkdir()
         count = 0
         for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
-            how.drop(doc, "soft", "relations", "given")
-            how.losses.add("groups (patients)", self._group(doc.id) != doc.group)
-            write_text(file_of(target, doc.id, ".xml"), self._xml(doc, how))
+            options.drop(doc, "soft", "relations", "given")
+            options.losses.add("groups (patients)", self._group(doc.id) != doc.group)
+            write_text(output_file(target, doc.id, ".xml"), self._xml(doc, options))
         return count
 
     def _group(self, name: str) -> str | None:
+        """Return the patient NNN of a record named NNN-MM, in formats whose names give the patient."""
         match = _RECORD.match(PurePosixPath(name).name) if self.patients else None
         return match[1] if match else None
 
-    def _parse(self, how: ReadOptions, name: str, where: str, content: bytes) -> Document:
+    def _parse(self, options: ReadOptions, name: str, where: str, content: bytes) -> Document:
         root = parse(content, where)
         try:
-            return self._document(root, name, how)
+            return self._document(root, name, options)
         except DataError as error:
             raise error.at(where) from None
 
-    def _document(self, root: Element, name: str, how: ReadOptions) -> Document:
-        held = root.find("TEXT")
-        if held is None:
+    def _document(self, root: Element, name: str, options: ReadOptions) -> Document:
+        content = root.find("TEXT")
+        if content is None:
             raise DataError("has no <TEXT> below its root element; is it of another format?", line=line_of(root))
-        text, tags = text_of(held), root.find("TAGS")
+        text, tags = text_of(content), root.find("TAGS")
         layers, meta = {}, {}
         if tags is not None:
-            found = [_tag(element, text, how.losses) for element in tags if isinstance(element.tag, str)]
-            layers = {how.layer: [span for _, span in found]}
-            unusual = _unusual_tags(found, how.losses)
+            found = [_tag(element, text, options.losses) for element in tags if isinstance(element.tag, str)]
+            layers = {options.layer: [span for _, span in found]}
+            unusual = _unusual_tags(found, options.losses)
             meta = {"tags": unusual} if unusual else {}
         return Document.make(
             text,
@@ -120,21 +130,21 @@ class Records:
             group=self._group(name),
             meta=meta,
             layers=layers,
-            split=how.split,
-            max_chars=how.max_chars,
+            split=options.split,
+            max_chars=options.max_chars,
         )
 
-    def _xml(self, doc: Document, how: Writing) -> str:
-        text = _legal(doc.text, "characters XML cannot hold (written as U+FFFD)", how)
+    def _xml(self, doc: Document, options: WriteOptions) -> str:
+        text = _legal(doc.text, "characters XML cannot hold (written as U+FFFD)", options)
         indent = self.indent
         lines = [self.declaration, f"<{self.root}>", f"{indent}<TEXT>{cdata(text)}</TEXT>"]
         if doc.layers:
-            spans = how.spans(doc)
-            how.drop_from_spans(spans, "score", "source", "concept")
-            tags = _tags_of_meta(doc.meta, spans, how)
+            spans = options.spans(doc)
+            options.drop_from_spans(spans, "score", "source", "concept")
+            tags = _tags_of_meta(doc.meta, spans, options)
             lines.append(f"{indent}<TAGS>")
             for number, span in enumerate(spans, start=self.first):
-                label = _legal(span.label, "characters of labels", how)
+                label = _legal(span.label, "characters of labels", options)
                 quote = attribute(text[span.start : span.end])
                 lines.append(
                     f'{indent * 2}<{tags.get(label, "OTHER")} id="{self.key}{number}" start="{span.start}" '
@@ -142,15 +152,15 @@ class Records:
                 )
             lines.append(f"{indent}</TAGS>")
         else:
-            how.losses.add("meta fields", len(doc.meta))
+            options.losses.add("meta fields", len(doc.meta))
         return "\n".join([*lines, f"</{self.root}>", ""])
 
 
 def _tag(element: Element, text: str, losses: Losses) -> tuple[str, Span]:
-    """The element's name and the span of one tag."""
+    """Return the element's name and the span of one tag."""
     try:
-        start, end = whole(element.get("start"), "start"), whole(element.get("end"), "end")
-        check_place(start, end, text)
+        start, end = whole_number(element.get("start"), "start"), whole_number(element.get("end"), "end")
+        check_offsets(start, end, text)
         quote = element.get("text")
         if quote is not None:
             check_quote(quote, [text[start:end]], start, end)
@@ -163,29 +173,30 @@ def _tag(element: Element, text: str, losses: Losses) -> tuple[str, Span]:
 
 
 def _unusual_tags(found: Iterable[tuple[str, Span]], losses: Losses) -> dict[str, str]:
-    """The element names that the table does not foretell, by TYPE; a second one for the same TYPE is a loss."""
+    """Return the element names that differ from the table, by TYPE; count a second one for the same TYPE as lost."""
     first: dict[str, str] = {}
     for tag, span in found:
         losses.add("element names that differ within one TYPE", first.setdefault(span.label, tag) != tag)
     return {label: tag for label, tag in first.items() if _TAG_OF.get(label, "OTHER") != tag}
 
 
-def _tags_of_meta(meta: Mapping[str, object], spans: Sequence[Span], how: Writing) -> dict[str, str]:
-    """The table from TYPE to element name, with what a document's meta says about it; other meta is lost."""
-    held = meta.get("tags")
+def _tags_of_meta(meta: Mapping[str, object], spans: Sequence[Span], options: WriteOptions) -> dict[str, str]:
+    """Return the table from TYPE to element name, updated from the meta field "tags"; count other meta as lost."""
+    stored = meta.get("tags")
     labels = {span.label for span in spans}
     unusual = {
         label: tag
-        for label, tag in (held.items() if isinstance(held, Mapping) else ())
+        for label, tag in (stored.items() if isinstance(stored, Mapping) else ())
         if label in labels and isinstance(tag, str) and _NAME.fullmatch(tag) and _TAG_OF.get(label, "OTHER") != tag
     }
-    how.losses.add("meta fields", len(meta) - (bool(held) and unusual == held))
+    options.losses.add("meta fields", len(meta) - (bool(stored) and unusual == stored))
     return _TAG_OF | unusual
 
 
-def _legal(text: str, what: str, how: Writing) -> str:
-    kept, replaced = legal(text)
-    how.losses.add(what, replaced)
+def _legal(text: str, what: str, options: WriteOptions) -> str:
+    """Replace the characters XML cannot hold, and count them as lost."""
+    kept, replaced = replace_illegal(text)
+    options.losses.add(what, replaced)
     return kept
 
 

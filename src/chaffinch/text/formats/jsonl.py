@@ -1,4 +1,4 @@
-"""JSONL, the format of our own: one document per line, nothing lost.
+"""JSONL, the native format of Chaffinch: one document per line, nothing lost.
 
 {"id", "text", "group", "meta", "layers": {name: [{"start", "end", "label", …}]}, "relations", "tokens", "sentences",
 "soft"}. Short forms are read as well: "spans", "entities", "label" or "labels" with objects or [start, end, label]
@@ -20,6 +20,7 @@ from chaffinch.errors import DataError
 from chaffinch.text.document import Document, Soft
 from chaffinch.text.formats._shared.json_records import (
     SpanItem,
+    convert,
     first_object,
     group_of,
     id_of,
@@ -28,10 +29,9 @@ from chaffinch.text.formats._shared.json_records import (
     object_units,
     span_record,
     spans_of,
-    typed,
     write_lines,
 )
-from chaffinch.text.formats.base import Capabilities, Entry, ReadOptions, Writing
+from chaffinch.text.formats.base import Capabilities, Entry, ReadOptions, WriteOptions
 from chaffinch.text.formats.units import Unit
 from chaffinch.text.span import Argument, Relation
 
@@ -64,7 +64,7 @@ class SoftRecord(msgspec.Struct):
 
 
 class DocumentRecord(msgspec.Struct):
-    """The fields of a document that have a type of their own."""
+    """The fields of a document record that have a fixed type."""
 
     text: str
     meta: dict[str, Any] | None = None
@@ -75,12 +75,12 @@ class DocumentRecord(msgspec.Struct):
     sentences: list[tuple[Place, Place]] | None = None
 
 
-_OWN = ("id", *DocumentRecord.__struct_fields__)
+_RESERVED = ("id", *DocumentRecord.__struct_fields__)
 
 
 @dataclass(frozen=True, slots=True)
 class JsonLines:
-    """The format itself."""
+    """The JSONL format of Chaffinch."""
 
     name: str = "jsonl"
     about: str = "JSON lines with character spans; keeps everything"
@@ -91,59 +91,59 @@ class JsonLines:
     )
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Lines of objects with a text, whatever else is in them; formats with a text and more are asked before."""
+        """Recognise lines of objects with a text, whatever else is in them; more special formats are tried before."""
         record = first_object(entry, head)
         return record is not None and isinstance(record.get("text"), str)
 
-    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+    def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
         """Yield one document per line; a record without an id gets its number in the file."""
-        return object_units(files, partial(document_of, how=how))
+        return object_units(files, partial(document_of, options=options))
 
-    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
-        """One line per document; a document given as JSON and read back is the same."""
-        return write_lines(documents, target, lambda doc: _record(doc, how))
+    def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
+        """Write one line per document; the same document is read back, except for numbers that are not finite."""
+        return write_lines(documents, target, lambda doc: _record(doc, options))
 
 
-def document_of(record: Mapping[str, Any], number: str, how: ReadOptions) -> Document:
-    """The document of a JSON object; one without an id is called by its number."""
+def document_of(record: Mapping[str, Any], number: str, options: ReadOptions) -> Document:
+    """Return the document of a JSON object; `number` is its id if the object has none."""
     if "text" not in record:
         raise DataError('has no "text"; expected an object with "text" and "layers" or "spans"')
-    known = typed(record, DocumentRecord)
+    known = convert(record, DocumentRecord)
     layers = {name: spans_of(items) for name, items in (known.layers or {}).items()}
     short = next((key for key in _SHORT if isinstance(record.get(key), list)), None)
-    if short is not None and how.layer not in layers:
-        layers[how.layer] = spans_of(typed(record[short], list[SpanItem]))
+    if short is not None and options.layer not in layers:
+        layers[options.layer] = spans_of(convert(record[short], list[SpanItem]))
     group = record.get("group")
     return Document.make(
         known.text,
         id=id_of(record, number),
         group=group if isinstance(group, str) else group_of(record),
-        meta={**meta_of(record, (*_OWN, short)), **(known.meta or {})},
+        meta={**meta_of(record, (*_RESERVED, short)), **(known.meta or {})},
         layers=layers,
         relations=[relation_of(item) for item in known.relations or ()],
         soft={name: soft_of(name, item) for name, item in (known.soft or {}).items()},
         tokens=known.tokens,
         sentences=known.sentences,
-        split=how.split,
-        max_chars=how.max_chars,
+        split=options.split,
+        max_chars=options.max_chars,
     )
 
 
 def relation_of(item: RelationRecord) -> Relation:
-    """The relation of a checked JSON object."""
+    """Return the relation of a checked JSON object."""
     arguments = tuple(Argument(a.role, tuple(spans_of(a.spans)), a.concept) for a in item.arguments)
     return Relation(item.label, arguments, item.score, item.source)
 
 
 def soft_of(name: str, item: SoftRecord) -> Soft:
-    """The token distributions of a checked JSON object."""
+    """Return the token distributions of a checked JSON object; DataError if a row has another length than labels."""
     if any(len(row) != len(item.labels) for row in item.values):
         raise DataError(f"soft layer {name!r} must have one value for each of its {len(item.labels)} labels in a row")
     return Soft(item.labels, np.array(item.values, np.float64).reshape(len(item.values), len(item.labels)))
 
 
 def record_of(doc: Document) -> dict[str, Any]:
-    """The document as a JSON object."""
+    """Return a document as a JSON object."""
     record: dict[str, Any] = {"id": doc.id, "text": doc.text}
     if doc.group is not None:
         record["group"] = doc.group
@@ -159,18 +159,18 @@ def record_of(doc: Document) -> dict[str, Any]:
     return record
 
 
-def _record(doc: Document, how: Writing) -> dict[str, Any]:
-    note_numbers(doc, how.losses)
+def _record(doc: Document, options: WriteOptions) -> dict[str, Any]:
+    note_numbers(doc, options.losses)
     return record_of(doc)
 
 
 def soft_record(soft: Soft) -> dict[str, Any]:
-    """Token distributions as a JSON object."""
+    """Return token distributions as a JSON object."""
     return {"labels": soft.labels, "values": soft.values.tolist()}
 
 
 def relation_record(relation: Relation) -> dict[str, Any]:
-    """A relation as a JSON object."""
+    """Return a relation as a JSON object."""
     arguments = [
         {"role": a.role, "spans": [span_record(span) for span in a.spans], "concept": a.concept}
         for a in relation.arguments

@@ -2,7 +2,7 @@
 
 The first annotation that was not cancelled is the gold layer, further ones are "annotation:2", "annotation:3", …;
 a prediction is a layer of its own, named by its model_version, or "predictions" without one. The other fields of
-"data" are meta fields; "id" and "group" in "data" outlive an import into Label Studio, which numbers tasks anew.
+"data" are meta fields; "id" and "group" in "data" outlive an import into Label Studio, which renumbers tasks.
 
 Offsets: since 2022 Label Studio counts code points (its pull request 1559); before, it counted UTF-16 units. Where a
 region has its text beside it, that text decides for the whole task; without any, code points are taken.
@@ -22,13 +22,13 @@ import numpy as np
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
-from chaffinch.text.formats._shared.json_records import flat_fields, group_of, id_of, meta_of, numbered, typed
-from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions, Writing
+from chaffinch.text.formats._shared.json_records import convert, default_id, flat_fields, group_of, id_of, meta_of
+from chaffinch.text.formats.base import Capabilities, Entry, Losses, ReadOptions, WriteOptions
 from chaffinch.text.formats.doccano import ROLES, binary_relations
 from chaffinch.text.formats.units import BOM, Record, Unit, record_units
 from chaffinch.text.span import Argument, Relation, Span
 
-_OWN = ("id", "text")
+_RESERVED = ("id", "text")
 _TASK = re.compile(rb'\[\s*\{.*"(?:annotations|predictions|data)"\s*:\s*[\[{]', re.DOTALL)
 
 
@@ -56,7 +56,7 @@ class Result(msgspec.Struct):
 
 
 class Task(msgspec.Struct):
-    """One task."""
+    """One task: a text with its annotations and predictions."""
 
     data: dict[str, Any]
     id: int | str | None = None
@@ -65,7 +65,7 @@ class Task(msgspec.Struct):
     meta: Any = None
 
 
-class Place(msgspec.Struct):
+class RegionValue(msgspec.Struct):
     """The value of a labelled region of text."""
 
     start: int
@@ -76,7 +76,7 @@ class Place(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class LabelStudio:
-    """The format itself."""
+    """The JSON format of Label Studio."""
 
     name: str = "labelstudio"
     about: str = "JSON tasks as Label Studio exports and imports them, with predictions"
@@ -85,43 +85,45 @@ class LabelStudio:
     can: ClassVar[Capabilities] = Capabilities("record", exact=True, layers="many")
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """A JSON list whose first object is a task."""
+        """Recognise a JSON list whose first object looks like a task."""
         return _TASK.match(head.removeprefix(b"\xef\xbb\xbf").lstrip()) is not None
 
-    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+    def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
         """Yield one document per task; errors name the number of the task in its file, counted from 1."""
         for file in files:
-            yield from record_units(file, _tasks(file, files), partial(_parse_task, how), "task")
+            yield from record_units(file, _tasks(file, files), partial(_parse_task, options), "task")
 
-    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
-        """One task per document, offsets in code points."""
+    def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
+        """Write one task per document, with offsets in code points."""
         encoder = msgspec.json.Encoder()
         count = 0
         with target.open("wb") as stream:
             stream.write(b"[")
             for count, doc in enumerate(documents, start=1):
-                stream.write((b",\n" if count > 1 else b"\n") + encoder.encode(_task(doc, count, how)))
+                stream.write((b",\n" if count > 1 else b"\n") + encoder.encode(_task(doc, count, options)))
             stream.write(b"\n]\n")
         return count
 
 
-def _document(task: Task, number: str, how: ReadOptions) -> Document:
-    results = _results(task, how)
-    places = {name: _places(result, how.losses) for name, result in results.items()}
-    key = _text_key(task.data, [item for found in places.values() for item, _ in found])
+def _document(task: Task, number: str, options: ReadOptions) -> Document:
+    results = _results(task, options)
+    regions_by_layer = {name: _regions(result, options.losses) for name, result in results.items()}
+    key = _text_key(task.data, [item for found in regions_by_layer.values() for item, _ in found])
     text: str = task.data[key]
-    at = _counting(text, [place for found in places.values() for _, place in found])
-    how.losses.add("meta of Label Studio tasks", bool(task.meta))
+    to_code_points = _offset_counter(text, [region for found in regions_by_layer.values() for _, region in found])
+    options.losses.add("meta of Label Studio tasks", bool(task.meta))
     layers: dict[str, list[Span]] = {}
     relations: list[Relation] = []
     for name, result in results.items():
         regions: dict[str, list[Span]] = {}
-        for index, (item, place) in enumerate(places[name]):
+        for index, (item, region) in enumerate(regions_by_layer[name]):
             score = next((score for score in (item.score, result.score) if score is not None), 1.0)
-            spans = [Span(at(place.start), at(place.end), label, score) for label in place.labels]
+            spans = [
+                Span(to_code_points(region.start), to_code_points(region.end), label, score) for label in region.labels
+            ]
             regions.setdefault(f"#{index}" if item.id is None else item.id, []).extend(spans)
         layers[name] = [span for spans in regions.values() for span in spans]
-        relations.extend(_relations(result.result, regions, how.losses))
+        relations.extend(_relations(result.result, regions, options.losses))
     return Document.make(
         text,
         id=id_of(task.data, number if task.id is None else str(task.id)),
@@ -129,8 +131,8 @@ def _document(task: Task, number: str, how: ReadOptions) -> Document:
         meta=meta_of(task.data, ("id", key)),
         layers=layers,
         relations=relations,
-        split=how.split,
-        max_chars=how.max_chars,
+        split=options.split,
+        max_chars=options.max_chars,
     )
 
 
@@ -142,60 +144,62 @@ def _tasks(file: Entry, files: Sequence[Entry]) -> Iterator[Record[Any]]:
     if not isinstance(tasks, list):
         raise DataError("is not a list of tasks; export it again, as JSON")
     for index, task in enumerate(tasks):
-        yield Record(numbered(files, file, index), None, task)
+        yield Record(default_id(files, file, index), None, task)
 
 
-def _parse_task(how: ReadOptions, name: str, task: Any) -> Document:
-    return _document(typed(task, Task), name, how)
+def _parse_task(options: ReadOptions, name: str, task: Any) -> Document:
+    return _document(convert(task, Task), name, options)
 
 
-def _results(task: Task, how: ReadOptions) -> dict[str, Result]:
-    """Annotations and predictions by the name of their layer."""
+def _results(task: Task, options: ReadOptions) -> dict[str, Result]:
+    """Return annotations and predictions by the name of their layer."""
     valid = [result for result in task.annotations if not result.was_cancelled]
-    how.losses.add("cancelled annotations", len(task.annotations) - len(valid))
-    found = {how.layer if n == 1 else f"annotation:{n}": result for n, result in enumerate(valid, start=1)}
+    options.losses.add("cancelled annotations", len(task.annotations) - len(valid))
+    found = {options.layer if n == 1 else f"annotation:{n}": result for n, result in enumerate(valid, start=1)}
     for number, result in enumerate(task.predictions, start=1):
         name = result.model_version or "predictions"
-        found[name if name not in (*found, how.layer) else f"predictions:{number}"] = result
+        found[name if name not in (*found, options.layer) else f"predictions:{number}"] = result
     return found
 
 
-def _places(result: Result, losses: Losses) -> list[tuple[LabelItem, Place]]:
-    """The labelled regions of plain text; what else a result may hold is noted."""
+def _regions(result: Result, losses: Losses) -> list[tuple[LabelItem, RegionValue]]:
+    """Return the labelled regions of plain text; count other items, except relations, as lost."""
     found = []
     for item in result.result:
         if item.type == "labels" and not isinstance(item.value.get("start"), str):
-            found.append((item, typed(item.value, Place)))
+            found.append((item, convert(item.value, RegionValue)))
         elif item.type != "relation":
             losses.add("results that are not labels on plain text")
     return found
 
 
 def _text_key(data: Mapping[str, Any], items: Sequence[LabelItem]) -> str:
-    """The field with the text: the one that regions name, else "text", else the only one that is text."""
+    """Return the field with the text: the one that the first region names, else "text", else the only string."""
     texts = [key for key, value in data.items() if isinstance(value, str)]
     for key in (*(item.to_name for item in items[:1]), "text"):
         if key in texts:
             return key
     if len(texts) != 1:
-        raise DataError(f'"data" has {len(texts)} fields of text and none is called text; name the one to read so')
+        raise DataError(
+            f'"data" has {len(texts)} fields of text and none is called text; rename the one to read to text'
+        )
     return texts[0]
 
 
-def _counting(text: str, places: Sequence[Place]) -> Callable[[int], int]:
-    """How to count: code points if every region then lies on its own text, else UTF-16 units if those do."""
-    units = np.zeros(1, np.int64)  # how many stand before each character
+def _offset_counter(text: str, regions: Sequence[RegionValue]) -> Callable[[int], int]:
+    """Return the conversion of offsets to code points: none if every region then fits its text, else from UTF-16."""
+    units = np.zeros(1, np.int64)  # how many units there are before each character
 
     def of_units(offset: int) -> int:
-        place = int(np.searchsorted(units, offset))
-        return place if place < len(units) and units[place] == offset else -1
+        index = int(np.searchsorted(units, offset))
+        return index if index < len(units) and units[index] == offset else -1
 
-    if all(_fits(text, place.start, place.end, place.text) for place in places):
+    if all(_fits(text, region.start, region.end, region.text) for region in regions):
         return int
     units = np.concatenate([units, np.cumsum([1 + (c > "\uffff") for c in text])])
-    if all(_fits(text, of_units(place.start), of_units(place.end), place.text) for place in places):
+    if all(_fits(text, of_units(region.start), of_units(region.end), region.text) for region in regions):
         return of_units
-    raise DataError("a region lies outside the text, or not on the text it gives; export the task again")
+    raise DataError("a region lies outside the text, or its offsets do not match its text; export the task again")
 
 
 def _fits(text: str, start: int, end: int, wanted: str | None) -> bool:
@@ -220,42 +224,42 @@ def _relations(items: Iterable[LabelItem], regions: Mapping[str, Sequence[Span]]
             yield Relation(label, arguments)
 
 
-def _task(doc: Document, number: int, how: Writing) -> dict[str, Any]:
-    how.drop(doc, "soft", "given")
-    gold = how.layer or "gold"
-    how.losses.add("names of layers", gold != "gold" and gold in doc.layers)
+def _task(doc: Document, number: int, options: WriteOptions) -> dict[str, Any]:
+    options.drop(doc, "soft", "given")
+    gold = options.layer or "gold"
+    options.losses.add("names of layers", gold != "gold" and gold in doc.layers)
     layers = {name: [name, spans] for name, spans in doc.layers.items()}
-    homes = _homes(doc, how.losses)
+    by_layer = _relations_by_layer(doc, options.losses)
     annotations: list[dict[str, Any]] = []
     while (name := gold if not annotations else f"annotation:{len(annotations) + 1}") in layers:
         del layers[name]
-        annotations.append({"result": _items(doc, name, homes[name], how.losses)})
+        annotations.append({"result": _items(doc, name, by_layer[name], options.losses)})
     predictions = []
     for name in layers:
         version = {} if name == "predictions" else {"model_version": name}
-        predictions.append({**version, "result": _items(doc, name, homes[name], how.losses)})
-        how.losses.add("names of layers", not name or name == "gold")
-    data = {"id": doc.id, "text": doc.text, **flat_fields(doc, _OWN, how.losses)}
+        predictions.append({**version, "result": _items(doc, name, by_layer[name], options.losses)})
+        options.losses.add("names of layers", not name or name == "gold")
+    data = {"id": doc.id, "text": doc.text, **flat_fields(doc, _RESERVED, options.losses)}
     return {"id": number, "data": data, "annotations": annotations, "predictions": predictions}
 
 
-def _homes(doc: Document, losses: Losses) -> dict[str, list[Relation]]:
-    """The relations by the first layer that holds all their mentions."""
-    homes: dict[str, list[Relation]] = {name: [] for name in doc.layers}
-    held = {name: {astuple(span) for span in spans} for name, spans in doc.layers.items()}
+def _relations_by_layer(doc: Document, losses: Losses) -> dict[str, list[Relation]]:
+    """Return the relations by the first layer that holds all their mentions; count the others as lost."""
+    by_layer: dict[str, list[Relation]] = {name: [] for name in doc.layers}
+    layer_spans = {name: {astuple(span) for span in spans} for name, spans in doc.layers.items()}
     for relation in doc.relations:
         mentions = {astuple(span) for argument in relation.arguments for span in argument.spans}
-        home = next((name for name, spans in held.items() if mentions <= spans), None)
-        if home is None:
+        layer = next((name for name, spans in layer_spans.items() if mentions <= spans), None)
+        if layer is None:
             losses.add("relations")
         else:
-            homes[home].append(relation)
-    return homes
+            by_layer[layer].append(relation)
+    return by_layer
 
 
 def _items(doc: Document, name: str, relations: Sequence[Relation], losses: Losses) -> list[dict[str, Any]]:
     spans = doc.layers[name]
-    Writing(losses).drop_from_spans(spans, "source", "concept")
+    WriteOptions(losses).drop_from_spans(spans, "source", "concept")
     found: list[dict[str, Any]] = []
     for index, span in enumerate(spans):
         value = {"start": span.start, "end": span.end, "text": doc.text[span.start : span.end], "labels": [span.label]}

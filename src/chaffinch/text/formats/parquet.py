@@ -1,6 +1,6 @@
 """Parquet: one document per row, everything kept; read and written in batches of rows.
 
-Our own files have the columns id, text, group, layers (a map from layer names to lists of structs), tokens and
+Files of Chaffinch have the columns id, text, group, layers (a map from layer names to lists of structs), tokens and
 sentences (null unless given), and JSON in meta, relations and soft. A file from elsewhere needs a text column, called
 as in CSV, or "tokens" that are words, as Hugging Face datasets have; its "spans" or "entities" are read where they
 are structs of start, end and label; all other columns are meta fields.
@@ -19,22 +19,23 @@ import msgspec
 from chaffinch.errors import DataError, MissingExtraError
 from chaffinch.text.document import Document
 from chaffinch.text.formats import hf, jsonl
-from chaffinch.text.formats._shared.json_records import note_numbers, numbered
-from chaffinch.text.formats.base import UNREADABLE, Capabilities, Entry, ReadOptions, Writing, group_of_meta
+from chaffinch.text.formats._shared.json_records import default_id, note_numbers
+from chaffinch.text.formats.base import READ_ERRORS, Capabilities, Entry, ReadOptions, WriteOptions, group_of_meta
 from chaffinch.text.formats.csv_table import ID_NAMES, TEXT_NAMES
 from chaffinch.text.formats.units import Record, Unit, record_units
 
-_Kind: TypeAlias = Literal["own", "other", "tokens"]  # of a file: written by us, with a text column, with words
+_Kind: TypeAlias = Literal["native", "other", "tokens"]  # of a file: written by us, with a text column, with words
 
 _JSON = ("meta", "relations", "soft")
 _SPANS = ("spans", "entities")
-_ROWS = 1000  # in a row group, at most
-_CHARS = 1 << 24  # of text in a row group, about
+# A row group ends at either limit; raised, writing needs more memory.
+_ROWS = 1000
+_CHARS = 1 << 24  # of text
 
 
 @dataclass(frozen=True, slots=True)
 class Parquet:
-    """The format itself; needs pyarrow, the extra `parquet`."""
+    """The Parquet format; needs pyarrow, the extra `parquet`."""
 
     name: str = "parquet"
     about: str = "Parquet with one document per row; keeps everything"
@@ -45,21 +46,21 @@ class Parquet:
     )
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """The four bytes with which every Parquet file begins."""
+        """Recognise the four bytes with which every Parquet file begins."""
         return head.startswith(b"PAR1")
 
-    def units(self, files: Sequence[Entry], how: ReadOptions) -> Iterator[Unit]:
+    def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
         """Yield one document per row; the line in errors is the number of the row, counted from 1."""
         for file in files:
-            yield from record_units(file, _records(file, files), partial(_document, how))
+            yield from record_units(file, _records(file, files), partial(_document, options))
 
-    def write(self, documents: Iterable[Document], target: Path, how: Writing) -> int:
-        """Row groups of up to a thousand documents."""
+    def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
+        """Write row groups of at most `_ROWS` documents and about `_CHARS` characters."""
         pa, pq = _pyarrow()
         schema = _schema()
         count = 0
         with pq.ParquetWriter(target, schema, compression="zstd") as writer:
-            for rows in _batches(documents, how):
+            for rows in _batches(documents, options):
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
                 count += len(rows)
         return count
@@ -91,11 +92,11 @@ def _schema() -> Any:
     )
 
 
-def _batches(documents: Iterable[Document], how: Writing) -> Iterator[list[dict[str, Any]]]:
+def _batches(documents: Iterable[Document], options: WriteOptions) -> Iterator[list[dict[str, Any]]]:
     rows: list[dict[str, Any]] = []
     size = 0
     for doc in documents:
-        note_numbers(doc, how.losses)
+        note_numbers(doc, options.losses)
         rows.append(_row(doc))
         size += len(doc.text)
         if len(rows) == _ROWS or size >= _CHARS:
@@ -106,7 +107,7 @@ def _batches(documents: Iterable[Document], how: Writing) -> Iterator[list[dict[
 
 
 def _row(doc: Document) -> dict[str, Any]:
-    """The row of a document: its JSON object, with JSON text for what has no natural column."""
+    """Return the row of a document: its JSON object, with JSON text for meta, relations and soft labels."""
     record = jsonl.record_of(doc)
     row: dict[str, Any] = {name: record.get(name) for name in ("id", "text", "group")}
     full = {"score": 1.0, "source": "", "concept": ""}
@@ -125,26 +126,27 @@ def _records(file: Entry, files: Sequence[Entry]) -> Iterator[Record[tuple[_Kind
         with file.open() as stream:
             table = pq.ParquetFile(stream)
             schema = table.schema_arrow
-            own = "layers" in schema.names and pa.types.is_map(schema.field("layers").type)
-            kind: _Kind = "tokens" if _words_only(pa, schema) else "own" if own else "other"
+            native = "layers" in schema.names and pa.types.is_map(schema.field("layers").type)
+            kind: _Kind = "tokens" if _words_only(pa, schema) else "native" if native else "other"
             index = 0
             for batch in table.iter_batches(batch_size=64):
                 for row in batch.to_pylist():
-                    yield Record(numbered(files, file, index), index + 1, (kind, row))
+                    yield Record(default_id(files, file, index), index + 1, (kind, row))
                     index += 1
-    except (pa.ArrowException, *UNREADABLE):
+    except (pa.ArrowException, *READ_ERRORS):
         raise DataError("is not a Parquet file, or is damaged; check how it was made", path=file.where) from None
 
 
-def _document(how: ReadOptions, name: str, value: tuple[_Kind, dict[str, Any]]) -> Document:
-    """Return the document of a row, through the JSON object that says the same."""
+def _document(options: ReadOptions, name: str, value: tuple[_Kind, dict[str, Any]]) -> Document:
+    """Return the document of a row, by way of the equivalent JSON object."""
     kind, row = value
     if kind == "tokens":
-        return hf.document_of(row, name, how)
-    return jsonl.document_of(_own_record(row) if kind == "own" else _other_record(row), name, how)
+        return hf.document_of(row, name, options)
+    return jsonl.document_of(_native_record(row) if kind == "native" else _other_record(row), name, options)
 
 
 def _words_only(pa: Any, schema: Any) -> bool:
+    """Tell whether a file has a list of words instead of a text column; DataError if it has neither."""
     names = [name.lower() for name in schema.names]
     if any(name in names for name in TEXT_NAMES):
         return False
@@ -155,7 +157,8 @@ def _words_only(pa: Any, schema: Any) -> bool:
     return True
 
 
-def _own_record(row: Mapping[str, Any]) -> dict[str, Any]:
+def _native_record(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON object of a row that Chaffinch wrote."""
     record = {name: row.get(name) for name in ("id", "text", "group")}
     record["layers"] = dict(row["layers"] or ())
     for name in ("tokens", "sentences"):
@@ -171,10 +174,13 @@ def _json(name: str, cell: Any) -> Any:
     try:
         return msgspec.json.decode(cell)
     except (msgspec.DecodeError, UnicodeError, RecursionError, TypeError):
-        raise DataError(f'the column "{name}" does not hold JSON; only our own files have a map in "layers"') from None
+        raise DataError(
+            f'the column "{name}" does not hold JSON; only files of Chaffinch have a map in "layers"'
+        ) from None
 
 
 def _other_record(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON object of a row that another program wrote, with its other columns as meta fields."""
     columns = {column.lower(): column for column in reversed(list(row))}
     text = next(columns[name] for name in TEXT_NAMES if name in columns)
     name = next((columns[name] for name in ID_NAMES if name in columns), None)

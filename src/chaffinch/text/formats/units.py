@@ -1,4 +1,4 @@
-"""Documents of files one by one: a unit has the bytes of one document and knows how to parse them.
+"""Units of input: the bytes of one document each, and the function that parses them.
 
 Every format cuts its files into units, so that a document that cannot be read keeps no other from being read. Units
 hold no open file, only values and functions of modules, so that another process can parse them.
@@ -15,7 +15,7 @@ import msgspec
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
-from chaffinch.text.formats.base import UNREADABLE, Entry, decode, unreadable
+from chaffinch.text.formats.base import READ_ERRORS, Entry, decode, read_error
 
 R = TypeVar("R")
 
@@ -24,11 +24,11 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One document of an input that was not parsed yet.
+    """One document of an input that is not parsed yet.
 
-    `name` is its file (and record), for private lists only; `id` is what it is called if it cannot be read. `rest`: it
-    cannot be read, and stands for all that follow it in its file. `number` is its place in the input, from 1 on, once
-    somebody has counted.
+    `name` is its file (and record), for private lists only; `id` is its name if it cannot be read. `rest`: it cannot be
+    read, and represents all that follow it in its file. `number` is its position in the input, from 1 on; 0 until the
+    units are counted.
     """
 
     name: str = field(repr=False)
@@ -43,13 +43,13 @@ class Unit:
         return self.parse(self.content())
 
     def hold(self) -> Unit:
-        """Return the unit with its content in memory, so that its file is read once; whatever reading raises."""
+        """Return the unit with its content in memory, so that its file is read once; raise what reading raises."""
         return replace(self, content=partial(same_bytes, self.content()))
 
 
 @dataclass(frozen=True, slots=True)
 class Record(Generic[R]):
-    """One document of a file, cut out of it: what it is called without an id of its own, its line, and its value."""
+    """One document of a file: the name it has if it has no id, its line, and its value."""
 
     name: str
     line: int | None
@@ -57,7 +57,7 @@ class Record(Generic[R]):
 
 
 def file_units(files: Iterable[Entry], make: Callable[[str, str, bytes], Document]) -> Iterator[Unit]:
-    """Yield one unit for each file; `make` gets the file's stem, its place for messages, and its content."""
+    """Yield one unit for each file; `make` gets the file's stem, its path for messages, and its content."""
     for file in files:
         yield Unit(file.name, file.stem, file.content, partial(make, file.stem, file.where))
 
@@ -67,8 +67,8 @@ def record_units(
 ) -> Iterator[Unit]:
     """Yield one unit for each record of a file; `make` gets its name and value.
 
-    Where the records themselves cannot be told apart any more, all that follow are one unit that fails. `word` is put
-    before messages with the number of the record, for files whose lines say nothing.
+    If the records can no longer be separated, all that follow are one unit that fails. Messages begin with `word` and
+    the number of the record, for files in which line numbers do not help.
     """
     number = 0
     try:
@@ -81,18 +81,18 @@ def record_units(
 
 
 def line_units(
-    files: Sequence[Entry], make: Callable[[str, str, int, str], Document], *, named: Callable[[Entry, int], str]
+    files: Sequence[Entry], make: Callable[[str, str, int, str], Document], *, make_id: Callable[[Entry, int], str]
 ) -> Iterator[Unit]:
     """Yield one unit for each line that is not blank.
 
-    `make` gets the text of the line, the place of its file and its number in it, and the name of a document that has no
-    id, which `named` makes of the file and the index of the document.
+    `make` gets the text of the line, the path of its file and its number in it, and the name of a document that has no
+    id, which `make_id` makes of the file and the index of the document.
     """
     for file in files:
         index = 0
         try:
             for number, line in _lines(file):
-                name = named(file, index)
+                name = make_id(file, index)
                 index += 1
                 parse = partial(_parse_line, make, file.where, number, name)
                 yield Unit(f"{file.name}:{index}", name, partial(same_bytes, line), parse)
@@ -101,12 +101,12 @@ def line_units(
 
 
 def failing_unit(name: str, error: DataError, *, rest: bool = False) -> Unit:
-    """Return a unit that cannot be read, with its reason."""
+    """Return a unit that raises the error when it is read."""
     return Unit(name, name, partial(_fail, error), _parse_nothing, rest)
 
 
 def same_bytes(content: bytes) -> bytes:
-    """Return the content: with `partial`, a function for content that is in memory."""
+    """Return the content unchanged; with `partial`, a unit's function for content that is in memory."""
     return content
 
 
@@ -117,8 +117,8 @@ def _lines(file: Entry) -> Iterator[tuple[int, bytes]]:
             for number, line in enumerate(stream, start=1):
                 if line.removeprefix(BOM).strip():
                     yield number, line
-    except UNREADABLE as error:
-        raise unreadable(file.where, error) from None
+    except READ_ERRORS as error:
+        raise read_error(file.where, error) from None
 
 
 def _parse_line(
@@ -140,7 +140,7 @@ def _parse_record(make: Callable[[str, R], Document], record: Record[R], where: 
 
 
 def _encode(value: object) -> bytes:
-    """Return bytes that stand for a value; what has none of its own is shown."""
+    """Return bytes that represent a value: MessagePack, with `repr` for what it cannot hold."""
     try:
         return msgspec.msgpack.encode(value, enc_hook=repr)
     except OverflowError:  # a number of more than 64 bits

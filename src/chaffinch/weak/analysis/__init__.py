@@ -1,4 +1,4 @@
-"""Votes to an account of their sources: coverage, overlap, conflict, dependence, and quality with and without gold.
+"""Analysis of votes: coverage, overlap, conflict and dependence of sources, and their quality with and without gold.
 
 T tokens, S sources, E labels, L = 1 + 2 E tags, D documents, n spans. A kind is -1 (silent), 0 (O) or 1 + a label.
 """
@@ -26,11 +26,10 @@ def analyse(
     docs: Iterable[Document], config: MultiHMM | None = None, *, sources: Sequence[str] | None = None,
     gold: str | None = None, most: int = 10,
 ) -> Analysis:  # fmt: skip
-    """How much the sources of documents say, how far they agree, and how good they and their aggregate seem.
+    """Measure how much the sources vote, how far they agree, and how good they and their aggregate seem.
 
-    Estimates are those of an HMM of many sources that learns from these votes; no gold is looked at for them. True
-    scores are of documents with a layer of that name, "gold" by default. `most` documents with the most disagreement
-    are listed.
+    Estimates are those of an HMM of many sources fitted to these votes, without gold. True scores are of documents with
+    a layer `gold`, by default "gold". `most` is how many documents with the most disagreement are listed.
 
     >>> from chaffinch.text import Span
     >>> doc = Document.make("severe copper toxicosis", layers={"source:list": [Span(7, 23, "Disease")]})
@@ -47,14 +46,14 @@ def analyse(
     entity, T = (votes.kinds > 0).any(axis=1).sum(), len(votes.matrix)
     return Analysis(
         votes.matrix.names, len(docs), T, share(spoken.sum(), T), share(entity, T),
-        share(votes.disputed.sum(), spoken.sum()), votes.contested, int((spoken == 0).sum()),
-        replace(belief.outlook(votes), checked=truth.checked(docs, belief)), facts, belief.sources,
+        share(votes.disputed.sum(), spoken.sum()), votes.share_in_conflict, int((spoken == 0).sum()),
+        replace(belief.outlook(votes), checked=truth.check(docs, belief)), facts, belief.sources,
         tuple(map(tuple, belief.dependence.tolist())), _disagreements(docs, votes, spoken, most),
     )  # fmt: skip
 
 
 def choose_sources(docs: Sequence[Document], names: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Those sources, or all that documents have; DataError if there is none, or not one of that name."""
+    """Return those sources, or all of the documents; raise DataError if there is none, or not one of that name."""
     known = sources_of(docs)
     if not known:
         raise DataError("no document has a layer of a source, source:NAME; apply sources first")
@@ -65,26 +64,27 @@ def choose_sources(docs: Sequence[Document], names: Sequence[str] | None = None)
 
 
 def _source(k: int, votes: Votes, belief: Belief, truth: Truth) -> SourceFacts:
+    """Return the measures of one source, label by label."""
     found = votes.matrix
     name, E = found.sources[k], len(found.names)
-    own = votes.source == k
+    mine = votes.source == k
     labels = [e for e in range(E) if (votes.kinds[:, k] == e + 1).any()]
     rows = [
-        Row(found.names[e], _tokens(k, [e], votes, belief, truth), _spans(name, own, [e], votes, belief, truth))
+        Row(found.names[e], _tokens(k, [e], votes, belief, truth), _spans(name, mine, [e], votes, belief, truth))
         for e in labels
     ]
     every = list(range(E))
-    rows.append(Row(ALL, _tokens(k, every, votes, belief, truth), _spans(name, own, every, votes, belief, truth)))
+    rows.append(Row(ALL, _tokens(k, every, votes, belief, truth), _spans(name, mine, every, votes, belief, truth)))
     if (votes.kinds[:, k] == 0).any():
         rows.append(Row("O", _outside(k, votes, belief, truth)))
-    told = belief.estimates.get(name)
-    confusion = () if told is None else tuple(map(tuple, _confusion(told, belief.chances.sum(axis=0)).tolist()))
+    estimate = belief.estimates.get(name)
+    confusion = () if estimate is None else tuple(map(tuple, _confusion(estimate, belief.chances.sum(axis=0)).tolist()))
     speaks = int((by_document(votes.kinds[:, k] >= 0, found) > 0).sum())
-    return SourceFacts(name, speaks, None if told is None else told.weight, tuple(rows), confusion)
+    return SourceFacts(name, speaks, None if estimate is None else estimate.weight, tuple(rows), confusion)
 
 
 def _tokens(k: int, labels: Sequence[int], votes: Votes, belief: Belief, truth: Truth) -> Measure:
-    """One source on some labels, token by token."""
+    """Return the measures of one source on some labels, token by token."""
     kind, name = votes.kinds[:, k], votes.matrix.sources[k]
     mine = np.isin(kind, [e + 1 for e in labels])
     number = int(mine.sum())
@@ -100,30 +100,30 @@ def _tokens(k: int, labels: Sequence[int], votes: Votes, belief: Belief, truth: 
     )  # fmt: skip
 
 
-def _spans(name: str, own: Bools, labels: Sequence[int], votes: Votes, belief: Belief, truth: Truth) -> Measure:
-    """One source on some labels, span by span."""
-    spans, told = votes.spans, belief.estimates.get(name)
-    mine = own & np.isin(spans.label, labels)
+def _spans(name: str, of_source: Bools, labels: Sequence[int], votes: Votes, belief: Belief, truth: Truth) -> Measure:
+    """Return the measures of one source on some labels, span by span."""
+    spans, estimate = votes.spans, belief.estimates.get(name)
+    mine = of_source & np.isin(spans.label, labels)
     number = int(mine.sum())
     any_of = np.isin(spans.label, labels)
     keys = keys_of(spans.first, spans.end, spans.label)
     hits = 0.0
-    if told is not None:
-        counts = np.bincount(spans.label[own], minlength=len(votes.matrix.names))[labels]
-        hits = float((np.nan_to_num(told.span_precision[labels]) * counts).sum())
+    if estimate is not None:
+        counts = np.bincount(spans.label[of_source], minlength=len(votes.matrix.names))[labels]
+        hits = float((np.nan_to_num(estimate.span_precision[labels]) * counts).sum())
     judged = mine & truth.known[spans.first]
     right = int(np.isin(keys[judged], truth.keys).sum())
     gold = np.isin(truth.label, labels) if len(labels) == 1 else truth.label >= 0
     return Measure(
         number, ratio(number, len(np.unique(keys[any_of]))), ratio((mine & votes.overlap).sum(), number),
         ratio((mine & votes.conflict).sum(), number), ratio(hits, number),
-        None if told is None else ratio(hits, belief.expected[0][labels].sum()),
+        None if estimate is None else ratio(hits, belief.expected[0][labels].sum()),
         ratio(right, judged.sum()), ratio(right, gold.sum()),
     )  # fmt: skip
 
 
 def _outside(k: int, votes: Votes, belief: Belief, truth: Truth) -> Measure:
-    """One source's votes for "not an entity"."""
+    """Return the measures of one source's votes for "not an entity"."""
     mine, outside = votes.kinds[:, k] == 0, belief.chances[:, 0]
     number, hits = int(mine.sum()), float(outside[mine].sum())
     right = int((mine & (truth.kinds == 0)).sum())
@@ -134,21 +134,21 @@ def _outside(k: int, votes: Votes, belief: Belief, truth: Truth) -> Measure:
     )  # fmt: skip
 
 
-def _confusion(told: SourceEstimate, mass: Floats) -> Floats:
-    """(1 + E, 2 + E) what a source does at a token of each label, O first: keeps silent, says O, says a label."""
-    L = len(told.rates)
+def _confusion(estimate: SourceEstimate, mass: Floats) -> Floats:
+    """Return (1 + E, 2 + E) the rates of silence, O and each label at a token of each true label, O first."""
+    L = len(estimate.rates)
     kind = (np.arange(L) + 1) // 2
     member = (kind[:, None] == np.arange(kind.max() + 1)).astype(float)  # (L, 1 + E)
     shares = (mass + 1e-9)[:, None] * member
     shares /= shares.sum(axis=0)
-    said = (told.rates[:, None] * told.confusion) @ member
-    return np.concatenate([(shares.T @ (1 - told.rates))[:, None], shares.T @ said], axis=1)
+    voted = (estimate.rates[:, None] * estimate.confusion) @ member
+    return np.concatenate([(shares.T @ (1 - estimate.rates))[:, None], shares.T @ voted], axis=1)
 
 
 def _disagreements(docs: Sequence[Document], votes: Votes, spoken: Ints, most: int) -> tuple[Disagreement, ...]:
-    """The documents with the most spans in conflict, then tokens; each distinct span counts once."""
-    found, own = votes.matrix, votes.in_conflict
-    where = np.searchsorted(found.documents, own.first, side="right") - 1
+    """Return the documents with the most spans in conflict, then tokens; each distinct span counts once."""
+    found, spans = votes.matrix, votes.in_conflict
+    where = np.searchsorted(found.documents, spans.first, side="right") - 1
     by_spans = np.bincount(where, minlength=len(docs))
     by_tokens = by_document(votes.disputed, found)
     order = np.lexsort((np.arange(len(docs)), -by_tokens, -by_spans))[:most].tolist()

@@ -1,6 +1,6 @@
-"""What is known of sources: how much they say, how often they agree, and how good they and their result seem.
+"""Results of an analysis: how much sources vote, how often they agree, and how good they and their aggregate seem.
 
-It holds names of sources, labels and documents, and numbers; never what documents say.
+It holds names of sources, labels and document ids, and numbers; never text of documents.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any, Literal, TypeAlias
 
 Level: TypeAlias = Literal["spans", "tokens"]
 ALL = "all"  # the label of the row on all entity labels together
-NOTABLE = 0.1  # dependence from which a pair is listed in text
-SEVERAL = 10  # documents and pairs listed in text
+NOTABLE = 0.1  # dependence from which the text report lists a pair; lower lists weaker pairs
+SEVERAL = 10  # documents and pairs that the text report lists at most
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One source on one label, at the level of spans or of tokens; None where there is nothing to measure.
+    """Measures of one source on one label, for spans or for tokens; None where there is nothing to measure.
 
     Coverage of tokens is the share of all tokens; of spans, the share of those that any source proposes. Overlap and
-    conflict are shares of the source's own votes: another source votes there too; another one votes otherwise, which of
-    a span is another label, another place that touches it, or "not an entity" for one of its tokens.
+    conflict are shares of the source's votes: another source votes there too; another one votes differently, which for
+    a span means another label, an overlapping span, or "not an entity" for one of its tokens.
     """
 
     votes: int
@@ -36,7 +36,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One source on one label, on "all" of them, or on O, its votes for "not an entity", which have no spans."""
+    """Measures of one source on one label, on "all" of them, or on O (votes for "not an entity"; no spans)."""
 
     label: str
     tokens: Measure
@@ -45,23 +45,23 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """One source: in how many documents it speaks, how much it counts, and its measures label by label."""
+    """Results of one source: the documents with its votes, its weight, and its measures label by label."""
 
     name: str
     documents: int
-    weight: float | None  # 1 if it depends on no other source; None if nothing was learnt of it
+    weight: float | None  # 1 if it depends on no other source; None if it has no estimate
     rows: tuple[Row, ...]
     confusion: tuple[tuple[float, ...], ...] = ()  # row: the true label, O first; column: silent, O, the labels
 
     @property
     def whole(self) -> Row:
-        """The row on all labels together."""
+        """Return the row on all labels together."""
         return next(row for row in self.rows if row.label == ALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A document by its id: tokens with votes, those of them on which sources disagree, and spans in conflict."""
+    """A document by its id: tokens with votes, tokens on which sources disagree, and spans in conflict."""
 
     id: str
     voted: int
@@ -71,7 +71,7 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Strict scores of the aggregate against gold, with 95 % intervals where there are documents enough."""
+    """Strict scores of the aggregate against gold, with 95 % intervals if there are enough documents."""
 
     documents: int
     precision: float
@@ -84,12 +84,12 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """How good the aggregate seems to be.
+    """Estimated quality of the aggregate.
 
-    Precision is the mean probability of its spans, recall their share of all spans expected, both in the eyes of the
-    aggregator, which takes sources that are wrong together for right, and cannot see what none of them speaks of.
-    Agreement owes nothing to it: of the spans of single sources that others speak of, the share that a vote of the
-    others has as well. Gold, if there is any, is what counts.
+    Precision is the mean probability of its spans, recall their share of all expected spans, both as the aggregator
+    estimates them: it takes sources that are wrong together for right, and cannot see what no source votes on.
+    Agreement does not depend on it: of the spans of single sources that others vote on, the share that a vote of the
+    others finds as well. If there is gold, rely on the scores against it.
     """
 
     spans: int
@@ -102,7 +102,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """All of it; `print` shows it as text, `to_json` gives plain data."""
+    """All results of an analysis; `print` shows them as text, `to_json` returns plain data."""
 
     labels: tuple[str, ...]
     documents: int
@@ -119,56 +119,60 @@ class Analysis:
     disagreements: tuple[Disagreement, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as numbers, texts, lists and tables."""
+        """Return all results as numbers, texts, lists and tables."""
         return asdict(self)
 
     def pairs(self, least: float = NOTABLE) -> list[tuple[str, str, float]]:
-        """Pairs of sources that depend on one another, the strongest first."""
+        """Return pairs of sources that depend on one another, strongest first."""
         S = len(self.dependent)
         found = [
             (self.dependent[a], self.dependent[b], max(self.dependence[a][b], self.dependence[b][a]))
             for a in range(S)
             for b in range(a + 1, S)
         ]
-        return sorted((own for own in found if own[2] >= least), key=lambda own: -own[2])
+        return sorted((pair for pair in found if pair[2] >= least), key=lambda pair: -pair[2])
 
     def text(self, *, level: Level = "spans") -> str:
-        """The same for reading, with the table of sources at that level."""
+        """Return the results as text, with the table of sources at that level."""
         parts = ["\n".join(self._overall()), "\n".join(self._by_source(level))]
         pairs = self.pairs()
         if pairs:
-            rows = [(one, two, f"{value:.2f}") for one, two, value in pairs[:SEVERAL]]
-            parts.append("\n".join(columns(("depend on one another", "", "excess"), rows, left=2)))
+            listed = [(first, second, f"{value:.2f}") for first, second, value in pairs[:SEVERAL]]
+            parts.append("\n".join(columns(("depend on one another", "", "excess"), listed, left=2)))
         if self.disagreements:
-            told = [(own.id, f"{own.spans:,}", f"{own.tokens:,}", f"{own.voted:,}") for own in self.disagreements]
+            rows = [(doc.id, f"{doc.spans:,}", f"{doc.tokens:,}", f"{doc.voted:,}") for doc in self.disagreements]
             head = ("most disagreement in", "spans", "tokens", "voted tokens")
-            parts.append("\n".join(columns(head, told[:SEVERAL], left=1)))
+            parts.append("\n".join(columns(head, rows[:SEVERAL], left=1)))
         return "\n\n".join(parts)
 
     def __str__(self) -> str:
         return self.text()
 
     def _overall(self) -> Iterator[str]:
-        seen = self.outlook
+        """Yield the lines on all sources together."""
+        outlook = self.outlook
         yield f"documents {self.documents:,}, {self.without:,} of them without any vote; tokens {self.tokens:,}"
         yield (
             f"tokens voted on {percent(self.voted)}, called an entity {percent(self.entity)}; sources disagree on the "
             f"label of {percent(self.disputed)} of the tokens voted on, and on {percent(self.contested)} of the spans"
         )
         yield (
-            f"result {seen.spans:,} spans; estimated precision {cell(seen.precision)}, recall {cell(seen.recall)}, "
-            f"F1 {cell(seen.f1)}; agreement of sources {cell(seen.agreement)}"
+            f"result {outlook.spans:,} spans; estimated precision {cell(outlook.precision)}, "
+            f"recall {cell(outlook.recall)}, F1 {cell(outlook.f1)}; agreement of sources {cell(outlook.agreement)}"
         )
-        if seen.spans and seen.agreement is None:
-            yield "no two sources speak of the same words: estimates are what is believed of any source, not evidence"
-        if seen.checked is not None:
-            own = seen.checked
+        if outlook.spans and outlook.agreement is None:
+            yield "no two sources vote on the same words: the estimates are prior assumptions, not evidence"
+        if outlook.checked is not None:
+            scores = outlook.checked
             yield (
-                f"by gold of {own.documents:,} documents: precision {scored(own.precision, own.precision_interval)}, "
-                f"recall {scored(own.recall, own.recall_interval)}, F1 {scored(own.f1, own.f1_interval)}"
+                f"by gold of {scores.documents:,} documents: "
+                f"precision {format_score(scores.precision, scores.precision_interval)}, "
+                f"recall {format_score(scores.recall, scores.recall_interval)}, "
+                f"F1 {format_score(scores.f1, scores.f1_interval)}"
             )
 
     def _by_source(self, level: Level) -> list[str]:
+        """Return the lines of the table of sources."""
         gold = self.outlook.checked is not None
         head = ["source", "label", level, "coverage", "overlap", "conflict", "precision", "recall"]
         head += ["true prec.", "true rec."] if gold else []
@@ -177,22 +181,22 @@ class Analysis:
             alone = sum(row.label not in (ALL, "O") for row in source.rows) == 1
             shown = [row for row in source.rows if row.label != ALL or not alone]
             for place, row in enumerate(shown):
-                own = row.spans if level == "spans" else row.tokens
-                if own is not None:
+                measure = row.spans if level == "spans" else row.tokens
+                if measure is not None:
                     name = source.name if not place else ""
-                    rows.append([name, row.label, *cells(own, gold=gold), cell(source.weight) if not place else ""])
+                    rows.append([name, row.label, *cells(measure, gold=gold), cell(source.weight) if not place else ""])
         return columns([*head, "weight"], rows, left=2)
 
 
-def cells(own: Measure, *, gold: bool) -> list[str]:
-    """The numbers of a measure for reading."""
-    values = [own.coverage, own.overlap, own.conflict, own.precision, own.recall]
-    values += [own.true_precision, own.true_recall] if gold else []
-    return [f"{own.votes:,}", *map(cell, values)]
+def cells(measure: Measure, *, gold: bool) -> list[str]:
+    """Return the numbers of a measure as text."""
+    values = [measure.coverage, measure.overlap, measure.conflict, measure.precision, measure.recall]
+    values += [measure.true_precision, measure.true_recall] if gold else []
+    return [f"{measure.votes:,}", *map(cell, values)]
 
 
 def cell(value: float | None) -> str:
-    """A number for reading; a dash where there is none.
+    """Return a number as text; a dash for None.
 
     >>> cell(0.5), cell(0.00042), cell(None)
     ('0.500', '0.0004', '–')
@@ -203,7 +207,7 @@ def cell(value: float | None) -> str:
 
 
 def percent(value: float) -> str:
-    """A share for reading.
+    """Return a share as text.
 
     >>> percent(0.125)
     '12.5 %'
@@ -211,17 +215,17 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
-def scored(value: float, interval: tuple[float, float] | None) -> str:
-    """A score with its interval.
+def format_score(value: float, interval: tuple[float, float] | None) -> str:
+    """Return a score with its interval as text.
 
-    >>> scored(0.8, (0.7, 0.9))
+    >>> format_score(0.8, (0.7, 0.9))
     '0.800 (0.700–0.900)'
     """
     return f"{value:.3f}" if interval is None else f"{value:.3f} ({interval[0]:.3f}–{interval[1]:.3f})"
 
 
 def columns(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> list[str]:
-    """Lines of a table; so many columns are set left, the others right.
+    """Return the lines of a table; the first `left` columns are aligned left, the others right.
 
     >>> columns(("name", "votes"), [("a", "12")], left=1)
     ['name  votes', 'a        12']

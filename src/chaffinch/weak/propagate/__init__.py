@@ -1,10 +1,10 @@
-"""Own sources: more labels from the text itself and the labels so far, each only where nothing is labelled yet.
+"""Label propagation: more labels from the text and the labels so far, each only where nothing is labelled yet.
 
 In this order: abbreviations (a labelled long form labels its short form in the whole document), compounds (a labelled
 word with a suffix, "x-induced"), history (a string labelled once in a document is labelled everywhere in it), head
-nouns, the first three again, and a lexicon of strings that are mostly labelled in other documents. One setting serves
-all corpora. What was left out because it did not pay: long forms of labelled short forms, and short forms after a
-labelled phrase whose letters they do not have.
+nouns, the first three again, and a lexicon of strings that are mostly labelled in other documents. The same settings
+are used for all corpora. Two rules were tried and left out because they did not help: long forms of labelled short
+forms, and short forms after a labelled phrase whose letters they do not have.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from chaffinch.weak.propagate.heads import FLOOR, Heads, learn_heads
 from chaffinch.weak.propagate.labelled_text import Key, LabelledText
 
 ABBREVIATION, COMPOUND, HISTORY, HEAD, LEXICON = "abbreviation", "compound", "history", "head", "lexicon"
-LEAST_SUFFIX = 0.3  # of compounds with a suffix are labelled; what all suffixes do counts as two compounds
-LEAST_LISTED = 0.5  # of a string's occurrences are labelled
-MOST_PARTS = 8  # of a string in the lexicon
+# Raised, each of the two shares makes its source more precise and adds fewer labels.
+LEAST_SUFFIX = 0.3  # share of labelled compounds from which a suffix counts; the mean of all suffixes adds 2 compounds
+LEAST_LISTED = 0.5  # share of labelled occurrences from which a string enters the lexicon
+MOST_PARTS = 8  # words of a string in the lexicon; longer strings do not enter it
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextSources:
-    """What own sources learnt from many documents; it labels more in those, and in others."""
+    """Rules of label propagation learnt from many documents; they add labels to those documents and to others."""
 
     heads: Heads = Heads()  # noqa: RUF009  (frozen)
-    suffixes: Mapping[str, bool] = field(default_factory=dict)  # whether compounds that end so are labelled
+    suffixes: Mapping[str, bool] = field(default_factory=dict)  # whether compounds with the suffix are labelled
     other_suffixes: bool = False
     lexicon: Mapping[Key, str] = field(default_factory=dict)
 
     def __call__(self, doc: Document, spans: Iterable[Span]) -> tuple[Span, ...]:
-        """The spans and what own sources add to them; `Span.source` of those says which one did."""
+        """Return the spans and those that propagation adds; `Span.source` of an added span names its rule."""
         spans = tuple(spans)
         page = LabelledText.of(doc, spans)
         self._within(page)
@@ -44,7 +45,7 @@ class TextSources:
         return tuple(sorted((*spans, *page.added)))
 
     def _within(self, page: LabelledText) -> None:
-        """The sources that look at one document alone."""
+        """Add labels from the document itself: abbreviations, compounds and history."""
         page.add_known(short_forms(page), ABBREVIATION)
         for t, label, suffix in compounds(page):
             if self.suffixes.get(suffix, self.other_suffixes):
@@ -52,7 +53,7 @@ class TextSources:
         page.add_known(history(page), HISTORY)
 
     def strings(self) -> dict[str, tuple[str, ...]]:
-        """All of it, for a model file."""
+        """Return all rules as strings, for a model file."""
         return {
             "heads": tuple(self.heads.labels), "heads.labels": tuple(self.heads.labels.values()),
             "heads.alone": tuple(sorted(self.heads.alone)), "heads.refused": tuple(sorted(self.heads.refused)),
@@ -63,12 +64,12 @@ class TextSources:
 
     @classmethod
     def of(cls, strings: Mapping[str, tuple[str, ...]]) -> TextSources:
-        """What a model file holds."""
+        """Rebuild the rules from the strings of a model file."""
         heads = Heads(
             dict(zip(strings["heads"], strings["heads.labels"], strict=True)),
             frozenset(strings["heads.alone"]), frozenset(strings["heads.refused"]),
         )  # fmt: skip
-        suffixes = {own[1:]: own[0] == "+" for own in strings["suffixes"]}
+        suffixes = {entry[1:]: entry[0] == "+" for entry in strings["suffixes"]}
         lexicon = {
             tuple(key.split(" ")): label
             for key, label in zip(strings["lexicon"], strings["lexicon.labels"], strict=True)
@@ -77,17 +78,17 @@ class TextSources:
 
 
 def enrich(docs: Sequence[Document], layer: str, *, into: str = "own") -> list[Document]:
-    """The documents with one more layer: the spans of a layer, and those that own sources add to them."""
+    """Learn propagation from a layer; return the documents with a layer of its spans and the added ones."""
     return apply(learn(docs, layer), docs, layer, into=into)
 
 
 def apply(sources: TextSources, docs: Iterable[Document], layer: str, *, into: str = "own") -> list[Document]:
-    """The documents with one more layer: the spans of a layer, and those that the sources add to them."""
+    """Return the documents with a layer of the spans of `layer` and those that the rules add to them."""
     return [doc.with_layer(into, sources(doc, doc.layer(layer))) for doc in docs]
 
 
 def learn(docs: Sequence[Document], layer: str) -> TextSources:
-    """What own sources can learn from documents with labels, right ones or not."""
+    """Learn the rules of propagation from documents with labels, which may be noisy."""
     pages = [LabelledText.of(doc, doc.layer(layer)) for doc in docs]
     for page in pages:
         page.add_known(short_forms(page), ABBREVIATION)
@@ -103,7 +104,7 @@ def learn(docs: Sequence[Document], layer: str) -> TextSources:
 
 
 def short_forms(page: LabelledText) -> dict[Key, str]:
-    """The short forms of a page's labelled long forms, with the labels of these.
+    """Return the short forms of a page's labelled long forms, with their labels.
 
     The label must cover the long form and end with it. A single letter counts if it begins the one word before it.
     """
@@ -126,7 +127,7 @@ def short_forms(page: LabelledText) -> dict[Key, str]:
 
 
 def compounds(page: LabelledText, *, labelled: bool = False) -> list[tuple[int, str, str]]:
-    """Free tokens, or those that are spans, made of a labelled word and a suffix; the word's label; the suffix."""
+    """Return free tokens (or labelled ones) made of a labelled word and a suffix: token, label of the word, suffix."""
     known = {page.words[first].lower(): label for first, end, label in page.runs if end - first == 1}
     out = []
     for t, word in enumerate(page.words):
@@ -139,15 +140,15 @@ def compounds(page: LabelledText, *, labelled: bool = False) -> list[tuple[int, 
 
 
 def history(page: LabelledText) -> dict[Key, str]:
-    """The labels of a document's strings in plain spelling, where these have two signs or more."""
+    """Return the labels of a document's strings in plain spelling that have at least two characters."""
     found: dict[Key, Counter[str]] = defaultdict(Counter)
     for first, end, label in page.runs:
         found[page.key(first, end)][label] += 1
-    return {key: _most(own) for key, own in found.items() if len("".join(key)) > 1}
+    return {key: _most_common(counts) for key, counts in found.items() if len("".join(key)) > 1}
 
 
 def _learn_suffixes(pages: Sequence[LabelledText]) -> tuple[dict[str, bool], bool]:
-    """Whether compounds with a suffix are labelled as a rule, for those seen with enough patients, and for others."""
+    """Return whether compounds are usually labelled: for each suffix of enough patients, and for all others."""
     labelled: Counter[str] = Counter()
     total: Counter[str] = Counter()
     patients: dict[str, set[str]] = defaultdict(set)
@@ -167,7 +168,7 @@ def _learn_suffixes(pages: Sequence[LabelledText]) -> tuple[dict[str, bool], boo
 
 
 def _learn_lexicon(pages: Sequence[LabelledText]) -> dict[Key, str]:
-    """The strings that several patients' documents label, in most of their occurrences."""
+    """Return the strings that several patients' documents label, in most of their occurrences."""
     found: dict[Key, Counter[str]] = defaultdict(Counter)
     patients: dict[Key, set[str]] = defaultdict(set)
     for page in pages:
@@ -180,13 +181,14 @@ def _learn_lexicon(pages: Sequence[LabelledText]) -> dict[Key, str]:
     for page in pages:
         for t, key in enumerate(page.keys):
             if key and key[0] in firsts and page.owner[t] < 0:
-                free.update(own for _, own in page.free_runs(t, MOST_PARTS) if own in found)
+                free.update(string for _, string in page.free_runs(t, MOST_PARTS) if string in found)
     return {
-        key: _most(own)
-        for key, own in sorted(found.items())
-        if len(patients[key]) >= FLOOR and own.total() >= LEAST_LISTED * (own.total() + free[key])
+        key: _most_common(counts)
+        for key, counts in sorted(found.items())
+        if len(patients[key]) >= FLOOR and counts.total() >= LEAST_LISTED * (counts.total() + free[key])
     }
 
 
-def _most(counts: Counter[str]) -> str:
+def _most_common(counts: Counter[str]) -> str:
+    """Return the most frequent label; of equals the last in the alphabet."""
     return max(counts.items(), key=lambda item: (item[1], item[0]))[0]

@@ -1,4 +1,4 @@
-"""Short forms and what they stand for: "long form (LF)" and "LF (long form)", as Schwartz and Hearst (2003) find them.
+"""Abbreviations and their long forms: "long form (LF)" and "LF (long form)", as Schwartz and Hearst (2003) find them.
 
 T tokens.
 """
@@ -14,16 +14,16 @@ Pair: TypeAlias = tuple[Span, Span]  # the long form and the short one
 _Places: TypeAlias = tuple[tuple[int, int], tuple[int, int]]  # the same as runs of tokens
 
 LONG, SHORT = "long form", "short form"
-MOST_SIGNS, MOST_WORDS = 12, 2  # of a short form
+MOST_SIGNS, MOST_WORDS = 12, 2  # most characters and words of a short form; longer text is none
 OPENING, CLOSING = {"(": ")", "[": "]"}, {")": "(", "]": "["}
 _ENDS = {",", ";", ":", "=", "or", "and"}  # what ends the short form inside brackets: "(ABC; see below)"
 
 
 def pairs(doc: Document) -> list[Pair]:
-    """The long and short forms that brackets of a document put side by side, in the order of the brackets.
+    """Return the pairs of long and short form that brackets of a document introduce, in the order of the brackets.
 
-    Both are whole tokens of one sentence. A short form has a capital letter; a plural "s" after it, and signs that are
-    neither letters nor digits, need no counterpart in the long form.
+    Both are whole tokens of one sentence. A short form has a capital letter; a plural "s" after it, and characters that
+    are neither letters nor digits, need no counterpart in the long form.
 
     >>> doc = Document.make("Type 2 diabetes mellitus (T2DM) and DMD (Duchenne muscular dystrophy).")
     >>> [tuple(doc.text[span.start : span.end] for span in pair) for pair in pairs(doc)]
@@ -40,7 +40,7 @@ def pairs(doc: Document) -> list[Pair]:
 
 
 def brackets(doc: Document, words: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-    """The first token of the sentence, the opening bracket and its partner, for every pair of brackets, nested too."""
+    """Yield the first token of the sentence, the opening and the closing bracket of every pair, also nested ones."""
     found = []
     for first, end in doc.sentence_tokens().tolist():
         open_at: list[int] = []
@@ -49,11 +49,11 @@ def brackets(doc: Document, words: Sequence[str]) -> Iterator[tuple[int, int, in
                 open_at.append(t)
             elif words[t] in CLOSING and open_at and words[open_at[-1]] == CLOSING[words[t]]:
                 found.append((first, open_at.pop(), t))
-    return iter(sorted(found, key=lambda own: own[1]))
+    return iter(sorted(found, key=lambda triple: triple[1]))
 
 
 def is_short_form(word: str) -> bool:
-    """Whether a word may be an abbreviation: 2 to 12 signs, the first a letter or digit, with a capital letter.
+    """Tell whether a word may be an abbreviation: 2 to 12 characters, first a letter or digit, with a capital letter.
 
     >>> [is_short_form(word) for word in ("DMD", "mRNAs", "A", "seven", "(AT")]
     [True, True, False, False, False]
@@ -62,8 +62,8 @@ def is_short_form(word: str) -> bool:
 
 
 def singular(short: str) -> str:
-    """The short form without the "s" of a plural: "CTs" is "CT", "CT's" too; "AIDS" stays."""
-    for end in ("'s", "s'", "s"):  # of a plural or a possessive
+    """Return the short form without the "s" of a plural: "CT" for "CTs" and "CT's"; "AIDS" stays."""
+    for end in ("'s", "s'", "s"):  # of a plural or possessive
         stem = short.removesuffix(end)
         if stem != short and len(stem) >= 2 and (stem[-1].isupper() or stem[-1].isdigit()):
             return stem
@@ -71,27 +71,29 @@ def singular(short: str) -> str:
 
 
 def long_form_start(words: Sequence[str], short: str) -> int | None:
-    """Where among the words the long form begins that ends with the last of them and explains the short form.
+    """Return the index of the first word of the long form that ends with the last word; None if there is none.
 
-    From right to left every letter and digit of the short form must be found, the first at the start of a word.
+    From right to left every letter and digit of the short form must occur, the first at the start of a word.
 
     >>> long_form_start(["the", "acute", "renal", "failure"], "ARF")
     1
     """
     text = " ".join(words).lower()
-    at = len(text)
+    offset = len(text)
     signs = [sign for sign in singular(short).lower() if sign.isalnum()]
-    for place in range(len(signs) - 1, -1, -1):
-        at -= 1
-        while at >= 0 and not (text[at] == signs[place] and (place > 0 or at == 0 or not text[at - 1].isalnum())):
-            at -= 1
-        if at < 0:
+    for number in range(len(signs) - 1, -1, -1):
+        offset -= 1
+        while offset >= 0 and not (
+            text[offset] == signs[number] and (number > 0 or offset == 0 or not text[offset - 1].isalnum())
+        ):
+            offset -= 1
+        if offset < 0:
             return None
-    return text.count(" ", 0, at)
+    return text.count(" ", 0, offset)
 
 
 def _short_inside(doc: Document, words: Sequence[str], first: int, opened: int, end: int) -> _Places | None:
-    """Long and short form of "long form (LF)", as runs of tokens."""
+    """Return long and short form of "long form (LF)" as runs of tokens; None if the pattern does not match."""
     if end == opened + 1:
         return None
     short = doc.text[doc.tokens[opened + 1, 0] : doc.tokens[end - 1, 1]].split()
@@ -102,11 +104,11 @@ def _short_inside(doc: Document, words: Sequence[str], first: int, opened: int, 
     while start > first and most > 0:
         start -= 1
         most -= words[start][0].isalnum()
-    return _checked(words, start, opened, "".join(short), (opened + 1, end))
+    return _match_long_form(words, start, opened, "".join(short), (opened + 1, end))
 
 
 def _short_before(doc: Document, words: Sequence[str], first: int, opened: int, closed: int) -> _Places | None:
-    """Long and short form of "LF (long form)", as runs of tokens; the long form fills the brackets up to a comma."""
+    """Return long and short form of "LF (long form)" as runs of tokens; the long form starts the brackets."""
     if opened == first:
         return None
     begin = opened - 1
@@ -116,19 +118,25 @@ def _short_before(doc: Document, words: Sequence[str], first: int, opened: int, 
     if not is_short_form(short):
         return None
     end = next((t for t in range(opened + 1, closed) if words[t] in {";", ","}), closed)
-    found = _checked(words, opened + 1, end, short, (begin, opened))
+    found = _match_long_form(words, opened + 1, end, short, (begin, opened))
     return found if found is not None and found[0][0] == opened + 1 else None
 
 
-def _checked(words: Sequence[str], start: int, end: int, short: str, place: tuple[int, int]) -> _Places | None:
-    """The long form that ends before token `end`, and the place of the short one; none if it explains nothing."""
-    at = long_form_start(words[start:end], short)
-    if at is None:
+def _match_long_form(
+    words: Sequence[str], start: int, end: int, short: str, short_run: tuple[int, int]
+) -> _Places | None:
+    """Return the long form that ends before token `end`, with the run of the short form; None if none explains it."""
+    offset = long_form_start(words[start:end], short)
+    if offset is None:
         return None
-    own = words[start + at : end]
-    if len(" ".join(own)) <= len(short) or short in own or any(word in OPENING or word in CLOSING for word in own):
+    long_words = words[start + offset : end]
+    if (
+        len(" ".join(long_words)) <= len(short)
+        or short in long_words
+        or any(word in OPENING or word in CLOSING for word in long_words)
+    ):
         return None
-    return (start + at, end), place
+    return (start + offset, end), short_run
 
 
 def _span(doc: Document, first: int, end: int, label: str) -> Span:

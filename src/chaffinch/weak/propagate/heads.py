@@ -1,4 +1,4 @@
-"""Head nouns: the last words of labelled phrases, which make phrases of the words before them ("… deficiency")."""
+"""Head nouns: the last words of labelled phrases, which label free phrases with the same head ("… deficiency")."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 
 from chaffinch.weak.propagate.labelled_text import POSSESSIVE, LabelledText
 
-LEAST_BEFORE = 4  # different words before a head in labelled spans
-LEAST_SHARE = 0.3  # of its occurrences are labelled
-CLEAR = 0.8  # of its labels are the same
-BARE = 0.5  # of its occurrences are spans of this one word, for it to be labelled alone
-MOST_LEFT = 4  # words that a head takes along
-RARE = 3  # times a word with no other evidence may be seen outside of spans
-FLOOR = 2  # patients who must have used a word that a model keeps
+# Thresholds of a head. Raised, each of the first four makes heads fewer and more precise.
+LEAST_BEFORE = 4  # different words before it in labelled spans
+LEAST_SHARE = 0.3  # share of its occurrences that are labelled
+CLEAR = 0.8  # share of its most frequent label
+BARE = 0.5  # share of its occurrences that are spans of this one word, for it to be labelled without modifiers
+MOST_LEFT = 4  # words before a head that its phrase may include
+RARE = 3  # occurrences outside of spans that a word without other evidence may have
+FLOOR = 2  # patients who must have used a word that a model file holds
 
-# English words that end a phrase; in other languages what is seen outside of spans must do.
+# English function words, which end a phrase; in other languages only the counts outside of spans do.
 CLOSED = frozenset(
     "a all also an and any are as at be been both by can each for from had has have her his in is its may no not of on "
     "or other our same such than that the their then these this those to was were which with without".split()
@@ -25,14 +26,14 @@ CLOSED = frozenset(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Heads:
-    """Head nouns with their labels, those that stand alone, and the words that do not belong to a phrase."""
+    """Head nouns with their labels, heads that may be labelled alone, and words that do not belong to a phrase."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     alone: frozenset[str] = frozenset()
     refused: frozenset[str] = frozenset()
 
     def add(self, page: LabelledText, source: str) -> None:
-        """Labels the free heads of a page, with the words before that belong to them."""
+        """Label the free heads of a text, with the words before that belong to them."""
         starts = {int(first) for first, _ in page.doc.sentence_tokens()}
         for t, key in enumerate(page.keys):
             if not key or page.owner[t] >= 0 or key[-1] not in self.labels:
@@ -44,7 +45,7 @@ class Heads:
                 page.add(first, t + 1, self.labels[key[-1]], source)
 
     def _belongs(self, page: LabelledText, t: int) -> bool:
-        """Whether the phrase after a token takes it along; possessives and dashes go with the word before them."""
+        """Tell whether a token belongs to the phrase after it; possessives and dashes go with the word before them."""
         if page.owner[t] >= 0:
             return False
         word = page.words[t].replace("-", "")
@@ -57,7 +58,7 @@ class Heads:
 
 @dataclass(slots=True)
 class _Tally:
-    """What is counted of every word."""
+    """Counts of every word, inside and outside of labelled spans."""
 
     total: Counter[str] = field(default_factory=Counter)
     labels: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))  # as the last word of spans
@@ -68,7 +69,7 @@ class _Tally:
     patients: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def count(self, page: LabelledText) -> None:
-        """Counts one page."""
+        """Count the words of one text."""
         for key in page.keys:
             if key:
                 self.total[key[-1]] += 1
@@ -86,20 +87,20 @@ class _Tally:
 
 
 def learn_heads(pages: Sequence[LabelledText]) -> Heads:
-    """The head nouns of labelled pages.
+    """Learn the head nouns of labelled texts.
 
     A head is the last word of labelled spans with at least 4 different words before it, is labelled in at least 30 % of
-    its occurrences, and mostly with one label. A word belongs to a phrase if it stands inside of spans at least as
-    often as right before them; without such evidence, if it is rare outside, where a place before a free head does not
-    count.
+    its occurrences, and mostly with one label. A word belongs to a phrase if it occurs inside of spans at least as
+    often as right before them; without such evidence, if it is rare outside of spans, not counting occurrences before a
+    free head.
     """
     tally = _Tally()
     for page in pages:
         tally.count(page)
     labels = {}
-    for word, own in tally.labels.items():
-        label, count = max(own.items(), key=lambda item: (item[1], item[0]))
-        seen = sum(own.values())
+    for word, counts in tally.labels.items():
+        label, count = max(counts.items(), key=lambda item: (item[1], item[0]))
+        seen = sum(counts.values())
         if (
             word.isalpha() and len(tally.before[word]) >= LEAST_BEFORE and len(tally.patients[word]) >= FLOOR
             and seen >= LEAST_SHARE * tally.total[word] and count >= CLEAR * seen
@@ -120,11 +121,11 @@ def learn_heads(pages: Sequence[LabelledText]) -> Heads:
 
 
 def _outside(pages: Sequence[LabelledText], heads: Mapping[str, str]) -> Counter[str]:
-    """How often words stand outside of spans, and not right before a free head."""
+    """Count how often words occur outside of spans, except right before a free head."""
     out: Counter[str] = Counter()
     for page in pages:
-        free_head = [own < 0 and bool(key) and key[-1] in heads for own, key in zip(page.owner, page.keys, strict=True)]
-        for key, own, next_is_head in zip(page.keys, page.owner, [*free_head[1:], False], strict=False):
-            if own < 0 and key:
+        free_head = [run < 0 and bool(key) and key[-1] in heads for run, key in zip(page.owner, page.keys, strict=True)]
+        for key, run, next_is_head in zip(page.keys, page.owner, [*free_head[1:], False], strict=False):
+            if run < 0 and key:
                 out[key[-1]] += not next_is_head
     return out

@@ -1,4 +1,4 @@
-"""A document as own sources see it: words, their plain spelling, and the runs of tokens that are labelled so far.
+"""Documents for label propagation: words, their plain spelling, and the runs of tokens that are labelled so far.
 
 T tokens.
 """
@@ -25,12 +25,12 @@ _NO_PLURALS = ("ss", "us", "is", "as", "os")
 _SPELLINGS = (
     ("tumour", "tumor"), ("colour", "color"), ("sulph", "sulf"), ("isation", "ization"), ("ae", "e"), ("oe", "e")
 )  # fmt: skip
-_INFLECTED = 5  # letters; shorter words stay as they are
+_INFLECTED = 5  # letters; shorter words keep their ending, and their case if they have an inner capital
 
 
 @dataclass(slots=True)
 class LabelledText:
-    """A document with its labelled runs, to which own sources add where no token is taken."""
+    """A document with its labelled runs; propagation adds runs where no token is taken."""
 
     doc: Document
     words: list[str]
@@ -41,7 +41,7 @@ class LabelledText:
 
     @classmethod
     def of(cls, doc: Document, spans: Iterable[Span]) -> LabelledText:
-        """The page of a document with those labels; a span that cuts a token takes all of it."""
+        """Build the text of a document with its labels; a span that cuts a token takes all of it."""
         words, spans = doc.words(), list(spans)
         page = cls(doc, words, [plain(word) for word in words], [-1] * len(words))
         for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
@@ -50,8 +50,8 @@ class LabelledText:
         return page
 
     def add(self, first: int, end: int, label: str, source: str) -> bool:
-        """Labels a run of tokens if all of them are free; says whether it did."""
-        if any(own >= 0 for own in self.owner[first:end]):
+        """Label a run of tokens if all of them are free; return whether it did."""
+        if any(number >= 0 for number in self.owner[first:end]):
             return False
         start, stop = int(self.doc.tokens[first, 0]), int(self.doc.tokens[end - 1, 1])
         self.added.append(Span(start, stop, label, source=source))
@@ -59,7 +59,7 @@ class LabelledText:
         return True
 
     def add_known(self, known: Mapping[Key, str], source: str) -> None:
-        """Labels free runs whose plain spelling is known, from the left, the longest at each place."""
+        """Label free runs whose plain spelling is known, from the left, the longest at each token."""
         if not known:
             return
         most, firsts = max(map(len, known)), {key[0] for key in known}
@@ -73,30 +73,31 @@ class LabelledText:
             t = max(t + 1, end)
 
     def free_runs(self, t: int, most: int) -> list[tuple[int, Key]]:
-        """The ends and spellings, up to so many parts, of the free runs that begin at a token."""
+        """Return the ends and spellings, of up to `most` parts, of the free runs that begin at a token."""
         key: Key = ()
         out = []
         for end in range(t, len(self.words)):
             key += self.keys[end]
             if self.owner[end] >= 0 or len(key) > most:
                 break
-            if self.keys[end]:  # a run ends with no possessive and no dash
+            if self.keys[end]:  # a run does not end with a possessive or a dash
                 out.append((end + 1, key))
         return out
 
     def run_at(self, t: int) -> Run | None:
-        """The labelled run over a token."""
+        """Return the labelled run over a token; None if it is free."""
         return self.runs[self.owner[t]] if self.owner[t] >= 0 else None
 
     def key(self, first: int, end: int) -> Key:
-        """The plain spelling of a run of tokens."""
-        return tuple(part for own in self.keys[first:end] for part in own)
+        """Return the plain spelling of a run of tokens."""
+        return tuple(part for key in self.keys[first:end] for part in key)
 
     def together(self, t: int) -> bool:
-        """Whether no space parts a token from the one before it."""
+        """Tell whether a token follows the one before it without a space."""
         return t > 0 and bool(self.doc.tokens[t - 1, 1] == self.doc.tokens[t, 0])
 
     def _take(self, first: int, end: int, label: str) -> None:
+        """Add a labelled run; tokens that already belong to a run keep it."""
         for t in range(first, end):
             if self.owner[t] < 0:
                 self.owner[t] = len(self.runs)
@@ -105,9 +106,9 @@ class LabelledText:
 
 @lru_cache(maxsize=1 << 17)
 def plain(word: str) -> Key:
-    """A word's plain spelling, in parts where it has hyphens: lower case, singular, no possessive, American.
+    """Return a word's plain spelling, in parts at hyphens: lower case, singular, no possessive, American.
 
-    Words in which case matters keep it, for "AS" is not "as".
+    Words in which case matters keep it: "AS" is not "as".
 
     >>> plain("Non-Haemolytic"), plain("tumours"), plain("ALS"), plain("DMDs"), plain("'s")
     (('non', 'hemolytic'), ('tumor',), ('ALS',), ('DMD',), ())
@@ -120,7 +121,7 @@ def plain(word: str) -> Key:
 
 
 def is_cased(part: str) -> bool:
-    """Whether case matters in a word: it has a capital inside and is short or mixed; or it is one capital letter.
+    """Tell whether case matters in a word: an inner capital in a short or mixed word, or a single capital letter.
 
     >>> [is_cased(word) for word in ("AS", "mRNA", "T", "Fever", "CONCLUSIONS")]
     [True, True, True, False, False]
@@ -130,6 +131,7 @@ def is_cased(part: str) -> bool:
 
 
 def _plain_part(part: str) -> str:
+    """Return the plain spelling of a part without hyphens."""
     if is_cased(part):
         return singular(part)
     small = part.lower()

@@ -6,8 +6,8 @@
     phrases = "drugs.txt"      # beside this file
     label = "Chemical"
 
-The keys are the parameters of the kind's class; paths count from the folder of the file. Every module of this package
-that defines a `SourceKind` adds a kind; nothing lists them.
+The keys are the parameters of the kind's class; paths are relative to the folder of the file. Every module of this
+package that defines a `SourceKind` adds a kind; there is no list of them.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from chaffinch.weak.sources.base import (
     Found,
     Source,
     SourceKind,
-    in_order,
     is_plain_data,
     kind_of,
     layer_of,
     needs,
     negative_reliable,
+    order_sources,
 )
 from chaffinch.weak.sources.documents import Abbreviations, History
 from chaffinch.weak.sources.files import Annotations, read_annotations
@@ -61,14 +61,14 @@ __all__ = [
     "Suffix",
     "Token",
     "TokenPattern",
-    "about",
-    "in_order",
+    "describe_source",
     "is_plain_data",
     "layer_of",
     "load_sources",
     "needs",
     "negative_reliable",
     "of_data",
+    "order_sources",
     "read_annotations",
     "source",
     "to_data",
@@ -86,71 +86,73 @@ def _find_kinds() -> dict[str, type[SourceKind]]:
 
 
 KINDS: Mapping[str, type[SourceKind]] = _find_kinds()
-IN_FILES = {name: made for name, made in KINDS.items() if made.in_files}
+IN_FILES = {name: kind for name, kind in KINDS.items() if kind.in_files}
 
 
 def load_sources(path: str | Path) -> list[Source]:
-    """The sources of a project file, in its order: a TOML file, or a Python file whose top level has sources."""
+    """Load the sources of a project file, in order: a TOML file, or a Python file with sources at its top level."""
     path = Path(path)
     if path.suffix not in (".toml", ".py"):
-        raise ConfigError(f"{path.name}: sources are kept in a .toml or a .py file; rename it")
+        raise ConfigError(f"{path.name}: a file of sources ends in .toml or .py; rename it")
     if not path.is_file():
         raise ConfigError(f"{path}: there is no such file; check the path")
     found = _of_module(path) if path.suffix == ".py" else _of_toml(path)
     if not found:
         raise ConfigError(f"{path}: has no sources; add [[source]] tables, or functions decorated with @source")
     try:
-        in_order(found)
+        order_sources(found)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
     return found
 
 
-def to_data(given: Source) -> dict[str, Any]:
-    """A source as plain JSON data, which `of_data` turns back; ConfigError for those that are not plain data.
+def to_data(source_: Source) -> dict[str, Any]:
+    """Return a source as plain JSON data for `of_data`; raise ConfigError if it is not plain data.
 
     >>> to_data(Suffix("itis", ["itis"], label="Disease"))["endings"]
     ['itis']
     """
-    if not is_plain_data(given):
-        what = given.beyond_data if isinstance(given, SourceKind) else "Python code"
+    if not is_plain_data(source_):
+        what = source_.beyond_data if isinstance(source_, SourceKind) else "Python code"
         raise ConfigError(
-            f"the source {given.name!r} is {what} and cannot be kept in a file; give it again where the file is used"
+            f"the source {source_.name!r} is {what} and cannot be stored in a file; "
+            "give it again where the file is used"
         )
-    names = [own.name for own in fields(given) if own.init]  # type: ignore[arg-type]  # all plain kinds are dataclasses
-    return {"kind": kind_of(given), **{name: _plain(getattr(given, name)) for name in names}}
+    names = [field.name for field in fields(source_) if field.init]  # type: ignore[arg-type]  # all plain kinds are dataclasses
+    return {"kind": kind_of(source_), **{name: _plain(getattr(source_, name)) for name in names}}
 
 
 def of_data(data: Mapping[str, Any]) -> Source:
-    """The source of plain data that `to_data` made; ConfigError if it is something else."""
+    """Rebuild a source from the plain data of `to_data`; raise ConfigError for other data."""
     kind = data.get("kind")
-    plain = [name for name, made in IN_FILES.items() if not made.beyond_data]
+    plain = [name for name, known in IN_FILES.items() if not known.beyond_data]
     if kind not in plain:
         raise ConfigError(f"a source of the kind {kind!r} is not plain data; {did_you_mean(kind, plain)}")
-    return _made(data)[0]
+    return _build(data)[0]
 
 
-def about(given: Source) -> dict[str, Any]:
-    """What a source says of itself: name, kind, layer, label, what it builds on, and what its silence means."""
+def describe_source(source_: Source) -> dict[str, Any]:
+    """Return the properties of a source: name, kind, layer, label, what it builds on, and what its silence means."""
     return {
-        "name": given.name,
-        "kind": kind_of(given),
-        "layer": layer_of(given),
-        "label": str(getattr(given, "label", "")),
-        "on": list(needs(given)),
-        "negative_reliable": bool(getattr(given, "negative_reliable", False)),
+        "name": source_.name,
+        "kind": kind_of(source_),
+        "layer": layer_of(source_),
+        "label": str(getattr(source_, "label", "")),
+        "on": list(needs(source_)),
+        "negative_reliable": bool(getattr(source_, "negative_reliable", False)),
     }
 
 
 def _plain(value: Any) -> Any:
-    """A field as JSON data."""
+    """Return a field as JSON data."""
     if isinstance(value, Token):
-        named = {name: own for name, own in asdict(value).items() if not name.startswith("_")}
-        return {name: _plain(own) for name, own in named.items() if own not in ((), "", False) or name == "mark"}
-    return [_plain(own) for own in value] if isinstance(value, tuple) else value
+        named = {name: item for name, item in asdict(value).items() if not name.startswith("_")}
+        return {name: _plain(item) for name, item in named.items() if item not in ((), "", False) or name == "mark"}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _of_toml(path: Path) -> list[Source]:
+    """Read the sources of a TOML file."""
     try:
         content = tomllib.loads(path.read_bytes().decode("utf-8"))
     except OSError as error:
@@ -164,18 +166,18 @@ def _of_toml(path: Path) -> list[Source]:
             raise ConfigError(f"{path}: unknown key {key!r}; every source is a table [[source]]")
     tables = content.get("source", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise ConfigError(f"{path}: every source is a table of its own; write [[source]] with two brackets")
+        raise ConfigError(f"{path}: every source is a separate table; write [[source]] with two brackets")
     found: list[Source] = []
     for number, table in enumerate(tables, start=1):
         try:
-            found += _made(_place_files(table, _kind_of_table(table), path.parent))
+            found += _build(_place_files(table, _kind_of_table(table), path.parent))
         except (ConfigError, DataError, MissingExtraError) as error:
-            raise _at(path, number, table.get("name"), error) from None
+            raise _locate_error(path, number, table.get("name"), error) from None
     return found
 
 
-def _at(path: Path, number: int, name: object, error: Exception) -> Exception:
-    """The same error with the place of the source it is about."""
+def _locate_error(path: Path, number: int, name: object, error: Exception) -> Exception:
+    """Return the error with the file and number of the source it is about."""
     where = f"{path}: source {number}" + (f" ({name!r})" if isinstance(name, str) else "")
     if isinstance(error, MissingExtraError):
         return error
@@ -183,7 +185,7 @@ def _at(path: Path, number: int, name: object, error: Exception) -> Exception:
 
 
 def _place_files(table: Mapping[str, Any], kind: type[SourceKind], folder: Path) -> dict[str, Any]:
-    """Return a table whose paths count from a folder; in lists of tables too."""
+    """Return a table with its paths relative to a folder, also in lists of tables."""
     out = dict(table)
     for key, value in table.items():
         if isinstance(value, str) and (
@@ -196,7 +198,7 @@ def _place_files(table: Mapping[str, Any], kind: type[SourceKind], folder: Path)
 
 
 def _kind_of_table(table: Mapping[str, Any]) -> type[SourceKind]:
-    """Return the kind that a table names; ConfigError if there is none."""
+    """Return the kind that a table names; raise ConfigError if there is none."""
     kind = table.get("kind")
     if kind is None:
         raise ConfigError(f"has no kind; choose one of {', '.join(IN_FILES)}")
@@ -205,8 +207,8 @@ def _kind_of_table(table: Mapping[str, Any]) -> type[SourceKind]:
     return IN_FILES[kind]
 
 
-def _made(table: Mapping[str, Any]) -> list[Source]:
-    """The sources of one table: one, or as many as a file of spans has annotators."""
+def _build(table: Mapping[str, Any]) -> list[Source]:
+    """Build the sources of one table: one, or one for each annotator of a file of spans."""
     kind = _kind_of_table(table)
     factory = kind.factory()
     known = inspect.signature(factory).parameters
@@ -216,12 +218,12 @@ def _made(table: Mapping[str, Any]) -> list[Source]:
     for key, parameter in known.items():
         if parameter.default is parameter.empty and key not in table:
             raise ConfigError(f"a source of the kind {kind.kind} needs {key}")
-    made = factory(**{key: value for key, value in table.items() if key != "kind"})
-    return made if isinstance(made, list) else [made]
+    built = factory(**{key: value for key, value in table.items() if key != "kind"})
+    return built if isinstance(built, list) else [built]
 
 
 def _of_module(path: Path) -> list[Source]:
-    """The sources at the top level of a Python file, which is run for them, in the order of their definition."""
+    """Run a Python file and return the sources at its top level, in the order of their definition."""
     spec = importlib.util.spec_from_file_location(f"chaffinch_sources_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise ConfigError(f"{path}: cannot be read as Python")
@@ -238,7 +240,7 @@ def _of_module(path: Path) -> list[Source]:
 
 
 def _line(error: Exception, path: Path) -> str:
-    """The last line of a file that an error came through."""
+    """Return " at line N" for the last line of a file that an error came through; "" if there is none."""
     line = error.lineno if isinstance(error, SyntaxError) else None
     trace = error.__traceback__
     while trace is not None:
@@ -248,11 +250,11 @@ def _line(error: Exception, path: Path) -> str:
 
 
 def _sources_of(module: ModuleType) -> Iterable[Source]:
-    """The sources among a module's names, those in lists too, each once."""
+    """Yield the sources among a module's names, also those in lists, each once."""
     seen: set[int] = set()
     for value in list(vars(module).values()):
-        for own in value if isinstance(value, Sequence) and not isinstance(value, str) else [value]:
-            named = isinstance(getattr(own, "name", None), str) and not isinstance(own, type)
-            if named and callable(own) and id(own) not in seen:
-                seen.add(id(own))
-                yield own
+        for item in value if isinstance(value, Sequence) and not isinstance(value, str) else [value]:
+            named = isinstance(getattr(item, "name", None), str) and not isinstance(item, type)
+            if named and callable(item) and id(item) not in seen:
+                seen.add(id(item))
+                yield item

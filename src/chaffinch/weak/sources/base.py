@@ -1,7 +1,7 @@
-"""What every source is: a name and a call, document in, spans out.
+"""The source protocol: a name and a call from a document to spans.
 
-A source votes for a label where it finds a span, votes "not an entity" with a span labelled O, and says nothing
-anywhere else.
+A source votes for a label where it finds a span, votes "not an entity" with a span labelled O, and abstains anywhere
+else.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ UNFIT, SHAPELESS = "span outside the text", "not a span"
 
 
 class Source(Protocol):
-    """Any callable with a name is a source. Where it says no more, it builds on no other and is silent about O.
+    """Any callable with a name. By default it builds on no other source, and its silence means nothing.
 
-    What it may say besides, as attributes: `label` (of bare offsets), `negative_reliable` (its silence means "not an
+    Optional attributes: `label` (of bare offsets), `negative_reliable` (its silence means "not an
     entity"), `on` (names of the sources or layers it builds on), `layer` (where its spans go).
     """
 
@@ -42,7 +42,7 @@ class Source(Protocol):
 
 
 class SourceKind:
-    """A kind of source of ours: what it says of itself here, in class variables, nobody else says.
+    """Base class of the built-in kinds of sources; class variables describe the kind.
 
     A module of this package that defines a subclass makes it a kind: `sources.toml` knows it by the name in `kind`, and
     its keys are the parameters of `factory`.
@@ -52,45 +52,45 @@ class SourceKind:
 
     kind: ClassVar[str]
     in_files: ClassVar[bool] = True  # whether a project file may list it
-    beyond_data: ClassVar[str] = ""  # what it is if it is more than plain data, so that a model file cannot hold it
-    slow: ClassVar[bool] = False  # whether its answers are worth keeping while it is asked
-    file_fields: ClassVar[tuple[str, ...]] = ()  # parameters whose text is always a file's name
-    place_fields: ClassVar[tuple[str, ...]] = ()  # parameters whose text is a file's name if there is such a file
+    beyond_data: ClassVar[str] = ""  # what it is if it is not plain data, so that a model file cannot hold it
+    slow: ClassVar[bool] = False  # whether a journal keeps its answers
+    file_fields: ClassVar[tuple[str, ...]] = ()  # parameters whose text is always a file name
+    place_fields: ClassVar[tuple[str, ...]] = ()  # parameters whose text is a file name if there is such a file
     model_fields: ClassVar[tuple[str, ...]] = ()  # those of them whose text is a model file or a packaged model's name
 
     @classmethod
     def factory(cls) -> Callable[..., Any]:
-        """Return what makes a source, or a list of them, of the keys of a table: by default the class."""
+        """Return the function that makes one or several sources from the keys of a table: by default the class."""
         return cls
 
 
 def kind_of(source: Source) -> str:
-    """Return the name of a source's kind; "python" for any callable that is not of ours."""
+    """Return the name of a source's kind; "python" for a callable that is no `SourceKind`."""
     return source.kind if isinstance(source, SourceKind) else "python"
 
 
 def is_plain_data(source: Source) -> bool:
-    """Whether a source is plain data, which travels to other processes and into model files."""
+    """Tell whether a source is plain data, which can go to other processes and into model files."""
     return isinstance(source, SourceKind) and not source.beyond_data
 
 
 def layer_of(source: Source) -> str:
-    """The layer that a source's spans go to: "source:NAME", or "link:NAME" for linking rules."""
+    """Return the layer of a source's spans: "source:NAME", or "link:NAME" for linking rules."""
     return str(getattr(source, "layer", SOURCE + source.name))
 
 
 def needs(source: Source) -> tuple[str, ...]:
-    """The names of the sources and layers that a source builds on."""
+    """Return the names of the sources and layers that a source builds on."""
     return tuple(getattr(source, "on", ()))
 
 
 def negative_reliable(sources: Iterable[Source]) -> tuple[str, ...]:
-    """The names of the sources whose silence means "not an entity"."""
+    """Return the names of the sources whose silence means "not an entity"."""
     return tuple(source.name for source in sources if getattr(source, "negative_reliable", False))
 
 
-def in_order(sources: Sequence[Source]) -> list[Source]:
-    """The sources, each after those it builds on, otherwise as they are; ConfigError for duplicates and circles."""
+def order_sources(sources: Sequence[Source]) -> list[Source]:
+    """Return the sources with each after those it builds on; raise ConfigError for duplicate names and cycles."""
     again = [name for name, times in Counter(source.name for source in sources).items() if times > 1]
     if again:
         raise ConfigError(f"two sources are called {again[0]!r}; give one of them another name")
@@ -99,8 +99,8 @@ def in_order(sources: Sequence[Source]) -> list[Source]:
     while waiting:
         free = next((s for s in waiting if all(n in ready or n not in names for n in map(plain_name, needs(s)))), None)
         if free is None:
-            circle = ", ".join(repr(source.name) for source in waiting)
-            raise ConfigError(f"the sources {circle} build on one another in a circle; take a name out of one `on`")
+            cycle = ", ".join(repr(source.name) for source in waiting)
+            raise ConfigError(f"the sources {cycle} build on one another in a cycle; remove a name from one `on`")
         waiting.remove(free)
         done.append(free)
         ready.add(free.name)
@@ -108,20 +108,20 @@ def in_order(sources: Sequence[Source]) -> list[Source]:
 
 
 def plain_name(name: str) -> str:
-    """A source's name, whether it was given as such or as a layer."""
+    """Return the name of a source that is given by its name or by its layer."""
     return name.removeprefix(SOURCE)
 
 
 def spans_on(doc: Document, names: Iterable[str]) -> list[Span]:
-    """The spans of sources or layers in a document, in the order of the names; a layer that is not there has none."""
+    """Return the spans of sources or layers in a document, in the order of the names; a missing layer has none."""
     layers = (SOURCE + name if SOURCE + name in doc.layers else name for name in names)
     return [span for layer in layers for span in doc.layers.get(layer, ())]
 
 
-def settle(found: Iterable[Any], label: str, length: int) -> tuple[list[Span], Counter[str]]:
-    """The spans among what a source gave for a text of that length, sorted, each once; and how many were none.
+def collect_spans(found: Iterable[Any], label: str, length: int) -> tuple[list[Span], Counter[str]]:
+    """Return the valid spans of a source's answer for a text of `length`, sorted and distinct, and errors by kind.
 
-    >>> settle([(0, 4), Span(5, 9, "Dose"), (7, 90), "5 mg"], "Drug", 20)[1]
+    >>> collect_spans([(0, 4), Span(5, 9, "Dose"), (7, 90), "5 mg"], "Drug", 20)[1]
     Counter({'span outside the text': 1, 'not a span': 1})
     """
     spans, refused = set[Span](), Counter[str]()
@@ -137,24 +137,24 @@ def settle(found: Iterable[Any], label: str, length: int) -> tuple[list[Span], C
 
 
 def _span(item: Any, label: str) -> Span | None:
-    """One thing that a source gave, as a span; None if it has another shape."""
+    """Return one item of a source's answer as a span; None if it has another shape."""
     fields = (item.start, item.end, item.label) if isinstance(item, Span) else item
     if not isinstance(fields, tuple | list) or len(fields) not in (2, 3):
         return None
-    own = label if len(fields) == 2 else fields[2]
+    span_label = label if len(fields) == 2 else fields[2]
     try:
         start, end = index(fields[0]), index(fields[1])
     except TypeError:
         return None
-    if not isinstance(own, str) or not own:
+    if not isinstance(span_label, str) or not span_label:
         return None
     if isinstance(item, Span):
-        return Span(start, end, own, item.score, item.source, item.concept)
-    return Span(start, end, own)
+        return Span(start, end, span_label, item.score, item.source, item.concept)
+    return Span(start, end, span_label)
 
 
 def phrases_in(text: str, phrases: Lexicon) -> list[tuple[int, int]]:
-    """Start and end of every phrase in a text; any white space between words will do, but for an empty line.
+    """Return start and end of every phrase in a text; any white space except an empty line may separate words.
 
     >>> phrases_in("breast\\r\\ncancer", Lexicon.make({"": ["breast cancer"]}))
     [(0, 14)]
@@ -171,41 +171,41 @@ def phrases_in(text: str, phrases: Lexicon) -> list[tuple[int, int]]:
 
 
 def token_ranges_of_phrases(doc: Document, phrases: Lexicon) -> list[tuple[int, int]]:
-    """Return the tokens that every phrase in a document touches, half-open."""
+    """Return the token ranges, half-open, that the phrases in a document touch."""
     places = np.array(phrases_in(doc.text, phrases), np.int32).reshape(-1, 2)
     return [(first, end) for first, end in doc.token_ranges(places).tolist()]
 
 
 def runs_in_sentences(doc: Document) -> list[tuple[int, int]]:
-    """The first token and one past the last of every sentence that has a token."""
+    """Return the first token and one past the last of every sentence that has a token."""
     return [(first, end) for first, end in doc.sentence_tokens().tolist() if first < end]
 
 
 def sentence_around(sentences: Sequence[tuple[int, int]], token: int) -> tuple[int, int]:
-    """The sentence that a token stands in, of those in order; an empty one if it stands in none."""
+    """Return the sentence that contains a token; an empty range if none does."""
     if not sentences:
         return token, token
-    first, end = sentences[max(0, bisect_right(sentences, token, key=lambda own: own[0]) - 1)]
+    first, end = sentences[max(0, bisect_right(sentences, token, key=lambda sentence: sentence[0]) - 1)]
     return (first, end) if first <= token < end else (token, token)
 
 
 def over_tokens(doc: Document, first: int, end: int, label: str) -> Span:
-    """The span over a run of tokens."""
+    """Return the span over a run of tokens."""
     return Span(int(doc.tokens[first, 0]), int(doc.tokens[end - 1, 1]), label)
 
 
 def is_capitalised(word: str) -> bool:
-    """Whether a word begins with a capital letter."""
+    """Tell whether a word begins with a capital letter."""
     return word[:1].isupper()
 
 
-def phrases_of(given: Phrases, what: str) -> tuple[str, ...]:
-    """The phrases of a list, or of a file with one per line."""
-    return to_texts(read_phrases(given) if isinstance(given, str | Path) else given, what, least=1)
+def phrases_of(phrases: Phrases, what: str) -> tuple[str, ...]:
+    """Return the phrases of a list, or of a file with one per line."""
+    return to_texts(read_phrases(phrases) if isinstance(phrases, str | Path) else phrases, what, least=1)
 
 
 def relabel(spans: Iterable[Span], labels: Mapping[str, str]) -> list[Span]:
-    """The spans under our labels; those not in the table are left out, if there is one."""
+    """Return the spans with our labels; if there is a table, spans with other labels are left out."""
     return [
         Span(span.start, span.end, labels.get(span.label, span.label), span.score)
         for span in spans
@@ -213,11 +213,11 @@ def relabel(spans: Iterable[Span], labels: Mapping[str, str]) -> list[Span]:
     ]
 
 
-def checked_labels(given: object, what: str) -> dict[str, str]:
-    """A table from labels to ours, checked."""
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"{what} must be a table from labels to labels, got {type(given).__name__}")
-    for label, ours in given.items():
+def check_labels(labels: object, what: str) -> dict[str, str]:
+    """Return a checked table from labels to our labels; raise ConfigError if it is none."""
+    if not isinstance(labels, Mapping):
+        raise ConfigError(f"{what} must be a table from labels to labels, got {type(labels).__name__}")
+    for label, ours in labels.items():
         check_name(label, what)
         check_name(ours, what)
-    return dict(given)
+    return dict(labels)

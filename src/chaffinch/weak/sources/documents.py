@@ -1,4 +1,4 @@
-"""Sources that read a whole document and what others said of it: abbreviations, and strings labelled elsewhere."""
+"""Sources that read a whole document and the votes of others: abbreviations, and strings labelled elsewhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from chaffinch.weak.sources.base import (
 
 @dataclass(frozen=True, slots=True)
 class Abbreviations(SourceKind):
-    """All places of an abbreviation that brackets explain: "long form (LF)", or "LF (long form)".
+    """All occurrences of an abbreviation that brackets explain: "long form (LF)", or "LF (long form)".
 
     With `on`, names of sources or layers: where a span of theirs ends with the long form, the abbreviation has its
     label; the longest such span decides, then the order of the names. With a `label`: long forms, and with them their
@@ -56,23 +56,23 @@ class Abbreviations(SourceKind):
             raise ConfigError("heads go with a label; add one, or leave heads out")
 
     def __call__(self, doc: Document) -> list[Span]:
-        """The places of the abbreviations, and of the long forms that the rule itself has labelled."""
-        labelled = list(self._labelled(doc, pairs(doc)))
+        """Return the occurrences of the abbreviations, and the long forms if the source itself labels them."""
+        labelled = list(self._label_pairs(doc, pairs(doc)))
         if not labelled:
             return []
         keys = [(singular(word),) for word in doc.words()]
         ranges = doc.token_ranges([short for _, short, _ in labelled]).tolist()
-        shorts = [(_joined(keys[a:b]), label) for (a, b), (_, _, label) in zip(ranges, labelled, strict=True)]
-        found = _places(doc, keys, dict(reversed(shorts)))  # the first explanation counts
+        shorts = [(_concat_keys(keys[a:b]), label) for (a, b), (_, _, label) in zip(ranges, labelled, strict=True)]
+        found = _occurrences(doc, keys, dict(reversed(shorts)))  # the first explanation counts
         return sorted({*found, *(Span(long.start, long.end, label) for long, _, label in labelled if self.label)})
 
-    def _labelled(self, doc: Document, found: Iterable[Pair]) -> Iterator[tuple[Span, Span, str]]:
-        """The long forms, short forms and labels of the pairs that have one."""
+    def _label_pairs(self, doc: Document, candidates: Iterable[Pair]) -> Iterator[tuple[Span, Span, str]]:
+        """Yield long form, short form and label of the pairs that have a label."""
         if self.label:
             heads = {plain(head) for head in self.heads}
-            found = list(found)
-            ranges = doc.token_ranges([long for long, _ in found]).tolist()
-            for (long, short), (first, end) in zip(found, ranges, strict=True):
+            candidates = list(candidates)
+            ranges = doc.token_ranges([long for long, _ in candidates]).tolist()
+            for (long, short), (first, end) in zip(candidates, ranges, strict=True):
                 head = over_tokens(doc, max(first, end - 1), end, "")
                 if not heads or plain(doc.text[head.start : head.end]) in heads:
                     yield long, short, self.label
@@ -81,17 +81,17 @@ class Abbreviations(SourceKind):
         for span in spans_on(doc, self.on):
             if span.label != "O" and len(span) > len(ending.get(span.end, ())):
                 ending[span.end] = span
-        for long, short in found:
+        for long, short in candidates:
             if long.end in ending:
                 yield long, short, ending[long.end].label
 
 
 @dataclass(frozen=True, slots=True)
 class History(SourceKind):
-    """Other places of the strings that sources or layers label in the same document, under the label they have most.
+    """Other occurrences of strings that sources or layers label in the same document, with the most frequent label.
 
     Strings are compared without case, plural, hyphens and possessives; abbreviations keep their case. A string of one
-    word needs `min_length` characters. Only places where those sources say nothing count, unless `everywhere`.
+    word needs `min_length` characters. Only occurrences without a vote of those sources count, unless `everywhere`.
 
     >>> doc = Document.make("Atrial tumour. Tumours grow.", layers={"source:list": [Span(7, 13, "Disease")]})
     >>> [(span.start, span.end) for span in History("again", ["list"])(doc)]
@@ -114,52 +114,52 @@ class History(SourceKind):
         object.__setattr__(self, "on", to_texts(self.on, "on", least=1))
 
     def __call__(self, doc: Document) -> list[Span]:
-        """The other places; of those that overlap the leftmost, then the longest."""
+        """Return the other occurrences; of those that overlap the leftmost, then the longest."""
         keys = [plain(word) for word in doc.words()]
         labels, taken = self._strings(doc, keys)
         if not labels:
             return []
-        found = _places(doc, keys, labels)
+        found = _occurrences(doc, keys, labels)
         ranges = zip(found, doc.token_ranges(found).tolist(), strict=True)
         return [span for span, (first, end) in ranges if self.everywhere or not any(taken[first:end])]
 
     def _strings(self, doc: Document, keys: Sequence[Key]) -> tuple[dict[Key, str], list[bool]]:
-        """The label of every string that has one, and (T,) the tokens that sources say something of."""
+        """Return the label of every labelled string, and (T,) the tokens that sources vote on."""
         votes: defaultdict[Key, Counter[str]] = defaultdict(Counter)
         taken = [False] * len(keys)
         spans = spans_on(doc, self.on)
         for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
             taken[first:end] = [True] * (end - first)
-            key = _joined(keys[first:end])
+            key = _concat_keys(keys[first:end])
             if span.label != "O" and (len(key) > 1 or (key and len(key[0]) >= self.min_length)):
                 votes[key][span.label] += 1
-        # The most votes win, then the first in the alphabet, so that the order of sources decides nothing.
-        return {key: min(own, key=lambda label: (-own[label], label)) for key, own in votes.items()}, taken
+        # The most votes win, then the first in the alphabet, so that the order of sources does not matter.
+        return {key: min(counts, key=lambda label: (-counts[label], label)) for key, counts in votes.items()}, taken
 
 
-def _joined(keys: Sequence[Key]) -> Key:
+def _concat_keys(keys: Sequence[Key]) -> Key:
     return tuple(part for key in keys for part in key)
 
 
-def _places(doc: Document, keys: Sequence[Key], known: Mapping[Key, str]) -> list[Span]:
-    """The places of known strings in the sentences of a document: leftmost, then longest, never overlapping."""
+def _occurrences(doc: Document, keys: Sequence[Key], known: Mapping[Key, str]) -> list[Span]:
+    """Return the occurrences of known strings within sentences: leftmost, then longest, never overlapping."""
     longest, begins, found = max(map(len, known)), {key[:1] for key in known}, []
     for first, end in runs_in_sentences(doc):
-        place = first
-        while place < end:
-            best = _longest(keys[place : min(end, place + 2 * longest)], known) if keys[place][:1] in begins else 0
+        token = first
+        while token < end:
+            best = _longest(keys[token : min(end, token + 2 * longest)], known) if keys[token][:1] in begins else 0
             if best:
-                label = known[_joined(keys[place : place + best])]
-                found.append(over_tokens(doc, place, place + best, label))
-            place += max(best, 1)
+                label = known[_concat_keys(keys[token : token + best])]
+                found.append(over_tokens(doc, token, token + best, label))
+            token += max(best, 1)
     return found
 
 
 def _longest(keys: Sequence[Key], known: Mapping[Key, str]) -> int:
-    """How many tokens the longest known string has that begins at the first token; 0 if none does."""
+    """Return the number of tokens of the longest known string that begins at the first token; 0 if none does."""
     best, key = 0, Key()
-    for size, own in enumerate(keys, start=1):
-        key += own
-        if own and key in known:
+    for size, part in enumerate(keys, start=1):
+        key += part
+        if part and key in known:
             best = size
     return best

@@ -1,8 +1,8 @@
-"""Spans in a file, from a crowd or a language model: one source for every annotator.
+"""Annotation files, from a crowd or a language model: one source for every annotator.
 
 One JSON object per line: {"document": id, "start": 3, "end": 8, "label": "Drug", "annotator": "ann", "text": "…"}.
-Offsets count code points and the end is exclusive; "annotator" and "text" may be left out. Where "text" is there, it
-must be what stands at that place. A span that does not fit is counted, never moved.
+Offsets count code points and the end is exclusive; "annotator" and "text" may be left out. "text", if
+given, must equal the text at those offsets. A span that does not fit is counted, never moved.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from chaffinch.checks import check_flags, check_name
 from chaffinch.errors import DataError
 from chaffinch.text import Document, Span
-from chaffinch.text.formats._shared.json_records import records, typed
+from chaffinch.text.formats._shared.json_records import convert, records
 from chaffinch.text.formats.base import entries
 from chaffinch.weak.sources.base import UNFIT, SourceKind
 
@@ -26,7 +26,7 @@ OTHER_TEXT = "span whose text differs"
 
 
 class Line(msgspec.Struct):
-    """One line of the file; other fields are passed over."""
+    """One line of the file; other fields are ignored."""
 
     document: str | int
     start: int
@@ -39,13 +39,13 @@ class Line(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A span as it was given, with the text that must stand there if the file says so."""
+    """A span of the file, with its text if the file has it."""
 
     span: Span
     text: str | None = field(default=None, repr=False)
 
     def fault(self, doc: Document) -> str | None:
-        """Why the span does not fit a document; None if it does."""
+        """Return why the span does not fit a document; None if it does."""
         if not 0 <= self.span.start < self.span.end <= len(doc.text):
             return UNFIT
         wrong = self.text is not None and doc.text[self.span.start : self.span.end] != self.text
@@ -54,7 +54,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Annotations(SourceKind):
-    """The spans that one annotator gave to documents, by their ids. Build them with `read_annotations`."""
+    """Spans that one annotator gave to documents, by document id. Build them with `read_annotations`."""
 
     kind: ClassVar[str] = "spans"
     beyond_data: ClassVar[str] = "spans of certain documents"
@@ -70,43 +70,45 @@ class Annotations(SourceKind):
         check_flags(self, "negative_reliable")
 
     def __call__(self, doc: Document) -> list[Span]:
-        """The spans that fit the document."""
+        """Return the spans that fit the document."""
         return [place.span for place in self.places.get(doc.id, ()) if place.fault(doc) is None]
 
     @classmethod
     def factory(cls) -> Callable[..., Any]:
-        """Return the reader of a file: one source for every annotator."""
+        """Return the reader of a file, which makes one source for every annotator."""
         return read_annotations
 
     def misfits(self, doc: Document) -> Counter[str]:
-        """How many spans do not fit the document, and why."""
+        """Count the spans that do not fit the document, by reason."""
         faults = (place.fault(doc) for place in self.places.get(doc.id, ()))
         return Counter(fault for fault in faults if fault is not None)
 
     @property
     def documents(self) -> frozenset[str]:
-        """The ids of the documents that it has spans for."""
+        """Return the ids of the documents that have spans."""
         return frozenset(self.places)
 
 
 def read_annotations(name: str, path: str | Path, *, negative_reliable: bool = False) -> list[Annotations]:
-    """The sources of a file of spans: one called as the file, or one for every annotator, called NAME/ANNOTATOR."""
+    """Read the sources of an annotation file: one of that name, or one for every annotator, called NAME/ANNOTATOR."""
     check_name(name, "name")
     found: dict[str, defaultdict[str, list[Place]]] = {}
     for file in entries(Path(path)):
         for number, record in records(file):
             try:
-                line = typed(record, Line)
+                line = convert(record, Line)
             except DataError as error:
                 raise error.at(file.where, number) from None
-            own = name if line.annotator is None else f"{name}/{line.annotator}"
-            if not line.label.strip() or not own.isprintable():
-                raise DataError("has an empty label, or an odd annotator", path=file.where, line=number)
+            source = name if line.annotator is None else f"{name}/{line.annotator}"
+            if not line.label.strip() or not source.isprintable():
+                raise DataError(
+                    "has an empty label, or an annotator with unprintable characters", path=file.where, line=number
+                )
             place = Place(Span(line.start, line.end, line.label, line.score), line.text)
-            found.setdefault(own, defaultdict(list))[str(line.document)].append(place)
+            found.setdefault(source, defaultdict(list))[str(line.document)].append(place)
     if not found:
         raise DataError("has no spans; leave this source out", path=path)
     return [
-        Annotations(own, {doc: tuple(given) for doc, given in places.items()}, negative_reliable=negative_reliable)
-        for own, places in sorted(found.items())
+        Annotations(source, {doc: tuple(spans) for doc, spans in places.items()}, negative_reliable=negative_reliable)
+        for source, places in sorted(found.items())
     ]

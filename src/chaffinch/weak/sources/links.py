@@ -1,4 +1,4 @@
-"""Linking rules: which neighbouring tokens belong to one entity, whatever it is; and which do not."""
+"""Linking rules: which neighbouring tokens belong to one entity, of any label, and which do not."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ RULES = ("capitalised", "hyphen", "phrases")
 
 @dataclass(frozen=True, slots=True)
 class Link(SourceKind):
-    """Neighbouring tokens of a sentence that belong together, as one of three rules says.
+    """Neighbouring tokens of a sentence that belong together by one of three rules.
 
-    "capitalised": all begin with a capital letter; "hyphen": hyphens without spaces join them; "phrases": they stand
-    in one phrase of a list, or of a file with one per line. With `apart`, the rule also says that tokens at the edge of
-    what belongs together and their neighbours outside do not.
+    "capitalised": all begin with a capital letter; "hyphen": hyphens without spaces join them; "phrases": they are in
+    one phrase of a list, or of a file with one per line. With `apart`, the rule also votes that the tokens at the edges
+    of such a run and their neighbours outside do not belong together.
 
     >>> link = Link("names", "capitalised")
     >>> [(span.start, span.end, span.label) for span in link(Document.make("We saw Ada Penn."))]
@@ -63,21 +63,21 @@ class Link(SourceKind):
 
     @property
     def layer(self) -> str:
-        """Where its spans go."""
+        """Return the layer of its spans."""
         return LINK + self.name
 
     def __call__(self, doc: Document) -> list[Span]:
-        """The runs of tokens that belong together, and the pairs that do not."""
+        """Return the runs of tokens that belong together, and with `apart` the pairs that do not."""
         if self._lexicon is not None:
             runs = token_ranges_of_phrases(doc, self._lexicon)
         else:
-            runs = list(_joined(doc, _capitals(doc) if self.rule == "capitalised" else _hyphens(doc)))
+            runs = list(_runs_of_links(doc, _capitals(doc) if self.rule == "capitalised" else _hyphens(doc)))
         return _links(doc, runs, self.apart)
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkLink(SourceKind):
-    """Neighbouring tokens of one base phrase belong together, as a shallow parser finds them; `apart` as in `Link`.
+    """Neighbouring tokens of one base phrase of a shallow parser belong together; `apart` as in `Link`.
 
     `parser` is a tagger, a model file or the name of a packaged model; `labels` are the kinds of phrases that count.
     """
@@ -106,17 +106,17 @@ class ChunkLink(SourceKind):
 
     @property
     def layer(self) -> str:
-        """Where its spans go."""
+        """Return the layer of its spans."""
         return LINK + self.name
 
     def __call__(self, doc: Document) -> list[Span]:
-        """The phrases of two tokens or more, and the pairs of tokens at their edges if asked for."""
+        """Return the phrases of two tokens or more, and with `apart` the pairs of tokens at their edges."""
         chunks = [chunk for chunk in self._tagger(doc).layer(self._tagger.layer) if chunk.label in self.labels]
         return _links(doc, doc.token_ranges(chunks).tolist(), self.apart)
 
 
 def _links(doc: Document, runs: Iterable[tuple[int, int]], apart: bool) -> list[Span]:
-    """The spans of runs of tokens that belong together, cut at sentences; and of the pairs at their edges."""
+    """Return the spans of linked runs, cut at sentences, and with `apart` of the token pairs at their edges."""
     inside, edges, first_tokens = set[int](), set[int](), {first for first, _ in runs_in_sentences(doc)}
     for first, end in runs:
         inside.update(range(first + 1, end))
@@ -130,7 +130,7 @@ def _links(doc: Document, runs: Iterable[tuple[int, int]], apart: bool) -> list[
 
 
 def _runs(inside: set[int]) -> Iterator[tuple[int, int]]:
-    """The runs of tokens of which each but the first is linked to the one before."""
+    """Yield the runs of tokens; `inside` are the tokens that are linked to the one before."""
     starts = sorted(place for place in inside if place - 1 not in inside)
     for start in starts:
         end = start
@@ -139,19 +139,19 @@ def _runs(inside: set[int]) -> Iterator[tuple[int, int]]:
         yield start - 1, end
 
 
-def _joined(doc: Document, linked: list[bool]) -> Iterator[tuple[int, int]]:
-    """The runs of a sentence's tokens of which each but the first is linked to the one before."""
+def _runs_of_links(doc: Document, linked: list[bool]) -> Iterator[tuple[int, int]]:
+    """Yield the runs of tokens of which each except the first is linked to the one before."""
     yield from _runs({place for place in range(1, len(doc.tokens)) if linked[place]})
 
 
 def _capitals(doc: Document) -> list[bool]:
-    """(T,) whether a token and the one before it are capitalised."""
+    """Return (T,) whether a token and the one before it are capitalised."""
     capital = [is_capitalised(word) for word in doc.words()]
     return [False, *(a and b for a, b in pairwise(capital))]
 
 
 def _hyphens(doc: Document) -> list[bool]:
-    """(T,) whether a hyphen without spaces joins a token and the one before it, or is one of the two."""
+    """Return (T,) whether a hyphen without spaces joins a token and the one before it, or is one of the two."""
     words, tokens = doc.words(), doc.tokens.tolist()
     touching = [False, *(a[1] == b[0] for a, b in pairwise(tokens)), False]
     joins = {

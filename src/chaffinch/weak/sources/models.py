@@ -1,4 +1,4 @@
-"""Sources that are other systems: a tagger of ours, a spaCy pipeline, a Python function."""
+"""Sources that are other systems: a Chaffinch tagger, a spaCy pipeline, a Python function."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from chaffinch.checks import check_flags, check_name
 from chaffinch.errors import ConfigError, MissingExtraError
 from chaffinch.models.tagger import Tagger, load
 from chaffinch.text import Document, Span
-from chaffinch.weak.sources.base import Found, SourceKind, checked_labels, relabel
+from chaffinch.weak.sources.base import Found, SourceKind, check_labels, relabel
 
 
 @dataclass(frozen=True, slots=True)
 class FromTagger(SourceKind):
-    """The spans of a tagger: one in memory, a model file, or a packaged model by its name.
+    """Spans of a tagger: one in memory, a model file, or a packaged model by its name.
 
     `labels` is a table from its labels to ours; those not in it are left out. Without one all are kept as they are.
     """
@@ -37,20 +37,20 @@ class FromTagger(SourceKind):
     def __post_init__(self) -> None:
         check_name(self.name, "name")
         check_flags(self, "negative_reliable")
-        object.__setattr__(self, "labels", checked_labels(self.labels, "labels"))
+        object.__setattr__(self, "labels", check_labels(self.labels, "labels"))
         object.__setattr__(self, "_tagger", self.model if isinstance(self.model, Tagger) else load(self.model))
         unknown = [label for label in self.labels if label not in self._tagger.labels]
         if unknown:
             raise ConfigError(f"the model has no label {unknown[0]!r}; it has {', '.join(self._tagger.labels)}")
 
     def __call__(self, doc: Document) -> list[Span]:
-        """What the tagger finds."""
+        """Return the spans that the tagger finds."""
         return relabel(self._tagger(doc).layer(self._tagger.layer), self.labels)
 
 
 @dataclass(frozen=True, slots=True)
 class FromSpacy(SourceKind):
-    """The entities of a spaCy pipeline: one in memory, an installed package's name, or a folder (extra `spacy`).
+    """Entities of a spaCy pipeline: one in memory, an installed package's name, or a folder (extra `spacy`).
 
     `labels` is a table from its labels to ours; those not in it are left out. Without one all are kept as they are.
     """
@@ -70,19 +70,19 @@ class FromSpacy(SourceKind):
     def __post_init__(self) -> None:
         check_name(self.name, "name")
         check_flags(self, "negative_reliable")
-        object.__setattr__(self, "labels", checked_labels(self.labels, "labels"))
+        object.__setattr__(self, "labels", check_labels(self.labels, "labels"))
         run = _pipeline(self.pipeline) if isinstance(self.pipeline, str | Path) else self.pipeline
         object.__setattr__(self, "_run", run)
 
     def __call__(self, doc: Document) -> list[Span]:
-        """The entities that the pipeline finds."""
+        """Return the entities that the pipeline finds."""
         found = self._run(doc.text).ents
-        return relabel((Span(own.start_char, own.end_char, own.label_) for own in found), self.labels)
+        return relabel((Span(entity.start_char, entity.end_char, entity.label_) for entity in found), self.labels)
 
 
 @dataclass(frozen=True, slots=True)
 class FromFunction(SourceKind):
-    """A function of yours that gives the spans of a document, or bare offsets, which get the label. See `source`."""
+    """A user's function from a document to spans, or to bare offsets, which get the label. See `source`."""
 
     kind: ClassVar[str] = "python"
     in_files: ClassVar[bool] = False
@@ -103,16 +103,16 @@ class FromFunction(SourceKind):
             check_name(self.label, "label")
 
     def __call__(self, doc: Document) -> Iterable[Found]:
-        """What the function gives."""
+        """Return the result of the function."""
         return self.function(doc)
 
 
 def source(
     name: str, *, label: str = "", on: Iterable[str] = (), negative_reliable: bool = False
 ) -> Callable[[Callable[[Document], Iterable[Found]]], FromFunction]:
-    """A decorator that makes a source of a function from a document to spans, or to pairs of offsets.
+    """Return a decorator that makes a source of a function from a document to spans, or to pairs of offsets.
 
-    `on` names the sources that must have been run before.
+    `on` names the sources that must run before.
 
     >>> @source("shouting", label="LOUD")
     ... def shouting(doc):
@@ -128,6 +128,7 @@ def source(
 
 
 def _pipeline(place: str | Path) -> Callable[[str], Any]:
+    """Load a spaCy pipeline; raise MissingExtraError without spaCy, ConfigError if there is no such pipeline."""
     try:
         import spacy
     except ImportError:

@@ -10,7 +10,7 @@ from chaffinch.checks import check_choice, check_flags, check_name, check_text, 
 from chaffinch.features import lexicon
 from chaffinch.features.lexicon import SHORTEST
 from chaffinch.text import Document, Span
-from chaffinch.text.regex import compiled
+from chaffinch.text.regex import compile_pattern
 from chaffinch.weak.sources.base import (
     Phrases,
     SourceKind,
@@ -49,11 +49,11 @@ class Regex(SourceKind):
         check_name(self.label, "label")
         check_text(self.pattern, "pattern")
         check_flags(self, "ignore_case", "negative_reliable")
-        compiled(self.pattern, self.ignore_case)
+        compile_pattern(self.pattern, self.ignore_case)
 
     def __call__(self, doc: Document) -> list[Span]:
-        """The places that match, from left to right, never overlapping; empty matches count for nothing."""
-        matcher = compiled(self.pattern, self.ignore_case)
+        """Return the matches from left to right, never overlapping; empty matches are left out."""
+        matcher = compile_pattern(self.pattern, self.ignore_case)
         group = matcher.groupindex.get(SPAN, min(matcher.groups, 1))
         places = (match.span(group) for match in matcher.finditer(doc.text))
         return [Span(start, end, self.label) for start, end in places if end > start >= 0]
@@ -61,9 +61,9 @@ class Regex(SourceKind):
 
 @dataclass(frozen=True, slots=True)
 class Lexicon(SourceKind):
-    """A list of phrases, hundreds of thousands if need be: of a file with one per line, or given.
+    """A list of phrases, up to hundreds of thousands, given or read from a file with one per line.
 
-    Matches begin and end at the edge of a word; of those that overlap the leftmost counts, then the longest. With
+    Matches begin and end at a word boundary; of those that overlap the leftmost counts, then the longest. With
     `plurals`, the English plural of a phrase counts as well. Phrases under `min_length` characters are left out.
 
     >>> drugs = Lexicon("drugs", ["beta blocker", "aspirin"], label="Chemical", plurals=True)
@@ -98,13 +98,13 @@ class Lexicon(SourceKind):
         object.__setattr__(self, "_lexicon", built)
 
     def __call__(self, doc: Document) -> list[Span]:
-        """The phrases found."""
+        """Return the phrases found."""
         return [Span(start, end, self.label) for start, end in phrases_in(doc.text, self._lexicon)]
 
 
 @dataclass(frozen=True, slots=True)
 class Suffix(SourceKind):
-    """Words with one of the endings, at least `min_length` characters long, that are no exceptions; case is ignored.
+    """Words with one of the endings, at least `min_length` characters long, except the exceptions; case is ignored.
 
     >>> itis = Suffix("itis", ["itis"], label="Disease", exceptions=["Tritis"])
     >>> [(span.start, span.end) for span in itis(Document.make("Hepatitis, tritis"))]
@@ -133,7 +133,7 @@ class Suffix(SourceKind):
         object.__setattr__(self, "_exceptions", frozenset(word.lower() for word in self.exceptions))
 
     def __call__(self, doc: Document) -> list[Span]:
-        """The tokens with such an ending."""
+        """Return the tokens with such an ending."""
         endings, out = tuple(self.endings), []
         for place, word in enumerate(doc.words()):
             small = word.lower()
@@ -144,9 +144,9 @@ class Suffix(SourceKind):
 
 @dataclass(frozen=True, slots=True)
 class Context(SourceKind):
-    """Words beside a trigger: the first that fits within `reach` tokens of it, and those that fit right behind.
+    """Words near a trigger: the first that fits within `reach` tokens of it, and those that fit right after it.
 
-    `side` says where the words stand: "after" the trigger or "before" it, in the same sentence. A word fits if it
+    `side` is where the words are: "after" the trigger or "before" it, in the same sentence. A word fits if it
     begins with a capital letter or, with a `pattern`, if the whole of it matches that regular expression. Words of a
     trigger never count; a run has at most `longest` words. Triggers are a list, or a file with one per line.
 
@@ -177,13 +177,13 @@ class Context(SourceKind):
         check_choice(self.side, "side", ("after", "before"))
         check_wholes(self, "reach", least=1)
         check_wholes(self, "longest", least=1)
-        compiled(self.pattern, False)
+        compile_pattern(self.pattern, False)
         triggers = phrases_of(self.triggers, "triggers")
         object.__setattr__(self, "triggers", triggers)
         object.__setattr__(self, "_lexicon", lexicon.Lexicon.make({"triggers": triggers}))
 
     def __call__(self, doc: Document) -> list[Span]:
-        """The words beside triggers."""
+        """Return the words near triggers."""
         triggers = token_ranges_of_phrases(doc, self._lexicon)
         if not triggers:
             return []
@@ -199,7 +199,7 @@ class Context(SourceKind):
         return sorted(found)
 
     def _run(self, words: Sequence[str], ahead: range, taken: set[int]) -> Iterator[int]:
-        """The places of the words that fit, the nearest to the trigger first."""
+        """Yield the numbers of the words that fit, nearest to the trigger first."""
         count = 0
         for distance, place in enumerate(ahead, start=1):
             if place not in taken and self._fits(words[place]):
@@ -211,11 +211,14 @@ class Context(SourceKind):
                 return
 
     def _fits(self, word: str) -> bool:
-        return compiled(self.pattern, False).fullmatch(word) is not None if self.pattern else is_capitalised(word)
+        """Tell whether a word matches the pattern or, without one, is capitalised."""
+        return (
+            compile_pattern(self.pattern, False).fullmatch(word) is not None if self.pattern else is_capitalised(word)
+        )
 
 
 def plural(phrase: str) -> str:
-    """The usual English plural of a phrase's last word.
+    """Return the usual English plural of a phrase's last word.
 
     >>> [plural(word) for word in ("biopsy", "CT", "virus", "X-ray", "crash")]
     ['biopsies', 'CTs', 'viruses', 'X-rays', 'crashes']

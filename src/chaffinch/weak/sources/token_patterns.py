@@ -1,10 +1,10 @@
-"""Token patterns: a sequence of things that tokens must be, some of them optional or repeated. P parts, T tokens.
+"""Token patterns: a sequence of conditions on tokens, some of them optional or repeated. P parts, T tokens.
 
     [{regex = '\\d+'}, {lower = ["mg", "ml"]}]                        20 mg
     [{lower = ["dr."], mark = false}, {shape = ["Xx"], repeat = "+"}]  Dr. Ada Penn, without the title
 
-All that a part asks for must hold, one of the alternatives of each is enough; a part that asks for nothing takes any
-token. A pattern is read as a regular expression is, from the left and greedily, inside a sentence; its time is linear.
+All conditions of a part must hold; of the alternatives of a condition one is enough. A part with `any` matches every
+token. A pattern matches as a regular expression does, from the left and greedily, inside a sentence, in linear time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 from chaffinch.checks import check_choice, check_flags, check_name, check_text, did_you_mean, to_texts
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document, Span
-from chaffinch.text.regex import compiled
+from chaffinch.text.regex import compile_pattern
 from chaffinch.weak.sources.base import (
     Phrases,
     SourceKind,
@@ -31,11 +31,11 @@ _LISTS = ("text", "lower", "shape", "prefix", "suffix")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What one token, or with `repeat` a run of tokens, must be.
+    """Conditions on one token or, with `repeat`, on a run of tokens.
 
     `text` exactly, `lower` in lower case, `shape` as `word_shape` gives it, `prefix` and `suffix` its beginning and its
     end, `regex` matches the whole of it, `in_list` is a list or a file of words, case ignored. With `any` it may be
-    anything. A part that is not to `mark` must be there, but no span begins or ends with it.
+    anything. A part with `mark=False` must match, but no span begins or ends with it.
     """
 
     _: KW_ONLY
@@ -53,10 +53,10 @@ class Token:
 
     def __post_init__(self) -> None:
         for name in _LISTS:
-            own = getattr(self, name)
-            object.__setattr__(self, name, to_texts([own] if isinstance(own, str) else own, name))
+            value = getattr(self, name)
+            object.__setattr__(self, name, to_texts([value] if isinstance(value, str) else value, name))
         check_text(self.regex, "regex")
-        compiled(self.regex, False)
+        compile_pattern(self.regex, False)
         check_flags(self, "any", "mark")
         check_choice(self.repeat, "repeat", REPEATS)
         listed = phrases_of(self.in_list, "in_list") if self.in_list else ()
@@ -65,11 +65,11 @@ class Token:
         asks = bool(self.regex or listed or [name for name in _LISTS if getattr(self, name)])
         if asks == self.any:
             raise ConfigError(
-                f"a part of a token pattern asks for one of {', '.join(_LISTS)}, regex, in_list, or has any = true"
+                f"a part of a token pattern needs one of {', '.join(_LISTS)}, regex, in_list, or any = true"
             )
 
     def fits(self, word: str) -> bool:
-        """Whether a token is all that is asked for."""
+        """Tell whether a token meets all conditions."""
         small = word.lower()
         return (
             (not self.text or word in self.text)
@@ -78,13 +78,13 @@ class Token:
             and (not self.suffix or word.endswith(tuple(self.suffix)))
             and (not self._listed or small in self._listed)
             and (not self.shape or word_shape(word) in self.shape)
-            and (not self.regex or compiled(self.regex, False).fullmatch(word) is not None)
+            and (not self.regex or compile_pattern(self.regex, False).fullmatch(word) is not None)
         )
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPattern(SourceKind):
-    """A sequence of parts that tokens must fit, one after the other; each part is a `Token`, or a table of its fields.
+    """A sequence of parts that consecutive tokens must match; each part is a `Token`, or a table of its fields.
 
     >>> dose = TokenPattern("dose", [Token(regex=r"\\d+"), {"lower": ["mg", "ml"]}], label="Dose")
     >>> [(span.start, span.end) for span in dose(Document.make("Aspirin 20 mg and 5ml"))]
@@ -107,12 +107,12 @@ class TokenPattern(SourceKind):
         check_flags(self, "negative_reliable")
         parts = tuple(_part(part, number) for number, part in enumerate(self.pattern, start=1))
         if not any(part.mark and part.repeat in ("", "+") for part in parts):
-            raise ConfigError("pattern has no part that must be there and is marked; add one")
+            raise ConfigError("pattern has no required part that is marked; add one")
         object.__setattr__(self, "pattern", parts)
         object.__setattr__(self, "_parts", parts)
 
     def __call__(self, doc: Document) -> list[Span]:
-        """The runs of tokens that fit, never overlapping."""
+        """Return the runs of tokens that match, never overlapping."""
         words = doc.words()
         kinds = list(dict.fromkeys(words))
         number = {word: n for n, word in enumerate(kinds)}
@@ -120,54 +120,54 @@ class TokenPattern(SourceKind):
         codes = [number[word] for word in words]
         spans = []
         for first, end in runs_in_sentences(doc):
-            fits = [[own[code] for code in codes[first:end]] for own in fitting]
-            if all(any(own) or part.repeat in ("?", "*") for own, part in zip(fits, self._parts, strict=True)):
+            fits = [[row[code] for code in codes[first:end]] for row in fitting]
+            if all(any(row) or part.repeat in ("?", "*") for row, part in zip(fits, self._parts, strict=True)):
                 spans += [over_tokens(doc, first + a, first + b, self.label) for a, b in self._runs(fits)]
         return spans
 
     def _runs(self, fits: Sequence[Sequence[bool]]) -> Iterator[tuple[int, int]]:
-        """The marked runs of a sentence, from the (P, T) answers of parts to tokens."""
+        """Yield the marked runs of a sentence, from (P, T) whether each part matches each token."""
         T = len(fits[0])
         goes = self._ways(fits, T)
-        at = 0
-        while at < T:
-            if not goes[0][at]:
-                at += 1
+        start = 0
+        while start < T:
+            if not goes[0][start]:
+                start += 1
                 continue
-            place, marked = at, list[int]()
+            t, marked = start, list[int]()
             for p, part in enumerate(self._parts):
                 most, taken = 1 if part.repeat in ("", "?") else T, 0
-                while taken < most and place < T and fits[p][place] and self._may_take(goes, p, place, most > 1):
-                    marked += [place] if part.mark else []
-                    place, taken = place + 1, taken + 1
+                while taken < most and t < T and fits[p][t] and self._may_take(goes, p, t, most > 1):
+                    marked += [t] if part.mark else []
+                    t, taken = t + 1, taken + 1
             yield marked[0], marked[-1] + 1
-            at = place
+            start = t
 
     def _may_take(self, goes: Sequence[Sequence[bool]], p: int, place: int, again: bool) -> bool:
-        """Whether the rest of the pattern can follow if part p takes this token."""
+        """Tell whether the rest of the pattern can match if part p takes this token."""
         P = len(self._parts)
         return goes[p + 1][place + 1] or (again and goes[P + 1 + p][place + 1])
 
     def _ways(self, fits: Sequence[Sequence[bool]], T: int) -> list[list[bool]]:
-        """(2 P + 1, T + 1) whether the pattern can be fulfilled from part p on, from a token on; row P is the end.
+        """Return (2 P + 1, T + 1) whether the pattern can match from part p and a token on; row P is the end.
 
-        Row P + 1 + p is of a part that may be repeated and has had a token already.
+        Row P + 1 + p is for a repeatable part that has taken a token already.
         """
         P = len(fits)
         goes = [[False] * (T + 1) for _ in range(2 * P + 1)]
         goes[P] = [True] * (T + 1)
         for p in range(P - 1, -1, -1):
-            repeat, own, later, more = self._parts[p].repeat, goes[p], goes[p + 1], goes[P + 1 + p]
+            repeat, here, later, more = self._parts[p].repeat, goes[p], goes[p + 1], goes[P + 1 + p]
             for t in range(T, -1, -1):
                 fit = t < T and fits[p][t]
                 more[t] = repeat in ("+", "*") and (later[t] or (fit and more[t + 1]))
                 takes = fit and (more[t + 1] if repeat in ("+", "*") else later[t + 1])
-                own[t] = takes or (repeat in ("?", "*") and later[t])
+                here[t] = takes or (repeat in ("?", "*") and later[t])
         return goes
 
 
 def word_shape(word: str) -> str:
-    """The kinds of signs of a word: X capital, x other letter, d digit, else the sign itself; a run counts once.
+    """Return the character classes of a word: X capital, x other letter, d digit, else itself; a run counts once.
 
     >>> [word_shape(word) for word in ("Penn", "IL-2", "mRNA", "12/03")]
     ['Xx', 'X-d', 'xX', 'd/d']
@@ -179,19 +179,19 @@ def word_shape(word: str) -> str:
     return shape
 
 
-def _part(given: object, number: int) -> Token:
-    """A part of a pattern, checked."""
-    if isinstance(given, Token):
-        return given
-    if not isinstance(given, Mapping):
+def _part(part: object, number: int) -> Token:
+    """Return a part of a pattern as a `Token`; raise ConfigError, with its number, if it is invalid."""
+    if isinstance(part, Token):
+        return part
+    if not isinstance(part, Mapping):
         raise ConfigError(f"part {number} of the pattern must be a table such as {{lower = ['mg']}}")
     known = [name for name in Token.__dataclass_fields__ if not name.startswith("_")]
-    for name in given:
+    for name in part:
         if name not in known:
             raise ConfigError(
                 f"part {number} of the pattern has the unknown key {name!r}; {did_you_mean(str(name), known)}"
             )
     try:
-        return Token(**given)
+        return Token(**part)
     except ConfigError as error:
         raise ConfigError(f"part {number} of the pattern: {error}") from None

@@ -1,1 +1,1 @@
-"""From votes to a tagger: alternate training, its students, checkpoints."""
+"""Training taggers from votes: alternate training, its students and checkpoints."""

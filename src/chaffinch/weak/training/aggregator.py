@@ -1,4 +1,4 @@
-"""The aggregator's side of alternate training: fitted to the votes on documents, and kept if that takes long."""
+"""Aggregators in alternate training: fitted to the votes on documents, with a checkpoint if fitting is slow."""
 
 from __future__ import annotations
 
@@ -24,23 +24,25 @@ from chaffinch.weak.embedded import Embedder
 from chaffinch.weak.training.checkpoints import Checkpoints, Step
 from chaffinch.weak.votes import sources_of
 
-FitVotes: TypeAlias = Callable[[Sequence[Document]], LabelVotes]  # an aggregator of somebody else
+FitVotes: TypeAlias = Callable[[Sequence[Document]], LabelVotes]  # a user's aggregator
 AggregatorChoice: TypeAlias = Settings | FitVotes
 
 
 def fit_votes(
     docs: Sequence[Document], choice: AggregatorChoice | None, *, embedder: Embedder | None = None
 ) -> LabelVotes:  # fmt: skip
-    """Return an aggregator that has learnt from the votes on documents; by default an HMM of many sources.
+    """Fit an aggregator to the votes on documents; by default an HMM of many sources.
 
-    A conditional HMM reads words by the embedder, the packaged one unless another is given.
+    A conditional HMM reads words through the embedder; None loads the packaged one.
     """
     if not sources_of(docs):
         raise DataError("no document has a layer of a source, source:NAME; apply sources first")
     settings = _settings(choice)
     if settings is None:
         if not callable(choice):
-            raise ConfigError(f"an aggregator is MultiHMM, CHMM, a rule or a function, got {type(choice).__name__}")
+            raise ConfigError(
+                f"the aggregator must be MultiHMM, CHMM, a rule or a function, got {type(choice).__name__}"
+            )
         return choice(docs)
     watcher = Watcher()
     fitted = fit(docs, settings, watcher=watcher, embedder=embedder)
@@ -52,24 +54,24 @@ def fit_votes(
 def fit_step(
     docs: Sequence[Document], choice: AggregatorChoice | None, embedder: Embedder | None, steps: Checkpoints, step: Step
 ) -> LabelVotes:  # fmt: skip
-    """Return the aggregator, fitted to the votes; one that takes long to fit is kept as a step of the run."""
+    """Fit the aggregator to the votes as a step of the run; a slow one is loaded from, or saved as, a checkpoint."""
     settings = _settings(choice)
     if settings is None or not aggregator_of(settings).slow:
         fitted = fit_votes(docs, choice)
-        steps.told(step)
+        steps.report(step)
         return fitted
 
     def keep(made: LabelVotes, path: Path) -> None:
         if isinstance(made, FittedAggregator):
             save(made, path)
 
-    return steps.kept(
+    return steps.load_or_make(
         step, lambda: fit_votes(docs, choice, embedder=embedder), lambda path: load(path, embedder=embedder), keep
     )
 
 
 def _settings(choice: AggregatorChoice | None) -> Settings | None:
-    """Return the settings of an aggregator of ours; None for anything else."""
+    """Return the settings of a built-in aggregator, by default `MultiHMM()`; None for anything else."""
     if choice is None:
         return MultiHMM()
     return choice if are_settings(choice) else None

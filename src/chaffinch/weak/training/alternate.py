@@ -1,9 +1,9 @@
-"""From votes to a tagger without gold: the recipe that works on real votes, or alternate training as published.
+"""Training a tagger from votes without gold: our recipe for real votes, or alternate training as published.
 
-The recipe: join the votes, let own sources add what the text itself tells, train students on the result, and let them
-add spans where nothing is labelled. The labels of sources stay; the student only adds. Published (CHMM-ALT): aggregator
-and student take turns, see `alternate_loops`. Every step of either way is told, and kept in a folder if there is one:
-the same call goes on from there.
+The recipe: aggregate the votes, propagate labels within and across the documents, train students on the result, and let
+them add spans where nothing is labelled. Labels of sources stay; the student only adds. Published (CHMM-ALT):
+aggregator and student take turns, see `published`. Every step is reported, and saved if there is a folder: the same
+call then resumes there.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from chaffinch.weak.training.checkpoints import Checkpoints, Step, fingerprint
 from chaffinch.weak.training.students import Plan, Student
 from chaffinch.weak.votes import LINK, SOURCE, sources_of
 
-THRESHOLDS = (0.45, 0.55, 0.65, 0.75, 0.85, 0.95)  # that dev documents choose from
+THRESHOLDS = (0.45, 0.55, 0.65, 0.75, 0.85, 0.95)  # candidates of which dev documents choose the best
 LAYER = "alternate"
 OWN = "own"
-FEW = 100  # spans in dev documents; fewer choose nothing
+FEW = 100  # gold spans; with fewer in the dev documents the default threshold stays
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What may be chosen of the recipe. `threshold` None is chosen on dev documents, else 0.65.
+    """Settings of the recipe. `threshold` None is chosen on the dev documents, or 0.65 without them.
 
-    With an `embedder`, `features.embed.Embedder.load()` for one, a small network on its embeddings is a student too;
-    `CHMM()` reads words by it as well.
+    With an `embedder`, for example `features.embed.Embedder.load()`, a small network on its embeddings is one more
+    student; `CHMM()` uses the embedder as well.
     """
 
     folds: int = 5
@@ -58,10 +58,11 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Alternate training as published: so many loops after the first student, or fewer if dev documents say so.
+    """Settings of alternate training as published: the number of loops after the first student, with early stopping.
 
-    Without dev documents all loops are made and the last one counts; 2 are enough. With `continued` the student goes on
-    from its last weights, at half the rate and for half the epochs, where its method can; else it begins anew.
+    Dev documents stop the training after `patience` loops without improvement, and choose the best loop. Without them
+    all loops run and the last one counts; 2 are enough. With `continued` the student continues from its last weights,
+    at half the rate and for half the epochs, if its method can; otherwise it starts from scratch.
     """
 
     loops: int = 2
@@ -75,7 +76,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One loop: strict F1 on dev documents, if any, of the student alone and of the aggregator with that student."""
+    """Scores of one loop: strict F1 on dev documents, if any, of the student alone and of the aggregator with it."""
 
     loop: int
     aggregator: float | None = None
@@ -84,9 +85,9 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Who is told of every step when it is done, and the folder from which an interrupted run goes on.
+    """A callback for every finished step, and the folder from which an interrupted run resumes.
 
-    What the folder holds is not told again. It has students in it, whose vocabulary is training text.
+    Steps loaded from the folder are not reported again. The folder holds students, whose vocabulary is training text.
     """
 
     tell: Callable[[Step], None] | None = None
@@ -95,10 +96,10 @@ class Watch:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Alternated:
-    """What came of it: the documents with a layer `alternate`, a tagger for others, and F1 on dev documents by loop.
+    """Result of `alternate`: documents with a layer `alternate`, a tagger for others, and F1 on dev documents by loop.
 
-    `outlook` is how good the votes, joined by an HMM of many sources, seem to be without any gold: an upper end for
-    them; of what students add it says nothing.
+    `outlook` is the quality of the votes as an HMM of many sources estimates it without gold: an upper bound for the
+    votes; it does not cover what students add.
     """
 
     documents: tuple[Document, ...]
@@ -113,20 +114,20 @@ def alternate(
     how: Recipe | Published | None = None, dev: Sequence[Document] = (), sources: Sequence[Source] = (),
     watch: Watch | None = None,
 ) -> Alternated:  # fmt: skip
-    """Documents labelled by their sources and a student, and the tagger that does the same to others.
+    """Label documents by their sources and a student; return them with a tagger that does the same to others.
 
-    `docs` have a layer "source:NAME" for every source. The aggregator is `MultiHMM()` unless another is given; one that
-    is not ours is a function from documents to a function of documents and a layer's name. Of a pair of students both
-    learn: the spans are those of the second, chances the mean of both. `dev` documents have votes and gold; they choose
-    the threshold, or the best loop. `sources` are kept with the tagger, which then labels documents without votes.
+    `docs` have a layer "source:NAME" for every source. The aggregator defaults to `MultiHMM()`; a custom one is a
+    function from documents to a function of documents and a layer name. Of a pair of students both learn: the spans are
+    those of the second, probabilities the mean of both. `dev` documents have votes and gold; they choose the threshold,
+    or the best loop. `sources` become part of the tagger, which can then label documents without votes.
     """
     docs, dev, how, watch = list(docs), list(dev), how or Recipe(), watch or Watch()
     students.configs_of(student)
     steps = Checkpoints.of(watch.folder, watch.tell, lambda: fingerprint(docs, dev, aggregator, student, how))
     if isinstance(how, Published):
-        from chaffinch.weak.training.published import published
+        from chaffinch.weak.training.published import run_published
 
-        made = published(docs, aggregator, student, how, dev, sources, steps)
+        made = run_published(docs, aggregator, student, how, dev, sources, steps)
     else:
         made = _recipe(docs, aggregator, student, how, dev, sources, steps)
     return replace(made, outlook=_outlook(docs, aggregator))
@@ -136,13 +137,14 @@ def _recipe(
     docs: list[Document], aggregator: AggregatorChoice | None, student: Student | None, how: Recipe,
     dev: list[Document], sources: Sequence[Source], steps: Checkpoints,
 ) -> Alternated:  # fmt: skip
+    """Run the recipe: aggregate, propagate labels, train students, choose the threshold."""
     fitted = fit_step(docs, aggregator, how.embedder, steps, Step("votes"))
-    settled = fitted(docs, KIND)
-    text = text_sources.learn(settled, KIND)
-    enriched = text_sources.apply(text, settled, KIND, into=OWN)
+    labelled = fitted(docs, KIND)
+    text = text_sources.learn(labelled, KIND)
+    enriched = text_sources.apply(text, labelled, KIND, into=OWN)
     if not any(doc.layer(OWN) for doc in enriched):
         raise DataError(f"no source labels a span in any of {len(docs)} documents; there is nothing to learn")
-    steps.told(Step("text sources"))
+    steps.report(Step("text sources"))
     taught, answers = students.learn(
         enriched, OWN, Plan(student, how.embedder, how.stacked, how.folds, how.seed), steps
     )  # fmt: skip
@@ -157,25 +159,25 @@ def _recipe(
 
 
 def _outlook(docs: Sequence[Document], aggregator: AggregatorChoice | None) -> Outlook | None:
-    """How good the votes seem to be, where an HMM of many sources joins them; no gold is looked at."""
+    """Estimate the quality of the votes if an HMM of many sources aggregates them; gold is not used."""
     if aggregator is not None and not isinstance(aggregator, MultiHMM):
         return None
     bare = [
-        replace(doc, layers={name: own for name, own in doc.layers.items() if name.startswith((SOURCE, LINK))})
+        replace(doc, layers={name: spans for name, spans in doc.layers.items() if name.startswith((SOURCE, LINK))})
         for doc in docs
     ]
     return analyse(bare, aggregator, most=0).outlook
 
 
 def _best_threshold(tagger: WeakTagger, dev: Sequence[Document]) -> float:
-    """The best threshold on dev documents, of equals the nearest to the usual one; that one, if gold is scarce."""
+    """Return the best threshold on dev documents, of equals the nearest to the default; the default if gold is rare."""
     gold = [doc.layer("gold") for doc in dev]
     if sum(map(len, gold)) < FEW:
         return THRESHOLD
-    fixed, answers = tagger.fixed(tagger.voted(dev)), tagger.students(dev)
+    fixed, answers = tagger.source_spans(tagger.with_votes(dev)), tagger.students(dev)
     scores = {
-        threshold: span_f1(gold, [with_added(doc, own, answer, tagger.labels, threshold)
-                             for doc, own, answer in zip(dev, fixed, answers, strict=True)])
+        threshold: span_f1(gold, [with_added(doc, spans, answer, tagger.labels, threshold)
+                             for doc, spans, answer in zip(dev, fixed, answers, strict=True)])
         for threshold in THRESHOLDS
     }  # fmt: skip
     return max(scores, key=lambda threshold: (scores[threshold], -abs(threshold - THRESHOLD)))

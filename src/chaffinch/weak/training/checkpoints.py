@@ -1,4 +1,4 @@
-"""The steps of a long run: told one by one, and kept in a folder, so that the same call goes on where it was left."""
+"""Steps of a long run: reported one by one, and saved in a folder, so that the same call resumes an interrupted run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chaffinch.bundle.manifest import current_versions
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document
 
-RUN = "run.json"  # whose steps the folder holds
+RUN = "run.json"  # the fingerprint of the run that the folder belongs to
 MODEL = ".cfm"
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step that is done: what it is, its number among so many, if it has one, and F1 on dev documents if known."""
+    """A finished step: its name, its number and their total if it is one of several, and F1 on dev if known."""
 
     name: str
     number: int = 0
@@ -30,13 +30,13 @@ class Step:
 
     @property
     def file(self) -> str:
-        """The name, without a suffix, of the file that keeps what it made."""
+        """Return the name, without a suffix, of the file that holds the result of the step."""
         return f"{self.name}-{self.number}".replace(" ", "-")
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """Who is told of steps, and the folder that keeps what they made, if there is one."""
+    """A callback for finished steps, and the folder for their results, if there is one."""
 
     place: Path | None = None
     tell: Callable[[Step], None] | None = None
@@ -45,9 +45,9 @@ class Checkpoints:
     def of(
         cls, folder: str | Path | None, tell: Callable[[Step], None] | None, print_: Callable[[], str]
     ) -> Checkpoints:  # fmt: skip
-        """The steps kept in a folder, made if need be; ConfigError if it holds anything but those of the same run.
+        """Open or make a folder of checkpoints; raise ConfigError if it holds anything but those of the same run.
 
-        `print_` gives the fingerprint of the run; it is asked for only if there is a folder.
+        `print_` returns the fingerprint of the run; it is called only if there is a folder.
         """
         if folder is None:
             return cls(None, tell)
@@ -58,27 +58,27 @@ class Checkpoints:
                 raise ConfigError(
                     f"{place} holds a run with other documents or settings; give the same as before, or an empty folder"
                 )
-        elif any(not own.name.startswith(".") for own in place.iterdir()):
+        elif any(not file.name.startswith(".") for file in place.iterdir()):
             raise ConfigError(f"{place} holds other files; choose an empty folder")
         else:
             _write(place / RUN, {"run": run})
         return cls(place, tell)
 
-    def kept(
+    def load_or_make(
         self, step: Step, make: Callable[[], T], load: Callable[[Path], T], save: Callable[[T, Path], object]
     ) -> T:  # fmt: skip
-        """What an earlier run made in this step, or what is made now, which is kept and told."""
+        """Load the result of this step from the folder, or make, save and report it."""
         path = None if self.place is None else self.place / (step.file + MODEL)
         if path is not None and path.is_file():
             return load(path)
         made = make()
         if path is not None:
             save(made, path)
-        self.told(step)
+        self.report(step)
         return made
 
-    def facts(self, step: Step, make: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], bool]:
-        """Plain data of a step, and whether it was made just now; telling is left to the caller."""
+    def load_or_make_facts(self, step: Step, make: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], bool]:
+        """Return plain data of a step, and whether it is new; the caller reports new ones."""
         path = None if self.place is None else self.place / (step.file + ".json")
         if path is not None and path.is_file():
             return _read(path), False
@@ -87,45 +87,46 @@ class Checkpoints:
             _write(path, made)
         return made, True
 
-    def told(self, step: Step) -> None:
-        """Says that a step is done."""
+    def report(self, step: Step) -> None:
+        """Call the callback for a finished step."""
         if self.tell is not None:
             self.tell(step)
 
 
 def fingerprint(docs: Sequence[Document], dev: Sequence[Document], *settings: object) -> str:
-    """A hash of all that a run depends on: documents with layers and soft labels, gold of dev documents, settings."""
-    mark = hashlib.sha256(f"{current_versions()} {[in_words(own) for own in settings]}".encode())
+    """Return a hash of all inputs of a run: documents with layers and soft labels, dev documents, settings."""
+    mark = hashlib.sha256(f"{current_versions()} {[stable_repr(value) for value in settings]}".encode())
     for name, some in (("documents", docs), ("dev", dev)):
         mark.update(f"{name} {len(some)}".encode())
         for doc in some:
-            mark.update(print_of(doc))
+            mark.update(document_digest(doc))
     return mark.hexdigest()
 
 
-def print_of(doc: Document) -> bytes:
-    """A hash of a document: its patient, text, tokens, sentences, layers and soft labels."""
+def document_digest(doc: Document) -> bytes:
+    """Return a hash of a document: its patient, text, tokens, sentences, layers and soft labels."""
     parts = [f"{doc.patient!r} {doc.text!r}".encode(), doc.tokens.tobytes(), doc.sentences.tobytes()]
     for name in doc.layers:  # their order is that of sources
-        parts.append(f"{name!r} {[(own.start, own.end, own.label, own.score) for own in doc.layers[name]]}".encode())
+        spans = [(span.start, span.end, span.label, span.score) for span in doc.layers[name]]
+        parts.append(f"{name!r} {spans}".encode())
     for name in doc.soft:
         parts += [f"{name!r} {doc.soft[name].labels}".encode(), doc.soft[name].values.tobytes()]
     return hashlib.sha256(b"".join(len(part).to_bytes(8) + part for part in parts)).digest()
 
 
-def in_words(value: object) -> str:
-    """Settings as a string that is the same for the same settings; of a function, its key or its name."""
+def stable_repr(value: object) -> str:
+    """Return a string that is equal for equal settings; an embedder gives its key, a function its name."""
     if isinstance(value, str | int | float | None):
         return repr(value)
     if isinstance(key := getattr(value, "key", None), str):  # an embedder
         return f"{type(value).__qualname__} {key}"
     if is_dataclass(value) and not isinstance(value, type):
-        inner = ", ".join(f"{own.name}={in_words(getattr(value, own.name))}" for own in fields(value))
+        inner = ", ".join(f"{field.name}={stable_repr(getattr(value, field.name))}" for field in fields(value))
         return f"{type(value).__qualname__}({inner})"
     if isinstance(value, Mapping):
-        return f"{{{', '.join(sorted(f'{in_words(key)}: {in_words(own)}' for key, own in value.items()))}}}"
+        return f"{{{', '.join(sorted(f'{stable_repr(key)}: {stable_repr(item)}' for key, item in value.items()))}}}"
     if isinstance(value, Sequence):
-        return f"[{', '.join(map(in_words, value))}]"
+        return f"[{', '.join(map(stable_repr, value))}]"
     named: Any = value if hasattr(value, "__qualname__") else type(value)
     return f"{named.__module__}.{named.__qualname__}"
 
@@ -134,11 +135,11 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_text()))
     except (ValueError, TypeError):
-        raise ConfigError(f"{path} cannot be read; remove its folder and begin anew") from None
+        raise ConfigError(f"{path} cannot be read; remove its folder and start again") from None
 
 
 def _write(path: Path, facts: Mapping[str, Any]) -> None:
-    """Writes a file, complete or not at all."""
+    """Write a file completely or not at all."""
     beside = path.with_name(f".{path.name}")
     beside.write_text(json.dumps(facts))
     beside.replace(path)

@@ -1,4 +1,4 @@
-"""A student on frozen embeddings: one hidden layer from a token's embedding to its tag.
+"""Student network on frozen embeddings: one hidden layer from a token's embedding to its tag.
 
 T tokens, D dimensions, H hidden units, L labels, N tokens learnt from.
 """
@@ -18,16 +18,16 @@ from chaffinch.kernels.lattice import Floats
 Singles = NDArray[np.float32]
 
 HIDDEN, EPOCHS, BATCH = 64, 4, 256
-LEAST_STEPS = 1_000  # more epochs for little text
+LEAST_STEPS = 1_000  # gradient steps at least: little text gets more epochs
 RATE, DECAY, DROPOUT = 2e-3, 1e-5, 0.3
-NEAR, SHARE = 2, 0.3  # tokens so near a span are all learnt from, of the others this share
+NEAR, SHARE = 2, 0.3  # training uses all tokens within NEAR of a span, and this share of the others
 FIRST, SECOND, TINY = 0.9, 0.999, 1e-8  # of Adam
 _NAMES = ("centre", "scale", "into", "lift", "out", "shift")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Network:
-    """What was learnt; tags are O, then first tokens and others of each label."""
+    """Weights of the network; its tags are O, then first tokens and other tokens of each label."""
 
     centre: Singles  # (D,)
     scale: Singles  # (D,)
@@ -37,27 +37,27 @@ class Network:
     shift: Singles  # (1 + 2 L,)
 
     def __call__(self, rows: Singles) -> Floats:
-        """(T, 1 + L) the chances of O and of each label."""
+        """Return (T, 1 + L) probabilities of O and of each label."""
         hidden = np.maximum((rows - self.centre) / self.scale @ self.into + self.lift, 0.0)
         tags = _softmax(hidden @ self.out + self.shift)
         return np.concatenate([tags[:, :1], tags[:, 1::2] + tags[:, 2::2]], axis=1).astype(np.float64)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of it, for a model file."""
+        """Return all weights, for a model file."""
         return {name: getattr(self, name) for name in _NAMES}
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Network:
-        """The network of a model file."""
+        """Rebuild the network from the arrays of a model file."""
         try:
             return cls(*(np.asarray(arrays[name], np.float32) for name in _NAMES))
         except KeyError:
-            raise ModelError("its network is incomplete; copy the file again, or train it anew") from None
+            raise ModelError("its network is incomplete; copy the file again, or train it again") from None
 
 
 @dataclass(slots=True)
 class _Adam:
-    """The steps of all parameters."""
+    """Adam optimiser of all parameters."""
 
     weights: list[Singles]
     mean: list[Singles] = field(default_factory=list)
@@ -65,9 +65,9 @@ class _Adam:
     steps: int = 0
 
     def step(self, slopes: Sequence[Singles], rate: float) -> None:
-        """One step against the slopes."""
+        """Update the weights by one step against the gradient."""
         if not self.steps:
-            self.mean, self.square = [[np.zeros_like(own) for own in self.weights] for _ in range(2)]
+            self.mean, self.square = [[np.zeros_like(weight) for weight in self.weights] for _ in range(2)]
         self.steps += 1
         for number, slope in enumerate(slopes):
             self.mean[number] += (1 - FIRST) * (slope - self.mean[number])
@@ -80,11 +80,11 @@ class _Adam:
 def learn(
     rows: Sequence[NDArray[np.floating]], tags: Sequence[NDArray[np.int64]], labels: int, *, seed: int = 0
 ) -> Network:
-    """The network of embeddings (T, D) and tags (T,) of documents; most tokens far from any span are left out."""
+    """Train a network on embeddings (T, D) and tags (T,) of documents; most tokens far from any span are left out."""
     rng = np.random.default_rng(seed)
-    chosen = [_chosen(own, rng) for own in tags]
-    x = np.concatenate([own[pick] for own, pick in zip(rows, chosen, strict=True)]).astype(np.float32)
-    y = np.concatenate([own[pick] for own, pick in zip(tags, chosen, strict=True)])
+    chosen = [_choose_tokens(doc_tags, rng) for doc_tags in tags]
+    x = np.concatenate([doc_rows[pick] for doc_rows, pick in zip(rows, chosen, strict=True)]).astype(np.float32)
+    y = np.concatenate([doc_tags[pick] for doc_tags, pick in zip(tags, chosen, strict=True)])
     centre, scale = x.mean(axis=0), x.std(axis=0) + np.float32(1e-3)
     x = (x - centre) / scale
     N, D = x.shape
@@ -106,7 +106,7 @@ def learn(
 
 
 def _slopes(weights: Sequence[Singles], x: Singles, y: NDArray[np.int64], kept: Singles) -> list[Singles]:
-    """The slopes of the mean cross-entropy and of the decay; `kept` scales hidden units, 0 for those dropped."""
+    """Return the gradient of mean cross-entropy and weight decay; `kept` scales hidden units, 0 for dropped ones."""
     into, lift, out, shift = weights
     hidden = np.maximum(x @ into + lift, 0.0) * kept
     error = _softmax(hidden @ out + shift)
@@ -116,8 +116,8 @@ def _slopes(weights: Sequence[Singles], x: Singles, y: NDArray[np.int64], kept: 
     return [x.T @ back + DECAY * into, back.sum(axis=0), hidden.T @ error + DECAY * out, error.sum(axis=0)]
 
 
-def _chosen(tags: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """(T,) the tokens to learn from."""
+def _choose_tokens(tags: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Return (T,) which tokens to train on."""
     inside = np.pad(tags > 0, NEAR)
     near = np.zeros(len(tags), np.bool_)
     for shift in range(2 * NEAR + 1):

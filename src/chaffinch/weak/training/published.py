@@ -1,8 +1,8 @@
 """Alternate training as published (CHMM-ALT): aggregator and student take turns, each learning from the other.
 
-Phase I: the aggregator joins the votes, and the student learns from its soft labels. Phase II, loop by loop: the
-student's distributions are one more source, the aggregator is fitted afresh, the student goes on learning. A pair of
-students is one source, whose distributions are the mean of both.
+Phase I: the aggregator combines the votes, and the student learns from its soft labels. Phase II, loop by loop: the
+student's distributions are one more source, the aggregator is fitted again, and the student continues training. A pair
+of students is one source, whose distributions are the mean of both.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from chaffinch.weak.tagger import KIND, STUDENT, WeakTagger, with_student
 from chaffinch.weak.training.aggregator import AggregatorChoice, fit_step
 from chaffinch.weak.training.alternate import LAYER, Alternated, Published, Turn
 from chaffinch.weak.training.checkpoints import Checkpoints, Step
-from chaffinch.weak.training.soft_labels import hardened
-from chaffinch.weak.training.students import Student, Students, configs_of, kept
+from chaffinch.weak.training.soft_labels import one_hot_tags
+from chaffinch.weak.training.students import Student, Students, configs_of, load_or_train
 from chaffinch.weak.votes import SOURCE, sources_of
 
 NAMES = ("student", "second student")  # of their steps
 
 
-def published(
+def run_published(
     docs: list[Document], aggregator: AggregatorChoice | None, student: Student | None, how: Published,
     dev: list[Document], sources: Sequence[Source], steps: Checkpoints,
 ) -> Alternated:  # fmt: skip
-    """The best loop on dev documents, or the last one."""
+    """Run all loops; return the best one on the dev documents, or the last one without dev documents."""
     if SOURCE + STUDENT in {name for doc in docs for name in doc.layers}:
-        raise ConfigError(f"a source is called {STUDENT!r}, which is the name of the student; rename it")
+        raise ConfigError(f"a source is called {STUDENT!r}, a name reserved for the student; rename it")
     votes = _Votes(docs, aggregator, steps, how.loops)
     turns, taught = list[Turn](), list[Students]()
-    while len(turns) <= how.loops and not _patient_no_more(turns, how, dev):
+    while len(turns) <= how.loops and not _out_of_patience(turns, how, dev):
         lesson = _Lesson(votes, len(turns), taught[-1] if taught else None, how)
-        taught.append(lesson.taught(configs_of(student)))
+        taught.append(lesson.train(configs_of(student)))
         turns.append(_turn(votes, len(turns), taught[-1], dev))
     best = _best(turns) if dev else len(turns) - 1
     votes.join(best + 1, taught[best])
-    settled = votes.fitted(votes.voted, KIND)
-    out = [doc.with_layer(LAYER, own.layer(KIND)) for doc, own in zip(docs, settled, strict=True)]
+    labelled = votes.fitted(votes.voted, KIND)
+    out = [doc.with_layer(LAYER, result.layer(KIND)) for doc, result in zip(docs, labelled, strict=True)]
     tagger = WeakTagger(
         votes.fitted, taught[best], how="votes", sources=tuple(sources), names=sources_of(docs)
     )  # fmt: skip
@@ -52,7 +52,7 @@ def published(
 
 
 class _Votes:
-    """The votes of sources and of the last student, joined when they are asked for; what was kept needs no joining."""
+    """The votes of sources and of the last student, with their aggregator, which is fitted only when needed."""
 
     def __init__(
         self, docs: list[Document], aggregator: AggregatorChoice | None, steps: Checkpoints, loops: int
@@ -62,9 +62,9 @@ class _Votes:
         self.fitted: LabelVotes
 
     def join(self, number: int, students: Students | None) -> None:
-        """Fits the aggregator of that number, with those students as one more source; once."""
+        """Fit the aggregator of that number, with the students as one more source, unless it is the current one."""
         if number != self.number:
-            self.voted = self.docs if students is None else heard(self.docs, students)
+            self.voted = self.docs if students is None else add_student_votes(self.docs, students)
             self.fitted = fit_step(
                 self.voted, self.aggregator, None, self.steps, Step("votes", number, self.loops + 1)
             )  # fmt: skip
@@ -73,40 +73,41 @@ class _Votes:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Lesson:
-    """One loop of learning from joined votes."""
+    """One loop of training on aggregated votes."""
 
     votes: _Votes
     loop: int
     before: Students | None
     how: Published
 
-    def taught(self, configs: tuple[Config, ...]) -> Students:
-        """The students of this loop."""
-        first, *rest = [self._one(number, config) for number, config in enumerate(configs)]
-        names = tuple(dict.fromkeys(label for own in (first, *rest) for label in own.labels))
+    def train(self, configs: tuple[Config, ...]) -> Students:
+        """Train the students of this loop."""
+        first, *rest = [self._train_one(number, config) for number, config in enumerate(configs)]
+        names = tuple(dict.fromkeys(label for tagger in (first, *rest) for label in tagger.labels))
         return Students(names, first, rest[0] if rest else None)
 
-    def _one(self, number: int, config: Config) -> Tagger:
+    def _train_one(self, number: int, config: Config) -> Tagger:
+        """Load or train one student of this loop."""
         last = self.before.taggers[number] if self.before is not None and self.how.continued else None
 
         def make() -> Tagger:
             self.votes.join(self.loop, self.before)
-            return _taught(self.votes.fitted(self.votes.voted, KIND), config, last)
+            return _train_student(self.votes.fitted(self.votes.voted, KIND), config, last)
 
-        return kept(self.votes.steps, Step(NAMES[number], self.loop, self.how.loops), make)
+        return load_or_train(self.votes.steps, Step(NAMES[number], self.loop, self.how.loops), make)
 
 
-def heard(docs: Sequence[Document], students: Students) -> list[Document]:
-    """The documents with students as one more source."""
+def add_student_votes(docs: Sequence[Document], students: Students) -> list[Document]:
+    """Return the documents with the students as one more source."""
     return with_student(docs, students(docs), students.names)
 
 
-def _taught(settled: Sequence[Document], config: Config, last: Tagger | None) -> Tagger:
-    """A student of the aggregator's soft labels; of its spans where it has none. It goes on from the last if it can."""
-    names = sorted({span.label for doc in settled for span in doc.layer(KIND)})
+def _train_student(labelled: Sequence[Document], config: Config, last: Tagger | None) -> Tagger:
+    """Train a student on the aggregator's soft labels (spans if it has none), from the last weights if possible."""
+    names = sorted({span.label for doc in labelled for span in doc.layer(KIND)})
     if not names:
-        raise DataError(f"no source labels a span in any of {len(settled)} documents; there is nothing to learn")
-    ready = [doc if KIND in doc.soft else doc.with_soft(KIND, hardened(doc, KIND, names)) for doc in settled]
+        raise DataError(f"no source labels a span in any of {len(labelled)} documents; there is nothing to learn")
+    ready = [doc if KIND in doc.soft else doc.with_soft(KIND, one_hot_tags(doc, KIND, names)) for doc in labelled]
     slower = method_of(config).slower
     if last is None or slower is None:
         return train(ready, config, soft=KIND)
@@ -114,7 +115,7 @@ def _taught(settled: Sequence[Document], config: Config, last: Tagger | None) ->
 
 
 def _turn(votes: _Votes, loop: int, students: Students, dev: Sequence[Document]) -> Turn:
-    """How good the loop is on dev documents, if there are any; told when it is known."""
+    """Return the scores of a loop on the dev documents, if there are any; report it when it is new."""
     step = Step("loop", loop, votes.loops)
 
     def make() -> dict[str, float | int | None]:
@@ -123,20 +124,21 @@ def _turn(votes: _Votes, loop: int, students: Students, dev: Sequence[Document])
             return asdict(Turn(loop))
         gold, answers = [doc.layer("gold") for doc in dev], students(dev)
         found = votes.fitted(with_student(dev, answers, students.names), KIND)
-        alone = span_f1(gold, [own.spans for own in answers])
+        alone = span_f1(gold, [answer.spans for answer in answers])
         return asdict(Turn(loop, span_f1(gold, [doc.layer(KIND) for doc in found]), alone))
 
-    facts, new = votes.steps.facts(step, make)
+    facts, new = votes.steps.load_or_make_facts(step, make)
     turn = Turn(**facts)
     if new:
-        votes.steps.told(replace(step, score=turn.aggregator))
+        votes.steps.report(replace(step, score=turn.aggregator))
     return turn
 
 
 def _best(turns: Sequence[Turn]) -> int:
-    """The loop whose aggregator, with the student among its sources, is best on dev documents; of equals the first."""
+    """Return the loop whose aggregator, with the student among its sources, is best on dev; of equals the first."""
     return max(range(len(turns)), key=lambda loop: (turns[loop].aggregator or 0.0, -loop))
 
 
-def _patient_no_more(turns: Sequence[Turn], how: Published, dev: Sequence[Document]) -> bool:
+def _out_of_patience(turns: Sequence[Turn], how: Published, dev: Sequence[Document]) -> bool:
+    """Tell whether the dev score has not improved for `patience` loops."""
     return bool(dev and turns) and len(turns) - 1 - _best(turns) >= how.patience

@@ -1,4 +1,4 @@
-"""Soft labels as students and aggregators exchange them: distributions over tags, from spans and chances.
+"""Soft labels that students and aggregators exchange: distributions over tags, from spans and probabilities.
 
 T tokens, L labels.
 """
@@ -15,23 +15,25 @@ from chaffinch.text import Document, Soft, Span
 
 
 def as_tags(doc: Document, spans: Sequence[Span], chances: Floats, names: Sequence[str]) -> Soft:
-    """Return distributions over tags from chances (T, 1 + L) of O and labels: a span begins where it was read to begin.
+    """Return distributions over tags from probabilities (T, 1 + L) of O and labels.
 
-    Elsewhere a token begins a span as far as the one before it is of another label.
+    A span begins at its first token. At other tokens, the share of the begin tag is the probability that the token
+    before has another label.
     """
     out = np.zeros((len(chances), 1 + 2 * len(names)))
     out[:, 0] = chances[:, 0]
     begins = {(first, span.label) for span, first in zip(spans, doc.token_ranges(spans)[:, 0].tolist(), strict=True)}
     for number, name in enumerate(names):
-        own = chances[:, 1 + number]
-        share = 1.0 - np.append(0.0, own[:-1])
+        label_chances = chances[:, 1 + number]
+        share = 1.0 - np.append(0.0, label_chances[:-1])
         share[[t for t, label in begins if label == name]] = 1.0
-        out[:, 1 + 2 * number], out[:, 2 + 2 * number] = own * share, own * (1.0 - share)
+        out[:, 1 + 2 * number] = label_chances * share
+        out[:, 2 + 2 * number] = label_chances * (1.0 - share)
     return Soft(Labels(tuple(names), "IOB2").tags, out)
 
 
-def hardened(doc: Document, layer: str, names: Sequence[str]) -> Soft:
-    """Return one tag per token, as a soft layer: that of the spans of a layer."""
+def one_hot_tags(doc: Document, layer: str, names: Sequence[str]) -> Soft:
+    """Return the tags of the spans of a layer as a soft layer with probability 1."""
     labels = Labels(tuple(names), "IOB2")
     out = np.zeros((len(doc.tokens), len(labels.tags)))
     out[:, 0] = 1.0

@@ -1,9 +1,9 @@
-"""Students: taggers that learn from labels nobody checked, and read documents they did not learn from.
+"""Students: taggers trained on labels nobody checked, which read documents they were not trained on.
 
-The first student is a linear chain on words, their surroundings and clusters of words. Where there is an encoder, the
-second is a small network on its embeddings. The last one, stacked on them, is a linear chain that also sees what they
-make of every token, and of the same word elsewhere in the document; it learns from what they say of documents they did
-not learn from. Of a pair of students the second is the last; a fine-tuned encoder, say, which sees the text alone.
+The first student is a linear chain on words, their contexts and word clusters. With an embedder, the second is a small
+network on its embeddings. The last one, stacked on them, is a linear chain that also sees their probabilities for every
+token, and for the same word elsewhere in the document; it is trained on their predictions by cross-fitting. Of a pair
+of students the second is the last: for example a fine-tuned encoder, which sees the text alone.
 
 T tokens, L labels, D dimensions.
 """
@@ -36,12 +36,12 @@ from chaffinch.weak.training.network import Network
 
 Student: TypeAlias = Config | tuple[Config, Config]  # one, or a pair whose second one's spans count
 LINEAR = Cascade(objective="crf", documents=False, calibrate=False)
-EDGES = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])  # of chances, where they become features
+EDGES = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])  # bins of probabilities as features; none below the first
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Answer:
-    """What a student says of one document: spans, and at each token the chance of O and of each label."""
+    """Predictions of a student for one document: spans, and at each token the probability of O and of each label."""
 
     spans: tuple[Span, ...]
     chances: Floats  # (T, 1 + L)
@@ -52,7 +52,7 @@ Reader: TypeAlias = Callable[[Sequence[Document]], list[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How students are taught: their settings, the encoder, if any, and whether one is stacked on the others."""
+    """Training plan of students: their settings, the embedder, if any, and whether one is stacked on the others."""
 
     student: Student | None = None
     embedder: Embedder | None = None
@@ -61,7 +61,7 @@ class Plan:
     seed: int = 0
 
     def last(self, others: int) -> Config | None:
-        """The settings of the last student, which may see what so many others say; None if the first is all."""
+        """Return the settings of the last student, which may see layers of `others` students; None if there is none."""
         first, *rest = configs_of(self.student)
         if not rest and not self.stacked:
             return None
@@ -74,7 +74,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Students:
-    """Trained students; together they read any document, with nothing but its text."""
+    """Trained students; together they read any document from its text alone."""
 
     names: tuple[str, ...]
     first: Tagger
@@ -84,204 +84,208 @@ class Students:
 
     @property
     def taggers(self) -> tuple[Tagger, ...]:
-        """The first, and the last if there is one."""
+        """Return the first tagger, and the last if there is one."""
         return (self.first,) if self.last is None else (self.first, self.last)
 
     def __call__(self, docs: Sequence[Document]) -> list[Answer]:
-        """The spans of the last student, and the mean of all chances."""
+        """Return the spans of the last student, and the mean probabilities of all students."""
         found = [read(self.first, docs, self.names)]
         if self.network is not None and self.embedder is not None:
             found.append([_by_network(self.network, self.embedder(doc)) for doc in docs])
         if self.last is None:
-            return _joined(found[0], found)
+            return _average(found[0], found)
         again = read(self.last, with_columns(docs, found), self.names)
-        return _joined(again, [*found, again])
+        return _average(again, [*found, again])
 
 
 def configs_of(student: Student | None) -> tuple[Config, ...]:
-    """The settings of one student or two, ours by default; ConfigError for more."""
+    """Return the settings of one or two students, `LINEAR` by default; raise ConfigError for more."""
     found = student if isinstance(student, tuple) else (LINEAR if student is None else student,)
     if not 1 <= len(found) <= 2:
-        raise ConfigError(f"students are one or a pair, got {len(found)}")
+        raise ConfigError(f"give one student or a pair, got {len(found)}")
     return found
 
 
 def _reads_layers(config: Config) -> bool:
-    """Return whether layers of others, and clusters of words beside them, serve a student as features."""
+    """Tell whether a student can use layers, and word clusters, as features."""
     return method_of(config).learns("layers", config)
 
 
 def learn(
     docs: Sequence[Document], layer: str, plan: Plan, steps: Checkpoints | None = None
 ) -> tuple[Students, list[Answer]]:  # fmt: skip
-    """Students of the labels of a layer, and what they say of these documents, by cross-fitting."""
+    """Train students on the labels of a layer; return them with their cross-fitted predictions for these documents."""
     config, *_ = configs_of(plan.student)
     lessons = _Lessons.of(docs, layer, plan, steps or Checkpoints())
     names, network = lessons.names, None
-    found = [lessons.crossed(docs, config, "student")]
+    found = [lessons.cross_fit(docs, config, "student")]
     if plan.embedder is not None:
         answers, network = lessons.by_network(docs, plan.embedder)
         found.append(answers)
     first = lessons.fit(docs, config, Step("student"))
     last = plan.last(len(found))
     if last is None:
-        return Students(names, first, None, network, plan.embedder), _joined(found[0], found)
+        return Students(names, first, None, network, plan.embedder), _average(found[0], found)
     seen = with_columns(docs, found)
-    again = lessons.crossed(seen, last, "last student")
+    again = lessons.cross_fit(seen, last, "last student")
     students = Students(names, first, lessons.fit(seen, last, Step("last student")), network, plan.embedder)
-    return students, _joined(again, [*found, again])
+    return students, _average(again, [*found, again])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Lessons:
-    """What all students of a run share; every one of them is a step, which is told and kept."""
+    """Data that all students of a run share; the training of each student is a step, reported and saved."""
 
     layer: str
     names: tuple[str, ...]
     plan: Plan
-    resources: Resources | None  # of those that can use them
+    resources: Resources | None  # for students that can use them
     steps: Checkpoints
 
     @classmethod
     def of(cls, docs: Sequence[Document], layer: str, plan: Plan, steps: Checkpoints) -> _Lessons:
+        """Collect the labels of a layer, and learn word clusters if a student can use them."""
         names = tuple(sorted({span.label for doc in docs for span in doc.layer(layer)}))
         useful = any(map(_reads_layers, filter(None, (*configs_of(plan.student), plan.last(1)))))
         return cls(layer, names, plan, Resources(clusters.learn(docs)) if useful else None, steps)
 
     def fit(self, docs: Sequence[Document], config: Config, step: Step) -> Tagger:
-        """A student of all these documents."""
+        """Load or train a student on all these documents."""
         resources = self.resources if _reads_layers(config) else None
-        return kept(self.steps, step, lambda: train(docs, config, layer=self.layer, resources=resources))
+        return load_or_train(self.steps, step, lambda: train(docs, config, layer=self.layer, resources=resources))
 
-    def crossed(self, docs: Sequence[Document], config: Config, name: str) -> list[Answer]:
-        """What students with those settings say of documents that they did not learn from."""
+    def cross_fit(self, docs: Sequence[Document], config: Config, name: str) -> list[Answer]:
+        """Return predictions of students with those settings for documents that they were not trained on."""
 
         def teach(part: list[Document], number: int, total: int) -> Reader:
             step = Step(f"{name} fold", number, total)
-            if not any(doc.layer(self.layer) for doc in part):  # of little text a fold may show no span
-                self.steps.told(step)
-                return lambda held: [_nothing(doc, len(self.names)) for doc in held]
+            if not any(doc.layer(self.layer) for doc in part):  # with little text a fold may have no span
+                self.steps.report(step)
+                return lambda test: [_nothing(doc, len(self.names)) for doc in test]
             tagger = self.fit(part, config, step)
-            return lambda held: read(tagger, held, self.names)
+            return lambda test: read(tagger, test, self.names)
 
-        return cross_fitted(docs, teach, folds=self.plan.folds, seed=self.plan.seed, labels=len(self.names))
+        return cross_fit(docs, teach, folds=self.plan.folds, seed=self.plan.seed, labels=len(self.names))
 
     def by_network(self, docs: Sequence[Document], embedder: Embedder) -> tuple[list[Answer], Network]:
-        """What networks say of documents that they did not learn from, and the network of all of them."""
+        """Return cross-fitted predictions of networks, and the network trained on all documents."""
         rows = {id(doc): embedder(doc).astype(np.float16) for doc in docs}
-        self.steps.told(Step("embeddings"))
+        self.steps.report(Step("embeddings"))
 
         def teach(part: Sequence[Document], step: Step) -> Network:
             tags = [_tags(doc, self.layer, self.names) for doc in part]
-            own = [rows[id(doc)] for doc in part]
-            return self.steps.kept(
-                step, lambda: students_network.learn(own, tags, len(self.names), seed=self.plan.seed),
+            part_rows = [rows[id(doc)] for doc in part]
+            return self.steps.load_or_make(
+                step, lambda: students_network.learn(part_rows, tags, len(self.names), seed=self.plan.seed),
                 lambda path: Network.of(bundle.load(path).arrays), self._save_network,
             )  # fmt: skip
 
-        def asked(part: list[Document], number: int, total: int) -> Reader:
+        def fit_fold(part: list[Document], number: int, total: int) -> Reader:
             network = teach(part, Step("network fold", number, total))
-            return lambda held: [_by_network(network, rows[id(doc)]) for doc in held]
+            return lambda test: [_by_network(network, rows[id(doc)]) for doc in test]
 
         plan, labels = self.plan, len(self.names)
         return (
-            cross_fitted(docs, asked, folds=plan.folds, seed=plan.seed, labels=labels), teach(docs, Step("network"))
+            cross_fit(docs, fit_fold, folds=plan.folds, seed=plan.seed, labels=labels), teach(docs, Step("network"))
         )  # fmt: skip
 
     def _save_network(self, network: Network, path: Path) -> None:
         bundle.save(path, Manifest("network", {}, self.names), network.arrays())
 
 
-def kept(steps: Checkpoints, step: Step, make: Callable[[], Tagger]) -> Tagger:
-    """The tagger that an earlier run made in this step, or the one made now."""
-    return steps.kept(step, lambda: whole(make()), load, lambda own, path: own.save(path))
+def load_or_train(steps: Checkpoints, step: Step, make: Callable[[], Tagger]) -> Tagger:
+    """Load the tagger of this step from the checkpoints, or train it now."""
+    return steps.load_or_make(step, lambda: require_complete(make()), load, lambda tagger, path: tagger.save(path))
 
 
-def whole(tagger: Tagger) -> Tagger:
-    """The tagger; KeyboardInterrupt if an interrupt ended its training early, for half a student teaches nothing."""
+def require_complete(tagger: Tagger) -> Tagger:
+    """Return the tagger; raise KeyboardInterrupt if an interrupt ended its training early."""
     if "interrupted" in tagger.manifest.metrics:
         raise KeyboardInterrupt
     return tagger
 
 
-def cross_fitted(
+def cross_fit(
     docs: Sequence[Document], fit: Callable[[list[Document], int, int], Reader], *, folds: int, seed: int, labels: int
 ) -> list[Answer]:
-    """What students say of documents, each asked about patients that it did not learn from; in the given order.
+    """Return predictions for documents by students trained on other patients, in the given order.
 
-    `fit` is also told which fold it is, from 1, and of how many. A single patient has no others: then nothing is said
-    of the documents.
+    `fit` gets the training documents, the number of the fold, from 1, and the number of folds. With a single patient
+    nothing is predicted: every token is O.
     """
-    places: dict[str, list[int]] = defaultdict(list)
-    for place, doc in enumerate(docs):
-        places[doc.patient].append(place)
-    fold_of = np.random.default_rng(seed).permutation(len(places)) % min(folds, max(1, len(places)))
+    indices: dict[str, list[int]] = defaultdict(list)
+    for index, doc in enumerate(docs):
+        indices[doc.patient].append(index)
+    fold_of = np.random.default_rng(seed).permutation(len(indices)) % min(folds, max(1, len(indices)))
     out: dict[int, Answer] = {}
-    total = int(fold_of.max()) + 1 if len(places) > 1 else 0
+    total = int(fold_of.max()) + 1 if len(indices) > 1 else 0
     for fold in range(total):
-        held = [place for own, number in zip(places.values(), fold_of, strict=True) if number == fold for place in own]
-        apart = set(held)
-        reader = fit([doc for place, doc in enumerate(docs) if place not in apart], fold + 1, total)
-        out |= dict(zip(held, reader([docs[place] for place in held]), strict=True))
-    return [out[place] if place in out else _nothing(doc, labels) for place, doc in enumerate(docs)]
+        pairs = zip(indices.values(), fold_of, strict=True)
+        held = [index for patient_indices, number in pairs if number == fold for index in patient_indices]
+        held_out = set(held)
+        reader = fit([doc for index, doc in enumerate(docs) if index not in held_out], fold + 1, total)
+        out |= dict(zip(held, reader([docs[index] for index in held]), strict=True))
+    return [out[index] if index in out else _nothing(doc, labels) for index, doc in enumerate(docs)]
 
 
 def read(tagger: Tagger, docs: Sequence[Document], names: Sequence[str]) -> list[Answer]:
-    """What a tagger says of documents, its chances in the order of those labels."""
+    """Return the predictions of a tagger for documents, with probabilities in the order of `names`."""
     layer = "student"
     found = list(tagger.posteriors(tagger.annotate(docs, layer=layer), name=layer))
-    return [Answer(doc.layer(layer), _ordered(doc.soft[layer], names)) for doc in found]
+    return [Answer(doc.layer(layer), _reorder(doc.soft[layer], names)) for doc in found]
 
 
 def columns(number: int) -> tuple[str, str]:
-    """The names of the layers that show a stacked student what another one says."""
+    """Return the names of the layers that show a stacked student the predictions of another one."""
     return f"student{number}:own", f"student{number}:elsewhere"
 
 
 def with_columns(docs: Sequence[Document], found: Sequence[Sequence[Answer]]) -> list[Document]:
-    """The documents with two layers for every student that serve as features of one stacked on them.
+    """Return the documents with two layers for every student, as features of the stacked student.
 
-    One span per token: the likeliest label with its chance in steps, and the mean chance that the same word, elsewhere
-    in the document, is in a span. Tokens that are almost certainly outside have none.
+    One span per token: the most probable label with its binned probability, and the binned mean probability that the
+    same word, elsewhere in the document, is in a span. Tokens below the first bin have none.
     """
     out = list(docs)
     for number, answers in enumerate(found):
         names = columns(number)
         for place, answer in enumerate(answers):
-            own, others = _columns(out[place], answer.chances)
-            out[place] = out[place].with_layer(names[0], own).with_layer(names[1], others)
+            here, elsewhere = _columns(out[place], answer.chances)
+            out[place] = out[place].with_layer(names[0], here).with_layer(names[1], elsewhere)
     return out
 
 
 def _columns(doc: Document, chances: Floats) -> tuple[list[Span], list[Span]]:
+    """Return the spans of both feature layers: binned probabilities at each token, and of the same word elsewhere."""
     inside = 1.0 - chances[:, 0]
     label = chances[:, 1:].argmax(axis=1)
     numbers: dict[str, int] = {}
     number = np.array([numbers.setdefault(word.lower(), len(numbers)) for word in doc.words()], np.int64)
     count = np.bincount(number)[number] - 1
     elsewhere = (np.bincount(number, inside)[number] - inside) / np.maximum(count, 1)
-    own, others = np.searchsorted(EDGES, inside), np.where(count > 0, np.searchsorted(EDGES, elsewhere), 0)
-    place = doc.tokens.tolist()
+    here, others = np.searchsorted(EDGES, inside), np.where(count > 0, np.searchsorted(EDGES, elsewhere), 0)
+    offsets = doc.tokens.tolist()
     return (
-        [Span(place[t][0], place[t][1], f"{label[t]}:{own[t]}") for t in np.flatnonzero(own)],
-        [Span(place[t][0], place[t][1], f"{others[t]}") for t in np.flatnonzero(others)],
+        [Span(offsets[t][0], offsets[t][1], f"{label[t]}:{here[t]}") for t in np.flatnonzero(here)],
+        [Span(offsets[t][0], offsets[t][1], f"{others[t]}") for t in np.flatnonzero(others)],
     )
 
 
-def _joined(last: Sequence[Answer], found: Sequence[Sequence[Answer]]) -> list[Answer]:
-    """The spans of the last student, and the mean chances of all."""
+def _average(last: Sequence[Answer], found: Sequence[Sequence[Answer]]) -> list[Answer]:
+    """Return the spans of the last student with the mean probabilities of all."""
     return [
-        Answer(own.spans, np.mean([answer.chances for answer in all_of_it], axis=0))
-        for own, *all_of_it in zip(last, *found, strict=True)
+        Answer(answer.spans, np.mean([other.chances for other in answers], axis=0))
+        for answer, *answers in zip(last, *found, strict=True)
     ]
 
 
 def _by_network(network: Network, rows: NDArray[np.floating]) -> Answer:
-    return Answer((), network(rows.astype(np.float16).astype(np.float32)))  # kept so while learning
+    """Return the predictions of a network for the embeddings of a document; it has no spans."""
+    return Answer((), network(rows.astype(np.float16).astype(np.float32)))  # rounded as in training
 
 
 def _tags(doc: Document, layer: str, names: Sequence[str]) -> NDArray[np.int64]:
-    """(T,) the tags of a layer's spans: O, then first tokens and others of each label."""
+    """Return (T,) the tags of a layer's spans: O, then first and other tokens of each label."""
     out = np.zeros(len(doc.tokens), np.int64)
     spans = doc.layer(layer)
     for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
@@ -290,7 +294,8 @@ def _tags(doc: Document, layer: str, names: Sequence[str]) -> NDArray[np.int64]:
     return out
 
 
-def _ordered(soft: Soft, names: Sequence[str]) -> Floats:
+def _reorder(soft: Soft, names: Sequence[str]) -> Floats:
+    """Return (T, 1 + L) probabilities in the order of O and the names; 0 for labels that are missing."""
     out = np.zeros((len(soft.values), 1 + len(names)))
     for column, name in enumerate(("O", *names)):
         if name in soft.labels:
@@ -299,6 +304,7 @@ def _ordered(soft: Soft, names: Sequence[str]) -> Floats:
 
 
 def _nothing(doc: Document, labels: int) -> Answer:
+    """Return an answer without spans: O with probability 1 at every token."""
     chances = np.zeros((len(doc.tokens), 1 + labels))
     chances[:, 0] = 1.0
     return Answer((), chances)

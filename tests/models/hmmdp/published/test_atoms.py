@@ -18,7 +18,7 @@ from chaffinch.models.hmmdp import split_merge as subtags
 from chaffinch.models.hmmdp import variational as vb
 from chaffinch.models.hmmdp.emissions import Emissions
 from chaffinch.models.hmmdp.published import atoms
-from chaffinch.models.hmmdp.published.mean_field import factored_step
+from chaffinch.models.hmmdp.published.mean_field import mean_field_step
 from chaffinch.models.hmmdp.sticks import Sticks
 from chaffinch.models.hmmdp.variational import Counts, LogTables, Priors, Sentences, Shape
 from tests.models.hmmdp.test_variational import (
@@ -48,8 +48,8 @@ def test_factored_counts_are_products() -> None:
     shape = shaped((2, 3), tags)
     part = sentences(shape, [[0, 2], [1]], tags)
     q, counts = begun(shape, part, np.random.default_rng(0))
-    tables = vb.expected(vb.global_step(q, counts))
-    found = factored_step(part, tables, EMISSIONS, sweeps=200)
+    tables = vb.expected_logs(vb.global_step(q, counts))
+    found = mean_field_step(part, tables, EMISSIONS, sweeps=200)
     one, two = found.start[:2], found.emit[0][2, 2:]
     assert one.sum() == pytest.approx(1.0)
     np.testing.assert_allclose(found.pairs[:2, 2:], np.outer(one, two), rtol=0, atol=1e-9)
@@ -75,8 +75,8 @@ def test_the_factored_bound_never_exceeds_that_of_the_chain(kind: str, open_: fl
     q, counts = begun(shape, part, rng, RICH[kind])
     for _ in range(4):
         q = vb.global_step(q, counts)
-        tables = vb.expected(q)
-        chain, alone = vb.local_step(part, tables, RICH[kind]), factored_step(part, tables, RICH[kind])
+        tables = vb.expected_logs(q)
+        chain, alone = vb.local_step(part, tables, RICH[kind]), mean_field_step(part, tables, RICH[kind])
         assert vb.bound(q, alone) <= vb.bound(q, chain) + 1e-8
         assert vb.bound(q, alone) > vb.bound(q, chain) - 0.5 * len(part.known)
         assert sum(own.sum() for own in alone.emit) == pytest.approx(sum(own.sum() for own in chain.emit))
@@ -89,8 +89,8 @@ def test_states_without_neighbours_are_factored_exactly() -> None:
     shape = shaped((2, 3), tags)
     part = sentences(shape, rng.integers(0, WORDS, (10, 1)).tolist(), tags)
     q, counts = begun(shape, part, rng)
-    tables = vb.expected(vb.global_step(q, counts))
-    same(factored_step(part, tables, EMISSIONS), vb.local_step(part, tables, EMISSIONS))
+    tables = vb.expected_logs(vb.global_step(q, counts))
+    same(mean_field_step(part, tables, EMISSIONS), vb.local_step(part, tables, EMISSIONS))
 
 
 @pytest.mark.parametrize("open_", [0.0, 0.5])
@@ -99,9 +99,9 @@ def test_more_sweeps_never_lower_the_factored_bound(open_: float) -> None:
     shape, part = corpus(rng, (3, 2, 2), 25, open_=open_)
     q, counts = begun(shape, part, rng)
     q = vb.global_step(q, counts)
-    q = vb.global_step(q, vb.local_step(part, vb.expected(q), EMISSIONS))
-    tables = vb.expected(q)
-    bounds = [vb.bound(q, factored_step(part, tables, EMISSIONS, sweeps=sweeps)) for sweeps in range(8)]
+    q = vb.global_step(q, vb.local_step(part, vb.expected_logs(q), EMISSIONS))
+    tables = vb.expected_logs(q)
+    bounds = [vb.bound(q, mean_field_step(part, tables, EMISSIONS, sweeps=sweeps)) for sweeps in range(8)]
     assert (np.diff(bounds) >= -1e-9).all()
     assert bounds[-1] > bounds[0]
 
@@ -116,8 +116,8 @@ def test_tags_that_may_not_follow_one_another() -> None:
     part = sentences(shape, [[0, 1, 2], [3, 3, 3], [2, 1, 0]], tags)
     q, counts = begun(shape, part, np.random.default_rng(5))
     q = vb.global_step(q, counts)
-    tables = vb.expected(q)
-    found = factored_step(part, tables, EMISSIONS)
+    tables = vb.expected_logs(q)
+    found = mean_field_step(part, tables, EMISSIONS)
     assert found.mass.sum() == pytest.approx(9.0)
     assert (found.pairs[np.isneginf(tables.trans)] == 0).all()
     assert vb.bound(q, found) <= vb.bound(q, vb.local_step(part, tables, EMISSIONS))
@@ -128,9 +128,9 @@ def test_no_sentence_and_empty_sentences() -> None:
     shape = shaped((2, 2), tags)
     part = sentences(shape, [[], [2, 1], []], tags)
     q, counts = begun(shape, part, np.random.default_rng(0))
-    tables = vb.expected(vb.global_step(q, counts))
-    assert factored_step(part, tables, EMISSIONS).mass.sum() == pytest.approx(2.0)
-    none = factored_step(cut(part, [1])[0], tables, EMISSIONS)
+    tables = vb.expected_logs(vb.global_step(q, counts))
+    assert mean_field_step(part, tables, EMISSIONS).mass.sum() == pytest.approx(2.0)
+    none = mean_field_step(cut(part, [1])[0], tables, EMISSIONS)
     assert none.mass.sum() == none.entropy == 0.0
 
 
@@ -149,7 +149,7 @@ def test_one_sub_tag_per_tag_is_the_direct_form(q_z: Form) -> None:
     direct, wanted = learnt(q, start, part, 3)
     same(counts, wanted)
     for one, other in zip(
-        [*tables[:3], *tables.emit], [*vb.expected(direct)[:3], *vb.expected(direct).emit], strict=True
+        [*tables[:3], *tables.emit], [*vb.expected_logs(direct)[:3], *vb.expected_logs(direct).emit], strict=True
     ):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
     assert trace == pytest.approx([vb.bound(direct, wanted)] * 3, abs=1e-6)
@@ -174,7 +174,7 @@ def test_the_weight_of_a_row_is_the_sum_of_its_atoms() -> None:
 def scored(part: Sentences, shape: Shape, tables: LogTables, q_z: Form) -> tuple[Counts, list[Floats]]:
     """The counts and scores of atoms by loops: every pair of neighbours by listing paths or as a product."""
     scores = [np.zeros((shape.Z + 1, K, K)) for K in np.diff(shape.firsts)]
-    counts = factored_step(part, tables, EMISSIONS) if q_z == "factored" else vb.local_step(part, tables, EMISSIONS)
+    counts = mean_field_step(part, tables, EMISSIONS) if q_z == "factored" else vb.local_step(part, tables, EMISSIONS)
     for first, last in itertools.pairwise(part.bounds.tolist()):
         one = cut(part, [part.bounds.tolist().index(first)])[1]
         one = cut(one, [1])[0] if len(one) > 1 else one
@@ -194,7 +194,9 @@ def scored(part: Sentences, shape: Shape, tables: LogTables, q_z: Form) -> tuple
         else:  # every token with a symbol of its own, so that its weights can be read from the counts
             shows = np.vstack([tables.emit[0], tables.emit[0][one.known[:, 0]]])
             apart = replace(one, known=WORDS + np.arange(T)[:, None])
-            states = factored_step(apart, tables._replace(emit=(shows,)), Emissions((WORDS + T,), 0.4)).emit[0][WORDS:]
+            states = mean_field_step(apart, tables._replace(emit=(shows,)), Emissions((WORDS + T,), 0.4)).emit[0][
+                WORDS:
+            ]
             pairs[0, shape.Z] = states[0]
             for n in range(1, T):
                 pairs[n, :-1] = np.outer(states[n - 1], states[n])
@@ -214,8 +216,8 @@ def test_counts_and_scores_of_a_tile_agree_with_loops(q_z: Form) -> None:
     rng = np.random.default_rng(8)
     shape, part = corpus(rng, (2, 3), 6)
     q, start = begun(shape, part, rng)
-    tables = atoms._seeded(vb.global_step(q, start), start).tables()
-    found = atoms._no_scores(shape)
+    tables = atoms._seed_atoms(vb.global_step(q, start), start).tables()
+    found = atoms._zero_scores(shape)
     counts = atoms._local_step(part, tables, EMISSIONS, shape, found, q_z)
     wanted, scores = scored(part, shape, tables, q_z)
     same(counts, wanted)
@@ -228,8 +230,8 @@ def test_the_global_step_is_that_of_the_method() -> None:
     rng = np.random.default_rng(9)
     shape, part = corpus(rng, (2, 3), 12)
     base, start = begun(shape, part, rng)
-    q = atoms._seeded(vb.global_step(base, start), start)
-    scores = atoms._no_scores(shape)
+    q = atoms._seed_atoms(vb.global_step(base, start), start)
+    scores = atoms._zero_scores(shape)
     counts = atoms._local_step(part, q.tables(), EMISSIONS, shape, scores, "chain")
     now = atoms._global_step(q, counts, scores)
     log_pi = q.base.by_state([own.log_pi for own in q.base.sticks])
@@ -288,8 +290,8 @@ def test_planted_sub_tags_are_found(q_z: Form, least: float) -> None:
     rng = np.random.default_rng(0)
     shape, part, states = planted(rng, 400)
     emissions = Emissions((20,), 0.2)
-    q = vb.initial(shape, Priors(), emissions)
-    start = subtags.counted(part, subtags.by_context([part], rng)[0], q)
+    q = vb.prior_globals(shape, Priors(), emissions)
+    start = subtags.count_independent(part, subtags.context_weights([part], rng)[0], q)
     tables, _ = atoms.fit(shape, Priors(), emissions, [part], passes=20, q_z=q_z, start=start)
     found = most_likely(part, tables, emissions)
     for tag in range(2):
@@ -302,7 +304,7 @@ def test_the_objective_is_its_terms() -> None:
     rng = np.random.default_rng(12)
     shape, part = corpus(rng, (2, 2), 10)
     base, start = begun(shape, part, rng)
-    q = atoms._seeded(vb.global_step(base, start), start)
+    q = atoms._seed_atoms(vb.global_step(base, start), start)
     counts = vb.local_step(part, q.tables(), EMISSIONS)
     wanted = counts.entropy + vb.energy(counts, q.tables()) - EMISSIONS.divergence(q.base.emit)
     for row in q.base.tags:

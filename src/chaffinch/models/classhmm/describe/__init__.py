@@ -1,1 +1,1 @@
-"""The states of a class HMM described: what they show, which parts of spans they make, and their roles."""
+"""Descriptions of a class HMM's states: what they show, which parts of spans they form, and their roles."""

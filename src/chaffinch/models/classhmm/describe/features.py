@@ -1,6 +1,7 @@
-"""What states show more often than their class: words, and features of words by name.
+"""Words and named features that states show more often than their class.
 
-V types, F features of types, Y states, D documents. Words and features are shown by as many patients as asked.
+V types, F features of types, Y states, D documents, M tokens, P patients. Every listed word and feature occurs in the
+text of `need` patients or more.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from chaffinch.features.vocabulary import LEXICAL, Vocabulary
 from chaffinch.features.word_types import IDENTITY, WordSet
 from chaffinch.kernels import Floats, Ints
 from chaffinch.kernels.lattice import Bools
-from chaffinch.models.classhmm.describe.report import Told
+from chaffinch.models.classhmm.describe.report import Trait
 
-WORDS, FEATURES = 12, 8  # listed of each state at the most
-ADDED, ADDED_TO_FEATURES = 1.0, 20.0  # tokens, to what was counted and to what was expected
-ECHO = 0.5  # a feature is told if no one word has a larger share of its tokens
-ABOVE = 1.1  # a lift below is not worth telling
+WORDS, FEATURES = 12, 8  # most words and features listed for each state
+# Tokens added to the observed and to the expected count of a word, and of a feature. More favours frequent ones.
+ADDED, ADDED_TO_FEATURES = 1.0, 20.0
+ECHO = 0.5  # a feature is listed only if no single word has a larger share of its tokens: else it repeats that word
+ABOVE = 1.1  # words and features with a smaller lift are not listed; lower lists less distinctive ones
 
 _LISTS = {"first": "first name", "last": "last name", "city": "town", "state": "state", "hospital": "hospital",
           "job": "occupation"}  # fmt: skip
@@ -43,11 +45,11 @@ _PATTERN_OF = {_mix(bit, window.PATTERN << 56): name for bit, name in zip(range(
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Shown:
-    """The types of training documents with the states of their tokens.
+class StateFeatures:
+    """The types of training documents, with what may be listed of them as descriptions of states.
 
-    With `private`, words that stand mostly in spans are never told, and what is made of letters only if enough patients
-    show it outside of spans.
+    With `private`, words that occur mostly in spans are never listed, and features made of a word's letters only if
+    enough patients show them outside of spans.
     """
 
     seen: Observed  # with the features of the model
@@ -56,20 +58,20 @@ class Shown:
     words: list[str]  # (V,)
     owners: csr_array  # (F, V) which types show a feature
     kinds: Ints  # (F,)
-    sample: Ints  # (F,) where each feature stands first among the features of all types
+    sample: Ints  # (F,) the first position of each feature among the features of all types
     known: Bools  # (F,) the model has weights for it
     tokens: Ints  # (M,) the type of each token
     patients: Ints  # (M,)
-    inside: Bools  # (M,) is it in a span?
-    need: int
+    inside: Bools  # (M,) whether it is in a span
+    need: int  # patients who must have used a word or shown a feature
     private: bool
 
     @classmethod
     def of(
-        cls, seen: Observed, vocabulary: Vocabulary, asked: tuple[WordSet, Pack], patients: Ints, inside: Bools,
+        cls, seen: Observed, vocabulary: Vocabulary, word_set: tuple[WordSet, Pack], patients: Ints, inside: Bools,
         need: int, *, private: bool,
-    ) -> Shown:  # fmt: skip
-        """The observations, with the patient of every document (D,)."""
+    ) -> StateFeatures:  # fmt: skip
+        """Return the types of those observations; `patients` (D,) is the patient of each document."""
         F, columns = window.number(seen.keys)
         V = len(seen.lists) - 1
         matrix = csr_array((np.ones(len(columns)), columns.copy(), seen.lists.copy()), shape=(V, F))
@@ -79,18 +81,18 @@ class Shown:
         sample[columns[::-1]] = np.arange(len(columns))[::-1]
         known = vocabulary.find(seen.keys[sample]) >= 0
         return cls(
-            seen, *asked, types.words_of(seen), csr_array(matrix.T), seen.kinds[sample].astype(np.int64), sample, known,
-            seen.types[seen.places].astype(np.int64), patients[seen.owners[seen.places]], inside, need, private,
+            seen, *word_set, types.words_of(seen), csr_array(matrix.T), seen.kinds[sample].astype(np.int64), sample,
+            known, seen.types[seen.places].astype(np.int64), patients[seen.owners[seen.places]], inside, need, private,
         )  # fmt: skip
 
     def users(self, tokens: Bools) -> csr_array:
-        """(V, P) which patients used which type at some of the tokens."""
+        """Return (V, P) which patients used which type at some of the tokens."""
         pairs = np.unique(np.stack([self.tokens[tokens], self.patients[tokens]]), axis=1)
         size = len(self.words), int(self.patients.max(initial=0)) + 1
         return csr_array((np.ones(pairs.shape[1]), (pairs[0], pairs[1])), shape=size)
 
-    def allowed(self, tokens: Bools) -> tuple[Bools, Bools]:
-        """(V,) the words and (F,) the features that enough patients show at those tokens, and that may be told."""
+    def publishable(self, tokens: Bools) -> tuple[Bools, Bools]:
+        """Return (V,) the words and (F,) the features at those tokens that descriptions may list."""
         users = self.users(tokens)
         words = np.diff(users.indptr) >= self.need
         features = np.diff(csr_array(self.owners @ users).indptr) >= self.need
@@ -101,36 +103,41 @@ class Shown:
             features &= openly | ~np.isin(self.kinds, list(LEXICAL))
         return words, features & self.known & ~np.isin(self.kinds, (*IDENTITY, window.UNKNOWN))
 
-    def told(self, states: Ints, own: Ints) -> Iterator[tuple[tuple[Told, ...], tuple[Told, ...]]]:
-        """The words and features, by lift, of each of a class's `own` states, given the state of every token (M,)."""
-        here = np.isin(states, own)
-        words, features = self.allowed(here)
-        number = np.searchsorted(own, states[here])
-        counts = np.zeros((len(self.words), len(own)))
+    def describe_states(
+        self, states: Ints, class_states: Ints
+    ) -> Iterator[tuple[tuple[Trait, ...], tuple[Trait, ...]]]:
+        """Yield each class state's words and features by lift, given the state of every token (M,)."""
+        here = np.isin(states, class_states)
+        words, features = self.publishable(here)
+        number = np.searchsorted(class_states, states[here])
+        counts = np.zeros((len(self.words), len(class_states)))
         np.add.at(counts, (self.tokens[here], number), 1.0)
         by_feature = np.asarray(self.owners @ counts)
         sizes, used = counts.sum(axis=0), counts.sum(axis=1) > 0
-        for place in range(len(own)):
-            listed = _highest(counts, sizes, place, words, ADDED)[:WORDS]
-            found: dict[str, Told] = {}
-            told = set[bytes]()  # features of the same words are told once
-            for f, lift in _highest(by_feature, sizes, place, features, ADDED_TO_FEATURES):
+        for column in range(len(class_states)):
+            listed = _highest(counts, sizes, column, words, ADDED)[:WORDS]
+            features_by_name: dict[str, Trait] = {}
+            listed_types = set[bytes]()  # of features with the same words only the first is listed
+            for f, lift in _highest(by_feature, sizes, column, features, ADDED_TO_FEATURES):
                 types_here = self.types_with(f, used)
-                tokens = int(by_feature[f, place])
-                if types_here.tobytes() not in told and counts[types_here, place].max() <= ECHO * tokens:
-                    told.add(types_here.tobytes())
-                    found.setdefault(self.name(f), Told(self.name(f), lift, tokens))
-                if len(found) == FEATURES:
+                tokens = int(by_feature[f, column])
+                if types_here.tobytes() not in listed_types and counts[types_here, column].max() <= ECHO * tokens:
+                    listed_types.add(types_here.tobytes())
+                    features_by_name.setdefault(self.name(f), Trait(self.name(f), lift, tokens))
+                if len(features_by_name) == FEATURES:
                     break
-            yield tuple(Told(self.words[v], lift, int(counts[v, place])) for v, lift in listed), tuple(found.values())
+            yield (
+                tuple(Trait(self.words[v], lift, int(counts[v, column])) for v, lift in listed),
+                tuple(features_by_name.values()),
+            )
 
     def types_with(self, feature: int, used: Bools) -> Ints:
-        """The used types that show a feature."""
+        """Return the used types that show a feature."""
         found = self.owners.indices[self.owners.indptr[feature] : self.owners.indptr[feature + 1]]
         return np.sort(found[used[found]])
 
     def name(self, feature: int) -> str:
-        """A feature in words, read from the first type that shows it."""
+        """Return a feature in words, as the first type that shows it has it."""
         q = int(self.sample[feature])
         v = int(np.searchsorted(self.seen.lists, q, side="right")) - 1
         begin = int(self.seen.lists[v])
@@ -150,21 +157,21 @@ class Shown:
                 return f"ends with {word[-rank:]}"
             case window.PATTERN:
                 return _PATTERN_OF[int(self.seen.keys[q])]
-        return in_words(types._named(word, self.features, self.pack)[rank - 1])
+        return in_words(types._feature_names(word, self.features, self.pack)[rank - 1])
 
 
-def _highest(counts: Floats, sizes: Floats, place: int, allowed: Bools, added: float) -> list[tuple[int, float]]:
-    """The rows by their lift in a column, and the lift; of equals the more frequent."""
-    expected = counts.sum(axis=1) * sizes[place] / max(sizes.sum(), 1.0)
-    lift = (counts[:, place] + added) / (expected + added)
-    least = ABOVE if (sizes > 0).sum() > 1 else 0.0  # one state is as its class is: the most frequent come first
-    rows = np.flatnonzero(allowed & (lift >= least) & (counts[:, place] > 0))
-    order = rows[np.lexsort((rows, -counts[rows, place], -lift[rows]))]
+def _highest(counts: Floats, sizes: Floats, column: int, allowed: Bools, added: float) -> list[tuple[int, float]]:
+    """Return the rows by their lift in a column, with the lift; of equals the more frequent first."""
+    expected = counts.sum(axis=1) * sizes[column] / max(sizes.sum(), 1.0)
+    lift = (counts[:, column] + added) / (expected + added)
+    least = ABOVE if (sizes > 0).sum() > 1 else 0.0  # a single state equals its class: the most frequent come first
+    rows = np.flatnonzero(allowed & (lift >= least) & (counts[:, column] > 0))
+    order = rows[np.lexsort((rows, -counts[rows, column], -lift[rows]))]
     return list(zip(order.tolist(), lift[order].round(3).tolist(), strict=True))
 
 
 def _shape(word: str) -> str:
-    """A for capitals, a for small letters, 0 for digits, x for other letters, - for all else."""
+    """Return a word's shape: A for capitals, a for small letters, 0 for digits, x for other letters, - for the rest."""
     return "".join(
         "A" if sign.isupper() else "a" if sign.islower() else "0" if sign.isdigit() else "x" if sign.isalpha() else "-"
         for sign in word
@@ -172,7 +179,7 @@ def _shape(word: str) -> str:
 
 
 def in_words(name: str) -> str:
-    """A named feature in words.
+    """Return a named feature in words.
 
     >>> in_words("last=hi"), in_words("first=lo"), in_words("len=5-8"), in_words("‹ALPHA")
     ('often a last name', 'sometimes a first name', '5-8 letters', 'letters')

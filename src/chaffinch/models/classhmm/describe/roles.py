@@ -1,9 +1,9 @@
-"""Do states follow roles? The mutual information of a name's state and its role, and what chance would give.
+"""Mutual information of a name's state and its role, compared with chance: do states follow roles?
 
-n mentions. Where position alone decides the state, as in a chain that goes from left to right or knows first tokens
-apart, that figure would be won by construction; it is measured on mentions of one token, and given the position.
-The lists are also features of the set "rich": states may have found them there. What is measured is that the states
-of a class, of which learning says nothing, part along the lists.
+n mentions. Where position alone decides the state, as in a left-right chain or with separate states for first tokens,
+the figure would be high by construction; it is measured on mentions of one token, and conditioned on the position.
+The lists are also features of the set "rich": states may have learnt them from there. What is measured is that the
+states of a class, which training does not supervise, separate along the lists.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from chaffinch.models.classhmm.describe.report import Measure, Roles
 
 GIVEN, FAMILY, INITIAL = "given name", "family name", "initial"
 ROLES = (GIVEN, FAMILY, INITIAL)
-PERMUTATIONS, HIGH = 500, 95
-ENOUGH, EACH = 30, 5  # mentions with a role, and of at least two roles
-PART = 0.15  # of the mentions must have a role, else lists of names are not about this class
+PERMUTATIONS, HIGH = 500, 95  # random assignments of states, and the percentile of their NMI that counts as chance
+ENOUGH, EACH = 30, 5  # mentions with a role that a measure needs, and of each of two roles; fewer say little
+PART = 0.15  # the share of mentions that must have a role; below, lists of names do not apply to this class
 _RANKS = {"hi": 2, "lo": 1}
 
 Mention = tuple[Sequence[str], Sequence[int]]  # words and states
 
 
 def role(word: str, pack: Pack) -> str:
-    """Given name, family name or initial; empty if both lists say the same of a word, or another list says more.
+    """Return given name, family name or initial; empty if both lists rank it equally or another list ranks it higher.
 
     >>> [role(word, oov.pack("en")) for word in ("Mary", "Ratcliffe", "J.", "Thomas", "England")]
     ['given name', 'family name', 'initial', '', '']
@@ -45,7 +45,7 @@ def role(word: str, pack: Pack) -> str:
 
 
 def nmi(one: Ints, other: Ints, given: Ints | None = None) -> float:
-    """2 I(one; other) / (H(one) + H(other)), all of it given a third; 0 where both are certain. Values are from 0."""
+    """Return 2 I(one; other) / (H(one) + H(other)), all given a third; 0 where both are certain. Values are from 0."""
     if not len(one):
         return 0.0
     given = np.zeros(len(one), np.int64) if given is None else given
@@ -55,7 +55,7 @@ def nmi(one: Ints, other: Ints, given: Ints | None = None) -> float:
 
 
 def _nmi(table: Floats) -> float:
-    """The same of counts (G, A, B)."""
+    """Return the conditional NMI of counts (G, A, B)."""
     both = _entropy(table)
     cells = _entropy(table.sum(axis=(1, 2)))
     one, other = _entropy(table.sum(axis=2)) - cells, _entropy(table.sum(axis=1)) - cells
@@ -64,12 +64,13 @@ def _nmi(table: Floats) -> float:
 
 
 def _entropy(counts: Floats) -> float:
+    """Return the entropy of counts, in nats."""
     shares = counts[counts > 0] / counts.sum()
     return float(-(shares * np.log(shares)).sum())
 
 
 def measure(states: Ints, roles: Ints, given: Ints | None = None, *, seed: int = 0) -> Measure:
-    """The NMI of n states and roles, and of permutations of the states, each within one value of `given`."""
+    """Return the NMI of n states and roles, and of permutations of the states within each value of `given`."""
     rng, n = np.random.default_rng(seed), len(states)
     groups = np.zeros(n, np.int64) if given is None else given
     order = np.argsort(groups, kind="stable")
@@ -83,54 +84,55 @@ def measure(states: Ints, roles: Ints, given: Ints | None = None, *, seed: int =
 
 
 def compare(mentions: Iterable[Mention], pack: Pack, *, seed: int = 0) -> Roles:
-    """What the roles of a class's mentions say of its states."""
+    """Compare the states of a class's mentions with their roles."""
     known: dict[str, str] = {}
     single: list[tuple[str, int]] = []
-    longer: list[tuple[int, int, int, int]] = []  # state, role, place, length
-    alone = 0
+    longer: list[tuple[int, int, int, int]] = []  # state, role, position, length
+    one_token = 0
     for words, states in mentions:
-        alone += len(words) == 1
-        for place, (word, state) in enumerate(zip(words, states, strict=True)):
+        one_token += len(words) == 1
+        for position, (word, state) in enumerate(zip(words, states, strict=True)):
             if word not in known:
                 known[word] = role(word, pack)
-            own = known[word]
-            if own and len(words) == 1:
+            name = known[word]
+            if name and len(words) == 1:
                 single.append((word, state))
-            elif own:
-                longer.append((state, ROLES.index(own), place, len(words)))
+            elif name:
+                longer.append((state, ROLES.index(name), position, len(words)))
     counts = Counter(known[word] for word, _ in single)
-    told = {name: counts[name] for name in ROLES if counts[name]}
-    if (reason := _lacking(told, len(single), alone)) is not None:
-        return Roles(alone, told, reason=reason)
+    role_counts = {name: counts[name] for name in ROLES if counts[name]}
+    if (reason := _reason_against(role_counts, len(single), one_token)) is not None:
+        return Roles(one_token, role_counts, reason=reason)
     numbers = np.array([ROLES.index(known[word]) for word, _ in single])
     by_token = measure(np.array([state for _, state in single]), numbers, seed=seed)
-    return Roles(alone, told, by_token, _each_word(single, known, seed), _given_place(longer, seed))
+    return Roles(one_token, role_counts, by_token, _each_word(single, known, seed), _given_position(longer, seed))
 
 
-def _lacking(told: dict[str, int], known: int, alone: int) -> str | None:
-    """Why roles cannot be set against states, or None if they can."""
-    if not known or known < PART * alone:
-        return f"no role is known for these mentions ({known:,} of {alone:,} have one)"
-    if known < ENOUGH:
-        return f"too few mentions have a known role ({known:,} of {alone:,})"
-    if sum(count >= EACH for count in told.values()) < 2:
-        listed = ", ".join(f"{name} {count:,}" for name, count in told.items())
+def _reason_against(counts: dict[str, int], with_role: int, single: int) -> str | None:
+    """Return why roles cannot be compared with states, or None if they can."""
+    if not with_role or with_role < PART * single:
+        return f"no role is known for these mentions ({with_role:,} of {single:,} have one)"
+    if with_role < ENOUGH:
+        return f"too few mentions have a known role ({with_role:,} of {single:,})"
+    if sum(count >= EACH for count in counts.values()) < 2:
+        listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())
         return f"the roles of these mentions do not differ enough ({listed})"
     return None
 
 
 def _each_word(single: Sequence[tuple[str, int]], known: dict[str, str], seed: int) -> Measure:
-    """The same with every word once, and the state it mostly has; of equals the lowest."""
+    """Return the measure with every word once, in the state it mostly has; of equals the lowest."""
     usual: dict[str, Counter[int]] = {}
     for word, state in single:
         usual.setdefault(word, Counter())[state] += 1
-    states = [max(sorted(own), key=lambda state: own[state]) for own in usual.values()]
+    states = [max(sorted(tally), key=lambda state: tally[state]) for tally in usual.values()]
     return measure(np.array(states), np.array([ROLES.index(known[word]) for word in usual]), seed=seed)
 
 
-def _given_place(longer: Sequence[tuple[int, int, int, int]], seed: int) -> Measure | None:
+def _given_position(longer: Sequence[tuple[int, int, int, int]], seed: int) -> Measure | None:
+    """Return the measure on tokens of longer mentions, given position and length; None if there are too few."""
     if len(longer) < ENOUGH:
         return None
-    states, roles, places, lengths = np.array(longer).T
-    _, given = np.unique(np.stack([places, lengths]), axis=1, return_inverse=True)
+    states, roles, positions, lengths = np.array(longer).T
+    _, given = np.unique(np.stack([positions, lengths]), axis=1, return_inverse=True)
     return measure(states, roles, given.reshape(-1), seed=seed)

@@ -1,1 +1,1 @@
-"""The published forms of HMM-DP beside ours: mean field, and sticks with atoms."""
+"""The published forms of HMM-DP, to compare with ours: mean field, and sticks with atoms."""

@@ -1,4 +1,6 @@
-"""States that do not know their neighbours, q(z) = prod q(z_n), as published; `variational` has the chain.
+"""Mean-field inference: the fully factored posterior q(z) = prod q(z_n) of the publication.
+
+`variational` has the chain.
 
 Z states, N tokens; W states in the longest list of a token; J states before a token, K that it may take.
 """
@@ -16,11 +18,11 @@ from chaffinch.models.hmmdp import variational as vb
 from chaffinch.models.hmmdp.emissions import Emissions
 from chaffinch.models.hmmdp.variational import Counts, LogTables, Sentences
 
-STABLE = 1e-6  # a sweep that moves no probability by more is the last
+STABLE = 1e-6  # sweeps end when no probability changes by more; smaller takes more sweeps
 
 
-class Chains(NamedTuple):
-    """Sentences with the cells of each token in a row of their own; whatever is not there is -inf, or 0 in weights."""
+class PaddedSentences(NamedTuple):
+    """Sentences with one padded row of cells per token; padding is -inf, or 0 in weights."""
 
     states: Ints  # (N, W)
     there: Bools  # (N, W)
@@ -29,19 +31,20 @@ class Chains(NamedTuple):
     groups: list[tuple[Ints, Ints, Ints]]  # tokens, states before them, states they may take: equal in each group
 
 
-def factored_step(part: Sentences, tables: LogTables, emissions: Emissions, *, sweeps: int = 10) -> Counts:
-    """The counts of states that do not know their neighbours, q(z) = prod q(z_n).
+def mean_field_step(part: Sentences, tables: LogTables, emissions: Emissions, *, sweeps: int = 10) -> Counts:
+    """Return the counts of the fully factored posterior q(z) = prod q(z_n).
 
     Sweeps begin at the best path, which is always possible. Each updates all even positions of the sentences and then
     all odd ones: no two of a half are neighbours, so that each half is exact coordinate ascent. The entropy is
     -sum g log g (and what evidence and back-off add to the potentials of symbols), so that `variational.bound` of
     these counts is the bound of this q.
     """
-    chains = chains_of(part, tables, emissions)
-    return counted(part, chains, tables, emissions, by_sweeps(part, chains, tables, sweeps))
+    padded = pad_sentences(part, tables, emissions)
+    return count_factored(part, padded, tables, emissions, sweep_states(part, padded, tables, sweeps))
 
 
-def chains_of(part: Sentences, tables: LogTables, emissions: Emissions) -> Chains:
+def pad_sentences(part: Sentences, tables: LogTables, emissions: Emissions) -> PaddedSentences:
+    """Return the cells of each token as a row, with their potentials, and tokens grouped by their lists of states."""
     active, widths = part.active, part.active.widths
     N = len(widths)
     there = np.arange(int(widths.max(initial=1))) < widths[:, None]
@@ -63,25 +66,25 @@ def chains_of(part: Sentences, tables: LogTables, emissions: Emissions) -> Chain
         if len(tokens):
             before, now = tokens[0] - 1, tokens[0]
             groups.append((tokens, states[before, there[before]], states[now, there[now]]))
-    return Chains(states, there, emit, first, groups)
+    return PaddedSentences(states, there, emit, first, groups)
 
 
-def by_sweeps(part: Sentences, chains: Chains, tables: LogTables, sweeps: int) -> Floats:
-    """(N, W) the weights of states after that many sweeps, or when they are stable."""
-    emit = chains.emit.copy()
-    emit[chains.first] += tables.start[chains.states[chains.first]]
-    best = viterbi(_batch(part, chains, tables)).states
-    weights: Floats = ((chains.states == best[:, None]) & chains.there).astype(float)
+def sweep_states(part: Sentences, padded: PaddedSentences, tables: LogTables, sweeps: int) -> Floats:
+    """Return the weights of states (N, W) after that many sweeps, or when they are stable."""
+    emit = padded.emit.copy()
+    emit[padded.first] += tables.start[padded.states[padded.first]]
+    best = viterbi(_batch(part, padded, tables)).states
+    weights: Floats = ((padded.states == best[:, None]) & padded.there).astype(float)
     odd = (np.arange(len(best)) - np.repeat(part.bounds[:-1], np.diff(part.bounds))) % 2 == 1
-    halves = [(half, _moves(chains, tables, half)) for half in (~odd, odd)]
+    halves = [(half, _moves(padded, tables, half)) for half in (~odd, odd)]
     for _ in range(sweeps):
         moved = 0.0
         for half, moves in halves:
             field = emit.copy()
             for here, before, trans in moves:
                 J, K = trans.shape
-                field[here, :K] += _mean(weights[here - 1, :J], trans)
-                field[before, :J] += _mean(weights[before + 1, :K], trans.T)
+                field[here, :K] += _mean_logs(weights[here - 1, :J], trans)
+                field[before, :J] += _mean_logs(weights[before + 1, :K], trans.T)
             new = softmax(field[half], axis=1)
             moved = max(moved, float(np.abs(new - weights[half]).max(initial=0.0)))
             weights[half] = new
@@ -90,21 +93,21 @@ def by_sweeps(part: Sentences, chains: Chains, tables: LogTables, sweeps: int) -
     return weights
 
 
-def _moves(chains: Chains, tables: LogTables, half: Bools) -> list[tuple[Ints, Ints, Floats]]:
-    """Per group: the tokens of a half with one before them, those with one after them, and the moves (J, K)."""
+def _moves(padded: PaddedSentences, tables: LogTables, half: Bools) -> list[tuple[Ints, Ints, Floats]]:
+    """Return, per group, the tokens of a half that have a predecessor, those with a successor, and the moves (J, K)."""
     return [
-        (tokens[half[tokens]], tokens[half[tokens - 1]] - 1, tables.trans[np.ix_(rows, own)])
-        for tokens, rows, own in chains.groups
+        (tokens[half[tokens]], tokens[half[tokens - 1]] - 1, tables.trans[np.ix_(rows, states)])
+        for tokens, rows, states in padded.groups
     ]
 
 
-def _batch(part: Sentences, chains: Chains, tables: LogTables) -> Batch:
+def _batch(part: Sentences, padded: PaddedSentences, tables: LogTables) -> Batch:
     ends = np.zeros(len(tables.end))  # already among the potentials of the last tokens
-    return Batch(tables.start, tables.trans, chains.emit[chains.there], ends, part.bounds, part.active)
+    return Batch(tables.start, tables.trans, padded.emit[padded.there], ends, part.bounds, part.active)
 
 
-def _mean(weights: Floats, logs: Floats) -> Floats:
-    """(T, K) the mean of logs (J, K) under weights (T, J); -inf where anything impossible has weight."""
+def _mean_logs(weights: Floats, logs: Floats) -> Floats:
+    """Return the mean of logs (J, K) under weights (T, J) as (T, K); -inf where anything impossible has weight."""
     if np.isfinite(logs.min()):
         return np.asarray(weights @ logs)
     never = np.isneginf(logs)
@@ -112,19 +115,21 @@ def _mean(weights: Floats, logs: Floats) -> Floats:
     return np.asarray(np.where((weights > 0) @ never, -np.inf, mean))
 
 
-def counted(part: Sentences, chains: Chains, tables: LogTables, emissions: Emissions, weights: Floats) -> Counts:
-    """The counts of independent tokens with those weights (N, W)."""
+def count_factored(
+    part: Sentences, padded: PaddedSentences, tables: LogTables, emissions: Emissions, weights: Floats
+) -> Counts:
+    """Return the counts of independent tokens with these weights (N, W)."""
     Z = len(tables.start)
     pairs = np.zeros((Z, Z))
-    for tokens, rows, own in chains.groups:
-        pairs[np.ix_(rows, own)] += weights[tokens - 1, : len(rows)].T @ weights[tokens, : len(own)]
-    last = np.roll(chains.first, -1)
+    for tokens, rows, states in padded.groups:
+        pairs[np.ix_(rows, states)] += weights[tokens - 1, : len(rows)].T @ weights[tokens, : len(states)]
+    last = np.roll(padded.first, -1)
     ends = [
-        np.bincount(chains.states[chosen].ravel(), weights[chosen].ravel(), Z).astype(float)
-        for chosen in (chains.first, last)
+        np.bincount(padded.states[chosen].ravel(), weights[chosen].ravel(), Z).astype(float)
+        for chosen in (padded.first, last)
     ]
-    emit = emissions.counts(tables.emit, part.known, part.active, weights[chains.there])
+    emit = emissions.counts(tables.emit, part.known, part.active, weights[padded.there])
     counts = Counts(ends[0], pairs, ends[1], emit, 0.0)
-    held = np.multiply(weights, chains.emit, where=weights > 0, out=np.zeros_like(weights)).sum()
-    shown = vb.energy(counts._replace(start=np.zeros(Z), pairs=np.zeros((Z, Z))), tables)
-    return counts._replace(entropy=float(entr(weights).sum() + held - shown))
+    potentials = np.multiply(weights, padded.emit, where=weights > 0, out=np.zeros_like(weights)).sum()
+    emitted = vb.energy(counts._replace(start=np.zeros(Z), pairs=np.zeros((Z, Z))), tables)
+    return counts._replace(entropy=float(entr(weights).sum() + potentials - emitted))

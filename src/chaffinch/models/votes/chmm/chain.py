@@ -1,7 +1,7 @@
-"""The chain of a conditional HMM: its transitions and likelihoods token by token, exact posteriors, and gradients.
+"""The chain of a conditional HMM: transitions and likelihoods per token, exact posteriors, and gradients.
 
-z_0 stands before each sentence and is O but for a trifle; the first token's transition leads from it. Gradients are
-those of the expected log-likelihood with posteriors held, which are those of the likelihood itself.
+z_0 precedes each sentence and is almost surely O; the first token's transition leads from it. Gradients are
+those of the expected log-likelihood with posteriors fixed, which equal those of the likelihood itself.
 
 T tokens in B sentences, S sources, L tags, J symbols, R rows of transitions: L, or 1 where tokens are independent.
 """
@@ -17,12 +17,12 @@ from chaffinch.models.votes.chmm import layer as chmm_net
 from chaffinch.models.votes.chmm.layer import Rows, Weights, softmax
 from chaffinch.models.votes.chmm.tables import TokenInput, TokenTables
 
-HELD = 2_000_000  # numbers
-START = 1e-6  # the chance of each tag but O before a sentence
+MAX_NUMBERS = 2_000_000  # of per-token tables in memory at once; larger needs more memory
+START = 1e-6  # probability of each tag except O before a sentence; higher lets more sentences begin with I
 
 
 class Chain(NamedTuple):
-    """What a chain is made of: tables for all tokens, a share of layers that read embeddings, and what they add to."""
+    """Parameters of a chain: tables for all tokens, layers that read embeddings with their share, and base logs."""
 
     tables: TokenTables
     weights: Weights | None
@@ -33,22 +33,22 @@ class Chain(NamedTuple):
 
     @property
     def tile(self) -> int:
-        """Tokens whose probabilities are held at once."""
-        return max(HELD // (self.tables.votes.size + self.tables.moves.size), 1)
+        """Return the number of tokens whose probabilities are in memory at once."""
+        return max(MAX_NUMBERS // (self.tables.votes.size + self.tables.moves.size), 1)
 
 
-class Laid(NamedTuple):
-    """A chain laid over tokens."""
+class ChainProbabilities(NamedTuple):
+    """The transition and vote probabilities of a chain at some tokens."""
 
     moves: Floats  # (T, R, L) by the layers; or (1, R, L) without
     votes: Rows  # (T, S, L, J); or (1, S, L, J)
-    mixed: Floats  # (T or 1, R, L) both parts together
+    mixed: Floats  # (T or 1, R, L) tables and layers, mixed by share
     factors: Floats  # (T, S, L) the probability of each source's vote
-    emit: Floats  # (T, L) its logs, summed
+    emit: Floats  # (T, L) their weighted logs, summed over sources
 
 
 class ChainPosterior(NamedTuple):
-    """What the votes on some sentences make of the chain."""
+    """Posterior of some sentences under the chain, with expected counts and gradients."""
 
     log_likelihood: Floats  # (B,)
     chances: Floats  # (T, L)
@@ -56,8 +56,8 @@ class ChainPosterior(NamedTuple):
     slopes: Weights  # of the log-likelihood, in the layers' weights; none without layers
 
 
-def lay(chain: Chain, rows: Rows, seen: TokenInput) -> Laid:
-    """The probabilities of transitions into tokens with embeddings (T, D), and of the votes on them."""
+def evaluate_chain(chain: Chain, rows: Rows, seen: TokenInput) -> ChainProbabilities:
+    """Return the probabilities of transitions into tokens with embeddings (T, D), and of the votes on them."""
     R, L = chain.tables.moves.shape
     S, _, J = chain.tables.votes.shape
     moves, votes = chain.tables.moves[None], chain.tables.votes[None]
@@ -70,38 +70,38 @@ def lay(chain: Chain, rows: Rows, seen: TokenInput) -> Laid:
     factors = (1 - share) * np.einsum("sij,tsj->tsi", chain.tables.votes, seen.symbols)
     if share:
         factors = factors + share * (votes @ seen.symbols.astype(votes.dtype)[:, :, :, None])[..., 0]
-    emit = _summed(factors, seen)
+    emit = _sum_log_factors(factors, seen)
     if seen.fixed is not None:
-        plain = _summed(np.einsum("sij,tsj->tsi", chain.tables.votes, seen.symbols), seen) if share else emit
+        plain = _sum_log_factors(np.einsum("sij,tsj->tsi", chain.tables.votes, seen.symbols), seen) if share else emit
         emit = seen.fixed + emit - plain
     if chain.strict:
         emit[seen.voted, 0] = -np.inf
-    return Laid(moves, votes, mixed, factors, emit)
+    return ChainProbabilities(moves, votes, mixed, factors, emit)
 
 
-def _summed(factors: Floats, seen: TokenInput) -> Floats:
-    """(T, L) the logs of factors, as often as each vote counts."""
+def _sum_log_factors(factors: Floats, seen: TokenInput) -> Floats:
+    """Return the sum over sources of the logs of factors, each times the power of its vote (T, L)."""
     powers = seen.powers[:, :, None]
     with np.errstate(divide="ignore"):
         return np.asarray((np.where(powers > 0, np.log(factors), 0.0) * powers).sum(axis=1))
 
 
-def batch_of(chain: Chain, laid: Laid, bounds: Ints) -> tuple[Batch, Ints]:
-    """Sentences as lattices with z_0 before them, and where their tokens stand; an empty one has z_0 alone."""
-    T, L = laid.emit.shape
+def batch_of(chain: Chain, probs: ChainProbabilities, bounds: Ints) -> tuple[Batch, Ints]:
+    """Return sentences as lattices that begin with z_0, and the positions of their tokens (T,); an empty one is z_0."""
+    T, L = probs.emit.shape
     B = len(bounds) - 1
-    places = np.arange(T) + np.repeat(np.arange(1, B + 1), np.diff(bounds))
+    positions = np.arange(T) + np.repeat(np.arange(1, B + 1), np.diff(bounds))
     emit, trans = np.zeros((T + B, L)), np.zeros((T + B, L, L))
     with np.errstate(divide="ignore"):
-        emit[places], trans[places] = laid.emit, np.log(laid.mixed)
-    return Batch(_start(L), trans, emit, chain.end, bounds + np.arange(B + 1)), places
+        emit[positions], trans[positions] = probs.emit, np.log(probs.mixed)
+    return Batch(_start(L), trans, emit, chain.end, bounds + np.arange(B + 1)), positions
 
 
-def read_batch(chain: Chain, laid: Laid, bounds: Ints) -> Batch:
-    """The same sentences without z_0, which is summed out."""
-    T, L = laid.emit.shape
-    first, emit = bounds[:-1][np.diff(bounds) > 0], laid.emit.copy()
-    mixed = np.broadcast_to(laid.mixed, (T, *laid.mixed.shape[1:]))
+def read_batch(chain: Chain, probs: ChainProbabilities, bounds: Ints) -> Batch:
+    """Return sentences as lattices without z_0, which is summed out."""
+    T, L = probs.emit.shape
+    first, emit = bounds[:-1][np.diff(bounds) > 0], probs.emit.copy()
+    mixed = np.broadcast_to(probs.mixed, (T, *probs.mixed.shape[1:]))
     with np.errstate(divide="ignore"):
         emit[first] += np.log(
             np.einsum("i,tij->tj", np.exp(_start(L)), np.broadcast_to(mixed[first], (len(first), L, L)))
@@ -111,46 +111,48 @@ def read_batch(chain: Chain, laid: Laid, bounds: Ints) -> Batch:
 
 
 def _start(L: int) -> Floats:
-    """(L,) the log chances of z_0."""
+    """Return the log-probabilities of z_0 (L,)."""
     return np.asarray(np.log(np.append(1.0 - (L - 1) * START, np.full(L - 1, START))))
 
 
 def expect(chain: Chain, rows: Rows, seen: TokenInput, bounds: Ints) -> ChainPosterior:
-    """The posterior of some sentences, and all that is learnt from it."""
-    laid = lay(chain, rows, seen)
-    batch, places = batch_of(chain, laid, bounds)
-    found = group(batch, np.arange(laid.emit.shape[1]))
-    chances, pairs = found.states[places], found.pairs[places]
+    """Return the posterior of some sentences, expected counts of the tables, and the gradient of the layers."""
+    probs = evaluate_chain(chain, rows, seen)
+    batch, positions = batch_of(chain, probs, bounds)
+    post = group(batch, np.arange(probs.emit.shape[1]))
+    chances, pairs = post.states[positions], post.pairs[positions]
     if chain.tables.moves.shape[0] == 1:
         pairs = pairs.sum(axis=1, keepdims=True)
     share = chain.share if chain.weights is not None else 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        moved = np.where(pairs > 0, pairs / laid.mixed, 0.0)
-        weighed = chances[:, None, :] * seen.powers[:, :, None]
-        said = np.where(weighed > 0, weighed / laid.factors, 0.0)  # (T, S, L)
+        moved = np.where(pairs > 0, pairs / probs.mixed, 0.0)
+        weighted = chances[:, None, :] * seen.powers[:, :, None]
+        said = np.where(weighted > 0, weighted / probs.factors, 0.0)  # (T, S, L)
     counts = TokenTables(
         (1 - share) * chain.tables.moves * moved.sum(axis=0),
         (1 - share) * chain.tables.votes * np.einsum("tsi,tsj->sij", said, seen.symbols),
     )
     if chain.weights is None or not share:
-        return ChainPosterior(found.log_z, chances, counts, {})
-    up = share * laid.moves * moved
-    up -= laid.moves * up.sum(axis=2, keepdims=True)
-    own = laid.votes.dtype
-    right = (share * said[:, :, :, None]).astype(own) * seen.symbols.astype(own)[:, :, None, :]
-    right -= (laid.votes[..., None, :] @ right[..., None])[..., 0]
-    down = laid.votes * right
-    return ChainPosterior(found.log_z, chances, counts, chmm_net.slopes(chain.weights, rows, _flat(up), _flat(down)))
+        return ChainPosterior(post.log_z, chances, counts, {})
+    up = share * probs.moves * moved
+    up -= probs.moves * up.sum(axis=2, keepdims=True)
+    dtype = probs.votes.dtype
+    right = (share * said[:, :, :, None]).astype(dtype) * seen.symbols.astype(dtype)[:, :, None, :]
+    right -= (probs.votes[..., None, :] @ right[..., None])[..., 0]
+    down = probs.votes * right
+    return ChainPosterior(
+        post.log_z, chances, counts, chmm_net.weight_gradient(chain.weights, rows, _flat(up), _flat(down))
+    )
 
 
-def towards(chain: Chain, rows: Rows, seen: TokenInput) -> Weights:
-    """The gradient of minus the mean square by which the layers' probabilities miss the tables (warm start)."""
-    laid, T = lay(chain, rows, seen), len(rows)
+def warm_start_gradient(chain: Chain, rows: Rows, seen: TokenInput) -> Weights:
+    """Return the gradient of minus the mean squared error of the layers' probabilities from the tables."""
+    probs, T = evaluate_chain(chain, rows, seen), len(rows)
     out = []
-    for found, wanted in ((laid.moves, chain.tables.moves), (laid.votes, chain.tables.votes)):
-        slope = 2.0 * (wanted - found) / T
-        out.append(_flat(found * (slope - (slope * found).sum(axis=-1, keepdims=True))))
-    return chmm_net.slopes(chain.weights or {}, rows, *out)
+    for actual, target in ((probs.moves, chain.tables.moves), (probs.votes, chain.tables.votes)):
+        slope = 2.0 * (target - actual) / T
+        out.append(_flat(actual * (slope - (slope * actual).sum(axis=-1, keepdims=True))))
+    return chmm_net.weight_gradient(chain.weights or {}, rows, *out)
 
 
 def _flat(values: Floats) -> Floats:

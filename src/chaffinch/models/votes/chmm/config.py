@@ -1,4 +1,4 @@
-"""What may be chosen for a conditional HMM."""
+"""Settings of the conditional HMM."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ Silence = Literal["abstain", "weighed", "published"]
 
 @dataclass(frozen=True, slots=True)
 class CHMM:
-    """What to learn and how; `published()` is the system of the publication.
+    """Settings of a conditional HMM; `published()` returns those of the publication.
 
     Transitions and confusions are (1 - weight) times a table for all tokens, plus `weight` times a softmax of a linear
-    layer on each token's embedding; with `offset` the layer adds to the logs of the table, so that weights of 0, to
-    which `ridge` draws them, leave the table as it is. Weight 0 is the multi-source HMM. The layer learns by `epochs`
+    layer on each token's embedding; with `offset` the layer adds to the logs of the table: weights of 0, towards
+    which `ridge` pulls them, leave the table as it is. Weight 0 is the multi-source HMM. The layer learns by `epochs`
     of generalised EM in batches of sentences, after `warm` epochs that make it reproduce the tables. Learning ends
     after `patience` epochs that do no better, by dev tags or by the likelihood of the share `held_out` of documents;
-    the best epoch counts, and before the first as well. `iid` drops transitions. `rank` numbers stand between
-    embeddings and confusions; None leaves them out where confusions are few.
+    the best epoch is kept, which may be the state before the first. `iid` drops transitions. `rank` is the size of a
+    bottleneck between embeddings and confusions; None adds one only if there are many confusions.
 
-    `constant` is the HMM whose tables serve, and whose silence, weights and choice of spans are kept as they are. With
-    None the tables learn here, by `passes` of EM with Dirichlet priors of size `prior`, and what follows counts. A
-    source that says nothing where another speaks is left out ("abstain"), or its silence is a symbol that counts
-    `silence_weight` ("weighed"), or it says almost any entity if another finds one ("published"), and so do sources
-    that say "not an entity" but for those named in `reliable`; where all are silent they say "not an entity". With
-    `voted_is_entity` a token that some source calls an entity is one. With `valid` an I tag follows its own kind alone.
+    `constant` is the HMM whose tables, silence, weights and choice of spans are used as they are. With
+    None the tables are learnt here, by `passes` of EM with Dirichlet priors of size `prior`, and the rest applies. A
+    source that abstains where another votes is left out ("abstain"), or its silence is a symbol that counts
+    `silence_weight` ("weighed"), or it votes for almost any entity if another does ("published"), and so do sources
+    that vote "not an entity" except those in `reliable`; where all are silent they vote "not an entity". With
+    `voted_is_entity` a token that some source calls an entity is one. With `valid` an I tag only follows its own label.
     """
 
     weight: float = 1.0
@@ -64,11 +64,11 @@ class CHMM:
         check_numbers(self, "prior", "ridge", least=0, most=1e6)
         check_flags(self, "offset", "voted_is_entity", "valid", "iid")
         if self.constant is not None and not self.offset:
-            raise ConfigError("layers add to the tables of another HMM; choose offset, or constant=None")
+            raise ConfigError("layers add to the tables of the constant HMM; use offset=True, or constant=None")
 
     @classmethod
     def published(cls, *, rate: float = 5e-4, batch: int = 64, iid: bool = False, seed: int = 0) -> CHMM:
-        """The published system: no table, every tag may follow every tag, and its rule for silent sources."""
+        """Return the published system: no table, any tag may follow any tag, and its rule for silent sources."""
         return cls(
             offset=False, constant=None, silence="published", voted_is_entity=False, valid=False, iid=iid, ridge=0.0,
             rate=rate, passes=0, warm=5, epochs=20, batch=batch, patience=20, seed=seed,

@@ -1,4 +1,4 @@
-"""The linear layer of a conditional HMM: embeddings to logits, gradients back, and Adam; numpy alone.
+"""The linear layer of a conditional HMM: embeddings to logits, gradients, and Adam, in numpy only.
 
 T tokens, D numbers of an embedding, r of a narrower one; A logits of transitions, B of confusions.
 """
@@ -16,13 +16,13 @@ from chaffinch.kernels import Floats
 Rows: TypeAlias = NDArray[Any]  # float32 or float64, as the embeddings are
 Weights: TypeAlias = dict[str, Rows]  # "moves" (D, A), "votes" (D or r, B), their biases, perhaps "narrow" (D, r)
 
-FEW = 512  # as many confusions are read from whole embeddings
-RANK = 32
-FIRST, SECOND, TINY = 0.9, 0.999, 1e-8  # Adam
+FEW = 512  # up to this number of confusion logits there is no bottleneck; more would make the layer large and slow
+RANK = 32  # size of the bottleneck; lower is faster and less expressive
+FIRST, SECOND, TINY = 0.9, 0.999, 1e-8  # beta 1, beta 2 and epsilon of Adam, at their usual values
 
 
-def begun(D: int, A: int, B: int, rank: int | None, rng: np.random.Generator, *, zero: bool) -> Weights:
-    """Weights to begin with: all logits 0, or nearly so."""
+def initial_weights(D: int, A: int, B: int, rank: int | None, rng: np.random.Generator, *, zero: bool) -> Weights:
+    """Return initial weights; all logits are 0 with `zero`, else small."""
     scale = 0.0 if zero else 0.1 / np.sqrt(D)
     rank = RANK if rank is None and B > FEW else rank
     wide = {"moves": (D, A), "votes": (D if rank is None else rank, B)}
@@ -33,13 +33,13 @@ def begun(D: int, A: int, B: int, rank: int | None, rng: np.random.Generator, *,
 
 
 def logits(weights: Weights, rows: Rows) -> tuple[Rows, Rows]:
-    """(T, A) and (T, B) of embeddings (T, D)."""
+    """Return the logits of transitions (T, A) and of confusions (T, B) of embeddings (T, D)."""
     narrow = rows @ weights["narrow"] if "narrow" in weights else rows
     return rows @ weights["moves"] + weights["moves bias"], narrow @ weights["votes"] + weights["votes bias"]
 
 
-def slopes(weights: Weights, rows: Rows, moves: Rows, votes: Rows) -> Weights:
-    """The gradient in the weights, given that in the logits."""
+def weight_gradient(weights: Weights, rows: Rows, moves: Rows, votes: Rows) -> Weights:
+    """Return the gradient of the weights, given that of the logits."""
     up, down = moves.astype(rows.dtype, copy=False), votes.astype(rows.dtype, copy=False)
     out: Weights = {"moves": rows.T @ up, "moves bias": up.sum(axis=0), "votes bias": down.sum(axis=0)}
     if "narrow" in weights:
@@ -51,31 +51,31 @@ def slopes(weights: Weights, rows: Rows, moves: Rows, votes: Rows) -> Weights:
 
 
 def softmax(logits: Rows, base: Floats) -> Rows:
-    """Of logits added to a base, over the last axis, as exact as the logits are; -inf is never chosen."""
-    found: Rows = logits + base.astype(logits.dtype)
-    found -= found.max(axis=-1, keepdims=True)
-    np.exp(found, out=found)
-    found /= (found @ np.ones(found.shape[-1], found.dtype))[..., None]  # a sum over a short axis is slow
-    return found
+    """Return the softmax of logits plus a base over the last axis, in the logits' precision; -inf gives 0."""
+    probs: Rows = logits + base.astype(logits.dtype)
+    probs -= probs.max(axis=-1, keepdims=True)
+    np.exp(probs, out=probs)
+    probs /= (probs @ np.ones(probs.shape[-1], probs.dtype))[..., None]  # a sum over a short axis is slow
+    return probs
 
 
 @dataclass(slots=True)
 class Adam:
-    """Climbs: weights change in place, by steps of about the rate."""
+    """Adam as ascent: weights change in place, by steps of about the rate."""
 
     rate: float
-    ridge: float  # times the squares of all weights is the penalty
+    ridge: float  # times the sum of squared weights is the penalty
     steps: int = 0
     mean: Weights = field(default_factory=dict)
     square: Weights = field(default_factory=dict)
 
     def step(self, weights: Weights, gradient: Weights) -> None:
-        """One step up."""
+        """Take one ascent step."""
         self.steps += 1
-        for name, own in weights.items():
-            slope = gradient[name] - (2.0 * self.ridge * own if name != "narrow" else 0.0)
-            mean, square = self.mean.get(name, np.zeros_like(own)), self.square.get(name, np.zeros_like(own))
+        for name, weight in weights.items():
+            slope = gradient[name] - (2.0 * self.ridge * weight if name != "narrow" else 0.0)
+            mean, square = self.mean.get(name, np.zeros_like(weight)), self.square.get(name, np.zeros_like(weight))
             self.mean[name] = mean = FIRST * mean + (1 - FIRST) * slope
             self.square[name] = square = SECOND * square + (1 - SECOND) * slope**2
             scale = np.sqrt(square / (1 - SECOND**self.steps)) + TINY
-            weights[name][...] += (self.rate / (1 - FIRST**self.steps) * mean / scale).astype(own.dtype)
+            weights[name][...] += (self.rate / (1 - FIRST**self.steps) * mean / scale).astype(weight.dtype)

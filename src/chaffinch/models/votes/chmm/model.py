@@ -1,4 +1,4 @@
-"""A learnt conditional HMM, what it makes of votes, and its arrays for a file.
+"""A trained conditional HMM: posteriors of votes, and storage.
 
 T tokens, D numbers of an embedding, S sources, L tags, J symbols of a source, R rows of transitions.
 """
@@ -17,10 +17,10 @@ from chaffinch.errors import DataError, ModelError
 from chaffinch.kernels import forward_backward, viterbi
 from chaffinch.models.latent.layout import chunks, tokens_of
 from chaffinch.models.votes.chmm import constant as bridge
-from chaffinch.models.votes.chmm.chain import Chain, lay, read_batch
+from chaffinch.models.votes.chmm.chain import Chain, evaluate_chain, read_batch
 from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.models.votes.chmm.layer import Rows, Weights
-from chaffinch.models.votes.chmm.tables import TokenInput, TokenTables, mended, observe
+from chaffinch.models.votes.chmm.tables import TokenInput, TokenTables, observe, repair_tags
 from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm.model import Result
 
@@ -29,67 +29,67 @@ _CONSTANT, _LAYERS = "constant", "layers"  # parts of a file
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Model:
-    """What was learnt: the chain, and how embeddings are scaled for it."""
+    """A trained conditional HMM: the chain, and the scaling of embeddings."""
 
     config: CHMM
     names: tuple[str, ...]
-    sources: tuple[str, ...]  # of which it knows something
-    constant: bridge.Model | None  # whose tables the chain has
+    sources: tuple[str, ...]  # those it has parameters for
+    constant: bridge.Model | None  # the MultiHMM whose tables the chain has
     chain: Chain
     mean: Rows  # (D,)
     scale: Rows  # (D,)
 
-    def fitting(self, vote_matrix: VoteMatrix) -> VoteMatrix:
-        """The votes of the model's sources; DataError if labels or sources are others."""
+    def select_votes(self, vote_matrix: VoteMatrix) -> VoteMatrix:
+        """Return the votes of the model's sources; raise DataError if labels or sources differ."""
         if self.constant is not None:
-            return self.constant.fitting(vote_matrix)
+            return self.constant.select_votes(vote_matrix)
         if (vote_matrix.sources, vote_matrix.names) != (self.sources, self.names):
             raise DataError(
                 f"votes are of {len(vote_matrix.sources)} sources on {len(vote_matrix.names)} labels; the model knows "
-                f"{len(self.sources)} on {len(self.names)}, or others: choose and order them alike"
+                f"{len(self.sources)} on {len(self.names)}, or other ones: give the same ones in the same order"
             )
         return vote_matrix
 
     def observe(self, vote_matrix: VoteMatrix) -> TokenInput:
-        """Votes that fit, as the chain reads them."""
+        """Return the votes, from `select_votes`, as the input of the chain."""
         return (
             observe(vote_matrix, self.config) if self.constant is None else bridge.observe(self.constant, vote_matrix)
         )
 
     def posterior(self, vote_matrix: VoteMatrix, embeddings: Rows) -> Result:
-        """The tags, the chances of all tags, and the log-likelihood of the votes on every document."""
-        vote_matrix = self.fitting(vote_matrix)
+        """Return the tags, the probabilities of all tags, and the log-likelihood of the votes on every document."""
+        vote_matrix = self.select_votes(vote_matrix)
         check(vote_matrix, embeddings, len(self.mean))
         tags, chances = np.zeros(len(vote_matrix), np.int64), np.zeros((len(vote_matrix), 1 + 2 * len(self.names)))
-        likely = np.zeros(len(vote_matrix.bounds) - 1)
-        seen, rows = self.observe(vote_matrix), self.scaled(embeddings)
-        for some in chunks(np.arange(len(likely)), vote_matrix.bounds, self.chain.tile):
-            tokens, bounds = tokens_of(vote_matrix.bounds, some)
-            batch = read_batch(self.chain, lay(self.chain, rows[tokens], seen.part(tokens)), bounds)
-            found = forward_backward(batch, pairs=False)
-            likely[some] = found.log_z
+        log_likelihood = np.zeros(len(vote_matrix.bounds) - 1)
+        seen, rows = self.observe(vote_matrix), self.scale_rows(embeddings)
+        for sentences in chunks(np.arange(len(log_likelihood)), vote_matrix.bounds, self.chain.tile):
+            tokens, bounds = tokens_of(vote_matrix.bounds, sentences)
+            batch = read_batch(self.chain, evaluate_chain(self.chain, rows[tokens], seen.part(tokens)), bounds)
+            post = forward_backward(batch, pairs=False)
+            log_likelihood[sentences] = post.log_z
             if self.constant is None:
-                chances[tokens], tags[tokens] = found.states, mended(viterbi(batch).states, bounds)
+                chances[tokens], tags[tokens] = post.states, repair_tags(viterbi(batch).states, bounds)
             else:
-                own = replace(
+                part = replace(
                     vote_matrix, codes=vote_matrix.codes[tokens], bounds=bounds, documents=bounds, soft={}, rules=()
                 )
-                chances[tokens] = bridge.chances(self.constant, found.states)
-                tags[tokens] = bridge.decoded(self.constant, own, batch, found.states)
-        before = np.append(0.0, np.cumsum(likely))
+                chances[tokens] = bridge.chances(self.constant, post.states)
+                tags[tokens] = bridge.decode_tags(self.constant, part, batch, post.states)
+        before = np.append(0.0, np.cumsum(log_likelihood))
         return Result(tags, chances, np.diff(before[np.searchsorted(vote_matrix.bounds, vote_matrix.documents)]))
 
-    def scaled(self, embeddings: Rows) -> Rows:
-        """Embeddings with mean 0 and deviation 1 where it learnt."""
+    def scale_rows(self, embeddings: Rows) -> Rows:
+        """Return embeddings scaled to mean 0 and deviation 1 on the training tokens."""
         return (embeddings - self.mean) / self.scale
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The linking rules it listens to."""
+        """Return the linking rules that the model uses."""
         return () if self.constant is None else self.constant.rules
 
     def state(self) -> State:
-        """Return everything but the config, for a model file."""
+        """Return everything except the config, for a model file."""
         chain = self.chain
         out: dict[str, NDArray[Any]] = {"mean": self.mean, "scale": self.scale, "end": chain.end}
         out |= {"tables.moves": chain.tables.moves, "tables.votes": chain.tables.votes}
@@ -100,7 +100,7 @@ class Model:
 
     @classmethod
     def of(cls, state: State) -> Model:
-        """Return the model of a file; ModelError if its pieces do not fit together."""
+        """Return the model of a file; raise ModelError if its parts do not fit together."""
         arrays = state.arrays
         try:
             config = msgspec.convert(state.config, CHMM)
@@ -115,24 +115,24 @@ class Model:
             if config.constant is not None:
                 constant = bridge.Model.of(state.child(_CONSTANT, config=state.config["constant"]))
         except (KeyError, TypeError, msgspec.ValidationError):
-            raise ModelError("its settings cannot be read; it was made by another version, fit it anew") from None
+            raise ModelError("its settings cannot be read; it was made by another version, fit it again") from None
         model = cls(config, names, sources, constant, chain, mean, scale)
         if not _fits(model):
-            raise ModelError("its tables do not fit its labels and sources; copy the file again, or fit it anew")
+            raise ModelError("its tables do not fit its labels and sources; copy the file again, or fit it again")
         return model
 
 
 def check(vote_matrix: VoteMatrix, embeddings: Rows, D: int) -> None:
-    """DataError unless there is a row of D finite numbers for every token; -1 is any D."""
+    """Raise DataError unless there is a row of D finite numbers for every token; -1 accepts any D."""
     if embeddings.shape != (len(vote_matrix), D):
         wanted = f"({len(vote_matrix)}, {'D' if D < 0 else D})"
         raise DataError(f"embeddings have shape {embeddings.shape}; votes and model need {wanted}")
     if not np.isfinite(embeddings).all():
-        raise DataError("embeddings hold NaN or infinite numbers; make them anew")
+        raise DataError("embeddings contain NaN or infinite numbers; compute them again")
 
 
 def _fits(model: Model) -> bool:
-    """Whether all arrays have the shapes that settings, labels and sources ask for."""
+    """Tell whether all arrays have the shapes that settings, labels and sources require."""
     chain, config, E, S = model.chain, model.config, len(model.names), len(model.sources)
     if model.constant is None:
         L = 1 + 2 * E
@@ -144,15 +144,15 @@ def _fits(model: Model) -> bool:
         J = L + 1
     moves, votes = (1 if config.iid else L, L), (S, L, J)
     base = votes if config.offset else (1, 1, 1)
-    shapes = (*(own.shape for own in (*chain.tables, *chain.base)), chain.end.shape, model.scale.shape)
+    shapes = (*(table.shape for table in (*chain.tables, *chain.base)), chain.end.shape, model.scale.shape)
     if shapes != (moves, votes, moves, base, (L,), model.mean.shape) or model.mean.ndim != 1:
         return False
     return chain.weights is None or _layers_fit(chain.weights, len(model.mean), moves[0] * L, S * L * J)
 
 
 def _layers_fit(weights: Weights, D: int, A: int, B: int) -> bool:
-    """Whether layers lead from D numbers to A logits of transitions and B of confusions."""
-    shapes = {name: own.shape for name, own in weights.items()}
+    """Tell whether the weights map D numbers to A logits of transitions and B of confusions."""
+    shapes = {name: array.shape for name, array in weights.items()}
     wide = {"moves": (D, A), "moves bias": (A,), "votes bias": (B,)}
     if "narrow" not in weights:
         return shapes == wide | {"votes": (D, B)}

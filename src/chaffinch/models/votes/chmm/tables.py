@@ -1,4 +1,4 @@
-"""Votes as observations of a conditional HMM, and its constant tables: from a vote to begin with, then by counts.
+"""Votes as observations of a conditional HMM, and its constant tables: first from a majority vote, then by EM.
 
 T tokens, S sources, L tags, J symbols of a source: the tags, and silence where that is one; R rows of transitions: L,
 or one where tokens are independent.
@@ -19,33 +19,33 @@ from chaffinch.models.latent.span_probabilities import runs_inside
 from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.models.votes.matrix import SILENT, VoteMatrix
 
-EPSILON = 0.01  # what the published rule leaves of "not an entity"
-DIAGONAL = 9.0  # by how much the prior of a confusion favours the truth over all symbols together
+EPSILON = 0.01  # weight of "not an entity" under the published rule for silent sources
+DIAGONAL = 9.0  # prior counts of the true symbol per 1 over all symbols together; higher trusts sources more
 
 
 class TokenInput(NamedTuple):
-    """What sources said of some tokens."""
+    """The votes of sources on some tokens, as input of a chain."""
 
     symbols: Floats  # (T, S, J) the weight of each symbol
     powers: Floats  # (T, S) how much each vote counts; 0 leaves it out
     voted: Bools  # (T,) some source calls the token an entity
-    fixed: Floats | None = None  # (T, L) what an HMM that was learnt elsewhere makes of it all; layers add to it
+    fixed: Floats | None = None  # (T, L) log-likelihoods of a constant HMM; layers add to them
 
     def part(self, tokens: Ints) -> TokenInput:
-        """What they said of some of these."""
+        """Return the input of some of the tokens."""
         fixed = None if self.fixed is None else self.fixed[tokens]
         return TokenInput(self.symbols[tokens], self.powers[tokens], self.voted[tokens], fixed)
 
 
 class TokenTables(NamedTuple):
-    """Probabilities for all tokens; as counts, not yet normalised."""
+    """Probabilities for all tokens, or expected counts before normalisation."""
 
     moves: Floats  # (R, L)
     votes: Floats  # (S, L, J)
 
 
 def observe(vote_matrix: VoteMatrix, config: CHMM) -> TokenInput:
-    """The votes as the settings read them.
+    """Return the votes as weighted symbols, with silence treated as the settings say.
 
     >>> said = np.array([[1, -1], [-1, -1]], np.int16)
     >>> vote_matrix = VoteMatrix(("a", "b"), ("X",), said, np.array([0, 2]), np.array([0, 2]))
@@ -68,7 +68,7 @@ def observe(vote_matrix: VoteMatrix, config: CHMM) -> TokenInput:
     if config.silence == "published":
         keeps = np.array([name in config.reliable for name in vote_matrix.sources], np.bool_)
         symbols[(codes <= 0) & voted[:, None] & ~keeps] = np.append(EPSILON, np.full(L - 1, (1 - EPSILON) / L))
-    else:  # where all are silent, silence counts in full: else any token might as well be an entity
+    else:  # where all are silent, silence counts in full: otherwise any token could be an entity
         tempered = silent & ~silent.all(axis=1, keepdims=True)
         if config.silence == "weighed":
             symbols[silent] = np.eye(J)[L]
@@ -76,16 +76,16 @@ def observe(vote_matrix: VoteMatrix, config: CHMM) -> TokenInput:
     return TokenInput(symbols, powers, voted)
 
 
-def vote(vote_matrix: VoteMatrix) -> Ints:
-    """(T,) the tag most sources give a token, the first of several; O only where none calls it an entity."""
+def majority_tags(vote_matrix: VoteMatrix) -> Ints:
+    """Return the majority tag of each token (T,), the first of equal ones; O only where no source votes an entity."""
     counts = np.stack([(vote_matrix.codes == tag).sum(axis=1) for tag in range(1 + 2 * len(vote_matrix.names))], axis=1)
     counts[:, 0] = 0
     return np.asarray(counts.argmax(axis=1))
 
 
 def first_tables(vote_matrix: VoteMatrix, seen: TokenInput, config: CHMM) -> TokenTables:
-    """The tables of the majority's tags."""
-    tags = vote(vote_matrix)
+    """Return tables estimated from the majority tags."""
+    tags = majority_tags(vote_matrix)
     chances = np.eye(1 + 2 * len(vote_matrix.names))[tags]
     before = np.roll(tags, 1)
     before[vote_matrix.bounds[:-1][np.diff(vote_matrix.bounds) > 0]] = 0  # z_0 is O
@@ -95,11 +95,11 @@ def first_tables(vote_matrix: VoteMatrix, seen: TokenInput, config: CHMM) -> Tok
     said = said / np.maximum(said.sum(axis=2, keepdims=True), 1e-30)
     votes = np.einsum("ti,tsj->sij", chances, said)
     counts = TokenTables(moves.sum(axis=0, keepdims=True) if config.iid else moves, votes)
-    return maximise(counts, allowed(vote_matrix, config), max(config.prior, 0.1), None)
+    return maximise(counts, transition_mask(vote_matrix, config), max(config.prior, 0.1), None)
 
 
-def allowed(vote_matrix: VoteMatrix, config: CHMM) -> Bools:
-    """(R, L) which transitions may be."""
+def transition_mask(vote_matrix: VoteMatrix, config: CHMM) -> Bools:
+    """Return which transitions are possible (R, L)."""
     L = 1 + 2 * len(vote_matrix.names)
     if config.iid:
         return np.ones((1, L), np.bool_)
@@ -107,15 +107,15 @@ def allowed(vote_matrix: VoteMatrix, config: CHMM) -> Bools:
 
 
 def maximise(counts: TokenTables, may: Bools, prior: float, before: TokenTables | None) -> TokenTables:
-    """The tables that make expected counts likeliest, with Dirichlet priors; rows without any count stay as before."""
+    """Return the tables of highest posterior given expected counts; rows without any count keep `before`."""
     L, J = counts.votes.shape[1:]
-    own = np.full((L, J), 1.0 / J) + DIAGONAL * np.eye(L, J)
-    found = TokenTables(
-        _shares(np.where(may, counts.moves + prior / L, 0.0)), _shares(counts.votes + prior * own)
+    confusion_prior = np.full((L, J), 1.0 / J) + DIAGONAL * np.eye(L, J)
+    new_tables = TokenTables(
+        _shares(np.where(may, counts.moves + prior / L, 0.0)), _shares(counts.votes + prior * confusion_prior)
     )  # fmt: skip
     if before is None:
-        return found
-    return TokenTables(*(np.where(np.isnan(new), old, new) for new, old in zip(found, before, strict=True)))
+        return new_tables
+    return TokenTables(*(np.where(np.isnan(new), old, new) for new, old in zip(new_tables, before, strict=True)))
 
 
 def _shares(counts: Floats) -> Floats:
@@ -123,10 +123,10 @@ def _shares(counts: Floats) -> Floats:
         return np.asarray(counts / counts.sum(axis=-1, keepdims=True))
 
 
-def mended(tags: Ints, bounds: Ints) -> Ints:
-    """The tags with an I that follows nothing of its kind made a B.
+def repair_tags(tags: Ints, bounds: Ints) -> Ints:
+    """Turn an I that does not continue an entity of its label into a B.
 
-    >>> mended(np.array([2, 2, 0, 4]), np.array([0, 2, 4])).tolist()
+    >>> repair_tags(np.array([2, 2, 0, 4]), np.array([0, 2, 4])).tolist()
     [1, 2, 0, 3]
     """
     out, inside = tags.copy(), (tags > 0) & (tags % 2 == 0)
@@ -136,11 +136,11 @@ def mended(tags: Ints, bounds: Ints) -> Ints:
     return out
 
 
-def tagged_f1(names: tuple[str, ...], bounds: Ints, gold: Ints, found: Ints) -> float:
-    """Return the F1 of the spans of tags (T,), none of which crosses a sentence's edge."""
+def f1_of_tags(names: tuple[str, ...], bounds: Ints, gold: Ints, predicted: Ints) -> float:
+    """Return the F1 of the spans of tags (T,); no span crosses the end of a sentence."""
     labels = Labels(names, "IOB2")
     spans = []
-    for tags in (gold, found):
+    for tags in (gold, predicted):
         starts, ends = runs_inside(labels, tags, bounds)
         spans.append(list(zip(starts.tolist(), ends.tolist(), tags[starts].tolist(), strict=True)))
     return span_f1(spans[:1], spans[1:])

@@ -1,7 +1,7 @@
-"""The chains of an HMM of many sources: of stretches of tokens near which something is said; all others are outside.
+"""Lattices of a MultiHMM over stretches of tokens near votes; all other tokens are outside.
 
-Few tokens of a text have any vote. In reading, a token that no source calls an entity, and of which no linking rule
-speaks, is outside; in learning, one that is farther than six tokens from anything said. So a sentence falls apart
+Few tokens of a text have any vote. In decoding, a token that no source calls an entity, and on which no linking rule
+votes, is outside; in training, one that is farther than six tokens from any vote. So a sentence is divided
 into stretches, each of which begins after a token outside, and ends with one or with the sentence.
 
 T tokens, M of them in stretches, K states, P distinct rows of votes, n spans.
@@ -22,22 +22,22 @@ from chaffinch.models.votes.multihmm.patterns import LETTERS, VotePatterns, stat
 from chaffinch.models.votes.multihmm.spans import Spans
 from chaffinch.models.votes.multihmm.tables import SourceWeights, VoteTables, potentials, soft_potentials
 
-REACH = 6  # in learning, tokens so near to anything said may be inside
-TILE = 4_000  # tokens whose pairs of states are held at once
+REACH = 6  # in training, tokens at most this far from a vote may be inside; larger is slower
+TILE = 4_000  # tokens whose pairs of states are in memory at once; larger needs more memory
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Stretches:
-    """Which tokens stand in stretches and which are outside, whatever the tables are."""
+    """The tokens in stretches and those outside; they do not depend on the tables."""
 
     tokens: Ints  # (M,)
-    free: Bools  # (M,) may be of an entity
+    free: Bools  # (M,) may be part of an entity
     outside: Ints  # (T - M,)
     bounds: Ints  # of stretches, among their tokens
 
     @classmethod
     def of(cls, weights: SourceWeights, vote_matrix: VoteMatrix, seen: VotePatterns) -> Stretches:
-        """The stretches of votes; each goes on from a free token of the same sentence."""
+        """Return the stretches of votes: runs of free tokens of a sentence, each with the token after it."""
         free = may_be_inside(weights, seen, vote_matrix.bounds)
         before = np.append(False, free[:-1])[: len(free)]
         before[vote_matrix.bounds[vote_matrix.bounds < len(free)]] = False
@@ -65,39 +65,39 @@ class Chains:
         seen: VotePatterns,
         stretches: Stretches | None = None,
     ) -> Chains:
-        """The chains of votes; no entity is cut off at the end of a sentence. Stretches may have been found before."""
+        """Return the lattices of votes; no entity is cut off at the end of a sentence. `stretches` saves time."""
         K, table = len(tables.trans), potentials(tables, weights, seen)
-        own = stretches or Stretches.of(weights, vote_matrix, seen)
-        emit = table[seen.rows[own.tokens]]
+        parts = stretches or Stretches.of(weights, vote_matrix, seen)
+        emit = table[seen.rows[parts.tokens]]
         for source, soft in seen.soft.items():
-            emit[np.searchsorted(own.tokens, soft.tokens)] += soft_potentials(tables, weights, source, soft)
-        emit[~own.free, 1:] = -np.inf
+            emit[np.searchsorted(parts.tokens, soft.tokens)] += soft_potentials(tables, weights, source, soft)
+        emit[~parts.free, 1:] = -np.inf
         with np.errstate(divide="ignore"):
             log_trans = np.log(tables.trans)
         end = np.where(states(vote_matrix.names).follows[K + 1], 0.0, -np.inf)
-        batch = Batch(log_trans[0], log_trans, emit, end, own.bounds)
-        return cls(batch, own.tokens, own.outside, table[seen.rows[own.outside], 0] + log_trans[0, 0])
+        batch = Batch(log_trans[0], log_trans, emit, end, parts.bounds)
+        return cls(batch, parts.tokens, parts.outside, table[seen.rows[parts.outside], 0] + log_trans[0, 0])
 
     def log_likelihoods(self, log_z: Floats, cuts: Ints) -> Floats:
-        """The log-likelihoods of runs of tokens, given those of stretches; no run cuts a stretch."""
+        """Return the log-likelihoods of runs of tokens between cuts, given those of stretches; no cut is inside one."""
         before = np.append(0.0, np.cumsum(log_z)), np.append(0.0, np.cumsum(self.sure))
         firsts = self.tokens[self.batch.bounds[:-1]]
         return np.diff(before[0][np.searchsorted(firsts, cuts)] + before[1][np.searchsorted(self.outside, cuts)])
 
     def spans(self, runs: tuple[Ints, Ints, Ints]) -> Spans:
-        """The spans of runs of the lattices' states: first places, ends and labels."""
+        """Return the spans of runs of the lattices' states: first positions, ends and labels."""
         first, end, label = runs
         return Spans.distinct(self.tokens[first], self.tokens[end - 1] + 1, label)
 
     def span_chances(self, marginals: Floats, spans: Spans) -> Floats:
-        """(n,) the probability that exactly this span is an entity of its label, from the marginals (M, K)."""
+        """Return the probability that exactly this span is an entity of its label (n,), from the marginals (M, K)."""
         first = np.searchsorted(self.tokens, spans.first)
-        own = Spans(first, first + spans.end - spans.first, spans.label, spans.votes)
-        return span_chances(self.batch, marginals, own)
+        local = Spans(first, first + spans.end - spans.first, spans.label, spans.votes)
+        return span_chances(self.batch, marginals, local)
 
 
-def whole(tables: VoteTables, weights: SourceWeights, seen: VotePatterns, bounds: Ints) -> Floats:
-    """(T, K) the log-likelihood of all that is said of each token; `-inf` where it may not be."""
+def token_potentials(tables: VoteTables, weights: SourceWeights, seen: VotePatterns, bounds: Ints) -> Floats:
+    """Return the log-likelihood of all votes on each token, by state (T, K); `-inf` where a state is impossible."""
     out = potentials(tables, weights, seen)[seen.rows]
     for source, soft in seen.soft.items():
         out[soft.tokens] += soft_potentials(tables, weights, source, soft)
@@ -106,29 +106,29 @@ def whole(tables: VoteTables, weights: SourceWeights, seen: VotePatterns, bounds
 
 
 def may_be_inside(weights: SourceWeights, seen: VotePatterns, bounds: Ints) -> Bools:
-    """(T,) the tokens that may be of an entity."""
-    said = (seen.links != 0).any(axis=1) | (seen.voted if weights.reading else seen.spoken)
-    told = said[seen.rows]
+    """Return which tokens may be part of an entity (T,)."""
+    row_voted = (seen.links != 0).any(axis=1) | (seen.voted if weights.reading else seen.any_vote)
+    voted = row_voted[seen.rows]
     for soft in seen.soft.values():
-        told[soft.tokens] = True
+        voted[soft.tokens] = True
     if weights.reading:
-        return np.asarray(told)
-    count, sizes = np.append(0, np.cumsum(told)), np.diff(bounds)
-    token = np.arange(len(told))
+        return np.asarray(voted)
+    count, sizes = np.append(0, np.cumsum(voted)), np.diff(bounds)
+    token = np.arange(len(voted))
     low, high = np.repeat(bounds[:-1], sizes), np.repeat(bounds[1:], sizes)
     return np.asarray(count[np.minimum(token + REACH + 1, high)] > count[np.maximum(token - REACH, low)])
 
 
 def span_chances(batch: Batch, marginals: Floats, spans: Spans) -> Floats:
-    """(n,) the probability that exactly this span is an entity of its label, from the marginals (M, K)."""
-    at = 1 + LETTERS * spans.label
+    """Return the probability that exactly this span is an entity of its label (n,), from the marginals (M, K)."""
+    state = 1 + LETTERS * spans.label
     single = spans.end - spans.first == 1
-    out = np.where(single, marginals[spans.first, at + 3 * single], marginals[spans.first, at])
+    out = np.where(single, marginals[spans.first, state + 3 * single], marginals[spans.first, state])
     if single.all():
         return out
     which = np.searchsorted(batch.bounds, spans.first, side="right") - 1
-    for sentences, own, shift in _tiles(batch, np.unique(which[~single])):
-        pairs = pair_marginals(own)
+    for sentences, tile, shift in _tiles(batch, np.unique(which[~single])):
+        pairs = pair_marginals(tile)
         inside = np.flatnonzero(~single & np.isin(which, sentences))
         offset = shift[np.searchsorted(sentences, which[inside])]
         out[inside] = chances_along(pairs, marginals, spans[inside], offset)
@@ -136,14 +136,14 @@ def span_chances(batch: Batch, marginals: Floats, spans: Spans) -> Floats:
 
 
 def chances_along(pairs: Floats, marginals: Floats, spans: Spans, offset: Ints) -> Floats:
-    """(n,) the chances of spans of several tokens; `offset` takes a token to its place among the pairs (m, K, K)."""
+    """Return the probabilities of spans of several tokens (n,); token - offset is its index in the pairs (m, K, K)."""
     begin = 1 + LETTERS * spans.label
     chance, state = marginals[spans.first, begin], begin
     for step in range(1, int((spans.end - spans.first).max())):
-        place = spans.first + step
-        left = place < spans.end
-        token = np.where(left, place, spans.first)
-        to = np.where(place == spans.end - 1, begin + 2, begin + 1)
+        position = spans.first + step
+        left = position < spans.end
+        token = np.where(left, position, spans.first)
+        to = np.where(position == spans.end - 1, begin + 2, begin + 1)
         leaving = marginals[token - 1 * left, state]
         moved = pairs[token - offset, state, to]
         share = np.divide(moved, leaving, out=np.zeros_like(moved), where=leaving > 0)
@@ -153,7 +153,7 @@ def chances_along(pairs: Floats, marginals: Floats, spans: Spans, offset: Ints) 
 
 
 def _tiles(batch: Batch, sentences: Ints) -> Iterator[tuple[Ints, Batch, Ints]]:
-    """Some sentences, as batches of about a tile: their numbers, the batch, and how far each was moved."""
+    """Yield sentences in batches of about `TILE` tokens: their numbers, the batch, and the shift of each."""
     sizes = np.diff(batch.bounds)[sentences]
     cuts = np.unique(np.searchsorted(np.cumsum(sizes), np.arange(0, sizes.sum() + TILE, TILE)))
     for first, end in pairwise(np.unique(np.append(np.append(0, cuts), len(sentences))).tolist()):

@@ -1,4 +1,4 @@
-"""What may be chosen for the HMM of many sources."""
+"""Settings of the multi-source HMM."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ DECODE = ("spans", "viterbi")
 
 @dataclass(frozen=True, slots=True)
 class MultiHMM:
-    """How votes are joined.
+    """Settings of the HMM that aggregates votes.
 
-    `silence` tempers, in reading, what the silence of a source says of a token that another speaks of: 0 is nothing, 1
-    is all; "held-out" chooses it for each source without gold, by how well it foretells the votes of the others on
-    documents held out. Sources that are `negative_reliable` have 1. With `voted_is_entity` no token that some source
-    calls an entity is read as O; "held-out" is chosen in the same way. With `dependence`, sources that say the same
-    more often than labels explain count less. `certainty` is how many votes the prior of a source's confusions is
-    worth; `trust` how many times all votes the prior weighs that hardly any is on a token outside of entities: with
-    little of it, EM can come to take for noise what a single source says. `decode="spans"` takes the spans that sources
-    propose (or the best path, where there are linking rules) with a probability above `threshold`, those with the most
-    in all; "viterbi" takes the best path.
+    `silence` weighs, in decoding, the silence of a source on a token that another votes on: 0 ignores it, 1 counts it
+    in full; "held-out" chooses it for each source without gold, by how well it predicts the votes of the others on
+    held-out documents. Sources that are `negative_reliable` have 1. With `voted_is_entity` no token that some source
+    calls an entity is decoded as O; "held-out" chooses it in the same way. With `dependence`, sources that agree
+    more often than labels explain count less. `certainty` is the weight, in votes, of the prior of confusions;
+    `trust` is the weight, in multiples of all votes, of the prior that few votes are on tokens outside entities: with
+    a small one, EM can treat as noise what only a single source says. `decode="spans"` takes the spans that sources
+    propose (and those of the best path, if there are linking rules) with a probability above `threshold`, the set with
+    the largest sum; "viterbi" takes the best path.
     """
 
     passes: int = 5

@@ -1,10 +1,10 @@
-"""The HMM of many sources: votes to labels, by how often each source speaks and what it then says.
+"""Training of a MultiHMM, which aggregates votes by how often each source votes and what it then votes for.
 
-It is learnt by EM from votes alone, and begins from a vote on spans. States and votes tell first, inner, last and
-single tokens apart; a firm prior holds that few votes are on tokens outside of entities. EM counts silence in full;
-silence is tempered in reading alone, where another source speaks (else any token might as well be an entity), and only
+It is learnt by EM from votes alone, and begins from a vote on spans. States and votes distinguish first, inner, last
+and single tokens; a strong prior says that few votes are on tokens outside of entities. EM counts silence in full;
+silence is only tempered in decoding, where another source votes (otherwise any token could be an entity), and only
 if asked for: on the validation documents of three corpora, weights chosen on held-out documents were never better, and
-on one of them worse. A token that no source calls an entity is read as O, unless a linking rule speaks of it.
+on one of them worse. A token that no source calls an entity is decoded as O, unless a linking rule votes on it.
 
 T tokens, S sources, K states.
 """
@@ -25,8 +25,15 @@ from chaffinch.models.votes.multihmm.chains import Chains, Stretches
 from chaffinch.models.votes.multihmm.config import HELD_OUT, MultiHMM
 from chaffinch.models.votes.multihmm.estimates import estimates
 from chaffinch.models.votes.multihmm.model import Model, Result
-from chaffinch.models.votes.multihmm.patterns import LETTERS, VotePatterns, fine, joined, observe, states
-from chaffinch.models.votes.multihmm.spans import candidates, settle
+from chaffinch.models.votes.multihmm.patterns import (
+    LETTERS,
+    VotePatterns,
+    join_linked_spans,
+    observe,
+    states,
+    tags_to_states,
+)
+from chaffinch.models.votes.multihmm.spans import candidates, resolve_overlaps
 from chaffinch.models.votes.multihmm.tables import (
     Belief,
     SourceWeights,
@@ -40,12 +47,12 @@ from chaffinch.models.votes.multihmm.tables import (
 
 __all__ = ["Model", "MultiHMM", "Result", "estimates", "fit"]
 
-EARLY = 1  # passes before the dependence of sources is estimated
-TRIAL = 5  # passes on half the documents, before the other half chooses the weight of silence
+EARLY = 1  # passes before the dependence of sources is estimated; until then only exact copies share a weight
+TRIAL = 5  # passes on half the documents, before the other half chooses the weight of silence; the default of `passes`
 
 
 def fit(vote_matrix: VoteMatrix, config: MultiHMM | None = None, *, watcher: Watcher | None = None) -> Model:
-    """The model of votes; sources that never speak are dropped with a warning. An interrupt ends learning."""
+    """Learn a model from votes; sources that never vote are dropped with a warning. An interrupt ends learning."""
     config, watcher = config or MultiHMM(), watcher or Watcher()
     unknown = [name for name in config.negative_reliable if name not in vote_matrix.sources]
     if unknown:
@@ -56,50 +63,50 @@ def fit(vote_matrix: VoteMatrix, config: MultiHMM | None = None, *, watcher: Wat
     if silent:
         warnings.warn(f"sources that never speak are left out: {', '.join(silent)}", stacklevel=2)
         vote_matrix = vote_matrix.choose([name for name in vote_matrix.sources if name not in silent])
-    model = _learnt(vote_matrix, config, watcher)
-    return replace(model, weights=_for_reading(model, vote_matrix))
+    model = _learn(vote_matrix, config, watcher)
+    return replace(model, weights=_decoding_weights(model, vote_matrix))
 
 
-def _for_reading(model: Model, vote_matrix: VoteMatrix) -> SourceWeights:
-    """The weights of a learnt model with those of silence, as they were chosen or as held-out documents choose."""
+def _decoding_weights(model: Model, vote_matrix: VoteMatrix) -> SourceWeights:
+    """Return the model's weights with those of silence, from the settings or chosen on held-out documents."""
     config, S = model.config, len(model.sources)
-    given = np.ones(S) if config.silence == HELD_OUT else np.full(S, float(config.silence))
+    silence = np.ones(S) if config.silence == HELD_OUT else np.full(S, float(config.silence))
     voted = config.voted_is_entity is True
     if HELD_OUT in (config.silence, config.voted_is_entity):
         documents = np.arange(len(vote_matrix.documents) - 1)
         halves = (documents[::2], documents[1::2]) if len(documents) > 1 else (documents, documents)
-        trial = _learnt(vote_matrix.part(halves[0]), replace(config, passes=TRIAL), Watcher())
-        seen, prior = observe(vote_matrix.part(halves[1])), _prior(trial.tables.trans)
+        trial = _learn(vote_matrix.part(halves[0]), replace(config, passes=TRIAL), Watcher())
+        seen, prior = observe(vote_matrix.part(halves[1])), _stationary(trial.tables.trans)
         if config.silence == HELD_OUT:
-            given = multihmm_weights.silence(trial.tables, trial.weights, seen, prior)
+            silence = multihmm_weights.choose_silence(trial.tables, trial.weights, seen, prior)
         if config.voted_is_entity == HELD_OUT:
-            weights = replace(trial.weights, silence=given)
-            voted = multihmm_weights.voted_is_entity(trial.tables, weights, seen, prior)
-    given[[name in config.negative_reliable for name in model.sources]] = 1.0
-    return replace(model.weights, silence=given, voted_is_entity=voted, reading=True)
+            weights = replace(trial.weights, silence=silence)
+            voted = multihmm_weights.prefers_voted_entities(trial.tables, weights, seen, prior)
+    silence[[name in config.negative_reliable for name in model.sources]] = 1.0
+    return replace(model.weights, silence=silence, voted_is_entity=voted, reading=True)
 
 
-def _learnt(vote_matrix: VoteMatrix, config: MultiHMM, watcher: Watcher) -> Model:
-    """The model after all passes, or after those before an interrupt."""
+def _learn(vote_matrix: VoteMatrix, config: MultiHMM, watcher: Watcher) -> Model:
+    """Learn by EM; return the model after all passes, or after those before an interrupt."""
     labels, seen, trace = states(vote_matrix.names), observe(vote_matrix), []
-    S, own, belief = len(vote_matrix.sources), vote_matrix, Belief(config.certainty, config.trust)
+    S, distinct, belief = len(vote_matrix.sources), vote_matrix, Belief(config.certainty, config.trust)
     weights = SourceWeights(np.ones(S), np.ones(S))
     if config.dependence:
         first, share = multihmm_weights.copies(seen)
         weights = replace(weights, sources=share)
-        own = vote_matrix.choose([name for k, name in enumerate(vote_matrix.sources) if first[k] == k])
+        distinct = vote_matrix.choose([name for k, name in enumerate(vote_matrix.sources) if first[k] == k])
     tables, stretches = (
-        maximise(_begun(own, vote_matrix, seen), seen, labels, belief),
+        maximise(_initial_counts(distinct, vote_matrix, seen), seen, labels, belief),
         Stretches.of(weights, vote_matrix, seen),
     )
     try:
         for done in range(config.passes):
-            counts, likely = _expected(Chains.of(tables, weights, vote_matrix, seen, stretches), tables, seen)
+            counts, likely = _expected_counts(Chains.of(tables, weights, vote_matrix, seen, stretches), tables, seen)
             if done >= EARLY:
                 trace.append(likely + log_prior(tables, weights, seen, labels, belief))
             tables = maximise(counts, seen, labels, belief)
             if config.dependence and done == EARLY - 1:
-                weights = replace(weights, sources=multihmm_weights.dependence(tables, seen, _occupied(counts)))
+                weights = replace(weights, sources=multihmm_weights.dependence(tables, seen, _state_shares(counts)))
             if watcher.tell is not None:
                 watcher.tell(Progress("votes", done + 1, config.passes, -likely / max(len(vote_matrix), 1)))
     except KeyboardInterrupt:
@@ -107,39 +114,41 @@ def _learnt(vote_matrix: VoteMatrix, config: MultiHMM, watcher: Watcher) -> Mode
     return Model(config, vote_matrix.names, vote_matrix.sources, vote_matrix.rules, tables, weights, np.array(trace))
 
 
-def _begun(own: VoteMatrix, vote_matrix: VoteMatrix, seen: VotePatterns) -> VoteCounts:
-    """The counts of a vote on spans by sources of their own; where two labels have as many votes, half of each."""
-    K, spans, parts = 1 + LETTERS * len(vote_matrix.names), candidates(own), []
+def _initial_counts(distinct: VoteMatrix, vote_matrix: VoteMatrix, seen: VotePatterns) -> VoteCounts:
+    """Return the counts of a vote on spans by the distinct sources; of two labels with as many votes, half each."""
+    K, spans, parts = 1 + LETTERS * len(vote_matrix.names), candidates(distinct), []
     for last in (False, True):
-        tags = joined(settle(spans, longest=False, last_label=last).tags(len(vote_matrix)), vote_matrix)
-        parts.append(first_counts(fine(tags, vote_matrix.bounds), seen, vote_matrix.bounds, K))
-    one, two = parts
-    soft = {k: (one.soft[k] + two.soft[k]) / 2 for k in one.soft}
-    return VoteCounts((one.rows + two.rows) / 2, (one.pairs + two.pairs) / 2, soft)
+        tags = join_linked_spans(
+            resolve_overlaps(spans, longest=False, last_label=last).tags(len(vote_matrix)), vote_matrix
+        )
+        parts.append(first_counts(tags_to_states(tags, vote_matrix.bounds), seen, vote_matrix.bounds, K))
+    low, high = parts
+    soft = {k: (low.soft[k] + high.soft[k]) / 2 for k in low.soft}
+    return VoteCounts((low.rows + high.rows) / 2, (low.pairs + high.pairs) / 2, soft)
 
 
-def _expected(own: Chains, tables: VoteTables, seen: VotePatterns) -> tuple[VoteCounts, float]:
-    """What the tables expect, given the votes, and the log-likelihood."""
-    post = forward_backward(own.batch)
-    rows, pairs = seen.by_row(post.states, own.tokens), post.pairs.copy()
-    rows[:, 0] += np.bincount(seen.rows[own.outside], minlength=len(rows))
-    pairs[0] += post.states[own.batch.bounds[:-1]].sum(axis=0)
-    pairs[0, 0] += len(own.outside)
+def _expected_counts(chains: Chains, tables: VoteTables, seen: VotePatterns) -> tuple[VoteCounts, float]:
+    """Return the expected counts under the tables, silence the votes, and the log-likelihood."""
+    post = forward_backward(chains.batch)
+    rows, pairs = seen.by_row(post.states, chains.tokens), post.pairs.copy()
+    rows[:, 0] += np.bincount(seen.rows[chains.outside], minlength=len(rows))
+    pairs[0] += post.states[chains.batch.bounds[:-1]].sum(axis=0)
+    pairs[0, 0] += len(chains.outside)
     soft = {
-        k: soft_counts(tables, k, said, post.states[np.searchsorted(own.tokens, said.tokens)])
+        k: soft_counts(tables, k, said, post.states[np.searchsorted(chains.tokens, said.tokens)])
         for k, said in seen.soft.items()
     }
-    return VoteCounts(rows, pairs, soft), float(post.log_z.sum() + own.sure.sum())
+    return VoteCounts(rows, pairs, soft), float(post.log_z.sum() + chains.sure.sum())
 
 
-def _occupied(counts: VoteCounts) -> Floats:
-    """(K,) the share of tokens in each state."""
+def _state_shares(counts: VoteCounts) -> Floats:
+    """Return the share of tokens in each state (K,)."""
     mass = counts.rows.sum(axis=0) + 1
     return np.asarray(mass / mass.sum())
 
 
-def _prior(trans: Floats) -> Floats:
-    """(K,) the share of tokens in each state after very many."""
+def _stationary(trans: Floats) -> Floats:
+    """Return the stationary distribution of the states (K,)."""
     out = np.full(len(trans), 1 / len(trans))
     for _ in range(200):
         out = out @ (0.5 * trans + 0.5 * np.eye(len(trans)))

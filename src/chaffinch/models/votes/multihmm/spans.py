@@ -1,4 +1,4 @@
-"""The spans that sources propose, how many propose each, and which of those that overlap are kept.
+"""The spans that sources propose, their votes, and the choice among overlapping spans.
 
 T tokens, S sources, n spans.
 """
@@ -24,18 +24,18 @@ class Spans:
     first: Ints  # (n,)
     end: Ints  # (n,) one past the last token
     label: Ints  # (n,) number of the label
-    votes: Ints  # (n,) how many sources propose it
+    votes: Ints  # (n,) number of sources that propose it
 
     def __len__(self) -> int:
         return len(self.first)
 
     def __getitem__(self, chosen: Ints | Bools) -> Spans:
-        """Some of them."""
+        """Return some of the spans."""
         return Spans(self.first[chosen], self.end[chosen], self.label[chosen], self.votes[chosen])
 
     @classmethod
     def distinct(cls, first: Ints, end: Ints, label: Ints, votes: Ints | None = None) -> Spans:
-        """The distinct ones of spans, with their votes summed; one each unless they are given."""
+        """Return the distinct spans with their votes summed; `votes` defaults to one each."""
         order = np.lexsort((label, end, first))
         first, end, label = first[order], end[order], label[order]
         votes = np.ones(len(first), np.int64) if votes is None else votes[order]
@@ -45,13 +45,13 @@ class Spans:
         summed = np.add.reduceat(votes, starts) if len(starts) else votes
         return cls(first[starts], end[starts], label[starts], summed.astype(np.int64))
 
-    def joined(self, other: Spans) -> Spans:
-        """The distinct ones of both."""
-        own = (np.append(getattr(self, at), getattr(other, at)) for at in ("first", "end", "label", "votes"))
-        return Spans.distinct(*own)
+    def union(self, other: Spans) -> Spans:
+        """Return the distinct spans of both, with their votes summed."""
+        columns = (np.append(getattr(self, name), getattr(other, name)) for name in ("first", "end", "label", "votes"))
+        return Spans.distinct(*columns)
 
     def tags(self, length: int) -> Ints:
-        """(length,) the tags in IOB2 of spans that do not overlap."""
+        """Return the IOB2 tags of spans that do not overlap (length,)."""
         out = np.zeros(length, np.int64)
         sizes = self.end - self.first
         places = np.arange(sizes.sum()) + np.repeat(self.first - np.cumsum(sizes) + sizes, sizes)
@@ -61,21 +61,21 @@ class Spans:
 
 
 def edges(codes: NDArray[np.integer], bounds: Ints) -> tuple[Bools, Bools]:
-    """(T, S) where the spans of votes in IOB2 begin, and where they have their last token; none crosses a sentence.
+    """Return where the spans of IOB2 votes begin and where they end, (T, S) each; no span crosses a sentence.
 
-    An I that goes on with nothing begins a span.
+    An I that continues no span begins one.
     """
     entity, label = codes > 0, (codes - 1) // 2
-    goes_on = np.zeros(codes.shape, np.bool_)
-    goes_on[1:] = entity[1:] & (codes[1:] % 2 == 0) & entity[:-1] & (label[1:] == label[:-1])
-    goes_on[bounds[:-1][bounds[:-1] < len(codes)]] = False
+    continues = np.zeros(codes.shape, np.bool_)
+    continues[1:] = entity[1:] & (codes[1:] % 2 == 0) & entity[:-1] & (label[1:] == label[:-1])
+    continues[bounds[:-1][bounds[:-1] < len(codes)]] = False
     last = entity.copy()
-    last[:-1] &= ~goes_on[1:]
-    return entity & ~goes_on, last
+    last[:-1] &= ~continues[1:]
+    return entity & ~continues, last
 
 
-def proposed(vote_matrix: VoteMatrix) -> tuple[Ints, Ints, Ints, Ints]:
-    """First tokens, ends, labels and sources of all spans of all sources, source by source."""
+def list_proposals(vote_matrix: VoteMatrix) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return first tokens, ends, labels and sources of all spans of all sources, ordered by source."""
     some = np.flatnonzero((vote_matrix.codes > 0).any(axis=1))
     near = np.unique(np.concatenate([some, some[some + 1 < len(vote_matrix)] + 1]))
     codes = vote_matrix.codes[near]
@@ -88,15 +88,15 @@ def proposed(vote_matrix: VoteMatrix) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def candidates(vote_matrix: VoteMatrix) -> Spans:
-    """The distinct spans that sources propose."""
-    first, end, label, _ = proposed(vote_matrix)
+    """Return the distinct spans that sources propose."""
+    first, end, label, _ = list_proposals(vote_matrix)
     return Spans.distinct(first, end, label)
 
 
-def settle(spans: Spans, *, longest: bool, last_label: bool = False) -> Spans:
-    """Spans that do not overlap: those of most votes first, then the longest; or the longest first, then most votes.
+def resolve_overlaps(spans: Spans, *, longest: bool, last_label: bool = False) -> Spans:
+    """Keep spans greedily so that none overlap: by votes, then length; with `longest` by length, then votes.
 
-    Of equal ones the first in the text wins, then the label that comes first, or that which comes last.
+    Of equal ones the first in the text wins, then the first label, or the last with `last_label`.
     """
     size = spans.first - spans.end
     keys = (-spans.votes, size) if longest else (size, -spans.votes)
@@ -104,15 +104,15 @@ def settle(spans: Spans, *, longest: bool, last_label: bool = False) -> Spans:
     order = np.lexsort((-spans.label if last_label else spans.label, spans.first, *keys))
     kept, taken = alone.copy(), bytearray(int(spans.end.max()) if len(spans) else 0)
     crowd = order[~alone[order]]
-    for place, first, end in zip(crowd.tolist(), spans.first[crowd].tolist(), spans.end[crowd].tolist(), strict=True):
+    for index, first, end in zip(crowd.tolist(), spans.first[crowd].tolist(), spans.end[crowd].tolist(), strict=True):
         if taken.find(1, first, end) < 0:
             taken[first:end] = b"\1" * (end - first)
-            kept[place] = True
+            kept[index] = True
     return spans[kept]
 
 
-def most(spans: Spans, gains: Floats) -> Spans:
-    """The spans that do not overlap with the largest sum of gains (n,); none with a gain of 0 or less is taken."""
+def best_spans(spans: Spans, gains: Floats) -> Spans:
+    """Return the non-overlapping spans with the largest sum of gains (n,); only gains above 0 are taken."""
     keep = gains > 0
     spans, gains = spans[keep], gains[keep]
     alone = _alone(spans)
@@ -120,23 +120,23 @@ def most(spans: Spans, gains: Floats) -> Spans:
     crowd = crowd[np.argsort(spans.end[crowd], kind="stable")]
     first, end, gain = spans.first[crowd].tolist(), spans.end[crowd].tolist(), gains[crowd].tolist()
     best, back = [0.0], []
-    for place in range(len(crowd)):
-        before = bisect_right(end, first[place], 0, place)
-        taken = best[before] + gain[place]
-        back.append(before if taken > best[place] else -1)
-        best.append(max(taken, best[place]))
-    kept, place = alone.copy(), len(crowd)
-    while place:
-        if back[place - 1] >= 0:
-            kept[crowd[place - 1]] = True
-            place = back[place - 1]
+    for index in range(len(crowd)):
+        before = bisect_right(end, first[index], 0, index)
+        taken = best[before] + gain[index]
+        back.append(before if taken > best[index] else -1)
+        best.append(max(taken, best[index]))
+    kept, index = alone.copy(), len(crowd)
+    while index:
+        if back[index - 1] >= 0:
+            kept[crowd[index - 1]] = True
+            index = back[index - 1]
         else:
-            place -= 1
+            index -= 1
     return spans[kept]
 
 
 def _alone(spans: Spans) -> Bools:
-    """(n,) which spans overlap no other."""
+    """Return which spans overlap no other (n,)."""
     out = np.ones(len(spans), np.bool_)
     if len(spans):
         reach = np.maximum.accumulate(spans.end)

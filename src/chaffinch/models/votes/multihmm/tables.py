@@ -1,8 +1,8 @@
-"""The tables of an HMM of many sources: what it says of votes, and how expected counts renew them.
+"""The probability tables of a MultiHMM: likelihoods of votes, and the M-step from expected counts.
 
-Of a token in state i source k speaks with probability `rates[k, i]`. What it then says is a type, by `types`, and the
-place in a span, by `letters`, which all types share (confusion of types apart from that of boundaries); of a
-token outside of entities it says anything, by `outside`. A linking rule is right with probability `links`.
+On a token in state i source k votes with probability `rates[k, i]`. Its vote is then a type, by `types`, and the
+position in a span, by `letters`, which all types share (confusion of types apart from that of boundaries); on a
+token outside of entities it may vote for anything, by `outside`. A linking rule is right with probability `links`.
 
 S sources, R linking rules, E labels, K states, P distinct rows, T tokens.
 """
@@ -15,31 +15,31 @@ import numpy as np
 
 from chaffinch.kernels import Floats, Ints
 from chaffinch.models.core.labels import Labels
-from chaffinch.models.votes.multihmm.patterns import LETTERS, Soft, VotePatterns, coarse
+from chaffinch.models.votes.multihmm.patterns import LETTERS, Soft, VotePatterns, state_tags
 from chaffinch.models.votes.multihmm.spans import Bools
 
-RIGHT = 0.9  # what the prior thinks of a source: its types and places are right
+RIGHT = 0.9  # prior probability that the type and the position of a source's vote are right
 FEW = 0.1  # prior counts of a transition, and of a vote on a token outside
-STAY = 10.0  # more of them for staying outside
-RARE = 0.01  # prior counts of speaking and of silence
-STRAY = 0.01  # the share of votes for entities that the prior thinks to be on tokens outside
-LINKED = (4.0, 1.0)  # prior counts of linking rules being right and wrong
+STAY = 10.0  # additional prior counts of the transition from O to O
+RARE = 0.01  # prior counts of voting and of silence, which keep rates away from 0 and 1
+STRAY = 0.01  # prior share of entity votes that are on tokens outside; higher lets EM treat more votes as noise
+LINKED = (4.0, 1.0)  # prior counts of right and wrong verdicts of a linking rule: 80 % right
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteTables:
-    """Probabilities; every row sums to 1."""
+    """The probabilities of a MultiHMM; every row of a distribution sums to 1."""
 
     trans: Floats  # (K, K)
     rates: Floats  # (S, K)
     types: Floats  # (S, E, 1 + E) "not an entity", then labels
     letters: Floats  # (S, 4, 4)
     outside: Floats  # (S, K)
-    links: Floats  # (R, 2) of its words "together", "apart"
+    links: Floats  # (R, 2) of its verdicts "together", "apart"
 
     @property
     def confusion(self) -> Floats:
-        """(S, K, K) what a source that speaks says of a token in a state."""
+        """Return the probabilities of a source's vote, if it votes, on a token in a state (S, K, K)."""
         S, E = self.types.shape[:2]
         out = np.empty((S, 1 + LETTERS * E, 1 + LETTERS * E))
         out[:, 0] = self.outside
@@ -51,21 +51,21 @@ class VoteTables:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SourceWeights:
-    """How much what sources say counts."""
+    """The weights of votes and of silence, by source."""
 
     sources: Floats  # (S,) exponent of a source's likelihood
-    silence: Floats  # (S,) of its silence, where another speaks; 1 in learning
+    silence: Floats  # (S,) of its silence, where another votes; 1 in training
     voted_is_entity: bool = False
-    reading: bool = False  # after learning
+    reading: bool = False  # True in decoding, after training
 
     def silent(self, seen: VotePatterns) -> Floats:
-        """(P, S) the weight of silence by row."""
-        return np.where(seen.spoken[:, None], self.silence, 1.0)
+        """Return the weight of silence by row (P, S)."""
+        return np.where(seen.any_vote[:, None], self.silence, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """How firm the prior is: in votes, of types and places; in times all votes, of votes on tokens outside."""
+    """Strength of the prior: `certainty` in votes, of types and positions; `trust` in multiples of all votes."""
 
     certainty: float
     trust: float
@@ -73,7 +73,7 @@ class Belief:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteCounts:
-    """What was expected: tokens by row and state, moves, and what softly speaking sources said."""
+    """Expected counts: tokens by row and state, transitions, and votes of soft sources."""
 
     rows: Floats  # (P, K)
     pairs: Floats  # (K, K)
@@ -81,7 +81,7 @@ class VoteCounts:
 
 
 def factors(tables: VoteTables, weights: SourceWeights, seen: VotePatterns) -> list[Floats]:
-    """(P, K) for each source: the weighted log-likelihood of what it says; of a soft vote, that it speaks at all."""
+    """Return, per source, the weighted log-likelihood of its votes (P, K); of a soft vote, only that it votes."""
     log_rates, log_silent, log_said = np.log(tables.rates), np.log1p(-tables.rates), np.log(tables.confusion)
     quiet, out = weights.silent(seen), []
     for k in range(seen.votes.shape[1]):
@@ -90,61 +90,61 @@ def factors(tables: VoteTables, weights: SourceWeights, seen: VotePatterns) -> l
             said = np.zeros_like(said)
         votes = seen.votes[:, k]
         speaks = (votes >= 0)[:, None]
-        own = np.where(speaks, log_rates[k] + said[votes], quiet[:, k : k + 1] * log_silent[k])
-        out.append(weights.sources[k] * own)
+        logs = np.where(speaks, log_rates[k] + said[votes], quiet[:, k : k + 1] * log_silent[k])
+        out.append(weights.sources[k] * logs)
     return out
 
 
-def linked(tables: VoteTables, seen: VotePatterns) -> Floats:
-    """(P, K) the log-likelihood of the words of linking rules: of going on with an entity, and of not."""
-    goes_on = continuing(len(tables.trans))
+def link_potentials(tables: VoteTables, seen: VotePatterns) -> Floats:
+    """Return the log-likelihood of the verdicts of linking rules, by row and state (P, K)."""
+    continues = continuing(len(tables.trans))
     out = np.zeros((len(seen.votes), len(tables.trans)))
     for rule in range(seen.links.shape[1]):
-        for word, (right, agrees) in enumerate(zip(tables.links[rule], (goes_on, ~goes_on), strict=True)):
-            out[seen.links[:, rule] == 1 - 2 * word] += np.where(agrees, np.log(right), np.log1p(-right))
+        for verdict, (right, agrees) in enumerate(zip(tables.links[rule], (continues, ~continues), strict=True)):
+            out[seen.links[:, rule] == 1 - 2 * verdict] += np.where(agrees, np.log(right), np.log1p(-right))
     return out
 
 
 def continuing(K: int) -> Bools:
-    """(K,) the states that go on with the entity of the token before."""
+    """Return which states continue the entity of the token before (K,)."""
     return np.append(False, np.isin(np.arange(K - 1) % LETTERS, (1, 2)))
 
 
 def potentials(tables: VoteTables, weights: SourceWeights, seen: VotePatterns) -> Floats:
-    """(P, K) the log-likelihood of all that is said in each row, but for soft votes; `-inf` where it may not be."""
-    table = linked(tables, seen)
-    for own in factors(tables, weights, seen):
-        table += own
+    """Return the log-likelihood of each row without soft votes (P, K); `-inf` where a state is impossible."""
+    table = link_potentials(tables, seen)
+    for factor in factors(tables, weights, seen):
+        table += factor
     if weights.voted_is_entity:
         table[seen.voted, 0] = -np.inf
     return table
 
 
 def soft_potentials(tables: VoteTables, weights: SourceWeights, source: int, soft: Soft) -> Floats:
-    """(n, K) the log-likelihood of what a softly speaking source says of its tokens."""
-    return np.asarray(weights.sources[source] * np.log(soft.chances @ _tags_said(tables.confusion[source]).T))
+    """Return the log-likelihood of the votes of a soft source on its tokens (n, K)."""
+    return np.asarray(weights.sources[source] * np.log(soft.chances @ _confusion_by_tag(tables.confusion[source]).T))
 
 
 def soft_counts(tables: VoteTables, source: int, soft: Soft, chances: Floats) -> Floats:
-    """(K, K) what a softly speaking source is expected to have said, given the chances (n, K) of states."""
+    """Return the expected votes of a soft source (K, K), given the probabilities of states (n, K)."""
     said = tables.confusion[source]
-    by_tag = _tags_said(said)
+    by_tag = _confusion_by_tag(said)
     share = chances / (soft.chances @ by_tag.T)
     expected = (share.T @ soft.chances) * by_tag  # (K, 1 + 2 E)
-    which = coarse(len(tables.types[source]))
+    which = state_tags(len(tables.types[source]))
     return np.asarray(said * (expected / by_tag)[:, which])
 
 
-def _tags_said(said: Floats) -> Floats:
-    """(K, 1 + 2 E) the confusion (K, K) with what is said summed by tag in IOB2."""
-    which = coarse((len(said) - 1) // LETTERS)
+def _confusion_by_tag(said: Floats) -> Floats:
+    """Return the confusion (K, K) with votes summed by IOB2 tag (K, 1 + 2 E)."""
+    which = state_tags((len(said) - 1) // LETTERS)
     return np.asarray(said @ (which[:, None] == np.arange(which.max() + 1)))
 
 
 def maximise(counts: VoteCounts, seen: VotePatterns, labels: Labels, belief: Belief) -> VoteTables:
-    """The tables that make expected counts and the prior most probable."""
+    """Return the tables that maximise the posterior, given expected counts and the prior."""
     K, E, S = len(labels.tags), len(labels.names), seen.votes.shape[1]
-    stray, total = astray(seen, K, belief), counts.rows.sum(axis=0)
+    stray, total = stray_counts(seen, K, belief), counts.rows.sum(axis=0)
     rates, types, letters = np.empty((S, K)), np.empty((S, E, 1 + E)), np.empty((S, LETTERS, LETTERS))
     outside = np.empty((S, K))
     for k in range(S):
@@ -171,10 +171,10 @@ def maximise(counts: VoteCounts, seen: VotePatterns, labels: Labels, belief: Bel
     )  # fmt: skip
 
 
-def astray(seen: VotePatterns, K: int, belief: Belief) -> Floats:
-    """(S, K) prior counts of what sources say of tokens outside: all their O, and a small share of other votes.
+def stray_counts(seen: VotePatterns, K: int, belief: Belief) -> Floats:
+    """Return prior counts of votes on tokens outside (S, K): all O votes, and a small share of others.
 
-    Without them EM can come to take for noise what a single source says.
+    Without them EM can treat as noise what only a single source says.
     """
     out = np.zeros((seen.votes.shape[1], K))
     for k, votes in enumerate(seen.votes.T.astype(np.int64)):
@@ -183,41 +183,42 @@ def astray(seen: VotePatterns, K: int, belief: Belief) -> Floats:
 
 
 def log_prior(tables: VoteTables, weights: SourceWeights, seen: VotePatterns, labels: Labels, belief: Belief) -> float:
-    """The log of the prior of the tables, but for a constant; a source's own counts as much as the source."""
+    """Return the log prior of the tables up to a constant; the prior of a source has the weight of the source."""
     valid = labels.follows[: len(labels.tags)]
     E = len(labels.names)
-    own = RARE * (np.log(tables.rates) + np.log1p(-tables.rates)).sum(axis=1)
-    own = own + belief.certainty * (_mostly_right(E + 1)[1:] * np.log(tables.types)).sum(axis=(1, 2))
-    own = own + belief.certainty * (_mostly_right(LETTERS) * np.log(tables.letters)).sum(axis=(1, 2))
-    stray = astray(seen, len(labels.tags), belief)
-    own = own + ((FEW + stray) * np.log(tables.outside)).sum(axis=1)
+    by_source = RARE * (np.log(tables.rates) + np.log1p(-tables.rates)).sum(axis=1)
+    by_source = by_source + belief.certainty * (_mostly_right(E + 1)[1:] * np.log(tables.types)).sum(axis=(1, 2))
+    by_source = by_source + belief.certainty * (_mostly_right(LETTERS) * np.log(tables.letters)).sum(axis=(1, 2))
+    stray = stray_counts(seen, len(labels.tags), belief)
+    by_source = by_source + ((FEW + stray) * np.log(tables.outside)).sum(axis=1)
     spoken = stray.sum(axis=1)
-    own = own + spoken * np.log(tables.rates[:, 0])
-    own = own + (belief.trust * seen.counts.sum() - spoken) * np.log1p(-tables.rates[:, 0])
+    by_source = by_source + spoken * np.log(tables.rates[:, 0])
+    by_source = by_source + (belief.trust * seen.counts.sum() - spoken) * np.log1p(-tables.rates[:, 0])
     chain = float((_trans_prior(labels)[valid] * np.log(tables.trans[valid])).sum())
     links = float((LINKED[0] * np.log(tables.links) + LINKED[1] * np.log1p(-tables.links)).sum())
-    return chain + links + float(weights.sources @ own)
+    return chain + links + float(weights.sources @ by_source)
 
 
-def without(tables: VoteTables, silent: Bools) -> VoteTables:
-    """The tables of the sources that are not silent."""
+def drop_sources(tables: VoteTables, silent: Bools) -> VoteTables:
+    """Return the tables without the sources that are marked `silent` (S,)."""
     names = ("rates", "types", "letters", "outside")
     return replace(tables, **{name: getattr(tables, name)[~silent] for name in names})
 
 
 def first_counts(states: Ints, seen: VotePatterns, bounds: Ints, K: int) -> VoteCounts:
-    """The counts of states (T,) that are taken for right."""
+    """Return the counts of given states (T,), as if they were the truth."""
     before = np.append(0, states[:-1])[: len(states)]
     before[bounds[:-1][bounds[:-1] < len(states)]] = 0
     soft = {
-        k: _together(states[own.tokens], seen.votes[seen.rows[own.tokens], k], (K, K)) for k, own in seen.soft.items()
+        k: _count_pairs(states[soft.tokens], seen.votes[seen.rows[soft.tokens], k], (K, K))
+        for k, soft in seen.soft.items()
     }
-    return VoteCounts(_together(seen.rows, states, (len(seen.votes), K)), _together(before, states, (K, K)), soft)
+    return VoteCounts(_count_pairs(seen.rows, states, (len(seen.votes), K)), _count_pairs(before, states, (K, K)), soft)
 
 
-def _together(one: Ints, other: Ints, shape: tuple[int, int]) -> Floats:
-    """(n, m) how often numbers below n and below m stand together."""
-    return np.bincount(one * shape[1] + other, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+def _count_pairs(rows: Ints, columns: Ints, shape: tuple[int, int]) -> Floats:
+    """Return how often each pair of a row number and a column number occurs, as an array of `shape`."""
+    return np.bincount(rows * shape[1] + columns, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
 
 
 def _trans_prior(labels: Labels) -> Floats:
@@ -228,17 +229,17 @@ def _trans_prior(labels: Labels) -> Floats:
 
 
 def _mostly_right(size: int) -> Floats:
-    """(size, size) rows that sum to 1."""
+    """Return rows that sum to 1, with `RIGHT` on the diagonal (size, size)."""
     return np.where(np.eye(size) > 0, RIGHT, (1 - RIGHT) / max(size - 1, 1))
 
 
 def _links(counts: VoteCounts, seen: VotePatterns, K: int) -> Floats:
-    goes_on = continuing(K)
+    continues = continuing(K)
     out = np.empty((seen.links.shape[1], 2))
     for rule in range(len(out)):
-        for word, agrees in enumerate((goes_on, ~goes_on)):
-            mass = counts.rows[seen.links[:, rule] == 1 - 2 * word].sum(axis=0)
-            out[rule, word] = (mass[agrees].sum() + LINKED[0]) / (mass.sum() + sum(LINKED))
+        for verdict, agrees in enumerate((continues, ~continues)):
+            mass = counts.rows[seen.links[:, rule] == 1 - 2 * verdict].sum(axis=0)
+            out[rule, verdict] = (mass[agrees].sum() + LINKED[0]) / (mass.sum() + sum(LINKED))
     return out
 
 

@@ -1,1 +1,1 @@
-"""Compiled loops that make the features of candidates."""
+"""Compiled scoring: feature names as hash keys, looked up in a model's table."""

@@ -1,6 +1,6 @@
-"""Keys of the names of features, compiled: a name's key is made of those of its pieces, and no name is spelt out.
+"""Compiled keys of feature names: a key is computed from those of its pieces, and no name is built.
 
-F features, n arguments. What is made here, in which order, is defined by `features` of words and statistics.
+F features, n arguments. `features` of words and statistics define the names and their order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from chaffinch.relations.features._compiled._pieces import (  # fmt: skip
     ZONE_BEFORE,
     ZONE_BETWEEN,
     Codes,
-    Flat,
+    FlatFrames,
     Keys,
     Pieces,
     Places,
@@ -41,7 +41,7 @@ U = np.uint64
 
 @kernel()
 def name_keys(codes: Codes, ends: NDArray[np.int64], view: int, out: Keys) -> None:
-    """out[n] = the key of the n-th name of a view; `ends` (F+1,) are places among the codes."""
+    """Write to out[n] the key of the n-th name of a view; `ends` (F+1,) are positions among the codes."""
     for n in range(len(ends) - 1):
         key = U(view)
         for p in range(ends[n], ends[n + 1]):
@@ -51,13 +51,13 @@ def name_keys(codes: Codes, ends: NDArray[np.int64], view: int, out: Keys) -> No
 
 @helper()
 def join(key: np.uint64, pieces: Pieces, piece: int) -> np.uint64:
-    """The key of a text with one more piece."""
+    """Return the key of a text extended by a piece."""
     return np.uint64(key * pieces.power[piece] + pieces.key[piece])
 
 
 @helper()
 def number(key: np.uint64, value: int) -> np.uint64:
-    """The key of a text with one more number, in decimal digits."""
+    """Return the key of a text extended by a number in decimal digits."""
     if value < 0:
         key = key * BASE + U(45)
         value = -value
@@ -72,15 +72,15 @@ def number(key: np.uint64, value: int) -> np.uint64:
 
 @helper()
 def bucket(distance: int) -> int:
-    """The upper end of the range a distance lies in, as `words.bucket` has it."""
+    """Return the upper end of the range that a distance lies in, as `words.bucket` does."""
     if distance <= 5:
         return distance
     return 8 if distance <= 8 else 12 if distance <= 12 else 20 if distance <= 20 else 30
 
 
 @helper()
-def word_names(flat: Flat, n: int, pieces: Pieces, out: Keys) -> int:
-    """The keys of `words.features`; how many comes back."""
+def word_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys) -> int:
+    """Write the keys of `words.features`; return their number."""
     stems, order = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]], flat.order[n]
     first, last, view, k = order[0], order[-1], U(WORDS), 0
     for unit in range(first):
@@ -111,7 +111,7 @@ def word_names(flat: Flat, n: int, pieces: Pieces, out: Keys) -> int:
 
 @helper()
 def state(key: np.uint64, pieces: Pieces, kind: int, begin: int, end: int, order: Places) -> np.uint64:
-    """The key of a text with the state of a segment, as `statistics.state_of` has it."""
+    """Return the key of a text extended by the state of a segment, as `statistics.state_of` names it."""
     key = join(key, pieces, kind)
     if end <= order[0]:
         return join(key, pieces, ZONE_BEFORE)
@@ -126,8 +126,8 @@ def state(key: np.uint64, pieces: Pieces, kind: int, begin: int, end: int, order
 
 
 @helper()
-def statistic_names(flat: Flat, n: int, pieces: Pieces, out: Keys) -> int:
-    """The keys of `statistics.features`; how many comes back."""
+def statistic_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys) -> int:
+    """Write the keys of `statistics.features`; return their number."""
     stems, order, base = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]], flat.order[n], flat.base[n]
     before, begin, view, k = join(U(STATISTICS), pieces, BEGIN), 0, U(STATISTICS), 0
     for part in range(flat.part_ends[base], flat.part_ends[base + 1]):

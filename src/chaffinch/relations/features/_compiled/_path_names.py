@@ -1,4 +1,4 @@
-"""Keys of the names of `paths.features`, compiled; in the same order."""
+"""Compiled keys of the names of `paths.features`, in the same order."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from chaffinch.relations.features._compiled._pieces import (  # fmt: skip
     TYPES,
     VERB,
     VERBS,
-    Flat,
+    FlatFrames,
     Keys,
     Pieces,
     Places,
@@ -55,8 +55,8 @@ U = np.uint64
 
 
 @helper()
-def shape_names(flat: Flat, n: int, pieces: Pieces, out: Keys) -> int:
-    """The keys of the first part of `paths.features`: how far, how crowded, how interrupted."""
+def shape_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys) -> int:
+    """Write the keys of `paths._shape`: distance, mentions, nearer rivals, negation; return their number."""
     stems, order, ending = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]], flat.order[n], flat.ending[n]
     first, last, view = order[0], order[-1], U(PATHS)
     before = between = after = negations = negated = 0
@@ -84,8 +84,8 @@ def shape_names(flat: Flat, n: int, pieces: Pieces, out: Keys) -> int:
     nearer = join(view, pieces, NEARER)
     for a in range(len(order)):
         rank = flat.ranks[n, a]
-        own = number(join(number(join(view, pieces, NEARER_TO), a + 1), pieces, COLON), min(rank, 3))
-        out[k] = join(own, pieces, ending)
+        rival = number(join(number(join(view, pieces, NEARER_TO), a + 1), pieces, COLON), min(rank, 3))
+        out[k] = join(rival, pieces, ending)
         nearer = number(join(nearer, pieces, SPACE) if a else nearer, min(rank, 2))
         k += 1
     out[k] = join(nearer, pieces, ending)
@@ -100,8 +100,8 @@ def shape_names(flat: Flat, n: int, pieces: Pieces, out: Keys) -> int:
 
 
 @helper()
-def between_names(flat: Flat, n: int, pieces: Pieces, out: Keys) -> int:
-    """The keys of the second part of `paths.features`: verbs between the arguments, and marks that link or part."""
+def between_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys) -> int:
+    """Write the keys of `paths._between`: verbs between the arguments, and links; return their number."""
     stems, order, ending = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]], flat.order[n], flat.ending[n]
     tags = flat.tags[flat.tag_ends[flat.base[n]] : flat.tag_ends[flat.base[n] + 1]]
     view, k, opened, length, before = U(PATHS), 1, 0, 0, -1
@@ -124,7 +124,7 @@ def between_names(flat: Flat, n: int, pieces: Pieces, out: Keys) -> int:
 
 @helper()
 def run_names(kind: int, count: int, pieces: Pieces, room: Scratch, ending: int, k: int) -> int:
-    """The keys of runs of two words of `room.heads`, then of three; written from place k on."""
+    """Write the keys of runs of two, then three words of `room.heads`, from index k on; return the next index."""
     for size in range(2, 4):
         for a in range(count - size + 1):
             key = join(U(PATHS), pieces, kind)
@@ -138,7 +138,7 @@ def run_names(kind: int, count: int, pieces: Pieces, room: Scratch, ending: int,
 
 @helper()
 def act_names(types: Places, pieces: Pieces, room: Scratch, ending: int, k: int) -> int:
-    """The keys of runs of heads of segments that act, with a beginning and an end; the heads are used up."""
+    """Write the keys of runs of heads of VPs and PPs (overwrites `room.heads`); return the next index."""
     acts = 0
     for a in range(len(types)):
         if pieces.mark[types[a]] & ACTING:
@@ -152,8 +152,8 @@ def act_names(types: Places, pieces: Pieces, room: Scratch, ending: int, k: int)
 
 
 @helper()
-def around_names(flat: Flat, n: int, pieces: Pieces, out: Keys, k: int, start: int, stop: int) -> int:
-    """The keys of heads before the way, of these with the prepositions on it, and of heads after it."""
+def around_names(flat: FlatFrames, n: int, pieces: Pieces, out: Keys, k: int, start: int, stop: int) -> int:
+    """Write the keys of heads before and after the path, and of prepositions on it; return the next index."""
     base, order, ending, view = flat.base[n], flat.order[n], flat.ending[n], U(PATHS)
     stems = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]]
     tags = flat.tags[flat.tag_ends[base] : flat.tag_ends[base + 1]]
@@ -179,8 +179,8 @@ def around_names(flat: Flat, n: int, pieces: Pieces, out: Keys, k: int, start: i
 
 
 @helper()
-def head_names(flat: Flat, n: int, pieces: Pieces, room: Scratch, k: int) -> int:
-    """The keys of the third part of `paths.features`, from place k on: heads on the way, and of segments around it."""
+def head_names(flat: FlatFrames, n: int, pieces: Pieces, room: Scratch, k: int) -> int:
+    """Write the keys of `paths._heads`, from index k on; return the next index."""
     base, order, ending, view = flat.base[n], flat.order[n], flat.ending[n], U(PATHS)
     stems = flat.stems[flat.stem_ends[n] : flat.stem_ends[n + 1]]
     types = flat.types[flat.part_ends[base] : flat.part_ends[base + 1]]
@@ -195,7 +195,7 @@ def head_names(flat: Flat, n: int, pieces: Pieces, room: Scratch, k: int) -> int
     for a in range(count):
         head = stems[ends[start + a] - 1]
         room.heads[a], room.powers[a] = pieces.key[head], pieces.power[head]
-    for side in range(2):  # a head that the argument only modifies
+    for side in range(2):  # the argument modifies the head
         a, place = (0, order[0]) if side == 0 else (count - 1, order[-1])
         begin = ends[start + a - 1] if start + a else 0
         if ends[start + a] - 1 != place and begin <= place < ends[start + a]:
@@ -218,8 +218,8 @@ def head_names(flat: Flat, n: int, pieces: Pieces, room: Scratch, k: int) -> int
 
 
 @helper()
-def path_names(flat: Flat, n: int, pieces: Pieces, room: Scratch) -> int:
-    """The keys of `paths.features`; how many comes back."""
+def path_names(flat: FlatFrames, n: int, pieces: Pieces, room: Scratch) -> int:
+    """Write the keys of `paths.features`; return their number."""
     k = shape_names(flat, n, pieces, room.keys)
     k += between_names(flat, n, pieces, room.keys[k:])
     return head_names(flat, n, pieces, room, k)

@@ -1,8 +1,8 @@
 """Frames as arrays for compiled scoring: words, tags and types are numbers of pieces of text.
 
 N candidates, n arguments, B sentences, P pieces, F features. The key of a text is the value of its characters as digits
-of a number to the base BASE, modulo 2**64; so the key of two texts one after another is `key(a) * power(b) + key(b)`.
-A feature's name begins with the number of its view. Two keys collide once in 2**64 pairs.
+of a number to the base BASE, modulo 2**64; so the key of two texts in sequence is `key(a) * power(b) + key(b)`.
+The key of a feature starts from the number of its view. Two keys collide once in 2**64 pairs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Places = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 Codes = NDArray[np.uint32]
 
-BASE = np.uint64(0x9E3779B97F4A7C15)
+BASE = np.uint64(0x9E3779B97F4A7C15)  # odd, 2**64 divided by the golden ratio; spreads keys over all bits
 LITERALS = (
     "", " ", "before ", "between ", "after ", "pair ", "distance ", "mentions ", "order ",
     " > ", ": ", "BEGIN", "END", " before", " between", " after", "+",
@@ -41,23 +41,23 @@ LITERALS = (
 LINK = len(LITERALS)  # and after it, the signs that links are written with
 SIGNS = ("w", *LINK_OF.values())
 OPENING, CLOSING, ENTITY = SIGNS.index("("), SIGNS.index(")"), SIGNS.index("e")
-# What a piece is, in bits: the number of its sign as a link, whether it negates, a tag of a verb or of what joins, the
-# type of a segment that acts.
+# Properties of a piece, in bits: the number of its sign as a link; whether it is a negation, the tag of a verb, the tag
+# of a preposition or conjunction, the type of a verb or prepositional phrase.
 LINKING, NEGATES, IS_VERB, IS_JOINING, ACTING = 15, 16, 32, 64, 128
 WORDS, STATISTICS, PATHS = 1, 2, 3  # the numbers of the views
-MOST = 1 << 19  # pieces kept; then they start anew, so that no text makes them grow without end
+MOST = 1 << 19  # pieces kept before numbering restarts, so that memory stays bounded on any text
 
 
 class Pieces(NamedTuple):
-    """Texts that names are made of."""
+    """Pieces of text that feature names are built of."""
 
     key: Keys  # (P,)
     power: Keys  # (P,) BASE to the length
-    mark: Bytes  # (P,) what the piece is
+    mark: Bytes  # (P,) properties, in bits
 
 
-class Flat(NamedTuple):
-    """Frames one after another; what candidates of a sentence share stands here once. Texts are numbers of pieces."""
+class FlatFrames(NamedTuple):
+    """Frames as flat arrays; data shared by the candidates of a sentence is stored once. Texts are piece numbers."""
 
     stems: Places  # of the units of each candidate
     stem_ends: Places  # (N+1,)
@@ -75,26 +75,26 @@ class Flat(NamedTuple):
     facts: Places  # (N, 2) or -1
 
 
-class KnownWords(NamedTuple):
-    """The features of a model in an open table, with their weights."""
+class FeatureTable(NamedTuple):
+    """The features of a model in an open-addressing hash table, with their weights."""
 
     table: Keys  # (a power of two,) 0 marks a hole
-    columns: Places  # of each place of the table
+    columns: Places  # of each slot of the table
     weights: NDArray[np.float64]  # (F,)
 
 
 class Scratch(NamedTuple):
-    """Room for one candidate."""
+    """Workspace for one candidate."""
 
     keys: Keys
     heads: Keys
     powers: Keys
     columns: Places
-    counts: Places  # (F,) all zero, and left so
+    counts: Places  # (F,) zero before and after each candidate
 
 
-class Numbered(dict[str, int]):
-    """The number of every piece, given when it is first asked for."""
+class PieceNumbers(dict[str, int]):
+    """Numbers of pieces, assigned at first lookup."""
 
     __slots__ = ("_key", "_mark", "_power", "_size")
 
@@ -112,9 +112,10 @@ class Numbered(dict[str, int]):
         return found
 
     def _keep(self, number: int, text: str) -> None:
+        """Store the key, power and properties of a piece; grow the arrays if needed."""
         if number == len(self._key):
             self._key, self._power, self._mark = (
-                np.concatenate([own, np.zeros_like(own)]) for own in (self._key, self._power, self._mark)
+                np.concatenate([array, np.zeros_like(array)]) for array in (self._key, self._power, self._mark)
             )
         key, power, base = 0, 1, int(BASE)
         for sign in text:
@@ -123,7 +124,7 @@ class Numbered(dict[str, int]):
 
     @property
     def pieces(self) -> Pieces:
-        """All there are so far."""
+        """Return all pieces so far."""
         return Pieces(self._key, self._power, self._mark)
 
 
@@ -131,13 +132,14 @@ _ALL = (1 << 64) - 1
 
 
 def _mark(text: str) -> int:
+    """Return the properties of a piece, in bits."""
     link = SIGNS.index(LINK_OF[text]) if text in LINK_OF else 0
     bits = NEGATES * (text in NEGATIONS) | IS_VERB * (text[:2] == "VB") | IS_JOINING * (text in JOINING)
     return link | bits | ACTING * (text in ACTING_TYPES)
 
 
-def flat(frames: Sequence[Frame], number: Numbered) -> Flat:
-    """The frames as arrays; all have the same number of arguments."""
+def flat(frames: Sequence[Frame], number: PieceNumbers) -> FlatFrames:
+    """Return the frames as flat arrays; all must have the same number of arguments."""
     stems: list[int] = []
     tags: list[int] = []
     types: list[int] = []
@@ -158,14 +160,16 @@ def flat(frames: Sequence[Frame], number: Numbered) -> Flat:
     facts = [[*map(number.__getitem__, frame.facts), -1, -1][:2] for frame in frames]
     columns = (
         stems, stem_ends, tags, tag_ends, types, ends, part_ends, base, [frame.order for frame in frames],
-        [frame.ranks for frame in frames], [frame.mentions for frame in frames], [number[own.sense] for own in frames],
-        [number[f" {frame.sense}" if frame.sense else ""] for frame in frames], facts,
+        [frame.ranks for frame in frames], [frame.mentions for frame in frames],
+        [number[frame.sense] for frame in frames],
+        [number[f" {frame.sense}" if frame.sense else ""] for frame in frames],
+        facts,
     )  # fmt: skip
-    return Flat(*(np.array(own, np.int32) for own in columns))
+    return FlatFrames(*(np.array(column, np.int32) for column in columns))
 
 
 def scratch(longest: int, arguments: int, features: int) -> Scratch:
-    """Room for candidates of up to so many units and arguments, and a model of so many features."""
+    """Return a workspace for frames of up to `longest` units, `arguments` arguments, and `features` features."""
     size = 8 * longest + 2 * arguments + 64
     keys, heads, powers = np.zeros((3, size), np.uint64)
     return Scratch(keys, heads, powers, np.zeros(size, np.int32), np.zeros(features, np.int32))

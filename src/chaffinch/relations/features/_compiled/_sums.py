@@ -1,4 +1,4 @@
-"""Log-odds of candidates, compiled: keys of names, looked up in a model's table, counted and weighed.
+"""Compiled log-odds of candidates: keys of feature names are looked up in a model's table, counted and weighted.
 
 N candidates.
 """
@@ -14,9 +14,9 @@ from chaffinch.relations.features._compiled._path_names import path_names
 from chaffinch.relations.features._compiled._pieces import (
     STATISTICS,
     WORDS,
-    Flat,
+    FeatureTable,
+    FlatFrames,
     Keys,
-    KnownWords,
     Pieces,
     Places,
     Scratch,
@@ -27,7 +27,7 @@ U = np.uint64
 
 @helper()
 def place_of(table: Keys, key: np.uint64) -> int:
-    """The place of a key in the table, or of the hole where it belongs."""
+    """Return the slot of a key in the table, or the empty slot where it belongs."""
     mask = U(len(table) - 1)
     place = (key * U(0xBF58476D1CE4E5B9) >> U(24)) & mask
     while table[place] != U(0) and table[place] != key:
@@ -37,7 +37,7 @@ def place_of(table: Keys, key: np.uint64) -> int:
 
 @kernel()
 def enter(keys: Keys, first: int, table: Keys, columns: Places) -> None:
-    """The keys go into the table, with columns from `first` on; of equal ones the first stays."""
+    """Insert the keys into the table, with columns from `first` on; of equal keys the first stays."""
     for n in range(len(keys)):
         place = place_of(table, keys[n])
         if table[place] == U(0):
@@ -45,8 +45,8 @@ def enter(keys: Keys, first: int, table: Keys, columns: Places) -> None:
 
 
 @helper()
-def block(keys: Keys, known: KnownWords, room: Scratch, length: float) -> float:
-    """What a view adds to the log-odds: weights times log2(1 + count), the block made of that length."""
+def block(keys: Keys, known: FeatureTable, room: Scratch, length: float) -> float:
+    """Return what a view adds to the log-odds: weights times log2(1 + count), scaled to the length of the block."""
     different = 0
     for key in keys:
         place = place_of(known.table, key)
@@ -67,9 +67,15 @@ def block(keys: Keys, known: KnownWords, room: Scratch, length: float) -> float:
 
 @kernel()
 def add_view(
-    flat: Flat, pieces: Pieces, known: KnownWords, view: int, length: float, room: Scratch, out: NDArray[np.float64]
+    flat: FlatFrames,
+    pieces: Pieces,
+    known: FeatureTable,
+    view: int,
+    length: float,
+    room: Scratch,
+    out: NDArray[np.float64],
 ) -> None:
-    """Adds to out[n] what a view says of candidate n."""
+    """Add the contribution of a view to out[n], for every candidate n."""
     for n in range(len(out)):
         if view == WORDS:
             count = word_names(flat, n, pieces, room.keys)

@@ -1,1 +1,1 @@
-"""What several formats have in common: BioC, records, stand-off, token tags, XML."""
+"""Code that several formats share: BioC, JSON records, standoff annotation, token tags, XML."""

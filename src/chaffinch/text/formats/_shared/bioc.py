@@ -1,4 +1,4 @@
-"""BioC, common to its XML and JSON: passages at their offsets, annotations, relations, and infons about each.
+"""BioC documents, for both XML and JSON: passages at their offsets, annotations, relations, and infons of each.
 
 A record here is a document in the shape of BioC JSON; an annotation read from XML also has its "line". The text of a
 document is its passages put at their offsets; the gap before a passage ends with a line feed and is blank otherwise.
@@ -21,14 +21,14 @@ from typing import Any, TypeAlias
 from chaffinch.errors import DataError, LimitError
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.standoff import (
-    by_concept,
-    check_place,
+    check_offsets,
     check_quote,
+    mentions_by_concept,
     note_no_layer,
     note_relation,
-    whole,
+    whole_number,
 )
-from chaffinch.text.formats.base import Losses, ReadOptions, Writing, group_of_meta
+from chaffinch.text.formats.base import Losses, ReadOptions, WriteOptions, group_of_meta
 from chaffinch.text.span import Argument, Relation, Span
 
 Record: TypeAlias = Mapping[str, Any]
@@ -37,42 +37,42 @@ _CONCEPT = ("identifier", "Identifier", "MESH")  # as PubTator, NCBI tools and B
 _TYPE = ("type", "relation")  # BC5CDR names the type of a relation "relation"
 
 
-def parse_record(how: ReadOptions, _: str, record: Record) -> Document:
-    """Return the document of one record."""
+def parse_record(options: ReadOptions, _: str, record: Record) -> Document:
+    """Return the document of one BioC record."""
     passages = _objects(record, "passages")
-    text, structure = _layout(passages, how)
+    text, structure = _layout(passages, options)
     spans, by_id = [], {}
-    for number, item in enumerate(_nested(record, "annotations"), start=1):
+    for number, item in enumerate(_all_levels(record, "annotations"), start=1):
         try:
-            span = _span(item, text, how.losses)
+            span = _span(item, text, options.losses)
         except DataError as error:
             raise DataError(f"annotation {number}: {error.message}", line=_line(item)) from None
         if span is not None:
             spans.append(span)
             by_id[str(item.get("id"))] = span
-    relations = [_relation(item, by_id, spans, how.losses) for item in _nested(record, "relations")]
+    relations = [_relation(item, by_id, spans, options.losses) for item in _all_levels(record, "relations")]
     infons = _infons(record)
     meta = {key: value for key, value in infons.items() if key not in ("group", "passages")}
-    how.losses.add("infons called passages", "passages" in infons)
-    if structure != _plain(text) and structure:
+    options.losses.add("infons called passages", "passages" in infons)
+    if structure != _one_passage(text) and structure:
         meta["passages"] = structure
     return Document.make(
         text,
         id=str(record.get("id", "")),
         group=group_of_meta(infons),
         meta=meta,
-        layers={how.layer: spans},
+        layers={options.layer: spans},
         relations=[relation for relation in relations if relation is not None],
-        split=how.split,
-        max_chars=how.max_chars,
+        split=options.split,
+        max_chars=options.max_chars,
     )
 
 
-def to_record(doc: Document, how: Writing, *, keeps: Callable[[object], bool]) -> dict[str, Any]:
-    """The record of a document; `keeps` tells whether an infon's value survives the file format."""
-    how.drop(doc, "soft", "given")
-    note_no_layer(doc, how)
-    spans = how.spans(doc)
+def to_record(doc: Document, options: WriteOptions, *, keeps: Callable[[object], bool]) -> dict[str, Any]:
+    """Return the BioC record of a document; `keeps` returns whether an infon's value survives the file format."""
+    options.drop(doc, "soft", "given")
+    note_no_layer(doc, options)
+    spans = options.spans(doc)
     structure = _structure(doc, keeps)
     passages: list[dict[str, Any]] = [
         {
@@ -94,29 +94,29 @@ def to_record(doc: Document, how: Writing, *, keeps: Callable[[object], bool]) -
     by_id = {f"T{number}": span for number, span in enumerate(spans, start=1)}
     return {
         "id": doc.id,
-        "infons": _document_infons(doc, how, keeps),
+        "infons": _document_infons(doc, options, keeps),
         "passages": passages,
         "annotations": [],
-        "relations": list(_relation_records(doc, ids, by_id, how)),
+        "relations": list(_relation_records(doc, ids, by_id, options)),
     }
 
 
 def _line(record: Record) -> int | None:
-    """The line an item of an XML file starts on; a JSON file could say anything here, and is not believed."""
+    """Return the line on which an item of an XML file starts; None unless the record has an integer "line"."""
     line = record.get("line")
     return line if isinstance(line, int) else None
 
 
 def _objects(record: Record, key: str) -> list[dict[str, Any]]:
-    """The objects of a list that may be absent."""
-    found = record.get(key) or []
-    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+    """Return the objects of a list that may be absent; DataError if it is not a list of objects."""
+    items = record.get(key) or []
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise DataError(f'"{key}" must be a list of objects', line=_line(record))
-    return found
+    return items
 
 
-def _nested(record: Record, key: str) -> Iterator[dict[str, Any]]:
-    """Annotations or relations of a document, its passages and their sentences."""
+def _all_levels(record: Record, key: str) -> Iterator[dict[str, Any]]:
+    """Yield the annotations or relations (`key`) of a document, its passages and their sentences."""
     yield from _objects(record, key)
     for passage in _objects(record, "passages"):
         yield from _objects(passage, key)
@@ -125,15 +125,16 @@ def _nested(record: Record, key: str) -> Iterator[dict[str, Any]]:
 
 
 def _infons(record: Record) -> dict[str, Any]:
-    found = record.get("infons") or {}
-    if not isinstance(found, dict):
+    """Return the infons of a record, with "" for null; DataError if they are not an object."""
+    infons = record.get("infons") or {}
+    if not isinstance(infons, dict):
         raise DataError('"infons" must be an object', line=_line(record))
-    return {key: "" if value is None else value for key, value in found.items()}
+    return {key: "" if value is None else value for key, value in infons.items()}
 
 
 @dataclass(slots=True)
-class _Page:
-    """Text that grows by pieces put at their offsets; the gap before a piece is blank and ends with `last`."""
+class _TextBuilder:
+    """A text built of pieces at their offsets; the gap before a piece is blank and ends with `last`."""
 
     last: str
     limit: int
@@ -141,6 +142,7 @@ class _Page:
     length: int = 0
 
     def put(self, offset: int, more: object) -> None:
+        """Add a piece at its offset; DataError if it overlaps the text before it, LimitError if it is too long."""
         gap = offset - self.length
         if gap < 0 or not isinstance(more, str):
             raise DataError(
@@ -160,39 +162,39 @@ class _Page:
         return "".join(self.parts)
 
 
-def _layout(passages: Sequence[Record], how: ReadOptions) -> tuple[str, list[dict[str, Any]]]:
-    """The text of the passages at their offsets, and where each of them is."""
-    page, structure = _Page("\n", how.max_chars), []
+def _layout(passages: Sequence[Record], options: ReadOptions) -> tuple[str, list[dict[str, Any]]]:
+    """Return the text of the passages at their offsets, and offset, length and infons of each."""
+    page, structure = _TextBuilder("\n", options.max_chars), []
     for passage in passages:
         try:
-            start = whole(passage.get("offset"), "the offset of a passage")
-            own = _passage_text(passage, start, how)
-            page.put(start, own)
+            start = whole_number(passage.get("offset"), "the offset of a passage")
+            text = _passage_text(passage, start, options)
+            page.put(start, text)
         except DataError as error:
             raise type(error)(error.message, line=error.line or _line(passage)) from None
-        structure.append({"offset": start, "length": len(own), "infons": _infons(passage)})
+        structure.append({"offset": start, "length": len(text), "infons": _infons(passage)})
     return page.text, structure
 
 
-def _passage_text(passage: Record, start: int, how: ReadOptions) -> str:
-    """The text of a passage, or of its sentences at their offsets."""
+def _passage_text(passage: Record, start: int, options: ReadOptions) -> str:
+    """Return the text of a passage, or of its sentences at their offsets."""
     sentences = _objects(passage, "sentences")
-    how.losses.add("sentences of passages", len(sentences))
-    own = passage.get("text") or ""
-    if not isinstance(own, str):
+    options.losses.add("sentences of passages", len(sentences))
+    text = passage.get("text") or ""
+    if not isinstance(text, str):
         raise DataError('"text" must be a string')
-    page = _Page(" ", how.max_chars)
-    for sentence in () if own else sentences:
-        page.put(whole(sentence.get("offset"), "the offset of a sentence") - start, sentence.get("text") or "")
-    return own or page.text
+    page = _TextBuilder(" ", options.max_chars)
+    for sentence in () if text else sentences:
+        page.put(whole_number(sentence.get("offset"), "the offset of a sentence") - start, sentence.get("text") or "")
+    return text or page.text
 
 
 def _span(item: Record, text: str, losses: Losses) -> Span | None:
-    """The span of an annotation; None where it has no location."""
+    """Return the span of an annotation; None if it has no location."""
     places = []
     for location in _objects(item, "locations"):
-        start = whole(location.get("offset"), "the offset")
-        places.append((start, start + whole(location.get("length"), "the length")))
+        start = whole_number(location.get("offset"), "the offset")
+        places.append((start, start + whole_number(location.get("length"), "the length")))
     infons = _infons(item)
     label = infons.get("type")
     if not isinstance(label, str):
@@ -200,8 +202,8 @@ def _span(item: Record, text: str, losses: Losses) -> Span | None:
     if not places:
         losses.add("annotations without a location")
         return None
-    for place in places:
-        check_place(*place, text)
+    for location_range in places:
+        check_offsets(*location_range, text)
     first, last = min(start for start, _ in places), max(end for _, end in places)
     if item.get("text"):
         check_quote(str(item["text"]), [text[a:b] for a, b in places], first, last)
@@ -214,7 +216,7 @@ def _span(item: Record, text: str, losses: Losses) -> Span | None:
 
 
 def _details(infons: Record) -> tuple[float, str]:
-    """Score and source; a score that is no number in [0, 1] counts as none."""
+    """Return score and source; a score that is not a number in [0, 1] is replaced by 1."""
     try:
         score = float(infons.get("score", 1.0))
     except (TypeError, ValueError):
@@ -223,7 +225,7 @@ def _details(infons: Record) -> tuple[float, str]:
 
 
 def _relation(item: Record, by_id: Mapping[str, Span], spans: Iterable[Span], losses: Losses) -> Relation | None:
-    """A relation between the annotations its nodes name, or between the concepts its infons name by role."""
+    """Return the relation between the annotations that its nodes name, or the concepts that its infons name by role."""
     infons = _infons(item)
     kind = next((key for key in _TYPE if isinstance(infons.get(key), str)), None)
     nodes = [(str(node.get("role", "")), str(node.get("refid"))) for node in _objects(item, "nodes")]
@@ -234,9 +236,13 @@ def _relation(item: Record, by_id: Mapping[str, Span], spans: Iterable[Span], lo
     others = {key: value for key, value in infons.items() if key not in (kind, "score", "source")}
     concepts = {role: value for role, value in others.items() if isinstance(value, str)}
     if concepts and {role for role, _ in nodes} <= set(concepts):
-        mentions = {} if nodes else by_concept(sorted(spans))
+        mentions = {} if nodes else mentions_by_concept(sorted(spans))
         arguments = [
-            Argument(role, tuple(by_id[key] for own, key in nodes if own == role) or mentions.get(value, ()), value)
+            Argument(
+                role,
+                tuple(by_id[key] for node_role, key in nodes if node_role == role) or mentions.get(value, ()),
+                value,
+            )
             for role, value in concepts.items()
         ]
         losses.add("other infons of relations", len(others) - len(concepts))
@@ -246,36 +252,36 @@ def _relation(item: Record, by_id: Mapping[str, Span], spans: Iterable[Span], lo
     return Relation(infons[kind], tuple(arguments), score, source)
 
 
-def _plain(text: str) -> list[dict[str, Any]]:
-    """The structure of a document that is one passage and nothing more."""
+def _one_passage(text: str) -> list[dict[str, Any]]:
+    """Return the structure of a document that is a single passage without infons."""
     return [{"offset": 0, "length": len(text), "infons": {}}]
 
 
 def _structure(doc: Document, keeps: Callable[[object], bool]) -> list[dict[str, Any]]:
-    """The passages that the meta tells of if they still fit the text, else a single one."""
-    held = doc.meta.get("passages")
-    page, fit = _Page("\n", len(doc.text)), isinstance(held, list) and bool(held)
+    """Return the passages in the meta field "passages" if they still fit the text, else a single one."""
+    passages = doc.meta.get("passages")
+    page, fit = _TextBuilder("\n", len(doc.text)), isinstance(passages, list) and bool(passages)
     try:
-        for part in held if isinstance(held, list) else ():
+        for part in passages if isinstance(passages, list) else ():
             start, infons = part["offset"], part["infons"]
-            own = doc.text[start : start + part["length"]]
-            page.put(start, own)
-            fit &= part == {"offset": start, "length": len(own), "infons": infons}
+            text = doc.text[start : start + part["length"]]
+            page.put(start, text)
+            fit &= part == {"offset": start, "length": len(text), "infons": infons}
             fit &= all(keeps(value) for pair in infons.items() for value in pair)
     except (DataError, TypeError, KeyError, AttributeError):
         fit = False
-    return list(held or ()) if fit and page.text == doc.text else _plain(doc.text)
+    return list(passages or ()) if fit and page.text == doc.text else _one_passage(doc.text)
 
 
-def _document_infons(doc: Document, how: Writing, keeps: Callable[[object], bool]) -> dict[str, Any]:
-    """Meta and group as infons; counts what the file would not give back."""
-    held = "passages" in doc.meta and _structure(doc, keeps) == doc.meta["passages"] != _plain(doc.text)
+def _document_infons(doc: Document, options: WriteOptions, keeps: Callable[[object], bool]) -> dict[str, Any]:
+    """Return meta and group as infons; count as lost what the file would not give back."""
+    kept = "passages" in doc.meta and _structure(doc, keeps) == doc.meta["passages"] != _one_passage(doc.text)
     names = [key for key in doc.meta if key not in ("group", "passages") and keeps(doc.meta[key]) and keeps(key)]
-    how.losses.add("meta fields", len(doc.meta) - len(names) - held)
+    options.losses.add("meta fields", len(doc.meta) - len(names) - kept)
     infons = {key: doc.meta[key] for key in names}
     if doc.group is not None:
         infons["group"] = doc.group
-    how.losses.add("groups (patients)", group_of_meta(infons) != doc.group)
+    options.losses.add("groups (patients)", group_of_meta(infons) != doc.group)
     return infons
 
 
@@ -288,17 +294,18 @@ def _annotation(key: str, span: Span, text: str) -> dict[str, Any]:
 
 
 def _marks(item: Span | Relation) -> dict[str, str]:
-    """Score and source as infons, where they say something."""
+    """Return score and source as infons, if they differ from the default."""
     score = {} if item.score == 1.0 else {"score": repr(float(item.score))}
     return score | ({"source": item.source} if item.source else {})
 
 
 def _relation_records(
-    doc: Document, ids: Mapping[Span, str], by_id: Mapping[str, Span], how: Writing
+    doc: Document, ids: Mapping[Span, str], by_id: Mapping[str, Span], options: WriteOptions
 ) -> Iterator[dict[str, Any]]:
+    """Yield the records of relations whose spans are all written; count the others as lost."""
     for relation in doc.relations:
         if any(span not in ids for argument in relation.arguments for span in argument.spans):
-            how.losses.add("relations over spans that are not written")
+            options.losses.add("relations over spans that are not written")
             continue
         infons = {"type": relation.label} | _marks(relation)
         if any(argument.concept or len(argument.spans) != 1 for argument in relation.arguments):
@@ -309,5 +316,5 @@ def _relation_records(
         record = {"id": "", "infons": infons, "nodes": nodes}
         as_read = _relation(record, by_id, by_id.values(), Losses())
         if as_read is not None:
-            note_relation(relation, as_read, how)
+            note_relation(relation, as_read, options)
         yield record

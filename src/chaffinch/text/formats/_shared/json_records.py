@@ -1,4 +1,4 @@
-"""What the JSON formats share: records with their place, checked types, spans, and flat meta fields."""
+"""JSON records, shared by several formats: lines of objects, checked types, spans, and flat meta fields."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from chaffinch.text.span import Span
 
 T = TypeVar("T")
 
-_WHOLE_LINE = 1 << 26  # bytes that the first line of a file may have and still be recognised
+_WHOLE_LINE = 1 << 26  # a first line longer than this many bytes (64 MiB) is not recognised; bounds memory
 _GROUP_NAMES = ("group", "patient", "patient_id", "subject_id")
 
 
@@ -39,7 +39,7 @@ SpanItem: TypeAlias = SpanRecord | tuple[int, int, str]  # an object, or [start,
 
 
 def records(file: Entry) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the numbered JSON objects of a file, one per line; blank lines are passed over."""
+    """Yield the numbered JSON objects of a file, one per line; blank lines are skipped."""
     for number, line in file.lines():
         if line.strip():
             yield number, parse_object(line, file.where, number)
@@ -47,7 +47,7 @@ def records(file: Entry) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def object_units(files: Sequence[Entry], make: Callable[[dict[str, Any], str], Document]) -> Iterator[Unit]:
     """Yield one document per line; `make` gets the JSON object and the name of a document that has no id."""
-    return line_units(files, partial(_parse_object_line, make), named=partial(numbered, files))
+    return line_units(files, partial(_parse_object_line, make), make_id=partial(default_id, files))
 
 
 def _parse_object_line(
@@ -57,7 +57,7 @@ def _parse_object_line(
 
 
 def write_lines(documents: Iterable[Document], target: Path, record: Callable[[Document], dict[str, Any]]) -> int:
-    """Writes one JSON object per line, and returns how many."""
+    """Write one JSON object per line and return how many; `record` makes the object of a document."""
     encoder = msgspec.json.Encoder()
     count = 0
     with target.open("wb") as stream:
@@ -67,7 +67,7 @@ def write_lines(documents: Iterable[Document], target: Path, record: Callable[[D
 
 
 def parse_object(line: str | bytes, where: str, number: int | None = None) -> dict[str, Any]:
-    """One JSON object, or an error that says where it is broken."""
+    """Parse one JSON object; DataError with path and line if it is broken or not an object."""
     what = "each line must be one object" if number is not None else "the file must be one JSON value"
     try:
         record = msgspec.json.decode(line)
@@ -79,7 +79,7 @@ def parse_object(line: str | bytes, where: str, number: int | None = None) -> di
 
 
 def first_object(entry: Entry, head: bytes) -> dict[str, Any] | None:
-    """The object on the first line of a file, or None; a long line is read on behind the head."""
+    """Return the object on the first line of a file, or None; a line longer than the head is read from the file."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start.startswith(b"{"):
         return None
@@ -92,8 +92,8 @@ def first_object(entry: Entry, head: bytes) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
-def typed(value: Any, kind: type[T]) -> T:
-    """The value as that type, or an error that names the field and the types, never what stood there."""
+def convert(value: Any, kind: type[T]) -> T:
+    """Convert a value to that type; DataError with the field and the types, never the value."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -101,7 +101,7 @@ def typed(value: Any, kind: type[T]) -> T:
 
 
 def spans_of(items: Iterable[SpanItem]) -> list[Span]:
-    """The spans of checked JSON items."""
+    """Return the spans of checked JSON items."""
     return [
         Span(*item)
         if isinstance(item, tuple)
@@ -111,7 +111,7 @@ def spans_of(items: Iterable[SpanItem]) -> list[Span]:
 
 
 def span_record(span: Span) -> dict[str, Any]:
-    """A span as a JSON object; score, source and concept only where they say something."""
+    """Return a span as a JSON object; score, source and concept only if they differ from the default."""
     record: dict[str, Any] = {"start": span.start, "end": span.end, "label": span.label}
     for key, value, empty in (("score", span.score, 1.0), ("source", span.source, ""), ("concept", span.concept, "")):
         if value != empty:
@@ -120,27 +120,27 @@ def span_record(span: Span) -> dict[str, Any]:
 
 
 def id_of(record: Mapping[str, Any], otherwise: str) -> str:
-    """The id of a record as text; a record without one gets the other."""
-    found = typed(record.get("id"), str | int | None)  # type: ignore[arg-type]  # a union is a type to msgspec
-    return otherwise if found is None else str(found)
+    """Return the id of a record as text, or `otherwise` if it has none."""
+    name = convert(record.get("id"), str | int | None)  # type: ignore[arg-type]  # a union is a type to msgspec
+    return otherwise if name is None else str(name)
 
 
 def group_of(record: Mapping[str, Any]) -> str | None:
-    """The patient, where the record names one in a field of its own, which must be text or a number."""
+    """Return the patient if a field of the record names one; DataError unless it is text or a number."""
     for name in _GROUP_NAMES:
         if not isinstance(record.get(name), str | int | float | None):
             raise DataError(f'"{name}" is a JSON {type(record[name]).__name__}; the patient must be text or a number')
     return group_of_meta(record)
 
 
-def meta_of(record: Mapping[str, Any], own: Collection[str | None]) -> dict[str, Any]:
-    """The fields of a flat record that the format itself does not use."""
-    return {name: value for name, value in record.items() if name not in own and name != "group"}
+def meta_of(record: Mapping[str, Any], reserved: Collection[str | None]) -> dict[str, Any]:
+    """Return the meta fields of a flat record: those that are neither `reserved` by the format nor "group"."""
+    return {name: value for name, value in record.items() if name not in reserved and name != "group"}
 
 
-def flat_fields(doc: Document, own: Collection[str | None], losses: Losses) -> dict[str, Any]:
-    """Group and meta of a document as fields of a flat record; what clashes with the format's own is noted."""
-    fields = meta_of(doc.meta, own)
+def flat_fields(doc: Document, reserved: Collection[str | None], losses: Losses) -> dict[str, Any]:
+    """Return group and meta as fields of a flat record; count as lost what clashes with the `reserved` fields."""
+    fields = meta_of(doc.meta, reserved)
     note_numbers(doc, losses)
     losses.add("meta fields", len(doc.meta) - len(fields))
     if doc.group is not None and group_of_meta(fields) != doc.group:
@@ -150,7 +150,7 @@ def flat_fields(doc: Document, own: Collection[str | None], losses: Losses) -> d
 
 
 def note_numbers(doc: Document, losses: Losses) -> None:
-    """Note the numbers of meta fields that JSON does not have."""
+    """Count as lost the numbers in meta fields that JSON cannot hold (infinite or NaN)."""
     losses.add("numbers that are not finite (they come back as null)", _count_not_finite(doc.meta))
 
 
@@ -162,20 +162,20 @@ def _count_not_finite(value: object) -> int:
     return isinstance(value, float) and not math.isfinite(value)
 
 
-def numbered(files: Sequence[Entry], file: Entry, number: int) -> str:
-    """The id of a record that has none: its number in the file, with the file's name if there are several."""
+def default_id(files: Sequence[Entry], file: Entry, number: int) -> str:
+    """Return the id of a record without one: its number in the file, after the file's stem if there are more files."""
     return str(number) if len(files) == 1 else f"{file.stem}-{number}"
 
 
 class Spool:
-    """Records kept in an unnamed file until all are known; read back in order, as often as wanted."""
+    """Records kept in an unnamed temporary file until all are known; can be iterated in order, many times."""
 
     def __init__(self, folder: Path) -> None:
         self._stream = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (closed by `spool`)
         self._encoder = msgspec.json.Encoder()
 
     def add(self, record: Any) -> None:
-        """Keeps one more record."""
+        """Add a record."""
         self._stream.write(self._encoder.encode(record) + b"\n")
 
     def __iter__(self) -> Iterator[Any]:
@@ -183,15 +183,15 @@ class Spool:
         return map(msgspec.json.decode, self._stream)
 
     def close(self) -> None:
-        """Ends the file, which leaves nothing behind."""
+        """Close the file, which also removes it."""
         self._stream.close()
 
 
 @contextmanager
 def spool(folder: Path) -> Iterator[Spool]:
-    """A spool beside the output, for formats whose first line depends on the last document."""
-    kept = Spool(folder)
+    """Yield a spool in a folder and close it at the end; for formats whose first line depends on the last document."""
+    records = Spool(folder)
     try:
-        yield kept
+        yield records
     finally:
-        kept.close()
+        records.close()

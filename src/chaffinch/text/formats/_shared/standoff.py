@@ -1,4 +1,4 @@
-"""What the formats with offsets share: whole numbers, places in a text, and text that is quoted beside them."""
+"""Standoff annotation, shared by several formats: whole numbers, offsets into a text, and text quoted for them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import astuple
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
-from chaffinch.text.formats.base import Writing
+from chaffinch.text.formats.base import WriteOptions
 from chaffinch.text.span import Relation, Span
 
 _WHOLE = re.compile(r"[0-9]{1,12}", re.ASCII)
 
 
-def whole(value: object, what: str) -> int:
-    """A whole number, from digits or an integer."""
+def whole_number(value: object, what: str) -> int:
+    """Return a whole number from 0 on, from digits or an integer; DataError for anything else."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     if isinstance(value, str) and _WHOLE.fullmatch(value):
@@ -23,20 +23,20 @@ def whole(value: object, what: str) -> int:
     raise DataError(f"{what} is not a whole number; offsets count characters from 0")
 
 
-def check_place(start: int, end: int, text: str) -> None:
-    """Refuses a place that is empty or not inside the text."""
+def check_offsets(start: int, end: int, text: str) -> None:
+    """Raise DataError if a range is empty or not inside the text."""
     if not 0 <= start < end <= len(text):
         raise DataError(
-            f"the place [{start}, {end}) does not fit a text of {len(text)} characters; offsets count "
+            f"the range [{start}, {end}) does not fit a text of {len(text)} characters; offsets count "
             "code points from 0, the end is exclusive"
         )
 
 
 def check_quote(quote: str, pieces: Sequence[str], start: int, end: int) -> None:
-    """Refuses a quoted text that is not what stands at the place.
+    """Raise DataError if a quoted text differs from the text at its offsets (`pieces`, one per fragment).
 
-    Runs of blanks and line ends count as one blank, and a blank may stand for punctuation, as it does in corpora
-    whose tools wrote it for quotation marks.
+    Runs of blanks and line ends count as one blank, and a blank matches any punctuation, since the tools of some
+    corpora wrote it for quotation marks.
     """
     text = " ".join(pieces)
     blanked = len(quote) == len(text) and all(
@@ -49,8 +49,8 @@ def check_quote(quote: str, pieces: Sequence[str], start: int, end: int) -> None
         )
 
 
-def by_concept(spans: Iterable[Span]) -> dict[str, tuple[Span, ...]]:
-    """The mentions of every concept; a span of several ("D006470|D003556") is a mention of each."""
+def mentions_by_concept(spans: Iterable[Span]) -> dict[str, tuple[Span, ...]]:
+    """Return the mentions of every concept; a span of several ("D006470|D003556") is a mention of each and of all."""
     found: dict[str, list[Span]] = {}
     for span in spans:
         for concept in dict.fromkeys((span.concept, *re.split(r"[|;,]", span.concept))):
@@ -59,11 +59,11 @@ def by_concept(spans: Iterable[Span]) -> dict[str, tuple[Span, ...]]:
     return {concept: tuple(mentions) for concept, mentions in found.items()}
 
 
-def note_no_layer(doc: Document, how: Writing) -> None:
-    """Notes that a document without any layer will be read with an empty one."""
-    how.losses.add("the lack of a layer (read as an empty one)", not doc.layers)
+def note_no_layer(doc: Document, options: WriteOptions) -> None:
+    """Count as a loss that a document without any layer will be read with an empty one."""
+    options.losses.add("the lack of a layer (read as an empty one)", not doc.layers)
 
 
-def note_relation(relation: Relation, as_read: Relation, how: Writing) -> None:
-    """Notes a relation that will be read with other scores, sources, roles or mentions than it has."""
-    how.losses.add("details of relations", astuple(relation) != astuple(as_read))
+def note_relation(relation: Relation, as_read: Relation, options: WriteOptions) -> None:
+    """Count as a loss that a relation will be read with another score, source, role or mention than it has."""
+    options.losses.add("details of relations", astuple(relation) != astuple(as_read))

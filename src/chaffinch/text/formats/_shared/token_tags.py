@@ -1,7 +1,7 @@
-"""Tokens with tags, as column files and token lists have them: to documents and back.
+"""Conversion of tagged tokens (column files, token lists) to documents and back.
 
-Such a format has no text of its own: the text is the tokens joined by one space, the sentences by one line feed, and
-tokens and sentences are given. What another text, or spans that tags cannot say, loses on the way is noted here.
+Such a format has no text: the text is the tokens joined by one space, the sentences by one line feed, and tokens and
+sentences are given. What is lost of another text, or of spans that tags cannot express, is counted here.
 T tokens, S sentences.
 """
 
@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from chaffinch.text.document import Document, Offsets
-from chaffinch.text.formats.base import Losses, Writing
+from chaffinch.text.formats.base import Losses, WriteOptions
 from chaffinch.text.span import Span, resolve
 from chaffinch.text.tags import Run, Scheme, runs, tags_of_runs
 
@@ -22,7 +22,7 @@ TAG = re.compile(r"O|[BIESLU]-.+", re.DOTALL)
 
 
 def lay_out(words: Sequence[str], sizes: Sequence[int]) -> tuple[str, Offsets, Offsets]:
-    """The text of tokens in sentences of those sizes, with the (T, 2) and (S, 2) offsets of both.
+    """Return the text of tokens in sentences of those sizes, with the offsets of tokens (T, 2) and sentences (S, 2).
 
     >>> text, tokens, sentences = lay_out(["IL-2", "gene", "Yes"], [2, 1])
     >>> text, tokens.tolist(), sentences.tolist()
@@ -38,7 +38,7 @@ def lay_out(words: Sequence[str], sizes: Sequence[int]) -> tuple[str, Offsets, O
 
 
 def spans_of_tags(tags: Sequence[str], tokens: Offsets, sizes: Sequence[int]) -> Iterator[Span]:
-    """The spans of valid tags of any scheme; none goes on behind the end of its sentence."""
+    """Yield the spans of valid tags of any scheme; none crosses the end of a sentence."""
     starts, ends = tokens[:, 0].tolist(), tokens[:, 1].tolist()
     begin = 0
     for size in sizes:
@@ -50,14 +50,14 @@ def spans_of_tags(tags: Sequence[str], tokens: Offsets, sizes: Sequence[int]) ->
 
 
 def sentence_sizes(doc: Document) -> list[int]:
-    """The number of tokens in each sentence; a token outside all sentences goes with the sentence before it."""
+    """Return the number of tokens in each sentence; a token outside all sentences goes with the sentence before it."""
     cuts = np.searchsorted(doc.tokens[:, 0], doc.sentences[:, 0], side="left")
     sizes: list[int] = np.diff(np.unique([0, *cuts.tolist(), len(doc.tokens)])).tolist()
     return sizes
 
 
 def note_layout(doc: Document, words: Sequence[str], sizes: Sequence[int], losses: Losses) -> None:
-    """Notes what becomes of a text that is not its tokens, joined."""
+    """Count as lost what `lay_out` does not restore: text and white space outside tokens, bounds, computed tokens."""
     text, tokens, sentences = lay_out(words, sizes)
     if text != doc.text:
         dense, kept = "".join(doc.text.split()), "".join("".join(words).split())
@@ -69,7 +69,7 @@ def note_layout(doc: Document, words: Sequence[str], sizes: Sequence[int], losse
 
 
 def token_runs(doc: Document, spans: Iterable[Span], losses: Losses) -> list[Run]:
-    """The tokens that each span touches; spans that cut a token are widened, those on no token left out."""
+    """Return the tokens that each span touches; spans that cut a token are widened, those on no token dropped."""
     starts, ends, spans = doc.tokens[:, 0].tolist(), doc.tokens[:, 1].tolist(), list(spans)
     found = []
     for span, (first, last) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
@@ -81,8 +81,8 @@ def token_runs(doc: Document, spans: Iterable[Span], losses: Losses) -> list[Run
     return found
 
 
-def settled(found: Iterable[Run], losses: Losses) -> list[Run]:
-    """Sorted runs free of overlaps: of those that share a token, the longest stays."""
+def resolve_runs(found: Iterable[Run], losses: Losses) -> list[Run]:
+    """Resolve overlaps of runs, the longest first; return the runs that are kept, sorted."""
     kept: list[Run] = []
     cluster: list[Span] = []
     reach = 0
@@ -99,9 +99,11 @@ def settled(found: Iterable[Run], losses: Losses) -> list[Run]:
     return kept
 
 
-def tags_of(doc: Document, spans: Iterable[Span], how: Writing, scheme: Scheme, sizes: Sequence[int]) -> list[str]:
-    """One tag per token; spans over a sentence end are cut there, other losses are as in `token_runs`."""
-    found = settled(token_runs(doc, spans, how.losses), how.losses)
+def tags_of(
+    doc: Document, spans: Iterable[Span], options: WriteOptions, scheme: Scheme, sizes: Sequence[int]
+) -> list[str]:
+    """Return one tag per token; spans over a sentence end are cut there, other losses are as in `token_runs`."""
+    found = resolve_runs(token_runs(doc, spans, options.losses), options.losses)
     tags: list[str] = []
     waiting = 0
     for begin, end in pairwise(np.cumsum([0, *sizes]).tolist()):
@@ -110,14 +112,14 @@ def tags_of(doc: Document, spans: Iterable[Span], how: Writing, scheme: Scheme, 
             first, last, label = found[waiting]
             inside.append((max(first, begin) - begin, min(last, end) - begin, label))
             if last > end:
-                how.losses.add("spans cut at sentence ends")
+                options.losses.add("spans cut at sentence ends")
                 break
             waiting += 1
         tags.extend(tags_of_runs(inside, end - begin, scheme))
     return tags
 
 
-def note_fields(doc: Document, spans: Sequence[Span], how: Writing) -> None:
-    """Notes what no format of tokens and tags has a place for."""
-    how.drop(doc, "soft", "relations")
-    how.drop_from_spans(spans, "score", "source", "concept")
+def note_fields(doc: Document, spans: Sequence[Span], options: WriteOptions) -> None:
+    """Count as lost what no format of tokens and tags can hold: soft labels, relations, details of spans."""
+    options.drop(doc, "soft", "relations")
+    options.drop_from_spans(spans, "score", "source", "concept")

@@ -1,4 +1,4 @@
-"""XML that is safe to read and exact to write: no entities, no network, every character kept or counted."""
+"""Safe reading and exact writing of XML: no entities, no network, every character kept or counted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, cast
 from lxml import etree
 
 from chaffinch.errors import DataError, LimitError
-from chaffinch.text.formats.base import UNREADABLE, Entry, unreadable
+from chaffinch.text.formats.base import READ_ERRORS, Entry, read_error
 
 Element = etree._Element
 
@@ -18,33 +18,33 @@ _NOISE = re.compile(rb"<!--.*?-->|<\?.*?\?>", re.DOTALL)
 _ROOT = re.compile(rb"<([A-Za-z_][\w.:-]*)")
 
 
-def legal(text: str) -> tuple[str, int]:
-    """The text with U+FFFD for each character XML cannot hold (NUL, controls), and how many there were.
+def replace_illegal(text: str) -> tuple[str, int]:
+    """Replace each character XML cannot hold (NUL, controls) by U+FFFD; return the text and their number.
 
-    >>> legal("a\\x00b")
+    >>> replace_illegal("a\\x00b")
     ('a\ufffdb', 1)
     """
     return _ILLEGAL.subn("\ufffd", text)
 
 
-def escaped(text: str) -> str:
-    """Legal text as the content of an element; a carriage return would be read as a line feed, so it is escaped."""
+def escape_text(text: str) -> str:
+    """Escape legal text as the content of an element, with "\\r", which would otherwise be read as a line feed."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
 
 
 def cdata(text: str) -> str:
-    """Legal text as a CDATA section; escaped where a section cannot hold it."""
-    return escaped(text) if "\r" in text or "]]>" in text else f"<![CDATA[{text}]]>"
+    """Return legal text as a CDATA section, or escaped if a section cannot hold it."""
+    return escape_text(text) if "\r" in text or "]]>" in text else f"<![CDATA[{text}]]>"
 
 
 def attribute(text: str) -> str:
-    """Legal text as an attribute's value, quotes included; line ends and tabs survive the parser's normalisation."""
-    value = escaped(text).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
+    """Return legal text as an attribute's value in quotes; line ends and tabs survive the parser's normalisation."""
+    value = escape_text(text).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
     return f'"{value}"'
 
 
 def root_name(head: bytes) -> str:
-    """The name of the root element in the head of a file, or "" if this is no XML."""
+    """Return the name of the root element in the head of a file, or "" if it is not XML."""
     flat = head.removeprefix(b"\xef\xbb\xbf").replace(b"\0", b"").lstrip()
     if not flat.startswith(b"<"):
         return ""
@@ -53,19 +53,19 @@ def root_name(head: bytes) -> str:
 
 
 def parse(content: bytes, where: str) -> Element:
-    """The root element of a whole file, parsed with everything dangerous switched off."""
+    """Parse a whole file and return its root element; entities, network, DTDs and huge trees are disabled."""
     _refuse_entities(content, where)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
         root = etree.fromstring(content, parser)
     except etree.XMLSyntaxError as error:
-        raise _broken(error, where) from None
-    _refuse_declared(root, where)
+        raise _syntax_error(error, where) from None
+    _refuse_parsed_entities(root, where)
     return root
 
 
 def elements(file: Entry, name: str, *, root: str) -> Iterator[Element]:
-    """The elements of that name below the root, one by one; each is emptied when the next one is asked for."""
+    """Yield the elements of that name below the root, one by one; each is emptied before the next one is read."""
     _refuse_entities(file.head(), file.where)
     try:
         with file.open() as stream:
@@ -82,13 +82,13 @@ def elements(file: Entry, name: str, *, root: str) -> Iterator[Element]:
             if top is None:
                 _check_root(events.root, root, file.where)
     except etree.XMLSyntaxError as error:
-        raise _broken(error, file.where) from None
-    except UNREADABLE as error:
-        raise unreadable(file.where, error) from None
+        raise _syntax_error(error, file.where) from None
+    except READ_ERRORS as error:
+        raise read_error(file.where, error) from None
 
 
 def _forget(element: Element) -> None:
-    """Empties an element and removes what stood before it, so that a long file is never held as a whole."""
+    """Empty an element and remove its earlier siblings, so that a long file is never held as a whole."""
     element.clear()
     parent = element.getparent()
     while parent is not None and element.getprevious() is not None:
@@ -96,44 +96,45 @@ def _forget(element: Element) -> None:
 
 
 def text_of(element: Element | None) -> str:
-    """All text inside an element; none is ""."""
+    """Return all text inside an element; "" for None."""
     return "" if element is None else "".join(map(str, element.itertext()))
 
 
 def line_of(element: Element) -> int | None:
-    """The line an element starts on."""
+    """Return the line on which an element starts."""
     return cast("int | None", element.sourceline)
 
 
 def _check_root(top: Element, wanted: str, where: str) -> None:
-    _refuse_declared(top, where)
+    """Raise DataError if the root element has another name, or if entities were declared."""
+    _refuse_parsed_entities(top, where)
     if top.tag != wanted:
-        raise DataError(f"has another root element than <{wanted}>; choose its format with --from", path=where, line=1)
+        raise DataError(f"has another root element than <{wanted}>; name its format with --from", path=where, line=1)
 
 
-_REFUSED = "declares entities, which could read other files or grow without end; remove the DOCTYPE"
+_ENTITIES_MESSAGE = "declares entities, which could read other files or grow without end; remove the DOCTYPE"
 
 
 def _refuse_entities(head: bytes, where: str) -> None:
-    """Refuses entity declarations before anything is parsed; NUL bytes are those of UTF-16."""
+    """Raise DataError if entities are declared, before anything is parsed; NUL bytes of UTF-16 are ignored."""
     flat = _NOISE.sub(b"", head.replace(b"\0", b""))
     found = _ROOT.search(flat)
     prolog = flat[: found.start()] if found else flat
     if b"<!ENTITY" in prolog:
-        raise DataError(_REFUSED, path=where, line=1)
+        raise DataError(_ENTITIES_MESSAGE, path=where, line=1)
 
 
-def _refuse_declared(top: Element, where: str) -> None:
-    """The same after parsing, for encodings in which the declaration could hide."""
+def _refuse_parsed_entities(top: Element, where: str) -> None:
+    """Raise DataError if entities were declared, after parsing, for encodings that hide the declaration."""
     declared: Any = top.getroottree().docinfo.internalDTD
     if declared is not None and any(True for _ in declared.iterentities()):
-        raise DataError(_REFUSED, path=where, line=1)
+        raise DataError(_ENTITIES_MESSAGE, path=where, line=1)
 
 
-def _broken(error: etree.XMLSyntaxError, where: str) -> DataError:
-    """The parser's own message may quote the text, so only the kind of error and its line are told."""
+def _syntax_error(error: etree.XMLSyntaxError, where: str) -> DataError:
+    """Return the error with kind and line only, since the parser's message may quote the text."""
     last: Any = cast(Any, error.error_log).last_error
     kind = last.type_name if last is not None else "ERR_DOCUMENT_EMPTY"
     if kind == "ERR_RESOURCE_LIMIT":
-        return LimitError("an element is larger than 10 MB, more than XML is read with; split it", path=where)
+        return LimitError("an element is larger than 10 MB, the limit for XML; split it", path=where)
     return DataError(f"is not well-formed XML ({kind}); check it with xmllint", path=where, line=error.lineno)

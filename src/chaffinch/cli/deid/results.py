@@ -1,0 +1,139 @@
+"""What the commands of `chaffinch deid` print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from rich.table import Table
+
+from chaffinch.cli.common import facts_table, table_of
+from chaffinch.cli.results import Result, facts_of, losses_table
+
+
+class RunResult(Result, kw_only=True):
+    """What `deid run` did: the manifest of the release, where it is, and how fast it was."""
+
+    dry_run: bool  # nothing was written
+    output: str | None  # the path of the release; null in a dry run
+    format: int  # the version of the manifest
+    settings: dict[str, Any]  # model, policy, secret's fingerprint, ids, released fields, format
+    versions: dict[str, str]  # of chaffinch, python and numpy
+    documents: dict[str, int]  # in, released and withheld
+    withheld: dict[str, int]  # reasons, and how many documents
+    patients: int
+    without_patient: int  # documents that name no patient; each counts as one
+    characters: int
+    tokens: int
+    replacements: int
+    labels: dict[str, dict[str, Any]]  # per kind: found, bands of confidence, operators
+    expected_leaks: dict[str, Any] | None  # by the detector's probabilities, if it gives any
+    chain: dict[str, str]  # first and last hash of the account
+    lost: dict[str, int] | None = None  # what the output cannot hold, and how often; null in a dry run
+    notes_per_second: float
+
+    def tables(self) -> Iterator[Table | str]:
+        """Yield the tables of a terminal."""
+        patients, leaks = f"{self.patients:,}", self.expected_leaks
+        if self.without_patient:
+            alone = self.without_patient == self.documents["released"]
+            whose = "each note is" if alone else f"{self.without_patient:,} notes without one are"
+            patients += f" ({whose} taken for its own patient; see --group-by)"
+        yield facts_table({
+            **{f"documents {name}": number for name, number in self.documents.items()},
+            "patients": patients,
+            "characters": self.characters,
+            "replacements": self.replacements,
+            "model": self.settings["model"]["name"],
+            "policy": self.settings["policy"]["name"],
+            "ids": self.settings["ids"],
+            "expected leaks": "not known" if leaks is None else f"{leaks['per_note']:.3g} identifier tokens per note",
+            "speed": f"{self.notes_per_second:,.1f} notes/s",
+        })  # fmt: skip
+        if self.labels:
+            yield ""
+            yield table_of([_kind_row(label, counts) for label, counts in self.labels.items()])
+        if self.withheld:
+            yield ""
+            yield table_of([{"withheld because": why, "documents": n} for why, n in self.withheld.items()])
+        yield from losses_table(self.lost or {})
+
+
+class KindCount(Result, kw_only=True):
+    """Identifiers of one kind that the model finds, before and after `deid adapt`."""
+
+    kind: str
+    before: int
+    after: int
+
+
+class AdaptResult(Result, kw_only=True, rename={"from_": "from"}):
+    """What `deid adapt` learnt."""
+
+    model: str  # the path of the model file
+    from_: str  # the model it began with
+    notes: int
+    reviewed: int  # notes with every identifier marked
+    labels: list[str]
+    found: list[KindCount]  # in at most 500 of the notes
+    megabytes: float
+    seconds: float
+
+    def tables(self) -> Iterator[Table | str]:
+        """Yield the tables of a terminal."""
+        yield facts_table(facts_of(self, "found", "labels") | {"labels": ", ".join(self.labels)})
+        if self.found:
+            yield ""
+            yield table_of([msgspec.structs.asdict(row) for row in self.found], title="Identifiers found in the notes")
+
+
+class RestoreResult(Result, kw_only=True):
+    """What `deid restore` wrote."""
+
+    restored: int  # documents
+    in_vault: int  # documents whose originals the vault holds
+    format: str
+
+
+class RekeyResult(Result, kw_only=True):
+    """What `deid rekey` changed."""
+
+    vault: str  # its path
+    documents: int
+
+
+class SecretResult(Result, kw_only=True):
+    """What `deid secret` wrote."""
+
+    secret: str  # the path of the secret
+    fingerprint: str
+    old: str | None = None  # where the former secret is, after `rotate`
+
+
+class StratumRow(Result, kw_only=True):
+    """A stratum of risk, for `deid sample`."""
+
+    stratum: int
+    lowest_risk: float
+    highest_risk: float
+    notes: int
+    tokens: int
+    expected_leaks: float
+    read: int  # notes drawn
+
+
+class SampleResult(Result, kw_only=True):
+    """What `deid sample` drew."""
+
+    notes: int  # of the release
+    tokens: int
+    read: int  # notes drawn
+    seed: int
+    strata: list[StratumRow]
+
+
+def _kind_row(label: str, counts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of a kind of identifier in the table of a release."""
+    done = ", ".join(f"{operator} {number:,}" for operator, number in counts["operators"].items())
+    return {"kind": label, "found": counts["found"], **counts["bands"], "done": done}
