@@ -78,8 +78,8 @@ def kernel(flags: frozenset[str] = CONTRACT) -> Callable[[Callable[P, R]], Calla
 
 
 def _digest() -> str:
-    """Return the digest of all source files whose name begins with an underscore, as those of kernels do."""
-    sources = sorted(Path(__file__).parents[1].rglob("_*.py"))
+    """Return the digest of all source files whose name begins with one underscore, as those of kernels do."""
+    sources = sorted(Path(__file__).parents[1].rglob("_[!_]*.py"))
     return hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()[:16]
 
 
