@@ -15,7 +15,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
 def test_every_key_is_documented_and_snake_case() -> None:
     sections = PAGE.read_text(encoding="utf-8").split("\n## ")[1:]
     documented = [re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) for section in sections]
-    assert deid_results.RunResult in Result.__subclasses__() and weak_results.ApplyResult in Result.__subclasses__()
     structures = Result.__subclasses__()
+    assert {deid_results.RunResult, weak_results.ApplyResult} <= set(structures)
     assert sorted(documented) == sorted(list(each.__struct_encode_fields__) for each in structures)
     assert all(re.fullmatch(r"[a-z][a-z0-9_]*", key) for keys in documented for key in keys)
