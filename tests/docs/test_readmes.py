@@ -145,6 +145,8 @@ def missing_files(text: str, folders: list[Path], *, every: bool) -> Iterator[Mi
     for quoted in QUOTED.findall(text):
         if not FILE.fullmatch(quoted) or (not every and quoted.split("/")[0] not in TOP) or quoted.startswith("/"):
             continue
+        if re.search(r"\b(?:NAME|CODE)\b", quoted):
+            continue  # a place for the reader's file
         if not every and "/" not in quoted[:-1]:
             continue  # a folder of the reader's, such as `notes/`
         if not any((folder / quoted).exists() for folder in (*folders, ROOT)):
