@@ -97,8 +97,8 @@ def test_what_cannot_be_is_refused(votes: Path, tmp_path: Path, capsys: pytest.C
         (["-o", str(votes)], "the output is an input"),
         (["-o", str(out), "--method", "union", "--save", str(tmp_path / "m.cfm")], "leave one of them out"),
         (["-o", str(out), "--method", "union", "--model", "m.cfm"], "leave one of them out"),
-        (["-o", str(out), "--model", "m.cfm", "--only", "a"], "has learnt already; leave out --only"),
-        (["-o", str(out), "--model", "m.cfm", "--save", "n.cfm"], "has learnt already; leave out --save"),
+        (["-o", str(out), "--model", "m.cfm", "--only", "a"], "is trained already; leave out --only"),
+        (["-o", str(out), "--model", "m.cfm", "--save", "n.cfm"], "is trained already; leave out --save"),
     ):
         assert main(["weak", "aggregate", str(votes), *arguments]) == 2
         assert words in capsys.readouterr().err

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -25,67 +26,57 @@ from chaffinch.cli.weak.votes import (
 from chaffinch.errors import ConfigError
 from chaffinch.models.core.training import Watcher
 from chaffinch.text import Document
-from chaffinch.text.formats import Losses, ReadOptions, by_name, output_format, write
+from chaffinch.text.formats import Format, Losses, ReadOptions, by_name, output_format, write
 from chaffinch.weak.aggregate import BY_NAME, LAYER, LEARNING, FittedAggregator, aggregator_of, fit, load, save
 
 MODEL = ".cfm"
 DEFAULT = "multihmm"
 
 
-def aggregate_command(
-    votes: Votes,
-    output: frame.Out,
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AggregateOptions:
+    """The options of `chaffinch weak aggregate`."""
+
+    votes: Votes
+    output: frame.Out
     fit_on: Annotated[
         Path | None,
         typer.Option("--fit", metavar="VOTES", help="Learn from these votes instead."),
-    ] = None,
+    ] = None
     model: Annotated[
         Path | None,
         typer.Option("--model", metavar="MODEL", help=f"Use this {MODEL} file of --save, and learn nothing."),
-    ] = None,
+    ] = None
     method: Annotated[
         str | None, typer.Option(help=f"{', '.join(BY_NAME)}; default: {DEFAULT}, or that of the model.")
-    ] = None,
-    only: Only = None,
-    new_layer: frame.NewLayer = LAYER,
+    ] = None
+    only: Only = None
+    new_layer: frame.NewLayer = LAYER
     save_as: Annotated[
         Path | None,
         typer.Option("--save", metavar="MODEL", help=f"Save what {' or '.join(LEARNING)} learnt, as {MODEL}."),
-    ] = None,
-    from_: frame.From = None,
-    to: Annotated[str | None, typer.Option("--to", help="Format of the output; else by the suffix of OUT.")] = None,
-    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
-    json: frame.Json = False,
-    quiet: frame.Quiet = False,
-    config: frame.Config = None,
-) -> None:
+    ] = None
+    from_: frame.From = None
+    to: Annotated[str | None, typer.Option("--to", help="Format of the output; else by the suffix of OUT.")] = None
+    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS
+    json: frame.Json = False
+    quiet: frame.Quiet = False
+    config: frame.Config = None
+
+
+@frame.takes(AggregateOptions)
+def aggregate_command(options: AggregateOptions) -> None:
     """chaffinch weak aggregate votes.jsonl -o labels.jsonl
 
     Aggregate the votes of all sources into one layer of spans, with soft labels beside it (multihmm, chmm, token-vote).
     Gold is not used. JSONL and Parquet keep the votes too; every other format holds the new layer only.
     """
-    layer = new_layer or LAYER
-    refused = {"--save": save_as, "--only": only, "--fit": fit_on}
-    _check(output, (votes, fit_on, model, save_as), method, refused, model)
-    form = output_format(output, to).name
-    if save_as is not None:
-        inputs.check_model_path(save_as, (votes, fit_on))
-    reading = ReadOptions(max_chars=max_chars)
-    docs = read_votes(votes, from_, reading, quiet=quiet)
-    names, other = choose(only, docs), None
-    if fit_on is not None:
-        other = read_votes(fit_on, None, ReadOptions(max_chars=max_chars), quiet=quiet)
-    fitted_sources = names if only is not None or other is None else None
-    with warn_about_silent_sources(quiet=quiet), abort_on_sigint(), live_line(quiet=quiet) as show:
-        if model is None:
-            how = method_of(method or DEFAULT).settings()
-            fitted = fit(docs, how, fit_on=other, sources=fitted_sources, watcher=Watcher(show))
-        else:
-            fitted = _load(model, method)
-        out = fitted(docs, layer)
-        if save_as is not None:
-            save(fitted, save_as, docs=docs if other is None else other)
-    losses = _write(out, output, form, layer, reading.losses)
+    form = _check(options).name
+    reading = ReadOptions(max_chars=options.max_chars)
+    docs = read_votes(options.votes, options.from_, reading, quiet=options.quiet)
+    layer, names = options.new_layer or LAYER, choose(options.only, docs)
+    fitted, out = _aggregate(options, docs, names, layer)
+    losses = _write(out, options.output, form, layer, reading.losses)
     labels = Counter(span.label for doc in out for span in doc.layers[layer])
     result = AggregateResult(
         method=aggregator_of(fitted.config).name,
@@ -99,22 +90,48 @@ def aggregate_command(
         labels=dict(sorted(labels.items())),
         lost=dict(losses.counts),
     )
-    frame.emit(result, as_json=json, tables=[] if quiet else result.tables())
+    frame.emit(result, as_json=options.json, tables=[] if options.quiet else result.tables())
 
 
-def _check(
-    output: Path, places: Sequence[Path | None], method: str | None, options: Mapping[str, object], given: Path | None
-) -> None:
-    """Raise ConfigError for paths and options that do not go together, before anything is read."""
-    if output.resolve() in [path.resolve() for path in places if path is not None]:
+def _aggregate(
+    options: AggregateOptions, docs: list[Document], names: Sequence[str], layer: str
+) -> tuple[FittedAggregator, list[Document]]:
+    """Fit or load the aggregator, save it if asked to, and return it with the documents it labelled."""
+    other = None
+    if options.fit_on is not None:
+        other = read_votes(options.fit_on, None, ReadOptions(max_chars=options.max_chars), quiet=options.quiet)
+    sources = names if options.only is not None or other is None else None
+    quiet = options.quiet
+    with warn_about_silent_sources(quiet=quiet), abort_on_sigint(), live_line(quiet=quiet) as show:
+        if options.model is None:
+            settings = method_of(options.method or DEFAULT).settings()
+            fitted = fit(docs, settings, fit_on=other, sources=sources, watcher=Watcher(show))
+        else:
+            fitted = _load(options.model, options.method)
+        out = fitted(docs, layer)
+        if options.save_as is not None:
+            save(fitted, options.save_as, docs=docs if other is None else other)
+    return fitted, out
+
+
+def _check(options: AggregateOptions) -> Format:
+    """Return the format of the output; ConfigError, before anything is read, for options that do not go together."""
+    paths = [path for path in (options.votes, options.fit_on, options.model, options.save_as) if path is not None]
+    if options.output.resolve() in [path.resolve() for path in paths]:
         raise ConfigError("the output is an input, or the model; name another path with -o")
-    if not method_of(method or DEFAULT).learns and (given is not None or options["--save"] is not None):
+    learns = method_of(options.method or DEFAULT).learns
+    if not learns and (options.model is not None or options.save_as is not None):
         raise ConfigError(
-            f"a model file holds what {' or '.join(LEARNING)} learnt, and {method} was asked for; leave one of them out"
+            f"a model file holds what {' or '.join(LEARNING)} learnt, and --method {options.method} learns nothing; "
+            "leave one of them out"
         )
-    wrong = [name for name, value in options.items() if value is not None]
-    if given is not None and wrong:
-        raise ConfigError(f"--model {given.name} has learnt already; leave out {wrong[0]}")
+    given = {"--save": options.save_as, "--only": options.only, "--fit": options.fit_on}
+    wrong = [name for name, value in given.items() if value is not None]
+    if options.model is not None and wrong:
+        raise ConfigError(f"--model {options.model.name} is trained already; leave out {wrong[0]}")
+    if options.save_as is not None:
+        inputs.check_model_path(options.save_as, [path for path in (options.votes, options.fit_on) if path is not None])
+    return output_format(options.output, options.to)
 
 
 def _load(path: Path, method: str | None) -> FittedAggregator:

@@ -46,7 +46,7 @@ class LabelItem(msgspec.Struct):
     labels: list[str] | None = None
 
 
-class Result(msgspec.Struct):
+class AnnotationResult(msgspec.Struct):
     """An annotation or a prediction."""
 
     result: list[LabelItem] = []
@@ -60,8 +60,8 @@ class Task(msgspec.Struct):
 
     data: dict[str, Any]
     id: int | str | None = None
-    annotations: list[Result] = []
-    predictions: list[Result] = []
+    annotations: list[AnnotationResult] = []
+    predictions: list[AnnotationResult] = []
     meta: Any = None
 
 
@@ -151,7 +151,7 @@ def _parse_task(options: ReadOptions, name: str, task: Any) -> Document:
     return _document(convert(task, Task), name, options)
 
 
-def _results(task: Task, options: ReadOptions) -> dict[str, Result]:
+def _results(task: Task, options: ReadOptions) -> dict[str, AnnotationResult]:
     """Return annotations and predictions by the name of their layer."""
     valid = [result for result in task.annotations if not result.was_cancelled]
     options.losses.add("cancelled annotations", len(task.annotations) - len(valid))
@@ -162,7 +162,7 @@ def _results(task: Task, options: ReadOptions) -> dict[str, Result]:
     return found
 
 
-def _regions(result: Result, losses: Losses) -> list[tuple[LabelItem, RegionValue]]:
+def _regions(result: AnnotationResult, losses: Losses) -> list[tuple[LabelItem, RegionValue]]:
     """Return the labelled regions of plain text; count other items, except relations, as lost."""
     found = []
     for item in result.result:

@@ -22,7 +22,7 @@ from chaffinch.models.votes.chmm.config import CHMM
 from chaffinch.models.votes.chmm.layer import Rows, Weights
 from chaffinch.models.votes.chmm.tables import TokenInput, TokenTables, observe, repair_tags
 from chaffinch.models.votes.matrix import VoteMatrix
-from chaffinch.models.votes.multihmm.model import Result
+from chaffinch.models.votes.multihmm.model import VotePosterior
 
 _CONSTANT, _LAYERS = "constant", "layers"  # parts of a file
 
@@ -56,7 +56,7 @@ class Model:
             observe(vote_matrix, self.config) if self.constant is None else bridge.observe(self.constant, vote_matrix)
         )
 
-    def posterior(self, vote_matrix: VoteMatrix, embeddings: Rows) -> Result:
+    def posterior(self, vote_matrix: VoteMatrix, embeddings: Rows) -> VotePosterior:
         """Return the tags, the probabilities of all tags, and the log-likelihood of the votes on every document."""
         vote_matrix = self.select_votes(vote_matrix)
         check(vote_matrix, embeddings, len(self.mean))
@@ -77,7 +77,7 @@ class Model:
                 chances[tokens] = bridge.chances(self.constant, post.states)
                 tags[tokens] = bridge.decode_tags(self.constant, part, batch, post.states)
         before = np.append(0.0, np.cumsum(log_likelihood))
-        return Result(tags, chances, np.diff(before[np.searchsorted(vote_matrix.bounds, vote_matrix.documents)]))
+        return VotePosterior(tags, chances, np.diff(before[np.searchsorted(vote_matrix.bounds, vote_matrix.documents)]))
 
     def scale_rows(self, embeddings: Rows) -> Rows:
         """Return embeddings scaled to mean 0 and deviation 1 on the training tokens."""

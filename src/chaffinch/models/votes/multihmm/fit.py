@@ -24,7 +24,7 @@ from chaffinch.models.votes.multihmm import weights as multihmm_weights
 from chaffinch.models.votes.multihmm.chains import Chains, Stretches
 from chaffinch.models.votes.multihmm.config import HELD_OUT, MultiHMM
 from chaffinch.models.votes.multihmm.estimates import estimates
-from chaffinch.models.votes.multihmm.model import Model, Result
+from chaffinch.models.votes.multihmm.model import Model, VotePosterior
 from chaffinch.models.votes.multihmm.patterns import (
     LETTERS,
     VotePatterns,
@@ -45,7 +45,7 @@ from chaffinch.models.votes.multihmm.tables import (
     soft_counts,
 )
 
-__all__ = ["Model", "MultiHMM", "Result", "estimates", "fit"]
+__all__ = ["Model", "MultiHMM", "VotePosterior", "estimates", "fit"]
 
 EARLY = 1  # passes before the dependence of sources is estimated; until then only exact copies share a weight
 TRIAL = 5  # passes on half the documents, before the other half chooses the weight of silence; the default of `passes`

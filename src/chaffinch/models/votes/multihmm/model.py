@@ -25,7 +25,7 @@ from chaffinch.models.votes.multihmm.tables import SourceWeights, VoteTables
 _TABLES = ("trans", "rates", "types", "letters", "outside", "links")
 
 
-class Result(NamedTuple):
+class VotePosterior(NamedTuple):
     """The result of aggregation: tags, probabilities of tags, and log-likelihoods."""
 
     tags: Ints  # (T,)
@@ -58,7 +58,7 @@ class Model:
         """Return the lattices of votes, which come from `select_votes`."""
         return Chains.of(self.tables, self.weights, vote_matrix, seen)
 
-    def posterior(self, vote_matrix: VoteMatrix) -> Result:
+    def posterior(self, vote_matrix: VoteMatrix) -> VotePosterior:
         """Return the tags, the probabilities of all tags, and the log-likelihood of the votes on every document."""
         vote_matrix = self.select_votes(vote_matrix)
         chains = self.chains(vote_matrix, observe(vote_matrix))
@@ -73,7 +73,9 @@ class Model:
         chances[chains.outside, 0] = 1.0
         for state, tag in enumerate(state_tags(len(self.names)).tolist()):
             chances[chains.tokens, tag] += post.states[:, state]
-        return Result(spans.tags(len(vote_matrix)), chances, chains.log_likelihoods(post.log_z, vote_matrix.documents))
+        return VotePosterior(
+            spans.tags(len(vote_matrix)), chances, chains.log_likelihoods(post.log_z, vote_matrix.documents)
+        )
 
     def state(self) -> State:
         """Return everything except the config, for a model file."""
