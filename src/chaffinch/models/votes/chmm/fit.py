@@ -36,7 +36,7 @@ from chaffinch.models.votes.matrix import VoteMatrix
 from chaffinch.models.votes.multihmm import fit as multihmm
 from chaffinch.models.votes.multihmm.model import VotePosterior
 
-__all__ = ["CHMM", "Dev", "Model", "VotePosterior", "TokenTables", "fit"]
+__all__ = ["CHMM", "Dev", "Model", "TokenTables", "VotePosterior", "fit"]
 
 IMPOSSIBLE = -30.0  # first log-probability of the impossible: exp(-30) is negligible, and the bias stays finite
 FLAT = 1e-6  # embedding columns with a smaller deviation are centred but not scaled
