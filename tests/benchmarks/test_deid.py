@@ -67,7 +67,7 @@ def test_moved_dates_keep_their_distances() -> None:
 
 def test_a_wrong_distance_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dates, "days_for", lambda _secret, _patient: 40)
-    monkeypatch.setattr(Parsed, "shifted", lambda self, days: self.text[:-1] + "9")
+    monkeypatch.setattr(Parsed, "shift", lambda self, days: self.text[:-1] + "9")
     text = "Seen 05/14/1994 and 06/02/1993."
     docs = [Document.make(text, layers={"gold": [Span(5, 15, "DATE"), Span(20, 30, "DATE")]})]
     assert dates.check(docs, Secret.new()).unequal == 1

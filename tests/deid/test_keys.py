@@ -201,7 +201,7 @@ def test_the_commands_tell_paths_and_fingerprints_only(tmp_path: Path) -> None:
     path = tmp_path / "a.key"
     made = CliRunner().invoke(app, ["new", str(path), "--json"])
     secret = Secret.read(path)
-    assert json.loads(made.output) == {"secret": str(path), "fingerprint": secret.fingerprint()}
+    assert json.loads(made.output) == {"secret": str(path), "fingerprint": secret.fingerprint(), "old": None}
     turned = CliRunner().invoke(app, ["rotate", str(path)])
     assert turned.exit_code == 0
     assert "a.key.old-1" in turned.output

@@ -157,7 +157,7 @@ def test_marks_say_the_cluster_or_nought() -> None:
 
 
 def test_too_little_text_is_an_error_without_the_text() -> None:
-    with pytest.raises(DataError, match=r"no word occurs 3 times and with 2 patients \(0 different words in 0"):
+    with pytest.raises(DataError, match=r"no word occurs 3 times in documents of at least 2 patients \(0 different words"):
         learn([])
     with pytest.raises(DataError, match=r"2 different words in 1 patients") as caught:
         learn([Document.make("penn station", id="a")])

@@ -94,9 +94,9 @@ def learn(documents: Iterable[Document], config: Clusters | None = None) -> Word
     tokens = _read(documents, config.window)
     words, stream = _keep(tokens, config)
     if not words:
-        counts = f"{len(tokens.words):,} different words in {tokens.patients:,} patients' documents"
+        counts = f"{len(tokens.words):,} different words, patients: {tokens.patients:,}"
         raise DataError(
-            f"no word occurs {config.min_count} times and with {config.floor} patients ({counts}); "
+            f"no word occurs {config.min_count} times in documents of at least {config.floor} patients ({counts}); "
             "give more documents, or lower min_count or floor"
         )
     rng = np.random.default_rng(config.seed)

@@ -71,7 +71,7 @@ def test_json_has_all_of_it(file: Path, model: Model, capsys: pytest.CaptureFixt
             assert [name for name, _ in own[key]] == [name for name, _ in getattr(found, key)]
             assert [share for _, share in own[key]] == pytest.approx([s for _, s in getattr(found, key)], abs=1e-4)
     for row, used in zip(result["use"], portrait.use(model), strict=True):
-        assert (row["tag"], row["sub-tags"], row["in use"]) == (used.tag, used.subtags, used.effective)
+        assert (row["tag"], row["subtags"], row["in_use"]) == (used.tag, used.subtags, used.effective)
         assert row["perplexity"] == pytest.approx(used.perplexity, abs=0.01)
     full = [own.tag for own in portrait.use(model) if own.full]
     assert len(full) > 4

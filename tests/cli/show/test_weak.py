@@ -89,7 +89,7 @@ def test_an_aggregator_shows_its_sources(
         np.testing.assert_allclose([own["weight"] for own in found["sources"]], hmm.weights.sources, atol=1e-4)
         np.testing.assert_allclose([own["silence"] for own in found["sources"]], hmm.weights.silence, atol=1e-4)
         (rule,) = found["rules"]
-        assert rule["linking rule"] == "first"
+        assert rule["linking_rule"] == "first"
         np.testing.assert_allclose([rule["together"], rule["apart"]], hmm.tables.links[0], atol=1e-4)
     printed = shown(capsys, path)
     assert [line.split()[0] for line in lines_of(printed, "source  weight")] == list(model.sources)

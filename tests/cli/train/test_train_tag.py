@@ -350,7 +350,7 @@ def test_data_that_cannot_teach(model: Path, labelled: Path, tmp_path: Path, cap
         (notes_of(NAMES), ["--layer", "silver"], "no layer 'silver'"),
         (notes_of(NAMES), ["--set", "soft=votes"], "no soft layer 'votes'"),
         (notes_of(NAMES), ["--set", "layers=pos"], "no layer 'pos'"),
-        (notes_of(NAMES[:1]), ["--set", f"clusters={source}"], "from 2 patients"),
+        (notes_of(NAMES[:1]), ["--set", f"clusters={source}"], "of at least 2 patients"),
         (notes_of(NAMES), ["--dev", str(tmp_path / "none")], "does not exist"),
     ]
     for documents, options, words in cases:
@@ -432,7 +432,7 @@ def test_what_is_no_tagger(labelled: Path, model: Path, tmp_path: Path, capsys: 
     bundle.save(other, bundle.Manifest(kind="other"), {"w": np.zeros(3, np.float32)})
     cut.write_bytes(model.read_bytes()[:-1])
     for path, words in (
-        (labelled, "no model file"),
+        (labelled, "not a model file"),
         (other, "is a model of kind 'other', not a tagger (cascade, hmmdp, classhmm, encoder)"),
         (cut, "checksum does not match"),
         (tmp_path / "none", "no packaged model of that name"),

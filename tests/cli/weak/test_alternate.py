@@ -111,7 +111,7 @@ def test_a_run_without_resume_begins_anew_and_touches_no_folder_of_others(
     assert main(arguments) == 0
     assert not steps.exists()
     assert main([*arguments, "--resume"]) == 0
-    assert "begins anew" in capsys.readouterr().err
+    assert "starts from the beginning" in capsys.readouterr().err
 
 
 def test_a_pair_of_students_and_a_conditional_aggregator(

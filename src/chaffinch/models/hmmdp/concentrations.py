@@ -25,7 +25,7 @@ def iterate_fixed_point(counts: Floats, alpha: float, *, base: Floats | None = N
     Rows of `counts` (R, V) are drawn with parameters alpha * base; `base` is (V,) or (R, V), 0 where a symbol cannot
     be, and 1 by default. Fractional counts are used as they are. Without counts, alpha is returned unchanged.
 
-    >>> round(fixed_point(np.array([[3.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), 1.0, steps=200), 3)
+    >>> round(iterate_fixed_point(np.array([[3.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), 1.0, steps=200), 3)
     0.549
     """
     weights = np.broadcast_to(np.float64(1.0) if base is None else base, counts.shape)
