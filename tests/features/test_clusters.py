@@ -159,7 +159,7 @@ def test_marks_say_the_cluster_or_nought() -> None:
 def test_too_little_text_is_an_error_without_the_text() -> None:
     with pytest.raises(DataError, match=r"no word occurs 3 times in documents of at least 2 patients \(0 different words"):
         learn([])
-    with pytest.raises(DataError, match=r"2 different words in 1 patients") as caught:
+    with pytest.raises(DataError, match=r"2 different words, patients: 1") as caught:
         learn([Document.make("penn station", id="a")])
     assert "penn" not in str(caught.value)
     assert "cd00" not in repr(WordClusters(("cd00",), np.zeros((1, 1), np.int16)))
