@@ -245,8 +245,8 @@ def _famous_substrings() -> frozenset[str]:
     )
 
 
-def _successors() -> dict[str, str]:
-    """Return for each character itself and the characters one before and one after it."""
+def _neighbours() -> dict[str, str]:
+    """Map each digit and small letter to itself and its neighbours in 0-9-0, 9-a-f and a-z."""
     successors: dict[str, str] = {}
     for row in ("01234567890", "9abcdef", string.ascii_lowercase):
         for i, char in enumerate(row):
@@ -254,7 +254,7 @@ def _successors() -> dict[str, str]:
     return successors
 
 
-_SUCCESSORS = _successors()
+_SUCCESSORS = _neighbours()
 
 
 @cache

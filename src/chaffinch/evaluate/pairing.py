@@ -63,7 +63,7 @@ def pair(
         raise DataError("there are no gold documents; nothing can be scored")
     gold_name = _choose_gold_layer(golds, layer)
     predicted_name = _choose_predicted_layer(others, predicted_layer)
-    partners, extra = _partners(golds, others)
+    partners, extra = _match_predictions(golds, others)
     _check_texts(golds, partners)
     items = tuple(
         Pair(doc, _spans(doc, gold_name), () if other is None else _spans(other, predicted_name), other is None)
@@ -72,8 +72,8 @@ def pair(
     return Pairs(items, sum(item.missing for item in items), extra)
 
 
-def _partners(golds: Sequence[Document], others: Sequence[Document]) -> tuple[list[Document | None], int]:
-    """Return the prediction of each gold document, or None, and the number of predictions left over."""
+def _match_predictions(golds: Sequence[Document], others: Sequence[Document]) -> tuple[list[Document | None], int]:
+    """Match predictions to gold by id, or all by text if ids repeat or none is shared; count predictions left over."""
     by_id = {doc.id: doc for doc in others}
     ids = {doc.id for doc in golds}
     repeated = len(golds) - len(ids) + len(others) - len(by_id)

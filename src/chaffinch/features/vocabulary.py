@@ -149,7 +149,7 @@ def learn(
         keys[features] = column.keys
         counted = owner
         if hidden is not None and column.kind in LEXICAL:
-            counted = np.where(_covers(seen, column, hidden), -1, owner).astype(np.int32)
+            counted = np.where(_shows_hidden(seen, column, hidden), -1, owner).astype(np.int32)
         counts = _count_features(F, features, each, each[:-1], counted)
         least = max(cutoff, RARE_TIMES) if column.kind in RARE else cutoff
         enough = (counts[:, 0] >= least) & (counts[:, 1] >= floor) & (keys != 0)
@@ -158,8 +158,8 @@ def learn(
     return Vocabulary(np.concatenate(chosen), np.concatenate(kinds))
 
 
-def _covers(seen: Observed, column: Column, hidden: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mark the tokens (N,) whose feature in a column contains letters of a hidden token, this one or another."""
+def _shows_hidden(seen: Observed, column: Column, hidden: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mark the tokens (N,) whose feature in a lexical column is made of a hidden token, this one or another."""
     out = hidden.copy()
     if column.kind in (observe.BIGRAM, observe.TRIGRAM):
         for ahead in range(1, 2 if column.kind == observe.BIGRAM else 3):

@@ -101,14 +101,14 @@ class Tagger:
         """
         self._check_bias(bias)
 
-        def step(docs: Sequence[Document]) -> list[Document]:
+        def add_spans(docs: Sequence[Document]) -> list[Document]:
             docs = self._add_earlier_layers(docs)
             found = self._spans(docs, confidence, bias)
             return [doc.with_layer(layer or self.layer, spans) for doc, spans in zip(docs, found, strict=True)]
 
         def walk() -> Iterator[Document]:
             with mapper(workers) as each:
-                for docs in each(step, batches(documents, BATCH_TOKENS)):
+                for docs in each(add_spans, batches(documents, BATCH_TOKENS)):
                     yield from docs
 
         if align is None:
@@ -119,14 +119,14 @@ class Tagger:
     def posteriors(self, documents: Iterable[Document], *, name: str | None = None) -> Corpus:
         """Return the documents with a soft layer: at every token the probability of each label, and of "O"."""
 
-        def step(docs: Sequence[Document]) -> list[Document]:
+        def add_posteriors(docs: Sequence[Document]) -> list[Document]:
             docs = self._add_earlier_layers(docs)
             found, labels = self.model.posteriors(docs), ("O", *self.labels)
             return [
                 doc.with_soft(name or self.layer, Soft(labels, rows)) for doc, rows in zip(docs, found, strict=True)
             ]
 
-        return Corpus(lambda: (doc for docs in map(step, batches(documents, BATCH_TOKENS)) for doc in docs))
+        return Corpus(lambda: (doc for docs in map(add_posteriors, batches(documents, BATCH_TOKENS)) for doc in docs))
 
     def read(self, docs: Sequence[Document]) -> list[tuple[list[Span], Floats]]:
         """Return the spans of every document and (T, 1 + L) each token's probability of "O" and of each label.

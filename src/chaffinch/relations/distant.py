@@ -107,7 +107,7 @@ def sample(
 def audit(
     judged: Iterable[tuple[Candidate, bool]], docs: Iterable[Document], schema: Schema, *, layer: str | None = None
 ) -> Audit:
-    """Estimate the label noise of both kinds from a sample of candidates judged by hand."""
+    """Estimate from judged candidates the shares of wrong and of missed labels, and how many in `docs` are true."""
     answers: dict[bool, list[bool]] = {True: [], False: []}
     for candidate, truth in judged:
         answers[candidate.stated].append(truth)

@@ -165,13 +165,13 @@ def train_documents(docs: Iterable[Document], schema: Schema, config: Extraction
         raise DataError("all tuples of concepts are related, or none is; check the concepts of mentions and relations")
     matrix = np.concatenate(rows)
     centre, spread = matrix.mean(axis=0), np.maximum(matrix.std(axis=0), 1e-6)
-    return _merging(extractor, (matrix - centre) / spread, truth, groups, (centre, spread), missed)
+    return _train_merging(extractor, (matrix - centre) / spread, truth, groups, (centre, spread), missed)
 
 
-def _merging(
+def _train_merging(
     extractor: Extractor, rows: Floats, right: Bools, groups: Sequence[str], scale: tuple[Floats, Floats], missed: int
 ) -> DocumentExtractor:
-    """Train the merging regression with its calibration and threshold, and build the extractor."""
+    """Train the merging regression on standardised rows, calibrate it, set its threshold; build the extractor."""
     from scipy.sparse import csr_matrix
 
     matrix = csr_matrix(rows)

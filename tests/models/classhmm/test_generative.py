@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from chaffinch.kernels import Active, Floats, Ints
 from chaffinch.models.classhmm.generative import (
     ClassLayout,
-    ExpectedCounts,
+    MStepObjective,
     Likelihood,
     StateTables,
     Text,
@@ -218,12 +218,12 @@ def test_held_counts_have_the_slope_of_the_whole_where_they_were_made(shared: bo
     objective = likelihood(0.0, shared=shared, weighed=weighed)
     for seed in range(4):
         x = somewhere(objective, seed)
-        np.testing.assert_allclose(ExpectedCounts.at(objective, x)(x)[1], objective(x)[1], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(MStepObjective.at(objective, x)(x)[1], objective(x)[1], rtol=0, atol=1e-9)
 
 
 def test_the_slope_with_held_counts_is_that_of_finite_differences() -> None:
     objective = likelihood(0.0)
-    expected, x = ExpectedCounts.at(objective, somewhere(objective)), somewhere(objective, 2)
+    expected, x = MStepObjective.at(objective, somewhere(objective)), somewhere(objective, 2)
     wanted = [(expected(x + step)[0] - expected(x - step)[0]) / 2e-5 for step in 1e-5 * np.eye(len(x))]
     np.testing.assert_allclose(expected(x)[1], wanted, rtol=0, atol=1e-6)
 
@@ -235,7 +235,7 @@ def test_a_step_with_held_counts_never_lowers_the_likelihood(shared: bool) -> No
     for seed in range(3):
         x = somewhere(objective, seed)
         for _ in range(8):
-            expected = ExpectedCounts.at(objective, x)
+            expected = MStepObjective.at(objective, x)
             found = ascent.maximise(expected, x, evaluations=6)
             promised = found.value - expected(x)[0]
             assert promised >= 0

@@ -20,7 +20,7 @@ from chaffinch.models.classhmm import fit as classhmm
 from chaffinch.models.classhmm.conditional import Conditional
 from chaffinch.models.classhmm.config import ClassHMM
 from chaffinch.models.classhmm.describe import states as substructure
-from chaffinch.models.classhmm.generative import ExpectedCounts, Likelihood
+from chaffinch.models.classhmm.generative import MStepObjective, Likelihood
 from chaffinch.models.classhmm.model import Model
 from chaffinch.models.classhmm.objectives import Ground
 from chaffinch.models.core.evidence import Evidence
@@ -131,7 +131,7 @@ CASES: dict[str, tuple[ClassHMM, type, int]] = {
     "restarts": (replace(CALIBRATED, restarts=3), Likelihood, 27),
     "first of the long climb": (replace(CALIBRATED, restarts=2), Likelihood, 41),
     "em": (replace(CALIBRATED, trainer="em"), Likelihood, 3),
-    "em inside": (replace(CALIBRATED, trainer="em"), ExpectedCounts, 14),
+    "em inside": (replace(CALIBRATED, trainer="em"), MStepObjective, 14),
 }
 
 

@@ -82,6 +82,7 @@ def _strata(text: str) -> int | list[float]:
 
 
 def _row(number: int, part: leakage.Stratum) -> StratumRow:
+    """Return the row of a stratum: its range of risk, its size, the leaks expected, and the notes drawn."""
     return StratumRow(
         stratum=number,
         lowest_risk=part.lowest_risk,

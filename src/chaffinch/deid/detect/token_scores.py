@@ -234,7 +234,7 @@ def _raise_chances(values: Floats, rows: Ints, columns: Ints, wanted: Floats) ->
 
 
 def score_spans(index: TokenIndex, soft: Soft, spans: Sequence[Sequence[Span]]) -> list[list[Span]]:
-    """Return the spans by document, each scored by the mean chance of its label over its tokens."""
+    """Return the spans by document, each scored by the mean of its label's column over its tokens; 0 without tokens."""
     tokens, sizes = tokens_of(*index.runs(spans))
     number = {name: column for column, name in enumerate(soft.labels)}
     columns = np.repeat(np.array([number[span.label] for in_doc in spans for span in in_doc], np.int64), sizes)

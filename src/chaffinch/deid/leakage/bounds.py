@@ -157,7 +157,7 @@ def _strata_to_test(strata: Sequence[Stratum], most: int, recall: float) -> tupl
 
 
 def _chernoff_bound(parts: list[_Part], seen: int, most: int, recall: float, alpha: float) -> tuple[int, list[_Part]]:
-    """Return the bound of the separable test, and the strata with narrowed ranges; the grid refines itself."""
+    """Return a bound on all leaks, given the statistic and the reader's recall, and the strata with narrowed ranges."""
     scale = most * max(part.weight for part in parts)
     slopes = np.array([np.inf]) if seen == 0 else np.geomspace(0.01, 12, 12) / scale
     upper = sum(part.high for part in parts)

@@ -21,10 +21,11 @@ _KIND_OF_WORK, _WORKER = (
 def patterns(lists: WordLists) -> tuple[Pattern, ...]:
     """Return the patterns of professions."""
     checks = JobChecks(lists)
-    return (*_jobs_by_cue(checks), *_jobs_of_people(checks))
+    return (*_jobs_beside_work(checks), *_jobs_beside_people(checks))
 
 
-def _jobs_by_cue(checks: JobChecks) -> tuple[Pattern, ...]:
+def _jobs_beside_work(checks: JobChecks) -> tuple[Pattern, ...]:
+    """Return the English patterns of a job beside words for work: works as, works in, occupation:, by trade."""
     return (
         Pattern(
             "job-title",
@@ -71,7 +72,8 @@ def _jobs_by_cue(checks: JobChecks) -> tuple[Pattern, ...]:
     )
 
 
-def _jobs_of_people(checks: JobChecks) -> tuple[Pattern, ...]:
+def _jobs_beside_people(checks: JobChecks) -> tuple[Pattern, ...]:
+    """Return the English patterns of a job beside words about a person: retired, is a, his wife, a; 60-year-old."""
     return (
         Pattern(
             "job-retired",

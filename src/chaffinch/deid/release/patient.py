@@ -269,7 +269,7 @@ def _release_one(
             name, original, replaced.text, config.patient(numbered.doc.group),
             {key: value for key, value in numbered.doc.meta.items() if key in config.fields},
             tuple((r.start, r.end, r.label, r.operator, r.out_start, r.out_end) for r in replaced.replacements),
-            count_bands(spans), len(tagged.tokens), len(tagged.text),
+            count_by_band(spans), len(tagged.tokens), len(tagged.text),
             "" if numbered.doc.group is None else settings_digest({"patient": numbered.doc.group})[:32],
             residual_risk(tagged, layer, replaced, name),
             None if seal is None else seal_record(UndoRecord.of(numbered.doc, replaced, name), seal),
@@ -291,8 +291,8 @@ def unseal_record(content: bytes, seal: Seal) -> UndoRecord:
     return msgspec.msgpack.decode(plain, type=UndoRecord)
 
 
-def count_bands(spans: Iterable[Span]) -> dict[str, dict[str, int]]:
-    """Count the spans in each band of confidence, by label."""
+def count_by_band(spans: Iterable[Span]) -> dict[str, dict[str, int]]:
+    """Count spans by label and band of confidence (`BANDS`); labels and bands without a span are left out."""
     counts: dict[str, dict[str, int]] = {}
     for span in spans:
         by_band = counts.setdefault(span.label, {})

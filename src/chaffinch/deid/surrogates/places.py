@@ -190,7 +190,7 @@ def street(text: str, source: SurrogateSource) -> str:
 
 
 def _replace_street_name(text: str, source: SurrogateSource) -> str:
-    """Replace the name of a street; an ending such as -straße is kept."""
+    """Replace a street's name, given without a word such as Street; keep a German ending such as -straße."""
     ending = _STREET_ENDING.fullmatch(text)
     return _draw_street_name(text, source) if ending is None else _draw_street_name(ending[1], source) + ending[2]
 

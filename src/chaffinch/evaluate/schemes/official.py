@@ -181,6 +181,7 @@ def meddocan_merged(pairs: Iterable[Pair]) -> MatchCounts:
 
 
 def _tally_merged(pair: Pair) -> Tally:
+    """Tally boundaries, whatever the label: hits are right as given or after merging; what is inside one is no miss."""
     gold, predicted = boundaries(pair.gold), boundaries(pair.predicted)
     text = pair.document.text
     hits = (gold & predicted) | (_merge_neighbours(text, pair.gold) & _merge_neighbours(text, pair.predicted))

@@ -16,7 +16,7 @@ from chaffinch.kernels import Batch, Floats
 from chaffinch.kernels.lattice import Bools
 from chaffinch.models.classhmm.config import KAPPA, KAPPAS, ClassHMM
 from chaffinch.models.classhmm.describe import states as substructure
-from chaffinch.models.classhmm.generative import ExpectedCounts, Likelihood
+from chaffinch.models.classhmm.generative import MStepObjective, Likelihood
 from chaffinch.models.classhmm.model import Model, scheme_of
 from chaffinch.models.classhmm.objectives import Ground, Problem
 from chaffinch.models.core import lbfgs as ascent
@@ -198,7 +198,7 @@ def _run_em(objective: Likelihood, x: Floats, most: int, watch: Callable[[int, f
             watch(evaluations, value)
             if gained < TOLERANCE * max(abs(value), 1.0):
                 break
-            found = ascent.maximise(ExpectedCounts.at(objective, x), x, evaluations=min(INNER, most - evaluations))
+            found = ascent.maximise(MStepObjective.at(objective, x), x, evaluations=min(INNER, most - evaluations))
             x, evaluations, interrupted = found.x, evaluations + found.evaluations + 1, found.interrupted
     except KeyboardInterrupt:
         interrupted = True

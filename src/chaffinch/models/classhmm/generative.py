@@ -192,7 +192,7 @@ def _add(batch: Batch, rows: Ints, sign: float, counts: Floats, steps: Floats) -
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ExpectedCounts:
+class MStepObjective:
     """The objective of an M-step: the joint likelihood with expected counts fixed at some weights."""
 
     whole: Likelihood
@@ -200,7 +200,7 @@ class ExpectedCounts:
     steps: Floats  # (Y+1, Y+1) expected moves
 
     @classmethod
-    def at(cls, whole: Likelihood, x: Floats) -> ExpectedCounts:
+    def at(cls, whole: Likelihood, x: Floats) -> MStepObjective:
         """Compute the expected counts at those weights."""
         _, counts, steps = whole.counts(*whole.tables(x))
         return cls(whole, counts, steps)

@@ -99,7 +99,7 @@ class Task:
         return len(self.seen.begins) > len(np.unique(self.seen.owners[self.seen.begins]))
 
     def target(self, labels: Labels) -> Target:
-        """Return the training target of each token, in states."""
+        """Return the target of the task's tokens, from its spans or soft labels, in the states of `labels`."""
         if self.soft is not None:
             return _soft_target(self, self.soft, labels)
         tags = [labels.encode(pieces, len(doc.tokens)) for pieces, doc in zip(self.pieces, self.docs, strict=True)]

@@ -120,7 +120,7 @@ class Records:
         text, tags = text_of(content), root.find("TAGS")
         layers, meta = {}, {}
         if tags is not None:
-            found = [_tag(element, text, options.losses) for element in tags if isinstance(element.tag, str)]
+            found = [_read_tag(element, text, options.losses) for element in tags if isinstance(element.tag, str)]
             layers = {options.layer: [span for _, span in found]}
             unusual = _unusual_tags(found, options.losses)
             meta = {"tags": unusual} if unusual else {}
@@ -156,8 +156,8 @@ class Records:
         return "\n".join([*lines, f"</{self.root}>", ""])
 
 
-def _tag(element: Element, text: str, losses: Losses) -> tuple[str, Span]:
-    """Return the element's name and the span of one tag."""
+def _read_tag(element: Element, text: str, losses: Losses) -> tuple[str, Span]:
+    """Return the element's name and the span of one tag; DataError if its offsets or its quoted text do not fit."""
     try:
         start, end = whole_number(element.get("start"), "start"), whole_number(element.get("end"), "end")
         check_offsets(start, end, text)

@@ -57,7 +57,7 @@ class Record(Generic[R]):
 
 
 def file_units(files: Iterable[Entry], make: Callable[[str, str, bytes], Document]) -> Iterator[Unit]:
-    """Yield one unit for each file; `make` gets the file's stem, its path for messages, and its content."""
+    """Yield one unread unit for each file; its `read` calls `make` with stem, path for messages, and content."""
     for file in files:
         yield Unit(file.name, file.stem, file.content, partial(make, file.stem, file.where))
 

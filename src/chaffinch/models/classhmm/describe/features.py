@@ -71,7 +71,7 @@ class StateFeatures:
         cls, seen: Observed, vocabulary: Vocabulary, word_set: tuple[WordSet, Pack], patients: Ints, inside: Bools,
         need: int, *, private: bool,
     ) -> StateFeatures:  # fmt: skip
-        """Return the types of those observations; `patients` (D,) is the patient of each document."""
+        """Index all types and features of observed tokens; `publishable` chooses later which may be listed."""
         F, columns = window.number(seen.keys)
         V = len(seen.lists) - 1
         matrix = csr_array((np.ones(len(columns)), columns.copy(), seen.lists.copy()), shape=(V, F))
