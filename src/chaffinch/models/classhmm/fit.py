@@ -16,7 +16,7 @@ from chaffinch.kernels import Batch, Floats
 from chaffinch.kernels.lattice import Bools
 from chaffinch.models.classhmm.config import KAPPA, KAPPAS, ClassHMM
 from chaffinch.models.classhmm.describe import states as substructure
-from chaffinch.models.classhmm.generative import MStepObjective, Likelihood
+from chaffinch.models.classhmm.generative import Likelihood, MStepObjective
 from chaffinch.models.classhmm.model import Model, scheme_of
 from chaffinch.models.classhmm.objectives import Ground, Problem
 from chaffinch.models.core import lbfgs as ascent
