@@ -118,6 +118,7 @@ def _unreadable(file: Path, error: OSError) -> ModelError:
 
 
 def _manifest(content: bytes, file: Path) -> Manifest:
+    """Return the manifest at the head of a model file; ModelError if it is damaged or of a newer format."""
     length = int.from_bytes(content[:_PREAMBLE], "little")
     if len(content) < _PREAMBLE or length > len(content) - _PREAMBLE:
         raise ModelError("is truncated or not a model file; copy it again, or retrain the model", path=file)

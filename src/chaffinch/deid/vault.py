@@ -128,6 +128,7 @@ class Seal:
             return None
 
     def _cipher(self) -> AESGCM:
+        """Return the cipher of the key."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         return AESGCM(self._key)
@@ -160,6 +161,7 @@ class Writer:
         self._put(_NUMBER.pack(self.documents), "end")
 
     def _put(self, plain: bytes, kind: str) -> None:
+        """Encrypt a record and append it with its length."""
         sealed = self._seal.close(plain, kind, self.documents)
         if len(sealed) > _LONGEST_SEALED:
             raise DataError("the replacements of one document are over 4 GB; lower --max-chars")

@@ -136,6 +136,7 @@ def _phrases(label: str, texts: Iterable[str], fold_case: bool) -> tuple[str, ..
 
 
 def _automaton(phrases: tuple[tuple[str, ...], ...]) -> _Automaton:
+    """Return an automaton of all phrases and the label number of each; a phrase of two labels counts for the first."""
     from ahocorasick_rs import AhoCorasick
 
     label_of: dict[str, int] = {}

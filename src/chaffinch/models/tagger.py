@@ -102,11 +102,13 @@ class Tagger:
         self._check_bias(bias)
 
         def add_spans(docs: Sequence[Document]) -> list[Document]:
+            """Return a batch of documents with the layer of spans added."""
             docs = self._add_earlier_layers(docs)
             found = self._spans(docs, confidence, bias)
             return [doc.with_layer(layer or self.layer, spans) for doc, spans in zip(docs, found, strict=True)]
 
         def walk() -> Iterator[Document]:
+            """Yield the documents with spans, batch by batch, in threads."""
             with mapper(workers) as each:
                 for docs in each(add_spans, batches(documents, BATCH_TOKENS)):
                     yield from docs
@@ -120,6 +122,7 @@ class Tagger:
         """Return the documents with a soft layer: at every token the probability of each label, and of "O"."""
 
         def add_posteriors(docs: Sequence[Document]) -> list[Document]:
+            """Return a batch of documents with the soft layer added."""
             docs = self._add_earlier_layers(docs)
             found, labels = self.model.posteriors(docs), ("O", *self.labels)
             return [
@@ -310,6 +313,7 @@ class _Training:
         }  # fmt: skip
 
         def fold(part: list[Document]) -> Tagger:
+            """Train a tagger on the documents of one fold, and report progress."""
             if watcher.tell is not None:
                 watcher.tell(Progress("alignment", next(done), align.folds, 0.0))
             return train(part, config, **options)

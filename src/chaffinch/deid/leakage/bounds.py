@@ -125,6 +125,7 @@ def _hypergeometric(size: int, read: int, leaking: Ints) -> Floats:
     from scipy.special import gammaln
 
     def log_choose(n: Ints, k: Ints) -> Floats:
+        """Return the logarithm of n choose k; -inf where k is impossible."""
         possible = (k >= 0) & (k <= n)
         n, k = np.where(possible, n, 0), np.where(possible, k, 0)
         return np.where(possible, gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1), -np.inf)

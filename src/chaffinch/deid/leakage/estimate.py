@@ -235,6 +235,7 @@ def _rows_by_id(sample: Sample, reviewed: Iterable[Reviewed]) -> dict[str, Revie
 
 
 def _row(name: str, leaks: Leaks) -> dict[str, Any]:
+    """Return the row of a category in the table of an estimate."""
     return {
         "category": name,
         "found": leaks.found,

@@ -100,6 +100,7 @@ def _to_reviewed(row: _FormRow, line: int) -> Reviewed:
 
 
 def _json_rows(content: str) -> Iterator[tuple[int, _FormRow]]:
+    """Yield the rows of a form in JSON lines, with line numbers; DataError for a damaged row."""
     for line, text in _lines_with_numbers(content):
         try:
             yield line, msgspec.json.decode(text, type=_FormRow)
@@ -108,6 +109,7 @@ def _json_rows(content: str) -> Iterator[tuple[int, _FormRow]]:
 
 
 def _csv_rows(content: str) -> Iterator[tuple[int, _FormRow]]:
+    """Yield the rows of a form in CSV, with line numbers; DataError for a damaged row or header."""
     try:
         delimiter = ";" if ";" in content.split("\n", 1)[0] else ","
         table = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
@@ -125,6 +127,7 @@ def _csv_rows(content: str) -> Iterator[tuple[int, _FormRow]]:
 
 
 def _csv_row(cells: Mapping[str, str], width: int, header: Sequence[str], line: int) -> _FormRow:
+    """Return one row of a form in CSV; DataError if a cell is no whole number or cells are missing."""
     if width != len(header):
         raise DataError(f"has {width} cells, the first row {len(header)}; restore the row of the form", line=line)
     numbers: dict[str, int | None] = {}
@@ -139,6 +142,7 @@ def _csv_row(cells: Mapping[str, str], width: int, header: Sequence[str], line: 
 
 
 def _lines_with_numbers(content: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not blank, numbered from 1."""
     for number, text in enumerate(content.removeprefix("\ufeff").split("\n"), start=1):
         if text.strip():
             yield number, text

@@ -32,6 +32,7 @@ _DOSE = r"\s?(?:mg|%|/\d|-\d{3}|\.\d)"
 
 
 def _in_words() -> tuple[Pattern, ...]:
+    """Return the patterns of an age with its unit: 64-year-old, 3 to 5 years old, sixty years old."""
     return (
         Pattern(
             "age-old",
@@ -78,6 +79,7 @@ def _in_words() -> tuple[Pattern, ...]:
 
 
 def _of_people() -> tuple[Pattern, ...]:
+    """Return the patterns of an age beside a word for it or for a relative: aged forty, mother died 82."""
     return (
         Pattern(
             "age-aged-words",
@@ -125,6 +127,7 @@ def _of_people() -> tuple[Pattern, ...]:
 
 
 def _after_cues() -> tuple[Pattern, ...]:
+    """Return the patterns of an age beside a sex, an article or a field: 64M with, F, 71, Age: 5."""
     return (
         Pattern(
             "age-sex",
@@ -172,6 +175,7 @@ def _after_cues() -> tuple[Pattern, ...]:
 
 
 def _at_events() -> tuple[Pattern, ...]:
+    """Return the patterns of an age at an event: died at 70, will turn 65 in May."""
     return (
         Pattern(
             "age-death",

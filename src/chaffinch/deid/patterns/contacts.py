@@ -41,6 +41,7 @@ _NO_MONEY = r"[\d$€£][,.]?|[A-Za-z]-?"
 
 
 def _phones() -> tuple[Pattern, ...]:
+    """Return the patterns of telephone numbers that their shape alone gives away."""
     return (
         Pattern(
             "phone",
@@ -89,6 +90,7 @@ def _phones() -> tuple[Pattern, ...]:
 
 
 def _short_phones() -> tuple[Pattern, ...]:
+    """Return the patterns of telephone numbers beside an area code in brackets or a word such as phone or office."""
     return (
         Pattern(
             "phone-area",
@@ -120,6 +122,7 @@ def _short_phones() -> tuple[Pattern, ...]:
 
 
 def _pagers() -> tuple[Pattern, ...]:
+    """Return the patterns of fax numbers, pagers and extensions."""
     return (
         Pattern(
             "fax",
@@ -171,6 +174,7 @@ _HOST = r"[\p{L}\p{N}][\p{L}\p{N}-]*"
 
 
 def _addresses() -> tuple[Pattern, ...]:
+    """Return the patterns of e-mail and web addresses."""
     return (
         Pattern(
             "email",
@@ -210,6 +214,7 @@ def _addresses() -> tuple[Pattern, ...]:
 
 
 def _network_addresses() -> tuple[Pattern, ...]:
+    """Return the patterns of IP and MAC addresses."""
     return (
         Pattern(
             "ip4",
@@ -244,6 +249,7 @@ def _network_addresses() -> tuple[Pattern, ...]:
 
 
 def _users() -> tuple[Pattern, ...]:
+    """Return the patterns of user names: after a word such as login, in brackets, after an at sign."""
     return (
         Pattern(
             "user-cued",
@@ -271,6 +277,7 @@ def _is_not_times(text: str) -> bool:
 
 
 def _is_date_like(text: str) -> bool:
+    """Tell whether a text has the shape of a numeric date, or of a social security or record number."""
     return (
         re.fullmatch(r"\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{3}-\d{2}-\d{2,4}", text)
         is not None
@@ -305,6 +312,7 @@ def _is_host(text: str) -> bool:
 
 
 def _is_ipv4(text: str) -> bool:
+    """Tell whether a text is an IPv4 address with two parts or more of several digits, unlike most version numbers."""
     parts = text.split(".")
     return (
         all(int(part) < 256 and part == str(int(part)) for part in parts) and sum(len(part) > 1 for part in parts) >= 2
@@ -312,6 +320,7 @@ def _is_ipv4(text: str) -> bool:
 
 
 def _is_ipv6(text: str) -> bool:
+    """Tell whether a text is an IPv6 address that has a letter, or eight groups."""
     try:
         return (ip_address(text).version == 6 and any(map(str.isalpha, text))) or text.count(":") == 7
     except ValueError:

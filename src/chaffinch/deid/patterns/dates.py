@@ -56,6 +56,7 @@ def patterns() -> tuple[Pattern, ...]:
 
 
 def _numbers() -> tuple[Pattern, ...]:
+    """Return the patterns of whole dates in figures: 3/14/2019, 2019-03-14."""
     after_number = r"[/.-]?\d"
     return (
         Pattern(
@@ -88,6 +89,7 @@ def _numbers() -> tuple[Pattern, ...]:
 
 
 def _with_month_names() -> tuple[Pattern, ...]:
+    """Return the patterns of dates with the name of a month: March 14, 2019; 14 Mar; March 2019."""
     days = rf"{_DAY}{_ORDINAL}?(?:{_TO}{_DAY}{_ORDINAL}?)?"
     month_first = rf"{_OF_WEEK}{_MONTH}\s?(?:the\s)?{days}(?:(?:,\s?|\s|-|/|\sof\s){_YEAR}|-\d\d)?"
     day_first = (
@@ -126,6 +128,7 @@ def _with_month_names() -> tuple[Pattern, ...]:
 
 
 def _short() -> tuple[Pattern, ...]:
+    """Return the patterns of dates without a day or a year in figures: 3/2019, on 3/14, 3/14 - 3/20."""
     slash = rf"(?P<span>{_MONTH_NUMBER}/{_DAY}|{_DAY}/{_MONTH_NUMBER})\b"
     return (
         Pattern(
@@ -162,6 +165,7 @@ def _short() -> tuple[Pattern, ...]:
 
 
 def _partial() -> tuple[Pattern, ...]:
+    """Return the patterns of parts of dates after a cue: in March, the 14th."""
     ordinal_noun = (
         r"\s?(?:floor|grade|percentile|ribs?|toe|finger|digit|metatarsal|metacarpal|nerve|cranial|day|week|hospital|"
         r"post|ventricle|edition|degree|intercostal|dose|time|visit|line|trimester|or|cousin|decade|century|ICS)\b"
@@ -209,6 +213,7 @@ _YEAR_UNITS = (
 
 
 def _years() -> tuple[Pattern, ...]:
+    """Return the patterns of years with four digits beside a cue, in a range or alone in brackets."""
     return (
         Pattern(
             "date-year",
@@ -247,6 +252,7 @@ def _years() -> tuple[Pattern, ...]:
 
 
 def _short_years() -> tuple[Pattern, ...]:
+    """Return the patterns of years with two digits and of decades: in '98, the 1980s."""
     return (
         Pattern(
             "date-short-year",
@@ -267,6 +273,7 @@ def _short_years() -> tuple[Pattern, ...]:
 
 
 def _days() -> tuple[Pattern, ...]:
+    """Return the patterns of weekdays with a day, and of holidays."""
     holidays = (
         "Christmas(?:\\s(?:Eve|Day))?|Thanksgiving(?:\\sDay)?|Easter(?:\\sSunday)?|"
         "New\\sYear['’]?s?(?:\\s(?:Eve|Day))?|"

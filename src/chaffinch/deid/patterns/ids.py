@@ -123,6 +123,7 @@ def _after_cue(label: str, name: str, words: str) -> tuple[Pattern, ...]:
 
 
 def _social() -> tuple[Pattern, ...]:
+    """Return the patterns of social security numbers, whole or their last digits."""
     words = r"(?:ssn|ss\s?#|social\s?security(?:\s?(?:no|number|num|#))?|soc\.?\s?sec\.?)"
     return (
         Pattern(
@@ -170,6 +171,7 @@ def _social() -> tuple[Pattern, ...]:
 
 
 def _shapes() -> tuple[Pattern, ...]:
+    """Return the patterns of numbers that their shape or one word gives away: serial numbers, DEA, VIN, IBAN."""
     return (
         Pattern(  # what is called a serial number is one, even if it looks like a date
             "id-serial",
@@ -212,6 +214,7 @@ def _shapes() -> tuple[Pattern, ...]:
 
 
 def _records() -> tuple[Pattern, ...]:
+    """Return the patterns of record numbers without a cue, by their groups of digits."""
     return (
         Pattern(
             "record-parts",

@@ -167,6 +167,7 @@ class NameChecks:
         return self.lists.rate(last, "last") == "hi" and self.lists.is_name(last) and not self.lists.is_common(last)
 
     def is_surname_and_first_name(self, text: str) -> bool:
+        """Tell whether both words of a name such as "Penn, Mary" are likely names."""
         last, first = re.split(r",\s?", text)[:2]
         first = first.split()[0]
         return (
@@ -195,11 +196,13 @@ class NameChecks:
         return self.whole_name(text) if names else None
 
     def is_lower_case_name(self, text: str) -> bool:
+        """Tell whether a word in small letters is a likely name: on the lists, or no common word."""
         return text.lower() not in _NEVER and (
             "hi" in (self.lists.rate(text, "last"), self.lists.rate(text, "first")) or not self.lists.is_common(text)
         )
 
     def lower_case_names(self, text: str) -> tuple[int, int] | None:
+        """Return the range of the whole text if all its words are likely names, one a first name; else None."""
         words = text.replace(",", " ").split()
         return (
             (0, len(text))

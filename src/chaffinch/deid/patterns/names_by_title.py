@@ -65,6 +65,7 @@ def patterns(lists: WordLists) -> tuple[Pattern, ...]:
 
 
 def _titles(checks: NameChecks) -> tuple[Pattern, ...]:
+    """Return the patterns of names after a title: Dr. Penn, Mrs. Penn."""
     return (
         Pattern(
             "name-doctor",
@@ -109,6 +110,7 @@ def _titles(checks: NameChecks) -> tuple[Pattern, ...]:
 
 
 def _degrees(checks: NameChecks) -> tuple[Pattern, ...]:
+    """Return the patterns of names before a degree: Mary Penn, MD."""
     return (
         Pattern(
             "name-degree",
@@ -134,6 +136,7 @@ def _degrees(checks: NameChecks) -> tuple[Pattern, ...]:
 
 
 def _patient_fields(checks: NameChecks) -> tuple[Pattern, ...]:
+    """Return the patterns of names in fields of patients and relatives: Patient: Mary Penn."""
     patient = (
         r"(?:(?:patient|pt|client|member|subject|resident|full|legal|last|first|preferred|maiden|given|"
         r"family|sur)?['’]?s?\s?name|patient|pt|member|client|"
@@ -172,6 +175,7 @@ def _patient_fields(checks: NameChecks) -> tuple[Pattern, ...]:
 
 
 def _staff_fields(checks: NameChecks) -> tuple[Pattern, ...]:
+    """Return the patterns of names in fields of staff: Attending: Penn."""
     return (
         Pattern(
             "name-staff-field",
@@ -205,6 +209,7 @@ def _staff_fields(checks: NameChecks) -> tuple[Pattern, ...]:
 
 
 def _signatures(checks: NameChecks) -> tuple[Pattern, ...]:
+    """Return the patterns of names in signatures: dictated by, electronically signed, cc."""
     return (
         Pattern(
             "name-done-by",

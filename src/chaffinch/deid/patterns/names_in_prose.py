@@ -45,6 +45,7 @@ def patterns(lists: WordLists) -> tuple[Pattern, ...]:
 
 
 def _among_people(checks: NameChecks) -> tuple[Pattern, ...]:
+    """Return the patterns of names beside words for people: seen by, daughter Mary."""
     return (
         Pattern(
             "name-seen-by",
@@ -82,6 +83,7 @@ def _among_people(checks: NameChecks) -> tuple[Pattern, ...]:
 
 
 def _in_text(checks: NameChecks) -> tuple[Pattern, ...]:
+    """Return the patterns of names by their sentence: Mary Penn is a 64-year-old, Penn says."""
     return (
         Pattern(
             "name-patient-is",
@@ -123,6 +125,7 @@ def _in_text(checks: NameChecks) -> tuple[Pattern, ...]:
 
 
 def _with_initials(checks: NameChecks) -> tuple[Pattern, ...]:
+    """Return the patterns of names with an initial: Mary P., M. Penn."""
     return (
         Pattern(
             "name-initial",
@@ -166,6 +169,7 @@ def _with_initials(checks: NameChecks) -> tuple[Pattern, ...]:
 
 
 def _by_role(checks: NameChecks) -> tuple[Pattern, ...]:
+    """Return the patterns of names beside a service or a role: Cardiology: Penn, Penn family present."""
     return (
         Pattern(
             "name-service",
@@ -201,6 +205,7 @@ def _by_role(checks: NameChecks) -> tuple[Pattern, ...]:
 
 
 def _letters(checks: NameChecks) -> tuple[Pattern, ...]:
+    """Return the patterns of names in letters: after Dear, and under a closing."""
     closing = (
         r"(?:sincerely(?:\syours)?|regards|best(?:\sregards|\swishes)?|respectfully|yours(?:\s\w+)?|"
         r"thank\syou|thanks|cheers|warmly)"
@@ -241,6 +246,7 @@ def _letters(checks: NameChecks) -> tuple[Pattern, ...]:
 
 
 def _in_lists(checks: NameChecks) -> tuple[Pattern, ...]:
+    """Return the patterns of names in lists and alone on a line: Penn, Mary."""
     return (
         Pattern(
             "name-listed",

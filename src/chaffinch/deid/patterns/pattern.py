@@ -172,6 +172,7 @@ def matcher_of(pattern: str, ignore_case: bool = False) -> tuple[Any, int]:
     inside = False
 
     def expand(match: re.Match[str]) -> str:
+        """Replace a class such as \\p{L} by its characters, in brackets unless it is inside some."""
         nonlocal inside
         part = match.group()
         if part.startswith("[") and not inside:

@@ -43,6 +43,7 @@ class PlaceChecks:
         return words[0].start(), len(text[:end].rstrip("."))
 
     def _is_no_city(self, word: str) -> bool:
+        """Tell whether a word cannot be part of a city's name: a small word, a drug, or an unlisted common word."""
         plain = word.rstrip(".,")
         if plain.lower() in _SMALL or self.lists.is_drug(plain):
             return True
@@ -128,6 +129,7 @@ class PlaceChecks:
         return (0, len(text[:last].rstrip(" .,"))) if proper and words[0].group().lower() not in _SMALL else None
 
     def company(self, text: str) -> tuple[int, int] | None:
+        """Return the range of a company's name without generic words before it; None for fewer than two words."""
         words = _words_in(text)
         while words and (self._is_no_place(words[0].group()) or words[0].group().lower() in _GENERIC):
             words.pop(0)

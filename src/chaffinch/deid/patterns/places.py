@@ -42,6 +42,7 @@ def patterns(lists: WordLists) -> tuple[Pattern, ...]:
 
 
 def _streets() -> tuple[Pattern, ...]:
+    """Return the patterns of streets with a house number, and of boxes and rural routes."""
     name = rf"(?:(?:{CAP}|\d{{1,3}}(?:st|nd|rd|th|ST|ND|RD|TH))[ ]){{1,4}}"
     return (
         Pattern(
@@ -98,6 +99,7 @@ def _streets() -> tuple[Pattern, ...]:
 
 
 def _with_states(checks: PlaceChecks) -> tuple[Pattern, ...]:
+    """Return the patterns of cities before a state."""
     return (
         Pattern(
             "city-state",
@@ -132,6 +134,7 @@ def _with_states(checks: PlaceChecks) -> tuple[Pattern, ...]:
 
 
 def _states(checks: PlaceChecks) -> tuple[Pattern, ...]:
+    """Return the patterns of states after a city, a house or before a postcode."""
     return (
         Pattern("state-city", rf"\b{_CITY},\s?(?P<span>{_STATE})\b", label="STATE", score=0.9, fits=_is_sure_state),
         Pattern(
@@ -175,6 +178,7 @@ def _states(checks: PlaceChecks) -> tuple[Pattern, ...]:
 
 
 def _cities(checks: PlaceChecks) -> tuple[Pattern, ...]:
+    """Return the patterns of cities after words such as lives in or from."""
     lives = (
         r"(?:lives?|lived|living|resides?|resided|residing|resident|born|raised|grew\sup|moved|relocated|"
         r"native|hometown|visiting|visited|travel(?:l?ed|ing|s)?|trip|"
@@ -233,6 +237,7 @@ def _cities(checks: PlaceChecks) -> tuple[Pattern, ...]:
 
 
 def _postcodes() -> tuple[Pattern, ...]:
+    """Return the patterns of postcodes of the United States, Canada and Britain."""
     return (
         Pattern(
             "zip-state",

@@ -181,6 +181,7 @@ def _job_phrase(text: str) -> tuple[int, int] | None:
 
 
 def _job_in_field(text: str) -> tuple[int, int] | None:
+    """Return the job in the text of a field, or None if the field says that there is none."""
     plain = text.lower()
     if plain.startswith(("none", "unknown", "unemployed", "retired", "n/a", "disabled", "not ", "denies", "student")):
         return None
@@ -188,6 +189,7 @@ def _job_in_field(text: str) -> tuple[int, int] | None:
 
 
 def _refuse_other_words(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Return the range, or None if its words are no job: "as needed", "as directed"."""
     words = text[start:end].split()
     if (
         not words

@@ -94,6 +94,7 @@ def _namer_from_list(name: str, purpose: str) -> Namer:
     """Return a namer that draws from a list; abbreviations such as MGH are replaced as initials are."""
 
     def namer(text: str, source: SurrogateSource) -> str:
+        """Draw a value from the list; short words that look like initials get other initials."""
         run = " ".join(fold(part) for part in pieces(text) if is_word(part))
         if len(run) <= 4 and not (_VOWELS & set(run) and (len(run) == 4 or _is_listed(run))):
             return initials(text, source)

@@ -146,6 +146,7 @@ class Maker:
         return f"{pick(self.rng, place['starts'].split())}{pick(self.rng, place['ends'].split())}"
 
     def _fill(self, pattern: str) -> str:
+        """Fill the placeholders of an institution's name: surnames, a place, a city, a saint, a number."""
         number = fill_code(pick(self.rng, ("[123456789]", "[123456789]#", "[123456789]##")), self.rng)
         saint = pick(self.rng, forms("place")["saints"].split())
         cities = pick(self.rng, self.names.known.cities)
@@ -157,6 +158,7 @@ class Maker:
         return self._fill(pick(self.rng, forms("place")["city"]))
 
     def _street(self) -> str:
+        """Write an invented street address."""
         rng, place = self.rng, forms("place")
         text: str = pick(rng, place["street"]).format(
             n=fill_code(pick(rng, ("[123456789]", "[123456789]#", "[123456789]##", "[123456789]###", "1####")), rng),
@@ -167,6 +169,7 @@ class Maker:
         return text
 
     def _dept(self, form: str) -> str:
+        """Write an invented department, room or floor in one of the forms."""
         rng, dept = self.rng, forms("dept")
         pattern = fill_code(pick(rng, dept[form]), rng)
         return pattern.format(
@@ -175,6 +178,7 @@ class Maker:
         )  # fmt: skip
 
     def _url(self) -> str:
+        """Write an invented web address."""
         pattern: str = pick(self.rng, forms("url")["any"])
         person = self.names.surname()
         last = personas.plain_letters(person) or "page"

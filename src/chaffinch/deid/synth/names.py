@@ -38,6 +38,7 @@ def names_of_half(half: Half, hidden: frozenset[str] = frozenset()) -> NamesOfHa
     """Return the names of a half without hidden words (`languages.hidden_words`); the half "all" is both."""
 
     def select(names: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of the chosen half, each once, without abbreviations and hidden words."""
         fits = [name for name in dict.fromkeys(names) if name not in ABBREVIATIONS and len(name) > 1]
         fits = [name for name in fits if not hidden.intersection(name.lower().replace("-", " ").split())]
         return tuple(name for name in fits if half == "all" or personas.half_of(name.replace("-", " ")) == half)
@@ -80,6 +81,7 @@ class NameDrawer:
                 return name
 
     def _first(self, female: bool) -> str:
+        """Draw a first name: mostly listed, sometimes rare, invented or double."""
         chance = int(self.rng.integers(20))
         if chance == 0:
             return pick(self.rng, self.known.rare["F" if female else "M"])
@@ -89,6 +91,7 @@ class NameDrawer:
         return f"{name}-{self._draw_listed(self.known.first[female])}" if chance == 19 and "-" not in name else name
 
     def _last(self) -> str:
+        """Draw a surname: mostly listed, sometimes rare, invented, a common word, double or with a particle."""
         chance = int(self.rng.integers(20))
         if chance == 0:
             return pick(self.rng, self.known.rare["L"])

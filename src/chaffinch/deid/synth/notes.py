@@ -141,6 +141,7 @@ class _Page:
         self._put(template[end:])
 
     def _put(self, text: str, label: str = "") -> None:
+        """Append text, with a span over it if there is a label."""
         if label:
             self.spans.append(Span(self.length, self.length + len(text), label))
         self.parts.append(text)

@@ -167,6 +167,7 @@ class NoteBuilder:
 
 
 def _change_case(text: str, case: str) -> str:
+    """Return the text in capitals, in small letters or with a capital first letter; unchanged for any other case."""
     if case == "cap":
         return text[:1].upper() + text[1:]
     return text.upper() if case == "upper" else text.lower() if case == "lower" else text

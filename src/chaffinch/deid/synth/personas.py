@@ -154,6 +154,7 @@ def lists(half: Half) -> Lists:
     """Return the names and words of a half; "all" is both."""
 
     def select(names: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of the chosen half, without abbreviations and words that need their capital."""
         of_half = [name for name in names if half in ("all", half_of(name)) and name not in ABBREVIATIONS]  # "Jan."
         return tuple(
             name for name in of_half if not words_with_capital() & set(re.findall(r"[^\W\d_]+", name.casefold()))
@@ -214,6 +215,7 @@ class _Names:
         self.names, self.rng, self.taken = names, rng, set[str]()
 
     def person(self, female: bool, label: str, *, last: str | None = None, kin: str = "") -> Person:
+        """Draw a person with names that nobody else in the chart has."""
         first = self._draw(self.names.first[female], self.names.rare["F" if female else "M"])
         middle = pick(self.rng, self.names.first[female])
         if last is None:
@@ -223,6 +225,7 @@ class _Names:
         return Person(first, middle, last, female, label, kin)
 
     def _draw(self, common: Sequence[str], rare: Sequence[str]) -> str:
+        """Draw a name that is not taken: one in fourteen rare, the others half frequent, half from the long tail."""
         while True:
             if self.rng.integers(14) == 0:
                 name = pick(self.rng, rare)
@@ -239,6 +242,7 @@ def _limit(number: int, rng: np.random.Generator) -> int:
 
 
 def _facts(person: Person, rng: np.random.Generator) -> dict[str, str]:
+    """Draw a person's record number, account, e-mail, city, street and telephone."""
     forms = table("forms")
     host = pick(rng, forms["email"]["hosts"])
     plain = {key: plain_letters(value) for key, value in (("f", person.first), ("l", person.last))}
@@ -271,6 +275,7 @@ def _place(rng: np.random.Generator) -> str:
 
 
 def _street(rng: np.random.Generator) -> str:
+    """Write an invented street address."""
     place = table("forms")["place"]
     text: str = pick(rng, place["street"]).format(
         n=fill_digits(pick(rng, ["[123456789]#", "[123456789]##", "[123456789]###"]), rng),

@@ -125,6 +125,7 @@ def _story(
 
 
 def _people(names: NameDrawer, rng: np.random.Generator) -> dict[str, tuple[Person, ...]]:
+    """Draw a patient with one to three relatives, doctors and nurses."""
     female = bool(rng.integers(2))
     patient = names.person(female, "PATIENT")
     family = []

@@ -185,6 +185,7 @@ def identifier(word: str) -> str:
 
 
 def _kind(char: str) -> str:
+    """Return the class of a character: 0 for digits, A and a for letters, itself if kept, else *."""
     if char.isdecimal():
         return "0"
     if char.isalpha():

@@ -124,6 +124,7 @@ class Nodes:
         return CliqueWeights(unary, same, differ, self._lexical_gradient(weights, pull))
 
     def _lexical_gradient(self, weights: CliqueWeights, pull: Floats) -> Floats:
+        """Return the gradient of the lexical weights: the pull of every clique, summed over its features."""
         from scipy.sparse import csr_matrix
 
         F = len(weights.lexical)

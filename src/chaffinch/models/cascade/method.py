@@ -17,6 +17,7 @@ _TWO_STAGES = "two stages learn from spans only, and cannot continue from a mode
 
 
 def _fit(data: TrainingSet, config: Cascade, context: FitContext) -> Model:
+    """Train a cascade."""
     return fit(
         data, config, resources=context.resources, start=context.start, each=context.each, watcher=context.watcher
     )

@@ -72,6 +72,7 @@ class Model:
         return list(zip(self._read(seen, columns, None), self._posteriors(seen, columns), strict=True))
 
     def _read(self, seen: Observed, columns: Sequence[Column], bias: Bias) -> list[list[Run]]:
+        """Return the labelled runs of every document, by the last reading and, with two stages, the classifier."""
         last = self.readings[-1]
         if self.classifier is None:
             return runs_by_document(seen, last.labels, last.decode(seen, columns, bias))
@@ -81,6 +82,7 @@ class Model:
     def _read_with_confidence(
         self, seen: Observed, columns: Sequence[Column], bias: Bias
     ) -> list[tuple[list[Run], Floats]]:
+        """Return the labelled runs of every document with calibrated probabilities of being right."""
         last, inner, inner_columns = self.readings[-1], seen, columns
         if self.classifier is not None:
             found = segments.observe_reading(seen, last.labels, *decode_with_certainty(last, seen, columns))
@@ -98,6 +100,7 @@ class Model:
         return list(zip(runs_of_documents, np.split(chances, cuts), strict=True))
 
     def _posteriors(self, seen: Observed, columns: Sequence[Column]) -> list[Floats]:
+        """Return (T, 1 + L) token probabilities of every document; with two stages, segments times classes."""
         last, scale = self.readings[-1], self.calibration.scale
         rows = _by_name(last, seen, columns, scale if self.classifier is None else 1.0)
         if self.classifier is not None:

@@ -16,12 +16,14 @@ if TYPE_CHECKING:  # they need scipy, which is loaded when it is used
 
 
 def _fit(data: TrainingSet, config: ClassHMM, context: FitContext) -> Model:
+    """Train a class HMM."""
     from chaffinch.models.classhmm.fit import fit
 
     return fit(data, config, resources=context.resources, watcher=context.watcher)
 
 
 def _load(state: State) -> Model:
+    """Return the class HMM of a file."""
     from chaffinch.models.classhmm.model import Model
 
     return Model.of(state)
@@ -41,12 +43,14 @@ def _reasons_unused(config: ClassHMM) -> dict[str, str]:
 
 
 def _explain(model: Model, doc: Document, span: Span) -> SubtagPath:
+    """Explain a span by its path through the states."""
     from chaffinch.models.classhmm.describe.explain import explain
 
     return explain(model, doc, span)
 
 
 def _parts(model: Model, doc: Document, spans: Sequence[Span]) -> list[Span]:
+    """Divide spans into parts by their states."""
     from chaffinch.models.latent.parts import parts
 
     return parts(model, doc, spans, source="classhmm")

@@ -93,6 +93,7 @@ def learn(
     best: list[tuple[float, int, Weights]] = []
 
     def watch(epoch: int, loss: float, learner: Learner) -> bool:
+        """Score the averaged weights after an epoch, keep the best, report progress, and tell whether to stop."""
         f1 = None
         if score is not None:
             weights = learner.average()
@@ -123,6 +124,7 @@ def jackknife(
     total = int(folds.max()) + 1
 
     def read(fold: int) -> Reading:
+        """Train on the other folds and decode this one."""
         learner = learner_for(lesson.vocabulary.height, lesson.labels, schedule)
         others, part = (lesson.view.choose(np.flatnonzero(chosen)) for chosen in (folds != fold, folds == fold))
         weights = train(others, lesson.kinds, lesson.target, learner, _shorter(schedule))

@@ -19,12 +19,14 @@ _PLAN = {"model_type": "type", "num_hidden_layers": "layers", "hidden_size": "wi
 
 
 def _fit(data: TrainingSet, config: Encoder, context: FitContext) -> Model:
+    """Fine-tune an encoder."""
     from chaffinch.models.encoder.network import fit
 
     return fit(data, config, start=context.start, watcher=context.watcher)
 
 
 def _load(state: State) -> Model:
+    """Return the encoder of a file."""
     from chaffinch.models.encoder.network import model_of
 
     return model_of(state)

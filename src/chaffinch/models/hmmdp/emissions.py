@@ -102,12 +102,14 @@ class BackOff(Emissions):
         return np.asarray(np.logaddexp(*self._parts(logs, known, active)))
 
     def dense(self, logs: Tables, known: Known) -> Floats:
+        """Return (T, K) log-probabilities of tokens in states: the word drawn directly, or by its signature."""
         words, signatures, switch = logs
         direct = np.where(known[:, :1] > 0, switch[0] + words[known[:, 0]], -np.inf)
         drawn = switch[1] + signatures[known[:, 1]] - np.log(self.types[known[:, 1]])[:, None]
         return np.asarray(np.logaddexp(direct, drawn))
 
     def counts(self, logs: Tables, known: Known, active: Active, weight: Floats) -> Tables:
+        """Return the expected counts of words, signatures and the switch between them."""
         direct, drawn = self._parts(logs, known, active)
         share = weight * np.exp(drawn - np.logaddexp(direct, drawn))
         words = _count_symbols(logs[0].shape, known[:, 0], active, weight - share)
@@ -124,6 +126,7 @@ def _expected_logs(q: Floats, prior: float) -> Floats:
 
 
 def _count_symbols(shape: tuple[int, ...], symbol: Ints, active: Active, weight: Floats) -> Floats:
+    """Return (symbols, states) the weights of all tokens, summed by symbol."""
     out = np.zeros(shape)
     sum_rows(active, symbol, weight, out)
     return out

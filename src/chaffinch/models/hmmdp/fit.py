@@ -171,6 +171,7 @@ class _Run:
         steps: list[Progress] = []
 
         def tell(now: Progress) -> None:
+            """Keep a step of progress, and pass it on to the caller's callback."""
             steps.append(now)
             if self.watcher.tell is not None:
                 self.watcher.tell(now)

@@ -28,12 +28,14 @@ _GENERATIVE = (
 
 
 def _fit(data: TrainingSet, config: HMMDP, context: FitContext) -> Model:
+    """Train an HMM-DP."""
     from chaffinch.models.hmmdp.fit import fit
 
     return fit(data, config, resources=context.resources, start=context.start, watcher=context.watcher)
 
 
 def _load(state: State) -> Model:
+    """Return the HMM-DP of a file."""
     from chaffinch.models.hmmdp.model import Model
 
     return Model.of(state)
@@ -52,12 +54,14 @@ def _find_unused(config: HMMDP) -> dict[str, str]:
 
 
 def _explain(model: Model, doc: Document, span: Span) -> SubtagPath:
+    """Explain a span by its path through the sub-tags."""
     from chaffinch.models.hmmdp.describe import explain
 
     return explain(model, doc, span)
 
 
 def _parts(model: Model, doc: Document, spans: Sequence[Span]) -> list[Span]:
+    """Divide spans into parts by their sub-tags."""
     from chaffinch.models.latent.parts import parts
 
     rules = model.config.rules
@@ -69,6 +73,7 @@ def _common_words(model: Model) -> frozenset[str]:
 
 
 def _facts(model: Model) -> Mapping[str, Any]:
+    """Return the numbers of symbols, sub-tags and features."""
     from chaffinch.models.hmmdp.describe import use
 
     known, rows = model.symbols, use(model)

@@ -85,6 +85,7 @@ class Model:
             state_bias += np.array([bias.get(tag[2:] or "O", 0.0) for tag in self.labels.tags])[self.labels.tag_of]
 
         def tiles() -> Iterator[tuple[Batch, Known]]:
+            """Yield batches of whole sentences of about `TILE` tokens, with their symbols."""
             cuts = np.unique(np.searchsorted(bounds, np.arange(0, bounds[-1] + TILE, TILE)))
             for first, end in pairwise(np.minimum(cuts, len(bounds) - 1).tolist()):
                 symbols = known[bounds[first] : bounds[end]]
@@ -100,11 +101,13 @@ class Model:
         pooled: list[Ints] = []  # the words of the batch that is being read
 
         def batches() -> Iterator[Batch]:
+            """Yield the batches, and keep the words of the current one for pooling."""
             for batch, known in parts:
                 pooled[:] = [known[:, WORD]]
                 yield batch
 
         def decode(batch: Batch, known: decoding_parts.TagPosterior | None = None) -> Ints:
+            """Return the tags of a batch by the configured decoder."""
             config, words = self.config, pooled[0] if self.config.decode == "kl-pooled" else None
             result = decoding.decode(
                 batch, self.labels.tag_of, config.decode, follows=self.labels.follows, cost_ratio=config.cost_ratio,

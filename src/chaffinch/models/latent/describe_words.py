@@ -144,12 +144,14 @@ def two_digits(chance: float) -> str:
 
 
 def _three(chance: float) -> str:
+    """Return a probability with three decimals; "<.001" and ">.999" at the ends."""
     if 0 < chance < 0.0005:
         return "<.001"
     return ">.999" if 0.9995 <= chance < 1 else f"{chance:.3f}".removeprefix("0")
 
 
 def _times(ratio: float) -> str:
+    """Return a ratio in words, such as "12 times"."""
     if ratio > 10_000:
         return "more than 10,000 times"
     return (

@@ -100,6 +100,7 @@ def lbfgs(tables: PhraseTables, pairs: Pairs, config: PhraseHMM) -> list[PhraseT
     cuts = np.cumsum([np.count_nonzero(mask) for mask in masks])[:-1]
 
     def tables_at(point: Floats) -> PhraseTables:
+        """Return the normalised tables of a point of free parameters."""
         filled = []
         for (table, axis), mask, values in zip(tables.rows(), masks, np.split(point, cuts), strict=True):
             logits = np.full_like(table, -np.inf)
@@ -108,6 +109,7 @@ def lbfgs(tables: PhraseTables, pairs: Pairs, config: PhraseHMM) -> list[PhraseT
         return PhraseTables.of_rows(tables, filled)
 
     def loss(point: Floats) -> tuple[float, Floats]:
+        """Return the negative penalised objective at a point, and its gradient."""
         now = tables_at(point)
         value, difference = pairs.difference(now, pairs.usable)
         parts = []

@@ -108,6 +108,7 @@ def _tune(sentences: Sequence[Sentence], keys: Sequence[str], domains: tuple[str
     cuts = [split(keys, config.held_out, config.seed + n) for n in range(TUNING_SPLITS)]
 
     def score(tried: PhraseHMM) -> float:
+        """Return the held-out conditional log-likelihood of settings, summed over the folds."""
         total = 0.0
         for parts in cuts:
             inside, outside = ([sentences[n] for n in numbers] for numbers in parts)

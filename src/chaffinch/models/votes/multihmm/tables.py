@@ -222,6 +222,7 @@ def _count_pairs(rows: Ints, columns: Ints, shape: tuple[int, int]) -> Floats:
 
 
 def _trans_prior(labels: Labels) -> Floats:
+    """Return (K, K) prior counts of transitions: a few for each possible one, more for staying outside."""
     K = len(labels.tags)
     prior = np.where(labels.follows[:K], FEW, 0.0)
     prior[0, 0] += STAY
@@ -234,6 +235,7 @@ def _mostly_right(size: int) -> Floats:
 
 
 def _links(counts: VoteCounts, seen: VotePatterns, K: int) -> Floats:
+    """Return (rules, 2) how often each linking rule's verdicts, together and apart, agree with the expected tags."""
     continues = continuing(K)
     out = np.empty((seen.links.shape[1], 2))
     for rule in range(len(out)):
