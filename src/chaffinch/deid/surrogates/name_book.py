@@ -45,7 +45,7 @@ class NameBook:
         """
 
         def free(drawn: str) -> bool:
-            """Tell whether a drawn name belongs to nobody else and, where that matters, is no real name of the patient."""
+            """Tell whether nobody else has a drawn name and, where that matters, it is no real name of the patient."""
             folded = drawn.casefold()
             real = avoid_real and folded != word and folded in self._real
             return not real and self._words.get(folded, word) == word
