@@ -50,7 +50,7 @@ def save(
     arrays: Mapping[str, Array],
     strings: Mapping[str, Sequence[str]] | None = None,
 ) -> Manifest:
-    """Write a model file, complete or not at all, and return the manifest with its checksum."""
+    """Write a model file, complete or not at all; return the manifest with its checksum; ConfigError for bad arrays."""
     from safetensors.numpy import save as serialise
 
     tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -103,7 +103,7 @@ def load(path: str | Path) -> Bundle:
 
 
 def find(model: str | Path) -> Path:
-    """Return the file of a model: the path itself or, if no such path exists, the packaged model of that name."""
+    """Return the file of a model: the path itself, else the packaged model of that name; ModelError without either."""
     path = Path(model)
     if path.exists():
         return path

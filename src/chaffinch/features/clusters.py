@@ -46,6 +46,7 @@ class Clusters:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Check the settings; ConfigError for empty sizes, or for a number out of range."""
         if not self.sizes:
             raise ConfigError("sizes is empty; give the number of clusters, such as (64, 512)")
         for size in self.sizes:
@@ -82,7 +83,7 @@ def fold_word(word: str) -> str:
 
 
 def learn(documents: Iterable[Document], config: Clusters | None = None) -> WordClusters:
-    """Learn clusters of the documents' words; a size larger than the number of words is reduced to it.
+    """Learn clusters of the documents' words, at most one per word; DataError if no word is frequent enough.
 
     >>> notes = [Document.make(f"The {a} was {b}.", id=a + b) for a in ("man", "boy") for b in ("ill", "well")]
     >>> clusters = learn(notes, Clusters(sizes=(4,), min_count=2))

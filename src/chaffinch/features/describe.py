@@ -31,6 +31,7 @@ class Namer:
     """A source of readable names for the features of one document."""
 
     def __init__(self, doc: Document, seen: Observed, columns: Sequence[Column], tags: Sequence[str]) -> None:
+        """Keep the document, its observations and the tag of each state; number the columns of marks."""
         self._text, self._seen, self._tags = doc.text, seen, tags  # the tag of each state
         marks = [column.kind for column in columns if column.kind >= observe.MARKS]
         self._marks = {kind: f"mark {number}" for number, kind in enumerate(marks, start=1)}
@@ -40,7 +41,7 @@ class Namer:
         return self._text[first:end] or "(edge)"
 
     def word(self, n: int, number: int, offset: int) -> str:
-        """Return the name of a feature of a token's word, by its number in the list of its type."""
+        """Return the name of feature `number` of token n's word; an offset is named as well, such as "at +1"."""
         from chaffinch.features._compiled import _words
 
         seen, text = self._seen, self._word(n)
@@ -66,7 +67,7 @@ class Namer:
         return f"pattern{where}: {PATTERN_NAMES[bit]}"
 
     def column(self, n: int, column: Column, offset: int) -> str:
-        """Return the name of a token's feature in a column."""
+        """Return the name of token n's feature in a column; an offset is named as well, such as "at +1"."""
         where = f" at {offset:+d}" if offset else ""
         if column.kind in (observe.BIGRAM, observe.TRIGRAM):
             size = 2 if column.kind == observe.BIGRAM else 3

@@ -50,7 +50,7 @@ class Lexicon:
 
     @classmethod
     def make(cls, phrases: Mapping[str, Iterable[str]], *, fold_case: bool = True) -> Lexicon:
-        """Return a checked lexicon; a phrase under two labels counts for the first of them.
+        """Return a lexicon; a phrase under two labels counts for the first; ConfigError for phrases under 2 characters.
 
         White space inside a phrase becomes one space. Phrases of fewer than two characters raise ConfigError.
         """
@@ -105,7 +105,7 @@ class _Automaton:
 
 
 def read_phrases(path: str | Path) -> list[str]:
-    """Read the phrases of a UTF-8 file, one per line; skip blank lines and lines that begin with #."""
+    """Read the phrases of a UTF-8 file, one per line, except blank and # lines; DataError if it cannot be read."""
     try:
         lines = Path(path).read_bytes().splitlines()
     except OSError as error:
@@ -123,7 +123,7 @@ def read_phrases(path: str | Path) -> list[str]:
 
 
 def _phrases(label: str, texts: Iterable[str], fold_case: bool) -> tuple[str, ...]:
-    """Return the phrases of one list for the automaton: folded, one space between words, sorted, each once."""
+    """Return one list's phrases, folded, sorted, each once; ConfigError for a single string or too short phrases."""
     if isinstance(texts, str):
         raise ConfigError(f"the phrases of {label!r} are one string; give a list of strings")
     phrases = [" ".join(phrase.split()) for phrase in texts]

@@ -138,7 +138,7 @@ def number(keys: Keys) -> tuple[int, Places]:
 
 
 def contexts(seen: Observed, stops: Keys) -> list[Column]:
-    """Return columns of bigrams, trigrams, the head word of each token's run and the header of its line.
+    """Return columns of bigrams and trigrams, of head words if there are stops, and of headers if any line has one.
 
     A run ends before a folded word of `stops` (sorted) and before a token without letter or digit. Without stops there
     are no runs.
@@ -218,7 +218,7 @@ def marks(seen: Observed, kind: int, values: Sequence[NDArray[np.int64]]) -> Col
 
 
 def layer_marks(doc: Document, layer: str) -> NDArray[np.int64]:
-    """Return numbers (T,) made of the label of a layer's span over a token and whether it begins there; 0 outside."""
+    """Return (T,) numbers for the label of a layer's span and its first token, 0 outside; DataError without it."""
     if layer not in doc.layers:
         names = ", ".join(doc.layers) or "none"
         raise DataError(f"there is no layer {layer!r}, which serves as a feature (found: {names}); add it first")

@@ -43,6 +43,7 @@ class Symbols:
     memo: dict[tuple[int, int], int] = field(init=False, default_factory=dict)  # symbol by word key and flags; a cache
 
     def __post_init__(self) -> None:
+        """Number the signatures from 1."""
         object.__setattr__(
             self, "numbers", {signature: symbol for symbol, signature in enumerate(self.signatures, start=1)}
         )
@@ -74,7 +75,7 @@ class Symbols:
         return out
 
     def number(self, word: str, flag: int) -> int:
-        """Return the symbol of a word's signature, shortened until it is known."""
+        """Return the number of a word's signature, shortened until it is known; 0 if none is."""
         whole = signatures.add_flags(signatures.signature(word, self.pack), flag)
         return next((self.numbers[name] for name in signatures.back_off(whole, self.order) if name in self.numbers), 0)
 

@@ -63,6 +63,7 @@ class Vocabulary:
     values: Places = field(init=False)
 
     def __post_init__(self) -> None:
+        """Build the hash table of the keys, and number the weight rows of each feature."""
         from chaffinch.features._compiled import _keys
 
         size = observe._table_size(len(self.keys))  # more than twice as many

@@ -86,7 +86,7 @@ def pack_names() -> tuple[str, ...]:
 
 
 def pack(name: str | Path, hidden: frozenset[str] = frozenset()) -> Pack:
-    """Return the pack of a name, or of a folder with the same files; each is read once.
+    """Return the pack of a name, or of a folder with the same files, read once; ConfigError if there is neither.
 
     The name of an included pack takes precedence over a folder of that name: "./en" is the folder. The `hidden` words,
     which must be folded, are removed from the lists of names and cities, but not from the common words.
@@ -176,7 +176,7 @@ def calendars() -> Mapping[str, Calendar]:
 
 @cache
 def number_words(language: str) -> NumberWords:
-    """Return the words for numbers of a shipped language."""
+    """Return the words for numbers of a shipped language; FileNotFoundError if it has none."""
     return _load_typed(language, "numbers", NumberWords)
 
 
@@ -189,7 +189,7 @@ def cue_words(language: str) -> CueWords:
 
 @cache
 def words(language: str, name: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the lists of words of a TOML file of a shipped language, such as `words("en", "patterns/names")`."""
+    """Return the lists in a TOML file of a shipped language, by name, such as `words("en", "patterns/names")`."""
     lists = {key: value for key, value in table(language, name).items() if isinstance(value, list)}
     return msgspec.convert(lists, dict[str, tuple[str, ...]])
 
@@ -246,7 +246,7 @@ def _pack_without(folder: Path, hidden: frozenset[str]) -> Pack:
 
 
 def read_files(folder: Path) -> dict[str, str]:
-    """Return the text of each file of a pack's folder, by name."""
+    """Return the text of each file of a pack's folder, by name; ConfigError if one cannot be read."""
     names = [SETTINGS, COMMON, *sorted(path.name for path in folder.glob("lexicon-*.txt"))]
     return {name: _text(folder / name) for name in names}
 
@@ -266,7 +266,7 @@ def from_bundle(name: str, strings: Mapping[str, tuple[str, ...]]) -> Pack:
 
 
 def build_pack(folder: Path, files: Mapping[str, str]) -> Pack:
-    """Build the pack of these files, name to text; the folder is named in errors."""
+    """Build the pack of these files, name to text; ConfigError, which names the folder, if they are not valid."""
     settings = _settings(folder / SETTINGS, files[SETTINGS])
     names = [[fold(name) for name in month] for month in settings.months]
     unknown = files.keys() - {SETTINGS, COMMON, *(f"lexicon-{name}.txt" for name in LEXICA)}
@@ -330,7 +330,7 @@ def _lexicon(path: Path, files: Mapping[str, str]) -> dict[str, str]:
 
 
 def _rows(path: Path, text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield the number, the word and the rest of each line that is not blank."""
+    """Yield number, folded word and rest of each line that is not blank; ConfigError for two words on a line."""
     for number, line in enumerate(text.split("\n"), start=1):
         word, _, rest = line.strip("\r").partition("\t")
         if not word.strip():

@@ -81,7 +81,7 @@ def parts(model: Model, doc: Document, spans: Sequence[Span]) -> list[Span]:
 
 
 def _materials(data: TrainingSet, context: FitContext) -> Iterator[Material]:
-    """Yield the kinds of material that a model is to learn from."""
+    """Yield the kinds of material to learn from; ConfigError if there are untagged documents and soft labels."""
     if data.soft is None:
         yield "spans"
     else:

@@ -119,7 +119,7 @@ class Tagger:
         return Corpus(lambda: iter(self._align(list(self.posteriors(walk(), name=name)), name, align)))
 
     def posteriors(self, documents: Iterable[Document], *, name: str | None = None) -> Corpus:
-        """Return the documents with a soft layer: at every token the probability of each label, and of "O"."""
+        """Return the documents with a soft layer, the chances of "O" and each label; each iteration reads again."""
 
         def add_posteriors(docs: Sequence[Document]) -> list[Document]:
             """Return a batch of documents with the soft layer added."""
@@ -141,7 +141,7 @@ class Tagger:
         return [(to_spans(doc, runs, kind), rows) for doc, (runs, rows) in zip(docs, found, strict=True)]
 
     def alternatives(self, doc: Document, n: int, *, layer: str | None = None) -> list[Document]:
-        """Return the document with each of the n best readings of its sentences, the best first.
+        """Return up to n copies of the document, one for each reading, the best first; ConfigError if n < 1.
 
         Reading k takes the k-th best labelling of every sentence that has k of them, else its last.
         """
@@ -153,12 +153,12 @@ class Tagger:
         return [doc.with_layer(layer or self.layer, to_spans(doc, runs, kind)) for runs in found]
 
     def explain(self, doc: Document, span: Span) -> SpanExplanation:
-        """Explain why the tagger reads a span as it does; `str` of the result puts it into words."""
+        """Explain why the tagger reads a span as it does (`str`: in words); ConfigError if its method cannot."""
         doc = self._add_earlier_layers([doc])[0]
         return registry.explain(self.model, doc, span)
 
     def substructure(self, doc: Document, layer: str | None = None) -> list[Span]:
-        """Return the parts of a layer's spans, labelled PER/1, PER/2; `layer` defaults to the tagger's."""
+        """Return the parts of a layer's spans, labelled PER/1, PER/2; ConfigError if the method has none."""
         if layer is None and self.layer not in doc.layers:
             doc = self(doc)
         return registry.parts(self.model, doc, doc.layer(layer or self.layer))
@@ -329,7 +329,7 @@ class _Training:
 
 
 def load(path: str | Path) -> Tagger:
-    """Return the tagger of a model file, or of a packaged model's name; `chaffinch.load` opens files of any kind."""
+    """Return the tagger of a model file or packaged model; ModelError for other kinds, which `chaffinch.load` opens."""
     file = bundle.load(path)
     state, config = file.state, file.manifest.config
     try:

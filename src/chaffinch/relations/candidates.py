@@ -53,7 +53,7 @@ class Scene(NamedTuple):
 
 
 def scenes(doc: Document, schema: Schema, *, layer: str | None = None) -> list[Scene]:
-    """Return the sentences of a document that have a candidate.
+    """Return the sentences that have a candidate, with their mentions and candidates; DataError above `LIMIT`.
 
     A mention belongs to the sentence in which it starts. Two arguments may overlap but not be the same mention.
     """
@@ -74,7 +74,7 @@ def scenes(doc: Document, schema: Schema, *, layer: str | None = None) -> list[S
 
 
 def candidates(doc: Document, schema: Schema, *, layer: str | None = None) -> list[Candidate]:
-    """Return all candidates of a document, sentence by sentence.
+    """Return all tuples of mentions in one sentence that fit the roles, in order, each marked as stated or not.
 
     >>> from chaffinch.text import Span
     >>> doc = Document.make("A sits in B.", layers={"gold": [Span(0, 1, "Protein"), Span(10, 11, "Location")]})

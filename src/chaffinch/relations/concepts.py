@@ -15,7 +15,7 @@ Concepts = tuple[str, ...]
 
 
 def concepts_of(span: Span) -> tuple[str, ...]:
-    """Return the concepts of a mention; a composite mention has several.
+    """Return the concepts of a mention; a composite mention has several, an unknown one none.
 
     >>> concepts_of(Span(0, 1, "Disease", concept="D001|D002")), concepts_of(Span(0, 1, "Disease", concept="-1"))
     (('D001', 'D002'), ())
@@ -24,7 +24,7 @@ def concepts_of(span: Span) -> tuple[str, ...]:
 
 
 def relation_concepts(doc: Document, schema: Schema) -> set[Concepts]:
-    """Return the tuples of concepts that a document states to be related."""
+    """Return the tuples of concepts that relations of the schema state, each sorted if it is symmetric."""
     out: set[Concepts] = set()
     for relation in doc.relations:
         arguments = schema.arguments(relation)

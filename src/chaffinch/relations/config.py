@@ -55,6 +55,7 @@ class Extraction:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Check the settings, make `views` a tuple; ConfigError for a bad value or one that the mode does not use."""
         check_choices(self, _CHOICES)
         views = to_texts(self.views, "views")
         if not views or not set(views) <= set(VIEWS):
@@ -86,7 +87,7 @@ class Extraction:
 
     @classmethod
     def of_hmm(cls, hmm: PhraseHMM) -> Extraction:
-        """Return settings of the mode "entities" with the representation and seed of a phrase HMM.
+        """Return settings of the mode "entities" from an HMM's representation and seed; ConfigError if it sets more.
 
         Raise ConfigError if any other setting differs from its default: between given entities the states of the HMM
         and their statistics are features, and a logistic regression learns the weights.
@@ -110,6 +111,6 @@ class Extraction:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Extraction:
-        """Rebuild the settings from a manifest."""
+        """Rebuild the settings from what `facts` returned, as read from a manifest."""
         plain = {**facts, "views": tuple(facts["views"]), "strengths": tuple(facts["strengths"])}
         return cls(**{**plain, "hmm": PhraseHMM(**facts["hmm"])})

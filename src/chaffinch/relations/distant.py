@@ -51,7 +51,7 @@ def names_of(doc: Document, span: Span) -> frozenset[str]:
 def label(
     docs: Iterable[Document], known: Iterable[Sequence[str]], schema: Schema, *, layer: str | None = None
 ) -> list[Document]:
-    """Return the documents with a relation wherever one sentence mentions all members of a known tuple.
+    """Return copies with the schema's relations replaced: one wherever a sentence mentions a whole known tuple.
 
     Members are concepts or names. Earlier relations of this name are dropped.
     """
@@ -82,7 +82,7 @@ def _key(members: tuple[str, ...], schema: Schema) -> tuple[str, ...]:
 def _matches(
     doc: Document, candidate: Candidate, schema: Schema, tuples: set[tuple[str, ...]], folded: set[tuple[str, ...]]
 ) -> bool:
-    """Tell whether the mentions of a candidate are known by the names of a known tuple."""
+    """Tell whether some names of the mentions form a tuple in `tuples`, or in `folded` when case is folded."""
     for chosen in product(*(sorted(names_of(doc, span)) for span in candidate.spans)):
         key = _key(chosen, schema)
         if key in tuples or _key(tuple(part.casefold() for part in chosen), schema) in folded:
@@ -93,7 +93,7 @@ def _matches(
 def sample(
     docs: Sequence[Document], schema: Schema, count: int, *, layer: str | None = None, seed: int = 0
 ) -> list[tuple[int, Candidate]]:
-    """Draw candidates to judge by hand, half of them labelled; each with the number of its document."""
+    """Draw up to `count` candidates to judge, half labelled as stated; return (number of the document, candidate)."""
     every = [(n, candidate) for n, doc in enumerate(docs) for candidate in candidates(doc, schema, layer=layer)]
     rng = np.random.default_rng(seed)
     out: list[tuple[int, Candidate]] = []
@@ -123,7 +123,7 @@ def audit(
 
 
 def wilson(hits: int, count: int) -> Share:
-    """Return a share with Wilson's 95 % interval.
+    """Return hits / count with Wilson's 95 % interval; `count` must be above 0.
 
     >>> [round(value, 3) for value in wilson(0, 10)[:3]]
     [0.0, 0.0, 0.278]

@@ -73,11 +73,11 @@ class DocumentExtractor:
         return replace(self.sentences.config, mode="documents")
 
     def extract(self, doc: Document) -> tuple[Finding, ...]:
-        """Return the relations of a document, most probable first, each with its evidence."""
+        """Return the relations at or above the threshold, most probable first, each with its evidence."""
         return next(self.extract_all([doc]))
 
     def extract_all(self, docs: Iterable[Document]) -> Iterator[tuple[Finding, ...]]:
-        """Yield the relations of each document, in order."""
+        """Yield for each document its relations at or above the threshold, most probable first, with evidence."""
         for doc, pairs, scores in self._score_documents(docs):
             kept = [(score, pair) for score, pair in zip(scores, pairs, strict=True) if score >= self.threshold]
             ranked = sorted(kept, key=lambda item: (-item[0], item[1].concepts))
@@ -91,14 +91,14 @@ class DocumentExtractor:
             yield replace(doc, relations=(*others, *(finding.relation for finding in found)))
 
     def score_tuples(self, docs: Iterable[Document]) -> Iterator[TupleScores]:
-        """Yield for each document the scores of all tuples of concepts, their truth, and the number stated."""
+        """Yield for each document the probability of each tuple of concepts, which are true, how many are stated."""
         for doc, pairs, scores in self._score_documents(docs):
             stated = relation_concepts(doc, self.schema)
             right = np.array([pair.concepts in stated for pair in pairs], bool)
             yield TupleScores(np.array(scores), right, len(stated))
 
     def explain(self, doc: Document, relation: Relation, *, top: int = 10) -> list[Reason]:
-        """Return the features of the best-scoring sentence of a relation, largest contribution first."""
+        """Return the `top` features of a relation's best sentence; DataError if its concepts share no sentence."""
         for named in sorted(relation_concepts(replace(doc, relations=(relation,)), self.schema)):
             for _, pairs, _ in self._score_documents([doc]):
                 for pair in pairs:
@@ -108,7 +108,7 @@ class DocumentExtractor:
         raise DataError(f"{doc.id}: the concepts of this relation share no sentence, so there is nothing to explain")
 
     def with_precision(self, precision: float) -> DocumentExtractor:
-        """Return the extractor with the lowest threshold that has this precision in cross-validation."""
+        """Return a copy with the lowest threshold of this cross-validated precision; ConfigError if none has it."""
         return replace(self, threshold=ranking.threshold_for(self.held.scores, self.held.right, precision))
 
     def _score_documents(self, docs: Iterable[Document]) -> Iterator[tuple[Document, list[_Pair], list[float]]]:
@@ -119,7 +119,7 @@ class DocumentExtractor:
             yield doc, pairs, self.score(doc, pairs)
 
     def score(self, doc: Document, pairs: Sequence[_Pair]) -> list[float]:
-        """Return the probability of each tuple of concepts."""
+        """Return the calibrated probability of each tuple of concepts; an empty list for none."""
         if not pairs:
             return []
         rows = (_features(doc, pairs, self.sentences) - self.centre) / self.spread
@@ -140,7 +140,7 @@ class DocumentExtractor:
 
 
 def train_documents(docs: Iterable[Document], schema: Schema, config: Extraction | None = None) -> DocumentExtractor:
-    """Train an extractor of relations between concepts on documents whose mentions have concepts.
+    """Train an extractor of relations between concepts; DataError unless some tuples are related and some not.
 
     The sentence extractor learns from every tuple of mentions of related concepts; the merging regression learns from
     held-out scores of the sentence extractor.
@@ -203,7 +203,7 @@ def _pairs(found: Sequence[tuple[Candidate, float]], schema: Schema) -> list[_Pa
 
 
 def _features(doc: Document, pairs: Sequence[_Pair], extractor: Extractor) -> Floats:
-    """Return (P, G) features of each tuple of concepts in a document."""
+    """Return (P, G) features of each tuple of concepts, not yet standardised; `pairs` must not be empty."""
     counts: Counter[str] = Counter()
     title: set[str] = set()
     heading = int(doc.sentences[0, 1]) if len(doc.sentences) else 0

@@ -30,6 +30,7 @@ class Schema:
     symmetric: bool = False
 
     def __post_init__(self) -> None:
+        """Check the fields, set empty `types` to `roles`; ConfigError if they do not fit together."""
         check_text(self.name, "name")
         object.__setattr__(self, "roles", to_texts(self.roles, "roles"))
         object.__setattr__(self, "types", to_texts(self.types, "types") or self.roles)
@@ -44,7 +45,7 @@ class Schema:
             raise ConfigError(f"a symmetric relation has one type of entity, got {', '.join(self.types)}")
 
     def relation(self, spans: tuple[Span, ...], *, score: float = 1.0, source: str = "") -> Relation:
-        """Return the relation between mentions given in the order of the roles."""
+        """Return the relation between mentions, one for each role in order; ValueError if their number differs."""
         named = zip(self.roles, spans, strict=True)
         return Relation(self.name, tuple(Argument(role, (span,), span.concept) for role, span in named), score, source)
 
@@ -70,7 +71,7 @@ class Schema:
         return tuple(chosen)
 
     def tuples(self, relation: Relation) -> Iterator[tuple[Span, ...]]:
-        """Yield the tuples of mentions that a relation states, in the order of the roles."""
+        """Yield the tuples of mentions that a relation states, in the order of the roles; none if it does not fit."""
         arguments = self.arguments(relation)
         if arguments is not None:
             yield from product(*(argument.spans for argument in arguments))

@@ -55,7 +55,7 @@ def load(path: str | Path) -> AnyExtractor:
 
 
 def _of_entities(extractor: Extractor) -> tuple[Facts, State]:
-    """Return the manifest entries and arrays of an extractor between given entities."""
+    """Return what to store of an extractor between given entities: manifest entries, arrays and strings."""
     facts = {
         "calibration": asdict(extractor.calibration),
         "threshold": extractor.threshold,
@@ -66,7 +66,7 @@ def _of_entities(extractor: Extractor) -> tuple[Facts, State]:
 
 
 def _entities(stored: bundle.Bundle) -> Extractor:
-    """Rebuild an extractor between given entities."""
+    """Rebuild an extractor between given entities from a model file; ValueError if weights and features differ."""
     facts = stored.manifest.config
     config = replace(Extraction.of(facts["settings"]), mode="entities")
     columns = Columns.of(config.views, [stored.strings[view] for view in config.views])
@@ -79,7 +79,7 @@ def _entities(stored: bundle.Bundle) -> Extractor:
 
 
 def _of_documents(extractor: DocumentExtractor) -> tuple[Facts, State]:
-    """Return the manifest entries and arrays of a document extractor."""
+    """Return what to store of a document extractor: manifest entries, arrays and strings."""
     facts, state = _of_entities(extractor.sentences)
     facts[MERGING] = {
         "calibration": asdict(extractor.calibration),
@@ -92,7 +92,7 @@ def _of_documents(extractor: DocumentExtractor) -> tuple[Facts, State]:
 
 
 def _documents(stored: bundle.Bundle) -> DocumentExtractor:
-    """Rebuild a document extractor."""
+    """Rebuild a document extractor, with its sentence extractor, from a model file."""
     facts, arrays = stored.manifest.config[MERGING], stored.state.child(MERGING).arrays
     weights = LogisticWeights(arrays["weights"], float(facts["bias"]))
     calibration, threshold = PairCalibration(**facts["calibration"]), float(facts["threshold"])
@@ -103,7 +103,7 @@ def _documents(stored: bundle.Bundle) -> DocumentExtractor:
 
 
 def _of_joint(extractor: JointExtractor) -> tuple[Facts, State]:
-    """Return the manifest entries and arrays of a joint extractor."""
+    """Return what to store of a joint extractor: manifest entries, arrays and the state of its HMM."""
     facts = {
         "rule": extractor.rule._asdict() if extractor.rule else None,
         "threshold": extractor.threshold,
@@ -117,7 +117,7 @@ def _of_joint(extractor: JointExtractor) -> tuple[Facts, State]:
 
 
 def _joint(stored: bundle.Bundle) -> JointExtractor:
-    """Rebuild a joint extractor."""
+    """Rebuild a joint extractor, with its HMM, from a model file."""
     facts = stored.manifest.config
     model = Model.of(stored.state.child(HMM, config=facts[HMM]))
     rule = PairingRule(**facts["rule"]) if facts["rule"] else None

@@ -79,7 +79,7 @@ def leaking_upper(size: int, read: int, found: int, *, recall: float = 1.0, alph
 
 
 def notes_upper(strata: Sequence[Stratum], *, recall: float = 1.0, alpha: float = 0.05) -> int:
-    """Return an upper bound on the leaking notes in all strata, where `found` counts leaking notes."""
+    """Return an upper bound on leaking notes (which `found` counts) in all strata; unread strata count in full."""
     unread = sum(part.size for part in strata if part.read == 0)
     strata = [part for part in strata if part.read > 0]
     if len(strata) <= 1:
@@ -158,7 +158,7 @@ def _strata_to_test(strata: Sequence[Stratum], most: int, recall: float) -> tupl
 
 
 def _chernoff_bound(parts: list[_Part], seen: int, most: int, recall: float, alpha: float) -> tuple[int, list[_Part]]:
-    """Return a bound on all leaks, given the statistic and the reader's recall, and the strata with narrowed ranges."""
+    """Return a bound on all leaks, given T (`seen`) and the reader's recall, and the strata with narrowed ranges."""
     scale = most * max(part.weight for part in parts)
     slopes = np.array([np.inf]) if seen == 0 else np.geomspace(0.01, 12, 12) / scale
     upper = sum(part.high for part in parts)

@@ -34,6 +34,7 @@ class Reader:
     planted: int | None = None
 
     def __post_init__(self) -> None:
+        """Raise ConfigError unless the recall is above 0, at most 1, and means at least one planted identifier."""
         if not 0 < self.recall <= 1:
             raise ConfigError(f"the reader's recall must be above 0 and at most 1, got {self.recall}")
         if self.planted is not None and self.recall * self.planted < 0.5:
@@ -43,7 +44,7 @@ class Reader:
             )
 
     def least_recall(self, alpha: float) -> float:
-        """Return the exact lower limit of the recall, wrong with probability at most `alpha`."""
+        """Return the lower limit of the recall, wrong with probability `alpha`; the recall if it was not measured."""
         if self.planted is None:
             return self.recall
         from scipy.stats import beta
@@ -135,7 +136,7 @@ def estimate(
     confidence: float = 0.95,
     most_per_note: int = 10,
 ) -> LeakEstimate:
-    """Estimate leaking notes, leaks per note and per 1,000 tokens, with upper bounds, in total and by category.
+    """Estimate leaking notes and leaks with upper bounds, in all and by category; DataError unless all were read.
 
     Every note of the sample must have been read. `most_per_note` is the greatest number of leaks in one note, to be
     chosen before reading; bounds on leaks (not on notes) grow with it, because no sample can rule out one full note.

@@ -72,7 +72,7 @@ def form(sample: Sample, tokens: Mapping[str, int], *, categories: Sequence[str]
 
 
 def parse_form(content: str) -> list[Reviewed]:
-    """Return the reviewed notes of a completed form, from CSV or JSON lines."""
+    """Return the reviewed notes of a completed form, CSV or JSON lines; DataError for empty or repeated rows."""
     content = content.removeprefix("\ufeff")
     rows = _json_rows(content) if content.lstrip().startswith("{") else _csv_rows(content)
     reviewed: dict[str, Reviewed] = {}
@@ -149,7 +149,7 @@ def _lines_with_numbers(content: str) -> Iterator[tuple[int, str]]:
 
 
 def find_risks(path: Path) -> Path:
-    """Return the risk file of a release, given its output; any other file is taken for the risk file itself."""
+    """Return the risk file of a release's output, or a file as it is; DataError for a folder without risks."""
     risks = private_folder(path) / "risks.jsonl"
     if risks.is_file():
         return risks

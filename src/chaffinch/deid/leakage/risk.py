@@ -35,6 +35,7 @@ class Left:
     categories: Mapping[str, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        """Raise DataError unless probabilities, positions and categories fit one another and the tokens."""
         length = len(self.probabilities)
         for name, row in (("probabilities", self.probabilities), *self.categories.items()):
             if np.shape(row) != (length,) or not (np.isfinite(row).all() and (row >= 0).all() and (row <= 1).all()):
@@ -163,7 +164,7 @@ class RiskCalibration:
 def calibration(
     probabilities: Sequence[float] | Floats, gold: Sequence[int] | Ints | NDArray[np.bool_], *, bins: int = 10
 ) -> RiskCalibration:
-    """Compare predicted and true shares of identifiers in bins of about equally many tokens; equal values share a bin.
+    """Compare predicted and true shares in bins of about equally many tokens; equal values share one; or DataError.
 
     >>> calibration([0.1] * 10 + [0.5] * 2, [1] + [0] * 9 + [1, 0], bins=2).gap
     0.0

@@ -45,6 +45,7 @@ class Sample(msgspec.Struct, frozen=True):
     format: str = FORMAT
 
     def __post_init__(self) -> None:
+        """Raise DataError if the format is another, a note is drawn twice, or a stratum draws too many."""
         ids = self.ids
         if self.format != FORMAT:
             raise DataError(f"is of format {self.format!r}, not {FORMAT!r}; draw a new sample")
@@ -80,7 +81,7 @@ class Sample(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_json(cls, content: bytes) -> Sample:
-        """Return the sample of a file that `to_json` made."""
+        """Return the sample of a file that `to_json` made; DataError if it is none."""
         try:
             return msgspec.json.decode(content, type=cls)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -97,7 +98,7 @@ def sample(
     least: int = 5,
     allocation: Allocation = "mixed",
 ) -> Sample:
-    """Draw `n` notes at random within strata of risk; the same for the same notes, risks and seed.
+    """Draw `n` notes at random within strata of risk, by seed; ConfigError or DataError if arguments do not fit.
 
     `documents` maps every id of the corpus to its tokens, `risks` to its expected leaks. `strata` are quantiles of risk
     to cut at, or a number of equal parts; 1 is a plain random sample. A stratum gets at least `least` notes (or all it

@@ -97,7 +97,7 @@ def _replace_digits_and_words(text: str, digits: str, source: SurrogateSource) -
 
 
 def email(text: str, source: SurrogateSource) -> str:
-    """Replace a mail address by one at a host of .example; known names in it are replaced as in notes."""
+    """Replace a mail address by one at a host of .example, known names as in notes; without @, as a user name."""
     user, sign, rest = text.rpartition("@")
     if not sign or not words(rest):
         return username(text, source)

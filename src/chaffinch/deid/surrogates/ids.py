@@ -35,7 +35,7 @@ def identifier(text: str, source: SurrogateSource) -> str:
 
 
 def social_security(text: str, source: SurrogateSource) -> str:
-    """Replace a social security number by one that is never issued; masks such as xxx-xx are kept."""
+    """Replace a social security number by one never issued, keep masks such as xxx-xx; reshape any other text."""
     normal = digits_of(text)
     if len(normal) not in {4, 9} or not only_words(text, _SSN_WORDS):
         return reshape(text, source, "ssn")
@@ -85,7 +85,7 @@ def digits_of(text: str) -> str:
 
 
 def with_digits(text: str, digits: str) -> str:
-    """Return the text with its decimal digits replaced, one by one."""
+    """Return the text with its decimal digits replaced one by one; `digits` must have at least as many."""
     replacements = iter(digits)
     return "".join(shape_char(char, next(replacements)) if char.isdecimal() else char for char in text)
 

@@ -45,7 +45,7 @@ class SurrogateSource:
     gender: Gender | None = field(default=None, repr=False)  # used for first names whose gender the lists do not know
 
     def number(self, bound: int, *parts: str) -> int:
-        """Draw a number below the bound; the parts name its purpose."""
+        """Return a keyed number below the bound, the same for the same parts, which name its purpose."""
         self.used = self.used or bound > 1
         return self.secret.number(bound, "surrogate", self.patient, *parts)
 
@@ -60,7 +60,7 @@ class SurrogateSource:
         return permute(index, size, _permutation_key(self.secret, self.patient, str(size), *parts))
 
     def pick(self, entries: Sequence[str], *parts: str, text: str) -> str:
-        """Draw an entry of a list for a folded text."""
+        """Draw an entry of a list for a folded text; two texts of the list never get the same one."""
         return entries[self.permute_index(entry_indices(entries).get(text), len(entries), *parts, text=text)]
 
 

@@ -48,7 +48,7 @@ class NameLists:
 
 
 def entries(name: str) -> tuple[str, ...]:
-    """Return the entries of a packaged list for surrogates."""
+    """Return the entries of a packaged English list for surrogates, such as "cities"."""
     return languages.lines("en", f"surrogates/{name}")
 
 
@@ -64,6 +64,7 @@ class _NamePool(Sequence[str]):
     """
 
     def __init__(self, role: str, letter: str) -> None:
+        """Read the real names, and choose as many composed ones as the size of the role still needs."""
         parts = languages.table("en", "surrogates/name-parts")[role]
         self._real = names().real[role, letter][: SIZES[role]]
         self._heads: Sequence[str] = parts["heads"][letter.upper()].split()
@@ -93,6 +94,7 @@ class _NamePool(Sequence[str]):
     def __getitem__(self, index: slice) -> Sequence[str]: ...
 
     def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        """Return the name at an index, a real one or else a composed one; a list of names for a slice."""
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         if index < len(self._real):
@@ -141,7 +143,7 @@ def _names_of_unknown_gender() -> dict[str, str]:
 
 @cache
 def states() -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Return the state codes by folded code and by folded name."""
+    """Return two maps to state codes: from the code and from the name, both in lower case."""
     rows = state_names().items()
     return {code.lower(): code for code, _ in rows}, {name.lower(): code for code, name in rows}
 

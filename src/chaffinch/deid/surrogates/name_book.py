@@ -24,6 +24,7 @@ class NameBook:
     __slots__ = ("_real", "_surrogates", "_words", "drawn")
 
     def __init__(self) -> None:
+        """Start a book without names."""
         self.drawn: dict[tuple[str, str], str] = {}  # the surrogates so far, by text and kind; none ever changes
         self._real: set[str] = set()
         self._surrogates: dict[str, str] = {}  # by folded word

@@ -38,7 +38,7 @@ MOST_INITIALS = 3  # letters; a word this short that no list has is read as init
 
 
 def person(text: str, source: SurrogateSource) -> str:
-    """Replace every word of a name and keep its form."""
+    """Replace the words of a name in their form; keep titles, particles, degrees and the possessive s."""
     parts = pieces(text)
     kept = _kept_words(parts)
     drawn = {}

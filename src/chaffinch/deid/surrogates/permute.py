@@ -16,7 +16,7 @@ _ROUNDS = 10  # as in NIST's FF1
 
 
 def permute(index: int, size: int, key: bytes) -> int:
-    """Return the image of an index from 0 to size - 1; `key` has 16 to 64 bytes and is used for this size only.
+    """Return the image of an index below `size` under the permutation of the key; ValueError if out of range.
 
     >>> sorted(permute(index, 10, b"0123456789abcdef") for index in range(10))
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]

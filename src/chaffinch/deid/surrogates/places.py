@@ -150,7 +150,7 @@ def _replace_zips(text: str, source: SurrogateSource) -> str:
 
 
 def state(text: str, source: SurrogateSource) -> str:
-    """Replace a state by another, as a code or in full as written; an unknown state is replaced as a place."""
+    """Replace a state by a drawn one, perhaps itself, as a code or in full as written; an unknown one as a place."""
     codes, by_name = states()
     core = _strip_surroundings(text)
     plain = " ".join(core.lower().split())
@@ -174,7 +174,7 @@ def _strip_surroundings(text: str) -> str:
 
 
 def country(text: str, source: SurrogateSource) -> str:
-    """Replace a country by another."""
+    """Replace a country by one drawn from a list, perhaps itself, in its case."""
     core = _strip_surroundings(text)
     if not core:
         return reshape(text, source, "country")
@@ -210,7 +210,7 @@ def institution(text: str, source: SurrogateSource) -> str:
 
 
 def department(text: str, source: SurrogateSource) -> str:
-    """Replace a department by another; short forms such as ICU become others."""
+    """Replace a department by one drawn from a list; short forms such as ICU become drawn short forms."""
     return _replace_phrase(text, WARDS | SMALLER | SIDES, _replace_ward, source)
 
 
@@ -224,7 +224,7 @@ def _replace_ward(text: str, source: SurrogateSource) -> str:
 
 
 def profession(text: str, source: SurrogateSource) -> str:
-    """Replace a profession by another that takes the same article: "a" or "an"."""
+    """Replace a profession by a drawn one that takes the same article, "a" or "an", in its case."""
     drawn = source.pick(_professions(vowel=bases(text)[:1] in _VOWELS), "profession", text=fold_phrase(text))
     letters = [part for part in pieces(text) if is_word(part)]
     if text.isupper():

@@ -26,7 +26,7 @@ def surrogate(
     gender: Gender | None = None,
     names: NameBook | None = None,
 ) -> str:
-    """Draw the surrogate of an identifier of this patient under this secret.
+    """Draw the surrogate of a patient's identifier; a tag for empty or long texts; ConfigError for ages and dates.
 
     `gender` (F or M) is used for first names whose gender the lists do not know; `names` is the book of the patient's
     names so far. A text without letters and digits, or of over 1,000 characters, becomes the tag of its kind. Raise
@@ -35,9 +35,9 @@ def surrogate(
     >>> from chaffinch.deid.kinds import kind_of
     >>> secret = Secret(b"7f1c0a94d3e85b62c4097ad1f6be3358e2d049b7618caf5390fd72ae14c65b08")
     >>> surrogate("Smith, John A.", kind_of("PATIENT"), "p2", secret)
-    'Rhizama, Ziart S.'
+    'Raezama, Ziart S.'
     >>> surrogate("J. SMITH", kind_of("DOCTOR"), "p2", secret)
-    'Z. RHIZAMA'
+    'Z. RAEZAMA'
     """
     handling = handling_of(kind)
     if handling.surrogate is None:

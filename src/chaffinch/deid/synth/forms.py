@@ -100,6 +100,7 @@ class Maker:
     """An inventor of the facts in a patient's notes: places, institutions, numbers, web and e-mail addresses."""
 
     def __init__(self, names: NameDrawer, rng: np.random.Generator) -> None:
+        """Map the slots with special forms to the functions that invent their values."""
         self.names, self.rng = names, rng
         self.special: Mapping[str, Callable[[], str]] = {
             "street": self._street, "city": self._city, "dept": lambda: self._dept("any"),

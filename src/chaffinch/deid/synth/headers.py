@@ -25,7 +25,7 @@ def layouts() -> list[dict[str, Any]]:
 
 
 def write_head(page: NoteBuilder, layout: dict[str, Any]) -> None:
-    """Write the header of a note in a layout."""
+    """Append the header of a note in a layout to the page: fields chosen at random, as items or as a table."""
     rng = page.rng
     fields = personas.table("varied/fields")["field"]
     case = pick(rng, ("", "", "", "upper", "lower", "title"))

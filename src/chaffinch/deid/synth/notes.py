@@ -125,6 +125,7 @@ class _Page:
     """A text under construction, with the spans of its filled slots."""
 
     def __init__(self, scene: _Scene, rng: np.random.Generator) -> None:
+        """Start an empty text for a scene, with random choices from `rng`."""
         self.scene, self.rng = scene, rng
         self.parts: list[str] = []
         self.spans: list[Span] = []

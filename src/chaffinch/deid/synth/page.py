@@ -55,6 +55,7 @@ class NoteBuilder:
     """A text under construction, its spans, and the ids of its templates."""
 
     def __init__(self, scene: Scene, hand: Hand, rng: np.random.Generator) -> None:
+        """Start an empty text for a scene in a typing style, with random choices from `rng`."""
         self.scene, self.hand, self.rng = scene, hand, rng
         self.parts: list[str] = []
         self.spans: list[Span] = []

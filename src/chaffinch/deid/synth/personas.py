@@ -89,7 +89,7 @@ def pages(name: str) -> tuple[str, ...]:
 
 @cache
 def table(name: str) -> dict[str, Any]:
-    """Return the content of a packaged TOML file."""
+    """Return the content of a TOML file among the packaged templates, such as `table("forms")`."""
     return tomllib.loads((files("chaffinch.deid.synth") / "templates" / f"{name}.toml").read_text(encoding="utf-8"))
 
 
@@ -242,7 +242,7 @@ def _limit(number: int, rng: np.random.Generator) -> int:
 
 
 def _facts(person: Person, rng: np.random.Generator) -> dict[str, str]:
-    """Draw a person's record number, account, e-mail, city, street and telephone."""
+    """Draw a person's record number, account, e-mail, city, street, hospital and profession, by these names."""
     forms = table("forms")
     host = pick(rng, forms["email"]["hosts"])
     plain = {key: plain_letters(value) for key, value in (("f", person.first), ("l", person.last))}

@@ -62,7 +62,7 @@ def _by_id(name: str, pool: Iterable[str]) -> dict[str, str]:
 
 @cache
 def templates_of(site: str) -> Mapping[str, Mapping[str, str]]:
-    """Return the templates of a site, by pool and id: every sixth of each pool, and the whole charts of one writer."""
+    """Return a site's templates by pool and id: a sixth of each pool and one writer's charts; ValueError if unknown."""
     start = SITES.index(site)
     dealt = {name: dict(list(pool.items())[start :: len(SITES)]) for name, pool in templates().items()}
     return {**dealt, "charts": _by_id("charts", personas.pages(f"varied/charts/{site}"))}
@@ -189,7 +189,7 @@ def _compose(page: NoteBuilder, pools: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _write_end(page: NoteBuilder, pools: Mapping[str, Mapping[str, str]], pool: str) -> None:
-    """Write the header or the closing of a note, or a whole chart."""
+    """Write one template of a pool: a header, a closing or a whole chart; nothing for the pool "none"."""
     if pool == "none":
         return
     identity, text = pick(page.rng, list(pools[pool].items()))

@@ -71,7 +71,7 @@ def adapt(
     lists: WordLists | None = None,
     tell: ProgressCallback | None = None,
 ) -> Model:
-    """Adapt a model to the notes of a site, whose labels are ignored, and to reviewed notes (`gold`).
+    """Adapt a model to notes of a site, labels ignored, and to reviewed ones (`gold`); for None, train on `gold`.
 
     Without a model, train on reviewed notes alone, in any language; `language` names word lists to use. `replay` are
     notes with gold that prevent forgetting; by default generated ones. The dial is set on reviewed notes if there are

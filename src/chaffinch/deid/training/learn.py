@@ -82,7 +82,7 @@ class DetectorLesson:
 
     @classmethod
     def for_other_languages(cls, language: str | None = None) -> DetectorLesson:
-        """Return the plan for notes in other languages: the lists of a language pack, or none, and no rules."""
+        """Return the plan for other languages: no rules, a pack's word lists or none; ConfigError if unknown."""
         if language not in (None, *languages.pack_names()):
             names = ", ".join(languages.pack_names())
             raise ConfigError(f"no word lists for {language!r}; name one of {names}, or none")
@@ -172,7 +172,7 @@ def with_lists(model: Model, lists: WordLists) -> Model:
 
 
 def hide_words(model: TaggerModel, hidden: frozenset[str]) -> TaggerModel:
-    """Return the model of a tagger with the hidden words removed from its word lists."""
+    """Return a tagger's model with the hidden words removed from its word lists; unchanged if it has none."""
     hide = method_of(model.config).hide_words
     return model if hide is None else hide(model, hidden)
 
@@ -218,7 +218,7 @@ def names_in(docs: Iterable[Document], layer: str | None = None) -> frozenset[st
 
 
 def split_by_source(docs: Sequence[Document], folds: int = FOLDS) -> list[list[Document]]:
-    """Split documents into folds of similar size; a source is never split, or a patient if there is only one source."""
+    """Split documents into folds of similar size by source, or by patient if there is one source; DataError if none."""
     sources: defaultdict[str, list[Document]] = defaultdict(list)
     several = len({doc.meta.get(SOURCE) for doc in docs}) > 1
     for doc in docs:

@@ -71,7 +71,7 @@ def window_length(pieces: int) -> int:
 
 
 def find(path: str | Path | None) -> Path:
-    """Return the folder of an encoder; None is the packaged MiniLM's, whose weights are checked."""
+    """Return the folder of an encoder, None: the packaged MiniLM's; ConfigError without its config or safetensors."""
     if path is not None:
         folder = Path(path)
         if not (folder / "config.json").is_file():
@@ -93,7 +93,7 @@ def find(path: str | Path | None) -> Path:
 
 
 def digest(folder: Path) -> str:
-    """Return the SHA-256 of an encoder's weights."""
+    """Return the SHA-256 of an encoder's weights; ModelError if they cannot be read."""
     try:
         with (folder / WEIGHTS).open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -206,7 +206,7 @@ class Embedder:
         pooling: Literal["mean", "first"] = "mean", window: int = 256, overlap: int = 64, threads: int = 1,
         cache: str | Path | None = None,
     ) -> Embedder:  # fmt: skip
-        """Return the embedder of an encoder's folder, or of the packaged MiniLM."""
+        """Return the embedder of an encoder's folder, or of the packaged MiniLM; ConfigError for a bad setting."""
         if pooling not in ("mean", "first"):
             raise ConfigError(f"pooling must be mean or first, got {pooling!r}")
         if threads < 1 or window < STEP or not 0 <= overlap <= window // 2:

@@ -58,7 +58,7 @@ _MOST_PARTS = 4  # parts of a compound that are looked up; bounds the work on a 
 
 
 def is_symbol(word: str) -> bool:
-    """Tell whether the word is a symbol."""
+    """Tell whether the word has the form of a symbol, as `signature` returns it."""
     return word.startswith(MARK) and _SYMBOL.fullmatch(word) is not None
 
 
@@ -118,7 +118,7 @@ def add_flags(signature: str, flags: int) -> str:
 
 
 def back_off(symbol: str, order: Sequence[str] = ORDER) -> Iterator[str]:
-    """Yield the symbol, then shorter ones, as fields are dropped one by one in `order`; the last is the category.
+    """Yield the symbol, then shorter ones without fields of `order`, last its category; DataError for other words.
 
     >>> list(back_off("‹PHONE|000-0000|area=0|ext=0"))
     ['‹PHONE|000-0000|area=0|ext=0', '‹PHONE|area=0|ext=0', '‹PHONE|area=0', '‹PHONE']
@@ -137,7 +137,7 @@ def back_off(symbol: str, order: Sequence[str] = ORDER) -> Iterator[str]:
 
 
 def _letters(word: str, pack: Pack) -> str:
-    """Return the fields of a word of letters."""
+    """Return the fields of a word of letters: case, lists, whether it is common, suffix, length and hyphen."""
     plain = fold(word).strip("'’").rstrip(".")
     if plain.endswith(("'s", "’s")):
         plain = plain[:-2]

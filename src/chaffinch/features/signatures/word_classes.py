@@ -51,7 +51,7 @@ def punctuation(word: str) -> str:
 
 
 def date(word: str, pack: Pack) -> str | None:
-    """Return the mask, the number of fields, the digits of the year, and whether a field can be a month.
+    """Return the mask, number of fields, digits of the year and whether a month is possible; None if it is no date.
 
     The year is the field of four digits, else the third field if there is one. A month's name becomes Mon.
     """
@@ -107,7 +107,7 @@ def _month_fields(word: str, pack: Pack) -> str | None:
 
 
 def phone(word: str, pack: Pack) -> str | None:
-    """Return the mask, whether there is an area code, and whether there is an extension.
+    """Return the mask, whether there is an area code, and an extension; None if it is no telephone number.
 
     The mask leaves out the extension. A word for an extension or a pager followed by four digits or more is a telephone
     number as well: x12345.
@@ -128,7 +128,7 @@ def phone(word: str, pack: Pack) -> str | None:
 
 
 def number(word: str, pack: Pack) -> str | None:
-    """Return the count of whole digits, their range, and whether there are decimals, thousands groups, a percent sign.
+    """Return the count and range of whole digits, and marks for decimals, thousands, percent; None if no number.
 
     The range of two digits is 12, 31, 89 (at most) or 90+, of four digits year (1900 to 2035); else it is 0. One group
     of three digits after the thousands mark is a group of thousands; anything else after a mark is decimals.

@@ -23,6 +23,7 @@ class Alignment:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Check the settings; ConfigError for a bad mode, penalty, folds or seed."""
         check_mode(self.mode)
         check_numbers(self, "penalty", above=0)
         check_wholes(self, "folds", least=2)

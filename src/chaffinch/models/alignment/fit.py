@@ -43,7 +43,7 @@ def fit(
     gold: str | None = None,
     common: frozenset[str] = frozenset(),
 ) -> Model:
-    """Train a model on documents with a gold layer, and a layer and soft labels by a tagger that did not see them.
+    """Train on gold and on labels of a tagger that saw other patients; DataError if no found word is repeated.
 
     `cross_fit` makes such documents. `common` are words, such as a language's most frequent ones, that must be found
     twice in a patient's documents before their occurrences are linked.
@@ -69,7 +69,7 @@ def fit(
 def cross_fit(
     documents: Sequence[Document], train: Callable[[list[Document]], TaggerLike], *, folds: int = 5, seed: int = 0
 ) -> list[Document]:
-    """Return the documents in order, each with the layer and soft labels of a tagger that saw other patients only."""
+    """Return the documents, each labelled by a tagger trained on other patients; ConfigError for fewer than two."""
     members = by_patient(documents)
     if folds < 2 or len(members) < 2:
         raise ConfigError(f"cross-fitting needs 2 folds and 2 patients, got {folds} and {len(members)}")

@@ -84,7 +84,7 @@ class Graphs:
 
 
 def label_names(documents: Sequence[Document], layer: str) -> tuple[str, ...]:
-    """Return O and every label of the layer's spans and soft labels; DataError if a document has no such layer."""
+    """Return O and every label of the layer's spans and soft labels; DataError if either is missing or malformed."""
     names: set[str] = set()
     for number, doc in enumerate(documents, start=1):
         where = f"document {number} of {len(documents)}"
@@ -106,7 +106,7 @@ def label_names(documents: Sequence[Document], layer: str) -> tuple[str, ...]:
 
 
 def observe(docs: Sequence[Document], layer: str, names: Sequence[str]) -> RepeatedWords:
-    """Return the words of one patient's documents, which have the layer and soft labels of that name."""
+    """Return all words of one patient's documents with the layer's labels and probabilities, numbered as `names`."""
     index = {name: number for number, name in enumerate(names)}
     table: dict[str, int] = {}
     folds: dict[str, int] = {}

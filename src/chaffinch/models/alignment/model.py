@@ -80,7 +80,7 @@ def align(
     mode: str | None = None,
     common: frozenset[str] = frozenset(),
 ) -> list[Document]:
-    """Return the documents in order with the layer aligned; those of a patient are read together.
+    """Return the documents with a patient's repeated words relabelled in `layer`; DataError without its soft labels.
 
     A document without patient and id is aligned by itself. `common` words are added to those of the model.
 
@@ -114,7 +114,7 @@ def align(
 def _decide_labels(
     words: RepeatedWords, graphs: Graphs, model: Model, names: Sequence[str], mode: str
 ) -> tuple[Ints, Floats]:
-    """Return (N,) the label of every token, and (N,) its probability where it was changed, else 1."""
+    """Return (N,) the label of every token, and (N,) its probability where its word's graph was changed, else 1."""
     tags, scores = words.tags.copy(), np.ones(len(words.tags))
     found = words.tags[graphs.nodes]
     allowed = graphs.candidates.copy()
@@ -165,7 +165,7 @@ def free_nodes(words: RepeatedWords, graphs: Graphs, open_nodes: graph.Flags) ->
 
 
 def by_patient(documents: Sequence[Document]) -> list[list[int]]:
-    """Return the indices of each patient's documents, in an order that does not depend on the input's."""
+    """Return for each patient the indices of its documents, sorted by id and text; a nameless one is by itself."""
     members: dict[tuple[str, int], list[int]] = {}
     for i, doc in enumerate(documents):
         nameless = doc.group is None and not doc.id

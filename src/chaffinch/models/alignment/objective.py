@@ -84,7 +84,7 @@ class Nodes:
         )
 
     def select(self, where: Flags) -> Nodes:
-        """Return some of the nodes."""
+        """Return the nodes where the mask (M,) is True."""
         return Nodes(self.tags[where], self.buckets[where], self.shares[:, where], self.features[where])
 
     def scores(self, weights: CliqueWeights) -> Floats:
@@ -110,7 +110,7 @@ class Nodes:
         return np.asarray(found.sum(axis=1, keepdims=True) - found)
 
     def gradient(self, weights: CliqueWeights, pull: Floats) -> CliqueWeights:
-        """Return the sum of `pull` (M, L) times the gradient of the scores."""
+        """Return the sum of `pull` (M, L) times the gradient of the scores, in the shapes of the weights."""
         unary = np.zeros_like(weights.unary)
         chosen = pull[np.arange(len(self.tags)), self.tags]
         for row, columns in ((0, slice(0, 1)), (1, slice(1, None))):

@@ -48,6 +48,7 @@ class Cascade:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Check the settings, make `layers` a tuple; ConfigError for a bad value, or `private` with two stages."""
         check_choices(self, _CHOICES)
         check_wholes(self, "epochs", "cutoff", least=1)
         check_wholes(self, "folds", least=2)

@@ -49,6 +49,7 @@ class Explanation:
     runner_up: tuple[Span, ...]
 
     def __str__(self) -> str:
+        """Return the margin over the runner-up, then a table of at most 20 features, which quotes the document."""
         others = ", ".join(f"[{span.start}, {span.end}) {span.label}" for span in self.runner_up) or "no span"
         lines = [
             f"[{self.span.start}, {self.span.end}) {self.span.label}: margin {self.margin:+.3f} over {others}",
@@ -58,7 +59,7 @@ class Explanation:
 
 
 def explain(model: Model, doc: Document, span: Span) -> Explanation:
-    """Explain why a document's span is read, or not read, as it is; by the last reading, which finds spans."""
+    """Explain why the last reading has a span or not; DataError for an unknown label or a span that cuts tokens."""
     seen, columns = model.observe([doc])
     part = model.readings[-1]
     label = span.label if model.classifier is None else part.labels.names[0]
@@ -88,7 +89,7 @@ def explain(model: Model, doc: Document, span: Span) -> Explanation:
 
 
 def _best_with_and_without(lattice: Lattice, labels: Labels, tags: Ints, first: int, end: int) -> tuple[Ints, Ints]:
-    """Return the best states with the span, and without it: a token, or the one after, has another tag."""
+    """Return the best states with the span, and without it; DataError if either is impossible."""
     T = len(lattice)
     same = labels.tag_of[None, :] == tags[:, None]
     with_span = np.ones((T, labels.states.K), np.bool_)
@@ -113,7 +114,7 @@ def _best_with_and_without(lattice: Lattice, labels: Labels, tags: Ints, first: 
 def _difference(
     part: Linear, seen: Observed, columns: Sequence[Column], begin: int, chosen: Ints, other: Ints, namer: Namer
 ) -> tuple[dict[str, float], float]:
-    """Return by how much each feature, and the transitions, prefer the chosen states to the others."""
+    """Return each feature's weight by name (0 left out) and that of transitions, for `chosen` over `other` states."""
     states = part.labels.states
     rows = part.weights.rows.reshape(-1, states.W).astype(np.float64)
     if part.labels.pairs:

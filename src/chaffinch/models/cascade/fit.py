@@ -45,7 +45,7 @@ def fit(
     each: Each = map,
     watcher: Watcher | None = None,
 ) -> Model:
-    """Train a cascade.
+    """Train a cascade on spans or soft labels; ConfigError if two stages would keep words of identifiers.
 
     With dev documents each part stops when their F1 no longer rises and its best weights are kept. With `start` the
     model of an earlier fit continues to learn, new labels included. An interrupt ends the part that is being learnt;

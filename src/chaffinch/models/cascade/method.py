@@ -24,7 +24,7 @@ def _fit(data: TrainingSet, config: Cascade, context: FitContext) -> Model:
 
 
 def _reasons_unused(config: Cascade) -> dict[str, str]:
-    """Return the materials that the settings make no use of, and why."""
+    """Return the kinds of training material that the settings make no use of, each with the reason."""
     return dict.fromkeys(("soft", "model"), _TWO_STAGES) if config.stages == 2 else {}
 
 
@@ -35,13 +35,13 @@ def _slower(config: Cascade) -> Cascade:
 
 
 def _facts(model: Model) -> Mapping[str, Any]:
-    """Return the number of features."""
+    """Return the number of features of all readings and the classifier, under the key "features"."""
     parts = [*model.readings, *([] if model.classifier is None else [model.classifier])]
     return {"features": sum(len(part.vocabulary) for part in parts)}
 
 
 def _trim(model: Model, least: float) -> Model:
-    """Return the model without weights of readings below `least`."""
+    """Return the model without weights of readings that are smaller than `least`; the classifier stays as it is."""
     return replace(model, readings=tuple(drop_small_weights(part, least) for part in model.readings))
 
 

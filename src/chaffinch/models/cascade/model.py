@@ -51,7 +51,7 @@ class Model:
         return seen, columns
 
     def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
-        """Return the labelled runs of tokens of every document."""
+        """Return for each document its runs (first token, end, label); `bias` is added to the scores of labels."""
         return self._read(*self.observe(docs), bias)
 
     def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]:
@@ -67,7 +67,7 @@ class Model:
         return self._posteriors(*self.observe(docs))
 
     def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]:
-        """Return the results of `read` and `posteriors`, in one pass over the documents."""
+        """Return (runs, posteriors) of each document, as `read` and `posteriors` do, in one pass."""
         seen, columns = self.observe(docs)
         return list(zip(self._read(seen, columns, None), self._posteriors(seen, columns), strict=True))
 
@@ -120,7 +120,7 @@ class Model:
         return np.split(out, np.cumsum(seen.sizes)[:-1])
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
-        """Return the n best readings; a sentence with fewer repeats its last. With a classifier, of the segments."""
+        """Return up to n readings, best first; a sentence with fewer repeats its last; with two stages, of segments."""
         seen, columns = self.observe([doc])
         last = self.readings[-1]
         batch = last.batch(seen, columns)

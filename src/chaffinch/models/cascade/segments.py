@@ -123,7 +123,7 @@ def examples(
 
 
 def gold_segments(seen: Observed, pieces: Sequence[Sequence[tuple[int, int, int]]]) -> dict[tuple[int, int], int]:
-    """Return the documents' spans as segments among tokens with pads, with their labels."""
+    """Return {(first, end): label number} of the spans, among tokens with pads, without those outside sentences."""
     position = np.full(int(seen.sizes.sum()) + 1, -1)
     position[seen.sources] = seen.places
     starts = np.cumsum([0, *seen.sizes])
@@ -137,6 +137,6 @@ def gold_segments(seen: Observed, pieces: Sequence[Sequence[tuple[int, int, int]
 
 
 def observe_gold(seen: Observed, gold: Mapping[tuple[int, int], int], certain: NDArray[np.float32]) -> SegmentSpans:
-    """Return the right segments, as if a first stage had found them."""
+    """Return the right segments with their observations, as if a first stage had found them."""
     right = np.array(sorted(gold), np.int64).reshape(-1, 2)
     return SegmentSpans(seen, right, observe(seen, right, margins(right, certain)))

@@ -33,6 +33,7 @@ class Conditional:
     cells: tuple[Ints, Ints] = field(init=False)  # the token and the state of each cell
 
     def __post_init__(self) -> None:
+        """Derive the number of rows of features, and the token and state of each cell."""
         object.__setattr__(self, "height", len(self.penalty) - self.states.K - 2)
         tokens = np.repeat(np.arange(len(self.active.which)), self.active.widths)
         object.__setattr__(self, "cells", (tokens, self.active.cells))
@@ -66,7 +67,7 @@ class Conditional:
         return Weights(rows[:R].reshape(-1), moves.reshape(-1))
 
     def __call__(self, x: Floats) -> tuple[float, Floats]:
-        """Return the value and its gradient."""
+        """Return the conditional log-likelihood at the weights, less the penalty, and its gradient."""
         Y, W, R = self.states.K, self.states.W, self.height
         batch = linear.batch(self.seen, self.weights(x), self.states)
         tokens, cells = self.cells

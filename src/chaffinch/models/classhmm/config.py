@@ -62,6 +62,7 @@ class ClassHMM:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Check the settings; ConfigError for a bad value, or for the trainer em with another objective than joint."""
         check_choices(self, CHOICES)
         check_wholes(self, "states_per_class", "restarts", "evaluations", "cutoff", least=1)
         check_wholes(self, "outside_states", "floor", least=1, optional=True)
@@ -88,5 +89,5 @@ class ClassHMM:
 
     @property
     def conditional(self) -> float:
-        """Return the share of the conditional likelihood in the objective of a locally normalised chain."""
+        """Return the share of the conditional likelihood: 0 for joint, `mix` for mix, 1 for krogh and crf."""
         return {"joint": 0.0, "krogh": 1.0, "mix": self.mix}.get(self.objective, 1.0)

@@ -43,7 +43,7 @@ TOLERANCE = 1e-6  # EM stops when an iteration gains less than this share of the
 def fit(
     data: TrainingSet, config: ClassHMM, *, resources: Resources | None = None, watcher: Watcher | None = None
 ) -> Model:
-    """Train a class HMM.
+    """Train a class HMM on spans or soft labels; dev documents choose kappa; describe its states.
 
     Rows of soft labels with only zeros leave a token open: all paths are valid there. Dev documents choose kappa.
     An interrupt ends training; the weights learnt so far are kept.
@@ -81,7 +81,7 @@ class _Run:
             return model
 
     def choose_kappa(self, problem: Problem) -> tuple[Model, float]:
-        """Return the model with the requested kappa, or with the one that is best on the dev documents."""
+        """Return the model and its kappa, as set or best on dev; KeyboardInterrupt if it comes before any step."""
         kappas = [self.config.kappa] if self.config.kappa is not None else [KAPPA]
         if self.config.kappa is None and self.dev:
             kappas = sorted(KAPPAS, reverse=True)
@@ -122,7 +122,7 @@ class _Run:
         return best
 
     def climb(self, problem: Problem, kappa: float, x: Floats, part: str) -> ascent.Optimum:
-        """Return the end of the long climb from x."""
+        """Climb from x by gradient or EM, and return the optimum; progress is reported under the name `part`."""
         objective, most, tokens = problem.objective(kappa), self.config.evaluations, len(self.evidence.allowed)
 
         def watch(evaluations: int, value: float) -> None:
@@ -137,7 +137,7 @@ class _Run:
         return found
 
     def score(self, model: Model) -> float:
-        """Return the F1 on the dev documents."""
+        """Return the F1 on the dev documents; 0 after an interrupt."""
         try:
             return span_f1([runs_of(doc, self.layer) for doc in self.dev], model.read(self.dev))
         except KeyboardInterrupt:
@@ -145,7 +145,7 @@ class _Run:
             return 0.0
 
     def evaluate_held_out(self, model: Model, problem: Problem, kappa: float) -> Model:
-        """Return the model with a calibration, and with the held-out likelihood of its states.
+        """Return the model with calibration and held-out likelihood; unchanged if no patient can be held out.
 
         A fifth of the patients is held out; two shorter climbs on the others, one with a single state per class,
         measure the likelihood of the held-out text.

@@ -127,7 +127,7 @@ class Likelihood:
         return np.asarray(logits - logsumexp(logits, axis=1, keepdims=True))
 
     def __call__(self, x: Floats) -> tuple[float, Floats]:
-        """Return the value and its gradient."""
+        """Return the log-likelihood at the weights, less the penalty, and its gradient."""
         tables, log_b = self.tables(x)
         value, counts, steps = self.counts(tables, log_b)
         return self.subtract_penalty(x, value, self._slope(tables, log_b, counts, steps))
@@ -201,7 +201,7 @@ class MStepObjective:
 
     @classmethod
     def at(cls, whole: Likelihood, x: Floats) -> MStepObjective:
-        """Compute the expected counts at those weights."""
+        """Run the E-step at those weights; return the objective of the M-step, which keeps the expected counts."""
         _, counts, steps = whole.counts(*whole.tables(x))
         return cls(whole, counts, steps)
 

@@ -30,7 +30,7 @@ def _load(state: State) -> Model:
 
 
 def _reasons_unused(config: ClassHMM) -> dict[str, str]:
-    """Return the materials that the settings make no use of, and why."""
+    """Return the kinds of training material that the settings make no use of, each with the reason."""
     unused: dict[str, str] = {}
     if config.objective != "crf":
         unused["resources"] = "lexicons and clusters are features of the objective crf only; leave them out"
@@ -50,7 +50,7 @@ def _explain(model: Model, doc: Document, span: Span) -> SubtagPath:
 
 
 def _parts(model: Model, doc: Document, spans: Sequence[Span]) -> list[Span]:
-    """Divide spans into parts by their states."""
+    """Return the parts of spans, runs of tokens in one state, as sorted spans labelled PER/1, PER/2."""
     from chaffinch.models.latent.parts import parts
 
     return parts(model, doc, spans, source="classhmm")

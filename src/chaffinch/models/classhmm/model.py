@@ -101,17 +101,17 @@ class Model:
         return seen, batch
 
     def reading(self, docs: Sequence[Document], bias: Bias = None) -> LatentReader:
-        """Return a reader of the documents."""
+        """Return a reader of the documents, which decodes them when it is asked for runs or posteriors."""
         seen, batch = self.batch(docs, bias)
         return LatentReader(seen, [batch], self.labels, self.decode, self.calibration)
 
     def decode(self, batch: Batch, known: TagPosterior | None = None) -> Ints:
-        """Return the tags of a batch's tokens, by the decoder of the settings."""
+        """Return (N,) the tags of a batch's tokens by the decoder of the settings; `known` are its tag posteriors."""
         labels = self.labels
         return decoding.decode(batch, labels.tag_of, self.config.decode, follows=labels.follows, known=known).tags
 
     def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
-        """Return the labelled runs of tokens of every document."""
+        """Return for each document its runs (first token, end, label); `bias` is added to the scores of labels."""
         return self.reading(docs, bias).runs()
 
     def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]:
@@ -123,7 +123,7 @@ class Model:
         return [rows for _, rows in self.read_with_posteriors(docs)]
 
     def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]:
-        """Return the results of `read` and `posteriors`, in one pass over the documents."""
+        """Return (runs, posteriors) of each document, as `read` and `posteriors` do, in one pass."""
         columns = np.array([0] + [1 + self.names.index(tag[2:]) for tag in self.labels.tags[1:]])
         return list(zip(*self.reading(docs).runs_with_posteriors(columns, 1 + len(self.names)), strict=True))
 
@@ -182,7 +182,7 @@ class Model:
 
 
 def scheme_of(config: ClassHMM) -> Scheme:
-    """Return the tag scheme of the classes."""
+    """Return the tag scheme of the classes: "runs" for types, else "IOB2"."""
     return "runs" if config.classes == "types" else "IOB2"
 
 

@@ -39,11 +39,11 @@ class Problem(Protocol):
     """An optimisation problem: its objective, its first weights, and the model of given weights."""
 
     def objective(self, kappa: float, sentences: Bools | None = None) -> Function:
-        """Return a function for the value of weights and its gradient, on some sentences or all."""
+        """Return a callable that gives the value of weights and its gradient, on some sentences or all."""
         ...
 
     def start(self, rng: np.random.Generator) -> Floats:
-        """Return first weights."""
+        """Return random first weights, as one vector."""
         ...
 
     def model(self, x: Floats, trace: Sequence[float]) -> Model:
@@ -64,7 +64,7 @@ class Ground:
 
     @classmethod
     def of(cls, config: ClassHMM, evidence: Evidence) -> Ground:
-        """Return the basis for the task of some evidence."""
+        """Observe the task's documents with the features of the settings; derive states and which tokens may take."""
         plain, spc = evidence.plain, config.states_per_class
         subs = (config.outside_states or spc, *[spc] * (len(plain.tags) - 1))
         labels = Labels(plain.names, plain.scheme, subs=subs)
@@ -91,7 +91,7 @@ class Ground:
         return Generated.of(self)
 
     def tokens(self, sentences: Bools) -> tuple[Ints, Ints]:
-        """Return the tokens of some sentences, and their bounds."""
+        """Return the tokens of the sentences where the mask is True, and the bounds of those sentences among them."""
         lengths = np.diff(self.evidence.bounds)
         return np.flatnonzero(np.repeat(sentences, lengths)), np.concatenate([[0], np.cumsum(lengths[sentences])])
 
@@ -110,7 +110,7 @@ class Ground:
         return np.asarray(rng.normal(0.0, SPREAD, size) * several)
 
     def first_moves(self, moves: Floats) -> Floats:
-        """Return the moves (Y.., Y), with a bonus for left-right moves if that is the topology.
+        """Add a bonus for left-right moves, in place, if that is the topology; return the moves (Y.., Y).
 
         The bonus is for going to the next state of the same class, and for entering a class at its first state.
         """
@@ -125,7 +125,7 @@ class Ground:
         return moves
 
     def base(self, trace: Sequence[float]) -> Model:
-        """Return a model without weights."""
+        """Return a model without weights, with `trace` as the course of its objective."""
         names, language = self.evidence.plain.names, self.config.language
         portrait = Portrait(np.zeros(self.labels.states.K), np.array(trace), np.zeros(0))
         model = Model(self.config, names, self.labels, languages.pack(language), portrait, floor=self.floor)
@@ -145,7 +145,7 @@ class Generated:
 
     @classmethod
     def of(cls, ground: Ground) -> Generated:
-        """Return the problem of a task."""
+        """Learn the vocabulary, reduce tokens to sets of features, and return the problem."""
         config, labels = ground.config, ground.labels
         known = ground.vocabulary()
         sets, rows = _types(ground.seen, known, config.replicas, config.seed)
@@ -157,7 +157,7 @@ class Generated:
         return cls(ground, known, matrix, csr_array(matrix.T), rows, layout)
 
     def objective(self, kappa: float, sentences: Bools | None = None) -> Likelihood:
-        """Return the likelihood of some sentences, or of all."""
+        """Return the penalised likelihood of some sentences, or of all, as a callable of the weights."""
         ground = self.ground
         chosen = np.ones(len(ground.evidence.bounds) - 1, np.bool_) if sentences is None else sentences
         untagged = chosen & ground.evidence.untagged
@@ -180,7 +180,7 @@ class Generated:
         return Text(self.matrix, self.rows[tokens], bounds, *self.ground.allowed_states(tokens))
 
     def start(self, rng: np.random.Generator) -> Floats:
-        """Return first weights."""
+        """Return random weights of states and zeros for classes, as one vector."""
         Y, objective = self.layout.Y, self.objective(0.0)
         parts = [np.zeros(size) for size in objective.sizes]
         parts[0] = self.ground.first_weights((len(self.vocabulary), Y), rng).ravel()
@@ -190,7 +190,7 @@ class Generated:
         return np.concatenate(parts)
 
     def model(self, x: Floats, trace: Sequence[float]) -> Model:
-        """Return the model of those weights."""
+        """Return the model of those weights, rounded as it will be saved."""
         tables, _ = self.objective(0.0).tables(x)
         return replace(self.ground.base(trace), words=WordEmissions(self.vocabulary, round_to_float32(tables)))
 
@@ -207,14 +207,14 @@ class Field:
 
     @classmethod
     def of(cls, ground: Ground, resources: Resources) -> Field:
-        """Return the problem of a task."""
+        """Learn stop words and vocabulary from the task, and return the problem."""
         task = ground.evidence.task
         stops = window.stop_words(ground.seen, ground.evidence.inside, patients=task.patients, floor=ground.floor)
         columns = columns_of(ground.seen, task.docs, stops, (), resources)
         return cls(ground, resources, stops, ground.vocabulary(columns), columns)
 
     def objective(self, kappa: float, sentences: Bools | None = None) -> Conditional:
-        """Return the conditional likelihood of some sentences, or of all."""
+        """Return the penalised conditional likelihood of some sentences, or of all, as a callable of the weights."""
         ground, states = self.ground, self.ground.labels.states
         view, known = self.vocabulary.view(ground.seen, self.columns), (ground.active, ground.logs)
         if sentences is not None:
@@ -225,7 +225,7 @@ class Field:
         return Conditional(view, states, ground.labels.tag_of, *known, penalty, ground.config.shared)
 
     def start(self, rng: np.random.Generator) -> Floats:
-        """Return first weights."""
+        """Return random weights of states and zeros for classes, as one vector."""
         R, Y = self.vocabulary.height, self.ground.labels.states.K
         by_state = self.ground.first_weights((R + Y + 2, Y), rng)
         by_state[R:] = self.ground.first_moves(by_state[R:])
@@ -233,7 +233,7 @@ class Field:
         return np.append(by_state, np.zeros((R + Y + 2) * C))
 
     def model(self, x: Floats, trace: Sequence[float]) -> Model:
-        """Return the model of those weights."""
+        """Return the model of those weights, rounded as it will be saved, without the smallest."""
         weights = self.objective(0.0).weights(x)
         crf = round_weights(self.ground.labels, self.vocabulary, weights, least=LEAST["crf"])
         return replace(self.ground.base(trace), crf=crf, stops=self.stops, resources=self.resources)

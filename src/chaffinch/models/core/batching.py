@@ -45,7 +45,7 @@ def batches(documents: Iterable[Document], tokens: int) -> Iterator[list[Documen
 
 @contextmanager
 def mapper(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """Yield a map function: the built-in one, or one over threads that keeps input order and a few results ahead."""
+    """Yield a map function: the built-in for one worker, else one over threads, in order; ConfigError below 1."""
     if workers < 1:
         raise ConfigError(f"workers must be at least 1, got {workers}")
     if workers == 1:

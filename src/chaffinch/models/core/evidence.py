@@ -75,7 +75,7 @@ class Evidence:
         return self.spread(self.allowed.argmax(axis=1))
 
     def spread(self, values: NDArray[Any]) -> Ints:
-        """Return (N,) the values of tokens (M,) at their positions among pads, which get 0."""
+        """Return (N,) the values of tokens (M,), as integers, at their positions among pads, which get 0."""
         out = np.zeros(len(self.task.seen.types), np.int64)
         out[self.task.seen.places] = values
         return out

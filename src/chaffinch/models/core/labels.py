@@ -47,6 +47,7 @@ class Labels:
     follows: NDArray[np.bool_] = field(init=False, repr=False)  # (L+2, L) which tag may follow; may begin; may end
 
     def __post_init__(self) -> None:
+        """Derive tags, states, the tag of each state, and which may follow which in the scheme."""
         letters = _LETTERS[self.scheme]
         tags = ("O", *(f"{letter}-{name}" for name in self.names for letter in letters))
         follows = np.array([[_follows(a, b, self.scheme) for b in tags] for a in (*tags, "O")])
@@ -73,7 +74,7 @@ class Labels:
         object.__setattr__(self, "follows", np.vstack([follows, ends]))
 
     def encode(self, pieces: Sequence[Piece], length: int) -> Ints:
-        """Return (length,) the tag of every token."""
+        """Return (length,) the tag number of every token, given runs (first token, end, label number); 0 is O."""
         tags, size = np.zeros(length, np.int64), len(_LETTERS[self.scheme])
         for first, end, label in pieces:
             tag = 1 + label * size
@@ -88,20 +89,20 @@ class Labels:
         return tags
 
     def to_states(self, tags: Ints, first: NDArray[np.bool_]) -> Ints:
-        """Return the states of tags; `first` marks where a sentence begins."""
+        """Return the states of tags, -1 for one that may not follow; `first` marks where a sentence begins."""
         before = np.zeros_like(tags)
         before[1:] = tags[:-1]
         before[first] = 0
         return np.asarray(self.state_of[before, tags])
 
     def runs(self, states: NDArray[np.int32]) -> list[tuple[int, int, str]]:
-        """Return the labelled runs of a document's states, which must be a possible sequence in each sentence."""
+        """Return the runs (first token, end, label) of a document's states, which must be a possible sequence."""
         starts, ends, label = self.run_arrays(states)
         names = [self.names[number] for number in label.tolist()]
         return list(zip(starts.tolist(), ends.tolist(), names, strict=True))
 
     def run_arrays(self, states: NDArray[np.int32]) -> tuple[Ints, Ints, Ints]:
-        """Return the first tokens, ends and label numbers of all runs."""
+        """Return three arrays, first tokens, ends and label numbers of all runs, given states that are possible."""
         tags, size = self.tag_of[states], len(_LETTERS[self.scheme])
         where = np.flatnonzero(tags)
         letter = (tags[where] - 1) % size

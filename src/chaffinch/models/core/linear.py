@@ -63,7 +63,7 @@ class Linear:
     def batch(
         self, seen: Observed, columns: Sequence[Column], bias: Mapping[str, float] | None = None, *, scale: float = 1.0
     ) -> Batch:
-        """Return the sentences as lattices."""
+        """Return the sentences as lattices, with `bias` added by label, and log-potentials multiplied by `scale`."""
         view = self.vocabulary.view(seen, columns)
         return linear.batch(view, self._add_bias(bias), self.labels.states, scale=scale)
 
@@ -207,7 +207,7 @@ def _hide(view: SparseInput, hidden: NDArray[np.bool_]) -> SparseInput:
 
 
 def round_weights(labels: Labels, vocabulary: Vocabulary, weights: Weights, *, least: float) -> Linear:
-    """Return the model as it will be saved: no weights below `least`, float16, no features without weights."""
+    """Return the chain as it will be saved, without weights below `least`; the given weights are overwritten."""
     W = labels.states.W
     table = weights.rows.reshape(-1, W)
     for first in range(0, len(table), BLOCK):
@@ -221,5 +221,5 @@ def round_weights(labels: Labels, vocabulary: Vocabulary, weights: Weights, *, l
 
 
 def drop_small_weights(part: Linear, least: float) -> Linear:
-    """Return the part without weights smaller than `least`, which are most of a file and hardly matter."""
+    """Return the part without weights smaller than `least`, most of a file; the given part is overwritten."""
     return round_weights(part.labels, part.vocabulary, part.weights, least=least)

@@ -76,7 +76,7 @@ class TrainingSet:
     dev: Sequence[Document] = ()
 
     def merge(self) -> TrainingSet:
-        """Return the set with the untagged documents among the others, all of them with soft labels."""
+        """Return the set with untagged documents added, and soft labels for all; unchanged if there are none."""
         if not self.untagged:
             return self
         documents = with_untagged(self.documents, self.untagged, layer=self.layer, name=MERGED)
@@ -145,7 +145,7 @@ class Method:
         return material in self.learns_from and material not in self.unused(config)
 
     def check(self, material: Material, config: Config, others: Sequence[Method]) -> None:
-        """Raise ConfigError if it does not learn from the material with those settings."""
+        """Raise ConfigError if it cannot learn from the material with those settings; `others` are suggested."""
         if material in self.learns_from:
             reason = self.unused(config).get(material)
             if reason is not None:

@@ -41,7 +41,7 @@ class Resources:
         return replace(self, standing=standing, hidden=hidden)
 
     def columns(self, seen: Observed, docs: Sequence[Document], layers: Sequence[str]) -> list[Column]:
-        """Return one column per size of clusters, one for the lexicon, one per layer, one for word lists."""
+        """Return a column per size of clusters, for the lexicon, per layer (DataError if missing), for word lists."""
         columns = []
         if self.clusters is not None:
             marks = [self.clusters.marks(doc).astype(np.int64) for doc in docs]

@@ -45,7 +45,7 @@ class Task:
     def of(
         cls, documents: Sequence[Document], *, layer: str | None, soft: str | None, names: Sequence[str] = ()
     ) -> Task:
-        """Return the task of the documents' layer of spans, or of their soft labels `soft`; `names` come first."""
+        """Prepare documents with spans or soft labels, sorted by patient; `names` come first; DataError if empty."""
         if not documents:
             raise DataError("there are no documents to learn from; check the input")
         numbers: dict[str, int] = {}
@@ -84,7 +84,7 @@ class Task:
         return np.asarray(fold[self.patients[self.seen.owners[self.seen.begins]]])
 
     def fold_of(self, folds: NDArray[np.int64], owners: Places) -> NDArray[np.int64]:
-        """Return the folds of some documents, given those of all sentences."""
+        """Return the folds of the documents numbered `owners`, given the folds of all sentences."""
         of_document = np.zeros(len(self.docs), np.int64)
         of_document[self.seen.owners[self.seen.begins]] = folds
         return np.asarray(of_document[owners])
@@ -144,7 +144,7 @@ def with_untagged(
 
 
 def hard_target(seen: Observed, tags: Places, labels: Labels) -> Target:
-    """Return the target of known tags (N,)."""
+    """Return the target of known tag numbers (N,), in the states of `labels`."""
     first = np.zeros(len(tags), np.bool_)
     first[seen.begins] = True
     first[seen.ends] = True

@@ -75,7 +75,7 @@ class Lesson:
     def of(
         cls, labels: Labels, vocabulary: Vocabulary, seen: Observed, columns: Sequence[Column], target: Target
     ) -> Lesson:
-        """Return the training data of those observations."""
+        """Return the training data of a chain over `labels`: observations with their columns, and the target."""
         known = vocabulary.find(seen.keys) >= 0
         return cls(labels, vocabulary, vocabulary.view(seen, columns), seen.kinds[known], target)
 
@@ -120,7 +120,7 @@ def learn(
 def jackknife(
     name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, folds: NDArray[np.int64], each: Each = map
 ) -> Reading:
-    """Return readings of all sentences, each fold (S,) read by a chain that learnt from the other folds."""
+    """Return states and certainty of all tokens, each fold (S,) read by a chain that learnt from the others."""
     total = int(folds.max()) + 1
 
     def read(fold: int) -> Reading:
@@ -146,7 +146,7 @@ def calibrate_held_out(
     name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, folds: NDArray[np.int64],
     *, judge: Judge | None = None, start: Weights | None = None,
 ) -> Calibration:  # fmt: skip
-    """Return the calibration, fitted on the first fold, of a chain that learnt from the other folds.
+    """Return the calibration, fitted on the first fold, of a chain trained on the others; neutral if either is empty.
 
     `judge` computes it from the chain's batch and the positions of its tokens; without it, tags are states.
     """

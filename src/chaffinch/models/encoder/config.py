@@ -34,6 +34,7 @@ class Encoder:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Check the settings; ConfigError for a value out of range."""
         check_wholes(self, "epochs", "batch", "patience", "threads", least=1)
         check_wholes(self, "length", least=16)
         check_wholes(self, "seed")

@@ -43,7 +43,7 @@ def _facts(model: Model) -> Mapping[str, Any]:
 
 
 def _describe(file: Bundle) -> Mapping[str, Any]:
-    """Return the network's type, layers, width, word pieces and parameters."""
+    """Return the type, layers, width, word pieces and parameters of a file's network; ModelError if unreadable."""
     try:
         plan: dict[str, Any] = json.loads(file.strings["plan"][0])
     except (KeyError, IndexError, ValueError):

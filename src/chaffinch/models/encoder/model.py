@@ -63,12 +63,12 @@ class Model:
         return seen, Batch(moves[L], moves[:L], emit, moves[L + 1], bounds)
 
     def reading(self, docs: Sequence[Document], bias: Bias = None) -> LatentReader:
-        """Return a reader of the documents."""
+        """Return a reader of the documents, which decodes them when it is asked for runs or posteriors."""
         seen, batch = self.batch(docs, bias)
         return LatentReader(seen, [batch], self.labels, best, self.calibration)
 
     def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
-        """Return the labelled runs of tokens of every document."""
+        """Return for each document its runs (first token, end, label); `bias` is added to the scores of labels."""
         return self.reading(docs, bias).runs()
 
     def read_with_confidence(self, docs: Sequence[Document], bias: Bias = None) -> list[tuple[list[Run], Floats]]:
@@ -80,12 +80,12 @@ class Model:
         return [rows for _, rows in self.read_with_posteriors(docs)]
 
     def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]:
-        """Return the results of `read` and `posteriors`, in one pass over the documents."""
+        """Return (runs, posteriors) of each document, as `read` and `posteriors` do, in one pass."""
         columns = np.array([0] + [1 + self.names.index(tag[2:]) for tag in self.labels.tags[1:]])
         return list(zip(*self.reading(docs).runs_with_posteriors(columns, 1 + len(self.names)), strict=True))
 
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]:
-        """Return the n best readings; a sentence with fewer repeats its last."""
+        """Return up to n readings, best first; a sentence with fewer repeats its last."""
         return [found[0] for found in self.reading([doc]).alternatives(n)]
 
     def state(self) -> State:
@@ -110,5 +110,5 @@ class Judge:
 
 
 def best(batch: Batch, _: TagPosterior | None = None) -> Ints:
-    """Return the likeliest valid sequence of tags."""
+    """Return (N,) the likeliest valid sequence of tags in each sentence; the second argument is ignored."""
     return viterbi(batch).states

@@ -48,7 +48,7 @@ class Net:
 
     @classmethod
     def with_new_head(cls, encoder: Pretrained, config: Encoder, L: int) -> Net:
-        """Return an encoder with a newly initialised linear layer."""
+        """Return a network of the encoder and a newly initialised linear layer for L tags."""
         import torch
 
         head = torch.nn.Linear(int(encoder.network.config.hidden_size) + BITS, L)
@@ -68,7 +68,7 @@ class Net:
         return torch.log_softmax(self.head(torch.cat([firsts, torch.from_numpy(beside)], dim=1)), dim=1)
 
     def scores(self, docs: Sequence[Document]) -> Floats:
-        """Return (N, L) log-probabilities of tags, token by token."""
+        """Return (N, L) log-probabilities of tags, token by token; tokens in no window are O."""
         import torch
 
         jobs, bits = jobs_of(docs, self.encoder, self.config.length, self.config.length // 4), shapes(docs)
@@ -87,7 +87,7 @@ class Net:
         return named | {f"head.{name}": tensor for name, tensor in self.head.state_dict().items()}
 
     def take(self, states: dict[str, Any]) -> None:
-        """Set all tensors."""
+        """Copy the values of all tensors from `states`, by name, in place."""
         import torch
 
         with torch.no_grad():
@@ -116,7 +116,7 @@ def model_of(state: State) -> Model:
 
 
 def fit(data: TrainingSet, config: Encoder, *, start: Model | None = None, watcher: Watcher | None = None) -> Model:
-    """Fine-tune an encoder.
+    """Fine-tune an encoder on spans or soft labels; dev documents choose the epoch and calibrate it.
 
     Dev documents choose the epoch and calibrate; without them the last epoch is taken. `start` is a model to continue
     from, at half the rate. An interrupt ends training; the weights learnt so far are kept.
@@ -140,7 +140,7 @@ def fit(data: TrainingSet, config: Encoder, *, start: Model | None = None, watch
 
 
 def divergence(targets: Targets, jobs: Sequence[Job], logs: Any) -> Any:
-    """Return the mean KL(target || prediction) of those windows' known tokens, up to a constant.
+    """Return, as a tensor, the mean KL(target || prediction) of the windows' known tokens, up to a constant.
 
     A token whose row lists possible tags contributes minus the log of their total probability.
     """

@@ -72,6 +72,7 @@ class HMMDP:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Check the settings; ConfigError for a bad value, or for values that exclude each other."""
         check_choices(self, CHOICES)
         check_wholes(self, "outside", "inside", "min_count", "min_patients", "passes", "batches", "epochs", least=1)
         check_wholes(self, "floor", least=1, optional=True)

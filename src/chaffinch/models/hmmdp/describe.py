@@ -35,7 +35,7 @@ TINY = sys.float_info.min  # divisor in place of a sum of 0
 
 
 def subtags(model: Model) -> tuple[Subtag, ...]:
-    """Return all sub-tags, grouped by tag."""
+    """Return a description of every sub-tag, grouped by tag."""
     chain = _Chain.from_model(model)
     return tuple(chain.subtag(state) for state in range(len(chain.names)))
 
@@ -90,7 +90,7 @@ class _Chain:
         )  # fmt: skip
 
     def leads(self, state: int) -> Iterator[tuple[str, float]]:
-        """Return the probability of every tag, and of the end, after a state."""
+        """Return an iterator of (tag or "end", its probability after a state)."""
         sums = np.bincount(np.append(self.model.labels.tag_of, len(self.model.labels.tags)), self.moves[state])
         return zip((*self.model.labels.tags, END), sums.tolist(), strict=True)
 
@@ -120,7 +120,7 @@ def _largest(items: Iterable[tuple[str, float]], most: int, least: float) -> tup
 
 
 def explain(model: Model, doc: Document, span: Span) -> SubtagPath:
-    """Return the best path through sub-tags that contains a document's span, even if the best reading lacks it."""
+    """Return the best path through sub-tags that has a span, even if it does not win; DataError for unknown labels."""
     if span.label not in model.names:
         raise DataError(f"the model has no label {span.label!r}; it has {', '.join(model.names)}")
     category = span.label if model.config.rules is None else model.config.rules.category(span.label)
@@ -139,7 +139,7 @@ def explain(model: Model, doc: Document, span: Span) -> SubtagPath:
 
 
 def _sentence(batches: Iterable[Batch], number: int) -> Lattice:
-    """Return the lattice of sentence `number`, counted over all batches."""
+    """Return the lattice of sentence `number`, counted over all batches; IndexError beyond the last."""
     for batch in batches:
         if number < len(batch):
             return batch[number]

@@ -42,12 +42,12 @@ class Emissions:
         return tuple(self.temper * (alpha + table) for table, alpha in zip(counts, self.alphas, strict=True))
 
     def logs(self, q: Tables) -> Tables:
-        """Return the tempered expected logs."""
+        """Return the tempered expected logs (V, Z) of each table, given its Dirichlet parameters."""
         pairs = zip(q, self.alphas, strict=True)
         return tuple(self.temper * _expected_logs(table, self.temper * alpha) for table, alpha in pairs)
 
     def log_means(self, q: Tables) -> Tables:
-        """Return the tempered logs of the means."""
+        """Return the tempered logs of the means (V, Z) of each table, given its Dirichlet parameters."""
         return tuple(self.temper * np.log(table / table.sum(axis=0)) for table in q)
 
     def divergence(self, q: Tables) -> float:
@@ -55,7 +55,7 @@ class Emissions:
         return sum(_divergence(table, self.temper * alpha) for table, alpha in zip(q, self.alphas, strict=True))
 
     def cells(self, logs: Tables, known: Known, active: Active) -> Floats:
-        """Return the log-potential of each cell (M,)."""
+        """Return the log-potential of each cell (M,), given tables of logs and every token's symbols."""
         out = np.zeros(int(active.at[-1]))
         for kind, table in enumerate(logs):
             add_rows(active, known[:, kind], table, out)

@@ -62,7 +62,7 @@ def fit(
     start: Model | None = None,
     watcher: Watcher | None = None,
 ) -> Model:
-    """Learn a model from documents, gold or with soft labels.
+    """Learn a model from spans or soft labels; ConfigError if they have a label that `start` lacks.
 
     A row of soft labels that is all zeros leaves a token open, one with several ones leaves a choice, others weigh the
     tags. Dev documents choose the best epoch of the discriminative stage. With `start`, that stage continues from the

@@ -61,7 +61,7 @@ def _explain(model: Model, doc: Document, span: Span) -> SubtagPath:
 
 
 def _parts(model: Model, doc: Document, spans: Sequence[Span]) -> list[Span]:
-    """Divide spans into parts by their sub-tags."""
+    """Return the parts of spans, runs of tokens in one sub-tag, as sorted spans labelled PER/1, PER/2."""
     from chaffinch.models.latent.parts import parts
 
     rules = model.config.rules
@@ -88,7 +88,7 @@ def _facts(model: Model) -> Mapping[str, Any]:
 
 
 def _trim(model: Model, least: float) -> Model:
-    """Return the model without weights below `least`."""
+    """Return the model without CRF weights smaller than `least`; unchanged if it has no discriminative stage."""
     return replace(model, latent=model.latent and drop_small_weights(model.latent, least))
 
 

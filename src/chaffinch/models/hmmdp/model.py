@@ -63,7 +63,7 @@ class Model:
     floor: int = 1
 
     def observe(self, docs: Sequence[Document]) -> tuple[Observed, Known, list[Column]]:
-        """Return the observed documents, their symbols, and the feature columns of the discriminative stage."""
+        """Return the observed documents, their symbols, and feature columns, none without a discriminative stage."""
         seen = window.observe(docs)
         known = select_symbols(self.symbols, self.symbols(seen), self.config.emissions)
         if self.latent is None:
@@ -72,7 +72,7 @@ class Model:
         return seen, known, columns + symbol_columns(seen, known)
 
     def batches(self, docs: Sequence[Document], bias: Bias = None) -> tuple[Observed, Iterator[tuple[Batch, Known]]]:
-        """Return the observed documents, and an iterator over batches of sentence lattices with their symbols."""
+        """Return the documents, and a lazy iterator of (lattices, symbols); ConfigError if rules forbid the `bias`."""
         if bias and self.config.rules is not None and set(bias) != {"O"}:
             raise ConfigError("with rules, bias can only name O: the chain knows categories, not their labels")
         seen, known, columns = self.observe(docs)
@@ -96,7 +96,7 @@ class Model:
         return seen, tiles()
 
     def reading(self, docs: Sequence[Document], bias: Bias = None) -> LatentReader:
-        """Return a reader that decodes the documents batch by batch."""
+        """Return a reader that decodes the documents batch by batch; it can be used once."""
         seen, parts = self.batches(docs, bias)
         pooled: list[Ints] = []  # the words of the batch that is being read
 
@@ -118,7 +118,7 @@ class Model:
         return LatentReader(seen, batches(), self.labels, decode, self.calibration)
 
     def read(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
-        """Return the labelled runs of tokens of every document."""
+        """Return for each document its runs (first token, end, label); `bias` is added to the scores of labels."""
         return self.name_categories(docs, self.categories(docs, bias))
 
     def categories(self, docs: Sequence[Document], bias: Bias = None) -> list[list[Run]]:
@@ -135,7 +135,7 @@ class Model:
         return [rows for _, rows in self.read_with_posteriors(docs)]
 
     def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]:
-        """Return what `read` and `posteriors` return, in one pass over the documents."""
+        """Return (runs, posteriors) of each document, as `read` and `posteriors` do, in one pass."""
         columns = np.array([0] + [1 + self._column(tag[2:]) for tag in self.labels.tags[1:]])
         categories, rows = self.reading(docs).runs_with_posteriors(columns, 1 + len(self.names))
         named = self.name_categories(docs, categories)
@@ -218,7 +218,7 @@ class Model:
                 Resources.of(state), Calibration(*arrays["calibration"].tolist()),
                 state.floor,
             )  # fmt: skip
-        except (KeyError, TypeError, IndexError, msgspec.ValidationError):
+        except (KeyError, TypeError, ValueError, IndexError, msgspec.ValidationError):
             raise ModelError("its settings cannot be read; it was made by another version, train it again") from None
 
 

@@ -24,12 +24,13 @@ class TagRule:
     triggers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        """Check the pattern, and put words and triggers in lower case; ConfigError for a bad pattern."""
         compile_pattern(self.pattern, False, f"the pattern of the rule for {self.label} cannot be read")
         object.__setattr__(self, "words", tuple(word.lower() for word in self.words))
         object.__setattr__(self, "triggers", tuple(word.lower() for word in self.triggers))
 
     def fits(self, text: str, words: list[str], around: list[str]) -> bool:
-        """Tell whether the rule fits a span with that text, words and words around it."""
+        """Tell whether all conditions fit a span's text, its words and the words around, both in lower case."""
         if self.pattern and not compile_pattern(self.pattern, False).search(text):
             return False
         if self.words and not any(word in self.words for word in words):
@@ -52,6 +53,7 @@ class Rules:
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        """Collect the sorted labels; ConfigError if a label has two categories, or rules or defaults contradict."""
         object.__setattr__(self, "categories", tuple((label, category) for label, category in self.categories))
         object.__setattr__(self, "defaults", tuple((category, label) for category, label in self.defaults))
         object.__setattr__(self, "names", tuple(sorted({label for label, _ in self.categories})))
@@ -74,7 +76,7 @@ class Rules:
         return category
 
     def default(self, category: str) -> str:
-        """Return the label of spans of a category that no rule fits."""
+        """Return the label of spans of a category that no rule fits; IndexError for an unknown category."""
         last = [label for label, parent in self.categories if parent == category][-1]
         return dict(self.defaults).get(category, last)
 

@@ -93,7 +93,7 @@ def count_independent(part: Sentences, weights: Floats, q: Globals) -> Counts:
 
 
 def split_subtags(q: Globals, counts: Counts, targets: Ints, rng: Rng) -> tuple[Globals, Counts, Ints]:
-    """Split every sub-tag of a tag that has fewer than its `targets` (S,) in two; also return each state's parent."""
+    """Split the sub-tags of tags with fewer than `targets` (S,) in two; return prior, shared counts, parents."""
     shape = q.shape
     sizes = np.bincount(shape.tag_of, minlength=shape.S)
     copies = np.where(sizes < targets, 2, 1)[shape.tag_of]
@@ -121,7 +121,7 @@ def prior_for_shape(q: Globals, shape: Shape) -> Globals:
 
 
 def merge_states(q: Globals, counts: Counts, parent: Ints) -> tuple[Globals, Counts]:
-    """Merge the states that have the same parent; parents are numbered from 0 without gaps."""
+    """Merge states of one parent, numbered from 0 without gaps; return the prior over them and summed counts."""
     Z = int(parent.max()) + 1
     to = np.zeros((len(parent), Z))
     to[np.arange(len(parent)), parent] = 1.0
@@ -222,7 +222,7 @@ def _move_counts(counts: Counts, to: int, source: int) -> Counts:
 
 
 def _seed_empty(q: Globals, counts: Counts, parts: Sequence[Sentences], dead: Ints) -> Counts:
-    """Return counts in which each empty sub-tag emits other tokens that the tag's other sub-tags explain worst."""
+    """Return counts where each empty sub-tag emits tokens that the others explain worst; the same if none can."""
     logs = vb.expected_logs(q).emit
     emit = [table.copy() for table in counts.emit]
     pairs, start, end = counts.pairs.copy(), counts.start.copy(), counts.end.copy()

@@ -88,6 +88,7 @@ def update_by_bound(log_rows: Floats, sticks: Sticks, alpha: float, alpha_t: flo
     R, u = len(log_rows), log_rows.sum(axis=0)
 
     def loss(x: Floats) -> tuple[float, Floats]:
+        """Return minus the surrogate bound and its gradient, at the logs of a and b."""
         a, b = np.exp(np.clip(np.split(x, 2), -EDGE, EDGE))
         now = Sticks(a, b)
         value = R * now.log_pi.sum() + alpha_t * float(u @ now.mean_pi) - now.divergence(alpha)
@@ -122,6 +123,7 @@ def update_by_point(log_rows: Floats, sticks: Sticks, alpha: float, alpha_t: flo
     R, u = len(log_rows), log_rows.sum(axis=0)
 
     def loss(x: Floats) -> tuple[float, Floats]:
+        """Return minus the objective and its gradient, at the log-odds of v."""
         v = 1.0 / (1.0 + np.exp(-np.clip(x, -EDGE, EDGE)))
         now = Sticks(v, v, point=True)
         pi = now.mean_pi

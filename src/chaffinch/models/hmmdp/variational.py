@@ -90,7 +90,7 @@ class Counts(NamedTuple):
 
 
 def sum_counts(parts: Sequence[Counts]) -> Counts:
-    """Add counts, in input order."""
+    """Add counts in input order; there must be at least one."""
     total = parts[0]
     for part in parts[1:]:
         emit = tuple(a + b for a, b in zip(total.emit, part.emit, strict=True))
@@ -114,7 +114,7 @@ class Globals:
     order: Ints  # (Z,) the states of each tag in the order of their sticks
 
     def by_state(self, values: Sequence[Floats]) -> Floats:
-        """Return one number per state (Z,), from one array per tag in the order of its sticks."""
+        """Return one number per state (Z,), given one array for each tag in the order of its sticks."""
         out = np.empty(self.shape.Z)
         out[self.order] = np.concatenate(values)
         return out

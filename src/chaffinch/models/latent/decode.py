@@ -53,7 +53,7 @@ def decode(
     words: Ints | None = None,
     known: TagPosterior | None = None,
 ) -> Decoded:
-    """Return the best tags of a batch whose states (Z,) have these tags, sorted; tag 0 is "outside".
+    """Return the best tags of a batch, given each state's tag (Z,); chances may be NaN unless `exact_chance`.
 
     `follows` (S+2, S) and `cost_ratio` are for "posterior": which tag may follow which (row S: which may begin a
     sentence, row S+1: which may end one), and how many times as much a missed tag costs as a false one. `words` (N,)

@@ -37,7 +37,7 @@ def decode_posterior(known: TagPosterior, follows: Bools | None, cost_ratio: flo
 
 
 def decode_pooled(known: TagPosterior, words: Ints | None) -> Ints:
-    """Return the best tags of one small HMM per sentence: the projection with tables pooled over positions."""
+    """Return the tags by one small HMM per sentence, tables pooled over positions; ConfigError without `words`."""
     batch, S, tags = known.batch, known.layout.S, np.zeros(len(known.chances), np.int64)
     if words is None or words.shape != tags.shape:
         raise ConfigError(f"kl-pooled needs words, one whole number for each of {len(tags)} tokens")

@@ -90,6 +90,7 @@ class Lead:
     to: tuple[tuple[str, float], ...]
 
     def __str__(self) -> str:
+        """Return a clause on what the sub-tag follows, shows (words of training text) and leads to."""
         subtag, words = self.subtag, [self.subtag.name]
         if subtag.before:
             words.append("follows " + _join_with_and([name for name, _ in subtag.before[:3]]) + ",")
@@ -122,6 +123,7 @@ class SubtagPath:
     discriminative: bool
 
     def __str__(self) -> str:
+        """Return the path, the span's probability, and a line for each sub-tag; it quotes the document."""
         others = ", ".join(f"[{span.start}, {span.end}) {span.label}" for span in self.runner_up) or "no span there"
         lines = [
             " → ".join(map(str, self.steps)),
@@ -139,7 +141,7 @@ def _join_with_and(words: Sequence[str]) -> str:
 
 
 def two_digits(chance: float) -> str:
-    """Return a probability with two digits: .71."""
+    """Return a probability with two digits, such as .71, or "<.01" if it is below .005."""
     return "<.01" if 0 < chance < 0.005 else f"{chance:.2f}".removeprefix("0")
 
 

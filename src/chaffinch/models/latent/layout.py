@@ -77,7 +77,7 @@ class TagPosterior:
 
     @classmethod
     def of(cls, batch: Batch, layout: StateLayout) -> TagPosterior:
-        """Run forward-backward over the batch, one tile of sentences at a time."""
+        """Run forward-backward over the batch in tiles; InfeasibleError if a sentence has no path."""
         known = cls(batch, layout, np.empty((len(batch.emit), layout.S)), np.empty(len(batch)))
         for some in chunks(np.arange(len(batch)), batch.bounds, TILE):
             lo, hi = batch.bounds[some[0]], batch.bounds[some[-1] + 1]
@@ -109,7 +109,7 @@ class TagPosterior:
 
 
 def scores_of(batch: Batch, layout: StateLayout, tokens: Ints, tags: Ints, bounds: Ints) -> Floats:
-    """Return log p(tags, words) of each sequence: a forward pass, clamped to the tags, sums out the states."""
+    """Return log p(tags, words) of each sequence, states summed out, -inf if impossible; `bounds` cut the tokens."""
     broken = find_invalid(layout.moves, tags, bounds)
     if broken.any():
         out = np.full(len(broken), -np.inf)

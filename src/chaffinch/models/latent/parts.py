@@ -53,7 +53,7 @@ def tag_name(labels: Labels, tag: int) -> str:
 def parts(
     model: LatentModel, doc: Document, spans: Sequence[Span], *, source: str, category: Callable[[str], str] = str
 ) -> list[Span]:
-    """Return the spans' parts, sorted: runs of tokens on which the best path, given the spans, stays in one state.
+    """Return sorted parts of spans: runs in one state of the best path; DataError for overlaps or unknown labels.
 
     A part's label is its span's label and the number of the state, PER/2. States are numbered from 1 within a label;
     where first tokens have separate states, as in an HMM with sub-tags or with classes IOB2, those come first.

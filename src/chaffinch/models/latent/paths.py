@@ -21,7 +21,7 @@ BEFORE, AFTER = 3, 2  # tokens of a path on either side of its span
 def compare_readings(
     lattice: Lattice, labels: Labels, with_span: Bools, without: Sequence[Bools]
 ) -> tuple[Ints, Ints, float, float]:
-    """Return the best paths with and without a span, its probability, and how much likelier its tags are."""
+    """Return best paths with and without a span, its chance and their tags' ratio; DataError if one is impossible."""
     chosen = best_path(lattice, with_span)
     others = [found for allowed in without if (found := best_path(lattice, allowed)) is not None]
     if chosen is None or not others:

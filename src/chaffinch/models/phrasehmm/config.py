@@ -67,6 +67,7 @@ class PhraseHMM:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Check the settings; ConfigError for a bad value, or for a trainer that needs the combined model."""
         check_choices(self, CHOICES)
         check_wholes(self, "states", "min_count", "inner_states", "passes", "epochs", "batch", least=1)
         check_wholes(self, "seed")
@@ -91,7 +92,7 @@ class PhraseHMM:
 
     @classmethod
     def published(cls, model: str, *, combined: bool = False, trainer: Literal["ml", "krogh"] = "ml") -> PhraseHMM:
-        """Return one of the four models of the publication: "phrase", "pos", "token 1" or "token 2".
+        """Return the published model "phrase", "pos", "token 1" or "token 2"; ConfigError for any other.
 
         >>> PhraseHMM.published("token 2").zones
         True

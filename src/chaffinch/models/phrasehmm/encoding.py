@@ -158,7 +158,7 @@ class Text(NamedTuple):
 def text_of(
     sentences: Sequence[Sentence], states: States, symbols: Symbols, *, masked: bool, learning: bool = False
 ) -> Text:
-    """Return the sentences as arrays.
+    """Return the sentences as arrays, in the numbers of `states` and `symbols`; an unknown type is -1.
 
     With `masked`, entities restrict the labels that a segment may have. With `learning`, a gold label is always allowed
     and the positions of arguments are used; else neither labels nor arguments restrict the states.
@@ -223,7 +223,7 @@ def free(states: States, text: Text, sub: int = ANY) -> Allowed:
 
 
 def states_with_labels(states: States, text: Text, sub: int = ANY, *, lenient: bool = False) -> Allowed:
-    """Return the states that agree with the labels of the text."""
+    """Return the states that agree with the text's labels; with `lenient`, near ones where none does."""
     return _list_states(
         states, text, text.labels, lambda kind, label, model: states.emitters(model, kind, label, lenient=lenient), sub
     )

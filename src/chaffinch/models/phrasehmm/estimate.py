@@ -74,7 +74,7 @@ def _add_noise(tables: PhraseTables, rng: np.random.Generator) -> PhraseTables:
 
 
 def estimate(counts: PhraseTables, pseudo: PhraseTables, states: States) -> PhraseTables:
-    """Return the logs of normalise counts plus pseudo-counts; sub-models begin in proportion to their sentences."""
+    """Return the logs of normalised counts plus pseudo-counts; sub-models begin in proportion to their sentences."""
     total = counts.plus(pseudo)
     K, begins = states.size, counts.moves[-1, :-1]
     with np.errstate(divide="ignore"):

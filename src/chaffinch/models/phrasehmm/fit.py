@@ -36,7 +36,7 @@ def fit(
     sentences: Sequence[Sentence], domains: Sequence[str], config: PhraseHMM | None = None, *,
     groups: Sequence[str] | None = None,
 ) -> Model:  # fmt: skip
-    """Learn a phrase HMM from sentences; those with a label are positive, all others negative.
+    """Learn a phrase HMM from sentences, positive if a segment has a label; DataError unless both kinds occur.
 
     `groups` names the document or patient of each sentence: whole groups are held out. Domain a of
     `domains` has the label `1 << a`.
@@ -63,7 +63,7 @@ def fit(
 
 
 def _select_training(sentences: Sequence[Sentence], config: PhraseHMM) -> Ints:
-    """Return the sentences to learn from: those with segments; with `balance`, no more negative than positive ones."""
+    """Return the numbers of sentences to learn from; `balance` limits negative ones; DataError without either class."""
     positive = np.array([sentence.positive for sentence in sentences], np.bool_)
     filled = np.array([len(sentence.types) > 0 for sentence in sentences], np.bool_)
     good, bad = np.flatnonzero(positive & filled), np.flatnonzero(~positive & filled)
@@ -148,7 +148,7 @@ def _fit_discriminative(
 
 
 def split(groups: Sequence[str], share: float, seed: int) -> tuple[list[int], list[int]]:
-    """Return the sentences to learn from and those to hold out: whole groups, about that share of them."""
+    """Return the numbers of sentences to learn from and to hold out: whole groups, about that share of them."""
     names = sorted(set(groups))
     drawn = np.random.default_rng(seed).permutation(len(names))[: max(round(share * len(names)), 1)]
     out = {names[n] for n in drawn.tolist()}

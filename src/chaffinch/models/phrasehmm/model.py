@@ -199,8 +199,9 @@ class Model:
     @classmethod
     def of(cls, state: State) -> Model:
         """Return the model of a file; raise ModelError if its parts do not fit together."""
-        config, arrays, strings = PhraseHMM(**state.config), state.arrays, state.strings
+        arrays, strings = state.arrays, state.strings
         try:
+            config = PhraseHMM(**state.config)
             types, domains, kinds = (tuple(strings[name]) for name in ("types", "domains", "kinds"))
             sub, kind, label, zone = np.asarray(arrays["states"], np.int64).reshape(-1, 4).T
             states = States(types, domains, sub, kind, label, zone, int(arrays["inner_states"][0]))

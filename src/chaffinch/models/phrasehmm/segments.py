@@ -53,7 +53,7 @@ class Parse(NamedTuple):
 
 
 def add_parses(docs: Iterable[Document]) -> list[Document]:
-    """Add the layers "pos" and "chunks" to documents that lack one; existing layers are kept."""
+    """Return the documents with the layers "pos" and "chunks", added by the packaged tagger where one is missing."""
     documents = list(docs)
     incomplete = [number for number, doc in enumerate(documents) if not {POS, CHUNKS} <= doc.layers.keys()]
     out = list(documents)

@@ -48,7 +48,7 @@ class Platt(NamedTuple):
 
 
 def calibrate(readings: Sequence[PhraseReading], right: Sequence[bool]) -> Platt:
-    """Fit the calibration to readings that were right or wrong: penalised maximum likelihood."""
+    """Fit the calibration to readings that were right or wrong; DataError without readings or if counts differ."""
     if not readings or len(readings) != len(right):
         raise DataError(f"{len(readings)} readings and {len(right)} answers; give one answer for each, at least one")
     figures = _figures(readings)

@@ -136,7 +136,7 @@ class States:
 
 
 def zones_of(labels: Ints, *, zones: bool) -> Ints:
-    """Return the zone of each segment of a positive sentence with those labels."""
+    """Return the zone of each segment of a positive sentence; without `zones` only OTHER and LABELLED."""
     out = np.full(len(labels), OTHER)
     where = np.flatnonzero(labels)
     if zones and len(where):
@@ -174,7 +174,7 @@ def _next(mask: int) -> int:
 
 
 def log_uniform(allowed: Bools) -> Floats:
-    """Return the logs of equal probabilities over what is allowed in each row."""
+    """Return the logs of equal chances over what each row allows, -inf elsewhere; DataError if nothing is allowed."""
     counts = np.count_nonzero(allowed, axis=-1, keepdims=True)
     if (counts == 0).all():
         raise DataError("no move is possible at all; give sentences with at least one segment")

@@ -37,6 +37,7 @@ class VoteMatrix:
     links: NDArray[np.int8] = field(default_factory=lambda: np.zeros((0, 0), np.int8))  # (T, R)
 
     def __post_init__(self) -> None:
+        """Raise DataError if sources, sentences or documents do not fit the shape of the codes."""
         T, S = self.codes.shape
         if len(self.sources) != S:
             raise DataError(f"votes have {S} columns for {len(self.sources)} sources")
@@ -50,11 +51,11 @@ class VoteMatrix:
 
     @property
     def labels(self) -> Labels:
-        """Return the tags that codes index."""
+        """Return the labels in IOB2, whose tags the codes index."""
         return Labels(self.names, "IOB2")
 
     def choose(self, sources: Sequence[str]) -> VoteMatrix:
-        """Return the votes of some sources, in that order."""
+        """Return the votes of some sources, in that order; DataError for an unknown one."""
         missing = [name for name in sources if name not in self.sources]
         if missing:
             raise DataError(f"there is no source {missing[0]!r}; there is {', '.join(self.sources) or 'none'}")

@@ -76,7 +76,7 @@ class Extractor:
         return next(self.extract_all([doc]))
 
     def extract_all(self, docs: Iterable[Document]) -> Iterator[tuple[Relation, ...]]:
-        """Yield the relations of each document, in order."""
+        """Yield for each document its relations whose score reaches the threshold, in order of occurrence."""
         for found in self.score_candidates(docs):
             kept = [(candidate.spans, score) for candidate, score in found if score >= self.threshold]
             yield tuple(self.schema.relation(spans, score=score, source=SOURCE) for spans, score in kept)
@@ -100,7 +100,7 @@ class Extractor:
         yield from self._score_batch(batch, number)
 
     def _score_batch(self, docs: Sequence[Document], number: PieceNumbers) -> Iterator[list[tuple[Candidate, float]]]:
-        """Score the candidates of a batch of documents; `number` keeps the pieces of earlier batches."""
+        """Yield for each document its candidates with probabilities; `number` keeps the pieces of earlier batches."""
         found = read_candidates(docs, self.schema, self.config.layer, self.representation)
         frames = [frame for item in found for frame in item.frames]
         scores = self.calibration(self.scorer(frames, number)).tolist()
@@ -110,7 +110,7 @@ class Extractor:
             start += len(item.candidates)
 
     def score_tuples(self, docs: Iterable[Document]) -> Iterator[TupleScores]:
-        """Yield for each document the scores of all candidates, their truth, and the number of stated tuples."""
+        """Yield for each document its candidates' probabilities, which are true, and how many tuples are stated."""
         documents = list(docs)
         for doc, found in zip(documents, self.score_candidates(documents), strict=True):
             stated = {self.schema.key(spans) for relation in doc.relations for spans in self.schema.tuples(relation)}
@@ -118,7 +118,7 @@ class Extractor:
             yield TupleScores(np.array([score for _, score in found]), right, len(stated))
 
     def explain(self, doc: Document, relation: Relation, *, top: int = 10) -> list[Reason]:
-        """Return the features with the largest contributions for or against a relation, largest first."""
+        """Return the `top` features that weigh most for or against; DataError if no candidate has the arguments."""
         wanted = {self.schema.key(spans) for spans in self.schema.tuples(relation)}
         (item,) = read_candidates([doc], self.schema, self.config.layer, self.representation)
         for candidate, frame in zip(item.candidates, item.frames, strict=True):
@@ -127,7 +127,7 @@ class Extractor:
         raise DataError(f"{doc.id}: no candidate has the arguments of this relation; they must be in one sentence")
 
     def _reasons(self, frame: Frame) -> list[Reason]:
-        """Return all features of a frame with their contributions, largest first."""
+        """Return all features of a frame with their contributions to the log-odds, largest absolute value first."""
         named = [
             (view, name) for view, names in zip(self.columns.views, self.columns.names, strict=True) for name in names
         ]
@@ -138,6 +138,6 @@ class Extractor:
         return sorted(parts, key=lambda reason: (-abs(reason.weight), reason.view, reason.feature))
 
     def with_precision(self, precision: float) -> Extractor:
-        """Return the extractor with the lowest threshold that has this precision in cross-validation."""
+        """Return a copy with the lowest threshold of this cross-validated precision; ConfigError if none has it."""
         threshold = ranking.threshold_for(self.held.scores, self.held.right, precision)
         return replace(self, threshold=threshold)

@@ -121,7 +121,7 @@ def folds(groups: Sequence[str], count: int, *, seed: int = 0) -> Ints:
 
 
 def held_out(rows: csr_matrix, right: Bools, fold: Ints, strengths: Sequence[float]) -> Floats:
-    """Return (strengths, N) the log-odds of each candidate by a model that has not seen its fold.
+    """Return (strengths, N) log-odds of each row by a model that has not seen its fold; 0 if it saw one class only.
 
     A fold whose training part has only one class gets the log-odds 0.
     """

@@ -53,7 +53,7 @@ class _Trial(NamedTuple):
 
 
 def train(docs: Iterable[Document], schema: Schema, config: Extraction | PhraseHMM | None = None) -> Extractor:
-    """Train an extractor on documents with entities and relations; `report` has its cross-validated scores.
+    """Train an extractor for the mode entities; `report` has cross-validated scores; DataError if nothing to learn.
 
     All tuples of entities in one sentence are examples; those that the documents state are positive. From a PhraseHMM
     only the representation and the seed are used.
@@ -94,7 +94,7 @@ def _frames(found: Iterable[DocumentCandidates]) -> list[Frame]:
 
 
 def _trial(rows: Sequence[Frame], examples: _Examples, views: Sequence[str], strengths: Sequence[float]) -> _Trial:
-    """Cross-validate some views with all strengths, and return the best by AUC."""
+    """Cross-validate the views with each strength; return features and held-out log-odds of the best by AUC."""
     columns = vectors.learn(zip(rows, examples.groups, strict=True), views, floor=examples.floor)
     matrix = vectors.matrix(rows, columns)
     tried = fitting.held_out(matrix, examples.right, examples.fold, strengths)
@@ -128,7 +128,7 @@ def _extractor(
 
 
 def check(docs: Sequence[Document], schema: Schema, config: Extraction, right: Bools) -> None:
-    """Raise DataError, with the missing thing, if nothing can be learnt from the documents."""
+    """Raise DataError that names what is missing: entities of a role, candidates of both kinds, two patients."""
     labels: dict[str, int] = {}
     for doc in docs:
         for span in doc.layer(config.layer):

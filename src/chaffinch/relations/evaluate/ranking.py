@@ -40,7 +40,7 @@ def auc(scores: Floats, right: Bools) -> float:
 
 
 def quality(scores: Floats, right: Bools, *, recall: float = 0.1) -> Quality:
-    """Return all ranking figures at once; stated tuples that are no candidates are not counted."""
+    """Return AUC, best F1, precision at `recall` and average precision; `right` marks the true candidates."""
     pr_curve = points(scores, right)
     best = float(harmonic(pr_curve).max(initial=0.0))
     return Quality(auc(scores, right), best, precision_at(pr_curve, recall), pr_curve.average_precision)
@@ -53,7 +53,7 @@ def points(scores: Floats, right: Bools, gold: int | None = None) -> Curve:
 
 
 def harmonic(pr_curve: Curve) -> Floats:
-    """Return F1 at each point of a curve."""
+    """Return F1 at each point of a curve; 0 where precision and recall are 0."""
     total = pr_curve.precision + pr_curve.recall
     return np.divide(2 * pr_curve.precision * pr_curve.recall, total, out=np.zeros_like(total), where=total > 0)
 
@@ -76,7 +76,7 @@ def best_threshold(scores: Floats, right: Bools, gold: int | None = None) -> flo
 
 
 def threshold_for(scores: Floats, right: Bools, precision: float) -> float:
-    """Return the lowest threshold with at least this precision, which has the most recall.
+    """Return the lowest threshold with at least this precision; ConfigError if none has it, or if not in (0, 1].
 
     Raise ConfigError if no threshold reaches it; the message names the best precision.
     """

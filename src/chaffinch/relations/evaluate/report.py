@@ -77,7 +77,7 @@ class Summary:
 
     @property
     def loses(self) -> bool:
-        """Tell whether calling every tuple related is better."""
+        """Tell whether calling every tuple related has a higher F1; False if `every` is None."""
         return self.every is not None and self.every.f1 > self.rates.f1
 
     def facts(self) -> dict[str, Any]:
@@ -88,6 +88,7 @@ class Summary:
         return {**plain, "stated": self.rates.stated, "own": self.rates.facts(), "every": every, **sentences}
 
     def __str__(self) -> str:
+        """Return a table of precision, recall and F1, with hints if the extractor loses and on kept words."""
         lines = [
             f"{self.rates.stated:,} stated tuples in {self.documents:,} documents; {self.missed:,} in no one sentence",
             f"{'':14}  precision  recall     F1",
@@ -135,7 +136,7 @@ class RelationReport:
 
     @property
     def loses(self) -> bool:
-        """Tell whether the baseline ranks better."""
+        """Tell whether the baseline has the higher AUC."""
         return self.gap.value < 0
 
     def facts(self) -> dict[str, Any]:
@@ -146,6 +147,7 @@ class RelationReport:
         return {**out, **qualities, "gap": asdict(self.gap), "loses": self.loses}
 
     def __str__(self) -> str:
+        """Return a table of AUC, F1 and precision of extractor and baseline, the gap, and hints."""
         lines = [
             f"{self.candidates:,} candidates in {self.documents:,} documents, {self.stated:,} of them stated; "
             f"{self.missed:,} stated tuples lie in no one sentence",
@@ -163,7 +165,7 @@ class RelationReport:
 def gap(
     first: Floats, second: Floats, right: Bools, groups: Sequence[str], *, draws: int = DRAWS, seed: int = 0
 ) -> Gap:
-    """Return the difference in AUC of two scorings of the same candidates, with a bootstrap interval over documents."""
+    """Return the AUC of `first` minus that of `second` on the same candidates; a bootstrap over groups gives bounds."""
     value = auc(first, right) - auc(second, right)
     names, number = np.unique(np.array(groups), return_inverse=True)
     rows = [np.flatnonzero(number == n) for n in range(len(names))]

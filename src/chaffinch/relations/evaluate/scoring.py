@@ -51,7 +51,7 @@ class Outcome:
 
 
 def score(extractor: AnyExtractor, docs: Iterable[Document], *, draws: int = DRAWS, seed: int = 0) -> Outcome:
-    """Return the scores on documents with entities and relations; a stated tuple that is no candidate counts as missed.
+    """Return scores at the extractor's threshold; tuples that are no candidates are missed; DataError if none stated.
 
     In the mode "documents" tuples are of concepts; in the mode "joint" the candidates are the tuples that the model
     found. There, without known entities, a segment that contains the argument is right.
@@ -83,7 +83,7 @@ def score(extractor: AnyExtractor, docs: Iterable[Document], *, draws: int = DRA
 def _bootstrap(
     table: np.ndarray[Any, np.dtype[np.int64]], scores: list[Floats], right: list[Any], draws: int, seed: int
 ) -> Floats:
-    """Return (draws, 4) precision, recall, F1 and AUC of documents drawn with replacement."""
+    """Return (draws, 4) precision, recall, F1 and AUC of documents drawn with replacement; no row for one document."""
     rng = np.random.default_rng(seed)
     out = []
     for _ in range(draws if len(table) > 1 else 0):

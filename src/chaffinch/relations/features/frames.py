@@ -60,7 +60,7 @@ class _Base(NamedTuple):
 def frames(
     doc: Document, scene: Scene, parse: Parse, schema: Schema, representation: Representation = "phrase"
 ) -> list[Frame]:
-    """Return the frames of all candidates of a sentence."""
+    """Return one frame for each candidate of a sentence, in order."""
     tokens = _tokens(doc, scene, parse, representation)
     bases: dict[tuple[Mention, ...], _Base] = {}
     kept = _outermost(scene.mentions)
@@ -75,7 +75,7 @@ def frames(
 
 
 def _base(tokens: _Tokens, last: list[int], at: dict[Mention, int]) -> _Base:
-    """Return the units and segments of a sentence, given the last token of every unit."""
+    """Return units and segments, given each unit's last token; the units of mentions in `at` become entity marks."""
     stems, tags = [tokens.stems[t] for t in last], [tokens.tags[t] for t in last]
     for unit in at.values():
         stems[unit], tags[unit] = ENTITY, NAME
@@ -118,7 +118,7 @@ def _with(kept: Sequence[Mention], arguments: Sequence[Mention]) -> list[Mention
 
 
 def _units(scene: Scene, chosen: Sequence[Mention], nested: Sequence[Mention]) -> tuple[list[int], dict[Mention, int]]:
-    """Return the last token of every unit, and the unit of every mention.
+    """Return the last token of every unit, counted from the sentence's start, and the unit of every mention.
 
     Where arguments overlap, the inner one has the tokens it covers, and the outer one the first run of the remaining
     tokens, or the unit of the inner one.
@@ -154,7 +154,7 @@ def _frame(doc: Document, base: _Base, scene: Scene, candidate: Candidate, schem
 
 
 def mark(argument: int) -> str:
-    """Return the word that represents an argument.
+    """Return the word that represents the argument of this number, counted from 0: <1> for 0.
 
     >>> mark(0)
     '<1>'

@@ -18,13 +18,13 @@ _WORDS = re.compile("w+")
 
 
 def features(frame: Frame) -> list[str]:
-    """Return all path features, each with the order of the roles."""
+    """Return the names of all path features, each with the order of the roles at its end."""
     ending = f" {frame.sense}" if frame.sense else ""
     return [*_shape(frame, ending), *_between(frame, ending), *_heads(frame, ending)]
 
 
 def _shape(frame: Frame, ending: str) -> list[str]:
-    """Return the distance, the numbers of mentions, the rivals that are nearer, and negation."""
+    """Return feature names for distance, numbers of mentions, nearer rivals and negation, each with `ending`."""
     stems, first, last = frame.stems, frame.order[0], frame.order[-1]
     before, between, after = (min(part.count(ENTITY), 4) for part in _zones(frame))
     ranks = frame.ranks
@@ -49,7 +49,7 @@ def _zones(frame: Frame) -> tuple[list[str], list[str], list[str]]:
 
 
 def _between(frame: Frame, ending: str) -> list[str]:
-    """Return the verbs between the arguments, and the punctuation and conjunctions there."""
+    """Return feature names for verbs, links (marks, conjunctions, mentions) and open brackets between the arguments."""
     first, last = frame.order[0], frame.order[-1]
     words, tags = frame.stems[first + 1 : last], frame.tags[first + 1 : last]
     verbs = [word for word, tag in zip(words, tags, strict=True) if tag[:2] == "VB"]
@@ -61,7 +61,7 @@ def _between(frame: Frame, ending: str) -> list[str]:
 
 
 def _heads(frame: Frame, ending: str) -> list[str]:
-    """Return the heads (last words) of the segments between the arguments, and of the segments before and after."""
+    """Return feature names for types and heads (last words) of segments from argument to argument and around."""
     stems, parts, first, last = frame.stems, frame.parts, frame.order[0], frame.order[-1]
     start = bisect_right(parts, first, key=_end)
     stop = bisect_right(parts, last, lo=start, key=_end)
@@ -81,7 +81,7 @@ def _heads(frame: Frame, ending: str) -> list[str]:
 
 
 def _around(frame: Frame, before: Sequence[str], ending: str) -> list[str]:
-    """Return heads before the first argument, also with the prepositions after it: "interaction of 1 with 2"."""
+    """Return names of heads `before` the first argument, also joined to prepositions after it; empty without heads."""
     out = [f"head before {head}{ending}" for head in before]
     if before:
         first, last = frame.order[0], frame.order[-1]
@@ -94,7 +94,7 @@ def _around(frame: Frame, before: Sequence[str], ending: str) -> list[str]:
 
 
 def _runs(name: str, words: Sequence[str], ending: str) -> list[str]:
-    """Return runs of two words, then of three."""
+    """Return feature names of all runs of two words, then of three, each with `name` before and `ending` after."""
     return [
         *[f"{name} {a} {b}{ending}" for a, b in pairwise(words)],
         *[f"{name} {a} {b} {c}{ending}" for a, b, c in zip(words, words[1:], words[2:], strict=False)],

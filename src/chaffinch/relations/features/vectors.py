@@ -50,7 +50,7 @@ class Columns:
 
     @classmethod
     def of(cls, views: Sequence[str], names: Sequence[Sequence[str]]) -> Columns:
-        """Number the named features of all views."""
+        """Number the features of all views consecutively; `names` has one sequence for each view."""
         number, start = [], 0
         for view_names in names:
             number.append({name: start + n for n, name in enumerate(view_names)})
@@ -92,7 +92,7 @@ def matrix(frames: Iterable[Frame], columns: Columns) -> csr_matrix:
 
 
 def row(frame: Frame, columns: Columns) -> list[tuple[int, float]]:
-    """Return the columns of a candidate and their values, in order."""
+    """Return (column, value) of the features of a candidate that the model knows, each view scaled to its length."""
     several = len(columns.views) > 1
     return [
         entry
@@ -102,7 +102,7 @@ def row(frame: Frame, columns: Columns) -> list[tuple[int, float]]:
 
 
 def _block(frame: Frame, view: str, known: dict[str, int], length: float) -> list[tuple[int, float]]:
-    """Return the columns and values of one view of a candidate, scaled to a length."""
+    """Return (column, value) of one view's features that are in `known`, scaled to this Euclidean length."""
     counts: dict[int, int] = {}
     for name in VIEWS[view](frame):
         column = known.get(name)

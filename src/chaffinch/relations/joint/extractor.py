@@ -70,11 +70,11 @@ class JointExtractor:
     manifest: Manifest = field(repr=False)
 
     def extract(self, doc: Document) -> tuple[Relation, ...]:
-        """Return the relations of a document in order, each with the calibrated confidence of its sentence."""
+        """Return the relations at or above the threshold, in order, each with its sentence's calibrated confidence."""
         return next(self.extract_all([doc]))
 
     def extract_all(self, docs: Iterable[Document]) -> Iterator[tuple[Relation, ...]]:
-        """Yield the relations of each document, in order."""
+        """Yield for each document its relations at or above the threshold, in order of occurrence."""
         for found in self._all_relations(docs):
             yield tuple(relation for relation in found if relation.score >= self.threshold)
 
@@ -86,7 +86,7 @@ class JointExtractor:
             yield replace(doc, relations=others + found)
 
     def score_tuples(self, docs: Iterable[Document]) -> Iterator[TupleScores]:
-        """Yield for each document the scores of all extracted tuples, their truth, and the number stated."""
+        """Yield for each document the scores of all tuples found, which are right, and how many are stated."""
         documents = list(docs)
         for doc, found in zip(documents, self._all_relations(documents), strict=True):
             stated = {self.schema.key(spans) for item in doc.relations for spans in self.schema.tuples(item)}
@@ -95,7 +95,7 @@ class JointExtractor:
             yield TupleScores(np.array(list(scores.values())), np.array(right, bool), len(stated))
 
     def explain(self, doc: Document, relation: Relation, *, top: int = 10) -> list[Reason]:
-        """Return up to `top` reasons: the lead of the positive model, and the probability of each argument."""
+        """Return the positive model's lead and each argument's probability; DataError if no sentence has them all."""
         (sentences,) = self._read([doc])
         for line, reading in sentences:
             wanted = [part.spans[0] for part in relation.arguments]
@@ -111,7 +111,7 @@ class JointExtractor:
         raise DataError(f"{doc.id}: no sentence has all arguments of this relation")
 
     def with_precision(self, precision: float) -> JointExtractor:
-        """Return the extractor with the lowest threshold that has this precision in cross-validation."""
+        """Return a copy with the lowest threshold of this cross-validated precision; ConfigError if none has it."""
         return replace(self, threshold=ranking.threshold_for(self.held.scores, self.held.right, precision))
 
     def _all_relations(self, docs: Iterable[Document]) -> Iterator[tuple[Relation, ...]]:

@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 
 def lines(doc: Document, schema: Schema, config: Extraction) -> Iterator[Line]:
-    """Yield the sentences of a parsed document as input of the model."""
+    """Yield each sentence that has tokens as input of the model, with gold labels; ConfigError for "auto"."""
     if config.hmm.representation == "auto":
         raise ConfigError("choose a representation before sentences are cut into segments")
     mentions = locate(doc, doc.layer(config.layer)) if config.mask else []

@@ -32,7 +32,7 @@ LEVELS = (0.05, 0.1, 0.2, 0.3, 0.5)  # probabilities from which a segment is an 
 
 
 def train_joint(docs: Iterable[Document], schema: Schema, config: Extraction | None = None) -> JointExtractor:
-    """Train an extractor that finds the arguments itself, on documents with relations.
+    """Train an extractor that finds arguments itself; DataError unless some sentences state the relation, some not.
 
     Tuples whose mentions lie in different sentences are not used; `across` counts them. The representation "auto" is
     chosen by cross-validation over documents.
@@ -69,7 +69,7 @@ def _extractor(
     read: Sequence[HeldOutReading], docs: Sequence[Document], schema: Schema, config: Extraction,
     learnt: tuple[Model, PairingRule | None, int, int],
 ) -> JointExtractor:  # fmt: skip
-    """Build the extractor with the calibration and report of its held-out readings."""
+    """Build the extractor from held-out readings and `learnt`: model, rule, tuples across sentences, floor."""
     model, rule, across, floor = learnt
     judged = [(item.reading, _judge(item, schema, config, rule)) for item in read]
     kept = [(reading, right) for reading, right in judged if right]
@@ -150,7 +150,7 @@ def choose_rule(held: Sequence[HeldOutReading], schema: Schema, config: Extracti
 
 
 def _judge(held: HeldOutReading, schema: Schema, config: Extraction, rule: PairingRule | None) -> list[bool]:
-    """Return for each tuple of a held-out reading whether it is right."""
+    """Return for each distinct tuple of a held-out reading whether it is right, after the rule if there is one."""
     reading = held.reading if rule is None else rule.apply(held.reading, len(schema.roles))
     found = assemble_tuples(held.doc, held.line, reading, schema, config)
     keys = dict.fromkeys(schema.key(item.spans) for item in found)

@@ -23,7 +23,7 @@ from chaffinch.text import Document, Span
 
 
 def explain(model: Model, doc: Document, span: Span) -> SubtagPath:
-    """Return the best path through states that reads a document's span, whether or not that reading wins.
+    """Return the best path through states that has a span, even if it does not win; DataError for unknown labels.
 
     States are described by what they show in the training text; a word's share is its share of the state's tokens.
     """
@@ -66,7 +66,7 @@ def _word(doc: Document, token: int) -> str:
 
 
 def _leads(model: Model, path: Ints, shown: range) -> tuple[Lead, ...]:
-    """Return the descriptions of a path's states, and the tags that follow them there."""
+    """Return descriptions of a path's states and the tags that follow there; empty if the model has no descriptions."""
     if model.substructure is None:
         return ()
     labels, names = model.labels, state_names(model.labels)

@@ -161,7 +161,7 @@ class StateFeatures:
 
 
 def _highest(counts: Floats, sizes: Floats, column: int, allowed: Bools, added: float) -> list[tuple[int, float]]:
-    """Return the rows by their lift in a column, with the lift; of equals the more frequent first."""
+    """Return (row, lift) of allowed rows with enough lift in a column, highest first; of equals the more frequent."""
     expected = counts.sum(axis=1) * sizes[column] / max(sizes.sum(), 1.0)
     lift = (counts[:, column] + added) / (expected + added)
     least = ABOVE if (sizes > 0).sum() > 1 else 0.0  # a single state equals its class: the most frequent come first

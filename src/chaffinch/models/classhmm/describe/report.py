@@ -142,7 +142,7 @@ def verdict(klass: Class, held_out: tuple[float, ...]) -> str:
 
 
 def _of_roles(roles: Roles) -> str:
-    """Return the clause on roles."""
+    """Return the clause on agreement of states and roles, or the reason why it was not measured."""
     if roles.single is None or roles.words is None:
         return roles.reason
     single, each = roles.single, roles.words
@@ -155,7 +155,7 @@ def _of_roles(roles: Roles) -> str:
 
 
 def _of_likelihood(held_out: tuple[float, ...]) -> str:
-    """Return the clause on held-out likelihood."""
+    """Return the clause on held-out likelihood, or that it was not measured."""
     if len(held_out) < 2:
         return "what more states do for held-out text was not measured (train with calibration, on several patients)"
     gain = held_out[0] - held_out[1]

@@ -84,7 +84,7 @@ def measure(states: Ints, roles: Ints, given: Ints | None = None, *, seed: int =
 
 
 def compare(mentions: Iterable[Mention], pack: Pack, *, seed: int = 0) -> Roles:
-    """Compare the states of a class's mentions with their roles."""
+    """Compare the states of a class's mentions with roles of names; give a `reason` instead if that says little."""
     known: dict[str, str] = {}
     single: list[tuple[str, int]] = []
     longer: list[tuple[int, int, int, int]] = []  # state, role, position, length

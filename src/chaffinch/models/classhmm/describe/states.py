@@ -58,7 +58,7 @@ def describe(model: Model, evidence: Evidence, seen: Observed | None = None) -> 
 
 
 def measure(model: Model, documents: Sequence[Document], *, layer: str | None = None) -> dict[str, Roles]:
-    """Compare the states of each label with roles, on a layer of spans of any documents."""
+    """Compare each label's states with roles of names, on any documents; DataError for a label the model lacks."""
     task = Task.of(documents, layer=layer, soft=None, names=model.names)
     if task.names != model.names:
         new = ", ".join(task.names[len(model.names) :])
@@ -80,7 +80,7 @@ class _BestPaths:
 
     @classmethod
     def of(cls, model: Model, evidence: Evidence, seen: Observed | None = None) -> _BestPaths:
-        """Compute the best path of all sentences."""
+        """Compute the best states of all sentences inside the tags that the evidence allows."""
         seen, batch = model.batch(evidence.task.docs, seen=seen)
         active, logs = evidence.active(model.labels)
         cells = np.repeat(np.arange(len(active.which)), active.widths), active.cells
@@ -157,7 +157,7 @@ class _BestPaths:
         return tuple(round(count / max(sum(counts), 1), 4) for count in counts)
 
     def leads(self, row: Floats) -> tuple[Share, ...]:
-        """Return the labels that come next, with their shares."""
+        """Return the tags that come next with their shares, given a state's row of counted moves."""
         labels = self.model.labels
         sums: Floats = np.bincount(np.append(labels.tag_of, len(labels.tags)), row, len(labels.tags) + 1).astype(float)
         return _shares((*(tag_name(labels, tag) for tag in range(len(labels.tags))), END), sums, most=len(sums))
@@ -181,7 +181,7 @@ class _BestPaths:
         return roles.compare(((words, states) for _, words, states in self.mentions_of(label)), self.model.pack)
 
     def examples(self, label: int) -> Iterator[tuple[Piece, ...]]:
-        """Yield mentions that enough patients used, most frequent first; alternate between ways to segment."""
+        """Yield mentions that enough patients used, alternating ways to segment; none for O or with `private`."""
         if self.model.config.private or label < 0:
             return
         patients = self.evidence.task.patients
@@ -211,7 +211,7 @@ def _inside(mentions: Mentions, N: int) -> np.ndarray[tuple[int], np.dtype[np.bo
 
 
 def _shares(names: Sequence[str], counts: Floats, most: int = NEIGHBOURS) -> tuple[Share, ...]:
-    """Return the names with the largest shares; of equals the first."""
+    """Return up to `most` (name, share of the counts), largest first, without shares below `SELDOM`."""
     total = max(float(counts.sum()), 1.0)
     order = np.argsort(-counts, kind="stable")[:most].tolist()
     return tuple((names[index], round(float(counts[index]) / total, 4)) for index in order

@@ -100,7 +100,7 @@ def fit(
 
 
 def objective(q: Atoms, counts: Counts) -> float:
-    """Return the value that `fit` reports to `watch`."""
+    """Return entropy and energy minus the divergences from the priors; it is no bound on the evidence."""
     base = q.base
     total = counts.entropy + vb.energy(counts, q.tables()) - base.emissions.divergence(base.emit)
     total -= vb._dirichlet_divergence(base.tags, np.where(base.tags > 0, base.priors.alpha_T, 0.0))

@@ -54,6 +54,7 @@ class CHMM:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Check the settings, make `reliable` a tuple; ConfigError for a bad value, or `constant` without `offset`."""
         object.__setattr__(self, "reliable", to_texts(self.reliable, "reliable"))
         check_choice(self.silence, "silence", get_args(Silence))
         check_wholes(self, "passes", "warm", "epochs", "seed")

@@ -59,7 +59,7 @@ def fit(
     dev: Dev | None = None,
     watcher: Watcher | None = None,
 ) -> Model:
-    """Learn a model from votes on tokens with embeddings (T, D).
+    """Learn a model from votes on tokens with embeddings (T, D); DataError if these do not fit the votes.
 
     `constant` is a MultiHMM model that was fitted before; without it the one of the settings is fitted first.
     An interrupt ends learning; the best model so far is kept.
@@ -139,7 +139,7 @@ class _Task(NamedTuple):
 
 
 def _learn_tables(model: Model, task: _Task) -> Model:
-    """Learn the tables by EM."""
+    """Return the model with tables learnt by EM on all sentences, before there are layers."""
     config, everything = model.config, np.arange(len(task.vote_matrix.bounds) - 1)
     may = transition_mask(task.vote_matrix, config)
     for done in range(config.passes):

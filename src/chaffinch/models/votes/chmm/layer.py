@@ -70,7 +70,7 @@ class Adam:
     square: Weights = field(default_factory=dict)
 
     def step(self, weights: Weights, gradient: Weights) -> None:
-        """Take one ascent step."""
+        """Take one ascent step with all weights, in place; the ridge leaves out "narrow"."""
         self.steps += 1
         for name, weight in weights.items():
             slope = gradient[name] - (2.0 * self.ridge * weight if name != "narrow" else 0.0)

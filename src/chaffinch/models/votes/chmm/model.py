@@ -123,7 +123,7 @@ class Model:
 
 
 def check(vote_matrix: VoteMatrix, embeddings: Rows, D: int) -> None:
-    """Raise DataError unless there is a row of D finite numbers for every token; -1 accepts any D."""
+    """Raise DataError unless there is a row of D finite numbers for every token; always if D is -1."""
     if embeddings.shape != (len(vote_matrix), D):
         wanted = f"({len(vote_matrix)}, {'D' if D < 0 else D})"
         raise DataError(f"embeddings have shape {embeddings.shape}; votes and model need {wanted}")

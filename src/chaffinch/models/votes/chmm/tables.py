@@ -45,7 +45,7 @@ class TokenTables(NamedTuple):
 
 
 def observe(vote_matrix: VoteMatrix, config: CHMM) -> TokenInput:
-    """Return the votes as weighted symbols, with silence treated as the settings say.
+    """Return the votes as weighted symbols, silence as the settings say; DataError if a `reliable` source is unknown.
 
     >>> said = np.array([[1, -1], [-1, -1]], np.int16)
     >>> vote_matrix = VoteMatrix(("a", "b"), ("X",), said, np.array([0, 2]), np.array([0, 2]))
@@ -124,7 +124,7 @@ def _shares(counts: Floats) -> Floats:
 
 
 def repair_tags(tags: Ints, bounds: Ints) -> Ints:
-    """Turn an I that does not continue an entity of its label into a B.
+    """Return the tags with every I that does not continue an entity of its label turned into a B.
 
     >>> repair_tags(np.array([2, 2, 0, 4]), np.array([0, 2, 4])).tolist()
     [1, 2, 0, 3]

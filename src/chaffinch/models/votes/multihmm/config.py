@@ -37,6 +37,7 @@ class MultiHMM:
     threshold: float = 0.1
 
     def __post_init__(self) -> None:
+        """Check the settings, make `negative_reliable` a tuple; ConfigError for a bad value."""
         check_wholes(self, "passes", least=1)
         check_numbers(self, "silence", least=0, most=1, instead=HELD_OUT)
         check_choice(self.voted_is_entity, "voted_is_entity", (True, False, HELD_OUT))

@@ -52,7 +52,7 @@ TRIAL = 5  # passes on half the documents, before the other half chooses the wei
 
 
 def fit(vote_matrix: VoteMatrix, config: MultiHMM | None = None, *, watcher: Watcher | None = None) -> Model:
-    """Learn a model from votes; sources that never vote are dropped with a warning. An interrupt ends learning."""
+    """Learn a model from votes, without sources that never vote (a warning); DataError if a reliable one is unknown."""
     config, watcher = config or MultiHMM(), watcher or Watcher()
     unknown = [name for name in config.negative_reliable if name not in vote_matrix.sources]
     if unknown:
@@ -128,7 +128,7 @@ def _initial_counts(distinct: VoteMatrix, vote_matrix: VoteMatrix, seen: VotePat
 
 
 def _expected_counts(chains: Chains, tables: VoteTables, seen: VotePatterns) -> tuple[VoteCounts, float]:
-    """Return the expected counts under the tables, silence the votes, and the log-likelihood."""
+    """Return expected counts of rows, moves and soft votes under the tables, and the log-likelihood."""
     post = forward_backward(chains.batch)
     rows, pairs = seen.by_row(post.states, chains.tokens), post.pairs.copy()
     rows[:, 0] += np.bincount(seen.rows[chains.outside], minlength=len(rows))

@@ -100,7 +100,7 @@ def _distinct(table: NDArray[np.int16]) -> tuple[NDArray[np.int16], Ints]:
 
 
 def states(names: tuple[str, ...]) -> Labels:
-    """Return the states of the chain."""
+    """Return the labels in IOBES, whose tags are the states of the chain."""
     return Labels(names, "IOBES")
 
 

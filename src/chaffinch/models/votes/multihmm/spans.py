@@ -30,7 +30,7 @@ class Spans:
         return len(self.first)
 
     def __getitem__(self, chosen: Ints | Bools) -> Spans:
-        """Return some of the spans."""
+        """Return the spans at these indices, or where the mask is True."""
         return Spans(self.first[chosen], self.end[chosen], self.label[chosen], self.votes[chosen])
 
     @classmethod
