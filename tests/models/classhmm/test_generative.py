@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 from chaffinch.kernels import Active, Floats, Ints
 from chaffinch.models.classhmm.generative import (
     ClassLayout,
-    MStepObjective,
     Likelihood,
+    MStepObjective,
     StateTables,
     Text,
     log_emissions,

@@ -20,7 +20,7 @@ from chaffinch.models.classhmm import fit as classhmm
 from chaffinch.models.classhmm.conditional import Conditional
 from chaffinch.models.classhmm.config import ClassHMM
 from chaffinch.models.classhmm.describe import states as substructure
-from chaffinch.models.classhmm.generative import MStepObjective, Likelihood
+from chaffinch.models.classhmm.generative import Likelihood, MStepObjective
 from chaffinch.models.classhmm.model import Model
 from chaffinch.models.classhmm.objectives import Ground
 from chaffinch.models.core.evidence import Evidence
