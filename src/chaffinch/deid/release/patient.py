@@ -26,6 +26,7 @@ from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.leakage import Left, Risk, risk
 from chaffinch.deid.policy import Policy
+from chaffinch.deid.release.kept_fields import check_fields
 from chaffinch.deid.release.replace import ReplacedText, replace_identifiers
 from chaffinch.deid.surrogates.name_book import NameBook
 from chaffinch.deid.vault import Seal, UndoRecord
@@ -265,9 +266,11 @@ def _release_one(
         )
         check_text(replaced.text, max_chars=max(len(replaced.text), 1))
         name = config.name(original, numbered.number)
+        fields = {key: value for key, value in numbered.doc.meta.items() if key in config.fields}
+        check_fields(fields, _hidden_texts(tagged.text, replaced))
         return Released(
             name, original, replaced.text, config.patient(numbered.doc.group),
-            {key: value for key, value in numbered.doc.meta.items() if key in config.fields},
+            fields,
             tuple((r.start, r.end, r.label, r.operator, r.out_start, r.out_end) for r in replaced.replacements),
             count_bands(spans), len(tagged.tokens), len(tagged.text),
             "" if numbered.doc.group is None else settings_digest({"patient": numbered.doc.group})[:32],
@@ -276,6 +279,15 @@ def _release_one(
         )  # fmt: skip
     except Exception as error:  # whatever goes wrong, the document must not go out
         return withhold(original, numbered.number, error, config)
+
+
+def _hidden_texts(text: str, replaced: ReplacedText) -> list[str]:
+    """Return the identifiers of a text that the output does not show."""
+    return [
+        text[one.start : one.end]
+        for one in replaced.replacements
+        if text[one.start : one.end] != replaced.text[one.out_start : one.out_end]
+    ]
 
 
 def seal_record(record: UndoRecord, seal: Seal) -> bytes:

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from chaffinch.errors import ConfigError, DataError, LossError
 from chaffinch.text.corpus import Corpus
 from chaffinch.text.document import Document
+from chaffinch.text.formats._shared.single_file import SingleFile, has_one_file
 from chaffinch.text.formats.base import Entry, Format, Losses, ReadOptions, WriteOptions, atomic_output, entries
 from chaffinch.text.formats.units import Unit
 from chaffinch.text.grouping import Grouping
@@ -26,6 +27,7 @@ def _discover() -> tuple[Format, ...]:
 
 FORMATS: tuple[Format, ...] = _discover()
 
+_PACKED = {".gz", ".tgz", ".zip", ".tar"}
 _GENERAL = {"", ".txt", ".json", ".xml"}  # suffixes that do not identify a format
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "Unit",
     "WriteOptions",
     "by_name",
+    "check_suffix",
     "find_format",
     "output_format",
     "output_variant",
@@ -81,11 +84,13 @@ def read(
     how: ReadOptions | None = None,
     group: str | None = None,
     groups: Mapping[str, str] | None = None,
+    must_group: bool = True,
 ) -> Corpus:
     """Return the documents of a file, folder or archive, as a corpus that can be iterated many times.
 
     `format` is recognised from content when not given. `group` is a regular expression on the document's id
-    whose first group (or whole match) is the patient; `groups` maps ids to patients.
+    whose first group (or whole match) is the patient; `groups` maps ids to patients. If they assign a patient to no
+    document, the iteration ends in ConfigError, unless `must_group` is False (for a second file of the same job).
     """
     files = entries(Path(path))
     form = by_name(format) if format else find_format(files, Path(path))
@@ -96,11 +101,11 @@ def read(
         chosen = _strip_common_folder(chosen)
     reading = how or ReadOptions()
 
-    grouping = Grouping(group, groups)
+    grouping = Grouping(group, groups, option="--group-by")
 
     def walk() -> Iterator[Document]:
         reading.losses.counts.clear()  # losses are those of the last iteration
-        return (grouping(unit.read()) for unit in form.units(chosen, reading))
+        return grouping.assign((unit.read() for unit in form.units(chosen, reading)), must=must_group)
 
     return Corpus(walk, form.name)
 
@@ -140,10 +145,31 @@ def output_format(target: Path, name: str | None = None) -> Format:
     raise ConfigError(f"the suffix {target.suffix!r} does not identify the output format; name it with --to")
 
 
-def output_variant(form: Format, target: Path) -> Format:
-    """Return the format to write to a path: the given one, or its variant for the suffix of the path."""
+def output_variant(form: Format, target: Path, *, single: bool = False) -> Format:
+    """Return the format to write to a path: the given one, or its variant for the suffix of the path.
+
+    With `single` there is one input file: a format of one file per document can then be written to one file.
+    """
     name = dict(form.can.variants).get(target.suffix)
-    return form if name is None else by_name(name)
+    if name is not None:
+        return by_name(name)
+    named = target.suffix.lower() in form.suffixes or target.name == "-"
+    return SingleFile(form) if single and named and has_one_file(form) else form
+
+
+def check_suffix(form: Format, target: Path) -> None:
+    """Raise ConfigError if the name of an output says another format than the one that is written, or an archive."""
+    suffix = target.suffix.lower()
+    if suffix in _PACKED:
+        raise ConfigError(f"{target.name} would be an archive, and outputs are not compressed; leave {suffix} out")
+    usual = ("",) if form.folder else ("", *form.suffixes)
+    others = sorted(other.name for other in FORMATS if suffix in other.suffixes)
+    if suffix not in usual and others:
+        remedy = "name a folder" if form.folder else f"name it {target.stem}{form.suffixes[0]}"
+        raise ConfigError(
+            f"the output is {form.name}, the format of the input, and {suffix} is the suffix of {', '.join(others)}; "
+            f"{remedy}, and convert it afterwards"
+        )
 
 
 def _strip_common_folder(files: Sequence[Entry]) -> list[Entry]:

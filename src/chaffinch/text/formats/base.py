@@ -153,7 +153,7 @@ def _entries_of_tar(path: str) -> list[Entry]:
         for member in archive:
             stream = archive.extractfile(member) if member.isfile() else None
             if stream is not None:
-                found.append(_entry_of_bytes(member.name, f"{path}!{member.name}", stream.read()))
+                found.append(entry_of_bytes(member.name, f"{path}!{member.name}", stream.read()))
     return sorted(found, key=lambda entry: entry.name)
 
 
@@ -162,11 +162,12 @@ def _entries_of_zip(path: str) -> list[Entry]:
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             if not info.is_dir():
-                found.append(_entry_of_bytes(info.filename, f"{path}!{info.filename}", archive.read(info)))
+                found.append(entry_of_bytes(info.filename, f"{path}!{info.filename}", archive.read(info)))
     return sorted(found, key=lambda entry: entry.name)
 
 
-def _entry_of_bytes(name: str, where: str, content: bytes) -> Entry:
+def entry_of_bytes(name: str, where: str, content: bytes) -> Entry:
+    """Return the entry of a file whose content is in memory."""
     if name.endswith(".gz"):
         return Entry(name.removesuffix(".gz"), where, lambda: cast(BinaryIO, gzip.open(io.BytesIO(content), "rb")))
     return Entry(name, where, lambda: io.BytesIO(content))
