@@ -18,7 +18,6 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
-
 from typer.core import TyperCommand
 
 from chaffinch.cli.config_file import Config, ConfigFile
@@ -28,7 +27,7 @@ from chaffinch.text.document import Splitter
 
 __all__ = [
     "DEFAULT_MAX_CHARS", "CheckedCommand", "Config", "From", "GroupBy", "Json", "Layer", "Lines", "MaxChars", "NewLayer", "Out", "Quiet",
-    "StoppedEarly", "check_page", "emit", "facts_table", "live_line", "name_unwritable", "note", "progress", "read_group_by",
+    "StoppedEarly", "check_page", "emit", "facts_table", "file_of", "live_line", "name_unwritable", "note", "progress", "read_group_by",
     "split_of", "table_of", "takes",
 ]  # fmt: skip
 
@@ -190,6 +189,11 @@ def check_page(page: Path | None, *taken: Path | None) -> None:
             pass
     except OSError as error:
         raise ConfigError(f"--html {page} cannot be written ({error.strerror}); name another place") from None
+
+
+def file_of(config: object) -> ConfigFile | None:
+    """Return the configuration file of a command: its option holds one, whatever its annotation says."""
+    return config if isinstance(config, ConfigFile) else None
 
 
 def read_group_by(value: str | None) -> tuple[str | None, dict[str, str] | None]:

@@ -14,6 +14,7 @@ from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import Release
 from chaffinch.deid.release.units import open_source
 from chaffinch.errors import ConfigError
+from chaffinch.jobs.effects import check_effects
 from chaffinch.jobs.job import (
     AS_THE_NOTES_SAY,
     CALL,
@@ -25,7 +26,6 @@ from chaffinch.jobs.job import (
     ReleaseJob,
     VaultTarget,
 )
-from chaffinch.jobs.effects import check_effects
 from chaffinch.jobs.release import run_release
 from chaffinch.text.formats import Losses
 from chaffinch.text.formats.base import entry_of_bytes

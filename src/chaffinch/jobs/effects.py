@@ -4,7 +4,8 @@
 
 What protects (patients, admission lists, denied phrases, types, kept fields) and has no effect raises ConfigError; what
 helps (allowed phrases), or has less effect than asked, is a warning, which the table and the manifest show. Messages
-have counts and the user's settings, and no word of a note.
+have counts and the user's settings, and no word of a note. A warning begins with the name of its option, without
+dashes: it is the same for commands and calls, as the manifest is.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def check_effects(job: ReleaseJob, *, warnings: Iterable[str] = (), strict: bool
     if notes:
         found += [message for effect in effects for message in effect.check(notes)]
     if strict and found:
-        raise ConfigError(f"{job.option_names.of('strict')}: {found[0]}")
+        raise ConfigError(f"{job.option_names.of('strict')}: {'--' if job.option_names.flags else ''}{found[0]}")
     return replace(job, warnings=tuple(found))
 
 
@@ -61,9 +62,9 @@ def _effects(job: ReleaseJob) -> Iterator[_Effect]:
         if find.known is not None:
             yield _KnownEffect(find.known, names)
         if find.deny is not None:
-            yield _PhrasesEffect(find.deny, names.of("deny"), protects=True)
+            yield _PhrasesEffect(find.deny, "deny", names, protects=True)
         if find.allow is not None:
-            yield _PhrasesEffect(find.allow, names.of("allow"), protects=False)
+            yield _PhrasesEffect(find.allow, "allow", names, protects=False)
         if find.types:
             yield _TypesEffect(find.types, names.of("types"))
     for name in job.release.fields:
@@ -74,14 +75,15 @@ def _survey(job: ReleaseJob, effects: Sequence[_Effect]) -> int:
     """Show every readable note to the effects, and return how many there are."""
     notes = 0
     for unit in job.source:
+        doc: Document | None
         try:
             doc = unit.read()
         except ConfigError:
             raise
         except Exception:  # it is read again later, and then withheld with the reason
-            continue
-        notes += 1
-        for effect in effects:
+            doc = None
+        notes += doc is not None
+        for effect in effects if doc is not None else ():
             effect.see(doc)
     return notes
 
@@ -129,13 +131,13 @@ class _GroupingEffect:
             self.used.add(doc.id)
 
     def check(self, notes: int) -> Iterator[str]:
-        option, table = self.grouping.option, self.grouping.table
+        table = self.grouping.table
         if not self.assigned:
             raise ConfigError(self.grouping.explain_no_effect(notes))
         if self.assigned < notes:
-            yield f"{option} assigns no patient to {notes - self.assigned:,} of {notes:,} notes"
+            yield f"group-by: no patient is assigned to {notes - self.assigned:,} of {notes:,} notes"
         if table is not None and len(self.used) < len(table):
-            yield f"{option}: {len(table) - len(self.used):,} of {len(table):,} ids in the table are of no note"
+            yield f"group-by: {len(table) - len(self.used):,} of {len(table):,} ids in the table are of no note"
 
 
 @dataclass(slots=True)
@@ -163,13 +165,13 @@ class _KnownEffect:
                 f"{self.names.of('patient-column')} or in its column patient"
             )
         if patients and self.listed < notes and not self.known.patients.get(""):
-            yield f"{option}: {notes - self.listed:,} of {notes:,} notes are of patients that it does not list"
+            yield f"known: {notes - self.listed:,} of {notes:,} notes are of patients that it does not list"
         if len(self.seen) < len(patients):
-            yield f"{option}: {len(patients) - len(self.seen):,} of its {len(patients):,} patients have no note"
+            yield f"known: {len(patients) - len(self.seen):,} of its {len(patients):,} patients have no note"
         if not self.hit:
-            yield f"{option}: none of its identifiers is in a note of its patient"
+            yield "known: none of its identifiers is in a note of its patient"
         if self.known.too_short:
-            yield f"{option}: {self.known.too_short:,} of its values are too short to be searched for"
+            yield f"known: {self.known.too_short:,} of its values are too short to be searched for"
 
 
 @dataclass(slots=True)
@@ -178,6 +180,7 @@ class _PhrasesEffect:
 
     phrases: Lexicon
     option: str
+    names: OptionNames
     protects: bool
     seen: set[int] = field(default_factory=set)
 
@@ -188,7 +191,7 @@ class _PhrasesEffect:
         number = len({phrase for phrases in self.phrases.phrases for phrase in phrases})
         if not self.seen and self.protects:
             raise ConfigError(
-                f"{self.option}: none of its {number:,} phrases is in any of the {notes:,} notes; correct it, or leave "
+                f"{self.names.of(self.option)}: none of its {number:,} phrases is in any of the {notes:,} notes; correct it, or leave "
                 "it out"
             )
         if len(self.seen) < number:
@@ -211,7 +214,7 @@ class _TypesEffect:
                 "leave them out"
             )
         if self.waiting:
-            yield f"{self.option}: {len(self.waiting):,} of its {self.number:,} sources find nothing in the notes"
+            yield f"types: {len(self.waiting):,} of its {self.number:,} sources find nothing in the notes"
 
 
 def _finds(source: Source, doc: Document) -> bool:
@@ -241,4 +244,4 @@ class _KeepEffect:
             raise ConfigError(f"{option} {name!r}: none of the {notes:,} notes has a field of that name; {hint}")
         self.kept.check()
         if found < notes:
-            yield f"{option}: {notes - found:,} of {notes:,} notes lack a field that it names"
+            yield f"keep: {notes - found:,} of {notes:,} notes lack a field that it names"

@@ -118,8 +118,8 @@ class ReleaseJob:
         check_suffix(self.form, self.output)
         if self.release.spans and self.form.can.layers == "none":
             raise ConfigError(
-                f"{self.option_names.of('spans')} marks replacements, and {self.form.name} holds no spans; leave it out, "
-                "or convert the notes first, to jsonl for example"
+                f"{self.option_names.of('spans')} marks replacements, and {self.form.name} holds no spans; leave it "
+                "out, or convert the notes first, to jsonl for example"
             )
         if self.vault.path is not None and not self.form.can.exact:
             raise ConfigError(

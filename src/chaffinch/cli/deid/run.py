@@ -134,7 +134,7 @@ def run_command(
     )
     if _is_stream(target):
         check_stream(job)
-    job = check_effects(job, warnings=_warnings(find, recall, model, policy, config), strict=strict)
+    job = check_effects(job, warnings=_warnings(find, recall, model, policy, frame.file_of(config)), strict=strict)
     manifest, rate = _run(job, dry=dry_run, resume=resume, quiet=quiet)
     if page is not None:
         title = f"Release of {notes.name}"
@@ -203,13 +203,13 @@ def _warnings(
     reached = None if recall is None else find.model.dial.reaches(recall)
     if recall is not None and reached is not None and reached < recall:
         yield (
-            f"--recall {recall:g} is more than this model can do: {reached:.3f} on the notes its dial was set on; "
+            f"recall {recall:g} is more than this model can do: {reached:.3f} on the notes its dial was set on; "
             "estimate what leaks with deid sample, or adapt the model to your notes"
         )
     for option, name, packaged in (("model", model, (RULES, *packaged_models())), ("policy", policy, ready_policies())):
         if name in packaged and Path(name).exists():
-            yield f"--{option} {name} is the packaged one, not the file of that name here; write ./{name} for the file"
-    yield from () if config is None else config.warnings
+            yield f"{option} {name} is the packaged one, not the file of that name here; write ./{name} for the file"
+    yield from () if config is None else (warning.removeprefix("--") for warning in config.warnings)
 
 
 def _secret(path: Path | None) -> Secret | None:

@@ -35,7 +35,7 @@ SHORTEST_HALF = 3  # letters of one half of a double name that is searched for a
 LONGEST = 120  # characters of one identifier; a longer value raises DataError
 _LABEL_OF = {column: name for name, row in HANDLING.items() for column in row.columns}
 _HYPHEN = "[-‐‑–]"
-_NAME_PART = re.compile(rf"[^\W\d_]+(?:(?:{_HYPHEN}|['’])[^\W\d_]+)*")  # a word, or words joined by signs: a double name
+_NAME_PART = re.compile(rf"[^\W\d_]+(?:(?:{_HYPHEN}|['’])[^\W\d_]+)*")  # a word, or a double name
 _SUFFIXES: Mapping[str, str] = languages.table("en", "patterns/places")["street_abbreviations"]
 
 

@@ -53,9 +53,10 @@ class KeptField:
         if not self.keep_ids and (column_key(self.name) in PATIENT_COLUMNS or (self.same == self.found > 0)):
             self._refuse("the ids of notes or patients")
         label = find_label(self.name)
-        kind = "" if label is None else kind_of(label).name
-        if label is not None and kind not in ("AGE", "DATE") and self.policy.hides(label):
-            self._refuse(f"{kind}, by its name")
+        kind = None if label is None else kind_of(label)
+        direct = kind is not None and kind.hipaa is not None and kind.name not in ("AGE", "DATE")
+        if label is not None and kind is not None and direct and self.policy.hides(label):
+            self._refuse(f"{kind.name}, by its name")
 
     def _judge(self, value: str) -> None:
         for span in patterns.find(Document.make(value)):
