@@ -26,9 +26,10 @@ from chaffinch.text import MAX_CHARS
 from chaffinch.text.document import Splitter
 
 __all__ = [
-    "DEFAULT_MAX_CHARS", "CheckedCommand", "Config", "From", "GroupBy", "Json", "Layer", "Lines", "MaxChars", "NewLayer", "Out", "Quiet",
-    "StoppedEarly", "check_page", "emit", "facts_table", "file_of", "live_line", "name_unwritable", "note", "progress", "read_group_by",
-    "split_of", "table_of", "takes",
+    "DEFAULT_MAX_CHARS", "CheckedCommand", "Config", "From", "GroupBy", "IdColumn", "Json", "Layer", "Lines",
+    "MaxChars", "NewLayer", "Out", "PatientColumn", "Quiet", "StoppedEarly", "TextColumns", "check_page", "emit",
+    "facts_table", "file_of", "live_line", "name_unwritable", "note", "progress", "read_group_by", "split_of",
+    "table_of", "takes",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -84,6 +85,13 @@ GroupBy = Annotated[
 Lines = Annotated[
     bool | None, typer.Option("--lines/--prose", help="Take each line as a sentence, or find sentences (default).")
 ]
+
+TextColumns = Annotated[
+    list[str],
+    typer.Option("--text-column", metavar="NAME", help="Column of a text, in CSV, Parquet or JSONL. Several times."),
+]
+IdColumn = Annotated[str | None, typer.Option("--id-column", metavar="NAME", help="Column of the document's id.")]
+PatientColumn = Annotated[str | None, typer.Option("--patient-column", metavar="NAME", help="Column of the patient.")]
 
 DEFAULT_MAX_CHARS = MAX_CHARS
 

@@ -20,6 +20,7 @@ from chaffinch.errors import ConfigError, ModelError
 from chaffinch.loading import load
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Corpus, Document
+from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.document import Splitter
 from chaffinch.text.formats import Format, Losses, ReadOptions, by_name, output_format, read, write
 from chaffinch.weak import WeakTagger, load_sources
@@ -65,6 +66,9 @@ class TagOptions:
     from_: frame.From = None
     to: Annotated[str | None, typer.Option("--to", help="Format of OUT; else by its suffix, else that of IN.")] = None
     group_by: frame.GroupBy = None
+    text_column: frame.TextColumns = field(default_factory=list)
+    id_column: frame.IdColumn = None
+    patient_column: frame.PatientColumn = None
     lines: Annotated[
         bool | None,
         typer.Option("--lines/--prose", help="Take each line as a sentence, or find them; default: as in training."),
@@ -91,7 +95,9 @@ def tag_command(options: TagOptions) -> None:
         "--align": options.align,
     }, {"--sources": options.sources, "--text-alone": options.text_alone})  # fmt: skip
     layer = options.new_layer or tagger.layer
-    how = ReadOptions(split=_split(tagger, options.lines, options.quiet), max_chars=options.max_chars)
+    columns = ColumnChoice(tuple(options.text_column), options.id_column, options.patient_column)
+    split = _split(tagger, options.lines, options.quiet)
+    how = ReadOptions(split=split, max_chars=options.max_chars, columns=columns)
     pattern, table = frame.read_group_by(options.group_by)
     corpus = read(options.source, format=options.from_, how=how, group=pattern, groups=table)
     _check_place(options.output, (options.source, Path(options.model)))

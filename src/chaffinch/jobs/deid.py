@@ -27,7 +27,7 @@ from chaffinch.jobs.job import (
     VaultTarget,
 )
 from chaffinch.jobs.release import run_release
-from chaffinch.text.formats import Losses
+from chaffinch.text.formats import Losses, check_columns
 from chaffinch.text.formats.base import entry_of_bytes
 from chaffinch.text.grouping import Grouping
 from chaffinch.weak.fingerprint import fingerprint
@@ -87,9 +87,11 @@ def plan(
     files = None if notes.content is None else [entry_of_bytes(_STREAM, "-", notes.content)]
     source = open_source(notes.path, form=notes.form, options=notes.reading, grouping=grouping, files=files)
     input_digest = fingerprint([source.form.name, replace(notes.reading, losses=Losses()), groups])
+    check_columns(source.form, notes.reading)
     return ReleaseJob(
-        source, output, release, detector, input_digest, vault, patients.each_note, option_names, grouping, notes.single
-    )
+        source, output, release, detector, input_digest, vault, patients.each_note, option_names, grouping,
+        notes.single, notes.reading.columns,
+    )  # fmt: skip
 
 
 def check_output(notes: Path, output: Path) -> None:

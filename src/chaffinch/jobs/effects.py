@@ -23,6 +23,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.jobs.job import OptionNames, ReleaseJob
 from chaffinch.text import Document
+from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.grouping import Grouping
 from chaffinch.weak.sources.base import Source, collect_spans
 
@@ -58,6 +59,8 @@ def _effects(job: ReleaseJob) -> Iterator[_Effect]:
     names, find = job.option_names, job.detector
     if job.grouping:
         yield _GroupingEffect(job.grouping)
+    if job.columns:
+        yield _ColumnsEffect(job.columns, names)
     if isinstance(find, HybridDetector):
         if find.known is not None:
             yield _KnownEffect(find.known, names)
@@ -141,6 +144,28 @@ class _GroupingEffect:
 
 
 @dataclass(slots=True)
+class _ColumnsEffect:
+    """Columns that the user names: texts and patients in them."""
+
+    columns: ColumnChoice
+    names: OptionNames
+    texts: int = 0
+    patients: int = 0
+
+    def see(self, doc: Document) -> None:
+        self.texts += bool(doc.text.strip())
+        self.patients += doc.group is not None
+
+    def check(self, notes: int) -> Iterator[str]:
+        if self.columns.texts and not self.texts:
+            raise ConfigError(f"{self.names.of('text-column')}: it is empty in all {notes:,} notes; name another")
+        if self.columns.patient is not None and not self.patients:
+            raise ConfigError(f"{self.names.of('patient-column')}: it is empty in all {notes:,} notes; name another")
+        if self.columns.patient is not None and self.patients < notes:
+            yield f"patient-column: {notes - self.patients:,} of {notes:,} notes have no patient in it"
+
+
+@dataclass(slots=True)
 class _KnownEffect:
     """Patients of an admission list that have notes, and notes whose patients are in the list."""
 
@@ -191,8 +216,8 @@ class _PhrasesEffect:
         number = len({phrase for phrases in self.phrases.phrases for phrase in phrases})
         if not self.seen and self.protects:
             raise ConfigError(
-                f"{self.names.of(self.option)}: none of its {number:,} phrases is in any of the {notes:,} notes; correct it, or leave "
-                "it out"
+                f"{self.names.of(self.option)}: none of its {number:,} phrases is in any of the {notes:,} notes; "
+                "correct it, or leave it out"
             )
         if len(self.seen) < number:
             yield f"{self.option}: {number - len(self.seen):,} of its {number:,} phrases are in no note"

@@ -18,6 +18,7 @@ from chaffinch.deid.release.patient import Release, settings_digest
 from chaffinch.deid.release.units import UnitSource
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.run import key_of
+from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.formats import Format, ReadOptions, check_suffix, output_variant
 from chaffinch.text.grouping import Grouping
 
@@ -75,6 +76,7 @@ class VaultTarget:
 
 NO_VAULT = VaultTarget()
 NO_GROUPING = Grouping()
+NO_CHOICE = ColumnChoice()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +113,15 @@ class ReleaseJob:
     option_names: OptionNames = CALL
     grouping: Grouping = NO_GROUPING
     single: bool = False  # the input is one file
+    columns: ColumnChoice = NO_CHOICE  # of the input, as the user names them
     warnings: tuple[str, ...] = ()  # settings that have no effect or less than asked; counts, never text
 
     def __post_init__(self) -> None:
         check_keys_differ(self.release.secret, self.vault.key)
         check_suffix(self.form, self.output)
+        if len(self.columns.texts) > 1 and (self.release.spans or self.vault.path is not None):
+            option = self.option_names.of("spans" if self.release.spans else "vault")
+            raise ConfigError(f"{option} takes one text column, and there are {len(self.columns.texts)}; leave it out")
         if self.release.spans and self.form.can.layers == "none":
             raise ConfigError(
                 f"{self.option_names.of('spans')} marks replacements, and {self.form.name} holds no spans; leave it "

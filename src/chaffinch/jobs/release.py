@@ -163,7 +163,7 @@ def build_outputs(job: ReleaseJob, done: _Processed) -> None:
     account = Account(job.settings)
     _write_lists(job, done, account)
     _write_vault(job, done)
-    options = WriteOptions()
+    options = WriteOptions(keep_columns=True)
     released = (result for _, result in done.results(job) if isinstance(result, Released))
     job.form.write((to_document(result, job) for result in released), job.work / "output", options)
     lost = dict(sorted(options.losses.counts.items()))

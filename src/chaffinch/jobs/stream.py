@@ -26,7 +26,7 @@ def release_to_bytes(job: ReleaseJob, *, tick: Tick = lambda _: None) -> tuple[d
         for item, result in zip(batch, release_units(work, [item.payload for item in batch]), strict=True):
             results[item.number] = result
         tick(len(batch))
-    account, options, seen = Account(job.settings), WriteOptions(), set[str]()
+    account, options, seen = Account(job.settings), WriteOptions(keep_columns=True), set[str]()
     checked = [reject_bad_id(results[number], job, seen) for number in sorted(results)]
     for result in checked:
         account.add(result)

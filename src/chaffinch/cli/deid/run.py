@@ -34,6 +34,7 @@ from chaffinch.jobs.job import COMMAND, NotesInput, Patients, ReleaseJob, VaultT
 from chaffinch.jobs.release import Tick, dry_run, run_release
 from chaffinch.jobs.run import Interrupted
 from chaffinch.jobs.stream import check_stream, release_to_bytes
+from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.formats import ReadOptions
 from chaffinch.text.formats.base import atomic_output, write_text
 from chaffinch.weak.sources import load_sources
@@ -102,6 +103,9 @@ def run_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Release nothing; count what would be released.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Finish a run that was stopped.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Take every warning as an error, before any work.")] = False,
+    text_column: frame.TextColumns = [],  # noqa: B006  (as above)
+    id_column: frame.IdColumn = None,
+    patient_column: frame.PatientColumn = None,
     from_: frame.From = None,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
@@ -122,7 +126,8 @@ def run_command(
     pattern, table = frame.read_group_by(group_by)
     key = None if vault is None and key_file is None else key_of(key_file)
     find = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)
-    reading = ReadOptions(max_chars=max_chars)
+    columns = ColumnChoice(tuple(text_column), id_column, patient_column)
+    reading = ReadOptions(max_chars=max_chars, columns=columns)
     job = plan(
         NotesInput(notes, from_, reading, sys.stdin.buffer.read() if _is_stream(notes) else None),
         target,

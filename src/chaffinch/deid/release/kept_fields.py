@@ -17,6 +17,7 @@ from chaffinch.deid.policy import Policy
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document
 
+_ID_COLUMNS = ("id", "note_id", "doc_id", "row_id", "document_id", "encounter_id", "visit_id", "file", "filename")
 _MOST_VALUES = 10_000  # distinct values of a field that are judged; more would cost more time than they tell
 _LONGEST = 400  # characters of a value that are judged
 _SHORTEST = 2  # letters and digits of a value that is compared with identifiers: fewer are equal by chance
@@ -50,7 +51,8 @@ class KeptField:
 
     def check(self) -> None:
         """Raise ConfigError if the name or all values of the field show that it holds identifiers."""
-        if not self.keep_ids and (column_key(self.name) in PATIENT_COLUMNS or (self.same == self.found > 0)):
+        named = column_key(self.name) in (*PATIENT_COLUMNS, *_ID_COLUMNS)
+        if not self.keep_ids and (named or self.same == self.found > 0):
             self._refuse("the ids of notes or patients")
         label = find_label(self.name)
         kind = None if label is None else kind_of(label)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -32,6 +32,7 @@ from chaffinch.deid.surrogates.name_book import NameBook
 from chaffinch.deid.vault import Seal, UndoRecord
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.text import Document, Span
+from chaffinch.text.columns import Columns
 from chaffinch.text.document import check_text
 
 LAYER = "deid"
@@ -115,6 +116,7 @@ class Released(msgspec.Struct, frozen=True):
     patient: str = ""  # a digest, for counting; empty if the document has no patient
     risk: dict[str, Any] | None = None
     sealed: bytes | None = None
+    columns: Columns | None = None  # of the table it came from
 
     def __repr__(self) -> str:
         return f"Released({len(self.places)} replacements)"
@@ -123,7 +125,7 @@ class Released(msgspec.Struct, frozen=True):
         """Return the document to write, with tokens only if the format of the output needs them."""
         layers = {LAYER: tuple(Span(p[4], p[5], p[2]) for p in self.places if p[5] > p[4])} if spans else {}
         if not tokens:
-            return Document(self.id, self.text, self.group, self.fields, layers=layers)
+            return Document(self.id, self.text, self.group, self.fields, layers=layers, columns=self.columns)
         size = max(len(self.text), 1)
         return Document.make(self.text, id=self.id, group=self.group, meta=self.fields, layers=layers, max_chars=size)
 
@@ -259,7 +261,7 @@ def _release_one(
         return withhold(original, numbered.number, tagged, config)
     try:
         patient = patients(tagged.patient)
-        spans = settle_classes(tagged, layer, config.policy)
+        spans = _cut_spans(settle_classes(tagged, layer, config.policy), numbered.doc.columns)
         resolved = tagged.with_layer(layer, spans)
         replaced = replace_identifiers(
             resolved, layer, config.policy, config.secret, names=patient.names, timeline=patient.timeline
@@ -276,9 +278,24 @@ def _release_one(
             "" if numbered.doc.group is None else settings_digest({"patient": numbered.doc.group})[:32],
             residual_risk(tagged, layer, replaced, name),
             None if seal is None else seal_record(UndoRecord.of(numbered.doc, replaced, name), seal),
+            _move_columns(numbered.doc.columns, replaced),
         )  # fmt: skip
     except Exception as error:  # whatever goes wrong, the document must not go out
         return withhold(original, numbered.number, error, config)
+
+
+def _cut_spans(spans: Sequence[Span], columns: Columns | None) -> Sequence[Span]:
+    """Return the spans of a document, cut where one text column ends and the next begins."""
+    if columns is None or len(columns.texts) < 2:
+        return spans
+    return [replace(span, start=a, end=b) for span in spans for a, b in columns.pieces(span.start, span.end)]
+
+
+def _move_columns(columns: Columns | None, replaced: ReplacedText) -> Columns | None:
+    """Return the columns of the released text."""
+    if columns is None:
+        return None
+    return columns.move((r.start, r.end, r.out_start, r.out_end) for r in replaced.replacements)
 
 
 def _hidden_texts(text: str, replaced: ReplacedText) -> list[str]:

@@ -38,6 +38,7 @@ __all__ = [
     "Unit",
     "WriteOptions",
     "by_name",
+    "check_columns",
     "check_suffix",
     "find_format",
     "output_format",
@@ -100,6 +101,7 @@ def read(
     if "!" in chosen[0].where:
         chosen = _strip_common_folder(chosen)
     reading = how or ReadOptions()
+    check_columns(form, reading)
 
     grouping = Grouping(group, groups, option="--group-by")
 
@@ -118,21 +120,30 @@ def write(
     layer: str | None = None,
     strict: bool = False,
     losses: Losses | None = None,
+    keep_columns: bool = False,
 ) -> Losses:
     """Write documents and return the counts of what could not be kept; with `strict`, raise LossError instead.
 
     The output appears complete or not at all. `format` follows from the suffix of `path` when not given. Give the
-    `losses` of the `ReadOptions` to count the losses of reading and writing together.
+    `losses` of the `ReadOptions` to count the losses of reading and writing together. With `keep_columns`, tables keep
+    the names of the columns they were read from.
     """
     target = Path(path)
     form = output_format(target, format)
-    options = WriteOptions(losses if losses is not None else Losses(), layer)
+    options = WriteOptions(losses if losses is not None else Losses(), layer, keep_columns)
     with atomic_output(target) as beside:
         form.write(documents, beside, options)
         if strict and options.losses:
             lost = ", ".join(f"{what} ({number})" for what, number in sorted(options.losses.counts.items()))
             raise LossError(f"not kept in {form.name}: {lost}; choose another format, or leave --strict out")
     return options.losses
+
+
+def check_columns(form: Format, options: ReadOptions) -> None:
+    """Raise ConfigError if columns are named for a format that has none."""
+    if options.columns and not form.can.columns:
+        named = ", ".join(other.name for other in FORMATS if other.can.columns)
+        raise ConfigError(f"{form.name} has no columns, so none can be named; columns are of {named}")
 
 
 def output_format(target: Path, name: str | None = None) -> Format:
