@@ -42,7 +42,12 @@ def give(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_stdin_to_stdout_leaves_nothing_on_the_disk(
-    content: str, arguments: Sequence[str], expected: str, place: Path, capfdbinary: Bytes, monkeypatch: pytest.MonkeyPatch
+    content: str,
+    arguments: Sequence[str],
+    expected: str,
+    place: Path,
+    capfdbinary: Bytes,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     give(content.encode(), monkeypatch)
     before = sorted(place.rglob("*"))

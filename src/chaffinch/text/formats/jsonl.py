@@ -20,7 +20,7 @@ import numpy as np
 from chaffinch.errors import DataError
 from chaffinch.text.columns import BETWEEN, ColumnChoice, Columns
 from chaffinch.text.document import Document, Soft
-from chaffinch.text.formats._shared.columns import SAMPLE, TEXT_NAMES, ChosenColumns, choose_columns
+from chaffinch.text.formats._shared.columns import SAMPLE, ChosenColumns, choose_columns
 from chaffinch.text.formats._shared.json_records import (
     SpanItem,
     convert,
@@ -120,8 +120,7 @@ def _choose_fields(files: Sequence[Entry], wanted: ColumnChoice) -> ChosenColumn
     if not rows:
         return None
     names = list(dict.fromkeys(name for row in rows for name in row))
-    texts_are = ("text",) if "text" in names else TEXT_NAMES
-    return choose_columns(names, rows, wanted, texts_are=texts_are, ids_are=("id",))
+    return choose_columns(names, rows, wanted, ids_are=("id",))
 
 
 def _parse_quietly(line: bytes) -> dict[str, Any] | None:

@@ -295,7 +295,9 @@ def _other_record(row: Mapping[str, Any], chosen: ChosenColumns, wanted: ColumnC
         "text": texts[0] if len(texts) == 1 else BETWEEN.join("" if text is None else str(text) for text in texts),
         "group": group_of_meta({lower: row[column] for lower, column in columns.items()})
         if wanted.patient is None
-        else None if patient in (None, "") else str(patient),
+        else None
+        if patient in (None, "")
+        else str(patient),
         "meta": {key: msgspec.to_builtins(value) for key, value in row.items() if key not in taken},
     }
     if chosen.id is not None:

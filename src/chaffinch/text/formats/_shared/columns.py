@@ -50,20 +50,19 @@ def choose_columns(
     wanted: ColumnChoice,
     *,
     show: bool = True,
-    texts_are: Sequence[str] = TEXT_NAMES,
     ids_are: Sequence[str] = ID_NAMES,
 ) -> ChosenColumns:
     """Return the columns of texts, id and patient; ConfigError if one is missing or the text column is not sure.
 
-    `rows` are a sample. With `show`, messages may list the names of the columns: they are surely names. `texts_are`
-    and `ids_are` are the names that columns of texts and of ids have.
+    `rows` are a sample. With `show`, messages may list the names of the columns: they are surely names. `ids_are` are
+    the names that columns of ids have.
     """
     listed = _list_names(names, show=show)
     texts = tuple(_find_named(name, names, "--text-column", listed, show=show) for name in wanted.texts)
     if len(set(texts)) < len(texts):
         raise ConfigError("--text-column names a column twice; name it once")
     if not texts:
-        texts = (_find_text(names, rows, texts_are, listed),)
+        texts = (_find_text(names, rows, listed),)
     if wanted.id is not None:
         name: str | None = _find_named(wanted.id, names, "--id-column", listed, show=show)
     else:
@@ -102,11 +101,12 @@ def _find_named(name: str, names: Sequence[str], option: str, listed: str, *, sh
     raise ConfigError(f"{option} {name!r}: {what}; {hint}{listed}")
 
 
-def _find_text(
-    names: Sequence[str], rows: Sequence[Mapping[str, Any]], texts_are: Sequence[str], listed: str
-) -> str:
-    """Return the one column that is called like a text, and is one by its content."""
-    called = [column for column in names if _fold(column) in texts_are]
+def _find_text(names: Sequence[str], rows: Sequence[Mapping[str, Any]], listed: str) -> str:
+    """Return the one column that is called like a text, and is one by its content.
+
+    Our own files call it "text": beside it, a short column of another such name ("note") is a remark.
+    """
+    called = [column for column in names if _fold(column) in TEXT_NAMES]
     words = {column: _mean_words(column, rows) for column in names}
     left = [
         column
@@ -114,6 +114,9 @@ def _find_text(
         if not any(words[other] >= max(_PROSE, _FAR_LONGER * words[column]) for other in names if other != column)
         and (words[column] or not any(words[other] for other in called))
     ]
+    ours = [column for column in left if _fold(column) == TEXT_NAMES[0]]
+    if len(ours) == 1 and all(words[column] < _PROSE for column in left if column not in ours):
+        left = ours
     if len(left) == 1:
         return left[0]
     if not called:
