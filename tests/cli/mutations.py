@@ -30,7 +30,10 @@ FILES = {
     "deny.txt": "Project Wren\n",
     "doctors.txt": "Penn\nLowe\n",
     "sources.toml": SOURCES,
-    "policy.toml": 'types = ["Trial"]\ndefault = "tag"\n[rules]\nTrial = "remove"\nDATE = { operator = "shift", weeks = true }\n',
+    "policy.toml": (
+        'types = ["Trial"]\ndefault = "tag"\n[rules]\nTrial = "remove"\n'
+        'DATE = { operator = "shift", weeks = true }\n'
+    ),
     "config.toml": '[deid]\ndeny = "deny.txt"\n[deid.run]\nids = "keep"\n',
     "train.toml": '[train]\nlayer = "gold"\n[train.cascade]\nepochs = 1\n',
 }  # fmt: skip

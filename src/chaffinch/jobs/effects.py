@@ -24,6 +24,7 @@ from chaffinch.features.lexicon import Lexicon
 from chaffinch.jobs.job import OptionNames, ReleaseJob
 from chaffinch.text import Document
 from chaffinch.text.columns import ColumnChoice
+from chaffinch.text.formats import Unit
 from chaffinch.text.grouping import Grouping
 from chaffinch.weak.sources.base import Source, collect_spans
 
@@ -77,18 +78,21 @@ def _effects(job: ReleaseJob) -> Iterator[_Effect]:
 def _survey(job: ReleaseJob, effects: Sequence[_Effect]) -> int:
     """Show every readable note to the effects, and return how many there are."""
     notes = 0
-    for unit in job.source:
-        doc: Document | None
-        try:
-            doc = unit.read()
-        except ConfigError:
-            raise
-        except Exception:  # it is read again later, and then withheld with the reason
-            doc = None
-        notes += doc is not None
-        for effect in effects if doc is not None else ():
+    for doc in filter(None, map(_read_quietly, job.source)):
+        notes += 1
+        for effect in effects:
             effect.see(doc)
     return notes
+
+
+def _read_quietly(unit: Unit) -> Document | None:
+    """Return the document of a unit, or None if it cannot be read: it is read again later, and then withheld."""
+    try:
+        return unit.read()
+    except ConfigError:
+        raise
+    except Exception:  # as above, with the reason
+        return None
 
 
 def _check_policy_types(job: ReleaseJob) -> None:

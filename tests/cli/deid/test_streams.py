@@ -1,4 +1,4 @@
-"""`deid` with stdin and stdout, one file in and out, dry runs that tell and report, and pages that cannot be written."""
+"""`deid` with stdin and stdout, one file in and out, dry runs that tell, and pages that cannot be written."""
 
 from __future__ import annotations
 
