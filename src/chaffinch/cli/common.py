@@ -28,8 +28,8 @@ from chaffinch.text.document import Splitter
 __all__ = [
     "DEFAULT_MAX_CHARS", "CheckedCommand", "Config", "From", "GroupBy", "IdColumn", "Json", "Layer", "Lines",
     "MaxChars", "NewLayer", "Out", "PatientColumn", "Quiet", "StoppedEarly", "TextColumns", "check_page", "emit",
-    "facts_table", "file_of", "live_line", "name_unwritable", "note", "progress", "read_group_by", "split_of",
-    "table_of", "takes",
+    "facts_table", "file_of", "live_line", "name_unwritable", "note", "path_of", "progress", "read_group_by",
+    "split_of", "table_of", "takes",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -58,7 +58,8 @@ class CheckedCommand(TyperCommand):
         for warning in config.warnings if isinstance(config, ConfigFile) else ():
             if ctx.params.get("strict"):
                 raise ConfigError(f"--strict: {warning}")
-            note(f"warning: {warning}", quiet=bool(ctx.params.get("quiet")))
+            shown = self.name == "run"  # `deid run` has it in its table and manifest
+            note(f"warning: {warning}", quiet=shown or bool(ctx.params.get("quiet")))
         return super().invoke(ctx)
 
 
@@ -202,6 +203,12 @@ def check_page(page: Path | None, *taken: Path | None) -> None:
 def file_of(config: object) -> ConfigFile | None:
     """Return the configuration file of a command: its option holds one, whatever its annotation says."""
     return config if isinstance(config, ConfigFile) else None
+
+
+def path_of(config: object) -> Path | None:
+    """Return the path of a command's configuration file."""
+    file = file_of(config)
+    return None if file is None else file.path
 
 
 def read_group_by(value: str | None) -> tuple[str | None, dict[str, str] | None]:

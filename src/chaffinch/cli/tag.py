@@ -107,7 +107,7 @@ def tag_command(options: TagOptions) -> None:
     tally = _Tally(layer)
     documents = tally.count(tagged)
     fitting = (_reduce_layers(doc, form, layer, how.losses) for doc in documents)
-    losses = _write(fitting, options.output, form, how.losses, strict=options.strict)
+    losses = _write(fitting, options.output, form, how, strict=options.strict)
     result = tally.result(corpus.format, form.name, options.align, dict(losses.counts))
     frame.emit(result, as_json=options.json, tables=[] if options.quiet else result.tables())
     if options.align is not None and isinstance(tagger, Tagger) and tagger.aligner is None:
@@ -156,10 +156,14 @@ def _check_place(output: Path, inputs: Iterable[Path]) -> None:
         raise ConfigError(f"{output} is neither a file nor a folder; name another path with -o")
 
 
-def _write(documents: Iterable[Document], output: Path, form: Format, losses: Losses, *, strict: bool) -> Losses:
-    """Write the documents and return all that was lost; ChaffinchError if the disk refuses them."""
+def _write(documents: Iterable[Document], output: Path, form: Format, how: ReadOptions, *, strict: bool) -> Losses:
+    """Write the documents and return all that was lost; ChaffinchError if the disk refuses them.
+
+    Columns that were named keep their names, unless spans are offsets into several of them.
+    """
+    keep = bool(how.columns) and len(how.columns.texts) <= 1
     with frame.name_unwritable(output):
-        return write(documents, output, format=form.name, strict=strict, losses=losses)
+        return write(documents, output, format=form.name, strict=strict, losses=how.losses, keep_columns=keep)
 
 
 def _split(tagger: Tagger | WeakTagger | HybridDetector, lines: bool | None, quiet: bool) -> Splitter:

@@ -158,7 +158,7 @@ def test_harmless_columns_and_ids_go_along_when_asked(tmp_path: Path, capsys: Pr
     (tmp_path / "n.csv").write_text(f"note_id,ward,name,text\n7,W1,{CANARY},Dr. {CANARY} came.\n")
     out = tmp_path / "out.csv"
     assert main(["deid", str(tmp_path / "n.csv"), "-o", str(out), "--ids", "keep", "--keep", "ward", "--quiet"]) == 0
-    assert out.read_bytes() == b"id,text,ward\r\n7,Dr. [DOCTOR] came.,W1\r\n"
+    assert out.read_bytes() == b"note_id,text,ward\r\n7,Dr. [DOCTOR] came.,W1\r\n"
     out.unlink()
     config = tmp_path / "c.toml"
     config.write_text('spans = true\nids = "keep"\n')

@@ -81,6 +81,7 @@ def test_a_note_that_cannot_be_read_from_stdin_is_withheld(
         (["notes", "-o", "out", "--html", "/proc/page.html"], "cannot be written"),
         (["notes", "-o", "out", "--html", "out.private"], "in the input or the output"),
         (["notes", "-o", "out", "--known", "known.csv", "--html", "known.csv"], "in the input or the output"),
+        (["notes.csv", "-o", "known.csv", "--known", "known.csv"], "is an input"),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_the_release(

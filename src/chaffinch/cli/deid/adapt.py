@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,7 @@ from chaffinch.deid.detect.model import Model, load
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.core.training import Progress as Learning
 from chaffinch.text import Document
+from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.formats import ReadOptions, read
 
 NONE = "none"  # the name of the model that is none: learning from reviewed notes alone
@@ -41,6 +43,9 @@ def adapt_command(
     lines: frame.Lines = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 0,
     from_: frame.From = None,
+    text_column: frame.TextColumns = [],  # noqa: B006  (typer copies it)
+    id_column: frame.IdColumn = None,
+    patient_column: frame.PatientColumn = None,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
     quiet: frame.Quiet = False,
@@ -59,7 +64,8 @@ def adapt_command(
     if model == NONE and gold is None:
         raise ConfigError("--model none learns from reviewed notes alone; give them with --gold")
     old = None if model == NONE else load(model)
-    how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars)
+    columns = ColumnChoice(tuple(text_column), id_column, patient_column)
+    how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars, columns=columns)
     documents, reviewed = (
         _read(path, how, group_by, from_, quiet=quiet, must_group=path == notes) for path in (notes, gold)
     )
@@ -90,6 +96,8 @@ def _read(
     if path is None:
         return []
     pattern, table = frame.read_group_by(group_by)
+    if not must_group:  # reviewed notes have spans, in a format of their own
+        how = replace(how, columns=ColumnChoice())
     corpus = read(path, format=form, how=how, group=pattern, groups=table, must_group=must_group)
     found = list(frame.progress(corpus, "documents", quiet=quiet))
     if not found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -121,7 +121,10 @@ def run_command(
     """
     target = _target(notes, output, dry_run=dry_run)
     _check_stream(target, as_json=json, resume=resume)
-    frame.check_page(page, notes, target, private_folder(target), vault, known, allow, deny, types)
+    given = (policy, model, group_by, secret_file, known, allow, deny, types, key_file, frame.path_of(config))
+    inputs = [Path(path) for path in given if path is not None]
+    check_not_input(inputs, output=target, vault=vault)
+    frame.check_page(page, notes, target, private_folder(target), vault, *inputs)
     release = Release(Policy.read(policy), _secret(secret_file), ids == "keep", tuple(keep), spans)
     pattern, table = frame.read_group_by(group_by)
     key = None if vault is None and key_file is None else key_of(key_file)
@@ -142,9 +145,7 @@ def run_command(
     job = check_effects(job, warnings=_warnings(find, recall, model, policy, frame.file_of(config)), strict=strict)
     manifest, rate = _run(job, dry=dry_run, resume=resume, quiet=quiet)
     if page is not None:
-        title = f"Release of {notes.name}"
-        with atomic_output(page) as beside:
-            write_text(beside, html(manifest, release.policy, title=title, output=target.name, dial=_dial(find)))
+        _write_page(page, manifest, job, title=f"Release of {notes.name}", dial=_dial(find))
         frame.note(f"wrote {page}", quiet=quiet)
     result = RunResult(
         dry_run=dry_run, output=None if dry_run else str(target), **manifest, notes_per_second=round(rate, 2)
@@ -193,6 +194,19 @@ def _check_stream(target: Path, *, as_json: bool, resume: bool) -> None:
     wrong = [name for name, given in (("--json", as_json), ("--resume", resume)) if given and _is_stream(target)]
     if wrong:
         raise ConfigError(f"{wrong[0]} does not go with -o -, which writes the notes to stdout; name a path with -o")
+
+
+def check_not_input(inputs: Iterable[Path], **outputs: Path | None) -> None:
+    """Raise ConfigError if an output would replace a file that the command reads."""
+    read = {path.resolve() for path in inputs if path.is_file()}
+    for name, path in outputs.items():
+        if path is not None and path.resolve() in read:
+            raise ConfigError(f"--{name} {path} is an input, and would be replaced; name another path")
+
+
+def _write_page(page: Path, manifest: dict[str, Any], job: ReleaseJob, *, title: str, dial: dict[str, Any]) -> None:
+    with atomic_output(page) as beside:
+        write_text(beside, html(manifest, job.release.policy, title=title, output=job.output.name, dial=dial))
 
 
 def _dial(find: HybridDetector) -> dict[str, Any]:

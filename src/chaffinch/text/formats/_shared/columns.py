@@ -125,7 +125,7 @@ def _find_text(names: Sequence[str], rows: Sequence[Mapping[str, Any]], listed: 
         why = "the column that is called like a text is far shorter than another"
     else:
         why = "several columns are called like a text"
-    raise ConfigError(f"{why}; name the one with the text: --text-column NAME (several times for several); {listed}")
+    raise ConfigError(f"{why}; name it with --text-column NAME, here or in `chaffinch convert`; {listed}")
 
 
 def _find_patient(
@@ -139,7 +139,7 @@ def _find_patient(
         filled = [{str(row[column]) for column in called if row.get(column) not in (None, "")} for row in rows]
         if any(len(values) > 1 for values in filled):
             raise ConfigError(
-                "several columns are called like the patient, and they differ; name one: --patient-column NAME; "
+                "several columns are called like the patient, and they differ; name one with --patient-column NAME; "
                 + listed
             )
     return called[0] if called else None
