@@ -99,10 +99,11 @@ def test_lists_that_a_script_relies_on_are_there_if_empty(tmp_path: Path) -> Non
 def test_the_manifest_tells_no_place_no_name_and_no_digest_of_phrases(notes: Path, tmp_path: Path) -> None:
     phrases = {"a": "Project Wren", "b": "Project Lark"}
     for name, phrase in phrases.items():
+        (notes / "phrases.txt").write_text(f"{phrase} three.\n")
         find = cf.deid.detector(
             deny=[phrase],
             allow=[f"{phrase} two"],
-            known=KnownIdentifiers.of([{"patient": "p", "last": phrase}]),
+            known=KnownIdentifiers.of([{"last": phrase}]),
             types=[Lexicon("own", [f"{phrase} three"], label="Own")],
         )
         cf.deid.run(notes, tmp_path / name, find, secret=SECRET)

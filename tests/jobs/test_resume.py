@@ -119,7 +119,7 @@ def another_secret(options: dict[str, str]) -> dict[str, str]:
 CHANGES: dict[str, Callable[[dict[str, str]], dict[str, str]]] = {
     "admission list": edit("known.csv", "Zyx", "Zyxel"),
     "allow": edit("allow.txt", "stand", "tray"),
-    "deny": edit("deny.txt", "Wren", "Lark"),
+    "deny": edit("deny.txt", "Project Wren", "Ward Nine"),
     "phrase file of a type": edit("wards.txt", "Nine", "Ten"),
     "triggers of a type": edit("triggers.txt", "study", "trial"),
     "word list of a token": edit("codes.txt", "77", "78"),
@@ -132,8 +132,6 @@ CHANGES: dict[str, Callable[[dict[str, str]], dict[str, str]]] = {
     "secret": another_secret,
     "model": give(model="deid-en"),
     "ids": give(ids="keep"),
-    "keep": give(keep="ward"),
-    "spans": give(spans=""),
     "apart": give(apart=""),
     "max chars": give(max_chars="5000"),
     "vault": give(vault="v", key_file="key"),
@@ -253,7 +251,7 @@ PAIRS: dict[str, tuple[Callable[[], cf.deid.Detector], Callable[[], cf.deid.Dete
     "allow or deny": (of(allow=["Zyx"]), of(deny=["Zyx"])),
     "label of deny": (of(deny={"PATIENT": ["Zyx"]}), of(deny={"DOCTOR": ["Zyx"]})),
     "phrases of a type": (
-        of(types=[Lexicon("own", ["Ward Nine"], label="Own")]), of(types=[Lexicon("own", ["Ward Ten"], label="Own")]),
+        of(types=[Lexicon("own", ["Ward Nine"], label="Own")]), of(types=[Lexicon("own", ["Xq77"], label="Own")]),
     ),
     "pattern of a type": (
         of(types=[Regex("own", "Ward", label="Own")]), of(types=[Regex("own", "Zyx", label="Own")]),

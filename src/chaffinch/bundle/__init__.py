@@ -2,6 +2,6 @@
 
 from chaffinch.bundle.manifest import Manifest
 from chaffinch.bundle.state import State
-from chaffinch.bundle.store import Bundle, find, load, read_manifest, save
+from chaffinch.bundle.store import Bundle, find, load, packaged_models, read_manifest, save
 
-__all__ = ["Bundle", "Manifest", "State", "find", "load", "read_manifest", "save"]
+__all__ = ["Bundle", "Manifest", "State", "find", "load", "packaged_models", "read_manifest", "save"]

@@ -19,6 +19,7 @@ import numpy as np
 
 from chaffinch.bundle.manifest import FORMAT, Manifest
 from chaffinch.bundle.state import Array, State
+from chaffinch.checks import nearest
 from chaffinch.errors import ConfigError, ModelError
 
 _KEY = "chaffinch"  # the one entry of safetensors' metadata: the manifest as JSON
@@ -103,14 +104,29 @@ def load(path: str | Path) -> Bundle:
 
 
 def find(model: str | Path) -> Path:
-    """Return the file of a model: the path itself, else the packaged model of that name; ModelError without either."""
-    path = Path(model)
+    """Return the file of a model: the packaged model of that name, else the path; `./NAME` is always a path.
+
+    >>> find("deid-en").name
+    'deid-en.cfm'
+    """
+    path, packaged = Path(model), packaged_models()
+    if isinstance(model, str) and model in packaged:
+        return packaged[model]
     if path.exists():
         return path
-    packaged = resources.files("chaffinch") / "packaged" / f"{model}.cfm"
-    if isinstance(packaged, Path) and path.name == str(model) and packaged.is_file():
-        return packaged
-    raise ModelError("there is no such file, and no packaged model of that name; check the path", path=path)
+    if str(model) in packaged:
+        return packaged[str(model)]
+    names = {name.replace("-", "_"): name for name in packaged}
+    near = names.get(path.name.replace("-", "_")) or nearest(path.name, packaged)
+    hint = "check the path" if near is None else f"did you mean {near!r}?"
+    raise ModelError(f"there is no such file, and no packaged model of that name; {hint}", path=path)
+
+
+def packaged_models() -> dict[str, Path]:
+    """Return the files of the packaged models, by name."""
+    folder = resources.files("chaffinch") / "packaged"
+    files = [file for file in folder.iterdir() if file.name.endswith(".cfm")] if folder.is_dir() else []
+    return {file.name.removesuffix(".cfm"): file for file in files if isinstance(file, Path)}
 
 
 def _unreadable(file: Path, error: OSError) -> ModelError:

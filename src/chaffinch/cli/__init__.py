@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from chaffinch.cli.common import StoppedEarly
+from chaffinch.cli.common import CheckedCommand, StoppedEarly
 from chaffinch.errors import ChaffinchError, outcome
 
 
@@ -62,7 +62,17 @@ def _build_app(arguments: Sequence[str]) -> typer.Typer:
             app.add_typer(command or typer.Typer(), name=name, short_help=verb.help)
         else:
             app.command(name, short_help=verb.help)(command or _do_nothing)
+    _check_commands(app)
     return app
+
+
+def _check_commands(app: typer.Typer) -> None:
+    """Let every command of an app, and of the groups inside it, check how often an option is given."""
+    for command in app.registered_commands:
+        command.cls = CheckedCommand
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            _check_commands(group.typer_instance)
 
 
 def _do_nothing() -> None:

@@ -5,26 +5,30 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, TextIO, TypeVar, cast, get_type_hints
 
 import msgspec
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from typer.core import TyperCommand
 
-from chaffinch.cli.config_file import Config
+from chaffinch.cli.config_file import Config, ConfigFile
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.text import MAX_CHARS
 from chaffinch.text.document import Splitter
 
 __all__ = [
-    "DEFAULT_MAX_CHARS", "Config", "From", "GroupBy", "Json", "Layer", "Lines", "MaxChars", "NewLayer", "Out", "Quiet",
-    "StoppedEarly", "emit", "facts_table", "live_line", "name_unwritable", "note", "progress", "read_group_by",
+    "DEFAULT_MAX_CHARS", "CheckedCommand", "Config", "From", "GroupBy", "IdColumn", "Json", "Layer", "Lines",
+    "MaxChars", "NewLayer", "Out", "PatientColumn", "Quiet", "StoppedEarly", "TextColumns", "check_page", "emit",
+    "facts_table", "file_of", "live_line", "name_unwritable", "note", "path_of", "progress", "read_group_by",
     "split_of", "table_of", "takes",
 ]  # fmt: skip
 
@@ -33,6 +37,30 @@ Options = TypeVar("Options")
 
 # A plain file name with a suffix: as a regular expression it would match almost no id, so it is a file that is missing.
 _FILE_NAME = re.compile(r"[\w./~ -]+\.[A-Za-z]{2,5}")
+
+
+class CheckedCommand(TyperCommand):
+    """A command that refuses an option given twice, of which one would have no effect, and tells of unused tables."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Raise ConfigError if an option that takes one value is given several times."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for option, times in Counter(given).items():
+            plain_flag = getattr(option, "is_flag", False) and not getattr(option, "secondary_opts", ())
+            if times > 1 and option.param_type_name == "option" and not option.multiple and not plain_flag:
+                name = max(option.opts, key=len)
+                raise ConfigError(f"{name} is given {times} times, and takes one value; give it once")
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; tables of other commands in its configuration file are a warning, or an error if strict."""
+        config = ctx.params.get("config")
+        for warning in config.warnings if isinstance(config, ConfigFile) else ():
+            if ctx.params.get("strict"):
+                raise ConfigError(f"--strict: {warning}")
+            shown = self.name == "run"  # `deid run` has it in its table and manifest
+            note(f"warning: {warning}", quiet=shown or bool(ctx.params.get("quiet")))
+        return super().invoke(ctx)
 
 
 class StoppedEarly(Exception):  # noqa: N818  (no error: what is done is kept)
@@ -59,21 +87,35 @@ Lines = Annotated[
     bool | None, typer.Option("--lines/--prose", help="Take each line as a sentence, or find sentences (default).")
 ]
 
+TextColumns = Annotated[
+    list[str],
+    typer.Option("--text-column", metavar="NAME", help="Column of a text, in CSV, Parquet or JSONL. Several times."),
+]
+IdColumn = Annotated[str | None, typer.Option("--id-column", metavar="NAME", help="Column of the document's id.")]
+PatientColumn = Annotated[str | None, typer.Option("--patient-column", metavar="NAME", help="Column of the patient.")]
+
 DEFAULT_MAX_CHARS = MAX_CHARS
 
 
-def emit(result: msgspec.Struct | Mapping[str, Any], *, as_json: bool, tables: Iterable[Table | str] = ()) -> None:
+def emit(
+    result: msgspec.Struct | Mapping[str, Any],
+    *,
+    as_json: bool,
+    tables: Iterable[Table | str] = (),
+    stream: TextIO | None = None,
+) -> None:
     """Print a result as one JSON object or as tables; a pipe gets wide lines, so that nothing is cut."""
+    target = stream or sys.stdout
     if as_json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(result), indent=2).decode() + "\n")
+        target.write(msgspec.json.format(msgspec.json.encode(result), indent=2).decode() + "\n")
         return
-    console = Console()
+    console = Console(file=target)
     if not console.is_terminal:
         console = Console(width=200)
     with console.capture() as printed:
         for table in tables:
             console.print(table, markup=False, highlight=False)
-    sys.stdout.write("".join(line.rstrip() + "\n" for line in printed.get().splitlines()))
+    target.write("".join(line.rstrip() + "\n" for line in printed.get().splitlines()))
 
 
 def note(message: str, *, quiet: bool) -> None:
@@ -141,6 +183,34 @@ def name_unwritable(output: Path) -> Iterator[None]:
         raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
 
 
+def check_page(page: Path | None, *taken: Path | None) -> None:
+    """Raise ConfigError, before any work is done, if a page cannot be written, or would overwrite what is `taken`."""
+    if page is None:
+        return
+    if not page.parent.is_dir():
+        raise ConfigError(f"the folder {page.parent} of --html does not exist; make it first")
+    if page.is_dir() or any(page.resolve().is_relative_to(path.resolve()) for path in taken if path is not None):
+        raise ConfigError(f"--html {page} is a folder, or in the input or the output; name a file beside them")
+    if page.exists() and not page.is_file():
+        raise ConfigError(f"--html {page} is not an ordinary file; name another")
+    try:
+        with tempfile.TemporaryFile(dir=page.parent):
+            pass
+    except OSError as error:
+        raise ConfigError(f"--html {page} cannot be written ({error.strerror}); name another place") from None
+
+
+def file_of(config: object) -> ConfigFile | None:
+    """Return the configuration file of a command: its option holds one, whatever its annotation says."""
+    return config if isinstance(config, ConfigFile) else None
+
+
+def path_of(config: object) -> Path | None:
+    """Return the path of a command's configuration file."""
+    file = file_of(config)
+    return None if file is None else file.path
+
+
 def read_group_by(value: str | None) -> tuple[str | None, dict[str, str] | None]:
     """Return the pattern or the table that --group-by names; a file has lines of id, tab or comma, patient."""
     if value is None:
@@ -160,7 +230,10 @@ def read_group_by(value: str | None) -> tuple[str | None, dict[str, str] | None]
             key, mark, group = line.partition("\t" if "\t" in line else ",")
             if not mark or not group.strip():
                 raise DataError("expected two columns: id, tab, patient", path=path, line=number)
-            groups[key.strip()] = group.strip()
+            if groups.setdefault(key.strip(), group.strip()) != group.strip():
+                raise DataError("an id has two patients; keep one line for each id", path=path, line=number)
+    if not groups:
+        raise ConfigError(f"--group-by {value}: the file has no line; write lines of: id, tab, patient")
     return None, groups
 
 

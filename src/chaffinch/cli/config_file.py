@@ -23,13 +23,14 @@ class ConfigFile:
 
     path: Path
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    warnings: tuple[str, ...] = ()  # about tables that this command does not read
 
 
 def load_config(context: typer.Context, path: Path | None) -> ConfigFile | None:
     """Take the values of a TOML file as defaults of the command's options; flags win.
 
     Keys outside a table, and those of the command's table, are options of the command. A table or key that nobody
-    knows is refused. Tables of other commands are left to them.
+    knows is refused. Tables of other commands are left to them, and are a warning.
     """
     if path is None:
         return None
@@ -45,7 +46,12 @@ def load_config(context: typer.Context, path: Path | None) -> ConfigFile | None:
         if key not in options:
             raise ConfigError(f"--config {path}: unknown key {key!r}; {did_you_mean(key, options)}")
     context.default_map = {**(context.default_map or {}), **{str(options[key]): v for key, v in chosen.items()}}
-    return ConfigFile(path, tables)
+    unused = [f"[{name}]" for name, value in content.items() if isinstance(value, dict) and name != command[0]]
+    inner = content.get(command[0], {})
+    unused += [f"[{command[0]}.{name}]" for name in inner if len(command) > 1 and isinstance(inner[name], dict)
+               and name != command[1]]  # fmt: skip
+    told = (f"--config {path}: tables of other commands have no effect here: {', '.join(unused)}",) if unused else ()
+    return ConfigFile(path, tables, told)
 
 
 Config = Annotated[

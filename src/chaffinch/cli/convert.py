@@ -12,6 +12,7 @@ from chaffinch.cli import common as frame
 from chaffinch.cli.results import ConvertResult
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document
+from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.formats import FORMATS, ReadOptions, output_format, read, write
 
 
@@ -24,6 +25,9 @@ def convert_command(
     strict: Annotated[bool, typer.Option("--strict", help="Fail, and write nothing, if anything is lost.")] = False,
     group_by: frame.GroupBy = None,
     lines: frame.Lines = None,
+    text_column: frame.TextColumns = [],  # noqa: B006  (typer copies it)
+    id_column: frame.IdColumn = None,
+    patient_column: frame.PatientColumn = None,
     tag_names: Annotated[str, typer.Option(help="Names of integer tags: O,B-NAME,I-NAME,…")] = "",
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
@@ -38,7 +42,8 @@ def convert_command(
     Formats: FORMAT_NAMES.
     """
     names = tuple(name.strip() for name in tag_names.split(",") if name.strip())
-    how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars, tag_names=names)
+    columns = ColumnChoice(tuple(text_column), id_column, patient_column)
+    how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars, tag_names=names, columns=columns)
     pattern, table = frame.read_group_by(group_by)
     corpus = read(source, format=from_, how=how, group=pattern, groups=table)
     if source.resolve() == output.resolve():
@@ -46,7 +51,9 @@ def convert_command(
     tally = _Tally()
     form = output_format(output, to).name
     documents = tally.count(frame.progress(corpus, "documents", quiet=quiet))
-    losses = write(documents, output, format=form, layer=layer, strict=strict, losses=how.losses)
+    losses = write(
+        documents, output, format=form, layer=layer, strict=strict, losses=how.losses, keep_columns=bool(columns)
+    )
     result = tally.result(corpus.format, form, dict(losses.counts))
     frame.emit(result, as_json=json, tables=[] if quiet else result.tables())
 

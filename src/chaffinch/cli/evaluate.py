@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from chaffinch.cli import common as frame
-from chaffinch.errors import GateError
+from chaffinch.errors import ConfigError, GateError
 from chaffinch.evaluate import SCHEMES, compare, html, pair, score
 from chaffinch.text import Corpus
 from chaffinch.text.formats import ReadOptions, read
@@ -44,6 +44,9 @@ def evaluate_command(
     Score predicted spans: precision, recall and F1 by label, with 95 % intervals by a bootstrap over documents.
     The report holds no document text unless --with-text is given.
     """
+    frame.check_page(report, gold, predicted)
+    if with_text and report is None:
+        raise ConfigError("--with-text is for the report; give --html FILE, or leave it out")
     pairs = pair(
         _documents(gold, from_, max_chars, quiet=quiet),
         _documents(predicted, pred_from, max_chars, quiet=quiet),

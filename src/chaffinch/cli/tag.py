@@ -20,6 +20,7 @@ from chaffinch.errors import ConfigError, ModelError
 from chaffinch.loading import load
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Corpus, Document
+from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.document import Splitter
 from chaffinch.text.formats import Format, Losses, ReadOptions, by_name, output_format, read, write
 from chaffinch.weak import WeakTagger, load_sources
@@ -65,6 +66,9 @@ class TagOptions:
     from_: frame.From = None
     to: Annotated[str | None, typer.Option("--to", help="Format of OUT; else by its suffix, else that of IN.")] = None
     group_by: frame.GroupBy = None
+    text_column: frame.TextColumns = field(default_factory=list)
+    id_column: frame.IdColumn = None
+    patient_column: frame.PatientColumn = None
     lines: Annotated[
         bool | None,
         typer.Option("--lines/--prose", help="Take each line as a sentence, or find them; default: as in training."),
@@ -91,7 +95,9 @@ def tag_command(options: TagOptions) -> None:
         "--align": options.align,
     }, {"--sources": options.sources, "--text-alone": options.text_alone})  # fmt: skip
     layer = options.new_layer or tagger.layer
-    how = ReadOptions(split=_split(tagger, options.lines, options.quiet), max_chars=options.max_chars)
+    columns = ColumnChoice(tuple(options.text_column), options.id_column, options.patient_column)
+    split = _split(tagger, options.lines, options.quiet)
+    how = ReadOptions(split=split, max_chars=options.max_chars, columns=columns)
     pattern, table = frame.read_group_by(options.group_by)
     corpus = read(options.source, format=options.from_, how=how, group=pattern, groups=table)
     _check_place(options.output, (options.source, Path(options.model)))
@@ -101,7 +107,7 @@ def tag_command(options: TagOptions) -> None:
     tally = _Tally(layer)
     documents = tally.count(tagged)
     fitting = (_reduce_layers(doc, form, layer, how.losses) for doc in documents)
-    losses = _write(fitting, options.output, form, how.losses, strict=options.strict)
+    losses = _write(fitting, options.output, form, how, strict=options.strict)
     result = tally.result(corpus.format, form.name, options.align, dict(losses.counts))
     frame.emit(result, as_json=options.json, tables=[] if options.quiet else result.tables())
     if options.align is not None and isinstance(tagger, Tagger) and tagger.aligner is None:
@@ -150,10 +156,14 @@ def _check_place(output: Path, inputs: Iterable[Path]) -> None:
         raise ConfigError(f"{output} is neither a file nor a folder; name another path with -o")
 
 
-def _write(documents: Iterable[Document], output: Path, form: Format, losses: Losses, *, strict: bool) -> Losses:
-    """Write the documents and return all that was lost; ChaffinchError if the disk refuses them."""
+def _write(documents: Iterable[Document], output: Path, form: Format, how: ReadOptions, *, strict: bool) -> Losses:
+    """Write the documents and return all that was lost; ChaffinchError if the disk refuses them.
+
+    Columns that were named keep their names, unless spans are offsets into several of them.
+    """
+    keep = bool(how.columns) and len(how.columns.texts) <= 1
     with frame.name_unwritable(output):
-        return write(documents, output, format=form.name, strict=strict, losses=losses)
+        return write(documents, output, format=form.name, strict=strict, losses=how.losses, keep_columns=keep)
 
 
 def _split(tagger: Tagger | WeakTagger | HybridDetector, lines: bool | None, quiet: bool) -> Splitter:

@@ -107,13 +107,13 @@ class Policy:
 
     @classmethod
     def read(cls, source: str | Path) -> Policy:
-        """Read the policy of a TOML file, or, if no such file exists, the packaged one of that name.
+        """Read the packaged policy of that name, else the policy of a TOML file; `./NAME` is always a file.
 
         >>> Policy.read("safe-harbor").rule("DOCTOR").operator
         'tag'
         """
-        path = Path(source)
-        if path.is_file():
+        path, names = Path(source), ready_policies()
+        if not (isinstance(source, str) and source in names) and path.is_file():
             try:
                 return cls.parse(path.read_text(encoding="utf-8"), name=path.stem)
             except (OSError, UnicodeError) as error:
@@ -121,7 +121,6 @@ class Policy:
                 raise ConfigError(f"policy {path} cannot be read ({reason})") from None
             except ConfigError as error:
                 raise ConfigError(f"{path}: {error}") from None
-        names = ready_policies()
         if str(source) not in names:
             raise ConfigError(
                 f"there is no policy file {source} and no packaged policy of that name; {did_you_mean(path, names)}"

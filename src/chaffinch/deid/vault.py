@@ -19,7 +19,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -29,6 +29,7 @@ from chaffinch.deid.keys import COST, Secret, stretch
 from chaffinch.deid.release.replace import ReplacedText, Replacement, originals, undo
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document
+from chaffinch.text.columns import Columns
 from chaffinch.text.formats import ReadOptions, jsonl
 
 if TYPE_CHECKING:  # imported when it is used
@@ -280,6 +281,14 @@ def rekey(path: str | Path, old: Secret, new: Secret) -> int:
     return len(vault)
 
 
+def _restore_columns(released: Document, restored: Document) -> Columns | None:
+    """Return the columns of a restored document: those of the released one, which has one text column."""
+    columns = released.columns
+    if columns is None or len(columns.texts) != 1:
+        return None
+    return replace(columns, texts=((columns.texts[0][0], len(restored.text)),), fields=())
+
+
 def restore(documents: Iterable[Document], vault: Vault) -> Iterator[Document]:
     """Yield the input documents of released documents, in the given order, with exactly their original texts.
 
@@ -287,13 +296,15 @@ def restore(documents: Iterable[Document], vault: Vault) -> Iterator[Document]:
     """
     seen = Counter[tuple[str, str]]()  # documents of one name and text are distinguished by their order
     for number, doc in enumerate(documents, start=1):
-        records = list(vault.find(doc.id))
+        # A note that was released to one file has the name of that file, not its id.
+        records = list(vault.find(doc.id)) or (list(vault) if len(vault) == 1 else [])
         same = [record for record in records if record.digest == digest(doc.text)]
         before = seen[doc.id, digest(doc.text)]
         seen[doc.id, digest(doc.text)] += 1
         try:
             if not records:
                 raise DataError("the vault has no record of it; is it the vault of this release?")
-            yield (same[before] if before < len(same) else records[0]).restore(doc.text)
+            restored = (same[before] if before < len(same) else records[0]).restore(doc.text)
+            yield replace(restored, columns=_restore_columns(doc, restored))
         except DataError as error:
             raise DataError(f"document {number}: {error.message}") from None

@@ -80,8 +80,17 @@ class Lexicon:
         marks[stop - 1] = base + np.where(length == 1, SINGLE, LAST)
         return marks
 
+    def find_phrases(self, text: str) -> set[int]:
+        """Return the numbers of all phrases that occur in a text, those inside longer ones included."""
+        return set(self._hits(text)[:, 0].tolist())
+
     def _matches(self, text: str) -> Matches:
-        """Return the matches of a text; the automaton is built at the first call."""
+        """Return the matches of a text."""
+        flat = self._hits(text)
+        return _leftmost_longest(np.column_stack([flat[:, 1:], self._built[0].labels[flat[:, 0]]]))
+
+    def _hits(self, text: str) -> NDArray[np.int64]:
+        """Return number, start and end of all phrases in a text; the automaton is built at the first call."""
         if not self._built:
             self._built.append(_automaton(self.phrases))
         automaton = self._built[0]
@@ -89,8 +98,7 @@ class Lexicon:
         flat = np.fromiter(chain.from_iterable(hits), np.int64, 3 * len(hits)).reshape(-1, 3)
         # Boundaries first: the longest match may end inside a word where a shorter one does not.
         inside = _inside_words(text)
-        flat = flat[~(inside[flat[:, 1]] | inside[flat[:, 2]])]
-        return _leftmost_longest(np.column_stack([flat[:, 1:], automaton.labels[flat[:, 0]]]))
+        return flat[~(inside[flat[:, 1]] | inside[flat[:, 2]])]
 
     def __reduce__(self) -> tuple[object, ...]:
         return Lexicon, (self.labels, self.phrases, self.fold_case)  # the automaton is built again where it is used

@@ -14,6 +14,7 @@ from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import Release
 from chaffinch.deid.release.units import open_source
 from chaffinch.errors import ConfigError
+from chaffinch.jobs.effects import check_effects
 from chaffinch.jobs.job import (
     AS_THE_NOTES_SAY,
     CALL,
@@ -26,12 +27,14 @@ from chaffinch.jobs.job import (
     VaultTarget,
 )
 from chaffinch.jobs.release import run_release
-from chaffinch.text.formats import Losses
+from chaffinch.text.formats import Losses, check_columns
+from chaffinch.text.formats.base import entry_of_bytes
 from chaffinch.text.grouping import Grouping
 from chaffinch.weak.fingerprint import fingerprint
 
 DEFAULT = "deid-en"  # the packaged model
 POLICY = "safe-harbor"
+_STREAM = "stdin.txt"  # the file name of notes that come as bytes: plain text unless they look otherwise
 
 
 def run(
@@ -56,7 +59,8 @@ def run(
     finder = detector(DEFAULT, by_patient=True) if find is None else find
     release = Release(policy if isinstance(policy, Policy) else Policy.read(str(policy)), secret)
     patients = Patients(group_by, each_note_a_patient)
-    return run_release(plan(NotesInput(Path(notes)), Path(output), release, finder, patients=patients), resume=resume)
+    job = plan(NotesInput(Path(notes)), Path(output), release, finder, patients=patients)
+    return run_release(check_effects(job), resume=resume)
 
 
 def plan(
@@ -76,12 +80,18 @@ def plan(
             f"{option_names.each_note} says that no two notes are of one patient, but {option_names.group_by} "
             "assigns patients to notes; give only one of them"
         )
-    check_output(notes.path, output)
+    if notes.content is None:
+        check_output(notes.path, output)
     table, pattern = (groups, None) if isinstance(groups, Mapping) else (None, groups)
-    grouping = Grouping(pattern, table, option="--group-by")
-    source = open_source(notes.path, form=notes.form, options=notes.reading, grouping=grouping)
+    grouping = Grouping(pattern, table, option=option_names.of("group-by"))
+    files = None if notes.content is None else [entry_of_bytes(_STREAM, "-", notes.content)]
+    source = open_source(notes.path, form=notes.form, options=notes.reading, grouping=grouping, files=files)
     input_digest = fingerprint([source.form.name, replace(notes.reading, losses=Losses()), groups])
-    return ReleaseJob(source, output, release, detector, input_digest, vault, patients.each_note, option_names)
+    check_columns(source.form, notes.reading)
+    return ReleaseJob(
+        source, output, release, detector, input_digest, vault, patients.each_note, option_names, grouping,
+        notes.single, notes.reading.columns,
+    )  # fmt: skip
 
 
 def check_output(notes: Path, output: Path) -> None:

@@ -18,18 +18,30 @@ from chaffinch.deid.release.patient import Release, settings_digest
 from chaffinch.deid.release.units import UnitSource
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.run import key_of
-from chaffinch.text.formats import Format, ReadOptions, output_variant
+from chaffinch.text.columns import ColumnChoice
+from chaffinch.text.formats import Format, ReadOptions, check_suffix, output_variant
+from chaffinch.text.grouping import Grouping
 
+_ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
 Groups: TypeAlias = str | Mapping[str, str] | None  # a regular expression on the id, a table by id, or None
 
 
 @dataclass(frozen=True, slots=True)
 class NotesInput:
-    """The notes to release: a file, folder or archive; its format (None: recognise it); the options to read it."""
+    """The notes to release: a file, folder or archive; its format (None: recognise it); the options to read it.
+
+    `content` are the bytes of a file that is not on the disk.
+    """
 
     path: Path
     form: str | None = None
     reading: ReadOptions = field(default_factory=ReadOptions)
+    content: bytes | None = field(default=None, repr=False)
+
+    @property
+    def single(self) -> bool:
+        """Tell whether the notes are one file that is no archive."""
+        return self.content is not None or (self.path.is_file() and not self.path.name.endswith(_ARCHIVES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +75,8 @@ class VaultTarget:
 
 
 NO_VAULT = VaultTarget()
+NO_GROUPING = Grouping()
+NO_CHOICE = ColumnChoice()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +85,15 @@ class OptionNames:
 
     group_by: str
     each_note: str
+    flags: bool = False
+
+    def of(self, name: str) -> str:
+        """Return the caller's name of an option: a flag, or an argument."""
+        return f"--{name}" if self.flags else name.replace("-", "_")
 
 
 CALL = OptionNames("group_by=…", "each_note_a_patient=True")
-COMMAND = OptionNames("--group-by …", "--each-note-a-patient")
+COMMAND = OptionNames("--group-by …", "--each-note-a-patient", flags=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +111,22 @@ class ReleaseJob:
     vault: VaultTarget = NO_VAULT
     each_note_a_patient: bool = False
     option_names: OptionNames = CALL
+    grouping: Grouping = NO_GROUPING
+    single: bool = False  # the input is one file
+    columns: ColumnChoice = NO_CHOICE  # of the input, as the user names them
+    warnings: tuple[str, ...] = ()  # settings that have no effect or less than asked; counts, never text
 
     def __post_init__(self) -> None:
         check_keys_differ(self.release.secret, self.vault.key)
+        check_suffix(self.form, self.output)
+        if len(self.columns.texts) > 1 and (self.release.spans or self.vault.path is not None):
+            option = self.option_names.of("spans" if self.release.spans else "vault")
+            raise ConfigError(f"{option} takes one text column, and there are {len(self.columns.texts)}; leave it out")
+        if self.release.spans and self.form.can.layers == "none":
+            raise ConfigError(
+                f"{self.option_names.of('spans')} marks replacements, and {self.form.name} holds no spans; leave it "
+                "out, or convert the notes first, to jsonl for example"
+            )
         if self.vault.path is not None and not self.form.can.exact:
             raise ConfigError(
                 f"{self.form.name} does not keep texts exactly, so a vault could restore nothing; "
@@ -104,7 +136,7 @@ class ReleaseJob:
     @property
     def form(self) -> Format:
         """Return the format of the output: that of the input, or its variant that the output's name requires."""
-        return output_variant(self.source.form, self.output)
+        return output_variant(self.source.form, self.output, single=self.single)
 
     @property
     def by_patient(self) -> bool:

@@ -48,7 +48,7 @@ def dry_run(job: ReleaseJob, *, tick: Tick = lambda _: None) -> dict[str, Any]:
         for result in release_units(work, [item.payload for item in batch]):
             account.add(reject_bad_id(result, job, seen))
         tick(len(batch))
-    return account.manifest()
+    return account.manifest(warnings=list(job.warnings))
 
 
 def run_release(job: ReleaseJob, *, resume: bool = False, tick: Tick = lambda _: None) -> dict[str, Any]:
@@ -163,10 +163,11 @@ def build_outputs(job: ReleaseJob, done: _Processed) -> None:
     account = Account(job.settings)
     _write_lists(job, done, account)
     _write_vault(job, done)
-    options = WriteOptions()
+    options = WriteOptions(keep_columns=True)
     released = (result for _, result in done.results(job) if isinstance(result, Released))
-    job.form.write((_to_document(result, job) for result in released), job.work / "output", options)
-    manifest = account.manifest(lost=dict(sorted(options.losses.counts.items())))
+    job.form.write((to_document(result, job) for result in released), job.work / "output", options)
+    lost = dict(sorted(options.losses.counts.items()))
+    manifest = account.manifest(lost=lost, warnings=list(job.warnings))
     (job.work / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
     _sync(_paths_in_work(job))
 
@@ -195,7 +196,7 @@ def _write_vault(job: ReleaseJob, done: _Processed) -> None:
                 vault.add(unseal_record(result.sealed, seal))
 
 
-def _to_document(result: Released, job: ReleaseJob) -> Document:
+def to_document(result: Released, job: ReleaseJob) -> Document:
     """Return the document as the format needs it."""
     can = job.form.can
     doc = result.document(spans=job.release.spans, tokens=can.needs_tokens)

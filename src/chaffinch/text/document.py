@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError, LimitError
+from chaffinch.text.columns import Columns
 from chaffinch.text.sentences import line_offsets, sentence_offsets
 from chaffinch.text.span import Relation, Span
 from chaffinch.text.tokens import RangeMode, ranges_of_spans, token_offsets
@@ -57,6 +58,7 @@ class Document:
     soft: Mapping[str, Soft] = field(default_factory=dict, repr=False)
     relations: tuple[Relation, ...] = ()
     given: bool = field(default=False, repr=False)
+    columns: Columns | None = field(default=None, repr=False)  # of a table; no part of what a document is
 
     @classmethod
     def make(
@@ -73,6 +75,7 @@ class Document:
         sentences: Iterable[tuple[int, int]] | Offsets | None = None,
         split: Splitter = "prose",
         max_chars: int = MAX_CHARS,
+        columns: Columns | None = None,
     ) -> Document:
         """Return a checked document; tokens and sentences are computed here, once, unless they are given.
 
@@ -93,7 +96,9 @@ class Document:
             if labels.values.shape != (len(token_array), len(labels.labels)):
                 shape, expected = labels.values.shape, (len(token_array), len(labels.labels))
                 raise DataError(f"soft layer {name!r} has shape {shape}; {expected} fits the tokens and labels")
-        return cls(id, text, group, dict(meta or {}), token_array, cuts, checked, soft, tuple(relations), given)
+        return cls(
+            id, text, group, dict(meta or {}), token_array, cuts, checked, soft, tuple(relations), given, columns
+        )
 
     @property
     def patient(self) -> str:
@@ -137,7 +142,7 @@ class Document:
         layers = {**self.layers, name: _sort_spans(name, spans, len(self.text))}
         return Document(
             self.id, self.text, self.group, self.meta, self.tokens, self.sentences, layers, self.soft, self.relations,
-            self.given,
+            self.given, self.columns,
         )  # fmt: skip
 
     def with_soft(self, name: str, soft: Soft) -> Document:
@@ -146,7 +151,7 @@ class Document:
             raise DataError(f"soft layer {name!r} has {len(soft.values)} rows for {len(self.tokens)} tokens")
         return Document(
             self.id, self.text, self.group, self.meta, self.tokens, self.sentences, self.layers,
-            {**self.soft, name: soft}, self.relations, self.given,
+            {**self.soft, name: soft}, self.relations, self.given, self.columns,
         )  # fmt: skip
 
     def layer(self, name: str | None = None) -> tuple[Span, ...]:

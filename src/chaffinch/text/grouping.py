@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from chaffinch.errors import ConfigError
 from chaffinch.text.document import Document
 from chaffinch.text.regex import compile_pattern
 
@@ -27,10 +28,40 @@ class Grouping:
         if self.pattern:
             compile_pattern(self.pattern, False, f"{self.option} {self.pattern!r} is not a regular expression")
 
+    def __bool__(self) -> bool:
+        return self.pattern is not None or self.table is not None
+
+    def find(self, name: str) -> str | None:
+        """Return the patient that the rule assigns to a document of this id, or None."""
+        group = self.table.get(name) if self.table else None
+        if group is None and self.pattern:
+            match = compile_pattern(self.pattern, False).search(name)
+            group = match.group(1 if match.re.groups else 0) if match else None
+        return group or None
+
     def __call__(self, doc: Document) -> Document:
         """Return the document with the patient that the rule assigns, if any."""
-        group = self.table.get(doc.id) if self.table else None
-        if group is None and self.pattern:
-            match = compile_pattern(self.pattern, False).search(doc.id)
-            group = match.group(1 if match.re.groups else 0) if match else None
+        group = self.find(doc.id)
         return doc if group is None else replace(doc, group=group)
+
+    def assign(self, documents: Iterable[Document], *, must: bool = True) -> Iterator[Document]:
+        """Yield the documents with their patients; if it `must`, at the end ConfigError if the rule assigned none."""
+        number = assigned = 0
+        for number, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
+            grouped = self(doc)
+            assigned += grouped is not doc
+            yield grouped
+        if must and self and number and not assigned:
+            raise ConfigError(self.explain_no_effect(number))
+
+    def explain_no_effect(self, documents: int) -> str:
+        """Return the message for a rule that assigns a patient to none of the documents."""
+        if self.table is not None:
+            return (
+                f"{self.option}: none of the {len(self.table):,} ids in the table is the id of one of the "
+                f"{documents:,} documents; ids are file names without suffix, or those of the id column"
+            )
+        return (
+            f"{self.option} {self.pattern!r} matches the id of none of the {documents:,} documents; correct the "
+            "pattern, or give an existing file of lines: id, tab, patient"
+        )

@@ -161,7 +161,6 @@ def test_a_missing_or_poor_secret_is_refused_before_any_note_is_read(
         (["notes", "-o", "out", "--html", "no/page.html"], 2, "make it first"),
         (["notes", "-o", "out", "--html", "notes/page.html"], 2, "in the input or the output"),
         (["notes", "-o", "out", "--html", "out/page.html"], 2, "does not exist"),
-        (["notes", "--dry-run", "--html", "page.html"], 2, "leave out --html"),
         (["notes", "-o", "out", "--known", "bytes"], 3, "save the file as UTF-8"),
         (["notes", "-o", "out", "--allow", "bytes"], 3, "save the file as UTF-8"),
         (["notes", "-o", "out", "--group-by", "bytes"], 3, "id, tab, patient"),

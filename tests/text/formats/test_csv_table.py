@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from chaffinch.errors import LimitError
+from chaffinch.errors import ConfigError, LimitError
 from chaffinch.text import Document, Span
 from chaffinch.text.formats import ReadOptions, read, write
 from tests.text.formats.refusal import CANARY, assert_refused
@@ -79,8 +79,6 @@ def test_types_and_clashes_of_meta_fields_are_reported() -> None:
 @pytest.mark.parametrize(
     ("content", "says", "line"),
     [
-        (f"id,words\n1,{CANARY}\n", "the columns are 'id', 'words'", 1),
-        (f"{CANARY},Smith\n{CANARY},Smith\n", "2 that may be no header", 1),
         (f"id,text\n1,a\n2,{CANARY},c\n", "3 cells where the header has 2", 3),
         (f'id,text\n1,"a\nb"\n2,"{CANARY}\n', "not valid CSV", 4),
         (f'id,text\n1,"{CANARY}" x\n', "not valid CSV", 2),
@@ -94,6 +92,20 @@ def test_types_and_clashes_of_meta_fields_are_reported() -> None:
 )
 def test_bad_tables_are_refused_with_their_place(content: str | bytes, says: str, line: int) -> None:
     assert_refused(content, "csv", says, line=line)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (f"id,words\n1,{CANARY}\n", "the columns are 'id', 'words'"),
+        (f"{CANARY},Smith\n{CANARY},Smith\n", "there are 2 columns, whose names may be no names"),
+    ],
+)
+def test_a_table_without_a_text_column_is_refused_and_shows_no_cell(content: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(content)
+    with pytest.raises(ConfigError, match=says) as caught:
+        list(read(tmp_path / "a.csv"))
+    assert CANARY not in str(caught.value)
 
 
 def test_a_long_cell_is_read_up_to_the_limit(tmp_path: Path) -> None:

@@ -79,7 +79,6 @@ _JSON = ["meta", "relations", "soft"]
 @pytest.mark.parametrize(
     ("columns", "says", "line"),
     [
-        ({"id": ["1"], "words": [CANARY]}, "there is 'id', 'words'", None),
         ({"id": ["1", "2"], "text": [CANARY, None]}, "Expected `str`", 2),
         ({"text": [CANARY], "spans": [[{"start": 0, "end": 99, "label": "A"}]]}, "does not fit", 1),
         ({"text": [CANARY], "spans": [[{"start": 0, "end": 1.5, "label": "A"}]]}, "Expected `int`", 1),

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
+from chaffinch.checks import nearest
 from chaffinch.cli.deid.adapt import adapt_command
 from chaffinch.cli.deid.estimate import estimate_command
 from chaffinch.cli.deid.restore import rekey_command, restore_command
 from chaffinch.cli.deid.run import run_command
 from chaffinch.cli.deid.sample import sample_command
 from chaffinch.cli.deid.secret import new_command, rotate_command
+from chaffinch.errors import ConfigError
 
 _ABOUT = "Take identifiers out of notes. `chaffinch deid IN -o OUT` is short for `deid run`."
 
@@ -24,6 +27,9 @@ class _OrRun(TyperGroup):
         if not args:
             args = ["--help"]
         elif args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            near = None if args[0].startswith("-") or Path(args[0]).exists() else nearest(args[0], self.commands)
+            if near is not None:
+                raise ConfigError(f"deid has no command {args[0]!r}, and there is no such file; did you mean {near!r}?")
             args = ["run", *args]
         return super().parse_args(ctx, args)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from chaffinch.bundle import packaged_models
 from chaffinch.cli import common as frame
 from chaffinch.cli.deid.results import AdaptResult, KindCount
 from chaffinch.cli.train import inputs
@@ -18,6 +20,7 @@ from chaffinch.deid.detect.model import Model, load
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.core.training import Progress as Learning
 from chaffinch.text import Document
+from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.formats import ReadOptions, read
 
 NONE = "none"  # the name of the model that is none: learning from reviewed notes alone
@@ -40,6 +43,9 @@ def adapt_command(
     lines: frame.Lines = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 0,
     from_: frame.From = None,
+    text_column: frame.TextColumns = [],  # noqa: B006  (typer copies it)
+    id_column: frame.IdColumn = None,
+    patient_column: frame.PatientColumn = None,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
     quiet: frame.Quiet = False,
@@ -58,13 +64,16 @@ def adapt_command(
     if model == NONE and gold is None:
         raise ConfigError("--model none learns from reviewed notes alone; give them with --gold")
     old = None if model == NONE else load(model)
-    how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars)
-    documents, reviewed = (_read(path, how, group_by, from_, quiet=quiet) for path in (notes, gold))
+    columns = ColumnChoice(tuple(text_column), id_column, patient_column)
+    how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars, columns=columns)
+    documents, reviewed = (
+        _read(path, how, group_by, from_, quiet=quiet, must_group=path == notes) for path in (notes, gold)
+    )
     if gold is not None and not any(doc.layer() for doc in reviewed):
         raise DataError("has no span in a layer gold, so nothing was reviewed; mark its identifiers", path=gold)
     with frame.live_line("joining votes", _words, quiet=quiet) as show:
         new = adapt(documents, old, gold=reviewed or None, language=language, seed=seed, tell=show)
-    origin = "a model file" if Path(model).exists() else model  # names of files may name people
+    origin = model if model == NONE or model in packaged_models() else "a model file"  # names of files may name people
     saved = new.save(
         output, notes=f"Adapted from {origin} to {len(documents):,} notes, {len(reviewed):,} of them reviewed."
     )
@@ -82,12 +91,14 @@ def adapt_command(
 
 
 def _read(
-    path: Path | None, how: ReadOptions, group_by: str | None, form: str | None, *, quiet: bool
+    path: Path | None, how: ReadOptions, group_by: str | None, form: str | None, *, quiet: bool, must_group: bool
 ) -> list[Document]:
     if path is None:
         return []
     pattern, table = frame.read_group_by(group_by)
-    corpus = read(path, format=form, how=how, group=pattern, groups=table)
+    if not must_group:  # reviewed notes have spans, in a format of their own
+        how = replace(how, columns=ColumnChoice())
+    corpus = read(path, format=form, how=how, group=pattern, groups=table, must_group=must_group)
     found = list(frame.progress(corpus, "documents", quiet=quiet))
     if not found:
         raise DataError("holds no document; name a file or a folder of notes", path=path)

@@ -16,7 +16,9 @@ from chaffinch.deid import vault as vaults
 from chaffinch.deid.keys import VARIABLE, Secret, check_keys_differ
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.text import Document
-from chaffinch.text.formats import ReadOptions, by_name, output_variant, read, write
+from chaffinch.text.columns import ColumnChoice
+from chaffinch.text.formats import ReadOptions, WriteOptions, by_name, output_variant, read
+from chaffinch.text.formats.base import atomic_output
 
 VaultFile = Annotated[Path, typer.Option("--vault", metavar="FILE", help="The vault that deid run --vault wrote.")]
 KeyFile = Annotated[
@@ -32,6 +34,9 @@ def restore_command(
     output: frame.Out,
     vault: VaultFile,
     key_file: KeyFile = None,
+    text_column: frame.TextColumns = [],  # noqa: B006  (typer copies it)
+    id_column: frame.IdColumn = None,
+    patient_column: frame.PatientColumn = None,
     from_: frame.From = None,
     json: frame.Json = False,
     quiet: frame.Quiet = False,
@@ -43,8 +48,9 @@ def restore_command(
     changed since, a wrong key or a damaged vault is refused. Only you can read the output.
     """
     vault_content = vaults.Vault.open(vault, key_of(key_file))
-    corpus = read(source, format=from_, how=ReadOptions(max_chars=_NO_LIMIT))
-    form = output_variant(by_name(corpus.format), output)
+    columns = ColumnChoice(tuple(text_column), id_column, patient_column)
+    corpus = read(source, format=from_, how=ReadOptions(max_chars=_NO_LIMIT, columns=columns))
+    form = output_variant(by_name(corpus.format), output, single=source.is_file())
     count = 0
 
     def restore_documents() -> Iterator[Document]:
@@ -55,8 +61,8 @@ def restore_command(
 
     before = os.umask(0o077)
     try:
-        with frame.name_unwritable(output):
-            write(restore_documents(), output, format=form.name)
+        with frame.name_unwritable(output), atomic_output(output) as beside:
+            form.write(restore_documents(), beside, WriteOptions(keep_columns=True))
     finally:
         os.umask(before)
     result = RestoreResult(restored=count, in_vault=len(vault_content), format=form.name)

@@ -30,6 +30,7 @@ class RunResult(Result, kw_only=True):
     labels: dict[str, dict[str, Any]]  # per kind: found, bands of confidence, operators
     expected_leaks: dict[str, Any] | None  # by the detector's probabilities, if it gives any
     chain: dict[str, str]  # first and last hash of the account
+    warnings: list[str]  # settings that have no effect, or less than asked
     lost: dict[str, int] | None = None  # what the output cannot hold, and how often; null in a dry run
     notes_per_second: float
 
@@ -58,6 +59,9 @@ class RunResult(Result, kw_only=True):
             yield ""
             yield table_of([{"withheld because": why, "documents": n} for why, n in self.withheld.items()])
         yield from losses_table(self.lost or {})
+        if self.warnings:
+            yield ""
+            yield from (f"warning: --{warning}" for warning in self.warnings)
 
 
 class KindCount(Result, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,25 +14,32 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from chaffinch.bundle import packaged_models
 from chaffinch.cli import common as frame
+from chaffinch.cli.config_file import ConfigFile
 from chaffinch.cli.deid.restore import key_of
 from chaffinch.cli.deid.results import RunResult
 from chaffinch.deid import keys
 from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.deid.keys import Secret
-from chaffinch.deid.policy import Policy
+from chaffinch.deid.policy import Policy, ready_policies
+from chaffinch.deid.release.account import private_folder
 from chaffinch.deid.release.patient import Release
 from chaffinch.deid.release.summary_page import html
 from chaffinch.errors import ConfigError, WithheldError
 from chaffinch.features.lexicon import read_phrases
 from chaffinch.jobs.deid import DEFAULT, POLICY, check_output, plan
+from chaffinch.jobs.effects import check_effects
 from chaffinch.jobs.job import COMMAND, NotesInput, Patients, ReleaseJob, VaultTarget
 from chaffinch.jobs.release import Tick, dry_run, run_release
 from chaffinch.jobs.run import Interrupted
+from chaffinch.jobs.stream import check_stream, release_to_bytes
+from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.formats import ReadOptions
 from chaffinch.text.formats.base import atomic_output, write_text
 from chaffinch.weak.sources import load_sources
 
+STREAM = "-"  # stdin as input, stdout as output
 RULES = "rules"  # the name of the detector without a model: patterns and lists alone
 
 
@@ -61,8 +68,12 @@ _Spans = Annotated[
 
 
 def run_command(
-    notes: Annotated[Path, typer.Argument(metavar="IN", help="A file, a folder, or a .gz, .zip or .tar.gz of them.")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write; in the format of IN.")] = None,
+    notes: Annotated[
+        Path, typer.Argument(metavar="IN", help="A file, a folder, or a .gz, .zip or .tar.gz of them; - reads stdin.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to write, in the format of IN; - writes to stdout.")
+    ] = None,
     policy: Annotated[
         str, typer.Option(help="What to do with each kind of identifier: a TOML file, or a ready policy.")
     ] = POLICY,
@@ -89,8 +100,12 @@ def run_command(
     keep: _Keep = [],  # noqa: B006  (typer copies it)
     spans: _Spans = False,
     page: Annotated[Path | None, typer.Option("--html", help="Write a summary of the run, one HTML file.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing; count what would be released.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Release nothing; count what would be released.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Finish a run that was stopped.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Take every warning as an error, before any work.")] = False,
+    text_column: frame.TextColumns = [],  # noqa: B006  (as above)
+    id_column: frame.IdColumn = None,
+    patient_column: frame.PatientColumn = None,
     from_: frame.From = None,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
@@ -105,32 +120,39 @@ def run_command(
     fields of the input are not released, except fields named with --keep.
     """
     target = _target(notes, output, dry_run=dry_run)
-    _check_page(page, notes, target, dry_run=dry_run)
+    _check_stream(target, as_json=json, resume=resume)
+    given = (policy, model, group_by, secret_file, known, allow, deny, types, key_file, frame.path_of(config))
+    inputs = [Path(path) for path in given if path is not None]
+    check_not_input(inputs, output=target, vault=vault)
+    frame.check_page(page, notes, target, private_folder(target), vault, *inputs)
     release = Release(Policy.read(policy), _secret(secret_file), ids == "keep", tuple(keep), spans)
     pattern, table = frame.read_group_by(group_by)
     key = None if vault is None and key_file is None else key_of(key_file)
     find = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)
-    _warn_if_out_of_reach(find, recall, quiet=quiet)
+    columns = ColumnChoice(tuple(text_column), id_column, patient_column)
+    reading = ReadOptions(max_chars=max_chars, columns=columns)
     job = plan(
-        NotesInput(notes, from_, ReadOptions(max_chars=max_chars)),
+        NotesInput(notes, from_, reading, sys.stdin.buffer.read() if _is_stream(notes) else None),
         target,
         release,
         find,
-        patients=Patients(table or pattern, each_note_a_patient),
+        patients=Patients(table if pattern is None else pattern, each_note_a_patient),
         vault=VaultTarget(vault, key),
         option_names=COMMAND,
     )
+    if _is_stream(target):
+        check_stream(job)
+    job = check_effects(job, warnings=_warnings(find, recall, model, policy, frame.file_of(config)), strict=strict)
     manifest, rate = _run(job, dry=dry_run, resume=resume, quiet=quiet)
     if page is not None:
-        title = f"Release of {notes.name}"
-        with atomic_output(page) as beside:
-            write_text(beside, html(manifest, release.policy, title=title, output=target.name, dial=_dial(find)))
+        _write_page(page, manifest, job, title=f"Release of {notes.name}", dial=_dial(find))
         frame.note(f"wrote {page}", quiet=quiet)
     result = RunResult(
         dry_run=dry_run, output=None if dry_run else str(target), **manifest, notes_per_second=round(rate, 2)
     )
-    frame.emit(result, as_json=json, tables=[] if quiet else result.tables())
-    _raise_if_withheld(manifest, None if dry_run else job.private / "withheld.jsonl")
+    stream = sys.stderr if _is_stream(target) else None
+    frame.emit(result, as_json=json, tables=[] if quiet and not dry_run else result.tables(), stream=stream)
+    _raise_if_withheld(manifest, None if dry_run or stream else job.private / "withheld.jsonl")
 
 
 def _run(job: ReleaseJob, *, dry: bool, resume: bool, quiet: bool) -> tuple[dict[str, Any], float]:
@@ -138,7 +160,14 @@ def _run(job: ReleaseJob, *, dry: bool, resume: bool, quiet: bool) -> tuple[dict
     began = time.monotonic()
     try:
         with _progress(quiet=quiet) as tick:
-            manifest = dry_run(job, tick=tick) if dry else run_release(job, resume=resume, tick=tick)
+            if dry:
+                manifest = dry_run(job, tick=tick)
+            elif _is_stream(job.output):
+                manifest, content = release_to_bytes(job, tick=tick)
+                sys.stdout.buffer.write(content)
+                sys.stdout.buffer.flush()
+            else:
+                manifest = run_release(job, resume=resume, tick=tick)
     except Interrupted as stop:
         raise frame.StoppedEarly(str(stop)) from None
     return manifest, manifest["documents"]["in"] / max(time.monotonic() - began, 1e-9)
@@ -149,21 +178,35 @@ def _target(notes: Path, output: Path | None, *, dry_run: bool) -> Path:
     if output is None:
         if not dry_run:
             raise ConfigError("say where to write with -o OUT, or only count with --dry-run")
-        return notes.with_name(notes.name + ".released")
-    check_output(notes, output)
+        return notes.with_name(f"{notes.stem}.released{notes.suffix}" if notes.is_file() else notes.name + ".released")
+    if not _is_stream(notes) and not _is_stream(output):
+        check_output(notes, output)
     return output
 
 
-def _check_page(page: Path | None, notes: Path, target: Path, *, dry_run: bool) -> None:
-    """Raise ConfigError, before any work is done, if the summary would overwrite something."""
-    if page is None:
-        return
-    if dry_run:
-        raise ConfigError("--dry-run writes nothing; leave out --html, or write to -o OUT")
-    if not page.parent.is_dir():
-        raise ConfigError(f"the folder {page.parent} of --html does not exist; make it first")
-    if page.is_dir() or any(page.resolve().is_relative_to(taken.resolve()) for taken in (notes, target)):
-        raise ConfigError(f"--html {page} is a folder, or in the input or the output; name a file beside them")
+def _is_stream(path: Path) -> bool:
+    """Tell whether a path stands for stdin or stdout."""
+    return str(path) == STREAM
+
+
+def _check_stream(target: Path, *, as_json: bool, resume: bool) -> None:
+    """Raise ConfigError for options that do not go with an output on stdout."""
+    wrong = [name for name, given in (("--json", as_json), ("--resume", resume)) if given and _is_stream(target)]
+    if wrong:
+        raise ConfigError(f"{wrong[0]} does not go with -o -, which writes the notes to stdout; name a path with -o")
+
+
+def check_not_input(inputs: Iterable[Path], **outputs: Path | None) -> None:
+    """Raise ConfigError if an output would replace a file that the command reads."""
+    read = {path.resolve() for path in inputs if path.is_file()}
+    for name, path in outputs.items():
+        if path is not None and path.resolve() in read:
+            raise ConfigError(f"--{name} {path} is an input, and would be replaced; name another path")
+
+
+def _write_page(page: Path, manifest: dict[str, Any], job: ReleaseJob, *, title: str, dial: dict[str, Any]) -> None:
+    with atomic_output(page) as beside:
+        write_text(beside, html(manifest, job.release.policy, title=title, output=job.output.name, dial=dial))
 
 
 def _dial(find: HybridDetector) -> dict[str, Any]:
@@ -172,17 +215,20 @@ def _dial(find: HybridDetector) -> dict[str, Any]:
     return {"asked": recall, "thresholds": model.dial.at(recall) if model.taggers else {}}
 
 
-def _warn_if_out_of_reach(find: HybridDetector, recall: float | None, *, quiet: bool) -> None:
-    """Print a note if the model cannot reach the recall that was asked for."""
-    if recall is None:
-        return
-    reached = find.model.dial.reaches(recall)
-    if reached < recall:
-        frame.note(
-            f"--recall {recall:g} is more than this model can do: {reached:.3f} on the notes its dial was set on; "
-            "estimate what leaks with deid sample, or adapt the model to your notes",
-            quiet=quiet,
+def _warnings(
+    find: HybridDetector, recall: float | None, model: str, policy: str, config: ConfigFile | None
+) -> Iterator[str]:
+    """Yield warnings about settings that have less effect than they seem to have."""
+    reached = None if recall is None else find.model.dial.reaches(recall)
+    if recall is not None and reached is not None and reached < recall:
+        yield (
+            f"recall {recall:g} is more than this model can do: {reached:.3f} on the notes its dial was set on; "
+            "estimate what leaks with deid sample, or adapt the model to your notes"
         )
+    for option, name, packaged in (("model", model, (RULES, *packaged_models())), ("policy", policy, ready_policies())):
+        if name in packaged and Path(name).exists():
+            yield f"{option} {name} is the packaged one, not the file of that name here; write ./{name} for the file"
+    yield from () if config is None else (warning.removeprefix("--") for warning in config.warnings)
 
 
 def _secret(path: Path | None) -> Secret | None:
@@ -200,7 +246,9 @@ def _detector(
 ) -> HybridDetector:
     allow, deny = ([] if path is None else read_phrases(path) for path in lists)
     more_types = [] if types is None else load_sources(types)
-    chosen = None if model == RULES and not Path(model).exists() else model
+    if lists[1] is not None and not deny:
+        raise ConfigError(f"--deny {lists[1]} has no phrase; write one per line, or leave it out")
+    chosen = None if model == RULES else model
     return detector(chosen, recall=recall, known=known, allow=allow, deny=deny, types=more_types, by_patient=by_patient)
 
 

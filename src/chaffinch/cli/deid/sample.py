@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
+from chaffinch.checks import did_you_mean
 from chaffinch.cli import common as frame
 from chaffinch.cli.deid.results import SampleResult, StratumRow
 from chaffinch.deid import leakage
+from chaffinch.deid.kinds import KINDS
 from chaffinch.deid.leakage import Allocation
 from chaffinch.deid.leakage import files as leakage_files
 from chaffinch.errors import ConfigError, DataError
@@ -52,6 +55,7 @@ def sample_command(
     target = output.with_suffix(".csv") if form is None else form
     if target.suffix not in {".csv", ".jsonl"} or target == output:
         raise ConfigError(f"--form {target} must be a file of its own and end in .csv or .jsonl")
+    _check_categories(category, release)
     if target.exists():
         raise DataError("is there already, perhaps filled in; choose another with --form, or remove it", path=target)
     risks = leakage_files.find_risks(release)
@@ -72,6 +76,16 @@ def sample_command(
     strata_rows = [_row(number, part) for number, part in enumerate(drawn.strata, start=1)]
     result = SampleResult(notes=drawn.notes, tokens=drawn.tokens, read=len(drawn.ids), seed=seed, strata=strata_rows)
     frame.emit(result, as_json=json, tables=[frame.table_of([msgspec.structs.asdict(row) for row in strata_rows])])
+
+
+def _check_categories(categories: Iterable[str], release: Path) -> None:
+    """Raise ConfigError for a category that is no kind or category of identifiers, and no label of the release."""
+    manifest = release.with_name(f"{release.name}.manifest.json")
+    labels = msgspec.json.decode(manifest.read_bytes()).get("labels", {}) if manifest.is_file() else {}
+    known = list(dict.fromkeys([*(kind.category for kind in KINDS.values()), *KINDS, *labels]))
+    for category in categories:
+        if category not in known:
+            raise ConfigError(f"--category {category!r} is no kind of identifier; {did_you_mean(category, known)}")
 
 
 def _strata(text: str) -> int | list[float]:

@@ -158,6 +158,7 @@ def evaluate_command(
     """
     from chaffinch.errors import GateError
 
+    frame.check_page(html, source)
     extractor = load(model) if precision is None else load(model).with_precision(precision)
     found = score(extractor, _read(source, from_, max_chars, quiet))
     if html is not None:

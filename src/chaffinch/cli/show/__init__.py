@@ -26,6 +26,7 @@ LISTED = 40  # sub-tags that are listed by default
 NAMED = 3  # tags that a hint names; it counts the others
 _PARTS = {"reading0": "first reading", "reading1": "second reading"}
 _BLOCKS = "▁▂▃▄▅▆▇█"
+_LONGEST_FACT = 600  # characters of a value of the manifest that a terminal gets
 _TEXT_SIGNATURES = 2  # in the table; the JSON and the page have all
 
 
@@ -64,7 +65,8 @@ def show_command(
     by state. Words are those that as many patients used as the vocabulary floor says. For models of `weak`, print
     sources, their weights where known, aggregator, students and threshold, and no words.
     """
-    if model in METHODS and not Path(model).exists():
+    frame.check_page(page)
+    if model in METHODS:
         _show_method(METHODS[model], as_json=json)
         return
     bundle = load(model)
@@ -83,6 +85,7 @@ def show_command(
             write_text(beside, html(Path(model).name, bundle.manifest, content, view.sections()))
         frame.note(f"wrote {page}", quiet=False)
     rows = _by_part(arrays) if view.by_part else arrays
+    facts = {key: shorten_fact(value) for key, value in facts.items()}
     tables = [frame.facts_table(facts), "", *view.tables, frame.table_of(rows)]
     frame.emit(
         {**manifest, **learnt, **view.content, "arrays": arrays},
@@ -92,6 +95,12 @@ def show_command(
 
 
 show_command.__doc__ = (show_command.__doc__ or "").replace("METHOD_NAMES", ", ".join(METHODS))
+
+
+def shorten_fact(value: object) -> object:
+    """Return a value of the manifest as a terminal shows it: a long one is cut, and --json has all of it."""
+    words = str(value)
+    return value if len(words) <= _LONGEST_FACT else words[: _LONGEST_FACT - 20].rstrip() + " … (all with --json)"
 
 
 def _show_method(method: Method, *, as_json: bool) -> None:
@@ -125,6 +134,8 @@ def _view(shown: Shown) -> View:
     if kind in _VIEWS:
         return _VIEWS[kind](shown)
     method = METHODS.get(kind)
+    if kind == _DETECTOR:
+        return View({}, (), tuple, facts={"config": _describe_detector(shown.bundle)}, by_part=True)
     if method is None or method.describe is None:
         return View({}, (), tuple)
     try:
@@ -132,6 +143,16 @@ def _view(shown: Shown) -> View:
     except ModelError as error:
         raise ModelError(error.message, path=shown.name) from None
     return View(content, (), tuple, facts={key: plain(value) for key, value in content.items()}, by_part=True)
+
+
+def _describe_detector(bundle: Bundle) -> str:
+    """Return what a detector of identifiers is made of, in words: its taggers, rules and dial."""
+    config = bundle.manifest.config
+    taggers = ", ".join(str(step["kind"]) for tagger in config["taggers"] for step in tagger["steps"])
+    dial = config.get("dial", {})
+    reached = max(dial.get("reached", ()), default=None)
+    goes = "no dial" if reached is None else f"dial to a recall of {reached:.3f} on the notes it was set on"
+    return f"taggers {taggers or 'none'}; patterns and lists {'on' if config.get('rules', True) else 'off'}; {goes}"
 
 
 def _view_classes(shown: Shown) -> View:
@@ -159,7 +180,7 @@ def _view_subtags(shown: Shown) -> View:
     return View(chosen, list(_tables(states, listed)), sections)
 
 
-_WITH_CLASSES = "classhmm"
+_WITH_CLASSES, _DETECTOR = "classhmm", "deid"
 # Kinds of models whose tables and pages are richer than what a method says of a file.
 _VIEWS: Mapping[str, Callable[[Shown], View]] = {
     "hmmdp": _view_subtags, _WITH_CLASSES: _view_classes, **dict.fromkeys(("weak", "multihmm", "chmm"), _view_votes)

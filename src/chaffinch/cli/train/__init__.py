@@ -158,15 +158,16 @@ class _Reader:
     table: Mapping[str, str] | None  # --group-by
     options: ReadOptions
     quiet: bool
+    first: bool = True  # it reads IN, for which --group-by is meant
 
     def read(self, path: Path, form: str | None, what: str) -> Iterator[Document]:
         """Yield the documents of a path, with a progress bar."""
-        corpus = read(path, format=form, how=self.options, group=self.pattern, groups=self.table)
+        corpus = read(path, format=form, how=self.options, group=self.pattern, groups=self.table, must_group=self.first)
         return frame.progress(corpus, what, quiet=self.quiet)
 
     def without_losses(self) -> _Reader:
         """Return a reader whose losses are not reported; those of IN are."""
-        return replace(self, options=replace(self.options, losses=Losses()))
+        return replace(self, options=replace(self.options, losses=Losses()), first=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def alternate_command(
     pattern, table = frame.read_group_by(group_by)
     voters = _Voters(found, quiet)
     docs = voters.ask(read(notes, format=from_, how=reading, group=pattern, groups=table), notes)
-    held = [] if dev is None else voters.ask(read(dev, how=reading, group=pattern, groups=table), dev)
+    held = [] if dev is None else voters.ask(read(dev, how=reading, group=pattern, groups=table, must_group=False), dev)
     if dev is not None and not any(doc.layers.get("gold") for doc in held):
         raise DataError("has no span in a layer gold, so it can judge nothing; choose other dev documents", path=dev)
     folder = _folder(output, resume=resume, quiet=quiet)

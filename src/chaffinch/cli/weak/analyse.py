@@ -34,6 +34,7 @@ def analyse_command(
     estimated from the votes by an HMM of many sources, and measured where documents have gold. Show also which sources
     depend on one another, where they disagree, and how good the aggregated spans seem to be. No text is shown.
     """
+    frame.check_page(page, votes)
     docs = read_votes(votes, from_, ReadOptions(max_chars=max_chars), quiet=quiet)
     found = analyse(docs, sources=choose(only, docs), gold=layer, most=most)
     if page is not None:

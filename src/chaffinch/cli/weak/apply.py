@@ -13,6 +13,7 @@ import typer
 from chaffinch.cli import common as frame
 from chaffinch.cli.weak.results import ApplyResult, VoteCounts
 from chaffinch.errors import ChaffinchError, ConfigError
+from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.formats import Losses, ReadOptions, by_name, output_format, read, write
 from chaffinch.weak.apply import Applied, Tally, apply
 from chaffinch.weak.journal import Journal, is_slow, remember_answers, sources_digest
@@ -41,6 +42,9 @@ def apply_command(
     ] = None,
     group_by: frame.GroupBy = None,
     lines: frame.Lines = None,
+    text_column: frame.TextColumns = [],  # noqa: B006  (typer copies it)
+    id_column: frame.IdColumn = None,
+    patient_column: frame.PatientColumn = None,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
     quiet: frame.Quiet = False,
@@ -58,7 +62,8 @@ def apply_command(
     form = _format(output, to)
     found = load_sources(sources)
     _check_links(form, found)
-    how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars)
+    columns = ColumnChoice(tuple(text_column), id_column, patient_column)
+    how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars, columns=columns)
     pattern, table = frame.read_group_by(group_by)
     corpus = read(notes, format=from_, how=how, group=pattern, groups=table)
     with _journal(found, sources, output, resume=resume, quiet=quiet) as journal, warnings.catch_warnings():

@@ -31,8 +31,11 @@ SCORE, PART_SCORE = 1.0, 0.95
 # The fewest characters of a name's part and the fewest digits of a number that are searched for: shorter ones would
 # match initials, doses and counts everywhere.
 SHORTEST_PART, SHORTEST_NUMBER = 2, 4
+SHORTEST_HALF = 3  # letters of one half of a double name that is searched for alone: not the Al of Al-Rashid
 LONGEST = 120  # characters of one identifier; a longer value raises DataError
 _LABEL_OF = {column: name for name, row in HANDLING.items() for column in row.columns}
+_HYPHEN = "[-‐‑–]"
+_NAME_PART = re.compile(rf"[^\W\d_]+(?:(?:{_HYPHEN}|['’])[^\W\d_]+)*")  # a word, or a double name
 _SUFFIXES: Mapping[str, str] = languages.table("en", "patterns/places")["street_abbreviations"]
 
 
@@ -56,6 +59,7 @@ class KnownIdentifiers:
 
     patients: Mapping[str, tuple[Identifier, ...]]
     name: str = "known"
+    too_short: int = 0  # values that are not searched for, as they would match everywhere
 
     @classmethod
     def read(cls, path: str | Path) -> KnownIdentifiers:
@@ -68,24 +72,31 @@ class KnownIdentifiers:
         except UnicodeDecodeError:
             raise DataError("is not UTF-8; save the file as UTF-8", path=path) from None
         rows = _json_rows(text, path) if text.lstrip()[:1] in ("{", "[") else _csv_rows(text, path)
-        return cls.of(rows)
+        known = cls.of(rows)
+        if not any(known.patients.values()):
+            raise ConfigError(f"{path}: has no identifier that could be searched for; give a row for each patient")
+        return known
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> KnownIdentifiers:
         """Build from rows. Columns are the patient, or identifiers by a common name ("Last name") or a kind ("SSN")."""
         by_patient: defaultdict[str, list[Identifier]] = defaultdict(list)
+        too_short = 0
         for number, row in enumerate(rows, start=1):
             patient = next(
-                (str(row[name]) for name in row if _column_key(name) in PATIENT_COLUMNS and row[name] is not None), ""
+                (str(row[name]) for name in row if column_key(name) in PATIENT_COLUMNS and row[name] is not None), ""
             )
             for column, value in row.items():
-                if _column_key(column) in PATIENT_COLUMNS or value is None:
+                if column_key(column) in PATIENT_COLUMNS or value is None:
                     continue
                 label = label_of(column)
                 for item in value if isinstance(value, list) else [value]:
-                    by_patient[patient] += _identifiers(label, item, number)
+                    found = _identifiers(label, item, number)
+                    too_short += not found and bool(str(item).strip())
+                    by_patient[patient] += found
             by_patient[patient] += _whole_name(row)
-        return cls({patient: tuple(dict.fromkeys(identifiers)) for patient, identifiers in by_patient.items()})
+        patients = {patient: tuple(dict.fromkeys(identifiers)) for patient, identifiers in by_patient.items()}
+        return cls(patients, too_short=too_short)
 
     def __repr__(self) -> str:
         return f"KnownIdentifiers({len(self.patients)} patients, {sum(map(len, self.patients.values()))} identifiers)"
@@ -109,12 +120,18 @@ def label_of(column: str) -> str:
     >>> label_of("Last name"), label_of("MRN"), label_of("ssn")
     ('PATIENT', 'MEDICALRECORD', 'SSN')
     """
-    if _column_key(column) in _LABEL_OF:
-        return _LABEL_OF[_column_key(column)]
-    if is_known(column):
-        return kind_of(column).name
-    hint = did_you_mean(_column_key(column), (*PATIENT_COLUMNS, *_LABEL_OF, *map(str.lower, KINDS)))
+    label = find_label(column)
+    if label is not None:
+        return label
+    hint = did_you_mean(column_key(column), (*PATIENT_COLUMNS, *_LABEL_OF, *map(str.lower, KINDS)))
     raise ConfigError(f"known identifiers: unknown column {fold_label(column)!r}; {hint}")
+
+
+def find_label(column: str) -> str | None:
+    """Return the label that a column of this name holds, or None."""
+    if column_key(column) in _LABEL_OF:
+        return _LABEL_OF[column_key(column)]
+    return kind_of(column).name if is_known(column) else None
 
 
 def fold_text(text: str) -> tuple[str, list[int]]:
@@ -179,28 +196,39 @@ def _word(word: str) -> str:
 
 
 def _name_patterns(plain: str) -> Iterator[tuple[str, float, bool]]:
-    """Yield the patterns of a name: in full, surname first, with an initial, and each part alone."""
+    """Yield the patterns of a name: in full, surname first, with an initial, and each part alone.
+
+    A double name ("smith-jones", "o'neil") is one part, and so are both halves of a hyphen if they are long enough.
+    """
     last, _, first = plain.partition(",")
-    given = re.findall(r"[^\W\d_]+", first or "")
-    family = re.findall(r"[^\W\d_]+", last)
+    given, family = _NAME_PART.findall(first), _NAME_PART.findall(last)
     if not first and len(family) > 1:
         given, family = family[:-1], family[-1:]
     parts = [*given, *family]
     if not parts:
         return
     gap = r"[\s.,'’-]{1,3}"
-    surname = r"[\s'’-]{0,2}".join(map(re.escape, family))
+    surname = r"[\s'’-]{0,2}".join(map(_name_part, family))
     if given and family:
-        middle = "|".join(re.escape(form) for name in given[1:] for form in (name, name[0])) or "x"
-        forename = rf"{re.escape(given[0])}(?:{gap}(?:{middle})){{0,3}}"
+        middle = "|".join(form for name in given[1:] for form in (_name_part(name), name[0])) or "x"
+        forename = rf"{_name_part(given[0])}(?:{gap}(?:{middle})){{0,3}}"
         yield rf"({forename}{gap}{surname})", SCORE, False
         yield rf"({surname},?\s?{forename})", SCORE, False
         yield rf"({given[0][0]}\.?(?:\s?[a-z]\.?)?\s?{surname})", SCORE, True
         yield rf"({surname},\s?{given[0][0]}\b\.?)", SCORE, True
-    for part in parts:
+    halves = [half for part in parts for half in re.split(_HYPHEN, part) if half != part and len(half) >= SHORTEST_HALF]
+    for part in (*parts, *halves):
         if len(part) >= SHORTEST_PART:
             ordinary = word_lists().is_common(part) or len(part) < 3
-            yield rf"({re.escape(part)})", PART_SCORE, ordinary
+            yield rf"({_name_part(part)})", PART_SCORE, ordinary
+
+
+def _name_part(part: str) -> str:
+    """Return a pattern for a part of a name; the pieces of a double name match with any sign between, or none.
+
+    A line may end after the hyphen.
+    """
+    return r"(?:\s?[-‐‑–'’]\s{0,2}|\s)?".join(re.escape(piece) for piece in re.findall(r"[^\W\d_]+", part))
 
 
 def _identifiers(label: str, value: object, row: int) -> list[Identifier]:
@@ -216,7 +244,7 @@ def _identifiers(label: str, value: object, row: int) -> list[Identifier]:
 def _whole_name(row: Mapping[str, Any]) -> list[Identifier]:
     """Join the first, middle and last name of a row, so that they match together; return [] without first or last."""
     by_column = {
-        _column_key(name): str(value).strip() for name, value in row.items() if isinstance(value, str) and value.strip()
+        column_key(name): str(value).strip() for name, value in row.items() if isinstance(value, str) and value.strip()
     }
     first = by_column.get("first") or by_column.get("first_name") or by_column.get("given") or ""
     middle = by_column.get("middle") or by_column.get("middle_name") or ""
@@ -251,5 +279,6 @@ def _json_rows(text: str, path: Path) -> list[Mapping[str, Any]]:
     return rows
 
 
-def _column_key(column: str) -> str:
+def column_key(column: str) -> str:
+    """Return the name of a column in small letters, with underscores between its words."""
     return column.strip().lower().replace(" ", "_").replace("-", "_")

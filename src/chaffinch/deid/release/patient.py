@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -26,11 +26,13 @@ from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.leakage import Left, Risk, risk
 from chaffinch.deid.policy import Policy
+from chaffinch.deid.release.kept_fields import check_fields
 from chaffinch.deid.release.replace import ReplacedText, replace_identifiers
 from chaffinch.deid.surrogates.name_book import NameBook
 from chaffinch.deid.vault import Seal, UndoRecord
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.text import Document, Span
+from chaffinch.text.columns import Columns
 from chaffinch.text.document import check_text
 
 LAYER = "deid"
@@ -114,6 +116,7 @@ class Released(msgspec.Struct, frozen=True):
     patient: str = ""  # a digest, for counting; empty if the document has no patient
     risk: dict[str, Any] | None = None
     sealed: bytes | None = None
+    columns: Columns | None = None  # of the table it came from
 
     def __repr__(self) -> str:
         return f"Released({len(self.places)} replacements)"
@@ -122,7 +125,7 @@ class Released(msgspec.Struct, frozen=True):
         """Return the document to write, with tokens only if the format of the output needs them."""
         layers = {LAYER: tuple(Span(p[4], p[5], p[2]) for p in self.places if p[5] > p[4])} if spans else {}
         if not tokens:
-            return Document(self.id, self.text, self.group, self.fields, layers=layers)
+            return Document(self.id, self.text, self.group, self.fields, layers=layers, columns=self.columns)
         size = max(len(self.text), 1)
         return Document.make(self.text, id=self.id, group=self.group, meta=self.fields, layers=layers, max_chars=size)
 
@@ -258,24 +261,50 @@ def _release_one(
         return withhold(original, numbered.number, tagged, config)
     try:
         patient = patients(tagged.patient)
-        spans = settle_classes(tagged, layer, config.policy)
+        spans = _cut_spans(settle_classes(tagged, layer, config.policy), numbered.doc.columns)
         resolved = tagged.with_layer(layer, spans)
         replaced = replace_identifiers(
             resolved, layer, config.policy, config.secret, names=patient.names, timeline=patient.timeline
         )
         check_text(replaced.text, max_chars=max(len(replaced.text), 1))
         name = config.name(original, numbered.number)
+        fields = {key: value for key, value in numbered.doc.meta.items() if key in config.fields}
+        check_fields(fields, _hidden_texts(tagged.text, replaced))
         return Released(
             name, original, replaced.text, config.patient(numbered.doc.group),
-            {key: value for key, value in numbered.doc.meta.items() if key in config.fields},
+            fields,
             tuple((r.start, r.end, r.label, r.operator, r.out_start, r.out_end) for r in replaced.replacements),
             count_by_band(spans), len(tagged.tokens), len(tagged.text),
             "" if numbered.doc.group is None else settings_digest({"patient": numbered.doc.group})[:32],
             residual_risk(tagged, layer, replaced, name),
             None if seal is None else seal_record(UndoRecord.of(numbered.doc, replaced, name), seal),
+            _move_columns(numbered.doc.columns, replaced),
         )  # fmt: skip
     except Exception as error:  # whatever goes wrong, the document must not go out
         return withhold(original, numbered.number, error, config)
+
+
+def _cut_spans(spans: Sequence[Span], columns: Columns | None) -> Sequence[Span]:
+    """Return the spans of a document, cut where one text column ends and the next begins."""
+    if columns is None or len(columns.texts) < 2:
+        return spans
+    return [replace(span, start=a, end=b) for span in spans for a, b in columns.pieces(span.start, span.end)]
+
+
+def _move_columns(columns: Columns | None, replaced: ReplacedText) -> Columns | None:
+    """Return the columns of the released text."""
+    if columns is None:
+        return None
+    return columns.move((r.start, r.end, r.out_start, r.out_end) for r in replaced.replacements)
+
+
+def _hidden_texts(text: str, replaced: ReplacedText) -> list[str]:
+    """Return the identifiers of a text that the output does not show."""
+    return [
+        text[one.start : one.end]
+        for one in replaced.replacements
+        if text[one.start : one.end] != replaced.text[one.out_start : one.out_end]
+    ]
 
 
 def seal_record(record: UndoRecord, seal: Seal) -> bytes:

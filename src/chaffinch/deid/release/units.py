@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -33,12 +33,14 @@ def open_source(
     form: str | None = None,
     options: ReadOptions | None = None,
     grouping: Callable[[Document], Document] = lambda doc: doc,
+    files: Sequence[Entry] | None = None,
 ) -> UnitSource:
     """Return the numbered documents of a file, folder or archive, read independently of each other where possible.
 
-    A file of another format is a unit that cannot be read. `grouping` assigns each document its patient.
+    A file of another format is a unit that cannot be read. `grouping` assigns each document its patient. `files`
+    are read instead of those at the path.
     """
-    files, read_options = entries(Path(path)), options or ReadOptions()
+    files, read_options = entries(Path(path)) if files is None else files, options or ReadOptions()
     format_ = by_name(form) if form else find_format([file for file in files if _opens(file)], Path(path))
     chosen = [file for file in files if file.suffix in format_.suffixes or len(files) == 1]
     wrong_format = DataError(f"is no {' or '.join(format_.suffixes)} file, which {format_.name} needs")

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from chaffinch.errors import ConfigError, DataError, LossError
 from chaffinch.text.corpus import Corpus
 from chaffinch.text.document import Document
+from chaffinch.text.formats._shared.single_file import SingleFile, has_one_file
 from chaffinch.text.formats.base import Entry, Format, Losses, ReadOptions, WriteOptions, atomic_output, entries
 from chaffinch.text.formats.units import Unit
 from chaffinch.text.grouping import Grouping
@@ -26,6 +27,7 @@ def _discover() -> tuple[Format, ...]:
 
 FORMATS: tuple[Format, ...] = _discover()
 
+_PACKED = {".gz", ".tgz", ".zip", ".tar"}
 _GENERAL = {"", ".txt", ".json", ".xml"}  # suffixes that do not identify a format
 
 __all__ = [
@@ -36,6 +38,8 @@ __all__ = [
     "Unit",
     "WriteOptions",
     "by_name",
+    "check_columns",
+    "check_suffix",
     "find_format",
     "output_format",
     "output_variant",
@@ -81,11 +85,13 @@ def read(
     how: ReadOptions | None = None,
     group: str | None = None,
     groups: Mapping[str, str] | None = None,
+    must_group: bool = True,
 ) -> Corpus:
     """Return the documents of a file, folder or archive, as a corpus that can be iterated many times.
 
     `format` is recognised from content when not given. `group` is a regular expression on the document's id
-    whose first group (or whole match) is the patient; `groups` maps ids to patients.
+    whose first group (or whole match) is the patient; `groups` maps ids to patients. If they assign a patient to no
+    document, the iteration ends in ConfigError, unless `must_group` is False (for a second file of the same job).
     """
     files = entries(Path(path))
     form = by_name(format) if format else find_format(files, Path(path))
@@ -95,12 +101,13 @@ def read(
     if "!" in chosen[0].where:
         chosen = _strip_common_folder(chosen)
     reading = how or ReadOptions()
+    check_columns(form, reading)
 
-    grouping = Grouping(group, groups)
+    grouping = Grouping(group, groups, option="--group-by")
 
     def walk() -> Iterator[Document]:
         reading.losses.counts.clear()  # losses are those of the last iteration
-        return (grouping(unit.read()) for unit in form.units(chosen, reading))
+        return grouping.assign((unit.read() for unit in form.units(chosen, reading)), must=must_group)
 
     return Corpus(walk, form.name)
 
@@ -113,21 +120,30 @@ def write(
     layer: str | None = None,
     strict: bool = False,
     losses: Losses | None = None,
+    keep_columns: bool = False,
 ) -> Losses:
     """Write documents and return the counts of what could not be kept; with `strict`, raise LossError instead.
 
     The output appears complete or not at all. `format` follows from the suffix of `path` when not given. Give the
-    `losses` of the `ReadOptions` to count the losses of reading and writing together.
+    `losses` of the `ReadOptions` to count the losses of reading and writing together. With `keep_columns`, tables keep
+    the names of the columns they were read from.
     """
     target = Path(path)
     form = output_format(target, format)
-    options = WriteOptions(losses if losses is not None else Losses(), layer)
+    options = WriteOptions(losses if losses is not None else Losses(), layer, keep_columns)
     with atomic_output(target) as beside:
         form.write(documents, beside, options)
         if strict and options.losses:
             lost = ", ".join(f"{what} ({number})" for what, number in sorted(options.losses.counts.items()))
             raise LossError(f"not kept in {form.name}: {lost}; choose another format, or leave --strict out")
     return options.losses
+
+
+def check_columns(form: Format, options: ReadOptions) -> None:
+    """Raise ConfigError if columns are named for a format that has none."""
+    if options.columns and not form.can.columns:
+        named = ", ".join(other.name for other in FORMATS if other.can.columns)
+        raise ConfigError(f"{form.name} has no columns, so none can be named; columns are of {named}")
 
 
 def output_format(target: Path, name: str | None = None) -> Format:
@@ -140,10 +156,31 @@ def output_format(target: Path, name: str | None = None) -> Format:
     raise ConfigError(f"the suffix {target.suffix!r} does not identify the output format; name it with --to")
 
 
-def output_variant(form: Format, target: Path) -> Format:
-    """Return the format to write to a path: the given one, or its variant for the suffix of the path."""
+def output_variant(form: Format, target: Path, *, single: bool = False) -> Format:
+    """Return the format to write to a path: the given one, or its variant for the suffix of the path.
+
+    With `single` there is one input file: a format of one file per document can then be written to one file.
+    """
     name = dict(form.can.variants).get(target.suffix)
-    return form if name is None else by_name(name)
+    if name is not None:
+        return by_name(name)
+    named = target.suffix.lower() in form.suffixes or target.name == "-"
+    return SingleFile(form) if single and named and has_one_file(form) else form
+
+
+def check_suffix(form: Format, target: Path) -> None:
+    """Raise ConfigError if the name of an output says another format than the one that is written, or an archive."""
+    suffix = target.suffix.lower()
+    if suffix in _PACKED:
+        raise ConfigError(f"{target.name} would be an archive, and outputs are not compressed; leave {suffix} out")
+    usual = ("",) if form.folder else ("", *form.suffixes)
+    others = sorted(other.name for other in FORMATS if suffix in other.suffixes)
+    if suffix not in usual and others:
+        remedy = "name a folder" if form.folder else f"name it {target.stem}{form.suffixes[0]}"
+        raise ConfigError(
+            f"the output is {form.name}, the format of the input, and {suffix} is the suffix of {', '.join(others)}; "
+            f"{remedy}, and convert it afterwards"
+        )
 
 
 def _strip_common_folder(files: Sequence[Entry]) -> list[Entry]:

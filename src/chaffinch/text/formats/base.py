@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias, cast
 
 from chaffinch.errors import DataError
+from chaffinch.text.columns import ColumnChoice, Columns
 from chaffinch.text.document import MAX_CHARS, Document, Splitter
 from chaffinch.text.span import Span
 
@@ -153,7 +154,7 @@ def _entries_of_tar(path: str) -> list[Entry]:
         for member in archive:
             stream = archive.extractfile(member) if member.isfile() else None
             if stream is not None:
-                found.append(_entry_of_bytes(member.name, f"{path}!{member.name}", stream.read()))
+                found.append(entry_of_bytes(member.name, f"{path}!{member.name}", stream.read()))
     return sorted(found, key=lambda entry: entry.name)
 
 
@@ -162,11 +163,12 @@ def _entries_of_zip(path: str) -> list[Entry]:
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             if not info.is_dir():
-                found.append(_entry_of_bytes(info.filename, f"{path}!{info.filename}", archive.read(info)))
+                found.append(entry_of_bytes(info.filename, f"{path}!{info.filename}", archive.read(info)))
     return sorted(found, key=lambda entry: entry.name)
 
 
-def _entry_of_bytes(name: str, where: str, content: bytes) -> Entry:
+def entry_of_bytes(name: str, where: str, content: bytes) -> Entry:
+    """Return the entry of a file whose content is in memory."""
     if name.endswith(".gz"):
         return Entry(name.removesuffix(".gz"), where, lambda: cast(BinaryIO, gzip.open(io.BytesIO(content), "rb")))
     return Entry(name, where, lambda: io.BytesIO(content))
@@ -187,6 +189,9 @@ class Losses:
         return bool(self.counts)
 
 
+_NO_CHOICE = ColumnChoice()
+
+
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
     """Options of reading, besides the format."""
@@ -196,6 +201,7 @@ class ReadOptions:
     max_chars: int = MAX_CHARS
     tag_names: Sequence[str] = ()  # names of integer tags, as in Hugging Face datasets
     losses: Losses = field(default_factory=Losses)  # what the files hold and a document has no place for
+    columns: ColumnChoice = _NO_CHOICE  # of tables and records, as the user names them
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +210,12 @@ class WriteOptions:
 
     losses: Losses = field(default_factory=Losses)
     layer: str | None = None  # None: "gold", else the only one
+    keep_columns: bool = False  # tables and records keep the names of the columns that documents were made of
+
+    def columns_of(self, doc: Document, form: str) -> Columns | None:
+        """Return the columns whose names the writer of a format keeps, or None."""
+        columns = doc.columns
+        return columns if self.keep_columns and columns is not None and columns.format == form else None
 
     def spans(self, doc: Document) -> tuple[Span, ...]:
         """Return the spans of the one layer that is written; count the other layers of the document as lost."""
@@ -256,6 +268,7 @@ class Capabilities:
     soft: bool = False  # keeps soft labels
     needs_layer: bool = False  # without a layer, empty or not, an output is not recognised as of this format
     annotated_as: str = ""  # of a format without layers: the name of the one that adds them beside the same files
+    columns: bool = False  # has columns or fields, which the user can name
     variants: tuple[tuple[str, str], ...] = ()  # suffixes of outputs, each with the format that is written instead
 
 

@@ -1,7 +1,8 @@
 """CSV and TSV: one document per row, with a header.
 
-The text is in a column called text, note, note_text, report or content, the id in id, note_id, doc_id or row_id, the
-patient in group, patient, patient_id or subject_id, in capitals or not. All other columns are meta fields, always
+The user names the columns of text, id and patient. Otherwise the text is in the one column called text, note,
+note_text, report or content, the id in id, note_id, doc_id or row_id, the patient in group, patient, patient_id or
+subject_id, in capitals or not. All other columns are meta fields, always
 text, and are written back. Spans, if any, are JSON in a column "spans" (or "labels"): a list of objects with start,
 end, label, or of [start, end, label]. Every character of a cell is kept, line ends and NUL included.
 """
@@ -9,17 +10,27 @@ end, label, or of [start, end, label]. Every character of a cell is kept, line e
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
 
 from chaffinch.errors import DataError
+from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.document import Document
+from chaffinch.text.formats._shared.columns import (
+    ID_NAMES,
+    PATIENT_NAMES,
+    SAMPLE,
+    TEXT_NAMES,
+    ChosenColumns,
+    choose_columns,
+    choose_for_files,
+)
 from chaffinch.text.formats._shared.json_records import SpanItem, convert, default_id, span_record, spans_of, spool
 from chaffinch.text.formats.base import (
     READ_ERRORS,
@@ -34,10 +45,9 @@ from chaffinch.text.formats.base import (
 )
 from chaffinch.text.formats.units import BOM, Unit, failing_unit, same_bytes
 
-TEXT_NAMES = ("text", "note", "note_text", "report", "content")
-ID_NAMES = ("id", "note_id", "doc_id", "row_id")
 _SPAN_NAMES = ("spans", "labels")
-_RESERVED = ("id", "text", "group", *_SPAN_NAMES)
+FAMILY = "csv"  # the formats that keep the names of one another's columns
+_NO_CHOICE = ColumnChoice()
 _DELIMITERS = ",\t;"
 _LONGEST_CELL = (1 << 31) - 1  # the largest limit that the csv module accepts on every platform
 
@@ -51,7 +61,7 @@ class Table:
     delimiter: str
     suffixes: tuple[str, ...]
     folder: bool = False
-    can: ClassVar[Capabilities] = Capabilities("row", 4, exact=True, variants=((".tsv", "tsv"),))
+    can: ClassVar[Capabilities] = Capabilities("row", 4, exact=True, columns=True, variants=((".tsv", "tsv"),))
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """Recognise a header with a text column and rows as wide; a file of another suffix needs an id column too."""
@@ -72,19 +82,21 @@ class Table:
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
         """Yield one document per row; errors name the line on which the row ends."""
-        for file in files:
-            yield from _row_units(file, partial(default_id, files), options)
+        chosen = choose_for_files(files, partial(_choose, options.columns))
+        for index, file in enumerate(files):
+            yield from _row_units(file, chosen[index], partial(default_id, files), options)
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
         """Write a header and one row per document, with every column that any document needs."""
         count = 0
-        columns = {"id": "", "text": ""}  # kept in the order of their first use
+        columns: dict[str, str] = {}  # in the order of their first use
         with spool(target.parent) as rows, target.open("w", encoding="utf-8", newline="") as stream:
             for doc in documents:
                 row = _row(doc, options)
                 columns |= dict.fromkeys(row, "")
                 rows.add(row)
             writer = csv.writer(stream, delimiter=self.delimiter)
+            columns = columns or {"id": "", "text": ""}
             writer.writerow(columns)
             for count, row in enumerate(rows, start=1):  # noqa: B007  (the last number is the answer)
                 absent = [name for name in columns if name not in row and name not in ("group", "spans")]
@@ -98,14 +110,15 @@ def _index_of_first(wanted: Iterable[str], names: Sequence[str]) -> int | None:
     return next((names.index(name) for name in wanted if name in names), None)
 
 
-def _delimiter(header: str) -> str:
+def _delimiter(header: str, wanted: ColumnChoice = _NO_CHOICE) -> str:
     """Return the delimiter with which the header has a text column, or "" if there is none."""
+    texts = [name.strip().lower() for name in wanted.texts] or TEXT_NAMES
     for delimiter in _DELIMITERS:
         try:
             cells = next(csv.reader([header], delimiter=delimiter), [])
         except csv.Error:  # a bare carriage return, as in binary files: no header of ours
             continue
-        if _index_of_first(TEXT_NAMES, [cell.strip().lower() for cell in cells]) is not None:
+        if _index_of_first(texts, [cell.strip().lower() for cell in cells]) is not None:
             return delimiter
     return ""
 
@@ -128,21 +141,41 @@ class _RawRow:
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """The first row of a file, the file's path for messages, and the delimiter of its rows."""
+    """The first row of a file, the file's path for messages, the delimiter of its rows, and what its columns are."""
 
     row: _RawRow
     where: str
     delimiter: str
+    chosen: ChosenColumns | str  # or why no columns could be chosen
 
 
-def _row_units(file: Entry, make_id: Callable[[Entry, int], str], options: ReadOptions) -> Iterator[Unit]:
+def _choose(wanted: ColumnChoice, file: Entry) -> ChosenColumns:
+    """Return the columns of a file, by its header and its first rows; ConfigError if they are not sure."""
+    sample: list[list[str]] = []
+    try:
+        for row, delimiter in islice(_split_rows(file, wanted), SAMPLE + 1):
+            sample.append(row.cells(delimiter, file.where))
+    except DataError:
+        if not sample:
+            raise
+    names = sample[0] if sample else []
+    rows = [dict(zip(names, cells, strict=False)) for cells in sample[1:]]
+    known = {*TEXT_NAMES, *ID_NAMES, *PATIENT_NAMES, *_SPAN_NAMES}
+    # Without a header, these cells are a document; they are shown only where one of them is surely a name.
+    sure = any(name.strip().lower() in known for name in names)
+    return choose_columns(names, rows, wanted, show=sure)
+
+
+def _row_units(
+    file: Entry, chosen: ChosenColumns | str, make_id: Callable[[Entry, int], str], options: ReadOptions
+) -> Iterator[Unit]:
     """Yield one unit for each row below the header; a header that cannot be read fails with each of its rows."""
     header: _Header | None = None
     index = 0
     try:
-        for row, delimiter in _split_rows(file):
+        for row, delimiter in _split_rows(file, options.columns):
             if header is None:
-                header = _Header(row, file.where, delimiter)
+                header = _Header(row, file.where, delimiter, chosen)
                 continue
             name = make_id(file, index)
             index += 1
@@ -153,12 +186,12 @@ def _row_units(file: Entry, make_id: Callable[[Entry, int], str], options: ReadO
         return
     if not index:  # without rows, nothing else would report a fault of the header
         try:
-            _columns(header or _Header(_RawRow(1, b""), file.where, ","))
+            _columns(header or _Header(_RawRow(1, b""), file.where, ",", chosen))
         except DataError as error:
             yield failing_unit(f"{file.name}:1", error)
 
 
-def _split_rows(file: Entry) -> Iterator[tuple[_RawRow, str]]:
+def _split_rows(file: Entry, wanted: ColumnChoice) -> Iterator[tuple[_RawRow, str]]:
     """Yield the rows that are not blank, the header first, each with the delimiter of the file.
 
     Bytes are read as Latin-1, which has the same quotes and delimiters, so that invalid UTF-8 spoils one row only.
@@ -177,7 +210,7 @@ def _split_rows(file: Entry) -> Iterator[tuple[_RawRow, str]]:
             texts = lines(stream)
             first = next((text for text in texts if text.strip("\r\n")), "")
             del taken[:-1]
-            delimiter = _delimiter(first) or ","
+            delimiter = _delimiter(first, wanted) or ","
             for row in _reader(chain([first], texts), delimiter):
                 if row:
                     yield _RawRow(line, b"".join(taken)), delimiter
@@ -200,63 +233,50 @@ def _invalid(where: str, line: int) -> DataError:
 
 
 @lru_cache(maxsize=16)
-def _columns(header: _Header) -> tuple[list[str], _KnownColumns]:
-    """Return the names of all columns, and those of the columns that are not meta fields."""
+def _columns(header: _Header) -> tuple[list[str], ChosenColumns, str | None]:
+    """Return the names of all columns, those that are no meta fields, and that of the spans; DataError if unsure."""
     names = header.row.cells(header.delimiter, header.where)
-    return names, _find_columns(names, header.where, header.row.line)
+    if isinstance(header.chosen, str):
+        raise DataError(header.chosen, path=header.where, line=header.row.line)
+    if len(set(names)) < len(names):
+        message = "two columns have the same name; make the names differ"
+        raise DataError(message, path=header.where, line=header.row.line)
+    taken = (*header.chosen.texts, header.chosen.id)
+    spans = _index_of_first(_SPAN_NAMES, ["" if name in taken else name.strip().lower() for name in names])
+    return names, header.chosen, None if spans is None else names[spans]
 
 
 def _parse_row(header: _Header, line: int, name: str, options: ReadOptions, content: bytes) -> Document:
-    columns, known = _columns(header)
+    columns, chosen, spans = _columns(header)
     cells = _RawRow(line, content).cells(header.delimiter, header.where)
     if len(cells) != len(columns):
         message = f"{len(cells)} cells where the header has {len(columns)}; correct the row or its quotes"
         raise DataError(message, path=header.where, line=line)
     try:
-        return _document(dict(zip(columns, cells, strict=True)), known, name, options)
+        return _document(dict(zip(columns, cells, strict=True)), chosen, spans, name, options)
     except DataError as error:
         raise error.at(header.where, line) from None
 
 
-@dataclass(frozen=True, slots=True)
-class _KnownColumns:
-    """The names of the columns that are not meta fields."""
-
-    text: str
-    id: str | None
-    spans: str | None
-
-
-def _find_columns(header: Sequence[str], where: str, line: int) -> _KnownColumns:
-    """Find the columns of text, id and spans; DataError if there is no text column or a name repeats."""
-    names = [name.strip().lower() for name in header]
-    text, name, spans = (_index_of_first(wanted, names) for wanted in (TEXT_NAMES, ID_NAMES, _SPAN_NAMES))
-    if text is None:
-        # Without a header, these cells are a document; they are shown only where one of them is surely a name.
-        sure = name is not None or _group(dict.fromkeys(header, "some")) is not None
-        found = ", ".join(map(repr, header)) if sure else f"{len(header)} that may be no header at all"
-        message = f"no column is called {', '.join(TEXT_NAMES)}; the columns are {found}; name the one with the text"
-        raise DataError(message, path=where, line=line)
-    if len(set(header)) < len(header):
-        raise DataError("two columns have the same name; make the names differ", path=where, line=line)
-    return _KnownColumns(header[text], *(None if index is None else header[index] for index in (name, spans)))
-
-
-def _document(row: Mapping[str, str], known: _KnownColumns, number: str, options: ReadOptions) -> Document:
-    cell = row[known.spans] if known.spans is not None else ""
+def _document(
+    row: Mapping[str, str], chosen: ChosenColumns, spans: str | None, number: str, options: ReadOptions
+) -> Document:
+    cell = row[spans] if spans is not None else ""
     listed = cell.lstrip().startswith("[")
-    if cell and not listed and known.spans is not None and known.spans.strip().lower() == "spans":
+    if cell and not listed and spans is not None and spans.strip().lower() == "spans":
         raise DataError('the column "spans" must hold a JSON list or nothing')
-    taken = {known.text, known.id, known.spans if listed or not cell else None}
+    taken = {*chosen.texts, chosen.id, spans if listed or not cell else None}
     meta = {name: value for name, value in row.items() if name not in taken and name.strip().lower() != "group"}
+    text, columns = chosen.join(row, FAMILY, meta)
     return Document.make(
-        row[known.text],
-        id=row[known.id] if known.id is not None else number,
-        group=_group(row),
+        text,
+        id=row[chosen.id] if chosen.id is not None else number,
+        group=_group(row) if options.columns.patient is None else row[str(chosen.patient)] or None,
         meta=meta,
         layers={options.layer: spans_of(convert(_json(cell), list[SpanItem]))} if listed else {},
         split=options.split,
         max_chars=options.max_chars,
+        columns=columns,
     )
 
 
@@ -273,20 +293,26 @@ def _json(cell: str) -> Any:
 
 def _row(doc: Document, options: WriteOptions) -> dict[str, str]:
     options.drop(doc, "soft", "relations", "given")
-    row = {"id": doc.id, "text": doc.text, **_meta_cells(doc, options.losses)}
-    if doc.group is not None and _group(row) != doc.group:
-        row["group"] = doc.group
-    options.losses.add("groups (patients)", _group(row) != doc.group)
+    columns = options.columns_of(doc, FAMILY)
+    name, texts = (None, {"text": doc.text}) if columns is None else (columns.id, columns.cut(doc.text))
+    group = "group" if columns is None else columns.patient or "group"
+    reserved = {(name or "id").strip().lower(), "group", *_SPAN_NAMES, *(text.strip().lower() for text in texts)}
+    row = {name or "id": doc.id, **texts, **_meta_cells(doc, reserved, options.losses)}
+    if group in row and row[group] != doc.group:
+        group = "group"
+    if doc.group is not None and (group != "group" or _group(row) != doc.group):
+        row[group] = doc.group
+    options.losses.add("groups (patients)", _group(row) != doc.group and (group == "group" or doc.group is None))
     if doc.layers:
         row["spans"] = msgspec.json.encode([span_record(span) for span in options.spans(doc)]).decode()
     return row
 
 
-def _meta_cells(doc: Document, losses: Losses) -> dict[str, str]:
+def _meta_cells(doc: Document, reserved: Collection[str], losses: Losses) -> dict[str, str]:
     """Return meta fields as cells; values other than text become JSON, and clashing names are counted as lost."""
     cells = {}
     for name, value in doc.meta.items():
-        if name.strip().lower() in _RESERVED:
+        if name.strip().lower() in reserved:
             losses.add("meta fields")
             continue
         losses.add("types of meta fields (they come back as text)", not isinstance(value, str))

@@ -8,8 +8,9 @@ lists instead of "layers"; fields of other names go to the meta fields.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeAlias
 
@@ -17,7 +18,9 @@ import msgspec
 import numpy as np
 
 from chaffinch.errors import DataError
+from chaffinch.text.columns import BETWEEN, ColumnChoice, Columns
 from chaffinch.text.document import Document, Soft
+from chaffinch.text.formats._shared.columns import SAMPLE, ChosenColumns, choose_columns
 from chaffinch.text.formats._shared.json_records import (
     SpanItem,
     convert,
@@ -32,7 +35,7 @@ from chaffinch.text.formats._shared.json_records import (
     write_lines,
 )
 from chaffinch.text.formats.base import Capabilities, Entry, ReadOptions, WriteOptions
-from chaffinch.text.formats.units import Unit
+from chaffinch.text.formats.units import BOM, Unit
 from chaffinch.text.span import Argument, Relation
 
 _SHORT = ("spans", "entities", "labels", "label")
@@ -87,7 +90,7 @@ class JsonLines:
     folder: bool = False
     suffixes: tuple[str, ...] = (".jsonl", ".ndjson", ".json")
     can: ClassVar[Capabilities] = Capabilities(
-        "line", 3, exact=True, layers="many", span_sources=True, votes=True, vote_links=True, soft=True
+        "line", 3, exact=True, columns=True, layers="many", span_sources=True, votes=True, vote_links=True, soft=True
     )
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
@@ -97,17 +100,67 @@ class JsonLines:
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
         """Yield one document per line; a record without an id gets its number in the file."""
-        return object_units(files, partial(document_of, options=options))
+        chosen = _choose_fields(files, options.columns)
+        return object_units(files, partial(document_of, options=options, chosen=chosen))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
         """Write one line per document; the same document is read back, except for numbers that are not finite."""
         return write_lines(documents, target, lambda doc: _record(doc, options))
 
 
-def document_of(record: Mapping[str, Any], number: str, options: ReadOptions) -> Document:
-    """Return the document of a JSON object; `number` is its id if the object has none."""
-    if "text" not in record:
-        raise DataError('has no "text"; expected an object with "text" and "layers" or "spans"')
+def _choose_fields(files: Sequence[Entry], wanted: ColumnChoice) -> ChosenColumns | None:
+    """Return the fields of text, id and patient, by the first records; None if none can be read."""
+    rows: list[dict[str, Any]] = []
+    for file in files:
+        try:
+            lines = file.head().removeprefix(BOM).split(b"\n")
+        except DataError:  # reading the file says what is wrong
+            continue
+        rows += islice(filter(None, map(_parse_quietly, lines)), SAMPLE)
+    if not rows:
+        return None
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return choose_columns(names, rows, wanted, ids_are=("id",))
+
+
+def _parse_quietly(line: bytes) -> dict[str, Any] | None:
+    """Return the object on a line, or None if it has none."""
+    try:
+        record = msgspec.json.decode(line) if line.strip() else None
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def document_of(
+    record: Mapping[str, Any], number: str, options: ReadOptions, chosen: ChosenColumns | None = None
+) -> Document:
+    """Return the document of a JSON object; `number` is its id if the object has none.
+
+    `chosen` are the fields of text, id and patient, if they are not called as in our own files.
+    """
+    texts = ("text",) if chosen is None else chosen.texts
+    absent = [name for name in texts if name not in record]
+    if len(absent) == len(texts):
+        raise DataError(f'has no "{absent[0]}"; expected an object with "{absent[0]}" and "layers" or "spans"')
+    wanted = options.columns
+    taken = {*texts, *(name for name in (wanted.id, wanted.patient) if name is not None)}
+    others = {name: value for name, value in record.items() if name not in taken}
+    if len(texts) == 1:
+        others["text"] = record[texts[0]]
+    else:
+        others["text"] = BETWEEN.join(convert(record.get(name) or "", str) for name in texts)
+    if chosen is not None and wanted.id is not None:
+        others["id"] = record.get(str(chosen.id))
+    if chosen is not None and wanted.patient is not None:
+        others["group"] = None if (patient := record.get(str(chosen.patient))) in (None, "") else str(patient)
+    doc = _document(others, number, options)
+    columns = None if chosen is None else chosen.join(record, JSONL.name, doc.meta.keys() & record.keys())[1]
+    return replace(doc, columns=columns)
+
+
+def _document(record: Mapping[str, Any], number: str, options: ReadOptions) -> Document:
+    """Return the document of a JSON object with our own names of fields."""
     known = convert(record, DocumentRecord)
     layers = {name: spans_of(items) for name, items in (known.layers or {}).items()}
     short = next((key for key in _SHORT if isinstance(record.get(key), list)), None)
@@ -161,7 +214,18 @@ def record_of(doc: Document) -> dict[str, Any]:
 
 def _record(doc: Document, options: WriteOptions) -> dict[str, Any]:
     note_numbers(doc, options.losses)
-    return record_of(doc)
+    record, columns = record_of(doc), options.columns_of(doc, JSONL.name)
+    return record if columns is None else _rename_fields(record, columns)
+
+
+def _rename_fields(record: dict[str, Any], columns: Columns) -> dict[str, Any]:
+    """Return the object with the names of fields that the document came with; none is lost if two are the same."""
+    named: dict[str, Any] = {columns.id or "id": record.pop("id"), **columns.cut(record.pop("text"))}
+    if "group" in record and (columns.patient or "group") not in named:
+        named[columns.patient or "group"] = record.pop("group")
+    meta = record.pop("meta", {})
+    flat = {name: meta.pop(name) for name in columns.fields if name in meta and name not in named}
+    return {**named, **flat, **({"meta": meta} if meta else {}), **record}
 
 
 def soft_record(soft: Soft) -> dict[str, Any]:

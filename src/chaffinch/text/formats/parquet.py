@@ -9,19 +9,27 @@ are structs of start, end and label; all other columns are meta fields.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
 from chaffinch.errors import DataError, MissingExtraError
+from chaffinch.text.columns import BETWEEN, ColumnChoice
 from chaffinch.text.document import Document
 from chaffinch.text.formats import hf, jsonl
-from chaffinch.text.formats._shared.json_records import default_id, note_numbers
+from chaffinch.text.formats._shared.columns import (
+    SAMPLE,
+    TEXT_NAMES,
+    ChosenColumns,
+    choose_columns,
+    choose_for_files,
+)
+from chaffinch.text.formats._shared.json_records import default_id, note_numbers, spool
 from chaffinch.text.formats.base import READ_ERRORS, Capabilities, Entry, ReadOptions, WriteOptions, group_of_meta
-from chaffinch.text.formats.csv_table import ID_NAMES, TEXT_NAMES
 from chaffinch.text.formats.units import Record, Unit, record_units
 
 _Kind: TypeAlias = Literal["native", "other", "tokens"]  # of a file: written by us, with a text column, with words
@@ -42,7 +50,7 @@ class Parquet:
     folder: bool = False
     suffixes: tuple[str, ...] = (".parquet", ".pq")
     can: ClassVar[Capabilities] = Capabilities(
-        "record", exact=True, layers="many", span_sources=True, votes=True, vote_links=True, soft=True
+        "record", exact=True, columns=True, layers="many", span_sources=True, votes=True, vote_links=True, soft=True
     )
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
@@ -51,12 +59,20 @@ class Parquet:
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
         """Yield one document per row; the line in errors is the number of the row, counted from 1."""
-        for file in files:
-            yield from record_units(file, _records(file, files), partial(_document, options))
+        chosen = choose_for_files(files, partial(_choose, options.columns))
+        for index, file in enumerate(files):
+            records = _records(file, files, chosen[index])
+            yield from record_units(file, records, partial(_document, options, chosen[index]))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
         """Write row groups of at most `_ROWS` documents and about `_CHARS` characters."""
         pa, pq = _pyarrow()
+        documents = iter(documents)
+        first = next(documents, None)
+        if first is not None:
+            documents = chain([first], documents)
+            if options.columns_of(first, self.name) is not None:
+                return _write_columns(documents, target, options)
         schema = _schema()
         count = 0
         with pq.ParquetWriter(target, schema, compression="zstd") as writer:
@@ -119,15 +135,95 @@ def _row(doc: Document) -> dict[str, Any]:
     return row
 
 
-def _records(file: Entry, files: Sequence[Entry]) -> Iterator[Record[tuple[_Kind, dict[str, Any]]]]:
-    """Yield every row, with the kind of its file."""
+def _write_columns(documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
+    """Write documents with the columns they came with: texts and ids under their names, meta fields as real columns."""
+    pa, pq = _pyarrow()
+    kinds: dict[str, set[type]] = {}
+    with spool(target.parent) as rows:
+        count = 0
+        for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
+            note_numbers(doc, options.losses)
+            row = _named_row(doc, options)
+            for name, value in row.items():
+                kinds.setdefault(name, set()).add(type(value))
+            rows.add(row)
+        schema = pa.schema([(name, _column_type(pa, kind)) for name, kind in kinds.items()])
+        with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+            stored = iter(rows)
+            while batch := list(islice(stored, _ROWS)):
+                full = [{name: _cell(row.get(name), schema.field(name).type, pa) for name in kinds} for row in batch]
+                writer.write_table(pa.Table.from_pylist(full, schema=schema))
+    return count
+
+
+def _named_row(doc: Document, options: WriteOptions) -> dict[str, Any]:
+    """Return the row of a document under the names of its columns; spans are structs in a column "spans"."""
+    columns = options.columns_of(doc, PARQUET.name)
+    if columns is None:
+        raise DataError("documents with columns and without cannot be written to one file; write two files")
+    row: dict[str, Any] = {columns.id or "id": doc.id, **columns.cut(doc.text)}
+    taken = {*row, "spans"}
+    options.losses.add("meta fields", len(taken & doc.meta.keys()))
+    row |= {name: value for name, value in doc.meta.items() if name not in taken}
+    if doc.group is not None:
+        row[columns.patient or "group"] = doc.group
+    options.drop(doc, "soft", "relations", "given")
+    if doc.layers:
+        spans = options.spans(doc)
+        options.drop_from_spans(spans, "score", "source", "concept")
+        row["spans"] = [{"start": span.start, "end": span.end, "label": span.label} for span in spans]
+    return row
+
+
+def _column_type(pa: Any, kinds: set[type]) -> Any:
+    """Return the type of a column by those of its values; values of several types, and objects, become JSON text."""
+    found = kinds - {type(None)}
+    if found == {list}:
+        return pa.list_(pa.struct([("start", pa.int64()), ("end", pa.int64()), ("label", pa.string())]))
+    plain = {bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+    if found <= {int, float} and found:
+        return plain[float if float in found else int]
+    return plain[bool] if found == {bool} else pa.string()
+
+
+def _cell(value: Any, kind: Any, pa: Any) -> Any:
+    return value if value is None or not pa.types.is_string(kind) or isinstance(value, str) else _to_json(value)
+
+
+def _to_json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _choose(wanted: ColumnChoice, file: Entry) -> ChosenColumns:
+    """Return the columns of a file, by its schema and its first rows; those of our own files have our names."""
+    ours = ChosenColumns(("text",), "id", "group")
+    kind, names, rows = _look(file)
+    return ours if kind != "other" and not wanted else choose_columns(names, rows, wanted)
+
+
+def _look(file: Entry) -> tuple[_Kind, list[str], list[dict[str, Any]]]:
+    """Return the kind of a file, the names of its columns, and its first rows."""
     pa, pq = _pyarrow()
     try:
         with file.open() as stream:
             table = pq.ParquetFile(stream)
-            schema = table.schema_arrow
-            native = "layers" in schema.names and pa.types.is_map(schema.field("layers").type)
-            kind: _Kind = "tokens" if _words_only(pa, schema) else "native" if native else "other"
+            schema, batch = table.schema_arrow, next(table.iter_batches(batch_size=SAMPLE), None)
+            return _kind_of(pa, schema), schema.names, [] if batch is None else batch.to_pylist()
+    except (pa.ArrowException, *READ_ERRORS):
+        raise DataError("is not a Parquet file, or is damaged; check how it was made", path=file.where) from None
+
+
+def _records(
+    file: Entry, files: Sequence[Entry], chosen: ChosenColumns | str
+) -> Iterator[Record[tuple[_Kind, dict[str, Any]]]]:
+    """Yield every row, with the kind of its file; DataError if its columns could not be chosen."""
+    pa, pq = _pyarrow()
+    if isinstance(chosen, str):
+        raise DataError(chosen, path=file.where)
+    try:
+        with file.open() as stream:
+            table = pq.ParquetFile(stream)
+            kind = _kind_of(pa, table.schema_arrow)
             index = 0
             for batch in table.iter_batches(batch_size=64):
                 for row in batch.to_pylist():
@@ -137,24 +233,33 @@ def _records(file: Entry, files: Sequence[Entry]) -> Iterator[Record[tuple[_Kind
         raise DataError("is not a Parquet file, or is damaged; check how it was made", path=file.where) from None
 
 
-def _document(options: ReadOptions, name: str, value: tuple[_Kind, dict[str, Any]]) -> Document:
+def _document(
+    options: ReadOptions, chosen: ChosenColumns | str, name: str, value: tuple[_Kind, dict[str, Any]]
+) -> Document:
     """Return the document of a row, by way of the equivalent JSON object."""
     kind, row = value
+    plain = replace(options, columns=ColumnChoice())
+    if isinstance(chosen, ChosenColumns) and (kind == "other" or options.columns):
+        record = _other_record(row, chosen, options.columns)
+        doc = jsonl.document_of(record, name, plain)
+        try:
+            return replace(doc, columns=chosen.join(row, PARQUET.name, doc.meta)[1])
+        except TypeError:
+            raise DataError("a text column holds something else than text; name the right one") from None
     if kind == "tokens":
         return hf.document_of(row, name, options)
-    return jsonl.document_of(_native_record(row) if kind == "native" else _other_record(row), name, options)
+    return jsonl.document_of(_native_record(row), name, plain)
 
 
-def _words_only(pa: Any, schema: Any) -> bool:
-    """Tell whether a file has a list of words instead of a text column; DataError if it has neither."""
+def _kind_of(pa: Any, schema: Any) -> _Kind:
+    """Return the kind of a file: ours if it has a map of layers, words if it has a list of words and no text."""
     names = [name.lower() for name in schema.names]
+    if "layers" in schema.names and pa.types.is_map(schema.field("layers").type):
+        return "native"
     if any(name in names for name in TEXT_NAMES):
-        return False
+        return "other"
     listed = "tokens" in schema.names and pa.types.is_list(schema.field("tokens").type)
-    if not listed or not pa.types.is_string(schema.field("tokens").type.value_type):
-        found = ", ".join(repr(name) for name in schema.names)
-        raise DataError(f"no column is called {', '.join(TEXT_NAMES)}; there is {found}; rename the one with the text")
-    return True
+    return "tokens" if listed and pa.types.is_string(schema.field("tokens").type.value_type) else "other"
 
 
 def _native_record(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,20 +284,24 @@ def _json(name: str, cell: Any) -> Any:
         ) from None
 
 
-def _other_record(row: Mapping[str, Any]) -> dict[str, Any]:
+def _other_record(row: Mapping[str, Any], chosen: ChosenColumns, wanted: ColumnChoice) -> dict[str, Any]:
     """Return the JSON object of a row that another program wrote, with its other columns as meta fields."""
     columns = {column.lower(): column for column in reversed(list(row))}
-    text = next(columns[name] for name in TEXT_NAMES if name in columns)
-    name = next((columns[name] for name in ID_NAMES if name in columns), None)
     spans = next((columns[name] for name in _SPANS if name in columns and _are_spans(row[columns[name]])), None)
-    taken = (text, name, spans, columns.get("group"))
+    taken = (*chosen.texts, chosen.id, spans, columns.get("group"), wanted.patient and chosen.patient)
+    texts = [row[name] for name in chosen.texts]
+    patient = row[str(chosen.patient)] if wanted.patient is not None else None
     record: dict[str, Any] = {
-        "text": row[text],
-        "group": group_of_meta({lower: row[column] for lower, column in columns.items()}),
+        "text": texts[0] if len(texts) == 1 else BETWEEN.join("" if text is None else str(text) for text in texts),
+        "group": group_of_meta({lower: row[column] for lower, column in columns.items()})
+        if wanted.patient is None
+        else None
+        if patient in (None, "")
+        else str(patient),
         "meta": {key: msgspec.to_builtins(value) for key, value in row.items() if key not in taken},
     }
-    if name is not None:
-        record["id"] = row[name]
+    if chosen.id is not None:
+        record["id"] = row[chosen.id]
     if spans is not None:
         record["spans"] = [{key: value for key, value in item.items() if value is not None} for item in row[spans]]
     return record

@@ -1,0 +1,47 @@
+"""Release notes to a stream: nothing is kept on the disk, no list, no manifest, nothing to resume."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from chaffinch.deid.release.account import Account
+from chaffinch.deid.release.patient import Released
+from chaffinch.errors import ConfigError
+from chaffinch.jobs.batches import BatchWork, batches, release_units
+from chaffinch.jobs.job import ReleaseJob
+from chaffinch.jobs.release import Tick, reject_bad_id, to_document
+from chaffinch.text.formats import WriteOptions
+
+
+def release_to_bytes(job: ReleaseJob, *, tick: Tick = lambda _: None) -> tuple[dict[str, Any], bytes]:
+    """Return the manifest of a release, and the released file; empty if its only document was withheld.
+
+    The format must be one of one file, as `check_stream` tells.
+    """
+    check_stream(job)
+    work, results = BatchWork(job.release, job.detector), {}
+    for batch in batches(job):
+        for item, result in zip(batch, release_units(work, [item.payload for item in batch]), strict=True):
+            results[item.number] = result
+        tick(len(batch))
+    account, options, seen = Account(job.settings), WriteOptions(keep_columns=True), set[str]()
+    checked = [reject_bad_id(results[number], job, seen) for number in sorted(results)]
+    for result in checked:
+        account.add(result)
+    with tempfile.TemporaryDirectory(prefix="chaffinch-") as folder:
+        target = Path(folder) / job.output.name
+        released = (to_document(result, job) for result in checked if isinstance(result, Released))
+        job.form.write(released, target, options)
+        content = target.read_bytes() if target.exists() else b""
+    lost = dict(sorted(options.losses.counts.items()))
+    return account.manifest(lost=lost, warnings=list(job.warnings)), content
+
+
+def check_stream(job: ReleaseJob) -> None:
+    """Raise ConfigError if the job cannot be released to a stream."""
+    if job.form.folder:
+        raise ConfigError(f"{job.form.name} is written to a folder, and -o - takes one file; name a folder with -o")
+    if job.vault.path is not None:
+        raise ConfigError("--vault restores files, and -o - writes none; name an output with -o, or leave --vault out")
