@@ -1,0 +1,60 @@
+"""An identifier that is found in plain characters is found, whole, however its characters are written."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from tests.attacks.variants import TEMPLATES, VARIANTS, Writer, notes
+
+from chaffinch.deid.detect.detector import HybridDetector, detector
+from chaffinch.text import Document
+
+MODELS = ("rules", "deid-en")
+
+
+@cache
+def find(model: str) -> HybridDetector:
+    return detector(None if model == "rules" else model)
+
+
+def found(model: str, write: Writer) -> list[list[bool]]:
+    """Return for each identifier of each note whether every letter and digit of it is in a span."""
+    planted = list(notes(write))
+    docs = find(model)([Document.make(note.text, id=str(number)) for number, note in enumerate(planted)])
+    return [[_is_covered(doc, start, end) for start, end in note.planted] for note, doc in zip(planted, docs, strict=True)]
+
+
+def _is_covered(doc: Document, start: int, end: int) -> bool:
+    free = set(range(start, end)).difference(*(range(span.start, span.end) for span in doc.layer("deid")))
+    return not any(doc.text[place].isalnum() for place in free)
+
+
+@cache
+def found_plain(model: str) -> list[list[bool]]:
+    return found(model, str)
+
+
+def test_there_are_38_variants_and_each_changes_an_identifier() -> None:
+    assert len(VARIANTS) == 38
+    for write in VARIANTS.values():
+        assert any(note.text != plain.text for note, plain in zip(notes(write), notes(), strict=True))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_most_identifiers_are_found_in_plain_characters(model: str) -> None:
+    answers = [answer for note in found_plain(model) for answer in note]
+    assert len(TEMPLATES) == len(found_plain(model)) and sum(answers) >= 0.8 * len(answers)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", VARIANTS)
+def test_no_identifier_is_lost_in_a_variant(model: str, name: str) -> None:
+    both = zip(found_plain(model), found(model, VARIANTS[name]), strict=True)
+    lost = [
+        (note, place)
+        for note, (plain, variant) in enumerate(both)
+        for place, (before, after) in enumerate(zip(plain, variant, strict=True))
+        if before and not after
+    ]
+    assert not lost
