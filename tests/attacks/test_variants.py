@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from tests.attacks.variants import TEMPLATES, VARIANTS, Writer, notes
 
 from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.text import Document
+from tests.attacks.variants import TEMPLATES, VARIANTS, Writer, notes
 
 MODELS = ("rules", "deid-en")
 
@@ -22,7 +22,9 @@ def found(model: str, write: Writer) -> list[list[bool]]:
     """Return for each identifier of each note whether every letter and digit of it is in a span."""
     planted = list(notes(write))
     docs = find(model)([Document.make(note.text, id=str(number)) for number, note in enumerate(planted)])
-    return [[_is_covered(doc, start, end) for start, end in note.planted] for note, doc in zip(planted, docs, strict=True)]
+    return [
+        [_is_covered(doc, start, end) for start, end in note.planted] for note, doc in zip(planted, docs, strict=True)
+    ]
 
 
 def _is_covered(doc: Document, start: int, end: int) -> bool:
@@ -44,7 +46,8 @@ def test_there_are_38_variants_and_each_changes_an_identifier() -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_most_identifiers_are_found_in_plain_characters(model: str) -> None:
     answers = [answer for note in found_plain(model) for answer in note]
-    assert len(TEMPLATES) == len(found_plain(model)) and sum(answers) >= 0.8 * len(answers)
+    assert len(TEMPLATES) == len(found_plain(model))
+    assert sum(answers) >= 0.8 * len(answers)
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -20,9 +20,11 @@ class PlantedNote:
 
 # Every planted identifier is between braces; so are identifiers that repeat.
 TEMPLATES = (
-    "Patient: {Margaret Holloway}\nMRN: {4471902}\nDate of birth: {03/14/1951}\n\nSeen by Dr. {Okonkwo} on {07/22/2019}. "
-    "Mrs. {Holloway} is a {68}-year-old woman with hypertension. Call {617-555-0142} with questions.\n",
-    "Discharge summary\n\nName: {Walter Jennings}   Admitted: {April 3, 2018}\nAddress: {418 Maple Street}, {Springfield}\n"
+    "Patient: {Margaret Holloway}\nMRN: {4471902}\nDate of birth: {03/14/1951}\n\n"
+    "Seen by Dr. {Okonkwo} on {07/22/2019}. Mrs. "
+    "{Holloway} is a {68}-year-old woman with hypertension. Call {617-555-0142} with questions.\n",
+    "Discharge summary\n\nName: {Walter Jennings}   Admitted: {April 3, 2018}\n"
+    "Address: {418 Maple Street}, {Springfield}\n"
     "Phone: {(413) 555-0177}\nE-mail: {walter.jennings@example.com}\n\nMr. {Jennings} was transferred by Dr. "
     "{Alice Whitfield}. Follow-up on {04/17/2018} with Dr. {Whitfield}.\n",
     "The patient, {Gloria Fitzgerald}, is {92} years old and lives at {77 Harbor Road}. Her daughter {Susan} can be "
@@ -84,7 +86,9 @@ def _moved(letters: dict[str, int], pattern: str = r"[A-Za-z0-9]") -> Writer:
 
 
 def _wide(text: str) -> str:
-    return "".join(chr(ord(sign) + 0xFEE0) if "!" <= sign <= "~" else "\u3000" if sign == " " else sign for sign in text)
+    return "".join(
+        chr(ord(sign) + 0xFEE0) if "!" <= sign <= "~" else "\u3000" if sign == " " else sign for sign in text
+    )
 
 
 def _spaced(gap: str, between: str) -> Writer:

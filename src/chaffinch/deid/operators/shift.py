@@ -42,7 +42,7 @@ class Shift:
             ("days", seen.patient, self),
             lambda: dates.days_for(memory.secret, seen.patient, weeks=self.weeks, least=self.least, most=self.most),
         )
-        shifted = dates.shift(seen.text, days, reference_year=year, order=order)
+        shifted = dates.shift(seen.plain, days, reference_year=year, order=order)
         return f"[{tag_name(seen)}]" if shifted is None else shifted
 
 

@@ -21,6 +21,7 @@ from chaffinch.deid.surrogates.letters import words
 from chaffinch.deid.surrogates.name_book import NameBook
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.text import Document, Span
+from chaffinch.text.view import plain_text
 
 if TYPE_CHECKING:
     from chaffinch.deid.policy import Policy
@@ -33,7 +34,10 @@ _BLANK_CATEGORIES = frozenset({"Z", "P", "C"})  # first letters of Unicode categ
 
 
 class FoundIdentifier(NamedTuple):
-    """An identifier as operators see it; `before` and `after` are at most 40 characters of the original text."""
+    """An identifier as operators see it; `before` and `after` are at most 40 characters of the original text.
+
+    `text` is the original, invisible characters included; an operator that reads a meaning in it reads `plain`.
+    """
 
     text: str
     kind: Kind
@@ -42,6 +46,11 @@ class FoundIdentifier(NamedTuple):
     doc: str
     before: str
     after: str
+
+    @property
+    def plain(self) -> str:
+        """Return the text in plain characters, as the detector read it."""
+        return plain_text(self.text)
 
     def __repr__(self) -> str:
         return f"FoundIdentifier({len(self.text)} characters, {self.label})"
@@ -149,7 +158,10 @@ def replace_identifiers(
     date_spans = [span for span, kind in zip(spans, kinds, strict=True) if kind.name == "DATE"]
     old, known_timeline = find_old_dates(text, date_spans, policy.age_limit, timeline)
     memory = Memory(
-        secret, [text[span.start : span.end] for span in date_spans], known_timeline.reference_year, names=names
+        secret,
+        [plain_text(text[span.start : span.end]) for span in date_spans],
+        known_timeline.reference_year,
+        names=names,
     )
     memory.names.add_real_words(_name_words(text, spans, kinds))
     pieces: list[str] = []
@@ -180,7 +192,7 @@ def replace_identifiers(
 def _name_words(text: str, spans: Iterable[Span], kinds: Iterable[Kind]) -> set[str]:
     """Return the folded words of all names of people in a document."""
     names = (text[span.start : span.end] for span, kind in zip(spans, kinds, strict=True) if kind.category == "NAME")
-    return {word for name in names for word in words(name)}
+    return {word for name in names for word in words(plain_text(name))}
 
 
 def originals(text: str, replaced: ReplacedText) -> tuple[str, ...]:
