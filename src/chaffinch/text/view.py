@@ -26,6 +26,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch import languages
 from chaffinch.text.document import Document, Soft
 from chaffinch.text.span import Span
 
@@ -35,7 +36,7 @@ SOFT_HYPHEN = "\u00ad"
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _MARKS = "\u0300-\u034e\u0350-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"  # of no script in particular
 _MARK = re.compile(f"[{_MARKS}]")
-_MARKED_WORD = re.compile(rf"(?:[^\W\d_][{_MARKS}]+){{3,}}")  # no language marks three letters in a row
+_MARKED_WORD = re.compile(rf"(?:[^\W\d_][{_MARKS}]+){{3,}}")  # no language does; then all marks are ornaments
 _ALIKE = {
     "\x1e": "-",
     "\x1f": "",
@@ -58,11 +59,19 @@ _SOFT_BREAK = re.compile(rf"{SOFT_HYPHEN}\r?\n[ \t]*(?=[^\W\d_])")
 _BREAK = re.compile(r"(?<=[^\W_])-\r?\n[ \t]*(?=[^\W_])")
 _SHORT_LINE = 40  # characters; a capital after a hyphen at the end of a shorter line begins another line, not a word
 
+_LONGEST_SYLLABLE = 4  # letters; the common words among beginnings of names are no longer ("War-ren")
+
 _MAYBE_SPACED = re.compile(r" \S \S(?!\w)")
-_SPACED = re.compile(r"(?<![^\s([{“‘:,;])\S(?: \S)+(?![^\s)\]}”’.,:;!?])")
+_SPACED = re.compile(r"(?<![^\s([{“‘:,;/'#-])\S(?: \S)+(?![^\s)\]}”’'.,:;!?/]|/(?!\S ))")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _INITIALS = re.compile(r"[A-Z](?: [A-Z]){2}")
+_SPACED_WORD = re.compile(r"[^\W\d_](?: [^\W\d_]){2}\Z")
+_NUMBER, _CODE = re.compile(r"[0-9(][0-9()/.,:-]*"), re.compile(r"[A-Z0-9]+(?:[-/.][A-Z0-9]+)*")
+_YEAR = re.compile(r"(?:19|20)[0-9]{2}s?")
+_MAILBOX = re.compile(r"(?: \S){0,64} @")
+_NUMBER_AFTER, _NUMBER_BEFORE = re.compile(r" {2,4}\d \d \d"), re.compile(r"\d \d \d {2,4}\Z")
 _JOINS_NUMBERS = frozenset("-/.()")
+_CODE_DIGITS = 4  # the fewest digits of a code with letters that is written letter by letter
 _FEWEST_DIGITS, _MANY_DIGITS = 3, 7  # of a spaced number with a hyphen, slash, dot or bracket; and without
 _WIDEST_GAP = 4  # blanks between words that are written letter by letter; more of them separate columns
 _GAP = re.compile(rf" {{2,{_WIDEST_GAP}}}(?! )")
@@ -214,7 +223,7 @@ class _View:
     def read_characters(self, readings: dict[str, str]) -> None:
         """Replace characters by their readings; marks are composed with the letter before them, or dropped."""
         text, out, starts, ends = self.text, list[str](), list[int](), list[int]()
-        marked = {place for match in _MARKED_WORD.finditer(text) for place in range(*match.span())}
+        ornamental = _MARKED_WORD.search(text) is not None
         skipped = -1
         for place, sign in enumerate(text):
             if place < skipped:
@@ -223,7 +232,7 @@ class _View:
             shown = readings.get(sign, sign)
             if sign == SOFT_HYPHEN and out and (broken := _SOFT_BREAK.match(text, place)):
                 skipped = broken.end()
-            if shown == "" and out and _MARK.match(sign) and place not in marked:
+            if shown == "" and out and _MARK.match(sign) and not ornamental:
                 composed = unicodedata.normalize("NFC", out[-1] + sign)
                 out[-1] = composed if len(composed) == 1 else out[-1]
             if shown == "" and _separates(text, place, sign):
@@ -293,7 +302,7 @@ def _line_ends(text: str) -> Iterator[tuple[int, int]]:
         before, after = text[hyphen - 1], text[end]
         if before.isdigit() and after.isdigit():
             yield hyphen + 1, end
-        elif not before.isalpha() or not after.isalpha() or not re.search(r"\s\S", line.lstrip()):
+        elif not before.isalpha() or not after.isalpha() or _is_heading(line):
             continue
         elif after.islower() or line[-2:].isupper():
             yield hyphen, end
@@ -301,13 +310,18 @@ def _line_ends(text: str) -> Iterator[tuple[int, int]]:
             yield hyphen + 1, end
 
 
+def _is_heading(line: str) -> bool:
+    """Tell whether a line before a hyphen is one common word, such as "Assessment"."""
+    word = line.strip()
+    return len(word) > _LONGEST_SYLLABLE and word.isalpha() and languages.fold(word) in languages.pack("en").common
+
+
 def _letter_gaps(text: str) -> Iterator[tuple[int, int]]:
     """Yield the blanks that are dropped inside and around words and numbers that are written letter by letter."""
     runs = list(_spaced_runs(text))
     lines = {line for line, start, end in runs if _is_spaced_word(text, start, end)}
     for line, start, end in runs:
-        number = _spaced_digits(text[start:end:2])
-        if not (_is_spaced_word(text, start, end) or (number and (line in lines or _is_long_number(number)))):
+        if not (_is_spaced_word(text, start, end) or _is_number(text, start, end, beside_words=line in lines)):
             continue
         yield from ((place, place + 1) for place in range(start + 1, end, 2) if not _keeps_blank(text, place))
         if after := _GAP.match(text, end):
@@ -324,6 +338,8 @@ def _spaced_runs(text: str) -> Iterator[tuple[int, int, int]]:
         start, end = match.span()
         while start < end and not text[start].isalnum() and text[start] != "(":
             start += 2
+        while start < end and not text[end - 1].isalnum() and text[end - 1] not in ").,;:":
+            end -= 2
         if start < end:
             yield text.rfind("\n", 0, start), start, end
 
@@ -337,22 +353,36 @@ def _is_spaced_word(text: str, start: int, end: int) -> bool:
     return not (_INITIALS.fullmatch(text, start, end) and re.match(r" [A-Z][^\W\d_]", text[end : end + 3]))
 
 
-def _spaced_digits(signs: str) -> str:
-    """Return the characters of a run if they are a number, else ""."""
-    return signs if re.fullmatch(r"[0-9(][0-9()/.,-]*", signs) else ""
+def _is_number(text: str, start: int, end: int, *, beside_words: bool) -> bool:
+    """Tell whether a run is a number or a code, long enough to be none of a scale or a table.
 
-
-def _is_long_number(signs: str) -> bool:
-    """Tell whether a number that is written digit by digit is long enough to be none of a scale or a table."""
-    digits = [int(sign) for sign in signs if sign.isdigit()]
+    Beside words that are written letter by letter, any number is one, and what has wide blanks beside it is a word.
+    """
+    signs = text[start:end:2]
+    digits = [int(sign) for sign in signs if "0" <= sign <= "9"]
+    if beside_words and (_NUMBER.fullmatch(signs) or text[end : end + 2] == "  " or text[start - 2 : start] == "  "):
+        return True
+    if len(digits) > 2 and (_NUMBER_AFTER.match(text, end) or _NUMBER_BEFORE.search(text[max(0, start - 8) : start])):
+        return True
+    if _YEAR.fullmatch(signs):
+        return True
+    if not _NUMBER.fullmatch(signs):
+        return len(digits) >= _CODE_DIGITS and _CODE.fullmatch(signs) is not None
     if not _JOINS_NUMBERS.isdisjoint(signs):
         return len(digits) >= _FEWEST_DIGITS
     return len(digits) >= _MANY_DIGITS and any(b - a != 1 for a, b in pairwise(digits))
 
 
 def _keeps_blank(text: str, place: int) -> bool:
-    """Tell whether a blank between single characters separates words: before a capital, or between letter and digit."""
+    """Tell whether a blank between single characters separates words: before a capital, or after a word before digits.
+
+    "M c" and "M a c" begin a name.
+    """
     before, after = text[place - 1], text[place + 1]
+    if _MAILBOX.match(text, place):
+        return False
     if after.isupper() and (before.islower() or before in ".,;:!?"):
+        return text[max(0, place - 3) : place] != "M c" and text[max(0, place - 5) : place] != "M a c"
+    if before.isdigit() and after.isupper() and text[place + 3 : place + 4].islower():
         return True
-    return before in ",;:" or (before.isalpha() and after.isdigit()) or (before.isdigit() and after.isalpha())
+    return before in ",;:" or (after.isdigit() and _SPACED_WORD.search(text[max(0, place - 5) : place]) is not None)
