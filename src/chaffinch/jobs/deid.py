@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from chaffinch.deid.dates.order import DateOrder
 from chaffinch.deid.detect.detector import detector
 from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.keys import Secret
@@ -14,6 +15,7 @@ from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import Release
 from chaffinch.deid.release.units import open_source
 from chaffinch.errors import ConfigError
+from chaffinch.jobs.date_order import settle_date_order
 from chaffinch.jobs.job import (
     AS_THE_NOTES_SAY,
     CALL,
@@ -43,18 +45,20 @@ def run(
     secret: Secret | None = None,
     group_by: Groups = None,
     each_note_a_patient: bool = False,
+    date_order: DateOrder = "auto",
     resume: bool = False,
 ) -> dict[str, Any]:
     """Write the notes without identifiers, and return the manifest: counts, hashes and settings, no text.
 
     `find` detects identifiers, `chaffinch.deid.detector(...)`; the packaged model by default. `group_by` assigns each
     note its patient: a regular expression on the id, or a table by id. A policy that draws surrogates or shifts
-    dates needs the patients of all notes, or `each_note_a_patient`: no two notes are of one patient. Documents that
-    cannot be read are withheld: `result["documents"]["withheld"]` says how many. With `resume`, an interrupted run
-    is finished.
+    dates needs the patients of all notes, or `each_note_a_patient`: no two notes are of one patient. `date_order`
+    ("mdy", "dmy", or "auto": that of nearly all dates) reads 03/04/1998 where the patient's dates do not tell.
+    Documents that cannot be read are withheld: `result["documents"]["withheld"]` says how many. With `resume`, an
+    interrupted run is finished.
     """
     finder = detector(DEFAULT, by_patient=True) if find is None else find
-    release = Release(policy if isinstance(policy, Policy) else Policy.read(str(policy)), secret)
+    release = Release(policy if isinstance(policy, Policy) else Policy.read(str(policy)), secret, date_order=date_order)
     patients = Patients(group_by, each_note_a_patient)
     return run_release(plan(NotesInput(Path(notes)), Path(output), release, finder, patients=patients), resume=resume)
 
@@ -69,7 +73,10 @@ def plan(
     vault: VaultTarget = NO_VAULT,
     option_names: OptionNames = CALL,
 ) -> ReleaseJob:
-    """Return the job of releasing notes; raise ConfigError if it is impossible. It writes nothing and reads no note."""
+    """Return the job of releasing notes; raise ConfigError if it is impossible. It writes nothing.
+
+    Where the policy shifts dates, and no order of their numbers is given, it reads a sample of the notes to count it.
+    """
     groups = patients.groups
     if patients.each_note and groups is not None:
         raise ConfigError(
@@ -80,6 +87,7 @@ def plan(
     table, pattern = (groups, None) if isinstance(groups, Mapping) else (None, groups)
     grouping = Grouping(pattern, table, option="--group-by")
     source = open_source(notes.path, form=notes.form, options=notes.reading, grouping=grouping)
+    release = settle_date_order(release, source, option_names.date_order)
     input_digest = fingerprint([source.form.name, replace(notes.reading, losses=Losses()), groups])
     return ReleaseJob(source, output, release, detector, input_digest, vault, patients.each_note, option_names)
 

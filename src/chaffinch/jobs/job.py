@@ -71,10 +71,11 @@ class OptionNames:
 
     group_by: str
     each_note: str
+    date_order: str
 
 
-CALL = OptionNames("group_by=…", "each_note_a_patient=True")
-COMMAND = OptionNames("--group-by …", "--each-note-a-patient")
+CALL = OptionNames("group_by=…", "each_note_a_patient=True", "date_order")
+COMMAND = OptionNames("--group-by …", "--each-note-a-patient", "--date-order")
 
 
 @dataclass(frozen=True, eq=False)
