@@ -76,7 +76,9 @@ _FEWEST_DIGITS, _MANY_DIGITS = 3, 7  # of a spaced number with a hyphen, slash, 
 _WIDEST_GAP = 4  # blanks between words that are written letter by letter; more of them separate columns
 _GAP = re.compile(rf" {{2,{_WIDEST_GAP}}}(?! )")
 # Two blanks or a tab inside a line; not after a sentence, nor before a label such as "MRN:". More blanks are columns.
-_WIDE = re.compile(r"(?:[^.!?\s]|\b[A-Z][a-z]{0,3}\.)( {2}| ?\t ?)(?=\S)(?!(?:[A-Za-z/'’]+ ?){1,3}[:#])")
+_WIDE = re.compile(
+    r"(?:[^.!?\s]|\b[A-Z][a-z]{0,3}\.)( {2}| ?\t ?)(?=\S)(?![A-Za-z/'’]{1,24}(?: [A-Za-z/'’]{1,24}){0,2} ?[:#])"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -334,14 +336,17 @@ def _letter_gaps(text: str) -> Iterator[tuple[int, int]]:
 
 def _spaced_runs(text: str) -> Iterator[tuple[int, int, int]]:
     """Yield the runs of single characters with a blank between any two: where the line begins, start and end."""
+    line, next_line = -1, text.find("\n")  # the end of the line before, and that of this one
     for match in _SPACED.finditer(text):
         start, end = match.span()
+        while 0 <= next_line < start:
+            line, next_line = next_line, text.find("\n", next_line + 1)
         while start < end and not text[start].isalnum() and text[start] != "(":
             start += 2
         while start < end and not text[end - 1].isalnum() and text[end - 1] not in ").,;:":
             end -= 2
         if start < end:
-            yield text.rfind("\n", 0, start), start, end
+            yield line, start, end
 
 
 def _is_spaced_word(text: str, start: int, end: int) -> bool:

@@ -88,8 +88,11 @@ def find_in(
 def _more_votes(votes: Sequence[Span], narrow: Iterable[Span]) -> list[Span]:
     """Return what votes from the text with narrow blanks add: whole if they hold all votes they meet, else the rest."""
     more: list[Span] = []
+    ordered = sorted(votes)
+    starts, longest = [vote.start for vote in ordered], max(map(len, votes), default=0)
     for span in narrow:
-        met = [vote for vote in votes if vote.overlaps(span)]
+        near = ordered[bisect_left(starts, span.start - longest) : bisect_left(starts, span.end)]
+        met = [vote for vote in near if vote.overlaps(span)]
         if all(span.start <= vote.start and vote.end <= span.end and vote.label == span.label for vote in met):
             more.append(span)
         else:
