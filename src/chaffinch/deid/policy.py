@@ -198,6 +198,12 @@ class Policy:
         return self.needs_secret or any(self.age_limit(name) is not None for name in names)
 
     @property
+    def date_orders(self) -> frozenset[str]:
+        """Return the orders of numeric dates in the options of its operators; empty if it shifts no dates."""
+        orders = (getattr(action(rule), "order", None) for rule in (self.default, *self.rules.values()))
+        return frozenset(str(order) for order in orders if order is not None)
+
+    @property
     def needs_secret(self) -> bool:
         """Tell whether an operator draws surrogates or date shifts, which needs a secret."""
         return any(OPERATORS[rule.operator].needs_secret for rule in (self.default, *self.rules.values()))

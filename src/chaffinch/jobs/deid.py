@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from chaffinch.deid.dates.order import DateOrder
 from chaffinch.deid.detect.detector import detector
 from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.keys import Secret
@@ -14,6 +15,7 @@ from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import Release
 from chaffinch.deid.release.units import open_source
 from chaffinch.errors import ConfigError
+from chaffinch.jobs.date_order import settle_date_order
 from chaffinch.jobs.effects import check_effects
 from chaffinch.jobs.job import (
     AS_THE_NOTES_SAY,
@@ -46,18 +48,20 @@ def run(
     secret: Secret | None = None,
     group_by: Groups = None,
     each_note_a_patient: bool = False,
+    date_order: DateOrder = "auto",
     resume: bool = False,
 ) -> dict[str, Any]:
     """Write the notes without identifiers, and return the manifest: counts, hashes and settings, no text.
 
     `find` detects identifiers, `chaffinch.deid.detector(...)`; the packaged model by default. `group_by` assigns each
     note its patient: a regular expression on the id, or a table by id. A policy that draws surrogates or shifts
-    dates needs the patients of all notes, or `each_note_a_patient`: no two notes are of one patient. Documents that
-    cannot be read are withheld: `result["documents"]["withheld"]` says how many. With `resume`, an interrupted run
-    is finished.
+    dates needs the patients of all notes, or `each_note_a_patient`: no two notes are of one patient. `date_order`
+    ("mdy", "dmy", or "auto": that of nearly all dates) reads 03/04/1998 where the patient's dates do not tell.
+    Documents that cannot be read are withheld: `result["documents"]["withheld"]` says how many. With `resume`, an
+    interrupted run is finished.
     """
     finder = detector(DEFAULT, by_patient=True) if find is None else find
-    release = Release(policy if isinstance(policy, Policy) else Policy.read(str(policy)), secret)
+    release = Release(policy if isinstance(policy, Policy) else Policy.read(str(policy)), secret, date_order=date_order)
     patients = Patients(group_by, each_note_a_patient)
     job = plan(NotesInput(Path(notes)), Path(output), release, finder, patients=patients)
     return run_release(check_effects(job), resume=resume)
@@ -73,7 +77,10 @@ def plan(
     vault: VaultTarget = NO_VAULT,
     option_names: OptionNames = CALL,
 ) -> ReleaseJob:
-    """Return the job of releasing notes; raise ConfigError if it is impossible. It writes nothing and reads no note."""
+    """Return the job of releasing notes; raise ConfigError if it is impossible. It writes nothing.
+
+    Where the policy shifts dates, and no order of their numbers is given, it reads a sample of the notes to count it.
+    """
     groups = patients.groups
     if patients.each_note and groups is not None:
         raise ConfigError(
@@ -86,6 +93,7 @@ def plan(
     grouping = Grouping(pattern, table, option=option_names.of("group-by"))
     files = None if notes.content is None else [entry_of_bytes(_STREAM, "-", notes.content)]
     source = open_source(notes.path, form=notes.form, options=notes.reading, grouping=grouping, files=files)
+    release = settle_date_order(release, source, option_names.of("date-order"))
     input_digest = fingerprint([source.form.name, replace(notes.reading, losses=Losses()), groups])
     check_columns(source.form, notes.reading)
     return ReleaseJob(

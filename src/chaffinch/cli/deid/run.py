@@ -20,6 +20,7 @@ from chaffinch.cli.config_file import ConfigFile
 from chaffinch.cli.deid.restore import key_of
 from chaffinch.cli.deid.results import RunResult
 from chaffinch.deid import keys
+from chaffinch.deid.dates.order import DateOrder
 from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy, ready_policies
@@ -49,6 +50,10 @@ _SecretFile = Annotated[
 _EachNoteAPatient = Annotated[
     bool,
     typer.Option("--each-note-a-patient", help="No two notes belong to one patient; instead of --group-by."),
+]
+_DateOrder = Annotated[
+    DateOrder,
+    typer.Option(help="How to read 03/04/1998 where a patient's dates do not tell; auto: as nearly all dates."),
 ]
 _Known = Annotated[
     Path | None, typer.Option(help="Table of each patient's identifiers from admission; held in memory only.")
@@ -84,6 +89,7 @@ def run_command(
     secret_file: _SecretFile = None,
     group_by: frame.GroupBy = None,
     each_note_a_patient: _EachNoteAPatient = False,
+    date_order: _DateOrder = "auto",
     known: _Known = None,
     allow: Annotated[Path | None, typer.Option(help="File of phrases that are no identifiers, one per line.")] = None,
     deny: Annotated[Path | None, typer.Option(help="File of phrases that are identifiers, one per line.")] = None,
@@ -125,7 +131,7 @@ def run_command(
     inputs = [Path(path) for path in given if path is not None]
     check_not_input(inputs, output=target, vault=vault)
     frame.check_page(page, notes, target, private_folder(target), vault, *inputs)
-    release = Release(Policy.read(policy), _secret(secret_file), ids == "keep", tuple(keep), spans)
+    release = Release(Policy.read(policy), _secret(secret_file), ids == "keep", tuple(keep), spans, date_order)
     pattern, table = frame.read_group_by(group_by)
     key = None if vault is None and key_file is None else key_of(key_file)
     find = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)

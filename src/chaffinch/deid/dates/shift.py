@@ -36,6 +36,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from chaffinch.deid.dates.named import foreign_language_of
+from chaffinch.deid.dates.order import count_orders
 from chaffinch.deid.dates.parse import LONGEST, has_letters, read_points
 from chaffinch.deid.dates.points import Conventions, Order, Point, Precision
 from chaffinch.deid.dates.relative import is_relative
@@ -127,12 +128,7 @@ def order_of(texts: Iterable[str]) -> Order | None:
     >>> order_of(["03/04/1998", "25/12/1997", "March 4"])
     'dmy'
     """
-    votes: Counter[Order] = Counter()
-    for text in texts:
-        if len(text) <= LONGEST:
-            month_first = read_points(text, Conventions("mdy")) is not None
-            if month_first != (read_points(text, Conventions("dmy")) is not None):
-                votes["mdy" if month_first else "dmy"] += 1
+    votes = count_orders(texts)
     if votes["mdy"] == votes["dmy"]:
         return None
     return "mdy" if votes["mdy"] > votes["dmy"] else "dmy"

@@ -23,6 +23,7 @@ from chaffinch.deid.dates.ages import cap_ages
 from chaffinch.deid.dates.points import AHEAD, LATEST, Order
 from chaffinch.deid.dates.shift import ORDERS, Parsed
 from chaffinch.text import Span
+from chaffinch.text.view import plain_text
 
 HIPAA_MAX_AGE = 89  # the greatest age that may be released, 45 CFR 164.514(b)(2)(i)(C)
 FULL_YEAR = re.compile(r"(?<![0-9])(?:1[89]|2[01])[0-9]{2}(?![0-9])")
@@ -107,14 +108,15 @@ def find_dated_texts(text: str, spans: Iterable[Span]) -> list[DatedText]:
     [True, False]
     """
     offsets = [(span.start, span.end) for span in spans]
-    order = dates.order_of(text[start:end] for start, end in offsets)
+    order = dates.order_of(plain_text(text[start:end]) for start, end in offsets)
     dated_texts: list[DatedText] = []
     done = 0
     for start, end in offsets:
-        before = " ".join(("." + text[max(done, start - _BIRTH_WINDOW) : start] + ".").split())[1:-1][-_BIRTH_CHARS:]
+        context = plain_text(text[max(done, start - _BIRTH_WINDOW) : start])
+        before = " ".join(("." + context + ".").split())[1:-1][-_BIRTH_CHARS:]
         after = _BIRTH_AFTER.match(text, end)
         birth = after is not None or _BIRTH.search(before) is not None
-        dated_texts.append(DatedText(text[start:end], birth, order))
+        dated_texts.append(DatedText(plain_text(text[start:end]), birth, order))
         done = after.end() if after else end
     return dated_texts
 

@@ -24,6 +24,7 @@ from chaffinch.deid.kinds import HANDLING, KINDS, fold_label, is_known, kind_of
 from chaffinch.deid.patterns.pattern import matcher_of
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span, resolve
+from chaffinch.text.view import plain_text
 
 PATIENT_COLUMNS = ("patient", "group", "patient_id", "subject", "subject_id")
 # The scores of a whole identifier, and of one part of a name alone, which is less certain.
@@ -235,7 +236,7 @@ def _identifiers(label: str, value: object, row: int) -> list[Identifier]:
     """Return a cell of a row as an identifier, or nothing if it is too short to search for."""
     if not isinstance(value, str | int):
         raise DataError(f"known identifiers, row {row}: {label} must be text or a number, got {type(value).__name__}")
-    text = str(value).strip()
+    text = plain_text(str(value)).strip()
     if len(text) > LONGEST:
         raise DataError(f"known identifiers, row {row}: {label} has {len(text)} characters, the limit is {LONGEST}")
     return [Identifier(label, text)] if sum(map(str.isalnum, text)) >= SHORTEST_PART else []
@@ -244,7 +245,9 @@ def _identifiers(label: str, value: object, row: int) -> list[Identifier]:
 def _whole_name(row: Mapping[str, Any]) -> list[Identifier]:
     """Join the first, middle and last name of a row, so that they match together; return [] without first or last."""
     by_column = {
-        column_key(name): str(value).strip() for name, value in row.items() if isinstance(value, str) and value.strip()
+        column_key(name): plain_text(value).strip()
+        for name, value in row.items()
+        if isinstance(value, str) and value.strip()
     }
     first = by_column.get("first") or by_column.get("first_name") or by_column.get("given") or ""
     middle = by_column.get("middle") or by_column.get("middle_name") or ""

@@ -1,6 +1,6 @@
 """The hybrid detector: the union of patterns, known identifiers, models and the user's lists.
 
-    documents  →  cues  →  rules ∪ models at the dial  →  repeats of the spans found  →  the layer "deid"
+    documents  →  views  →  cues  →  rules ∪ models at the dial  →  repeats of the spans found  →  the layer "deid"
 
 T tokens, L labels, the first of which is O.
 """
@@ -36,6 +36,7 @@ from chaffinch.kernels.lattice import Floats
 from chaffinch.models.alignment import model as alignment
 from chaffinch.models.core.batching import BATCH_TOKENS, batches
 from chaffinch.text import Corpus, Document, Soft, Span
+from chaffinch.text.view import ShownDocument, narrow_view, plain_text
 from chaffinch.weak.fingerprint import fingerprint
 from chaffinch.weak.sources.base import Source, collect_spans
 
@@ -90,14 +91,12 @@ class HybridDetector:
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Yield the documents in order, each with the layer; an existing layer of that name is replaced."""
-        if self.by_patient:
-            originals = list(documents)
-            yield from self._add_repeats(
-                [doc for docs in batches(originals, BATCH_TOKENS) for doc in self._detect(docs)], originals
-            )
-            return
-        for docs in batches(documents, BATCH_TOKENS):
-            yield from self._add_repeats(self._detect(docs), docs)
+        for docs in [list(documents)] if self.by_patient else batches(documents, BATCH_TOKENS):
+            pages = list(map(ShownDocument.of, docs))
+            shown = [page.shown for page in pages]
+            found = [doc for part in batches(shown, BATCH_TOKENS) for doc in self._detect(part)]
+            for page, doc in zip(pages, self._add_repeats(found, shown), strict=True):
+                yield page.restore(doc)
 
     def annotate(self, documents: Iterable[Document], *, layer: str | None = None, posteriors: bool = False) -> Corpus:
         """Return the documents with an added layer, as a tagger does; with `posteriors`, also with soft labels."""
@@ -112,7 +111,7 @@ class HybridDetector:
 
     def dial_samples(self, documents: Iterable[Document], gold: str | None = None) -> Iterator[DialSample]:
         """Yield the tokens of each document with a gold layer, before any threshold; the dial is fitted on them."""
-        for docs in batches(documents, BATCH_TOKENS):
+        for docs in batches((ShownDocument.of(doc).shown for doc in documents), BATCH_TOKENS):
             index, soft, _ = self._score_tokens(docs)
             chances, types = detect_soft.chances(soft)
             rules = [
@@ -192,7 +191,7 @@ class HybridDetector:
         spans = (
             [
                 Span(start, end, self.deny.labels[label], CERTAIN, "deny")
-                for start, end, label in self.deny.find(doc.text)
+                for start, end, label in _find_phrases(self.deny, doc.text)
             ]
             if self.deny
             else []
@@ -206,7 +205,7 @@ class HybridDetector:
         """Return the spans that do not lie inside an allowed phrase."""
         if self.allow is None:
             return list(spans)
-        phrases = self.allow.find(doc.text)  # in order, never overlapping
+        phrases = _find_phrases(self.allow, doc.text)  # in order, never overlapping
         ends = [end for _, end, _ in phrases]
 
         def inside(span: Span) -> bool:
@@ -290,6 +289,14 @@ class HybridDetector:
             index, before.soft[name], [self._claims(before, [span for span in joint if span not in old])]
         )
         return before.with_layer(self.layer, joint).with_soft(self.layer, soft).with_soft(name, classes)
+
+
+def _find_phrases(lexicon: Lexicon, text: str) -> list[tuple[int, int, int]]:
+    """Return start, end and label index of the phrases in a text, also of those with wide blanks between words."""
+    view = narrow_view(text)
+    if view is None:
+        return lexicon.find(text)
+    return [(*view.back(start, end), label) for start, end, label in lexicon.find(view.text)]
 
 
 def _keeps_type(span: Span) -> bool:
@@ -395,5 +402,5 @@ def with_dial(model: Model, documents: Iterable[Document], *, gold: str | None =
 
 
 def _lexicon(lists: Mapping[str, Iterable[str]]) -> Lexicon | None:
-    by_label = {label: list(phrases) for label, phrases in lists.items()}
+    by_label = {label: list(map(plain_text, phrases)) for label, phrases in lists.items()}
     return Lexicon.make(by_label) if any(by_label.values()) else None

@@ -33,5 +33,5 @@ class Generalise:
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
         rounding = handling_of(seen.kind).rounding
-        rounded = rounding(seen.text, self.over, memory.reference_year) if rounding else None
+        rounded = rounding(seen.plain, self.over, memory.reference_year) if rounding else None
         return f"[{tag_name(seen)}]" if rounded is None else rounded

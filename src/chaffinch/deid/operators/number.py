@@ -28,4 +28,4 @@ class Number:
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
         name = tag_name(seen, self.by)
-        return f"[{name}-{memory.number(name, seen.text)}]"
+        return f"[{name}-{memory.number(name, seen.plain)}]"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, get_args
+from typing import ClassVar, Literal, get_args
 
 from chaffinch.checks import check_choice, check_flags, check_wholes
 from chaffinch.deid.dates import shift as dates
+from chaffinch.deid.dates.order import count_orders, settle_order
 from chaffinch.deid.dates.points import Order
 from chaffinch.deid.operators.tag import tag_name
 from chaffinch.deid.release.replace import FoundIdentifier, Memory
+
+AMBIGUOUS = "ambiguous"  # what is recorded in place of "shift" for a date that nobody can order
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +20,12 @@ class Shift:
     """Operator that shifts dates by `least` to `most` days; with `weeks`, by whole weeks, so that weekdays stay.
 
     A date that cannot be read becomes a tag. Shifts close to whole years are never drawn (`dates.shift_sizes`).
-    `order` is that of numbers (03/04/1998) in documents whose dates are all ambiguous: mdy, dmy or ymd.
+    `order` is that of numbers (03/04/1998) where neither the note's nor the patient's dates tell it: mdy, dmy, ymd, or
+    auto for that of the job. If nothing tells it, an ambiguous date becomes a tag, and is recorded as "ambiguous".
     """
 
     weeks: bool = False
-    order: Order = "mdy"
+    order: Order | Literal["auto"] = "auto"
     least: int = dates.LEAST_DAYS
     most: int = dates.MOST_DAYS
     only: ClassVar[tuple[str, ...]] = ("DATE",)
@@ -30,22 +34,27 @@ class Shift:
     hides: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        check_choice(self.order, "order", get_args(Order))
+        check_choice(self.order, "order", ("auto", *get_args(Order)))
         check_wholes(self, "least", "most")
         check_flags(self, "weeks")
         dates.shift_sizes(self.least, self.most, weeks=self.weeks)
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
         order = order_in(memory, self.order)
-        year = memory.once(("usual year", order), lambda: dates.usual_year(memory.dates, order=order))
+        first = order or "mdy"
+        year = memory.once(("usual year", first), lambda: dates.usual_year(memory.dates, order=first))
         days = memory.once(
             ("days", seen.patient, self),
             lambda: dates.days_for(memory.secret, seen.patient, weeks=self.weeks, least=self.least, most=self.most),
         )
-        shifted = dates.shift(seen.text, days, reference_year=year, order=order)
+        text = seen.plain
+        shifted = dates.shift(text, days, reference_year=year, order=first)
+        if order is None and shifted != dates.shift(text, days, reference_year=year, order="dmy"):
+            memory.outcome, shifted = AMBIGUOUS, None
         return f"[{tag_name(seen)}]" if shifted is None else shifted
 
 
-def order_in(memory: Memory, default: Order) -> Order:
-    """Return the order of day, month and year that the document's dates imply, or the default."""
-    return memory.once("order", lambda: dates.order_of(memory.dates)) or default
+def order_in(memory: Memory, order: Order | Literal["auto"]) -> Order | None:
+    """Return the order that the note's dates agree on, else that of the patient's, else the given one or the job's."""
+    found = memory.once("order", lambda: settle_order(count_orders(memory.dates))) or memory.orders.patient
+    return found or (memory.orders.job if order == "auto" else order)

@@ -25,7 +25,8 @@ class Surrogate:
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
         drawn = memory.names.drawn
-        key = (seen.text, seen.kind.name)
+        text = seen.plain
+        key = (text, seen.kind.name)
         if key not in drawn:
-            drawn[key] = surrogate.surrogate(seen.text, seen.kind, seen.patient, memory.secret, names=memory.names)
+            drawn[key] = surrogate.surrogate(text, seen.kind, seen.patient, memory.secret, names=memory.names)
         return drawn[key]

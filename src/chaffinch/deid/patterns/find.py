@@ -27,6 +27,7 @@ from chaffinch.deid.patterns import (
 )
 from chaffinch.deid.patterns.pattern import ByteText, Pattern
 from chaffinch.text import Document, Span, resolve
+from chaffinch.text.view import narrow_view
 
 LAYER = "patterns"
 PIECE = "piece"  # the source of a piece that sticks out of a longer span; no pattern matches it in this form
@@ -73,12 +74,30 @@ def find_in(
 ) -> list[list[Span]]:
     """Return the identifiers of `find` for many documents at once, which is faster."""
     known = lists or word_lists()
-    texts = ByteText.of([doc.text for doc in docs])
-    votes: list[list[Span]] = [[] for _ in docs]
+    views = [(number, view) for number, doc in enumerate(docs) if (view := narrow_view(doc.text))]
+    texts = ByteText.of([*(doc.text for doc in docs), *(view.text for _, view in views)])
+    votes: list[list[Span]] = [[] for _ in texts.texts]
     for pattern in patterns(known) if sources is None else sources:
         for number, span in pattern.find_in(texts):
             votes[number].append(span)
-    return [list(resolve_votes(_without_protected(doc, spans, known))) for doc, spans in zip(docs, votes, strict=True)]
+    for (number, view), narrow in zip(views, votes[len(docs) :], strict=True):
+        votes[number] += _more_votes(votes[number], view.spans_back(resolve_votes(narrow)))
+    return [list(resolve_votes(_without_protected(doc, spans, known))) for doc, spans in zip(docs, votes, strict=False)]
+
+
+def _more_votes(votes: Sequence[Span], narrow: Iterable[Span]) -> list[Span]:
+    """Return what votes from the text with narrow blanks add: whole if they hold all votes they meet, else the rest."""
+    more: list[Span] = []
+    ordered = sorted(votes)
+    starts, longest = [vote.start for vote in ordered], max(map(len, votes), default=0)
+    for span in narrow:
+        near = ordered[bisect_left(starts, span.start - longest) : bisect_left(starts, span.end)]
+        met = [vote for vote in near if vote.overlaps(span)]
+        if all(span.start <= vote.start and vote.end <= span.end and vote.label == span.label for vote in met):
+            more.append(span)
+        else:
+            more += subtract_spans([span], resolve(met, "longest"))
+    return more
 
 
 def _without_protected(doc: Document, votes: list[Span], lists: WordLists) -> list[Span]:

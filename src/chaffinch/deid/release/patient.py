@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import numpy as np
 
+from chaffinch.checks import check_choice
+from chaffinch.deid.dates.order import DateOrder, DateOrders, count_orders, settle_order
+from chaffinch.deid.dates.points import Order
 from chaffinch.deid.dates.telling_ages import DatedText, Timeline, find_dated_texts, patient_timeline
 from chaffinch.deid.detect.class_doubt import settle_classes
 from chaffinch.deid.detect.protocol import Detector
@@ -34,6 +37,7 @@ from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.text import Document, Span
 from chaffinch.text.columns import Columns
 from chaffinch.text.document import check_text
+from chaffinch.text.view import plain_text
 
 LAYER = "deid"
 BANDS = (("0.99-1", 0.99), ("0.9-0.99", 0.9), ("0.5-0.9", 0.5), ("0-0.5", 0.0))  # of confidence: name and lower limit
@@ -48,6 +52,9 @@ class Release:
     Ids and patients become keyed pseudonyms (without a secret ids are numbers, and patients are omitted) unless
     `keep_ids`. Of the other fields of a document only those in `fields` are released. With `spans`, replacements are
     marked in the output, which distinguishes surrogates from leaks.
+
+    `date_order` says how to read 03/04/1998 where neither the note's dates nor the patient's tell; with "auto" it is
+    the `counted_order` of a sample of the notes, and without that such a date becomes a tag where dates are shifted.
     """
 
     policy: Policy
@@ -55,8 +62,11 @@ class Release:
     keep_ids: bool = False
     fields: tuple[str, ...] = ()
     spans: bool = False
+    date_order: DateOrder = "auto"
+    counted_order: Order | None = None
 
     def __post_init__(self) -> None:
+        check_choice(self.date_order, "date_order", get_args(DateOrder))
         if self.policy.needs_secret and self.secret is None:
             raise ConfigError(
                 f"policy {self.policy.name} draws surrogates or date shifts, which needs a secret: make one with "
@@ -78,7 +88,14 @@ class Release:
             "ids": "kept" if self.keep_ids else "numbers" if self.secret is None else "pseudonyms",
             "fields": sorted(self.fields),
             "spans": self.spans,
+            "date_order": {"asked": self.date_order, "counted": self.counted_order},
         }
+
+    def orders_of(self, docs: Iterable[Document], layer: str) -> DateOrders:
+        """Return the orders of numeric dates that hold for a patient with these documents."""
+        texts = (plain_text(doc.text[span.start : span.end]) for doc in docs for span in date_spans(doc, layer))
+        job = self.counted_order if self.date_order == "auto" else self.date_order
+        return DateOrders(settle_order(count_orders(texts)), job)
 
     def name(self, original: str, number: int) -> str:
         """Return the id under which a document is released."""
@@ -169,7 +186,7 @@ def release(
     for doc in tagged:
         if isinstance(doc, Document):
             by_patient.setdefault(doc.patient, []).append(doc)
-    patients = cache(lambda patient: _Patient(NameBook(), timeline_of(by_patient[patient], detector.layer)))
+    patients = cache(lambda patient: _Patient.of(by_patient[patient], config, detector.layer))
     results: dict[int, Released | Withheld] = {}
     for i in sorted(range(len(documents)), key=lambda i: documents[i].number):
         results[i] = _release_one(documents[i], tagged[i], config, detector.layer, seal, patients)
@@ -178,19 +195,29 @@ def release(
 
 @dataclass(frozen=True, slots=True)
 class _Patient:
-    """State shared by a patient's notes: names with their surrogates so far, and the timeline of their dates."""
+    """State shared by a patient's notes: names with their surrogates so far, timeline and order of their dates."""
 
     names: NameBook
     timeline: Timeline
+    orders: DateOrders
+
+    @classmethod
+    def of(cls, docs: Sequence[Document], config: Release, layer: str) -> _Patient:
+        """Return the state before the first note of a patient is released."""
+        return cls(NameBook(), timeline_of(docs, layer), config.orders_of(docs, layer))
 
 
 def timeline_of(docs: Iterable[Document], layer: str) -> Timeline:
     """Return the timeline of the dates in a patient's documents."""
     dated_texts: list[DatedText] = []
     for doc in docs:
-        spans = [span for span in doc.layer(layer) if kind_of(span.label).name == "DATE"]
-        dated_texts += find_dated_texts(doc.text, spans)
+        dated_texts += find_dated_texts(doc.text, date_spans(doc, layer))
     return patient_timeline(dated_texts)
+
+
+def date_spans(doc: Document, layer: str) -> list[Span]:
+    """Return the spans of dates in a layer."""
+    return [span for span in doc.layer(layer) if kind_of(span.label).name == "DATE"]
 
 
 def withhold(original: str, number: int, error: BaseException, config: Release) -> Withheld:
@@ -264,7 +291,13 @@ def _release_one(
         spans = _cut_spans(settle_classes(tagged, layer, config.policy), numbered.doc.columns)
         resolved = tagged.with_layer(layer, spans)
         replaced = replace_identifiers(
-            resolved, layer, config.policy, config.secret, names=patient.names, timeline=patient.timeline
+            resolved,
+            layer,
+            config.policy,
+            config.secret,
+            names=patient.names,
+            timeline=patient.timeline,
+            orders=patient.orders,
         )
         check_text(replaced.text, max_chars=max(len(replaced.text), 1))
         name = config.name(original, numbered.number)

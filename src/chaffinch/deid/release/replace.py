@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from chaffinch.deid.dates.order import DateOrders
 from chaffinch.deid.dates.telling_ages import Timeline, find_old_dates
 from chaffinch.deid.detect.class_doubt import settle_classes
 from chaffinch.deid.keys import Secret
@@ -21,19 +22,24 @@ from chaffinch.deid.surrogates.letters import words
 from chaffinch.deid.surrogates.name_book import NameBook
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.text import Document, Span
+from chaffinch.text.view import plain_text
 
 if TYPE_CHECKING:
     from chaffinch.deid.policy import Policy
 
 T = TypeVar("T")
 
+MONTH_FIRST = DateOrders()  # of callers that name no order
 CONTEXT = 40  # characters that an operator sees on either side
 
 _BLANK_CATEGORIES = frozenset({"Z", "P", "C"})  # first letters of Unicode categories: blanks, punctuation, controls
 
 
 class FoundIdentifier(NamedTuple):
-    """An identifier as operators see it; `before` and `after` are at most 40 characters of the original text."""
+    """An identifier as operators see it; `before` and `after` are at most 40 characters of the original text.
+
+    `text` is the original, invisible characters included; an operator that reads a meaning in it reads `plain`.
+    """
 
     text: str
     kind: Kind
@@ -43,6 +49,11 @@ class FoundIdentifier(NamedTuple):
     before: str
     after: str
 
+    @property
+    def plain(self) -> str:
+        """Return the text in plain characters, as the detector read it."""
+        return plain_text(self.text)
+
     def __repr__(self) -> str:
         return f"FoundIdentifier({len(self.text)} characters, {self.label})"
 
@@ -50,7 +61,7 @@ class FoundIdentifier(NamedTuple):
 class Memory:
     """Facts that operators need beyond one identifier: the secret, facts of the document, the patient's names."""
 
-    __slots__ = ("_known", "_numbers", "_secret", "dates", "names", "reference_year")
+    __slots__ = ("_known", "_numbers", "_secret", "dates", "names", "orders", "outcome", "reference_year")
 
     def __init__(
         self,
@@ -59,8 +70,11 @@ class Memory:
         reference_year: int | None = None,
         *,
         names: NameBook | None = None,
+        orders: DateOrders = MONTH_FIRST,
     ) -> None:
         self._secret = secret
+        self.orders = orders
+        self.outcome = ""  # an operator that could not do what its name says writes here what it did
         self.names = NameBook() if names is None else names
         self.reference_year = reference_year  # around which two-digit years are read
         self.dates = tuple(dates)  # the texts of all dates of the document, in order
@@ -131,6 +145,7 @@ def replace_identifiers(
     *,
     names: NameBook | None = None,
     timeline: Timeline | None = None,
+    orders: DateOrders = MONTH_FIRST,
 ) -> ReplacedText:
     """Replace every span of a layer as the policy says; outside the spans nothing changes.
 
@@ -140,7 +155,7 @@ def replace_identifiers(
     tag, whatever its operator. Raise DataError, without any text of the document, if an operator fails.
 
     `names` is the book of the patient's names, with those of earlier notes; `timeline` is that of all notes of the
-    patient. Unless given, both cover this document only.
+    patient. Unless given, both cover this document only. `orders` say how to read 03/04/1998 where the note does not.
     """
     spans = separate_spans(settle_classes(doc, layer, policy), doc.text, policy)
     operators = {label: policy.operator(label) for label in dict.fromkeys(span.label for span in spans)}
@@ -149,7 +164,11 @@ def replace_identifiers(
     date_spans = [span for span, kind in zip(spans, kinds, strict=True) if kind.name == "DATE"]
     old, known_timeline = find_old_dates(text, date_spans, policy.age_limit, timeline)
     memory = Memory(
-        secret, [text[span.start : span.end] for span in date_spans], known_timeline.reference_year, names=names
+        secret,
+        [plain_text(text[span.start : span.end]) for span in date_spans],
+        known_timeline.reference_year,
+        names=names,
+        orders=orders,
     )
     memory.names.add_real_words(_name_words(text, spans, kinds))
     pieces: list[str] = []
@@ -162,6 +181,7 @@ def replace_identifiers(
             text[max(0, start - CONTEXT) : start], text[end : min(size, end + CONTEXT)],
         )  # fmt: skip
         name, operator = _HIDDEN_AGE if start in old else operators[label]
+        memory.outcome = name
         try:
             new_text = operator(seen, memory)
         except ChaffinchError:
@@ -170,7 +190,7 @@ def replace_identifiers(
             raise DataError(f"{name} failed at [{start}, {end}) {label}: {type(error).__name__}") from None
         pieces += (text[done:start], new_text)
         out += start - done
-        replacements.append(Replacement(start, end, label, name, out, out + len(new_text)))
+        replacements.append(Replacement(start, end, label, memory.outcome, out, out + len(new_text)))
         out += len(new_text)
         done = end
     pieces.append(text[done:])
@@ -180,7 +200,7 @@ def replace_identifiers(
 def _name_words(text: str, spans: Iterable[Span], kinds: Iterable[Kind]) -> set[str]:
     """Return the folded words of all names of people in a document."""
     names = (text[span.start : span.end] for span, kind in zip(spans, kinds, strict=True) if kind.category == "NAME")
-    return {word for name in names for word in words(name)}
+    return {word for name in names for word in words(plain_text(name))}
 
 
 def originals(text: str, replaced: ReplacedText) -> tuple[str, ...]:

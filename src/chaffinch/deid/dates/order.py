@@ -1,0 +1,64 @@
+"""The order of day and month in numeric dates: counted over a sample, over a patient's dates, over those of a note.
+
+A date with a number over 12 in the place of the day or the month tells its order; 03/04/1998 does not. A note's own
+dates decide first, then those of the patient, then the order of the job. Where none of them decides, nobody guesses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal, NamedTuple, TypeAlias
+
+from chaffinch.deid.dates.parse import LONGEST, read_points
+from chaffinch.deid.dates.points import Conventions, Order
+
+DateOrder: TypeAlias = Literal["auto", "dmy", "mdy"]  # of a job; auto: as most dates of a sample of its notes
+
+# The largest share of dates in the other order with which a sample still decides: some are misread, or misprints.
+MOST_CONTRARY = 0.05
+_DATE = re.compile(r"(?<![\w/.-])[0-9]{1,2}([/.-])[0-9]{1,2}\1(?:[0-9]{4}|[0-9]{2})(?![\w/-]|\.[0-9])")
+
+
+class DateOrders(NamedTuple):
+    """The orders that decide where a note's own dates do not: that of the patient's dates, and that of the job."""
+
+    patient: Order | None = None
+    job: Order | None = "mdy"
+
+
+def count_orders(texts: Iterable[str]) -> Counter[Order]:
+    """Count the date texts that can be read in one order alone.
+
+    >>> sorted(count_orders(["03/04/1998", "25/12/1997", "March 4"]).items())
+    [('dmy', 1)]
+    """
+    votes: Counter[Order] = Counter()
+    for text in texts:
+        if len(text) <= LONGEST:
+            month_first = read_points(text, Conventions("mdy")) is not None
+            if month_first != (read_points(text, Conventions("dmy")) is not None):
+                votes["mdy" if month_first else "dmy"] += 1
+    return votes
+
+
+def find_numeric_dates(text: str) -> list[str]:
+    """Return what looks like a date of three numbers in a text.
+
+    >>> find_numeric_dates("seen 25/12/1997 and 3.4.98, BP 120/80, 617-555-0142")
+    ['25/12/1997', '3.4.98']
+    """
+    return [match.group() for match in _DATE.finditer(text)]
+
+
+def settle_order(votes: Counter[Order], *, most_contrary: float = 0.0) -> Order | None:
+    """Return the order that the votes agree on, up to a share of contrary ones; None if they do not, or are none.
+
+    >>> settle_order(Counter(dmy=99, mdy=1)), settle_order(Counter(dmy=99, mdy=1), most_contrary=0.05)
+    (None, 'dmy')
+    """
+    if not votes.total():
+        return None
+    order = max(votes, key=lambda name: (votes[name], name))
+    return order if votes.total() - votes[order] <= most_contrary * votes.total() else None

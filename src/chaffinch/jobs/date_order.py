@@ -1,0 +1,56 @@
+"""The date order of a release job: what was asked for, or what a sample of its notes tells, before any is released."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from chaffinch.deid.dates.order import MOST_CONTRARY, count_orders, find_numeric_dates, settle_order
+from chaffinch.deid.dates.points import Order
+from chaffinch.deid.release.patient import Release
+from chaffinch.errors import ConfigError
+from chaffinch.text.formats import Unit
+from chaffinch.text.view import plain_text
+
+SAMPLE_NOTES, SAMPLE_CHARACTERS = 1000, 5_000_000  # the first notes, up to either; more cost time before a release
+
+
+def settle_date_order(release: Release, units: Iterable[Unit], option: str) -> Release:
+    """Return the release with the order that a sample of the notes tells, if the policy shifts dates and none is given.
+
+    Raise ConfigError if an order is given that has no effect, or another than that of the policy. `option` is the
+    caller's name of the setting.
+    """
+    orders = release.policy.date_orders
+    if release.date_order != "auto":
+        if not orders:
+            raise ConfigError(f"policy {release.policy.name} shifts no dates, so {option} has no effect; leave it out")
+        if others := sorted(orders - {"auto", release.date_order}):
+            raise ConfigError(
+                f"{option} is {release.date_order}, but policy {release.policy.name} has order = {others[0]!r}; "
+                "give one of them"
+            )
+        return release
+    return replace(release, counted_order=_count_order(units)) if "auto" in orders else release
+
+
+def _count_order(units: Iterable[Unit]) -> Order | None:
+    """Return the order that nearly all unambiguous numeric dates of the first notes have, or None."""
+    votes: Counter[Order] = Counter()
+    characters = 0
+    for number, unit in enumerate(units):
+        if number >= SAMPLE_NOTES or characters >= SAMPLE_CHARACTERS:
+            break
+        text = _text_of(unit)
+        characters += len(text)
+        votes += count_orders(find_numeric_dates(plain_text(text)))
+    return settle_order(votes, most_contrary=MOST_CONTRARY)
+
+
+def _text_of(unit: Unit) -> str:
+    """Return the text of a unit, empty if it cannot be read."""
+    try:
+        return unit.read().text
+    except Exception:  # it is read again later, and then withheld with the reason
+        return ""
