@@ -43,6 +43,7 @@ def run(
     secret: Secret | None = None,
     group_by: Groups = None,
     each_note_a_patient: bool = False,
+    follow: bool = False,
     resume: bool = False,
 ) -> dict[str, Any]:
     """Write the notes without identifiers, and return the manifest: counts, hashes and settings, no text.
@@ -50,13 +51,15 @@ def run(
     `find` detects identifiers, `chaffinch.deid.detector(...)`; the packaged model by default. `group_by` assigns each
     note its patient: a regular expression on the id, or a table by id. A policy that draws surrogates or shifts
     dates needs the patients of all notes, or `each_note_a_patient`: no two notes are of one patient. Documents that
-    cannot be read are withheld: `result["documents"]["withheld"]` says how many. With `resume`, an interrupted run
-    is finished.
+    cannot be read are withheld: `result["documents"]["withheld"]` says how many; `result["excluded"]` has the rules by
+    which files were left out. With `follow`, links that lead out of a folder are read. With `resume`, an interrupted
+    run is finished.
     """
     finder = detector(DEFAULT, by_patient=True) if find is None else find
     release = Release(policy if isinstance(policy, Policy) else Policy.read(str(policy)), secret)
     patients = Patients(group_by, each_note_a_patient)
-    return run_release(plan(NotesInput(Path(notes)), Path(output), release, finder, patients=patients), resume=resume)
+    source = NotesInput(Path(notes), follow=follow)
+    return run_release(plan(source, Path(output), release, finder, patients=patients), resume=resume)
 
 
 def plan(
@@ -79,7 +82,7 @@ def plan(
     check_output(notes.path, output)
     table, pattern = (groups, None) if isinstance(groups, Mapping) else (None, groups)
     grouping = Grouping(pattern, table, option="--group-by")
-    source = open_source(notes.path, form=notes.form, options=notes.reading, grouping=grouping)
+    source = open_source(notes.path, form=notes.form, options=notes.reading, grouping=grouping, follow=notes.follow)
     input_digest = fingerprint([source.form.name, replace(notes.reading, losses=Losses()), groups])
     return ReleaseJob(source, output, release, detector, input_digest, vault, patients.each_note, option_names)
 

@@ -25,11 +25,15 @@ Groups: TypeAlias = str | Mapping[str, str] | None  # a regular expression on th
 
 @dataclass(frozen=True, slots=True)
 class NotesInput:
-    """The notes to release: a file, folder or archive; its format (None: recognise it); the options to read it."""
+    """The notes to release: a file, folder or archive; its format (None: recognise it); the options to read it.
+
+    `follow`: links that lead out of a folder are read as well.
+    """
 
     path: Path
     form: str | None = None
     reading: ReadOptions = field(default_factory=ReadOptions)
+    follow: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@
 
 Until the end everything is in `OUT.part` beside the output. Then there are also `OUT.manifest.json`, which may be
 published, and `OUT.private/`, which only its owner can open: `documents.jsonl` (offsets and hashes), `ids.jsonl` (from
-ids in the output to those of the input), `risks.jsonl` and `withheld.jsonl`. The output itself is moved last.
+ids in the output to those of the input), `risks.jsonl`, `withheld.jsonl` and `excluded.jsonl`. The output itself is
+moved last.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ from chaffinch.jobs.ledger import Ledger, open_ledger
 from chaffinch.jobs.run import Interrupted, KeptKey, WorkItem, in_order, process_batches
 from chaffinch.text import Document
 from chaffinch.text.formats import Unit, WriteOptions
+from chaffinch.text.formats.base import Excluded
 
 _MOST_SYNCED_FILES = 1000  # more files than this are synced by one call for the whole system
-_LISTS = ("documents.jsonl", "ids.jsonl", "risks.jsonl", "withheld.jsonl")
+_LISTS = ("documents.jsonl", "ids.jsonl", "risks.jsonl", "withheld.jsonl", "excluded.jsonl")
 _PRIVATE = "private"  # their folder until they are published
-_IDS, _OPTIONAL_LISTS = "ids.jsonl", ("risks.jsonl", "withheld.jsonl")  # the latter exist only if they have a line
+_IDS, _OPTIONAL_LISTS = "ids.jsonl", _LISTS[2:]  # the latter exist only if they have a line
 
 Tick = Callable[[int], None]
 
@@ -48,6 +50,9 @@ def dry_run(job: ReleaseJob, *, tick: Tick = lambda _: None) -> dict[str, Any]:
         for result in release_units(work, [item.payload for item in batch]):
             account.add(reject_bad_id(result, job, seen))
         tick(len(batch))
+    for item in job.source.excluded:
+        account.exclude(item.rule)
+    account.check_count(job.source.seen)
     return account.manifest()
 
 
@@ -179,6 +184,9 @@ def _write_lists(job: ReleaseJob, done: _Processed, account: Account) -> None:
         lists = _PrivateLists({name: stack.enter_context(_create_private(folder / name)) for name in chosen})
         for number, result in done.results(job):
             lists.add(result, account.add(result), done.names[number])
+        for item in job.source.excluded:
+            lists.exclude(item, account.exclude(item.rule))
+    account.check_count(job.source.seen)
     for path in (folder / name for name in _OPTIONAL_LISTS):
         if not path.stat().st_size:
             path.unlink()
@@ -217,6 +225,11 @@ class _PrivateLists:
             self._put("risks.jsonl", result.risk)
         if _IDS in self._files:
             self._put(_IDS, {"id": result.id, "document": result.original, "file": file})
+
+    def exclude(self, item: Excluded, line: bytes) -> None:
+        """Add an item that a rule excludes, with its line of the account."""
+        self._files["documents.jsonl"].write(line)
+        self._put("excluded.jsonl", {"file": item.name, "reason": item.rule})
 
     def _put(self, name: str, row: dict[str, Any]) -> None:
         self._files[name].write(msgspec.json.encode(row) + b"\n")

@@ -58,6 +58,9 @@ _Spans = Annotated[
     bool,
     typer.Option("--spans", help="Mark replacements in the output; readers can then tell surrogates from originals."),
 ]
+_Follow = Annotated[
+    bool, typer.Option("--follow", help="Read links that lead out of IN too; else they are excluded and listed.")
+]
 
 
 def run_command(
@@ -91,6 +94,7 @@ def run_command(
     page: Annotated[Path | None, typer.Option("--html", help="Write a summary of the run, one HTML file.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing; count what would be released.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Finish a run that was stopped.")] = False,
+    follow: _Follow = False,
     from_: frame.From = None,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
@@ -100,7 +104,8 @@ def run_command(
     """chaffinch deid notes/ -o clean/
 
     Find identifiers and replace them as the policy says. A document that cannot be read, is too long or fails is
-    withheld and listed (exit code 5). Beside OUT it writes OUT.manifest.json, which may be published, and OUT.private/
+    withheld and listed (exit code 5); hidden files, other files and links that lead out of IN are excluded and listed.
+    Beside OUT it writes OUT.manifest.json, which may be published, and OUT.private/
     with offsets, risks and ids, which must stay with you. OUT appears complete, or not at all. Labels, relations and
     fields of the input are not released, except fields named with --keep.
     """
@@ -112,7 +117,7 @@ def run_command(
     find = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)
     _warn_if_out_of_reach(find, recall, quiet=quiet)
     job = plan(
-        NotesInput(notes, from_, ReadOptions(max_chars=max_chars)),
+        NotesInput(notes, from_, ReadOptions(max_chars=max_chars), follow),
         target,
         release,
         find,

@@ -158,7 +158,7 @@ def find_risks(path: Path) -> Path:
 
 def read_text(path: Path) -> str:
     """Return the text of a file; raise DataError unless the path is one readable file."""
-    from chaffinch.text.formats.base import entries
+    from chaffinch.text.formats.walk import entries
 
     files = entries(path)
     if len(files) != 1:

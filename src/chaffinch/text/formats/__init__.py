@@ -11,8 +11,9 @@ from pathlib import Path, PurePosixPath
 from chaffinch.errors import ConfigError, DataError, LossError
 from chaffinch.text.corpus import Corpus
 from chaffinch.text.document import Document
-from chaffinch.text.formats.base import Entry, Format, Losses, ReadOptions, WriteOptions, atomic_output, entries
+from chaffinch.text.formats.base import Entry, Format, Losses, ReadOptions, WriteOptions, atomic_output
 from chaffinch.text.formats.units import Unit
+from chaffinch.text.formats.walk import walk_input
 from chaffinch.text.grouping import Grouping
 
 
@@ -37,6 +38,7 @@ __all__ = [
     "WriteOptions",
     "by_name",
     "find_format",
+    "has_suffix",
     "output_format",
     "output_variant",
     "read",
@@ -85,10 +87,17 @@ def read(
     """Return the documents of a file, folder or archive, as a corpus that can be iterated many times.
 
     `format` is recognised from content when not given. `group` is a regular expression on the document's id
-    whose first group (or whole match) is the patient; `groups` maps ids to patients.
+    whose first group (or whole match) is the patient; `groups` maps ids to patients. Links are followed. Raise
+    DataError for a note, folder or archive that cannot be read.
     """
-    files = entries(Path(path))
+    tree = walk_input(Path(path))
+    files = tree.files
+    if not files and tree.unread:
+        raise tree.unread[0].error()
     form = by_name(format) if format else find_format(files, Path(path))
+    for item in tree.unread:
+        if item.container or has_suffix(item.name, form):
+            raise item.error()
     chosen = [file for file in files if file.suffix in form.suffixes or len(files) == 1]
     if not chosen:
         raise DataError(f"has no {' or '.join(form.suffixes)} file, as {form.name} has", path=path)
@@ -128,6 +137,11 @@ def write(
             lost = ", ".join(f"{what} ({number})" for what, number in sorted(options.losses.counts.items()))
             raise LossError(f"not kept in {form.name}: {lost}; choose another format, or leave --strict out")
     return options.losses
+
+
+def has_suffix(name: str, form: Format) -> bool:
+    """Tell whether a file of that name, packed or not, is one that a format reads."""
+    return name.lower().removesuffix(".gz").endswith(form.suffixes)
 
 
 def output_format(target: Path, name: str | None = None) -> Format:
