@@ -171,3 +171,15 @@ def test_documents_without_a_group_stand_alone() -> None:
     corpus = Corpus.of(Document.make("x", id=str(n)) for n in range(10))
     first, second = corpus.split(0.5)
     assert len(list(first)) == len(list(second)) == 5
+
+
+def test_no_message_shows_a_label_or_the_name_of_a_layer() -> None:
+    for change in (
+        lambda: Document.make("x", layers={"Penn": [Span(0, 9, "Lowe")]}),
+        lambda: Document.make("x", soft={"Penn": Soft(("Lowe",), np.ones((3, 1)))}),
+        lambda: Document.make("x").with_soft("Penn", Soft(("Lowe",), np.ones((3, 1)))),
+    ):
+        with pytest.raises(DataError) as caught:
+            change()
+        assert "Penn" not in str(caught.value)
+        assert "Lowe" not in str(caught.value)

@@ -146,6 +146,11 @@ class ReleaseJob:
         return self.output.with_name(self.output.name + ".part")
 
     @property
+    def private_part(self) -> Path:
+        """Return the folder of unfinished private lists; they have ids of the input, so `work` does not hold them."""
+        return self.private.with_name(self.private.name + ".part")
+
+    @property
     def manifest(self) -> Path:
         """Return the path of the manifest."""
         return self.output.with_name(f"{self.output.name}.manifest.json")

@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from chaffinch.cli.deid.adapt import adapt_command
+from chaffinch.cli.deid.core_dumps import turn_off_core_dumps
 from chaffinch.cli.deid.estimate import estimate_command
 from chaffinch.cli.deid.restore import rekey_command, restore_command
 from chaffinch.cli.deid.run import run_command
@@ -26,6 +27,10 @@ class _OrRun(TyperGroup):
         elif args[0] not in self.commands and args[0] not in ("-h", "--help"):
             args = ["run", *args]
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        turn_off_core_dumps()
+        return super().invoke(ctx)
 
 
 deid_app = typer.Typer(help=_ABOUT, cls=_OrRun, rich_markup_mode=None)

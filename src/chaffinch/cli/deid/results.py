@@ -31,6 +31,7 @@ class RunResult(Result, kw_only=True):
     labels: dict[str, dict[str, Any]]  # per kind: found, bands of confidence, operators
     expected_leaks: dict[str, Any] | None  # by the detector's probabilities, if it gives any
     chain: dict[str, str]  # first and last hash of the account
+    files: dict[str, Any] | None = None  # number of files, and a hash of them, for `verify`; null in a dry run
     lost: dict[str, int] | None = None  # what the output cannot hold, and how often; null in a dry run
     notes_per_second: float
 

@@ -20,7 +20,7 @@ from typing import Any
 from chaffinch import languages
 from chaffinch.checks import did_you_mean
 from chaffinch.deid.detect.word_lists import word_lists
-from chaffinch.deid.kinds import HANDLING, KINDS, fold_label, is_known, kind_of
+from chaffinch.deid.kinds import HANDLING, KINDS, is_known, kind_of
 from chaffinch.deid.patterns.pattern import matcher_of
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span, resolve
@@ -81,7 +81,7 @@ class KnownIdentifiers:
             for column, value in row.items():
                 if _column_key(column) in PATIENT_COLUMNS or value is None:
                     continue
-                label = label_of(column)
+                label = _label_at(column, number)
                 for item in value if isinstance(value, list) else [value]:
                     by_patient[patient] += _identifiers(label, item, number)
             by_patient[patient] += _whole_name(row)
@@ -106,6 +106,8 @@ class KnownIdentifiers:
 def label_of(column: str) -> str:
     """Return the label that a column holds; raise ConfigError with the nearest column name if it is unknown.
 
+    The message does not show the name of the column: in a file without a header it is a name of a patient.
+
     >>> label_of("Last name"), label_of("MRN"), label_of("ssn")
     ('PATIENT', 'MEDICALRECORD', 'SSN')
     """
@@ -114,7 +116,19 @@ def label_of(column: str) -> str:
     if is_known(column):
         return kind_of(column).name
     hint = did_you_mean(_column_key(column), (*PATIENT_COLUMNS, *_LABEL_OF, *map(str.lower, KINDS)))
-    raise ConfigError(f"known identifiers: unknown column {fold_label(column)!r}; {hint}")
+    raise ConfigError(f"known identifiers: a column has an unknown name; {hint}")
+
+
+def _label_at(column: str, row: int) -> str:
+    """Return the label of a column; raise ConfigError that says where it was met, not what it is called."""
+    try:
+        return label_of(column)
+    except ConfigError as error:
+        hint = str(error).partition("; ")[2]
+        raise ConfigError(
+            f"known identifiers: row {row} has a value in a column without a known name ({hint}); is the first line a "
+            "header?"
+        ) from None
 
 
 def fold_text(text: str) -> tuple[str, list[int]]:
