@@ -22,6 +22,7 @@ import numpy as np
 from chaffinch.bundle.manifest import FORMAT, Manifest
 from chaffinch.bundle.state import Array, State
 from chaffinch.errors import ConfigError, MissingExtraError, ModelError
+from chaffinch.text.formats.temporary import TEMPORARY, hold, remove_left_overs
 
 _KEY = "chaffinch"  # the one entry of safetensors' metadata: the manifest as JSON
 _BLANK = "0" * 64
@@ -199,9 +200,11 @@ def _write(path: Path, content: bytes) -> None:
         raise ConfigError(f"the folder {path.parent} of the model file does not exist; make it first")
     if path.exists() and not path.is_file():
         raise ConfigError(f"{path} is not an ordinary file, and saving the model would replace it; choose another path")
-    temporary = path.with_name(f".chaffinch-{secrets.token_hex(8)}")
+    remove_left_overs(path.parent)
+    temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
     try:
         with temporary.open("xb") as stream:  # with the permissions that the umask leaves
+            hold(stream.fileno())
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())

@@ -30,6 +30,7 @@ from chaffinch.deid.release.replace import ReplacedText, Replacement, originals,
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document
 from chaffinch.text.formats import ReadOptions, jsonl
+from chaffinch.text.formats.temporary import TEMPORARY, hold, remove_left_overs
 
 if TYPE_CHECKING:  # imported when it is used
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -179,12 +180,14 @@ def write_vault(path: str | Path, secret: Secret, *, replace: bool = False, besi
     if not path.parent.is_dir():
         raise ConfigError(f"the folder {path.parent} of the vault does not exist; make it first")
     if beside:
-        handle, name = tempfile.mkstemp(prefix=".chaffinch-", dir=path.parent)  # mode 0600
+        remove_left_overs(path.parent)
+        handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)  # mode 0600
         temporary = Path(name)
     else:
         handle, temporary = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), path
     try:
         with os.fdopen(handle, "wb") as stream:
+            hold(stream.fileno())
             writer = Writer(stream, Seal.new(secret))
             yield writer
             writer.end()

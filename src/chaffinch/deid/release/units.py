@@ -71,7 +71,8 @@ def open_source(
     chosen, others = _divide(files, lambda file: file.suffix in format_.suffixes or len(files) == 1)
     unread, no_notes = _divide(tree.unread, lambda item: item.container or has_suffix(item.name, format_))
     rule = f"is no {' or '.join(format_.suffixes)} file, which {format_.name} needs"
-    excluded = (*tree.excluded, *(Excluded(item.name, rule) for item in (*others, *no_notes)))
+    names = [*(file.name for file in others), *(item.name for item in no_notes)]
+    excluded = (*tree.excluded, *(Excluded(name, rule) for name in names))
 
     def walk() -> Iterator[Unit]:
         for unit in format_.units(chosen, read_options):

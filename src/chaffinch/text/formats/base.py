@@ -5,9 +5,7 @@ from __future__ import annotations
 import lzma
 import os
 import posixpath
-import shutil
 import tarfile
-import tempfile
 import zipfile
 import zlib
 from collections import Counter
@@ -19,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import MAX_CHARS, Document, Splitter
+from chaffinch.text.formats.temporary import temporary_folder
 from chaffinch.text.span import Span
 
 if TYPE_CHECKING:
@@ -265,25 +264,25 @@ class Format(Protocol):
 def atomic_output(target: Path) -> Iterator[Path]:
     """Yield a temporary path to write to; move it to `target` at the end, or remove it if anything fails.
 
-    A file is replaced; a folder must be empty or new. Nothing half-written is ever seen at `target`.
+    A file is replaced; a folder must be empty or new; a link is followed. Nothing half-written is ever seen at
+    `target`, and what a process that was killed left beside it is removed.
     """
+    if target.is_symlink():
+        target = target.resolve()
     if target.is_dir() and any(target.iterdir()):
         raise DataError("the output folder is not empty; choose a new one or empty it", path=target)
     if target.exists() and not (target.is_file() or target.is_dir()):
         raise DataError("is not an ordinary file, so the output cannot replace it; choose another path", path=target)
     if not target.parent.is_dir():
         raise DataError("the folder of the output does not exist; make it first", path=target.parent)
-    temporary_folder = Path(tempfile.mkdtemp(prefix=".chaffinch-", dir=target.parent))
-    try:
-        temporary = temporary_folder / target.name
+    with temporary_folder(target.parent) as folder:
+        temporary = folder / target.name
         yield temporary
         if temporary.is_file():
             sync(temporary)
         if target.is_dir() and temporary.is_dir():
             target.rmdir()
         os.replace(temporary, target)  # noqa: PTH105  (one atomic call)
-    finally:
-        shutil.rmtree(temporary_folder, ignore_errors=True)
 
 
 def sync(path: Path) -> None:
