@@ -138,16 +138,14 @@ def test_a_second_run_on_one_output_is_told_to_wait(resume: bool, notes: Path, t
 def test_a_run_that_began_before_another_ended_does_not_touch_its_output(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from chaffinch.jobs import release as module
-
-    usual = module.open_ledger
+    place = "chaffinch.jobs.release.open_ledger"
 
     def late(*arguments: Any, **more: Any) -> Any:
-        monkeypatch.setattr(module, "open_ledger", usual)
+        monkeypatch.setattr(place, open_ledger)
         run_release(job(notes, tmp_path / "out"))
-        return usual(*arguments, **more)
+        return open_ledger(*arguments, **more)
 
-    monkeypatch.setattr(module, "open_ledger", late)
+    monkeypatch.setattr(place, late)
     with pytest.raises(Exception, match=r"not empty; choose a new or empty folder|never overwritten"):
         run_release(job(notes, tmp_path / "out"))
     assert names(tmp_path) == ["notes", "out", "out.manifest.json", "out.private", "vault"]

@@ -75,7 +75,11 @@ def run_release(job: ReleaseJob, *, resume: bool = False, tick: Tick = lambda _:
                 _check_taken(job, ledger)  # again: another run may have finished since
             if not ledger.is_marked("placing"):
                 done = _process_job(job, work or batches(job), ledger, tick)
-                build_outputs(job, done)
+                try:
+                    build_outputs(job, done)
+                except BaseException:  # lists of ids are for finished runs only
+                    shutil.rmtree(job.private_part, ignore_errors=True)
+                    raise
                 ledger.mark("placing")
             manifest: dict[str, Any] = msgspec.json.decode(_manifest_bytes(job))
             publish(job)

@@ -47,7 +47,7 @@ def test_undoing_every_replacement_gives_the_input(doc: Document, name: str) -> 
     for start, end, _, _, out_start, out_end in reversed(out.places):
         text = text[:out_start] + doc.text[start:end] + text[out_end:]
     assert text == doc.text
-    assert Released.unpack(out.pack()) == out
+    assert Released.unpack(out.pack(), doc.id, doc.group) == out
     assert sum(n for counts in out.bands.values() for n in counts.values()) == len(doc.layer("found"))
 
 

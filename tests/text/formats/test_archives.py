@@ -10,6 +10,7 @@ import resource
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import IO, cast
 
 import pytest
 
@@ -47,10 +48,10 @@ def bomb(path: Path, size: int) -> Path:
             for _ in range(size >> 20):
                 stream.write(bytes(1 << 20))
     elif ".tar" in path.name:
-        with tarfile.open(path, "w:gz") as archive:
+        with tarfile.open(path, "w:gz") as packed:
             member = tarfile.TarInfo("a.txt")
             member.size = size
-            archive.addfile(member, io.BufferedReader(Zeros(size)))
+            packed.addfile(member, cast(IO[bytes], Zeros(size)))
     else:
         with gzip.open(path, "wb") as stream:
             for _ in range(size >> 20):
@@ -95,11 +96,11 @@ def test_damaged_bytes_never_stop_the_walk(suffix: str, tmp_path: Path) -> None:
             for name, text in notes:
                 archive.writestr(name, text)
     elif ".tar" in suffix:
-        with tarfile.open(whole, "w:gz" if suffix.endswith("gz") else "w") as archive:
+        with tarfile.open(whole, "w:gz" if suffix.endswith("gz") else "w") as packed:
             for name, text in notes:
                 member = tarfile.TarInfo(name)
                 member.size = len(text)
-                archive.addfile(member, io.BytesIO(text.encode()))
+                packed.addfile(member, io.BytesIO(text.encode()))
     else:
         whole.write_bytes(gzip.compress(notes[0][1].encode()))
     content = whole.read_bytes()
