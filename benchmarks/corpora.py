@@ -22,7 +22,7 @@ from recipes.corpora import READERS
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.text import Document
 from chaffinch.text.formats import find_format, read
-from chaffinch.text.formats.base import entries
+from chaffinch.text.formats.walk import entries
 
 
 class Options(Protocol):

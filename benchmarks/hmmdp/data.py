@@ -18,7 +18,7 @@ from typing import Literal
 import chaffinch as cf
 from chaffinch import Document, Span
 from chaffinch.text.formats import ReadOptions
-from chaffinch.text.formats.base import entries
+from chaffinch.text.formats.walk import entries
 
 FOLDS = 5
 HELD_OUT = 100  # training notes that are tagged with split "dev"

@@ -11,7 +11,8 @@ import msgspec
 from chaffinch.errors import DataError
 from chaffinch.text import Document, Relation, Span
 from chaffinch.text.formats._shared.xml import Element
-from chaffinch.text.formats.base import Entry, entries
+from chaffinch.text.formats.base import Entry
+from chaffinch.text.formats.walk import entries
 from chaffinch.text.tokens import token_offsets
 
 

@@ -20,7 +20,7 @@ def test_the_call_releases_as_the_command_does(tmp_path: Path) -> None:
     secret.write(tmp_path / "secret")
     find = cf.deid.detector(by_patient=True)
     told = cf.deid.run(notes, tmp_path / "a", find, policy="i2b2-surrogate", secret=secret, group_by=r"^(p\d)")
-    assert told["documents"] == {"in": 2, "released": 2, "withheld": 0}
+    assert told["documents"] == {"in": 2, "released": 2, "withheld": 0, "excluded": 0}
     assert told["patients"] == 1
     arguments = ["deid", str(notes), "-o", str(tmp_path / "b"), "--model", "rules", "--policy", "i2b2-surrogate"]
     assert main([*arguments, "--secret-file", str(tmp_path / "secret"), "--group-by", r"^(p\d)", "-q"]) == 0

@@ -117,7 +117,7 @@ class Test1NoTextLostOrMoved:
                 planted(docs),
             )
         )
-        assert manifest["documents"] == {"in": len(docs), "released": len(docs), "withheld": 0}
+        assert manifest["documents"] == {"in": len(docs), "released": len(docs), "withheld": 0, "excluded": 0}
         after = {doc.id: doc.text for doc in read(output, format=form)}
         before = {doc.id: doc.text for doc in docs}
         for line in account_of(output)[0]:
@@ -231,7 +231,7 @@ class Test3FailsClosed:
         good = [doc.id for doc in docs if fates[doc.text] == "good"]
         job = ReleaseJob(given, tmp_path / "out.jsonl", Release(Policy("tag"), keep_ids=True), _fateful(docs, fates))
         manifest = run_release(job)
-        assert manifest["documents"] == {"in": 250, "released": len(good), "withheld": 250 - len(good)}
+        assert manifest["documents"] == {"in": 250, "released": len(good), "withheld": 250 - len(good), "excluded": 0}
         assert [doc.id for doc in read(job.output)] == good
         lines, _ = account_of(job.output)
         assert [line["id"] for line in lines if line["status"] == "released"] == good

@@ -203,4 +203,4 @@ def test_what_is_said_of_patients_is_checked(tmp_path: Path, capsys: pytest.Capt
 def test_notes_that_cannot_be_read_need_no_patient(notes: Path, tmp_path: Path) -> None:
     (notes / "bad.txt").write_bytes(b"\xff")
     manifest = run_release(job(notes, tmp_path / "out", detector(), SURROGATES))
-    assert manifest["documents"] == {"in": 13, "released": 12, "withheld": 1}
+    assert manifest["documents"] == {"in": 13, "released": 12, "withheld": 1, "excluded": 0}

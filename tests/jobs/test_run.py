@@ -101,7 +101,7 @@ def test_a_batch_can_be_processed_by_another_process(by_patient: bool, notes: Pa
 def test_a_release_adds_up(notes: Path, tmp_path: Path) -> None:
     (notes / "p9-01.txt").write_bytes(b"\xff" + CANARY.encode())
     manifest = run_release(job(notes, tmp_path / "out"))
-    assert manifest["documents"] == {"in": 13, "released": 12, "withheld": 1}
+    assert manifest["documents"] == {"in": 13, "released": 12, "withheld": 1, "excluded": 0}
     assert manifest["patients"] == 4
     assert json.loads((tmp_path / "out.manifest.json").read_bytes()) == manifest
     files = content(tmp_path)
@@ -359,7 +359,7 @@ def test_a_note_of_100_megabytes_is_withheld(notes: Path, tmp_path: Path) -> Non
     manifest = run_release(
         ReleaseJob(open_source(notes, grouping=Grouping(r"^(p\d)-")), tmp_path / "out", SURROGATES, detector())
     )
-    assert manifest["documents"] == {"in": 13, "released": 12, "withheld": 1}
+    assert manifest["documents"] == {"in": 13, "released": 12, "withheld": 1, "excluded": 0}
     assert list(manifest["withheld"]) == ["… characters, the limit is …; raise it with --max-chars"]
     (line,) = (tmp_path / "out.private" / "withheld.jsonl").read_bytes().splitlines()
     assert "100,000,000 characters" in json.loads(line)["reason"]
@@ -368,7 +368,7 @@ def test_a_note_of_100_megabytes_is_withheld(notes: Path, tmp_path: Path) -> Non
 def test_two_documents_of_one_name_do_not_share_a_file(notes: Path, tmp_path: Path) -> None:
     (notes / "p0-00.TXT").write_bytes(b"Dr. Lowe.")
     manifest = run_release(job(notes, tmp_path / "out"))
-    assert manifest["documents"] == {"in": 13, "released": 12, "withheld": 1}
+    assert manifest["documents"] == {"in": 13, "released": 12, "withheld": 1, "excluded": 0}
     assert "earlier document" in next(iter(manifest["withheld"]))
 
 

@@ -106,7 +106,7 @@ def test_damaged_files_are_refused(
     path = tmp_path / "m.cfm"
     save(extractors[mode], path)
     damage(path, changes, arrays)
-    with pytest.raises(ModelError, match=r"m\.cfm: its settings are damaged"):
+    with pytest.raises(ModelError, match=r"m\.cfm: its arrays, strings and settings do not fit together"):
         load(path)
 
 

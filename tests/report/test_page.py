@@ -84,7 +84,8 @@ def of_release() -> str:
     band = {name: 1 for name, _ in BANDS}
     category = {"leaks": 1.0, "per_note": 1.0, "per_1000": 1.0}
     manifest = {
-        "documents": {"in": 2, "released": 1, "withheld": 1}, "withheld": {HOSTILE: 1}, "patients": 1,
+        "documents": {"in": 2, "released": 1, "withheld": 1, "excluded": 0}, "withheld": {HOSTILE: 1},
+        "excluded": {HOSTILE: 1}, "patients": 1,
         "without_patient": 1, "characters": 1, "tokens": 1, "replacements": 1,
         "labels": {HOSTILE: {"found": 1, "bands": band, "operators": {HOSTILE: 1}}},
         "expected_leaks": {

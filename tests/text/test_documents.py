@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from typing import get_args
 
@@ -171,3 +172,17 @@ def test_documents_without_a_group_stand_alone() -> None:
     corpus = Corpus.of(Document.make("x", id=str(n)) for n in range(10))
     first, second = corpus.split(0.5)
     assert len(list(first)) == len(list(second)) == 5
+
+
+def test_no_message_shows_a_label_or_the_name_of_a_layer() -> None:
+    soft = Soft(("Lowe",), np.ones((3, 1)))
+    changes: list[Callable[[], Document]] = [
+        lambda: Document.make("x", layers={"Penn": [Span(0, 9, "Lowe")]}),
+        lambda: Document.make("x", soft={"Penn": soft}),
+        lambda: Document.make("x").with_soft("Penn", soft),
+    ]
+    for change in changes:
+        with pytest.raises(DataError) as caught:
+            change()
+        assert "Penn" not in str(caught.value)
+        assert "Lowe" not in str(caught.value)

@@ -69,7 +69,7 @@ def test_overlaps_and_cut_tokens_are_errors_only_here() -> None:
 
 
 def test_wrong_tags_are_named() -> None:
-    with pytest.raises(DataError, match="'X-Y' is not a tag"):
+    with pytest.raises(DataError, match="a tag is not O, nor one of B-, I-, E-, S- and a label"):
         runs(["X-Y"])
     with pytest.raises(DataError, match="1 tags for 3 tokens"):
         decode(["O"], TOKENS)

@@ -1,7 +1,10 @@
 """Model files: arrays, strings and a manifest in one file without code."""
 
 from chaffinch.bundle.manifest import Manifest
-from chaffinch.bundle.state import State
-from chaffinch.bundle.store import Bundle, find, load, packaged_models, read_manifest, save
+from chaffinch.bundle.state import State, check_counts, check_forms, check_numbers
+from chaffinch.bundle.store import Bundle, building, find, load, packaged_models, read_manifest, save
 
-__all__ = ["Bundle", "Manifest", "State", "find", "load", "packaged_models", "read_manifest", "save"]
+__all__ = [
+    "Bundle", "Manifest", "State", "building", "check_counts", "check_forms", "check_numbers", "find", "load",
+    "packaged_models", "read_manifest", "save",
+]  # fmt: skip

@@ -10,7 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
+
+from chaffinch.errors import ModelError
 
 Array: TypeAlias = NDArray[Any]
 Value = TypeVar("Value")
@@ -58,6 +61,38 @@ class State:
         if taken:
             raise ValueError(f"two parts of a model file would have the name {min(taken)!r}")
         return replace(self, arrays={**self.arrays, **other.arrays}, strings={**self.strings, **other.strings})
+
+
+def check_forms(arrays: Mapping[str, Array], **forms: str) -> None:
+    """Raise ModelError unless arrays have one dimension and a type: its letter in NumPy, and bytes if they matter.
+
+    Compiled loops read these arrays without looking: a file with others must be refused before. An array that is not
+    there is left to the caller.
+
+    >>> import numpy as np
+    >>> check_forms({"keys": np.zeros(3, np.uint64)}, keys="u8", stops="u8")
+    """
+    for name, form in forms.items():
+        array = arrays.get(name)
+        if array is not None and (array.ndim != 1 or not array.dtype.str[1:].startswith(form)):
+            raise ModelError(f"array {name!r} has an unknown form; take the file of its maker, or retrain")
+        if array is not None and array.dtype.kind == "f":
+            check_numbers(array)
+
+
+def check_numbers(array: Array) -> None:
+    """Raise ModelError if a weight or a log-probability is not a number."""
+    if np.isnan(array).any():
+        raise ModelError("has weights that are no numbers; take the file of its maker, or retrain")
+
+
+def check_counts(counts: Array, most: int) -> None:
+    """Raise ModelError unless an array of counts has numbers of at least 1, and `most` in all.
+
+    What is built of them needs memory for the square of their sum.
+    """
+    if counts.min(initial=1) < 1 or counts.astype(float).sum() > most:
+        raise ModelError(f"has more than {most:,} states, or counts below 1; take the file of its maker, or retrain")
 
 
 def _part(items: Mapping[str, Value], name: str) -> dict[str, Value]:

@@ -6,10 +6,12 @@ unnoticed. The file contains no code, and loading runs none.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -20,11 +22,13 @@ import numpy as np
 from chaffinch.bundle.manifest import FORMAT, Manifest
 from chaffinch.bundle.state import Array, State
 from chaffinch.checks import nearest
-from chaffinch.errors import ConfigError, ModelError
+from chaffinch.errors import ConfigError, MissingExtraError, ModelError
+from chaffinch.text.formats.temporary import TEMPORARY, hold, remove_left_overs
 
 _KEY = "chaffinch"  # the one entry of safetensors' metadata: the manifest as JSON
 _BLANK = "0" * 64
 _PREAMBLE = 8  # bytes of a safetensors file that hold the length of its header
+_MOST_ARRAYS, _MOST_DIMENSIONS = 10_000, 8  # ours have hundreds and 3; more is no model, or is made to exhaust us
 _TEXT, _ENDS = ".utf8", ".ends"  # a list of strings is two arrays: all bytes, and where each string ends
 
 
@@ -73,6 +77,7 @@ def read_manifest(path: str | Path) -> Manifest:
     """Return the manifest of a model file, without reading its arrays or its checksum; else raise ModelError."""
     file = find(path)
     try:
+        _require_plain_file(file)
         with file.open("rb") as stream:
             length = stream.read(_PREAMBLE)
             content = length + stream.read(min(int.from_bytes(length, "little"), file.stat().st_size))
@@ -88,6 +93,7 @@ def load(path: str | Path) -> Bundle:
 
     file = find(path)
     try:
+        _require_plain_file(file)
         content = file.read_bytes()
     except OSError as error:
         raise _unreadable(file, error) from None
@@ -98,9 +104,39 @@ def load(path: str | Path) -> Bundle:
         tensors = deserialise(content)
     except (SafetensorError, ValueError, KeyError):
         raise ModelError("its arrays cannot be read; copy the file again", path=file) from None
-    strings = {name.removesuffix(_ENDS): _strings(tensors, name) for name in tensors if name.endswith(_ENDS)}
+    try:
+        strings = {name.removesuffix(_ENDS): _strings(tensors, name) for name in tensors if name.endswith(_ENDS)}
+    except (KeyError, ValueError):
+        raise ModelError("its strings cannot be read; take the file of its maker, or retrain", path=file) from None
     arrays = {name: array for name, array in tensors.items() if not name.endswith((_TEXT, _ENDS))}
+    _check_arrays(arrays, file)
     return Bundle(manifest, arrays, strings)
+
+
+@contextmanager
+def building(path: str | Path) -> Iterator[None]:
+    """Turn what building a model from a file raises into ModelError with the path of the file.
+
+    A checksum says that a file is as somebody wrote it, not that its arrays, strings and settings fit together.
+    """
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(error.message, path=error.path or find(path)) from None
+    except MissingExtraError:
+        raise
+    except Exception:  # whatever a file made to be wrong leads to, also in libraries that raise bare exceptions
+        message = "its arrays, strings and settings do not fit together; take the file of its maker, or retrain"
+        raise ModelError(message, path=find(path)) from None
+
+
+def _check_arrays(arrays: Mapping[str, Array], file: Path) -> None:
+    """Raise ModelError if there are too many arrays, or one has too many dimensions or an unknown type."""
+    if len(arrays) > _MOST_ARRAYS:
+        raise ModelError(f"has {len(arrays):,} arrays; a model has at most {_MOST_ARRAYS:,}", path=file)
+    for name, array in arrays.items():
+        if array.ndim > _MOST_DIMENSIONS or array.dtype.kind not in "biuf":
+            raise ModelError(f"array {name!r} has an unknown form; take the file of its maker, or retrain", path=file)
 
 
 def find(model: str | Path) -> Path:
@@ -129,6 +165,12 @@ def packaged_models() -> dict[str, Path]:
     return {file.name.removesuffix(".cfm"): file for file in files if isinstance(file, Path)}
 
 
+def _require_plain_file(file: Path) -> None:
+    """Raise OSError unless a path is a plain file: reading a pipe or a device could block for ever."""
+    if not file.is_file():
+        raise OSError(errno.EINVAL, "it is no plain file")
+
+
 def _unreadable(file: Path, error: OSError) -> ModelError:
     return ModelError(f"cannot be read ({error.strerror}); check the path and its permissions", path=file)
 
@@ -142,7 +184,7 @@ def _manifest(content: bytes, file: Path) -> Manifest:
         header = msgspec.json.decode(content[_PREAMBLE : _PREAMBLE + length])
         facts = msgspec.json.decode(header["__metadata__"][_KEY])
         number = facts["format"]
-    except (msgspec.DecodeError, UnicodeError, KeyError, TypeError):
+    except (msgspec.DecodeError, UnicodeError, KeyError, TypeError, RecursionError):
         raise ModelError(
             "is damaged or not a Chaffinch model; copy it again, or retrain the model", path=file
         ) from None
@@ -159,8 +201,13 @@ def _manifest(content: bytes, file: Path) -> Manifest:
 
 
 def _strings(tensors: Mapping[str, Array], ends_name: str) -> tuple[str, ...]:
-    """Return a list of strings from its two arrays."""
-    text, ends = tensors[ends_name.removesuffix(_ENDS) + _TEXT].tobytes(), tensors[ends_name].tolist()
+    """Return a list of strings from its two arrays; raise KeyError or ValueError unless they fit together."""
+    parts, places = tensors[ends_name.removesuffix(_ENDS) + _TEXT], tensors[ends_name]
+    if parts.dtype != np.uint8 or parts.ndim != 1 or places.dtype != np.int64 or places.ndim != 1:
+        raise ValueError(ends_name)
+    text, ends = parts.tobytes(), places.tolist()
+    if [0, *ends] != sorted([0, *ends]) or (ends[-1] if ends else 0) != len(text):
+        raise ValueError(ends_name)
     return tuple(text[start:end].decode() for start, end in zip([0, *ends], ends, strict=False))
 
 
@@ -170,9 +217,11 @@ def _write(path: Path, content: bytes) -> None:
         raise ConfigError(f"the folder {path.parent} of the model file does not exist; make it first")
     if path.exists() and not path.is_file():
         raise ConfigError(f"{path} is not an ordinary file, and saving the model would replace it; choose another path")
-    temporary = path.with_name(f".chaffinch-{secrets.token_hex(8)}")
+    remove_left_overs(path.parent)
+    temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
     try:
         with temporary.open("xb") as stream:  # with the permissions that the umask leaves
+            hold(stream.fileno())
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())

@@ -13,7 +13,10 @@ import typer
 from chaffinch.checks import did_you_mean
 from chaffinch.errors import ConfigError
 
-VERBS = ("convert", "train", "tag", "evaluate", "compare", "show", "doctor", "bench", "deid", "synth", "weak", "relate")
+VERBS = (
+    "convert", "train", "tag", "evaluate", "compare", "show", "doctor", "bench", "deid", "verify", "synth", "weak",
+    "relate",
+)  # fmt: skip
 _SHORT = "run"  # `chaffinch deid IN` is `chaffinch deid run IN`
 
 

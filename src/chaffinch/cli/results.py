@@ -40,6 +40,16 @@ class ConvertResult(Result, kw_only=True, rename={"from_": "from"}):
         yield from losses_table(self.lost)
 
 
+class VerifyResult(Result, kw_only=True):
+    """What `verify` compared."""
+
+    output: str  # the path of the release
+    documents: dict[str, int]  # in, released, withheld and excluded
+    files: int  # files whose names and contents agree with the manifest
+    lines: int | None = None  # of the account; null if the private lists are not there
+    texts: int  # texts that agree with their hashes in the account
+
+
 class TagResult(Result, kw_only=True, rename={"from_": "from"}):
     """What `tag` found."""
 

@@ -31,6 +31,7 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document
 from chaffinch.text.columns import Columns
 from chaffinch.text.formats import ReadOptions, jsonl
+from chaffinch.text.formats.temporary import TEMPORARY, hold, remove_left_overs
 
 if TYPE_CHECKING:  # imported when it is used
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -170,25 +171,36 @@ class Writer:
 
 
 @contextmanager
-def write_vault(path: str | Path, secret: Secret, *, replace: bool = False) -> Iterator[Writer]:
-    """Yield a writer of a vault that appears at its path (mode 0600) if all goes well, and otherwise not at all."""
+def write_vault(path: str | Path, secret: Secret, *, replace: bool = False, beside: bool = True) -> Iterator[Writer]:
+    """Yield a writer of a vault that appears at its path (mode 0600) if all goes well, and otherwise not at all.
+
+    Without `beside`, it is written at the path itself, for a caller that removes unfinished files and renames it at
+    the end: a process that is killed then leaves no file of another name.
+    """
     path = Path(path)
     if path.exists() and not replace:
         raise ConfigError(f"{path} exists, and a vault is never overwritten; choose another name")
     if not path.parent.is_dir():
         raise ConfigError(f"the folder {path.parent} of the vault does not exist; make it first")
-    handle, name = tempfile.mkstemp(prefix=".chaffinch-", dir=path.parent)  # mode 0600
-    temporary = Path(name)
+    if beside:
+        remove_left_overs(path.parent)
+        handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)  # mode 0600
+        temporary = Path(name)
+    else:
+        handle, temporary = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), path
     try:
         with os.fdopen(handle, "wb") as stream:
+            hold(stream.fileno())
             writer = Writer(stream, Seal.new(secret))
             yield writer
             writer.end()
             stream.flush()
             os.fsync(stream.fileno())
-        temporary.replace(path)
-    finally:
+        if beside:
+            temporary.replace(path)
+    except BaseException:
         temporary.unlink(missing_ok=True)
+        raise
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,7 +30,7 @@ from chaffinch.jobs.job import (
 )
 from chaffinch.jobs.release import run_release
 from chaffinch.text.formats import Losses, check_columns
-from chaffinch.text.formats.base import entry_of_bytes
+from chaffinch.text.formats.archives import entry_of_bytes
 from chaffinch.text.grouping import Grouping
 from chaffinch.weak.fingerprint import fingerprint
 
@@ -49,6 +49,7 @@ def run(
     group_by: Groups = None,
     each_note_a_patient: bool = False,
     date_order: DateOrder = "auto",
+    follow: bool = False,
     resume: bool = False,
 ) -> dict[str, Any]:
     """Write the notes without identifiers, and return the manifest: counts, hashes and settings, no text.
@@ -57,13 +58,14 @@ def run(
     note its patient: a regular expression on the id, or a table by id. A policy that draws surrogates or shifts
     dates needs the patients of all notes, or `each_note_a_patient`: no two notes are of one patient. `date_order`
     ("mdy", "dmy", or "auto": that of nearly all dates) reads 03/04/1998 where the patient's dates do not tell.
-    Documents that cannot be read are withheld: `result["documents"]["withheld"]` says how many. With `resume`, an
-    interrupted run is finished.
+    Documents that cannot be read are withheld: `result["documents"]["withheld"]` says how many; `result["excluded"]`
+    has the rules by which files were left out. With `follow`, links that lead out of a folder are read. With `resume`,
+    an interrupted run is finished.
     """
     finder = detector(DEFAULT, by_patient=True) if find is None else find
     release = Release(policy if isinstance(policy, Policy) else Policy.read(str(policy)), secret, date_order=date_order)
     patients = Patients(group_by, each_note_a_patient)
-    job = plan(NotesInput(Path(notes)), Path(output), release, finder, patients=patients)
+    job = plan(NotesInput(Path(notes), follow=follow), Path(output), release, finder, patients=patients)
     return run_release(check_effects(job), resume=resume)
 
 
@@ -92,7 +94,9 @@ def plan(
     table, pattern = (groups, None) if isinstance(groups, Mapping) else (None, groups)
     grouping = Grouping(pattern, table, option=option_names.of("group-by"))
     files = None if notes.content is None else [entry_of_bytes(_STREAM, "-", notes.content)]
-    source = open_source(notes.path, form=notes.form, options=notes.reading, grouping=grouping, files=files)
+    source = open_source(
+        notes.path, form=notes.form, options=notes.reading, grouping=grouping, given=files, follow=notes.follow
+    )
     release = settle_date_order(release, source, option_names.of("date-order"))
     input_digest = fingerprint([source.form.name, replace(notes.reading, losses=Losses()), groups])
     check_columns(source.form, notes.reading)

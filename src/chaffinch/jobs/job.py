@@ -31,12 +31,14 @@ class NotesInput:
     """The notes to release: a file, folder or archive; its format (None: recognise it); the options to read it.
 
     `content` are the bytes of a file that is not on the disk.
+    `follow`: links that lead out of a folder are read as well.
     """
 
     path: Path
     form: str | None = None
     reading: ReadOptions = field(default_factory=ReadOptions)
     content: bytes | None = field(default=None, repr=False)
+    follow: bool = False
 
     @property
     def single(self) -> bool:
@@ -172,6 +174,11 @@ class ReleaseJob:
     def work(self) -> Path:
         """Return the folder of all unfinished files."""
         return self.output.with_name(self.output.name + ".part")
+
+    @property
+    def private_part(self) -> Path:
+        """Return the folder of unfinished private lists; they have ids of the input, so `work` does not hold them."""
+        return self.private.with_name(self.private.name + ".part")
 
     @property
     def manifest(self) -> Path:

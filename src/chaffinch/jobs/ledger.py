@@ -1,14 +1,15 @@
 """The ledger of a job: finished results by key, stored on disk so that they survive a crash.
 
-A folder (mode 0700) with two append-only files. `results` has the results one after the other; a line of `ledger` has
-the offset, size and checksum of one of them. A line is written when its result is safe on the disk, so a line that was
-cut off, or points beyond the end, belongs to a result that was never finished, and is dropped.
+A folder (mode 0700) with a lock and two append-only files. `results` has the results one after the other; a line of
+`ledger` has the offset, size and checksum of one of them. A line is written when its result is safe on the disk, so a
+line that was cut off, or points beyond the end, belongs to a result that was never finished, and is dropped.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +19,8 @@ import msgspec
 
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 
-_FORMAT = 1
+_FORMAT = 2
+_LEDGER, _NEW_LEDGER, _LOCK = "ledger", "ledger.new", "lock"
 _BUFFER = 1 << 20  # bytes of results after which they are synced; a crash loses about this much at most
 
 
@@ -102,22 +104,48 @@ class Ledger:
         self._size = os.fstat(self._results.fileno()).st_size
         end = 0
         good_bytes = 0
+        whole = True
         for number, raw in enumerate(lines, start=2):
             try:
                 line = msgspec.json.decode(raw, type=_Line)
             except (msgspec.DecodeError, UnicodeError):
                 raise DataError("is damaged; remove the folder and run again", path=self.folder, line=number) from None
-            if line.at + line.size > self._size:
-                break
-            good_bytes += len(raw)
-            end = max(end, line.at + line.size)
-            if line.mark:
+            if line.mark:  # a step that is done stays done, also when the results that it needed were removed
                 self._marks.add(line.mark)
-            else:
-                self._lines[line.key] = line
+            whole = whole and line.at + line.size <= self._size
+            if whole:
+                good_bytes += len(raw)
+                end = max(end, line.at + line.size)
+                self._lines |= {} if line.mark else {line.key: line}
+        if self._marks and not whole:
+            return
         self._ledger.truncate(self._ledger.seek(-sum(map(len, lines)) + good_bytes, os.SEEK_END))
         self._results.truncate(self._results.seek(end))
         self._size = end
+
+    def remove(self) -> None:
+        """Remove the folder, when the job is done: the ledger after all else, so that a run killed here can go on."""
+        for path in self.folder.iterdir():
+            if path.name not in (_LEDGER, _NEW_LEDGER, _LOCK):
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        (self.folder / _LEDGER).unlink()
+        _remove_lock(self.folder)
+
+
+def remove_empty(folder: Path) -> None:
+    """Remove the folder of a job if nothing but its lock is left in it, and no run holds that."""
+    with suppress(OSError, ConfigError):
+        if {path.name for path in folder.iterdir()} <= {_LOCK, _NEW_LEDGER}:
+            with (folder / _LOCK).open("ab") as stream:
+                _lock_file(stream, folder)
+                _remove_lock(folder)
+
+
+def _remove_lock(folder: Path) -> None:
+    """Remove the lock and the folder, which has nothing else; the caller holds the lock."""
+    (folder / _NEW_LEDGER).unlink(missing_ok=True)
+    (folder / _LOCK).unlink()
+    folder.rmdir()
 
 
 @contextmanager
@@ -129,24 +157,25 @@ def open_ledger(
     With `resume`, the ledger of an earlier run is continued if it had the same settings. `notes` are those of the first
     run.
     """
-    is_new = not (folder / "ledger").exists()
-    if not is_new and not resume:
-        raise ConfigError(
-            f"an earlier run stopped before its end and left {folder}; add --resume to finish it, or remove that folder"
-        )
+    if folder.is_symlink():
+        raise ConfigError(f"{folder} is a symbolic link; remove it, or choose another output")
     try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        folder.chmod(0o700)
-        if is_new:
-            _write_head(folder, _Head(_FORMAT, settings, notes or {}))
-        with (folder / "ledger").open("r+b") as lines, (folder / "results").open("a+b") as results:
-            _lock(lines, folder)
-            ledger = _resume_ledger(folder, settings, lines, results)
-            try:
-                yield ledger
-            finally:
-                with suppress(ValueError):  # closed
-                    ledger.sync()
+        with _lock(folder):
+            is_new = not (folder / _LEDGER).exists()
+            if not is_new and not resume:
+                raise ConfigError(
+                    f"an earlier run stopped before its end and left {folder}; add --resume to finish it, or remove "
+                    "that folder"
+                )
+            if is_new:
+                _write_head(folder, _Head(_FORMAT, settings, notes or {}))
+            with (folder / _LEDGER).open("r+b") as lines, (folder / "results").open("a+b") as results:
+                ledger = _resume_ledger(folder, settings, lines, results)
+                try:
+                    yield ledger
+                finally:
+                    with suppress(ValueError):  # closed
+                        ledger.sync()
     except OSError as error:
         raise disk_error(folder, error) from None
 
@@ -162,11 +191,11 @@ def disk_error(folder: Path, error: OSError) -> ChaffinchError:
 
 def _write_head(folder: Path, head: _Head) -> None:
     """Write the first line to a temporary file and rename it, so that a ledger has it whole or does not exist."""
-    temporary = folder / "ledger.new"
+    temporary = folder / _NEW_LEDGER
     with temporary.open("wb") as stream:
         stream.write(msgspec.json.encode(head) + b"\n")
         _flush(stream)
-    temporary.replace(folder / "ledger")
+    temporary.replace(folder / _LEDGER)
 
 
 def _resume_ledger(folder: Path, settings: str, lines: BinaryIO, results: BinaryIO) -> Ledger:
@@ -189,8 +218,21 @@ def _resume_ledger(folder: Path, settings: str, lines: BinaryIO, results: Binary
     return ledger
 
 
-def _lock(stream: BinaryIO, folder: Path) -> None:
-    """Lock the ledger, or raise ConfigError if another run has it locked."""
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    """Make the folder and hold its lock; raise ConfigError if another run holds it."""
+    while True:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.chmod(0o700)
+        with (folder / _LOCK).open("ab") as stream:
+            _lock_file(stream, folder)
+            if _is_file_at(stream, folder / _LOCK):  # else a run that has finished since removed it
+                yield
+                return
+
+
+def _lock_file(stream: BinaryIO, folder: Path) -> None:
+    """Lock a file until it is closed, or raise ConfigError if another run has it locked."""
     try:
         import fcntl
     except ImportError:  # no locks on this system
@@ -199,6 +241,14 @@ def _lock(stream: BinaryIO, folder: Path) -> None:
         fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise ConfigError(f"another run is working in {folder}; wait for it, or choose another output") from None
+
+
+def _is_file_at(stream: BinaryIO, path: Path) -> bool:
+    """Tell whether an open file is still the one at a path."""
+    try:
+        return os.path.samestat(os.fstat(stream.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _flush(stream: BinaryIO) -> None:

@@ -2,9 +2,11 @@
 
     batches  →  process_batch  →  ledger  →  build_outputs  →  publish
 
-Until the end everything is in `OUT.part` beside the output. Then there are also `OUT.manifest.json`, which may be
+Until the end everything is in `OUT.part` beside the output, without an id of the input; lists of such ids are in
+`OUT.private.part` while the outputs are built. Then there are also `OUT.manifest.json`, which may be
 published, and `OUT.private/`, which only its owner can open: `documents.jsonl` (offsets and hashes), `ids.jsonl` (from
-ids in the output to those of the input), `risks.jsonl` and `withheld.jsonl`. The output itself is moved last.
+ids in the output to those of the input), `risks.jsonl`, `withheld.jsonl` and `excluded.jsonl`. The output itself is
+moved last.
 """
 
 from __future__ import annotations
@@ -23,19 +25,20 @@ import msgspec
 
 from chaffinch.deid.release.account import Account
 from chaffinch.deid.release.patient import LAYER, Released, Withheld, unseal_record
+from chaffinch.deid.release.verify import digest_files
 from chaffinch.deid.vault import Seal, write_vault
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.jobs.batches import BatchWork, batches, process_batch, release_units
 from chaffinch.jobs.job import ReleaseJob
-from chaffinch.jobs.ledger import Ledger, open_ledger
+from chaffinch.jobs.ledger import Ledger, open_ledger, remove_empty
 from chaffinch.jobs.run import Interrupted, KeptKey, WorkItem, in_order, process_batches
 from chaffinch.text import Document
 from chaffinch.text.formats import Unit, WriteOptions
+from chaffinch.text.formats.base import Excluded
 
 _MOST_SYNCED_FILES = 1000  # more files than this are synced by one call for the whole system
-_LISTS = ("documents.jsonl", "ids.jsonl", "risks.jsonl", "withheld.jsonl")
-_PRIVATE = "private"  # their folder until they are published
-_IDS, _OPTIONAL_LISTS = "ids.jsonl", ("risks.jsonl", "withheld.jsonl")  # the latter exist only if they have a line
+_LISTS = ("documents.jsonl", "ids.jsonl", "risks.jsonl", "withheld.jsonl", "excluded.jsonl")
+_IDS, _OPTIONAL_LISTS = "ids.jsonl", _LISTS[2:]  # the latter exist only if they have a line
 
 Tick = Callable[[int], None]
 
@@ -48,6 +51,9 @@ def dry_run(job: ReleaseJob, *, tick: Tick = lambda _: None) -> dict[str, Any]:
         for result in release_units(work, [item.payload for item in batch]):
             account.add(reject_bad_id(result, job, seen))
         tick(len(batch))
+    for item in job.source.excluded:
+        account.exclude(item.rule)
+    account.check_count(job.source.seen)
     return account.manifest(warnings=list(job.warnings))
 
 
@@ -57,27 +63,50 @@ def run_release(job: ReleaseJob, *, resume: bool = False, tick: Tick = lambda _:
     Raise Interrupted on Ctrl-C. With `resume`, an earlier run of the same job is finished; its output is the same, byte
     for byte, as that of an uninterrupted run.
     """
-    _check_paths(job)
+    remove_empty(job.work)
+    _check_paths(job, resume=resume)
     work = (
         None if (job.work / "ledger").exists() else batches(job)
     )  # an impossible job is refused before anything is written
     notes = {} if job.vault.key is None else {"salt": secrets.token_hex(32)}
     with open_ledger(job.work, job.digest, notes=notes, resume=resume) as ledger:
         try:
+            if work is not None and not len(ledger):
+                _check_taken(job, ledger)  # again: another run may have finished since
             if not ledger.is_marked("placing"):
                 done = _process_job(job, work or batches(job), ledger, tick)
-                build_outputs(job, done)
+                try:
+                    build_outputs(job, done)
+                except BaseException:  # lists of ids are for finished runs only
+                    shutil.rmtree(job.private_part, ignore_errors=True)
+                    raise
                 ledger.mark("placing")
             manifest: dict[str, Any] = msgspec.json.decode(_manifest_bytes(job))
             publish(job)
         except KeyboardInterrupt:
             raise Interrupted(len(ledger)) from None
-    shutil.rmtree(job.work, ignore_errors=True)
+        ledger.remove()
     return manifest
 
 
-def _check_paths(job: ReleaseJob) -> None:
+def _check_taken(job: ReleaseJob, ledger: Ledger) -> None:
+    """Raise an error if an output path is taken, and remove the new ledger."""
+    try:
+        _check_targets(job)
+    except ChaffinchError:
+        ledger.remove()
+        raise
+
+
+def _check_paths(job: ReleaseJob, *, resume: bool) -> None:
     """Raise an error if an output path is taken, before any work is done; an interrupted run may have taken its own."""
+    if job.output.is_symlink():
+        raise ConfigError(f"{job.output} is a symbolic link; name the path that it leads to")
+    for path in (job.work, job.private_part, job.manifest, *filter(None, [job.vault.path, job.vault.part])):
+        if path.is_symlink():
+            raise ConfigError(f"{path} is a symbolic link, and the run would replace it; remove it")
+    if job.manifest.is_dir():
+        raise ConfigError(f"{job.manifest} is a folder, and the manifest would replace it; choose another output")
     if not job.output.parent.is_dir():
         raise ConfigError(f"the folder {job.output.parent} of the output does not exist; make it first")
     vault = job.vault.path
@@ -85,6 +114,17 @@ def _check_paths(job: ReleaseJob) -> None:
         raise ConfigError(f"the folder {vault.parent} of the vault does not exist; make it first")
     if (job.work / "ledger").exists():
         return
+    if resume and job.output.exists() and job.manifest.exists():
+        raise ConfigError(
+            f"{job.output} is complete, so nothing is left to resume; leave out --resume and choose another output to "
+            "release again"
+        )
+    _check_targets(job)
+
+
+def _check_targets(job: ReleaseJob) -> None:
+    """Raise an error if something is in the place of an output that a new run would write."""
+    vault = job.vault.path
     if job.output.is_dir() and any(job.output.iterdir()):
         raise DataError("is a folder that is not empty; choose a new or empty folder", path=job.output)
     if job.output.exists() and job.output.is_dir() != job.form.folder:
@@ -104,11 +144,29 @@ def _is_private_folder(target: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class _Origin:
+    """What no file of an unfinished run holds: the file, the id and the patient of a document in the input."""
+
+    file: str
+    id: str
+    group: str | None
+
+    @classmethod
+    def of(cls, unit: Unit) -> _Origin:
+        """Return the origin of a unit; the name of its file is the id of a unit that cannot be read."""
+        try:
+            doc = unit.read()
+        except Exception:  # it is withheld, and the reason is given there
+            return cls(unit.name, unit.id, None)
+        return cls(unit.name, doc.id, doc.group)
+
+
+@dataclass(frozen=True, slots=True)
 class _Processed:
-    """The outcome of all units: results in the ledger or here, the file name of each unit, and the seal if any."""
+    """The outcome of all units: results in the ledger or here, the origin of each unit, and the seal if any."""
 
     outcomes: Mapping[int, KeptKey | Withheld]
-    names: Mapping[int, str]
+    origins: Mapping[int, _Origin]
     ledger: Ledger
     seal: Seal | None
 
@@ -116,7 +174,8 @@ class _Processed:
         """Yield the number and the result of every unit, in the order of the input; it can be called repeatedly."""
         seen: set[str] = set()
         for number, stored in in_order(self.outcomes, self.ledger):
-            result = Released.unpack(stored) if isinstance(stored, bytes) else stored
+            origin = self.origins[number]
+            result = Released.unpack(stored, origin.id, origin.group) if isinstance(stored, bytes) else stored
             yield number, reject_bad_id(result, job, seen)
 
 
@@ -124,14 +183,14 @@ def _process_job(job: ReleaseJob, work: Iterable[Sequence[WorkItem[Unit]]], ledg
     """Process the batches that have no results yet, into the ledger."""
     key = job.vault.key
     seal = None if key is None else Seal.new(key, bytes.fromhex(ledger.notes["salt"]))
-    names: dict[int, str] = {}
+    origins: dict[int, _Origin] = {}
 
     def note_batch(batch: Sequence[WorkItem[Unit]]) -> None:
-        names.update((item.number, item.payload.name) for item in batch)
+        origins.update((item.number, _Origin.of(item.payload)) for item in batch)
         tick(len(batch))
 
     step = partial(process_batch, BatchWork(job.release, job.detector, seal))
-    return _Processed(process_batches(work, step, ledger, done=note_batch), names, ledger, seal)
+    return _Processed(process_batches(work, step, ledger, done=note_batch), origins, ledger, seal)
 
 
 def reject_bad_id(result: Released | Withheld, job: ReleaseJob, seen: set[str]) -> Released | Withheld:
@@ -158,7 +217,7 @@ def _find_fault(name: str, seen: set[str]) -> str:
 
 def build_outputs(job: ReleaseJob, done: _Processed) -> None:
     """Write all outputs to the work folder, in the order of the input: lists, vault, documents."""
-    for path in (*_paths_in_work(job), *filter(None, [job.vault.part])):
+    for path in (*_staged_paths(job), _replaced_path(job), *filter(None, [job.vault.part])):
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     account = Account(job.settings)
     _write_lists(job, done, account)
@@ -167,19 +226,22 @@ def build_outputs(job: ReleaseJob, done: _Processed) -> None:
     released = (result for _, result in done.results(job) if isinstance(result, Released))
     job.form.write((to_document(result, job) for result in released), job.work / "output", options)
     lost = dict(sorted(options.losses.counts.items()))
-    manifest = account.manifest(lost=lost, warnings=list(job.warnings))
+    manifest = account.manifest(files=digest_files(job.work / "output"), lost=lost, warnings=list(job.warnings))
     (job.work / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
-    _sync(_paths_in_work(job))
+    _sync(_staged_paths(job))
 
 
 def _write_lists(job: ReleaseJob, done: _Processed, account: Account) -> None:
     """Write the private lists, and count all results in the account."""
-    folder = _make_private_folder(job.work / _PRIVATE)
+    folder = _make_private_folder(job.private_part)
     with ExitStack() as stack:
         chosen = [name for name in _LISTS if name != _IDS or not job.release.keep_ids]
         lists = _PrivateLists({name: stack.enter_context(_create_private(folder / name)) for name in chosen})
         for number, result in done.results(job):
-            lists.add(result, account.add(result), done.names[number])
+            lists.add(result, account.add(result), done.origins[number].file)
+        for item in job.source.excluded:
+            lists.exclude(item, account.exclude(item.rule))
+    account.check_count(job.source.seen)
     for path in (folder / name for name in _OPTIONAL_LISTS):
         if not path.stat().st_size:
             path.unlink()
@@ -190,7 +252,7 @@ def _write_vault(job: ReleaseJob, done: _Processed) -> None:
     part, key, seal = job.vault.part, job.vault.key, done.seal
     if part is None or key is None or seal is None:
         return
-    with write_vault(part, key) as vault:
+    with write_vault(part, key, beside=False) as vault:
         for _, result in done.results(job):
             if isinstance(result, Released) and result.sealed is not None:
                 vault.add(unseal_record(result.sealed, seal))
@@ -219,6 +281,11 @@ class _PrivateLists:
         if _IDS in self._files:
             self._put(_IDS, {"id": result.id, "document": result.original, "file": file})
 
+    def exclude(self, item: Excluded, line: bytes) -> None:
+        """Add an item that a rule excludes, with its line of the account."""
+        self._files["documents.jsonl"].write(line)
+        self._put("excluded.jsonl", {"file": item.name, "reason": item.rule})
+
     def _put(self, name: str, row: dict[str, Any]) -> None:
         self._files[name].write(msgspec.json.encode(row) + b"\n")
 
@@ -237,9 +304,14 @@ def _create_private(path: Path) -> BinaryIO:
     return file
 
 
-def _paths_in_work(job: ReleaseJob) -> list[Path]:
-    """Return the paths of the outputs in the work folder."""
-    return [job.work / name for name in (_PRIVATE, "manifest.json", "output")]
+def _staged_paths(job: ReleaseJob) -> list[Path]:
+    """Return the paths at which the outputs are built: private lists, manifest, output."""
+    return [job.private_part, job.work / "manifest.json", job.work / "output"]
+
+
+def _replaced_path(job: ReleaseJob) -> Path:
+    """Return where the private folder of an earlier release is kept until that of this one is in its place."""
+    return job.private.with_name(job.private.name + ".old")
 
 
 def _sync(paths: Iterable[Path]) -> None:
@@ -263,10 +335,11 @@ def publish(job: ReleaseJob) -> None:
     """Move everything to its final path, the output last; files that an earlier run moved are skipped."""
     part, vault = job.vault.part, job.vault.path
     moves = [] if part is None or vault is None else [(part, vault)]
-    for staged, target in [*moves, *zip(_paths_in_work(job), (job.private, job.manifest, job.output), strict=True)]:
+    for staged, target in [*moves, *zip(_staged_paths(job), (job.private, job.manifest, job.output), strict=True)]:
         if staged.exists():
-            if target == job.private and target.exists():  # of an earlier release: it is removed with the work folder
-                target.replace(job.work / "replaced")
+            if target == job.private and target.exists():  # of an earlier release
+                target.replace(_replaced_path(job))
             elif target.is_dir():
                 target.rmdir()
             staged.replace(target)
+    shutil.rmtree(_replaced_path(job), ignore_errors=True)

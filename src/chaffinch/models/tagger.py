@@ -9,7 +9,8 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from chaffinch import bundle
 from chaffinch.bundle import Manifest, State
-from chaffinch.errors import ConfigError, DataError, ModelError
+from chaffinch.checks import check_name
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels.lattice import Floats
 from chaffinch.models import registry
 from chaffinch.models.alignment import fit as alignment_fit
@@ -332,12 +333,12 @@ def load(path: str | Path) -> Tagger:
     """Return the tagger of a model file or packaged model; ModelError for other kinds, which `chaffinch.load` opens."""
     file = bundle.load(path)
     state, config = file.state, file.manifest.config
-    try:
+    with bundle.building(path):
         steps = tuple(_step(state, number, entry) for number, entry in enumerate(config.get("before", ())))
         aligner = alignment.Model.of(state.child("align", config=config["align"])) if "align" in config else None
-        return Tagger(registry.model_of(state), file.manifest, steps, config.get("layer", state.kind), aligner)
-    except ModelError as error:
-        raise ModelError(error.message, path=bundle.find(path)) from None
+        layer = config.get("layer", state.kind)
+        check_name(layer, "layer")
+        return Tagger(registry.model_of(state), file.manifest, steps, layer, aligner)
 
 
 def _step(state: State, number: int, entry: Mapping[str, Any]) -> Step:

@@ -12,7 +12,7 @@ import numpy as np
 from chaffinch import bundle
 from chaffinch.bundle import State
 from chaffinch.bundle.state import Array
-from chaffinch.errors import ConfigError, ModelError
+from chaffinch.errors import ModelError
 from chaffinch.models.phrasehmm.fit import Model
 from chaffinch.models.phrasehmm.selection import Platt
 from chaffinch.relations.config import Extraction
@@ -47,11 +47,9 @@ def load(path: str | Path) -> AnyExtractor:
     stored = bundle.load(path)
     if stored.manifest.kind != KIND:
         raise ModelError(f"is a model of kind {stored.manifest.kind!r}, not an extractor of relations", path=path)
-    try:
+    with bundle.building(path):
         mode = stored.manifest.config["settings"]["mode"]
         return _joint(stored) if mode == "joint" else _documents(stored) if mode == "documents" else _entities(stored)
-    except (KeyError, TypeError, ValueError, ConfigError):
-        raise ModelError("its settings are damaged; copy the file again, or train again", path=path) from None
 
 
 def _of_entities(extractor: Extractor) -> tuple[Facts, State]:

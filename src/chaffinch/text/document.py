@@ -90,12 +90,12 @@ class Document:
             cuts = _offsets(sentences, len(text), "sentence")
         else:
             cuts = line_offsets(text, token_array) if split == "lines" else sentence_offsets(text, token_array)
-        checked = {name: _sort_spans(name, spans, len(text)) for name, spans in (layers or {}).items()}
+        checked = {name: _sort_spans(spans, len(text)) for name, spans in (layers or {}).items()}
         soft = dict(soft or {})
-        for name, labels in soft.items():
+        for labels in soft.values():  # messages show no name of a layer and no label: they are text of the file
             if labels.values.shape != (len(token_array), len(labels.labels)):
                 shape, expected = labels.values.shape, (len(token_array), len(labels.labels))
-                raise DataError(f"soft layer {name!r} has shape {shape}; {expected} fits the tokens and labels")
+                raise DataError(f"a soft layer has shape {shape}; {expected} fits the tokens and labels")
         return cls(
             id, text, group, dict(meta or {}), token_array, cuts, checked, soft, tuple(relations), given, columns
         )
@@ -139,7 +139,7 @@ class Document:
 
     def with_layer(self, name: str, spans: Iterable[Span]) -> Document:
         """Return a copy with one more (or a replaced) layer."""
-        layers = {**self.layers, name: _sort_spans(name, spans, len(self.text))}
+        layers = {**self.layers, name: _sort_spans(spans, len(self.text))}
         return Document(
             self.id, self.text, self.group, self.meta, self.tokens, self.sentences, layers, self.soft, self.relations,
             self.given, self.columns,
@@ -148,7 +148,7 @@ class Document:
     def with_soft(self, name: str, soft: Soft) -> Document:
         """Return a copy with one more (or a replaced) soft layer."""
         if len(soft.values) != len(self.tokens):
-            raise DataError(f"soft layer {name!r} has {len(soft.values)} rows for {len(self.tokens)} tokens")
+            raise DataError(f"the soft layer has {len(soft.values)} rows for {len(self.tokens)} tokens")
         return Document(
             self.id, self.text, self.group, self.meta, self.tokens, self.sentences, self.layers,
             {**self.soft, name: soft}, self.relations, self.given, self.columns,
@@ -191,7 +191,7 @@ def check_text(text: str, *, max_chars: int) -> None:
             raise DataError(f"character {position} is half of a surrogate pair; re-encode the text as UTF-8") from None
 
 
-def _sort_spans(name: str, spans: Iterable[Span], length: int) -> tuple[Span, ...]:
+def _sort_spans(spans: Iterable[Span], length: int) -> tuple[Span, ...]:
     """Return the spans of a layer, sorted; DataError if one is empty or outside a text of that length."""
     ordered = tuple(spans)
     if not ordered:
@@ -201,8 +201,8 @@ def _sort_spans(name: str, spans: Iterable[Span], length: int) -> tuple[Span, ..
     for span in ordered:
         if not 0 <= span.start < span.end <= length:
             raise DataError(
-                f"layer {name!r}: span [{span.start}, {span.end}) {span.label} does not fit a text of {length} "
-                "characters; offsets count code points from 0, the end is exclusive"
+                f"span [{span.start}, {span.end}) does not fit a text of {length} characters; offsets count code "
+                "points from 0, the end is exclusive"
             )
     return ordered
 

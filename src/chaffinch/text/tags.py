@@ -32,7 +32,7 @@ def split_tag(tag: str) -> tuple[str, str]:
     letter, dash, label = tag.partition("-")
     letter = {"L": "E", "U": "S"}.get(letter, letter)
     if not dash or not label or letter not in {"B", "I", "E", "S"}:
-        raise DataError(f"{tag!r} is not a tag; expected O or one of B-, I-, E-, S- and a label")
+        raise DataError("a tag is not O, nor one of B-, I-, E-, S- and a label; correct the tags")
     return letter, label
 
 

@@ -262,10 +262,8 @@ def load(path: str | Path, *, embedder: Embedder | None = None) -> FittedAggrega
             "chaffinch.load, or use it with chaffinch tag",
             path=file,
         )
-    try:
+    with bundle.building(file):
         return BY_NAME[kind].load(found.state, (), embedder)
-    except ModelError as error:
-        raise ModelError(error.message, path=error.path or file) from None
 
 
 def _votes_to_learn(

@@ -151,12 +151,8 @@ def load(path: str | Path, *, sources: Sequence[Source] = (), embedder: Embedder
     if kind != KIND:
         remedy = "use it with chaffinch weak aggregate --fit" if kind in LEARNING else "read it with chaffinch.load"
         raise ModelError(f"is a model of kind {kind!r}, not {KIND!r}; {remedy}", path=bundle.find(path))
-    try:
+    with bundle.building(path):
         return _tagger(found, {source.name: source for source in sources}, _embedder(found, embedder))
-    except (KeyError, TypeError, ValueError):
-        raise ModelError("its settings cannot be read; train it again", path=bundle.find(path)) from None
-    except ModelError as error:
-        raise ModelError(error.message, path=error.path or bundle.find(path)) from None
 
 
 def _tagger(found: Bundle, supplied: Mapping[str, Source], embedder: Embedder | None) -> WeakTagger:

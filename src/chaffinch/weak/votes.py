@@ -177,7 +177,7 @@ def _links(docs: Sequence[Document], line: _Line, rules: Sequence[str]) -> NDArr
     ranges = ranges_of_spans(line.tokens, *edges.T).tolist()
     for (rule, _, _, label), (first, last) in zip(spans, ranges, strict=True):
         if label not in _LINKS:
-            raise DataError(f"layer {LINK + rules[rule]!r} has a span {label!r}; linking rules use TOGETHER or APART")
+            raise DataError("a layer of a linking rule has another label; linking rules use TOGETHER or APART")
         out[first + 1 : last, rule] = _LINKS[label]
     return out
 

@@ -69,7 +69,7 @@ def test_the_whole_way_there_and_back(notes: Path, tmp_path: Path, capsys: Print
     arguments += ["--secret-file", str(tmp_path / "secret"), "--group-by", r"^(\w+)-"]
     assert main([*arguments, "--vault", str(vault), "--key-file", key, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["documents"] == {"in": 6, "released": 6, "withheld": 0}
+    assert told["documents"] == {"in": 6, "released": 6, "withheld": 0, "excluded": 0}
     assert told["patients"] == 1
     assert told["settings"]["ids"] == "pseudonyms"
     assert told["expected_leaks"]["notes"] == 6

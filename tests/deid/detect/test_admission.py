@@ -143,3 +143,17 @@ def test_any_text_and_identifier_give_spans_inside(text: str, value: str, label:
         Document.make(f"{text} {value}".encode(errors="ignore").decode())
     ):
         assert 0 <= span.start < span.end <= len(text) + 1 + len(value)
+
+
+@pytest.mark.parametrize("name", ["known.csv", "known.tsv", "known.jsonl"])
+def test_a_file_without_a_header_shows_no_surname(name: str, tmp_path: Path) -> None:
+    content = {
+        "known.csv": "p1,Quillfeather,123\np2,Lowe,456\n", "known.tsv": "p1\tQuillfeather\n p2\tLowe\n",
+        "known.jsonl": '{"patient": "p1", "Quillfeather": "x1"}\n',
+    }  # fmt: skip
+    (tmp_path / name).write_text(content[name])
+    with pytest.raises((ConfigError, DataError)) as caught:
+        KnownIdentifiers.read(tmp_path / name)
+    assert "uillf" not in str(caught.value).lower()
+    assert "row 1" in str(caught.value)
+    assert "header" in str(caught.value)

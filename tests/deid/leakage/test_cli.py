@@ -161,3 +161,18 @@ def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path, risks: Path
         run("sample", tmp_path / "none.jsonl", "-o", tmp_path / "s.json")
     with pytest.raises(DataError, match=r"risks\.jsonl: is not a sample file"):
         run("estimate", risks, risks)
+
+
+def test_an_id_that_is_a_formula_is_escaped_in_the_form_and_comes_back(tmp_path: Path) -> None:
+    ids = ["=HYPERLINK(1)", "+1", "-2", "@x", "\tz", "'=y", "plain"]
+    (tmp_path / "risks.jsonl").write_text(
+        "".join(json.dumps({"id": name, "tokens": 10, "expected": 0.1}) + "\n" for name in ids)
+    )
+    run("sample", tmp_path / "risks.jsonl", "-o", tmp_path / "s.json", "--notes", 7, "--strata", 1, "--category", "=c")
+    with (tmp_path / "s.csv").open(newline="") as stream:
+        rows = list(csv.reader(stream))
+    assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for row in rows for cell in row)
+    filled = "".join(f"{name},10,0,\n" for name in (row[0] for row in rows[1:]))
+    reviewed = leakage_files.parse_form("id,tokens,leaks,'=c\n" + filled)
+    assert sorted(row.id for row in reviewed) == sorted(ids)
+    assert list(reviewed[0].categories) == ["=c"]

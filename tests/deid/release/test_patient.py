@@ -47,7 +47,7 @@ def test_undoing_every_replacement_gives_the_input(doc: Document, name: str) -> 
     for start, end, _, _, out_start, out_end in reversed(out.places):
         text = text[:out_start] + doc.text[start:end] + text[out_end:]
     assert text == doc.text
-    assert Released.unpack(out.pack()) == out
+    assert Released.unpack(out.pack(), doc.id, doc.group) == out
     assert sum(n for counts in out.bands.values() for n in counts.values()) == len(doc.layer("found"))
 
 
@@ -159,7 +159,7 @@ def test_the_account_adds_up_and_its_chain_shows_every_change() -> None:
     results[2] = Withheld("n2", "x", "too long")
     lines = [account.add(result) for result in results]
     manifest = account.manifest()
-    assert manifest["documents"] == {"in": 4, "released": 3, "withheld": 1}
+    assert manifest["documents"] == {"in": 4, "released": 3, "withheld": 1, "excluded": 0}
     assert manifest["labels"]["DOCTOR"]["bands"] == {"0.99-1": 0, "0.9-0.99": 3, "0.5-0.9": 0, "0-0.5": 0}
     assert manifest["labels"]["DATE"]["operators"] == {"tag": 3}
     assert manifest["replacements"] == 6
@@ -217,13 +217,15 @@ def test_a_bad_file_keeps_no_other_from_being_read(tmp_path: Path) -> None:
     (tmp_path / "e.pdf").write_bytes(b"%PDF-1.4" + CANARY.encode())
     (tmp_path / "f.txt").write_bytes(CANARY.encode() * 40)
     (tmp_path / "g.txt").write_bytes(b"")
-    found = _reasons(open_source(tmp_path, options=ReadOptions(max_chars=300)))
+    source = open_source(tmp_path, options=ReadOptions(max_chars=300))
+    found = _reasons(source)
+    assert source.seen == 7
     assert found["a"] == found["g"] == ""
     assert "UTF-8" in found["b"]
     assert "UTF-8" in found["c"]
     assert "cannot be read" in found["d"]
     assert "480 characters" in found["f"]
-    assert "is no .txt file" in found["e.pdf"]
+    assert [(item.name, item.rule[:15]) for item in source.excluded] == [("e.pdf", "is no .txt file")]
     assert CANARY not in str(found)
 
 

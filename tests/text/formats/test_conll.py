@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from chaffinch.errors import LimitError
+from chaffinch.errors import DataError, LimitError
 from chaffinch.text import Document, Span
 from chaffinch.text.formats import Losses, ReadOptions, read, write
 from chaffinch.text.formats._shared.token_tags import resolve_runs
@@ -168,3 +168,20 @@ def test_a_document_over_the_limit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LimitError) as caught:
         read_text(tmp_path, "a.conll", JNLPBA, ReadOptions(max_chars=10))
     assert (caught.value.path, caught.value.line) == (str(tmp_path / "a.conll"), 1)
+
+
+@pytest.mark.parametrize("mark", ["-DOCSTAR-", "-DOCSTART", "DOCSTART-", "-docstart-", "-DOCST\xc4RT-", "--DOCSTART-"])
+def test_a_damaged_mark_does_not_merge_two_documents(mark: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.conll"
+    rows = CONLL_2003.replace("\n-DOCSTART- -X- O O", f"\n{mark} -X- O O")
+    assert rows != CONLL_2003
+    path.write_text(rows)
+    with pytest.raises(DataError, match="looks like a damaged -DOCSTART- line") as caught:
+        list(read(path))
+    assert caught.value.line == rows.splitlines().index(f"{mark} -X- O O") + 1
+
+
+def test_a_token_like_a_mark_is_never_written_as_one(tmp_path: Path) -> None:
+    losses = write([Document.make("a DOCSTART b")], tmp_path / "a.conll")
+    assert losses.counts["tokens that are empty or hold tabs, line feeds or a mark"] == 1
+    assert [doc.words() for doc in read(tmp_path / "a.conll")] == [["a", "________", "b"]]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from chaffinch.errors import DataError
 from chaffinch.text import Document, Soft, Span
 from chaffinch.text.formats import FORMATS, Format, ReadOptions, by_name, read, write
-from chaffinch.text.formats.base import entries
+from chaffinch.text.formats.walk import entries
 from tests.text.formats.annotated import annotated, legal_in_xml
 from tests.text.formats.oddities import oddities
 from tests.text.formats.roundtrip import assert_kept_or_reported, exact, through

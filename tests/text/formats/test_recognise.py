@@ -13,7 +13,7 @@ import pytest
 from chaffinch.errors import DataError
 from chaffinch.text import Document, Span
 from chaffinch.text.formats import find_format, write
-from chaffinch.text.formats.base import entries
+from chaffinch.text.formats.walk import entries
 
 
 def _parquet() -> bytes:

@@ -73,7 +73,7 @@ def test_damaged_files_are_named(tmp_path: Path, name: str) -> None:
 
 def test_a_file_name_that_is_not_utf_8(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"\xff.txt")).write_text("x")
-    with pytest.raises(DataError, match="name is not UTF-8; rename it"):
+    with pytest.raises(DataError, match="has a name that is not UTF-8"):
         read(tmp_path)
 
 

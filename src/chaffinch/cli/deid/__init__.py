@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from chaffinch.checks import nearest
 from chaffinch.cli.deid.adapt import adapt_command
+from chaffinch.cli.deid.core_dumps import turn_off_core_dumps
 from chaffinch.cli.deid.estimate import estimate_command
 from chaffinch.cli.deid.restore import rekey_command, restore_command
 from chaffinch.cli.deid.run import run_command
@@ -32,6 +33,10 @@ class _OrRun(TyperGroup):
                 raise ConfigError(f"deid has no command {args[0]!r}, and there is no such file; did you mean {near!r}?")
             args = ["run", *args]
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        turn_off_core_dumps()
+        return super().invoke(ctx)
 
 
 deid_app = typer.Typer(help=_ABOUT, cls=_OrRun, rich_markup_mode=None)

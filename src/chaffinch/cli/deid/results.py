@@ -20,8 +20,9 @@ class RunResult(Result, kw_only=True):
     format: int  # the version of the manifest
     settings: dict[str, Any]  # model, policy, secret's fingerprint, ids, released fields, format
     versions: dict[str, str]  # of chaffinch, python and numpy
-    documents: dict[str, int]  # in, released and withheld
+    documents: dict[str, int]  # in, released, withheld and excluded
     withheld: dict[str, int]  # reasons, and how many documents
+    excluded: dict[str, int]  # rules that left files out, and how many
     patients: int
     without_patient: int  # documents that name no patient; each counts as one
     characters: int
@@ -31,6 +32,7 @@ class RunResult(Result, kw_only=True):
     expected_leaks: dict[str, Any] | None  # by the detector's probabilities, if it gives any
     chain: dict[str, str]  # first and last hash of the account
     warnings: list[str]  # settings that have no effect, or less than asked
+    files: dict[str, Any] | None = None  # number of files, and a hash of them, for `verify`; null in a dry run
     lost: dict[str, int] | None = None  # what the output cannot hold, and how often; null in a dry run
     notes_per_second: float
 
@@ -58,6 +60,9 @@ class RunResult(Result, kw_only=True):
         if self.withheld:
             yield ""
             yield table_of([{"withheld because": why, "documents": n} for why, n in self.withheld.items()])
+        if self.excluded:
+            yield ""
+            yield table_of([{"excluded by the rule": rule, "items": n} for rule, n in self.excluded.items()])
         yield from losses_table(self.lost or {})
         if self.warnings:
             yield ""

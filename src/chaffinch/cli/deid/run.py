@@ -70,6 +70,9 @@ _Spans = Annotated[
     bool,
     typer.Option("--spans", help="Mark replacements in the output; readers can then tell surrogates from originals."),
 ]
+_Follow = Annotated[
+    bool, typer.Option("--follow", help="Read links that lead out of IN too; else they are excluded and listed.")
+]
 
 
 def run_command(
@@ -112,6 +115,7 @@ def run_command(
     text_column: frame.TextColumns = [],  # noqa: B006  (as above)
     id_column: frame.IdColumn = None,
     patient_column: frame.PatientColumn = None,
+    follow: _Follow = False,
     from_: frame.From = None,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
@@ -121,7 +125,8 @@ def run_command(
     """chaffinch deid notes/ -o clean/
 
     Find identifiers and replace them as the policy says. A document that cannot be read, is too long or fails is
-    withheld and listed (exit code 5). Beside OUT it writes OUT.manifest.json, which may be published, and OUT.private/
+    withheld and listed (exit code 5); hidden files, other files and links that lead out of IN are excluded and listed.
+    Beside OUT it writes OUT.manifest.json, which may be published, and OUT.private/
     with offsets, risks and ids, which must stay with you. OUT appears complete, or not at all. Labels, relations and
     fields of the input are not released, except fields named with --keep.
     """
@@ -138,7 +143,7 @@ def run_command(
     columns = ColumnChoice(tuple(text_column), id_column, patient_column)
     reading = ReadOptions(max_chars=max_chars, columns=columns)
     job = plan(
-        NotesInput(notes, from_, reading, sys.stdin.buffer.read() if _is_stream(notes) else None),
+        NotesInput(notes, from_, reading, sys.stdin.buffer.read() if _is_stream(notes) else None, follow),
         target,
         release,
         find,

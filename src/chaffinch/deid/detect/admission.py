@@ -20,7 +20,7 @@ from typing import Any
 from chaffinch import languages
 from chaffinch.checks import did_you_mean
 from chaffinch.deid.detect.word_lists import word_lists
-from chaffinch.deid.kinds import HANDLING, KINDS, fold_label, is_known, kind_of
+from chaffinch.deid.kinds import HANDLING, KINDS, is_known, kind_of
 from chaffinch.deid.patterns.pattern import matcher_of
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span, resolve
@@ -90,7 +90,7 @@ class KnownIdentifiers:
             for column, value in row.items():
                 if column_key(column) in PATIENT_COLUMNS or value is None:
                     continue
-                label = label_of(column)
+                label = _label_at(column, number)
                 for item in value if isinstance(value, list) else [value]:
                     found = _identifiers(label, item, number)
                     too_short += not found and bool(str(item).strip())
@@ -118,6 +118,8 @@ class KnownIdentifiers:
 def label_of(column: str) -> str:
     """Return the label that a column holds; raise ConfigError with the nearest column name if it is unknown.
 
+    The message does not show the name of the column: in a file without a header it is a name of a patient.
+
     >>> label_of("Last name"), label_of("MRN"), label_of("ssn")
     ('PATIENT', 'MEDICALRECORD', 'SSN')
     """
@@ -125,7 +127,19 @@ def label_of(column: str) -> str:
     if label is not None:
         return label
     hint = did_you_mean(column_key(column), (*PATIENT_COLUMNS, *_LABEL_OF, *map(str.lower, KINDS)))
-    raise ConfigError(f"known identifiers: unknown column {fold_label(column)!r}; {hint}")
+    raise ConfigError(f"known identifiers: a column has an unknown name; {hint}")
+
+
+def _label_at(column: str, row: int) -> str:
+    """Return the label of a column; raise ConfigError that says where it was met, not what it is called."""
+    try:
+        return label_of(column)
+    except ConfigError as error:
+        hint = str(error).partition("; ")[2]
+        raise ConfigError(
+            f"known identifiers: row {row} has a value in a column without a known name ({hint}); is the first line a "
+            "header?"
+        ) from None
 
 
 def find_label(column: str) -> str | None:

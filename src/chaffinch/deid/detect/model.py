@@ -12,7 +12,6 @@ import numpy as np
 from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest, State
 from chaffinch.deid.detect.recall_dial import Dial
-from chaffinch.errors import ModelError
 from chaffinch.models import registry as methods
 from chaffinch.models.alignment import model as alignment
 from chaffinch.models.tagger import Step, Tagger
@@ -78,14 +77,10 @@ def load(path: str | Path) -> Model:
         tagger = load_tagger(path)
         return Model((tagger,), checksum=found.manifest.checksum)
     config = found.manifest.config
-    try:
+    with bundle.building(path):
         taggers = tuple(_tagger(found, number, part) for number, part in enumerate(config["taggers"]))
         dial = Dial.from_dict(config["dial"])
         return Model(taggers, dial, found.manifest.checksum, bool(config.get("rules", True)))
-    except (KeyError, TypeError, ValueError):
-        raise ModelError("its settings cannot be read; train it again", path=bundle.find(path)) from None
-    except ModelError as error:
-        raise ModelError(error.message, path=bundle.find(path)) from None
 
 
 def upper_if_caseless(doc: Document) -> Document:

@@ -3,7 +3,8 @@
 Risks: JSON lines, one for each note of the corpus, `{"id": "n1", "tokens": 412, "expected": 0.31}`; other keys are
 ignored. The form: CSV with the columns id, tokens, leaks and one more for each category, or JSON lines
 `{"id", "tokens", "leaks", "categories"}`. `leaks` is empty (null) until the reader fills it in, 0 included; with
-categories filled in, `leaks` may stay empty and is their sum. Errors name rows, never ids: an id may be a name.
+categories filled in, `leaks` may stay empty and is their sum. Errors name rows, never ids: an id may be a name. In
+CSV, an id that a spreadsheet would run as a formula has an apostrophe in front, which is taken away in reading.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from chaffinch.errors import DataError
 
 _FILL_IN = "write a whole number of leaks, 0 if there are none"
 _FIXED_COLUMNS = ("id", "tokens", "leaks")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
 class _RiskRow(msgspec.Struct):
@@ -66,9 +68,23 @@ def form(sample: Sample, tokens: Mapping[str, int], *, categories: Sequence[str]
         return "".join(msgspec.json.encode(row).decode() + "\n" for row in rows)
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([*_FIXED_COLUMNS, *categories])
-    writer.writerows([name, tokens[name], "", *([""] * len(categories))] for name in ids)
+    writer.writerow([*_FIXED_COLUMNS, *map(_escape, categories)])
+    writer.writerows([_escape(name), tokens[name], "", *([""] * len(categories))] for name in ids)
     return buffer.getvalue()
+
+
+def _escape(cell: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula: with an apostrophe in front, if it needs one.
+
+    >>> _escape("=1+1"), _escape("'x"), _escape("n1")
+    ("'=1+1", "''x", 'n1')
+    """
+    return f"'{cell}" if cell.startswith(_FORMULA_STARTS) else cell
+
+
+def _unescape(cell: str) -> str:
+    """Return a cell without the apostrophe that `_escape` put in front."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA_STARTS) else cell
 
 
 def parse_form(content: str) -> list[Reviewed]:
@@ -113,7 +129,7 @@ def _csv_rows(content: str) -> Iterator[tuple[int, _FormRow]]:
     try:
         delimiter = ";" if ";" in content.split("\n", 1)[0] else ","
         table = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
-        header = [name.strip() for name in next(table, [])]
+        header = [_unescape(name.strip()) for name in next(table, [])]
         if "id" not in header or "leaks" not in header or len(set(header)) != len(header):
             raise DataError("needs a first row with the columns id and leaks, each column once", line=1)
         for cells in table:
@@ -138,7 +154,7 @@ def _csv_row(cells: Mapping[str, str], width: int, header: Sequence[str], line: 
                 raise DataError(f"column {header.index(name) + 1} is no whole number; {_FILL_IN}", line=line)
             numbers[name] = int(cell) if cell else None
     by_category = {name: number for name, number in numbers.items() if name not in _FIXED_COLUMNS}
-    return _FormRow(cells["id"], numbers["leaks"], numbers.get("tokens"), by_category)
+    return _FormRow(_unescape(cells["id"]), numbers["leaks"], numbers.get("tokens"), by_category)
 
 
 def _lines_with_numbers(content: str) -> Iterator[tuple[int, str]]:
@@ -162,7 +178,7 @@ def find_risks(path: Path) -> Path:
 
 def read_text(path: Path) -> str:
     """Return the text of a file; raise DataError unless the path is one readable file."""
-    from chaffinch.text.formats.base import entries
+    from chaffinch.text.formats.walk import entries
 
     files = entries(path)
     if len(files) != 1:

@@ -2,8 +2,9 @@
 
 The lines are private: `OUT.private/documents.jsonl`. The line of a released document: `{"id", "status": "released",
 "text": SHA-256 of the output, "replacements": [[start, end, label, operator, out_start, out_end], …], "hash"}`; of a
-withheld one: `{"id", "status": "withheld", "reason", "replacements": [], "hash"}`. Each hash covers the one before
-and the line itself; the first covers the settings. The manifest may be published: it has no offset, id or file name.
+withheld one: `{"id", "status": "withheld", "reason", "replacements": [], "hash"}`; of an item that a rule excludes:
+`{"status": "excluded", "reason", "hash"}`. Each hash covers the one before and the line itself; the first covers the
+settings. The manifest may be published: it has no offset, id or file name.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ import numpy as np
 from chaffinch.deid.leakage import Risk, expected
 from chaffinch.deid.release.patient import BANDS, Released, Withheld, settings_digest
 from chaffinch.deid.vault import digest
-from chaffinch.errors import DataError
+from chaffinch.errors import ChaffinchError, DataError
 
-FORMAT = 3
+FORMAT = 4
 # Details in a reason: quotations, and numbers, which may be offsets or lengths; but not the 8 of UTF-8.
 _DETAIL = re.compile(r"""(?<!\w)(["']).*\1|0x[0-9a-f]+|(?<![\w-])\d[\d,]*""", re.DOTALL)
 
@@ -48,17 +49,17 @@ def public_reason(reason: str) -> str:
 
 
 class Account:
-    """Counts of released and withheld documents, added one by one in the order of the input."""
+    """Counts of released, withheld and excluded documents, in the order of the input; excluded ones are added last."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.settings = dict(settings)
         self.first = self.last = settings_digest(settings)
-        self.released = self.withheld = self.tokens = self.characters = self.replacements = 0
+        self.released = self.withheld = self.excluded = self.tokens = self.characters = self.replacements = 0
         self.patients: set[str] = set()
         self.alone = 0
         self._labels: dict[str, Counter[str]] = {}
         self._operators: dict[str, Counter[str]] = {}
-        self._reasons = Counter[str]()
+        self._reasons, self._rules = Counter[str](), Counter[str]()
         self._risks: list[Risk] = []
 
     def add(self, result: Released | Withheld) -> bytes:
@@ -83,6 +84,21 @@ class Account:
             {"id": result.id, "status": "released", "text": digest(result.text), "replacements": list(result.places)}
         )
 
+    def exclude(self, rule: str) -> bytes:
+        """Count an item that a rule excludes, and return its line of the account."""
+        self.excluded += 1
+        self._rules[rule] += 1
+        return self._line({"status": "excluded", "reason": rule})
+
+    def check_count(self, seen: int) -> None:
+        """Raise ChaffinchError unless all items that the reader counted are in the account, each once."""
+        counted = self.released + self.withheld + self.excluded
+        if counted != seen:
+            raise ChaffinchError(
+                f"the reader counted {seen:,} documents, but {counted:,} were released, withheld or excluded; nothing "
+                "was released: please report this line"
+            )
+
     def _line(self, entry: dict[str, Any]) -> bytes:
         """Return an entry as a line with its hash, which becomes the last of the chain."""
         self.last = _next_hash(self.last, entry)
@@ -98,9 +114,11 @@ class Account:
                 "chaffinch": self.settings["chaffinch"], "python": platform.python_version(), "numpy": np.__version__
             },
             "documents": {
-                "in": self.released + self.withheld, "released": self.released, "withheld": self.withheld
+                "in": self.released + self.withheld + self.excluded,
+                "released": self.released, "withheld": self.withheld, "excluded": self.excluded,
             },
             "withheld": dict(sorted(self._reasons.items())),
+            "excluded": dict(sorted(self._rules.items())),
             "patients": len(self.patients - {""}) + self.alone,
             "without_patient": self.alone,
             "characters": self.characters,

@@ -147,13 +147,14 @@ class Released(msgspec.Struct, frozen=True):
         return Document.make(self.text, id=self.id, group=self.group, meta=self.fields, layers=layers, max_chars=size)
 
     def pack(self) -> bytes:
-        """Return the released document as bytes."""
-        return msgspec.msgpack.encode(self)
+        """Return the released document as bytes, without what names the original: its id and its patient."""
+        return msgspec.msgpack.encode(msgspec.structs.replace(self, original="", patient=""))
 
     @classmethod
-    def unpack(cls, content: bytes) -> Released:
-        """Return the released document that `pack` encoded."""
-        return msgspec.msgpack.decode(content, type=cls)
+    def unpack(cls, content: bytes, original: str, group: str | None) -> Released:
+        """Return the released document that `pack` encoded, with the id and the patient of the original."""
+        packed = msgspec.msgpack.decode(content, type=cls)
+        return msgspec.structs.replace(packed, original=original, patient=_patient_digest(group))
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +309,7 @@ def _release_one(
             fields,
             tuple((r.start, r.end, r.label, r.operator, r.out_start, r.out_end) for r in replaced.replacements),
             count_by_band(spans), len(tagged.tokens), len(tagged.text),
-            "" if numbered.doc.group is None else settings_digest({"patient": numbered.doc.group})[:32],
+            _patient_digest(numbered.doc.group),
             residual_risk(tagged, layer, replaced, name),
             None if seal is None else seal_record(UndoRecord.of(numbered.doc, replaced, name), seal),
             _move_columns(numbered.doc.columns, replaced),
@@ -338,6 +339,11 @@ def _hidden_texts(text: str, replaced: ReplacedText) -> list[str]:
         for one in replaced.replacements
         if text[one.start : one.end] != replaced.text[one.out_start : one.out_end]
     ]
+
+
+def _patient_digest(group: str | None) -> str:
+    """Return a digest of a patient, for counting; empty if there is none."""
+    return "" if group is None else settings_digest({"patient": group})[:32]
 
 
 def seal_record(record: UndoRecord, seal: Seal) -> bytes:

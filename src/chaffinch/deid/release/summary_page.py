@@ -70,6 +70,7 @@ def html(manifest: Mapping[str, Any], policy: Policy, *, title: str, output: str
     sections = [
         _render_counts(manifest),
         _render_withheld(manifest, output),
+        _render_excluded(manifest, output),
         _render_found(manifest),
         _render_leaks(manifest, output),
         _render_settings(manifest, policy, dial),
@@ -85,6 +86,7 @@ def _render_counts(manifest: Mapping[str, Any]) -> str:
         "documents in": f"{documents['in']:,}",
         "released": f"{documents['released']:,}",
         "withheld": f"{documents['withheld']:,}",
+        "excluded": f"{documents['excluded']:,}",
         "patients": f"{manifest['patients']:,}",
         "characters": f"{manifest['characters']:,}",
         "replacements": f"{manifest['replacements']:,}",
@@ -103,7 +105,7 @@ def _render_counts(manifest: Mapping[str, Any]) -> str:
 
 def _render_withheld(manifest: Mapping[str, Any], output: str) -> str:
     if not manifest["withheld"]:
-        return '<p class="ok">Nothing was withheld: every document of the input is in the output.</p>'
+        return '<p class="ok">Nothing was withheld: every document that could be read is in the output.</p>'
     rows = [
         f'<tr><td>{escape(reason)}</td><td class="n">{number:,}</td></tr>'
         for reason, number in manifest["withheld"].items()
@@ -113,6 +115,20 @@ def _render_withheld(manifest: Mapping[str, Any], output: str) -> str:
         f'<h2>Withheld</h2><p class="warn">{number:,} of {manifest["documents"]["in"]:,} documents are <b>not</b> in '
         f"the output. <code>{escape(private_folder(Path(output)).name)}/withheld.jsonl</code> says which.</p>"
         + table([("reason", ""), ("documents", "n")], rows, kind="plain")
+    )
+
+
+def _render_excluded(manifest: Mapping[str, Any], output: str) -> str:
+    if not manifest["excluded"]:
+        return ""
+    rows = [
+        f'<tr><td>{escape(rule)}</td><td class="n">{number:,}</td></tr>'
+        for rule, number in manifest["excluded"].items()
+    ]
+    return (
+        "<h2>Excluded</h2><p>Items of the input that are no notes, by rule. "
+        f"<code>{escape(private_folder(Path(output)).name)}/excluded.jsonl</code> lists them.</p>"
+        + table([("rule", ""), ("items", "n")], rows, kind="plain")
     )
 
 

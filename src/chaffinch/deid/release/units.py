@@ -2,29 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from chaffinch.errors import DataError
 from chaffinch.text import Document
-from chaffinch.text.formats import Format, ReadOptions, Unit, by_name, find_format
-from chaffinch.text.formats.base import Entry, entries
+from chaffinch.text.formats import Format, ReadOptions, Unit, by_name, find_format, has_suffix
+from chaffinch.text.formats.base import Entry, Excluded, InputTree
 from chaffinch.text.formats.units import failing_unit
+from chaffinch.text.formats.walk import walk_input
+
+T = TypeVar("T")
 
 _REST = "this document could not be read, nor any document after it in the file: "
 
 
+class _Count:
+    """The number of units that the last iteration yielded so far."""
+
+    units: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class UnitSource:
-    """An input: its format, and its units, which can be iterated repeatedly."""
+    """An input: its format, its units, which can be iterated repeatedly, and the items that a rule excludes."""
 
     form: Format
     walk: Callable[[], Iterator[Unit]] = field(repr=False)
+    excluded: tuple[Excluded, ...] = ()
+    _count: _Count = field(default_factory=_Count, repr=False)
 
     def __iter__(self) -> Iterator[Unit]:
-        return self.walk()
+        self._count.units = 0
+        for number, unit in enumerate(self.walk(), start=1):
+            self._count.units = number
+            yield replace(unit, number=number)
+
+    @property
+    def seen(self) -> int:
+        """Return how many items there are: units of the last iteration, and excluded items.
+
+        The reader counts them here, whatever becomes of them later.
+        """
+        return self._count.units + len(self.excluded)
 
 
 def open_source(
@@ -33,29 +56,34 @@ def open_source(
     form: str | None = None,
     options: ReadOptions | None = None,
     grouping: Callable[[Document], Document] = lambda doc: doc,
-    files: Sequence[Entry] | None = None,
+    given: Sequence[Entry] | None = None,
+    follow: bool = False,
 ) -> UnitSource:
     """Return the numbered documents of a file, folder or archive, read independently of each other where possible.
 
-    A file of another format is a unit that cannot be read. `grouping` assigns each document its patient. `files`
-    are read instead of those at the path.
+    An item that cannot be read is a unit that fails. Files of another format are excluded, as are hidden ones and,
+    without `follow`, links that lead out of a folder. `grouping` assigns each document its patient.
+    `given` files are read instead of those at the path.
     """
-    files, read_options = entries(Path(path)) if files is None else files, options or ReadOptions()
+    tree = walk_input(Path(path), follow=follow) if given is None else InputTree(list(given))
+    read_options = options or ReadOptions()
+    files = tree.files
+    if not files and tree.unread and not form:
+        raise tree.unread[0].error()
     format_ = by_name(form) if form else find_format([file for file in files if _opens(file)], Path(path))
-    chosen = [file for file in files if file.suffix in format_.suffixes or len(files) == 1]
-    wrong_format = DataError(f"is no {' or '.join(format_.suffixes)} file, which {format_.name} needs")
-
-    def units() -> Iterator[Unit]:
-        yield from format_.units(chosen, read_options)
-        for file in files:
-            if file not in chosen:
-                yield failing_unit(file.name, wrong_format)
+    chosen, others = _divide(files, lambda file: file.suffix in format_.suffixes or len(files) == 1)
+    unread, no_notes = _divide(tree.unread, lambda item: item.container or has_suffix(item.name, format_))
+    rule = f"is no {' or '.join(format_.suffixes)} file, which {format_.name} needs"
+    names = [*(file.name for file in others), *(item.name for item in no_notes)]
+    excluded = (*tree.excluded, *(Excluded(name, rule) for name in names))
 
     def walk() -> Iterator[Unit]:
-        for number, unit in enumerate(units(), start=1):
-            yield replace(unit, number=number, parse=partial(_parse, unit.parse, grouping))
+        for unit in format_.units(chosen, read_options):
+            yield replace(unit, parse=partial(_parse, unit.parse, grouping))
+        for item in unread:
+            yield failing_unit(item.name, item.error())
 
-    return UnitSource(format_, walk)
+    return UnitSource(format_, walk, tuple(sorted(excluded, key=lambda item: item.name)))
 
 
 def read_unit(unit: Unit) -> Document:
@@ -65,17 +93,26 @@ def read_unit(unit: Unit) -> Document:
     except DataError as error:
         if not unit.rest:
             raise
-        raise DataError(_REST + error.message) from None
+        line = "" if error.line is None else f"line {error.line}: "
+        raise DataError(_REST + line + error.message, line=error.line) from None
 
 
 def _parse(parse: Callable[[bytes], Document], grouping: Callable[[Document], Document], content: bytes) -> Document:
     return grouping(parse(content))
 
 
+def _divide(items: Iterable[T], belongs: Callable[[T], bool]) -> tuple[list[T], list[T]]:
+    """Return the items that belong to a group, and the others."""
+    parts: tuple[list[T], list[T]] = ([], [])
+    for item in items:
+        parts[not belongs(item)].append(item)
+    return parts
+
+
 def _opens(file: Entry) -> bool:
-    """Tell whether a file can be opened and read."""
+    """Tell whether a file can be opened, and read as far as recognising its format needs."""
     try:
-        file.head(1)
+        file.head()
     except DataError:
         return False
     return True

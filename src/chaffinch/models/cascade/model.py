@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.bundle import State
+from chaffinch.bundle import State, check_forms
 from chaffinch.errors import ModelError
 from chaffinch.features import observe as window
 from chaffinch.features.observe import Column, Observed
@@ -149,6 +149,7 @@ class Model:
     @classmethod
     def of(cls, state: State) -> Model:
         """Return the model of a file; ModelError if its pieces do not fit together."""
+        check_forms(state.arrays, stops="u8", calibration="f")
         try:
             config = msgspec.convert(state.config, Cascade)
             calibration = Calibration(*state.arrays["calibration"].tolist())

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from chaffinch import languages
-from chaffinch.bundle import State
+from chaffinch.bundle import State, check_counts, check_forms, check_numbers
 from chaffinch.errors import ModelError
 from chaffinch.features import observe as window
 from chaffinch.features import word_types as types
@@ -29,7 +29,7 @@ from chaffinch.models.classhmm.config import ClassHMM
 from chaffinch.models.classhmm.describe.report import Substructure
 from chaffinch.models.classhmm.generative import StateTables
 from chaffinch.models.core.confidence import Calibration
-from chaffinch.models.core.labels import Labels, Scheme
+from chaffinch.models.core.labels import MOST_STATES, Labels, Scheme
 from chaffinch.models.core.linear import Linear
 from chaffinch.models.core.resources import Resources, columns_of
 from chaffinch.models.core.runs import Bias, Run
@@ -156,6 +156,11 @@ class Model:
     def of(cls, state: State) -> Model:
         """Return the model of a file; ModelError if its pieces do not fit together."""
         arrays, strings, names = state.arrays, state.strings, state.labels
+        check_forms(state.arrays, stops="u8", calibration="f", subs="i")
+        check_counts(state.arrays.get("subs", np.ones(1)), MOST_STATES)
+        for name, array in state.arrays.items():
+            if name.startswith("tables."):
+                check_numbers(array)
         try:
             config = msgspec.convert(state.config, ClassHMM)
             labels = Labels(names, scheme_of(config), subs=tuple(arrays["subs"].tolist()))

@@ -25,6 +25,7 @@ Ints: TypeAlias = NDArray[np.int64]
 Piece: TypeAlias = tuple[int, int, int]  # first token, one past the last, number of the label
 
 SCHEMES: tuple[Scheme, ...] = ("IOBES", "IOB2", "tokens")
+MOST_STATES = 4096  # of a model file: tables of states by states are built of them, 128 MB each
 _LETTERS = {"IOBES": "BIES", "IOB2": "BI", "tokens": "S", "runs": "I"}
 
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.bundle import check_forms
 from chaffinch.errors import ModelError
 from chaffinch.features.observe import Column, Observed
 from chaffinch.features.vocabulary import COUNT, Vocabulary
@@ -116,10 +117,13 @@ class Linear:
         """Return the model of those arrays; ModelError if they do not fit together."""
         W, moves = labels.states.W, len(labels.states.moves)
         try:
+            check_forms(arrays, keys="u8", kinds="u1", values="f", moves="f")
             vocabulary = Vocabulary(arrays["keys"], arrays["kinds"])
             sizes, columns = arrays["sizes"].astype(np.int64), arrays["columns"].astype(np.int64)
             fits = len(sizes) == vocabulary.height and sizes.sum() == len(columns) == len(arrays["values"])
-            fits = fits and len(arrays["moves"]) == moves and (len(columns) == 0 or columns.max() < W)
+            fits = fits and len(arrays["moves"]) == moves and len(arrays["keys"]) == len(arrays["kinds"])
+            fits = fits and sizes.ndim == columns.ndim == 1 and min(sizes.min(initial=0), columns.min(initial=0)) >= 0
+            fits = fits and columns.max(initial=-1) < W
         except (KeyError, IndexError):
             fits = False
         if not fits:

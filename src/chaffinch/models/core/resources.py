@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.bundle import State
+from chaffinch.bundle import State, check_forms
+from chaffinch.errors import ModelError
 from chaffinch.features import observe as window
 from chaffinch.features.clusters import WordClusters
 from chaffinch.features.lexicon import Lexicon
@@ -75,7 +76,11 @@ class Resources:
         """Return the resources of a model file."""
         arrays, strings = state.arrays, state.strings
         clusters = lexicon = None
+        check_forms(arrays, lexicon="i8")
         if "clusters" in arrays:
+            codes = arrays["clusters"]
+            if codes.dtype != np.int16 or codes.ndim != 2 or len(codes) != len(strings["clusters.words"]):
+                raise ModelError("its clusters do not fit its words; take the file of its maker, or retrain")
             clusters = WordClusters(strings["clusters.words"], arrays["clusters"])
         if "lexicon" in arrays:
             fold_case, *sizes = arrays["lexicon"].tolist()

@@ -14,14 +14,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.bundle import State
+from chaffinch.bundle import State, check_counts, check_forms, check_numbers
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.features import observe as window
 from chaffinch.features.observe import Column, Observed
 from chaffinch.features.symbols import SIGNATURE, WORD, Symbols
 from chaffinch.kernels import Batch, Floats, Ints
 from chaffinch.models.core.confidence import Calibration
-from chaffinch.models.core.labels import Labels
+from chaffinch.models.core.labels import MOST_STATES, Labels
 from chaffinch.models.core.linear import Linear
 from chaffinch.models.core.resources import Resources, columns_of
 from chaffinch.models.core.runs import Bias, Run
@@ -198,6 +198,12 @@ class Model:
     def of(cls, state: State) -> Model:
         """Return the model of a file; raise ModelError if its parts do not fit together."""
         arrays = state.arrays
+        symbols_forms = {name: "u8" for name in state.arrays if name.startswith("symbols")}
+        check_forms(state.arrays, stops="u8", calibration="f", subs="i", **symbols_forms)
+        check_counts(state.arrays.get("subs", np.ones(1)), MOST_STATES)
+        for name, array in state.arrays.items():
+            if name.startswith("tables."):
+                check_numbers(array)
         try:
             config = msgspec.convert(state.config, HMMDP)
             labels = Labels(state.strings["categories"], "IOB2", subs=tuple(arrays["subs"].tolist()))

@@ -12,8 +12,9 @@ from chaffinch.errors import ConfigError, DataError, LossError
 from chaffinch.text.corpus import Corpus
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.single_file import SingleFile, has_one_file
-from chaffinch.text.formats.base import Entry, Format, Losses, ReadOptions, WriteOptions, atomic_output, entries
+from chaffinch.text.formats.base import Entry, Format, Losses, ReadOptions, WriteOptions, atomic_output
 from chaffinch.text.formats.units import Unit
+from chaffinch.text.formats.walk import walk_input
 from chaffinch.text.grouping import Grouping
 
 
@@ -41,6 +42,7 @@ __all__ = [
     "check_columns",
     "check_suffix",
     "find_format",
+    "has_suffix",
     "output_format",
     "output_variant",
     "read",
@@ -92,9 +94,16 @@ def read(
     `format` is recognised from content when not given. `group` is a regular expression on the document's id
     whose first group (or whole match) is the patient; `groups` maps ids to patients. If they assign a patient to no
     document, the iteration ends in ConfigError, unless `must_group` is False (for a second file of the same job).
+    Links are followed. Raise DataError for a note, folder or archive that cannot be read.
     """
-    files = entries(Path(path))
+    tree = walk_input(Path(path))
+    files = tree.files
+    if not files and tree.unread:
+        raise tree.unread[0].error()
     form = by_name(format) if format else find_format(files, Path(path))
+    for item in tree.unread:
+        if item.container or has_suffix(item.name, form):
+            raise item.error()
     chosen = [file for file in files if file.suffix in form.suffixes or len(files) == 1]
     if not chosen:
         raise DataError(f"has no {' or '.join(form.suffixes)} file, as {form.name} has", path=path)
@@ -144,6 +153,11 @@ def check_columns(form: Format, options: ReadOptions) -> None:
     if options.columns and not form.can.columns:
         named = ", ".join(other.name for other in FORMATS if other.can.columns)
         raise ConfigError(f"{form.name} has no columns, so none can be named; columns are of {named}")
+
+
+def has_suffix(name: str, form: Format) -> bool:
+    """Tell whether a file of that name, packed or not, is one that a format reads."""
+    return name.lower().removesuffix(".gz").endswith(form.suffixes)
 
 
 def output_format(target: Path, name: str | None = None) -> Format:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import errno
-import gzip
-import io
+import lzma
 import os
 import posixpath
-import shutil
-import stat
 import tarfile
-import tempfile
 import zipfile
 import zlib
 from collections import Counter
@@ -18,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias
 
 from chaffinch.errors import DataError
 from chaffinch.text.columns import ColumnChoice, Columns
 from chaffinch.text.document import MAX_CHARS, Document, Splitter
+from chaffinch.text.formats.temporary import temporary_folder
 from chaffinch.text.span import Span
 
 if TYPE_CHECKING:
@@ -32,7 +28,7 @@ UnitKind: TypeAlias = Literal["file", "line", "row", "record", "stream"]
 LayerKind: TypeAlias = Literal["none", "one", "many"]
 
 # What opening and reading a file, compressed or not, can raise.
-READ_ERRORS = (OSError, EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError)
+READ_ERRORS = (OSError, EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,74 +100,44 @@ def read_error(where: str, error: Exception) -> DataError:
     return DataError(f"cannot be read ({reason}); check the path, its permissions and its size", path=where)
 
 
-def entries(path: Path) -> list[Entry]:
-    """Return the files at a path, sorted by name; the path is a file, a folder, a .gz, .zip or .tar(.gz)."""
-    if not path.exists():
-        raise DataError("does not exist; check the path", path=path)
-    if path.is_dir():
-        return [entry for name in sorted(_walk_names(path)) for entry in _entries_of_file(f"{path}/{name}", name)]
-    return _entries_of_file(str(path), path.name)
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """An item of an input that a rule leaves out: its name in the input, for private lists only, and the rule."""
+
+    name: str = field(repr=False)
+    rule: str
 
 
-def _walk_names(folder: Path) -> Iterator[str]:
-    """Yield the names of all files below a folder, as relative paths with slashes; hidden ones are left out."""
-    for directory, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        above = os.path.relpath(directory, folder).replace(os.sep, "/") + "/"
-        for name in files:
-            if not name.isprintable() and any("\ud800" <= c <= "\udfff" for c in name):
-                raise DataError("has a file whose name is not UTF-8; rename it", path=folder)
-            if not name.startswith("."):
-                yield (above + name).removeprefix("./")
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """An item of an input that cannot be read: its name, for private lists only; its path for messages; the reason.
+
+    `container`: a folder or an archive, which may hold notes whatever its name.
+    """
+
+    name: str = field(repr=False)
+    where: str = field(repr=False)
+    reason: str
+    container: bool = False
+
+    def error(self) -> DataError:
+        """Return the error that reports the item."""
+        return DataError(self.reason, path=self.where)
 
 
-def _entries_of_file(path: str, name: str) -> list[Entry]:
-    """Return the entries of one file: the members of an archive, else the file itself, decompressed if .gz."""
-    try:
-        if name.endswith((".tar.gz", ".tgz", ".tar")):
-            return _entries_of_tar(path)
-        if name.endswith(".zip"):
-            return _entries_of_zip(path)
-    except READ_ERRORS as error:
-        raise read_error(path, error) from None
-    if name.endswith(".gz"):
-        stem = name.removesuffix(".gz")
-        return [Entry(stem, path, lambda: cast(BinaryIO, gzip.open(_require_plain_file(path), "rb")))]
-    return [Entry(name, path, lambda: open(_require_plain_file(path), "rb"))]  # noqa: PTH123  (a plain string is quicker)
+@dataclass(frozen=True, slots=True)
+class InputTree:
+    """The items of an input, each in one list: files to read, items that a rule excludes, items that cannot be read."""
 
+    files: list[Entry] = field(default_factory=list)
+    excluded: list[Excluded] = field(default_factory=list)
+    unread: list[Unread] = field(default_factory=list)
 
-def _require_plain_file(path: str) -> str:
-    """Return the path; OSError unless it is a plain file, since reading a pipe or a device could block for ever."""
-    if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116  (as above)
-        raise OSError(errno.EINVAL, "it is no plain file")
-    return path
-
-
-def _entries_of_tar(path: str) -> list[Entry]:
-    # A compressed archive cannot be searched, so its members are read once and kept in memory.
-    found = []
-    with tarfile.open(path) as archive:
-        for member in archive:
-            stream = archive.extractfile(member) if member.isfile() else None
-            if stream is not None:
-                found.append(entry_of_bytes(member.name, f"{path}!{member.name}", stream.read()))
-    return sorted(found, key=lambda entry: entry.name)
-
-
-def _entries_of_zip(path: str) -> list[Entry]:
-    found = []
-    with zipfile.ZipFile(path) as archive:
-        for info in archive.infolist():
-            if not info.is_dir():
-                found.append(entry_of_bytes(info.filename, f"{path}!{info.filename}", archive.read(info)))
-    return sorted(found, key=lambda entry: entry.name)
-
-
-def entry_of_bytes(name: str, where: str, content: bytes) -> Entry:
-    """Return the entry of a file whose content is in memory."""
-    if name.endswith(".gz"):
-        return Entry(name.removesuffix(".gz"), where, lambda: cast(BinaryIO, gzip.open(io.BytesIO(content), "rb")))
-    return Entry(name, where, lambda: io.BytesIO(content))
+    def add(self, other: InputTree) -> None:
+        """Add the items of another tree."""
+        self.files.extend(other.files)
+        self.excluded.extend(other.excluded)
+        self.unread.extend(other.unread)
 
 
 @dataclass(slots=True)
@@ -310,25 +276,25 @@ class Format(Protocol):
 def atomic_output(target: Path) -> Iterator[Path]:
     """Yield a temporary path to write to; move it to `target` at the end, or remove it if anything fails.
 
-    A file is replaced; a folder must be empty or new. Nothing half-written is ever seen at `target`.
+    A file is replaced; a folder must be empty or new; a link is followed. Nothing half-written is ever seen at
+    `target`, and what a process that was killed left beside it is removed.
     """
+    if target.is_symlink():
+        target = target.resolve()
     if target.is_dir() and any(target.iterdir()):
         raise DataError("the output folder is not empty; choose a new one or empty it", path=target)
     if target.exists() and not (target.is_file() or target.is_dir()):
         raise DataError("is not an ordinary file, so the output cannot replace it; choose another path", path=target)
     if not target.parent.is_dir():
         raise DataError("the folder of the output does not exist; make it first", path=target.parent)
-    temporary_folder = Path(tempfile.mkdtemp(prefix=".chaffinch-", dir=target.parent))
-    try:
-        temporary = temporary_folder / target.name
+    with temporary_folder(target.parent) as folder:
+        temporary = folder / target.name
         yield temporary
         if temporary.is_file():
             sync(temporary)
         if target.is_dir() and temporary.is_dir():
             target.rmdir()
         os.replace(temporary, target)  # noqa: PTH105  (one atomic call)
-    finally:
-        shutil.rmtree(temporary_folder, ignore_errors=True)
 
 
 def sync(path: Path) -> None:

@@ -38,6 +38,7 @@ _DOCSTART = "-DOCSTART-"
 _MEDLINE = "###MEDLINE:"
 _UNSAFE = re.compile(r"[\s%\x00-\x1f]")
 _PLAIN_ROWS = 3  # a file without a mark needs as many rows to be recognised; fewer may be prose: "Vitamin B-12"
+_DAMAGE = 2  # characters in which a mark may be wrong and is still taken for one; more would match words
 _FITTING_SHARE = 0.9  # of rows with a tag: lower takes more prose for columns, higher refuses files with a few bad rows
 
 
@@ -165,11 +166,16 @@ def _blocks(file: Entry, name: str) -> Iterator[Record[_Block]]:
             continue
         if layout is None:
             layout = ColumnLayout("\t" if "\t" in line else " ", max(2, len(cells)))
-        if len(cells) != layout.width:
+        if len(cells) != layout.width and not _is_damaged_mark(cells[0]):
             message = (
                 f"{len(cells)} columns where {layout.width} were expected; every row must have as many as the first"
             )
             raise DataError(message, path=file.where, line=number)
+        if _is_damaged_mark(cells[0]):
+            raise DataError(
+                f"looks like a damaged {_DOCSTART} line; correct it, else two documents would be one",
+                path=file.where, line=number,
+            )  # fmt: skip
         if cells[-1] not in known:
             _check_tag(cells[-1], file, number)
             known.add(cells[-1])
@@ -182,6 +188,29 @@ def _blocks(file: Entry, name: str) -> Iterator[Record[_Block]]:
     if block.words or block.mark is not None:
         otherwise = name if block.number == 1 and block.mark is None else f"{name}-{block.number}"
         yield block.record(otherwise, layout)
+
+
+def _is_damaged_mark(word: str) -> bool:
+    """Tell whether a token is almost the mark of a document: other case, dashes or blanks, or two wrong characters.
+
+    >>> [_is_damaged_mark(word) for word in ("-DOCSTAR-", "DOCSTART", "-docstart-", "-DQCSTART-", "-X-", "DOCTOR")]
+    [True, True, True, True, False, False]
+    """
+    upper = word.upper()
+    similar = "DOC" in upper or "START" in upper or "-" in upper
+    if abs(len(word) - len(_DOCSTART)) > _DAMAGE or not similar:
+        return False
+    return _distance(upper, _DOCSTART) <= _DAMAGE
+
+
+def _distance(first: str, second: str) -> int:
+    """Return how many characters must be changed, added or removed to make the second text of the first."""
+    row = list(range(len(second) + 1))
+    for i, a in enumerate(first, start=1):
+        before, row[0] = row[0], i
+        for j, b in enumerate(second, start=1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (a != b))
+    return row[-1]
 
 
 def _cells(line: str) -> list[str]:
@@ -287,7 +316,9 @@ def _clean(cell: str, layout: ColumnLayout, losses: Losses, what: str) -> str:
     kept = cell.translate(dict.fromkeys(map(ord, bad), "_")) if any(c in cell for c in bad) else cell
     if what == "labels":
         kept = kept.replace("\r", "_")
-    if (what == "tokens" and kept == _DOCSTART) or not (kept or (what == "columns" and layout.separator == "\t")):
+    if what == "tokens" and (kept == _DOCSTART or _is_damaged_mark(kept)):
+        kept = "_" * len(kept)
+    elif not (kept or (what == "columns" and layout.separator == "\t")):
         kept = "_" + kept[1:]
     losses.add(f"{what} that are empty or hold tabs, line feeds or a mark", kept != cell)
     return kept

@@ -218,7 +218,7 @@ def _split_rows(file: Entry, wanted: ColumnChoice) -> Iterator[tuple[_RawRow, st
     except READ_ERRORS as error:
         raise read_error(file.where, error) from None
     except csv.Error:
-        raise _invalid(file.where, line) from None
+        raise _invalid(file.where, line - len(taken) + 1) from None  # the line on which the row begins
 
 
 def _reader(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:

@@ -174,7 +174,7 @@ def _document(record: Mapping[str, Any], number: str, options: ReadOptions) -> D
         meta={**meta_of(record, (*_RESERVED, short)), **(known.meta or {})},
         layers=layers,
         relations=[relation_of(item) for item in known.relations or ()],
-        soft={name: soft_of(name, item) for name, item in (known.soft or {}).items()},
+        soft={name: soft_of(item) for name, item in (known.soft or {}).items()},
         tokens=known.tokens,
         sentences=known.sentences,
         split=options.split,
@@ -188,10 +188,10 @@ def relation_of(item: RelationRecord) -> Relation:
     return Relation(item.label, arguments, item.score, item.source)
 
 
-def soft_of(name: str, item: SoftRecord) -> Soft:
+def soft_of(item: SoftRecord) -> Soft:
     """Return the token distributions of a checked JSON object; DataError if a row has another length than labels."""
     if any(len(row) != len(item.labels) for row in item.values):
-        raise DataError(f"soft layer {name!r} must have one value for each of its {len(item.labels)} labels in a row")
+        raise DataError(f"a soft layer must have one value for each of its {len(item.labels)} labels in a row")
     return Soft(item.labels, np.array(item.values, np.float64).reshape(len(item.values), len(item.labels)))
 
 

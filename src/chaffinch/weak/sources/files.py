@@ -19,7 +19,7 @@ from chaffinch.checks import check_flags, check_name
 from chaffinch.errors import DataError
 from chaffinch.text import Document, Span
 from chaffinch.text.formats._shared.json_records import convert, records
-from chaffinch.text.formats.base import entries
+from chaffinch.text.formats.walk import entries
 from chaffinch.weak.sources.base import UNFIT, SourceKind
 
 OTHER_TEXT = "span whose text differs"

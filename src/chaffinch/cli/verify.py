@@ -1,0 +1,34 @@
+"""`chaffinch verify`: whether a release is as it was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chaffinch.cli import common as frame
+from chaffinch.cli.results import VerifyResult, facts_of
+from chaffinch.deid.release.verify import verify
+
+
+def verify_command(
+    release: Annotated[Path, typer.Argument(metavar="OUT", help="What deid run wrote, with its manifest beside it.")],
+    json: frame.Json = False,
+    quiet: frame.Quiet = False,
+    config: frame.Config = None,
+) -> None:
+    """chaffinch verify clean
+
+    Check that a release is as deid run wrote it: its files by their hash in the manifest and, where OUT.private is
+    there, the chain of the account, every text by its hash, and the figures of the manifest. Exit code 3 if anything
+    differs.
+    """
+    found = verify(release)
+    if found.lines is None:
+        frame.note(f"{release}.private is not there: only files and manifest were compared", quiet=quiet)
+    result = VerifyResult(
+        output=str(release), documents=dict(found.documents), files=found.files, lines=found.lines, texts=found.texts
+    )
+    facts = {f"documents {name}": number for name, number in result.documents.items()}
+    frame.emit(result, as_json=json, tables=[] if quiet else [frame.facts_table(facts | facts_of(result, "documents"))])

@@ -1,0 +1,228 @@
+"""Packed files: .gz files, and the members of zip and tar archives, unpacked within bounds and never to disk.
+
+A member that cannot be read (damaged, encrypted, a link, too large once it is unpacked) is reported and keeps no other
+from being read. The order of members is that of their names.
+"""
+
+from __future__ import annotations
+
+import bz2
+import errno
+import gzip
+import io
+import lzma
+import os
+import stat
+import struct
+import tarfile
+import zipfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import PurePosixPath
+from typing import Any, BinaryIO, cast
+
+from chaffinch.text.formats.base import READ_ERRORS, Entry, Excluded, InputTree, Unread, read_error
+
+TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+ZIP_SUFFIX, GZIP_SUFFIX = ".zip", ".gz"
+# Packed in a way that is not read here: notes may be inside, so these are withheld, not excluded.
+OTHER_PACKED = (".7z", ".rar", ".bz2", ".xz", ".zst", ".z", ".lz4", ".cab", ".lha")
+HIDDEN = "is hidden: its name, or that of a folder above it, begins with a dot"
+NOT_UTF8 = "has a name that is not UTF-8, or is in a folder with such a name; rename it"
+
+# A packed file may unpack to this many times its size, or to this many bytes if that is more. Text shrinks to a tenth
+# or a twentieth; deflate can reach 1,000, and files made to exhaust the memory do.
+LARGEST_RATIO = 100
+SMALLEST_BOUND = 1 << 25
+LARGEST_ARCHIVE = 1 << 32  # bytes: members are kept in memory; a larger archive has to be unpacked by its owner
+_TOO_LARGE = (
+    f"it unpacks to more than {LARGEST_RATIO} times its size, as no text does, or to more than "
+    f"{LARGEST_ARCHIVE >> 30} GB; unpack it yourself if it is right"
+)
+_LINK = "is a link inside an archive; unpack the archive and name the folder"
+_NO_FILE = "is no plain file of the archive; unpack the archive and name the folder"
+_ENCRYPTED = "is encrypted; unpack the archive first"
+_NESTED = "is an archive inside an archive; unpack it first"
+_CHUNK = 1 << 20
+_MEMBER_ERRORS = (
+    *READ_ERRORS, RuntimeError, NotImplementedError, ValueError, struct.error, OverflowError, KeyError, IndexError
+)  # fmt: skip
+_OPENERS: tuple[tuple[bytes, Callable[[BinaryIO], Any]], ...] = (
+    (b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ", lzma.open)
+)  # fmt: skip
+
+
+class _Bounded(io.RawIOBase):
+    """A stream of unpacked bytes that fails once more than `limit` of them are read; `packed` is closed with it."""
+
+    def __init__(self, stream: BinaryIO, limit: int, packed: BinaryIO | None = None) -> None:
+        super().__init__()
+        self._stream, self._left, self._packed = stream, limit, packed
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer; raise OSError above the limit."""
+        content = self._stream.read(len(buffer))
+        self._left -= len(content)
+        if self._left < 0:
+            raise OSError(errno.EFBIG, _TOO_LARGE)
+        buffer[: len(content)] = content
+        return len(content)
+
+    def readall(self) -> bytes:
+        """Return all that is left; raise OSError above the limit."""
+        parts = []
+        while part := self.read(_CHUNK):
+            parts.append(part)
+        return b"".join(parts)
+
+    def close(self) -> None:
+        """Close the streams below."""
+        self._stream.close()
+        if self._packed is not None:
+            self._packed.close()
+        super().close()
+
+
+def open_gzip(stream: BinaryIO, packed: int) -> BinaryIO:
+    """Return the unpacked bytes of a gzip stream of `packed` bytes, within bounds."""
+    return _bounded(cast(BinaryIO, gzip.open(stream, "rb")), max(SMALLEST_BOUND, LARGEST_RATIO * packed), stream)
+
+
+def open_plain_file(path: str, size: int | None = None) -> BinaryIO:
+    """Open a plain file; OSError if it is a pipe or device, or had a size and is empty now.
+
+    Reading a pipe or a device could block for ever.
+    """
+    status = os.stat(path)  # noqa: PTH116  (a plain string is quicker)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is no plain file")
+    if size and not status.st_size:
+        raise OSError(errno.EIO, "it was emptied while the run was reading")
+    return open(path, "rb")  # noqa: PTH123  (as above)
+
+
+def is_archive(name: str) -> bool:
+    """Tell whether a file of that name is an archive that `read_archive` reads."""
+    return name.lower().endswith((*TAR_SUFFIXES, ZIP_SUFFIX))
+
+
+def is_other_packed(name: str) -> bool:
+    """Tell whether a file of that name is packed in a way that is not read here."""
+    return name.lower().endswith(OTHER_PACKED)
+
+
+def is_utf8(name: str) -> bool:
+    """Tell whether a name of a file system is text; else it has surrogates in place of bytes."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
+
+
+def printable_name(name: str) -> str:
+    r"""Return a name as text that can be written: bytes that are not UTF-8 as \xNN."""
+    return name if is_utf8(name) else name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def read_archive(path: str, name: str) -> InputTree:
+    """Return the members of an archive; `name` is that of the archive in the input."""
+    members = _Members(path, name)
+    try:
+        with open_plain_file(path) as stream:
+            members.left = min(max(SMALLEST_BOUND, LARGEST_RATIO * os.fstat(stream.fileno()).st_size), LARGEST_ARCHIVE)
+            (_add_zip if name.lower().endswith(ZIP_SUFFIX) else _add_tar)(stream, members)
+    except _MEMBER_ERRORS as error:
+        members.tree.unread.append(Unread(name, path, _reason(error, path), container=True))
+    members.tree.files.sort(key=lambda entry: entry.name)
+    return members.tree
+
+
+class _Members:
+    """The members of an archive that were met so far, and how many bytes the others may unpack to."""
+
+    def __init__(self, path: str, name: str) -> None:
+        self.path, self.name, self.left, self.tree = path, name, 0, InputTree()
+
+    def leave_out(self, member: str, fault: str) -> bool:
+        """Add a member to the excluded or the unread ones, if it is hidden or cannot be read; tell whether it is."""
+        listed = f"{self.name}!{printable_name(member)}"
+        parts = [part for part in PurePosixPath(member).parts if part not in (".", "..")]
+        packed = is_archive(member) or is_other_packed(member)
+        if any(part.startswith(".") for part in parts):
+            self.tree.excluded.append(Excluded(listed, HIDDEN))
+            return True
+        fault = fault or ("" if is_utf8(member) else NOT_UTF8) or (_NESTED if packed else "")
+        if fault:
+            self.tree.unread.append(Unread(listed, f"{self.path}!{printable_name(member)}", fault, container=packed))
+        return bool(fault)
+
+    def read(self, member: str, unpack: Callable[[], Any]) -> None:
+        """Read a member into memory and add it; raise what reading raises."""
+        with _bounded(unpack(), self.left) as stream:
+            content = stream.read()
+        self.left -= len(content)
+        self.tree.files.append(entry_of_bytes(member, f"{self.path}!{member}", content))
+
+
+def _add_zip(stream: BinaryIO, members: _Members) -> None:
+    """Add the members of a zip file, each read apart from the others."""
+    with zipfile.ZipFile(stream) as archive:
+        for info in archive.infolist():
+            kind = stat.S_IFMT(info.external_attr >> 16)
+            fault = "" if kind in (0, stat.S_IFREG) else _LINK if kind == stat.S_IFLNK else _NO_FILE
+            fault = _ENCRYPTED if info.flag_bits & 1 else fault
+            if info.is_dir() or members.leave_out(info.filename, fault):
+                continue
+            try:
+                members.read(info.filename, partial(archive.open, info))
+            except _MEMBER_ERRORS as error:
+                where = f"{members.path}!{info.filename}"
+                members.tree.unread.append(Unread(f"{members.name}!{info.filename}", where, _reason(error, where)))
+
+
+def _add_tar(stream: BinaryIO, members: _Members) -> None:
+    """Add the members of a tar file, read from front to end; raise ReadError where the rest cannot be read."""
+    ends: list[str] = []
+    start = stream.read(6)
+    stream.seek(0)
+    opener = next((opener for magic, opener in _OPENERS if start.startswith(magic)), None)
+    unpacked = stream if opener is None else _bounded(cast(BinaryIO, opener(stream)), members.left)
+    with tarfile.open(fileobj=unpacked, mode="r|", tarinfo=_noting(ends)) as archive:
+        for member in archive:
+            fault = "" if member.isfile() else _LINK if member.issym() or member.islnk() else _NO_FILE
+            if not member.isdir() and not members.leave_out(member.name, fault):
+                members.read(member.name, partial(archive.extractfile, member))
+    if ends[-1:] != ["EOFHeaderError"]:
+        raise tarfile.ReadError
+
+
+def _noting(ends: list[str]) -> type[tarfile.TarInfo]:
+    """Return a class of members that notes in a list why no header follows: tarfile takes damage for the end."""
+
+    class Member(tarfile.TarInfo):
+        @classmethod
+        def frombuf(cls, buf: Any, encoding: Any, errors: Any) -> Any:
+            try:
+                return super().frombuf(buf, encoding, errors)
+            except tarfile.HeaderError as error:
+                ends.append(type(error).__name__)
+                raise
+
+    return Member
+
+
+def entry_of_bytes(name: str, where: str, content: bytes) -> Entry:
+    """Return the entry of a file whose content is in memory, unpacked when it is opened if its name ends in .gz."""
+    if name.lower().endswith(GZIP_SUFFIX):
+        stem = name[: -len(GZIP_SUFFIX)]
+        return Entry(stem, where, lambda: open_gzip(io.BytesIO(content), len(content)))
+    return Entry(name, where, lambda: io.BytesIO(content))
+
+
+def _bounded(stream: BinaryIO, limit: int, packed: BinaryIO | None = None) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedReader(_Bounded(stream, limit, packed), _CHUNK))
+
+
+def _reason(error: Exception, where: str) -> str:
+    return read_error(where, error).message
