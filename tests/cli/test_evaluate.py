@@ -124,7 +124,8 @@ def test_uncalibrated_confidence_is_called_so(tmp_path: Path, capsys: pytest.Cap
 def other_labels(tmp_path: Path) -> tuple[Path, Path]:
     notes = [Document.make("Ann met Bob", id=str(n), layers={"gold": [Span(0, 3, "NAME")]}) for n in range(3)]
     cf.write(notes, tmp_path / "gold.jsonl")
-    cf.write([note.with_layer("gold", [Span(0, 3, "PER"), Span(8, 11, "MISC")]) for note in notes], tmp_path / "p.jsonl")
+    other = [Span(0, 3, "PER"), Span(8, 11, "MISC")]
+    cf.write([note.with_layer("gold", other) for note in notes], tmp_path / "p.jsonl")
     return tmp_path / "gold.jsonl", tmp_path / "p.jsonl"
 
 
@@ -193,4 +194,6 @@ def test_integer_tags_work_in_train_tag_and_evaluate(tmp_path: Path, capsys: pyt
     run(capsys, "tag", model, data, "-o", out, *names)
     result, _ = run(capsys, "evaluate", data, out, *names)
     assert result["documents"] == len(WORDS)
-    assert "--tag-names" in run(capsys, "train", out, "-o", model, *names, code=2)[1]  # no such tags in it
+    cf.write(cf.read(out), tmp_path / "native.jsonl", format="jsonl")
+    said = run(capsys, "train", tmp_path / "native.jsonl", "-o", model, *names, code=2)[1]
+    assert "--tag-names" in said  # there are no such tags in it

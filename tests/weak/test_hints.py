@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -40,7 +40,8 @@ def test_an_unnamed_group_says_that_it_is_the_span() -> None:
         Regex("d", r"(sev)ere (heart|liver)", label="X", ignore_case=True),
     )
     assert len(unnamed) == len(several) == 1
-    assert "(?:" in unnamed[0] and "(?P<span>" in unnamed[0]
+    assert "(?:" in unnamed[0]
+    assert "(?P<span>" in unnamed[0]
     assert "first" in several[0]
     assert named == plain == ()
 
@@ -62,7 +63,8 @@ def test_an_unnamed_group_says_that_it_is_the_span() -> None:
 def test_a_rule_without_a_hit_gets_a_hint(silent: Source, word: str) -> None:
     ((hint,),) = hints(silent)
     assert word in hint
-    assert "HEART" not in hint and "Penn" not in hint
+    assert "HEART" not in hint
+    assert "Penn" not in hint
 
 
 def test_a_source_on_silent_sources_says_so() -> None:
@@ -142,7 +144,7 @@ def test_a_source_that_the_model_does_not_know_is_refused(model: Path) -> None:
 
 def test_a_label_that_a_pipeline_does_not_have_is_refused() -> None:
     class Pipe:
-        pipe_labels = {"ner": ["PERSON", "ORG"], "tagger": ["NN"]}
+        pipe_labels: ClassVar = {"ner": ["PERSON", "ORG"], "tagger": ["NN"]}
 
         def __call__(self, text: str) -> Any:
             raise AssertionError

@@ -24,7 +24,11 @@ def convert_command(
     strict: Annotated[bool, typer.Option("--strict", help="Fail, and write nothing, if anything is lost.")] = False,
     group_by: frame.GroupBy = None,
     lines: frame.Lines = None,
-    tag_names: Annotated[str, typer.Option(help="Names of integer tags: O,B-NAME,I-NAME,…")] = "",
+    documents: Annotated[
+        str,
+        typer.Option(metavar="sentence|block:N|file", help="What a document is in column files without -DOCSTART-."),
+    ] = "file",
+    tag_names: frame.TagNames = "",
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
     quiet: frame.Quiet = False,
@@ -37,16 +41,16 @@ def convert_command(
 
     Formats: FORMAT_NAMES.
     """
-    names = tuple(name.strip() for name in tag_names.split(",") if name.strip())
-    how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars, tag_names=names)
+    names, cut = frame.names_of_tags(tag_names), frame.documents_of(documents)
+    how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars, tag_names=names, documents=cut)
     pattern, table = frame.read_group_by(group_by)
     corpus = read(source, format=from_, how=how, group=pattern, groups=table)
     if source.resolve() == output.resolve():
         raise ConfigError("the output is the input; name another path with -o")
     tally = _Tally()
     form = output_format(output, to).name
-    documents = tally.count(frame.progress(corpus, "documents", quiet=quiet))
-    losses = write(documents, output, format=form, layer=layer, strict=strict, losses=how.losses)
+    counted = tally.count(frame.progress(corpus, "documents", quiet=quiet))
+    losses = write(counted, output, format=form, layer=layer, strict=strict, losses=how.losses)
     result = tally.result(corpus.format, form, dict(losses.counts))
     frame.emit(result, as_json=json, tables=[] if quiet else result.tables())
 

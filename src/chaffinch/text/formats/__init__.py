@@ -95,7 +95,7 @@ def read(
     if "!" in chosen[0].where:
         chosen = _strip_common_folder(chosen)
     reading = how or ReadOptions()
-
+    _check_options(form, reading)
     grouping = Grouping(group, groups)
 
     def walk() -> Iterator[Document]:
@@ -144,6 +144,15 @@ def output_variant(form: Format, target: Path) -> Format:
     """Return the format to write to a path: the given one, or its variant for the suffix of the path."""
     name = dict(form.can.variants).get(target.suffix)
     return form if name is None else by_name(name)
+
+
+def _check_options(form: Format, options: ReadOptions) -> None:
+    """Raise ConfigError for options that mean nothing for a format."""
+    asked = {"--documents": (options.asks_to_cut, "cuts"), "--tag-names": (bool(options.tag_names), "names_tags")}
+    for option, (given, ability) in asked.items():
+        if given and not options.lenient and not getattr(form.can, ability):
+            able = ", ".join(other.name for other in FORMATS if getattr(other.can, ability))
+            raise ConfigError(f"{option} means nothing for {form.name}, only for {able}; leave it out")
 
 
 def _strip_common_folder(files: Sequence[Entry]) -> list[Entry]:

@@ -7,6 +7,7 @@ import gzip
 import io
 import os
 import posixpath
+import re
 import shutil
 import stat
 import tarfile
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias, cast
 
-from chaffinch.errors import DataError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.text.document import MAX_CHARS, Document, Splitter
 from chaffinch.text.span import Span
 
@@ -172,6 +173,12 @@ def _entry_of_bytes(name: str, where: str, content: bytes) -> Entry:
     return Entry(name, where, lambda: io.BytesIO(content))
 
 
+# Sentences of a document that is cut from a file without marks: enough for a document to repeat its words, and few
+# enough for a small file to have documents to hold out and to draw.
+AUTO_SENTENCES = 10
+_BLOCK = re.compile(r"block:[1-9][0-9]{0,8}")
+
+
 @dataclass(slots=True)
 class Losses:
     """Counts of what was not kept in reading or writing, by kind of loss."""
@@ -196,6 +203,26 @@ class ReadOptions:
     max_chars: int = MAX_CHARS
     tag_names: Sequence[str] = ()  # names of integer tags, as in Hugging Face datasets
     losses: Losses = field(default_factory=Losses)  # what the files hold and a document has no place for
+    # What a document is in column files without marks: "file", "sentence", "block:N" (N sentences), or "auto", which
+    # cuts longer files into blocks and notes their names in `cut`, so that the caller can say so.
+    documents: str = "file"
+    lenient: bool = False  # whether an input for which `documents` or `tag_names` mean nothing is read without them
+    cut: set[str] = field(default_factory=set, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.documents not in ("file", "sentence", "auto") and not _BLOCK.fullmatch(self.documents):
+            raise ConfigError(f"documents {self.documents!r} is unknown; choose file, sentence or block:N (block:10)")
+
+    @property
+    def asks_to_cut(self) -> bool:
+        """Tell whether the user asked for documents of a certain size, so that marks would contradict it."""
+        return self.documents not in ("file", "auto") and not self.lenient
+
+    @property
+    def sentences(self) -> int | None:
+        """Return how many sentences of a file without marks are a document; None for all."""
+        known = {"file": None, "sentence": 1, "auto": AUTO_SENTENCES}
+        return known[self.documents] if self.documents in known else int(self.documents.removeprefix("block:"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +283,8 @@ class Capabilities:
     soft: bool = False  # keeps soft labels
     needs_layer: bool = False  # without a layer, empty or not, an output is not recognised as of this format
     annotated_as: str = ""  # of a format without layers: the name of the one that adds them beside the same files
+    cuts: bool = False  # has files that do not say what a document is: `ReadOptions.documents` does
+    names_tags: bool = False  # may have integer tags: `ReadOptions.tag_names` has their names
     variants: tuple[tuple[str, str], ...] = ()  # suffixes of outputs, each with the format that is written instead
 
 

@@ -2,9 +2,10 @@
 
 A line with a tab is split at tabs, any other at spaces, so that a token may hold every character except those. The
 columns in between (part of speech, chunk) are kept per token in the meta field "columns": {"1": […], "2": […]}.
-Documents begin at a line "-DOCSTART- …" or "###MEDLINE:<id>"; a file without such lines is one document, named
-after the file. The meta field "conll" keeps a mark or separator that differs from the one we would write, so that a
-file in canonical layout comes back byte for byte under the same name.
+Documents begin at a line "-DOCSTART- …" or "###MEDLINE:<id>"; a file without such lines is one document, named after
+the file, unless `ReadOptions.documents` cuts it into documents of some sentences each. The meta field "conll" keeps a
+mark or separator that differs from the one we would write, so that a file in canonical layout comes back byte for byte
+under the same name.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, TextIO
 from urllib.parse import quote, unquote
 
-from chaffinch.errors import DataError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.token_tags import (
     TAG,
@@ -92,7 +93,7 @@ class Columns:
     scheme: Scheme
     suffixes: tuple[str, ...]
     folder: bool = False
-    can: ClassVar[Capabilities] = Capabilities("stream", 4, needs_tokens=True)
+    can: ClassVar[Capabilities] = Capabilities("stream", 4, needs_tokens=True, cuts=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """Recognise rows of one width that end in a tag, nine in ten at least; any scheme is recognised as IOB2."""
@@ -110,7 +111,7 @@ class Columns:
         stems = Counter(file.stem for file in files)
         for file in files:
             name = file.stem if stems[file.stem] == 1 else file.name
-            yield from record_units(file, _blocks(file, name), partial(_document, options))
+            yield from record_units(file, _blocks(file, name, options), partial(_document, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
         """Write one file in the layout of the first document; a lone document named as the file has no mark."""
@@ -147,8 +148,8 @@ class Columns:
             stream.write("\n".join(islice(rows, size)) + "\n\n")
 
 
-def _blocks(file: Entry, name: str) -> Iterator[Record[_Block]]:
-    """Yield the documents of a file, cut at the marks; `name` is the file's, for ids."""
+def _blocks(file: Entry, name: str, options: ReadOptions) -> Iterator[Record[_Block]]:
+    """Yield the documents of a file, cut at the marks or, without any, as chosen; `name` is the file's, for ids."""
     layout: ColumnLayout | None = None
     known = {"O"}
     block = _Block(1)
@@ -158,6 +159,8 @@ def _blocks(file: Entry, name: str) -> Iterator[Record[_Block]]:
             block.end_sentence()
             continue
         if _is_mark(cells):
+            if options.asks_to_cut:
+                raise ConfigError(f"{file.where}: -DOCSTART- separates its documents already; leave out --documents")
             if block.words or block.mark is not None:
                 yield block.record(f"{name}-{block.number}", layout)
                 block = _Block(block.number + 1)
@@ -175,6 +178,10 @@ def _blocks(file: Entry, name: str) -> Iterator[Record[_Block]]:
             known.add(cells[-1])
         if not cells[0]:
             raise DataError("the first column, the token, is empty; correct the row", path=file.where, line=number)
+        if block.mark is None and len(block.sizes) == options.sentences:  # full, and another sentence begins
+            options.cut.add(file.name)
+            yield block.record(f"{name}-{block.number}", layout)
+            block = _Block(block.number + 1, number)
         block.words.append(cells[0])
         block.tags.append(cells[-1])
         if layout.width > 2:

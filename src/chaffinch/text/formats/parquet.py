@@ -42,7 +42,7 @@ class Parquet:
     folder: bool = False
     suffixes: tuple[str, ...] = (".parquet", ".pq")
     can: ClassVar[Capabilities] = Capabilities(
-        "record", exact=True, layers="many", span_sources=True, votes=True, vote_links=True, soft=True
+        "record", exact=True, layers="many", span_sources=True, votes=True, vote_links=True, soft=True, names_tags=True
     )
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
