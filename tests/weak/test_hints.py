@@ -93,7 +93,7 @@ class Callable:
     name = "callable"
 
     def __call__(self, doc: Document) -> list[Span]:
-        return [Span(0, 1, "X")][len(doc.text) :] + self.missing  # type: ignore[attr-defined]
+        return [Span(0, 1, "X")][len(doc.text) :] + self.missing  # type: ignore[attr-defined,no-any-return]
 
 
 def test_a_raising_source_names_its_line() -> None:
@@ -112,12 +112,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     docs = [Document.make(f"She takes {word} daily now.", id=f"{n}{word}") for n in range(6) for word in words]
     voted = cf.weak.apply([Lexicon("list", words, label="Drug"), Suffix("ends", ["arin", "irin"], label="Drug")], docs)
     path = tmp_path_factory.mktemp("weak") / "m.cfm"
-    cf.weak.alternate(voted, student=cf.Cascade(epochs=2, calibrate=False)).tagger.save(path)
+    cf.weak.alternate(voted.documents, student=cf.Cascade(epochs=2, calibrate=False)).tagger.save(path)
     return path
 
 
 def test_sources_of_any_origin_are_supplied(model: Path) -> None:
-    supplied = [Lexicon("list", ["aspirin"], label="Drug"), Suffix("ends", ["arin"], label="Drug")]
+    supplied: list[Source] = [Lexicon("list", ["aspirin"], label="Drug"), Suffix("ends", ["arin"], label="Drug")]
     tagger = load(model, sources=supplied)
     assert [found.name for found in tagger.sources] == ["list", "ends"]
     doc = tagger(Document.make("She takes aspirin daily now."))
@@ -131,7 +131,7 @@ def test_supplied_sources_replace_stored_ones(tmp_path: Path) -> None:
     sources = [Lexicon("list", words, label="Drug")]
     voted = cf.weak.apply(sources, docs)
     student = cf.Cascade(epochs=2, calibrate=False)
-    cf.weak.alternate(voted, student=student, sources=sources).tagger.save(tmp_path / "m.cfm")
+    cf.weak.alternate(voted.documents, student=student, sources=sources).tagger.save(tmp_path / "m.cfm")
     longer = Lexicon("list", [*words, "daily"], label="Drug")
     assert load(tmp_path / "m.cfm", sources=[longer]).sources == (longer,)
 

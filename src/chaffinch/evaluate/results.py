@@ -134,7 +134,12 @@ class Report:
         An official scheme of several tables has its main one under the scheme's name as well ("i2b2", "meddocan").
         """
         drawn = {"draws": self.draws, "level": self.level, "seed": self.seed} if self.draws else None
-        facts = {"documents": self.documents, "missing": self.missing, "extra": self.extra, "intervals": drawn}
+        facts: dict[str, Any] = {
+            "documents": self.documents,
+            "missing": self.missing,
+            "extra": self.extra,
+            "intervals": drawn,
+        }
         facts |= {"layer": self.layer, "predicted_layer": self.predicted_layer, "disjoint_labels": self.disjoint}
         leaks = {} if self.leakage is None else {"leakage": self.leakage.as_dict()}
         tables = {table.name: table.as_dict() for table in self.tables}

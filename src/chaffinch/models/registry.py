@@ -50,7 +50,8 @@ def settings_of(config: Config | str) -> Config:
     if isinstance(config, str):
         if config not in METHODS:
             raise ConfigError(f"there is no method {config!r}; {did_you_mean(config, METHODS)}")
-        return METHODS[config].config()
+        default: Config = METHODS[config].config()
+        return default
     if type(config) not in {method.config for method in METHODS.values()}:
         names = ", ".join(f"cf.{method.config.__name__}()" for method in METHODS.values())
         what = config.__name__ if isinstance(config, type) else type(config).__name__

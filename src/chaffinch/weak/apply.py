@@ -171,10 +171,12 @@ def _line_of_source(error: BaseException, source: Source) -> str:
 def _code_of(source: Source) -> CodeType | None:
     """Return the code of a source that a user wrote: its function, or the call of its class."""
     source = source.source if isinstance(source, RememberedSource) else source
-    function = getattr(source, "function", None)
-    if function is None and not isinstance(source, SourceKind):
-        function = source if inspect.isfunction(source) else type(source).__call__
-    return getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    if isinstance(source, SourceKind):
+        candidates: list[Any] = [getattr(source, "function", None)]
+    else:
+        candidates = [source, type(source).__call__]
+    codes = (getattr(inspect.unwrap(one), "__code__", None) for one in candidates if callable(one))
+    return next((code for code in codes if code is not None), None)
 
 
 def _batch(sources: Sequence[Source], docs: Sequence[Document]) -> list[_Answers]:

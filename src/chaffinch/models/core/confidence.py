@@ -145,7 +145,8 @@ def calibrate_on(parts: Sequence[HeldOut]) -> Calibration:
     chances, right = (np.concatenate(column) for column in zip(*judged, strict=True))
     x = _logit(chances)
     curve = Calibration(scale, *_logistic(x, right))
-    return replace(curve, **_bend(x, right, curve(chances)))
+    knots, heights = _bend(x, right, curve(chances))
+    return replace(curve, knots=knots, heights=heights)
 
 
 def scale_batch(batch: Batch, scale: float) -> Batch:
@@ -199,7 +200,7 @@ def _chance_of(log_odds: Floats) -> Floats:
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(log_odds, -30.0, 30.0))))
 
 
-def _bend(x: Floats, right: Floats, expected: Floats) -> dict[str, tuple[float, ...]]:
+def _bend(x: Floats, right: Floats, expected: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return knots and heights of the curve: the share of right spans in bins of equal size, made to rise.
 
     Each bin also has `PRIOR_SPANS` spans of the `expected` chance, that of the logistic curve. With few spans there are
@@ -207,14 +208,14 @@ def _bend(x: Floats, right: Floats, expected: Floats) -> dict[str, tuple[float, 
     """
     count = min(BINS, len(x) // BIN_SPANS)
     if count < 2:
-        return {}
+        return (), ()
     bins = [part for part in np.array_split(np.argsort(x, kind="stable"), count) if len(part)]
     sizes = np.array([len(part) + PRIOR_SPANS for part in bins])
     shares = np.array([right[part].sum() + PRIOR_SPANS * expected[part].mean() for part in bins]) / sizes
     knots = np.array([x[part].mean() for part in bins])
     heights = _logit(_rise(shares, sizes)) + LEAST_SLOPE * (knots - knots[0])
     kept = np.append(True, np.diff(knots) > EDGE)  # probabilities at the limit of EDGE are one knot
-    return {"knots": tuple(knots[kept].tolist()), "heights": tuple(heights[kept].tolist())}
+    return tuple(knots[kept].tolist()), tuple(heights[kept].tolist())
 
 
 def _rise(values: Floats, weights: Floats) -> Floats:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from chaffinch.models.core.confidence import SENTENCES, Calibration, HeldOut, ca
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear, Schedule, learner_for, round_weights, train
 
-Each: TypeAlias = Callable[..., Iterable["Reading"]]  # map, or the map of a pool of threads
+Each: TypeAlias = Callable[..., Iterable[Any]]  # map, or the map of a pool of threads
 Judge: TypeAlias = Callable[[Batch, NDArray[np.int64]], HeldOut]
 Reading: TypeAlias = tuple[Places, NDArray[np.float32]]  # (N,) states, and how certain they are
 
@@ -145,7 +145,7 @@ def jackknife(
 
 def calibrate_held_out(
     name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, folds: NDArray[np.int64],
-    *, judge: Judge | None = None, start: Weights | None = None, each: Callable[..., Iterable[HeldOut]] = map,
+    *, judge: Judge | None = None, start: Weights | None = None, each: Each = map,
 ) -> Calibration:  # fmt: skip
     """Return the calibration fitted to several folds together, each read by a chain that learnt from all others.
 

@@ -122,10 +122,11 @@ class Lexicon(SourceKind):
 
     def hint(self, docs: Sequence[Document]) -> str:
         """Return why it may have found nothing in the documents."""
-        short = sum(len(" ".join(phrase.split())) < self.min_length for phrase in self.phrases)
+        phrases = phrases_of(self.phrases, "phrases")
+        short = sum(len(" ".join(phrase.split())) < self.min_length for phrase in phrases)
         if not self.ignore_case and any(map(replace(self, ignore_case=True), docs)):
             return "it would find spans with ignore_case = true"
-        return f"{short} of its {len(self.phrases)} phrases are shorter than min_length" if short else ""
+        return f"{short} of its {len(phrases)} phrases are shorter than min_length" if short else ""
 
 
 @dataclass(frozen=True, slots=True)
