@@ -129,11 +129,12 @@ def apply(
                     _reject_failures(sources, doc_answers, len(out))
                 tallies = [_add_answer(tally, answer) for tally, answer in zip(tallies, doc_answers, strict=True)]
     _check_needs(sources, out)
+    tallies = list(_with_unread(sources, tallies, out, strict))
     if hints:
         tallies = [_add_hints(tally, source, out) for tally, source in zip(tallies, sources, strict=True)]
     if strict:
         _reject_hints(tallies)
-    return Applied(tuple(out), ApplyReport(len(out), tuple(_with_unread(sources, tallies, out, strict))))
+    return Applied(tuple(out), ApplyReport(len(out), tuple(tallies)))
 
 
 def votes_of(doc: Document, sources: Sequence[Source]) -> list[_Answer]:
