@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 import chaffinch as cf
+from chaffinch.cli import main
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.text import Document, Span
 from chaffinch.weak.apply import apply
@@ -152,3 +153,31 @@ def test_a_label_that_a_pipeline_does_not_have_is_refused() -> None:
     cf.weak.FromSpacy("a", Pipe(), labels={"PERSON": "NAME"})
     with pytest.raises(ConfigError, match="'PERSN'"):
         cf.weak.FromSpacy("a", Pipe(), labels={"PERSN": "NAME"})
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "word"), [("lists", "Drug", "did you mean 'list'"), ("list", "Medicine", "1 of 1 labels")]
+)
+@pytest.mark.parametrize("option", ["--model", "--fit"])
+def test_votes_that_an_aggregator_did_not_learn_are_refused(
+    name: str, label: str, word: str, option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    docs = [
+        Document.make(f"She takes {drug} now.", id=f"{n}{drug}") for n in range(4) for drug in ("aspirin", "heparin")
+    ]
+    learnt, other = tmp_path / "learnt.jsonl", tmp_path / "other.jsonl"
+    cf.write(apply([Lexicon("list", ["aspirin"], label="Drug"), Suffix("ends", ["arin"], label="Drug")], docs), learnt)
+    cf.write(apply([Lexicon(name, ["aspirin"], label=label)], docs), other)
+    out, model = tmp_path / "out.jsonl", tmp_path / "m.cfm"
+    assert main(["weak", "aggregate", str(learnt), "-o", str(out), "--save", str(model), "-q"]) == 0
+    out.unlink()
+    capsys.readouterr()
+    code = main(
+        ["weak", "aggregate", str(other), "-o", str(out), option, str(model if option == "--model" else learnt)]
+    )
+    if option == "--fit" and name == "list":  # all labels of both are learnt
+        assert code == 0
+        return
+    assert code == 3
+    assert word in capsys.readouterr().err
+    assert not out.exists()

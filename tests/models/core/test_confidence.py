@@ -250,3 +250,22 @@ def test_parts_are_fitted_together_at_one_scale() -> None:
     assert found.slope == pytest.approx(1.0, abs=0.1)
     assert found.intercept == pytest.approx(0.0, abs=0.1)
     assert found != Calibration()
+
+
+def test_a_curve_bends_where_spans_are_many_and_never_falls() -> None:
+    rng = np.random.default_rng(5)
+    chances = 1 / (1 + np.exp(-rng.uniform(-1, 8, 5000)))
+    logits = np.log(chances / (1 - chances))
+    truth = np.interp(logits, [-1, 1, 5, 8], [0.2, 0.8, 0.82, 0.99])  # a plateau, as on real corpora
+    right = (rng.random(5000) < truth).astype(np.float64)
+    found = calibrate_on([HeldOut(1.0, lambda _: (chances, right))])
+    assert np.abs(found(chances) - truth).mean() < 0.025
+    assert (np.diff(found(np.linspace(0.001, 0.999, 500))) > 0).all()
+    few = calibrate_on([HeldOut(1.0, lambda _: (chances[:80], right[:80]))])
+    assert few.knots == ()
+
+
+def test_calibrations_are_stored_as_numbers_and_those_of_earlier_files_are_read() -> None:
+    bent = Calibration(2.0, 0.5, 0.1, (-1.0, 0.5, 3.0), (-0.5, 0.4, 1.0))
+    assert Calibration.of(bent.array()) == bent
+    assert Calibration.of(np.array([2.0, 0.5, 0.1])) == Calibration(2.0, 0.5, 0.1)
