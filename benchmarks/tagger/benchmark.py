@@ -2,8 +2,8 @@
 
 Costs are CPU seconds of that process; compiled kernels are warm. Training counts from documents in memory to the
 finished model, so extraction of features is in it, for the peer as well; tagging counts from documents to documents.
-`--only` takes one of the parts jnlpba, speed, published, conll, genia, spacy; `--split dev` holds out training
-abstracts and reads no test set.
+`--only` takes one of the parts jnlpba, speed, published, conll, genia, calibration, spacy; `--split dev` holds out
+training abstracts and reads no test set.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from benchmarks.tagger import calibration
 from chaffinch import Cascade
 from chaffinch.errors import ConfigError
 
@@ -159,12 +160,22 @@ class Bench:
         self.bar("genia_pos", found["GENIA POS accuracy"], 98.4, 98.8, unit="accuracy")
         self.bar("genia_chunks", found["GENIA chunk F1"], 92, 95)
 
+    def calibration(self) -> None:
+        """Whether confidence is right: expected calibration error on four corpora, cross-fitted."""
+        for corpus in calibration.CORPORA:
+            rows = self.job(f"calibration, {corpus}", job="calibration", corpus=corpus, config=Cascade(private=False))
+            for row in rows["calibration"]:
+                score = f"{row['said']} said, {row['true']} true, error {row['calibration error']}"
+                self.rows.append({"system": f"confidence, {corpus}, {row['judged on']}", "score": score})
+            name, error = f"calibration_error_{corpus}", rows["calibration"][0]["calibration error"]
+            self.bar(name, error, 0.03, 0.02, unit="ECE, cross-fitted", better="lower")
+
     def spacy(self) -> None:
         """spaCy's blank NER on CoNLL-2003, some minutes."""
         self.job("spaCy blank NER, CoNLL-2003", job="peer", peer="spacy", corpus="conll2003")
 
 
-PARTS = ("jnlpba", "speed", "published", "conll", "genia")
+PARTS = ("jnlpba", "speed", "published", "conll", "genia", "calibration")
 
 
 def run(options: Options) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any, cast
 import msgspec
 
 import chaffinch as cf
+from benchmarks.tagger import calibration
 from benchmarks.tagger.peers import PEERS
 from chaffinch import Cascade, Document, Tagger
 from chaffinch.features.clusters import learn as learn_clusters
@@ -218,7 +219,13 @@ def _conll_layers(doc: Document) -> Document:
     return replace(doc, layers={"pos": tuple(spans), "chunks": doc.layer("gold")})
 
 
-JOBS = {"ours": ours, "peer": peer, "parser": parser, "chunks": chunks}
+def confidence(job: dict[str, Any]) -> dict[str, Any]:
+    """The calibration of our confidence: what is said and what is true, cross-fitted and on the test set."""
+    config, test = msgspec.convert(job["config"], Cascade), job["split"] == "test"
+    return {"calibration": calibration.measure(Path(job["data"]), job["corpus"], config, test=test)}
+
+
+JOBS = {"ours": ours, "peer": peer, "parser": parser, "chunks": chunks, "calibration": confidence}
 
 
 if __name__ == "__main__":

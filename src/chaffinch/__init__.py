@@ -6,29 +6,28 @@
 ['Seen', 'by', 'Dr.', 'Penn', '.']
 """
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# One BLAS thread, unless you say otherwise or numpy is loaded already: the same numbers on any number of cores, and
-# worker processes that do not fight for them.
-for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+from chaffinch import threads
 
-from chaffinch import errors  # noqa: E402
-from chaffinch.evaluate import compare, evaluate  # noqa: E402
-from chaffinch.loading import load  # noqa: E402
-from chaffinch.models.alignment.config import Alignment  # noqa: E402
-from chaffinch.models.cascade.config import Cascade  # noqa: E402
-from chaffinch.models.classhmm.config import ClassHMM  # noqa: E402
-from chaffinch.models.encoder.config import Encoder  # noqa: E402
-from chaffinch.models.hmmdp.config import HMMDP  # noqa: E402
-from chaffinch.models.phrasehmm.config import PhraseHMM  # noqa: E402
-from chaffinch.models.tagger import Tagger, train  # noqa: E402
-from chaffinch.models.votes.chmm.config import CHMM  # noqa: E402
-from chaffinch.models.votes.multihmm.config import MultiHMM  # noqa: E402
-from chaffinch.text import Corpus, Document, Relation, Soft, Span, resolve  # noqa: E402
-from chaffinch.text.formats import read, write  # noqa: E402
+with threads.limit_blas():  # until numpy is loaded; the environment is then as it was
+    import numpy as _numpy  # noqa: F401
+
+from chaffinch import errors
+from chaffinch.evaluate import compare, evaluate
+from chaffinch.loading import load
+from chaffinch.models.alignment.config import Alignment
+from chaffinch.models.cascade.config import Cascade
+from chaffinch.models.classhmm.config import ClassHMM
+from chaffinch.models.encoder.config import Encoder
+from chaffinch.models.hmmdp.config import HMMDP
+from chaffinch.models.phrasehmm.config import PhraseHMM
+from chaffinch.models.tagger import Tagger, train
+from chaffinch.models.votes.chmm.config import CHMM
+from chaffinch.models.votes.multihmm.config import MultiHMM
+from chaffinch.text import Corpus, Document, Relation, Soft, Span, resolve
+from chaffinch.text.formats import read, write
 
 if TYPE_CHECKING:
     from chaffinch import deid, relations, weak
@@ -62,6 +61,11 @@ __all__ = [
     "weak",
     "write",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted([*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"])
 
 
 def __getattr__(name: str) -> Any:

@@ -71,8 +71,11 @@ def test_layers_can_be_named() -> None:
     gold = [note("Ann Lee", [ANN]).with_layer("second reader", [LEE])]
     found = [gold[0].with_layer("a", [LEE]).with_layer("b", [])]
     assert evaluate(gold, found, layer="second reader", predicted_layer="a").micro.f1 == 1.0
+    newest = evaluate(gold, found)
+    assert (newest.layer, newest.predicted_layer, newest.micro.f1) == ("gold", "b", 0.0)
+    votes = note("Ann Lee", [ANN]).with_layer("source:a", [LEE]).with_layer("source:b", [])
     with pytest.raises(DataError, match="name the one to score"):
-        evaluate(gold, found)
+        evaluate(gold, [votes])
     with pytest.raises(DataError, match="no predicted document has a layer 'c'"):
         evaluate(gold, found, predicted_layer="c")
     with pytest.raises(DataError, match="no gold document has a layer 'c'"):

@@ -66,7 +66,8 @@ def test_the_json_has_the_promised_shape() -> None:
     plain = evaluate(*example(), scheme=("strict", "i2b2_strict")).as_dict()
     assert json.loads(json.dumps(plain)) == plain
     assert plain["i2b2"] == plain["i2b2_strict"]
-    assert plain.keys() == {"strict", "i2b2", "i2b2_strict", "documents", "missing", "extra", "intervals"}
+    facts = {"documents", "missing", "extra", "intervals", "layer", "predicted_layer", "disjoint_labels"}
+    assert plain.keys() == {"strict", "i2b2", "i2b2_strict", *facts}
     assert plain["strict"].keys() == {"micro", "macro", "labels"}
     keys = {"precision", "recall", "f1", "tp", "fp", "fn", "gold", "predicted"}
     keys |= {"precision_interval", "recall_interval", "f1_interval"}

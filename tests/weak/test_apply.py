@@ -63,7 +63,7 @@ def test_the_report_counts_what_each_source_did() -> None:
 def test_a_source_that_fails_is_counted_and_stops_nothing() -> None:
     applied = apply([failing, odd, DOSE], NOTES)
     bad, strange, good = applied.report.sources
-    assert bad.errors == {"ValueError": 3}
+    assert bad.errors == {"ValueError at line 34": 3}
     assert (bad.spans, bad.failures) == (0, 3)
     assert strange.errors == {"span outside the text": 3 + 1, "not a span": 3}  # (0, 3) does not fit the empty one
     assert strange.spans == 2
@@ -77,7 +77,7 @@ def test_strict_names_the_source_the_document_and_the_kind_of_error() -> None:
     for workers in (1, 2):
         with pytest.raises(DataError) as caught:
             apply([DOSE, failing], NOTES, strict=True, workers=workers)
-        assert "'failing' failed on document 1 (ValueError)" in str(caught.value)
+        assert "'failing' failed on document 1 (ValueError at line 34)" in str(caught.value)
         assert "Aspirin" not in str(caught.value)
         assert caught.value.__cause__ is None
         assert caught.value.__context__ is None
@@ -98,7 +98,7 @@ def test_any_callable_with_a_name_is_a_source() -> None:
 
     applied = apply([Own(), Leaving()], NOTES)
     assert [own.spans for own in applied.report.sources] == [2, 0]
-    assert applied.report.sources[1].errors == {"SystemExit": 3}
+    assert applied.report.sources[1].errors == {"SystemExit at line 97": 3}
     assert collect_votes(applied.documents).codes[:, 0].max() == 0
 
 

@@ -14,6 +14,7 @@ import typer
 
 from chaffinch.cli.common import CheckedCommand, StoppedEarly
 from chaffinch.errors import ChaffinchError, outcome
+from chaffinch.threads import limit_process
 
 
 class _Verb(NamedTuple):
@@ -94,6 +95,7 @@ def _root(
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code; errors go to stderr in words, never with document text."""
+    limit_process()
     try:
         arguments = sys.argv[1:] if arguments is None else arguments
         result = _build_app(arguments)(args=arguments, standalone_mode=False)

@@ -24,12 +24,13 @@ from chaffinch.cli.config_file import Config, ConfigFile
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.text import MAX_CHARS
 from chaffinch.text.document import Splitter
+from chaffinch.text.formats.base import AUTO_SENTENCES, ReadOptions
 
 __all__ = [
-    "DEFAULT_MAX_CHARS", "CheckedCommand", "Config", "From", "GroupBy", "IdColumn", "Json", "Layer", "Lines",
-    "MaxChars", "NewLayer", "Out", "PatientColumn", "Quiet", "StoppedEarly", "TextColumns", "check_page", "emit",
-    "facts_table", "file_of", "live_line", "name_unwritable", "note", "path_of", "progress", "read_group_by",
-    "split_of", "table_of", "takes",
+    "DEFAULT_MAX_CHARS", "CheckedCommand", "Config", "Documents", "From", "GroupBy", "IdColumn", "Json", "Layer",
+    "Lines", "MaxChars", "NewLayer", "Out", "PatientColumn", "Quiet", "StoppedEarly", "TagNames", "TextColumns",
+    "check_page", "documents_of", "emit", "facts_table", "file_of", "live_line", "name_unwritable", "names_of_tags",
+    "note", "note_cut", "path_of", "progress", "read_group_by", "split_of", "table_of", "takes",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -93,6 +94,15 @@ TextColumns = Annotated[
 ]
 IdColumn = Annotated[str | None, typer.Option("--id-column", metavar="NAME", help="Column of the document's id.")]
 PatientColumn = Annotated[str | None, typer.Option("--patient-column", metavar="NAME", help="Column of the patient.")]
+Documents = Annotated[
+    str | None,
+    typer.Option(
+        "--documents",
+        metavar="sentence|block:N|file",
+        help=f"What a document is in column files without -DOCSTART-; default: block:{AUTO_SENTENCES}.",
+    ),
+]
+TagNames = Annotated[str, typer.Option("--tag-names", help="Names of integer tags: O,B-NAME,I-NAME,…")]
 
 DEFAULT_MAX_CHARS = MAX_CHARS
 
@@ -235,6 +245,29 @@ def read_group_by(value: str | None) -> tuple[str | None, dict[str, str] | None]
     if not groups:
         raise ConfigError(f"--group-by {value}: the file has no line; write lines of: id, tab, patient")
     return None, groups
+
+
+def documents_of(value: str | None) -> str:
+    """Return what --documents names; without it, "auto": blocks of sentences, where a file says nothing."""
+    if value == "auto":
+        raise ConfigError("--documents 'auto' is unknown; choose file, sentence or block:N (block:10)")
+    return value or "auto"
+
+
+def note_cut(options: ReadOptions, *, quiet: bool) -> None:
+    """Say that column files without marks were cut into documents, unless that was asked for."""
+    if options.cut and options.documents == "auto":
+        files = "A column file has" if len(options.cut) == 1 else f"{len(options.cut)} column files have"
+        note(
+            f"{files} no -DOCSTART-, so every {options.sentences} sentences are a document; --documents file, sentence "
+            "or block:N decides otherwise.",
+            quiet=quiet,
+        )
+
+
+def names_of_tags(value: str) -> tuple[str, ...]:
+    """Return the names of integer tags that --tag-names lists."""
+    return tuple(name.strip() for name in value.split(",") if name.strip())
 
 
 def split_of(lines: bool | None) -> Splitter:

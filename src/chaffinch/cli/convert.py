@@ -28,7 +28,11 @@ def convert_command(
     text_column: frame.TextColumns = [],  # noqa: B006  (typer copies it)
     id_column: frame.IdColumn = None,
     patient_column: frame.PatientColumn = None,
-    tag_names: Annotated[str, typer.Option(help="Names of integer tags: O,B-NAME,I-NAME,…")] = "",
+    documents: Annotated[
+        str,
+        typer.Option(metavar="sentence|block:N|file", help="What a document is in column files without -DOCSTART-."),
+    ] = "file",
+    tag_names: frame.TagNames = "",
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
     quiet: frame.Quiet = False,
@@ -41,18 +45,20 @@ def convert_command(
 
     Formats: FORMAT_NAMES.
     """
-    names = tuple(name.strip() for name in tag_names.split(",") if name.strip())
+    names, cut = frame.names_of_tags(tag_names), frame.documents_of(documents)
     columns = ColumnChoice(tuple(text_column), id_column, patient_column)
-    how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars, tag_names=names, columns=columns)
+    how = ReadOptions(
+        split=frame.split_of(lines), max_chars=max_chars, tag_names=names, documents=cut, columns=columns
+    )  # fmt: skip
     pattern, table = frame.read_group_by(group_by)
     corpus = read(source, format=from_, how=how, group=pattern, groups=table)
     if source.resolve() == output.resolve():
         raise ConfigError("the output is the input; name another path with -o")
     tally = _Tally()
     form = output_format(output, to).name
-    documents = tally.count(frame.progress(corpus, "documents", quiet=quiet))
+    counted = tally.count(frame.progress(corpus, "documents", quiet=quiet))
     losses = write(
-        documents, output, format=form, layer=layer, strict=strict, losses=how.losses, keep_columns=bool(columns)
+        counted, output, format=form, layer=layer, strict=strict, losses=how.losses, keep_columns=bool(columns)
     )
     result = tally.result(corpus.format, form, dict(losses.counts))
     frame.emit(result, as_json=json, tables=[] if quiet else result.tables())

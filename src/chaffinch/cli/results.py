@@ -56,6 +56,7 @@ class TagResult(Result, kw_only=True, rename={"from_": "from"}):
     from_: str  # the format of the input
     to: str  # the format of the output
     align: str | None = None  # the mode of alignment
+    confidence: str | None = None  # with --confidence: calibrated or uncalibrated
     patients: int | None = None  # with alignment
     documents_with_patient: int | None = None  # with alignment
     documents: int
@@ -105,6 +106,7 @@ class TrainResult(Result, kw_only=True):
     megabytes: float
     vocabulary_floor: int  # patients who must have used a word
     private: bool | None = None  # whether words inside spans were left out; only of methods that can
+    calibrated: bool  # whether confidences were calibrated on held-out patients
     sentences: str  # how text was cut: lines or prose
     dev: DevScore | None = None
     interrupted: bool = False

@@ -37,6 +37,11 @@ _OTHER_VERBS = {
 }
 _HAND_SET = "The model learnt no alignment, so one set by hand was used; train --set align=recall learns one."
 
+_UNCALIBRATED = (
+    "The confidence of this model is not calibrated: take it as a rank, not as a chance. A model that is trained on "
+    "two patients or more, with calibrate=true, is calibrated."
+)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TagOptions:
@@ -46,9 +51,9 @@ class TagOptions:
     source: Annotated[Path, typer.Argument(metavar="IN", help="A file, a folder, or a .gz, .zip or .tar.gz of them.")]
     output: frame.Out
     new_layer: frame.NewLayer = None
-    confidence: Annotated[bool, typer.Option("--confidence", help="Give each span the chance that it is right.")] = (
-        False
-    )
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="Give each span the chance that it is right; says if uncalibrated.")
+    ] = False
     bias: Annotated[
         list[str], typer.Option(metavar="LABEL=NUMBER", help="Added to a label's score: O=-1 finds more, O=1 less.")
     ] = field(default_factory=list)
@@ -58,7 +63,7 @@ class TagOptions:
         typer.Option(help="Give a word one answer across a patient's documents; recall takes no label away."),
     ] = None
     sources: Annotated[
-        Path | None, typer.Option(help="Models of `weak alternate`: sources that the model file does not hold.")
+        Path | None, typer.Option(help="Models of `weak alternate`: sources the file lacks, or newer ones of a name.")
     ] = None
     text_alone: Annotated[
         bool, typer.Option("--text-alone", help="Models of `weak alternate`: ask no source, look at no vote.")
@@ -73,6 +78,8 @@ class TagOptions:
         bool | None,
         typer.Option("--lines/--prose", help="Take each line as a sentence, or find them; default: as in training."),
     ] = None
+    documents: frame.Documents = None
+    tag_names: frame.TagNames = ""
     strict: Annotated[bool, typer.Option("--strict", help="Fail, and write nothing, if anything is lost.")] = False
     workers: Annotated[int, typer.Option(min=1, help="Threads; any number gives the same output.")] = 1
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS
@@ -96,8 +103,10 @@ def tag_command(options: TagOptions) -> None:
     }, {"--sources": options.sources, "--text-alone": options.text_alone})  # fmt: skip
     layer = options.new_layer or tagger.layer
     columns = ColumnChoice(tuple(options.text_column), options.id_column, options.patient_column)
-    split = _split(tagger, options.lines, options.quiet)
-    how = ReadOptions(split=split, max_chars=options.max_chars, columns=columns)
+    how = ReadOptions(
+        split=_split(tagger, options.lines, options.quiet), max_chars=options.max_chars, columns=columns,
+        tag_names=frame.names_of_tags(options.tag_names), documents=frame.documents_of(options.documents),
+    )  # fmt: skip
     pattern, table = frame.read_group_by(options.group_by)
     corpus = read(options.source, format=options.from_, how=how, group=pattern, groups=table)
     _check_place(options.output, (options.source, Path(options.model)))
@@ -108,8 +117,12 @@ def tag_command(options: TagOptions) -> None:
     documents = tally.count(tagged)
     fitting = (_reduce_layers(doc, form, layer, how.losses) for doc in documents)
     losses = _write(fitting, options.output, form, how, strict=options.strict)
-    result = tally.result(corpus.format, form.name, options.align, dict(losses.counts))
+    confidence = _confidence(tagger) if options.confidence else None
+    result = tally.result(corpus.format, form.name, options.align, confidence, dict(losses.counts))
     frame.emit(result, as_json=options.json, tables=[] if options.quiet else result.tables())
+    frame.note_cut(how, quiet=options.quiet)
+    if confidence == "uncalibrated":
+        frame.note(_UNCALIBRATED, quiet=options.quiet)
     if options.align is not None and isinstance(tagger, Tagger) and tagger.aligner is None:
         frame.note(_HAND_SET, quiet=options.quiet)
 
@@ -146,6 +159,11 @@ def _load(
         load(model) if sources is None else load_weak(model, sources=load_sources(sources))
     )
     return tagger
+
+
+def _confidence(tagger: Tagger | WeakTagger | HybridDetector) -> str:
+    """Return whether the confidence of a tagger is calibrated, in a word."""
+    return "calibrated" if isinstance(tagger, Tagger) and tagger.calibrated else "uncalibrated"
 
 
 def _check_place(output: Path, inputs: Iterable[Path]) -> None:
@@ -243,12 +261,15 @@ class _Tally:
             self.labels.update(span.label for span in doc.layers[self.layer])
             yield doc
 
-    def result(self, source: str, form: str, align: str | None, lost: dict[str, int]) -> TagResult:
+    def result(
+        self, source: str, form: str, align: str | None, confidence: str | None, lost: dict[str, int]
+    ) -> TagResult:
         """Return what was counted."""
         return TagResult(
             from_=source,
             to=form,
             align=align,
+            confidence=confidence,
             patients=None if align is None else len(self.groups),
             documents_with_patient=None if align is None else self.grouped,
             documents=self.documents,

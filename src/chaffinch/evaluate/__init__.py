@@ -4,7 +4,7 @@ from chaffinch.evaluate.pairing import Pair, Pairs, pair
 from chaffinch.evaluate.report import html
 from chaffinch.evaluate.results import Comparison, Report, Score, Table
 from chaffinch.evaluate.schemes.tokens import Leakage, leakage
-from chaffinch.evaluate.scoring import SCHEMES, TABLES, compare, evaluate, score
+from chaffinch.evaluate.scoring import SCHEMES, TABLES, compare, compare_pairs, evaluate, score
 
 __all__ = [
     "SCHEMES",
@@ -17,6 +17,7 @@ __all__ = [
     "Score",
     "Table",
     "compare",
+    "compare_pairs",
     "evaluate",
     "html",
     "leakage",

@@ -74,11 +74,14 @@ def intervals(counts: MatchCounts, *, draws: int = DRAWS, level: float = LEVEL, 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Micro F1 of the first system minus that of the second, with an interval and a two-sided p-value."""
+    """Micro F1 of the first system minus that of the second, with an interval and a two-sided p-value.
+
+    One document cannot be resampled: interval and p are then None.
+    """
 
     value: float
     interval: Interval | None
-    p: float
+    p: float | None
 
 
 def f1_difference(
@@ -100,7 +103,7 @@ def f1_difference(
     a, b = (counts.values.sum(axis=1).astype(np.float64) for counts in (first, second))  # (D, 3)
     value = float(rates(a.sum(axis=0))[2] - rates(b.sum(axis=0))[2])
     if len(a) < 2:
-        return Difference(value, None, 1.0)
+        return Difference(value, None, None)
     drawn = np.concatenate(
         [rates(w @ a)[:, 2] - rates(w @ b)[:, 2] for w in _weights(len(a), draws=draws, seed=seed)],
     )

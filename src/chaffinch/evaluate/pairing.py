@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from chaffinch.errors import DataError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span
+
+_SIDES = ("gold", "predicted")
+_VOTES = ("source:", "link:")  # layers of weak sources, which are no predictions
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +30,22 @@ class Pair:
 class Pairs:
     """Every gold document, in order, with its predicted spans.
 
-    `missing` gold documents have no prediction; `extra` predicted ones have no gold and are only counted.
+    `missing` gold documents have no prediction; `extra` predicted ones have no gold and are only counted. `layer` and
+    `predicted_layer` are those that are scored; `several` tells whether the predicted one is the newest of several.
     """
 
     items: tuple[Pair, ...] = field(repr=False)
     missing: int = 0
     extra: int = 0
+    layer: str | None = field(default=None, repr=False)
+    predicted_layer: str | None = field(default=None, repr=False)
+    several: bool = field(default=False, repr=False)
+
+    @property
+    def disjoint(self) -> bool:
+        """Tell whether gold and predictions both have labels, and share none."""
+        gold, predicted = ({span.label for item in self.items for span in getattr(item, side)} for side in _SIDES)
+        return bool(gold) and bool(predicted) and gold.isdisjoint(predicted)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -47,12 +60,14 @@ def pair(
     *,
     layer: str | None = None,
     predicted_layer: str | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> Pairs:
     """Pair gold with predicted documents by id; by text if the two sides share no id, or if ids repeat.
 
     A gold document without a prediction counts as predicted empty: leaving a document out must not raise a score.
-    Without names, the gold layer is "gold", else the only one; the predicted layer is the only one, or the other
-    one beside "gold". A layer is chosen once for all documents, so a document without it has no spans.
+    Without names, the gold layer is "gold", else the only one; the predicted layer is the only one, or the newest one
+    beside "gold" and votes. A layer is chosen once for all documents, so a document without it has no spans. `labels`
+    maps predicted labels to gold ones; those mapped to "O" are left out, those not in it stay as they are.
 
     >>> note = Document.make("Dr. Penn", id="1", layers={"gold": [Span(4, 8, "DOCTOR")]})
     >>> pair([note], [])
@@ -62,14 +77,38 @@ def pair(
     if not golds:
         raise DataError("there are no gold documents; nothing can be scored")
     gold_name = _choose_gold_layer(golds, layer)
-    predicted_name = _choose_predicted_layer(others, predicted_layer)
+    predicted_name, several = _choose_predicted_layer(others, predicted_layer)
+    if labels:
+        _check_map(labels, *(_labels_of(docs, name) for docs, name in ((golds, gold_name), (others, predicted_name))))
+        others = [_map_labels(doc, predicted_name, labels) for doc in others]
     partners, extra = _match_predictions(golds, others)
     _check_texts(golds, partners)
     items = tuple(
         Pair(doc, _spans(doc, gold_name), () if other is None else _spans(other, predicted_name), other is None)
         for doc, other in zip(golds, partners, strict=True)
     )
-    return Pairs(items, sum(item.missing for item in items), extra)
+    return Pairs(items, sum(item.missing for item in items), extra, gold_name, predicted_name, several)
+
+
+def _labels_of(docs: Iterable[Document], name: str | None) -> set[str]:
+    """Return the labels of a layer in all documents."""
+    return {span.label for doc in docs for span in _spans(doc, name)}
+
+
+def _check_map(labels: Mapping[str, str], gold: set[str], predicted: set[str]) -> None:
+    """Raise ConfigError for a map from labels that are not predicted, or to labels that are not in gold."""
+    for label, ours in labels.items():
+        for wanted, known, side in ((label, predicted, "predicted"), (ours, gold | {"O"}, "gold")):
+            if wanted not in known:
+                raise ConfigError(f"the map of labels (--map) names {wanted!r}, which no {side} span has; correct it")
+
+
+def _map_labels(doc: Document, name: str | None, labels: Mapping[str, str]) -> Document:
+    """Return the document with the labels of a layer mapped; spans mapped to O are left out."""
+    if name is None or name not in doc.layers:
+        return doc
+    spans = (replace(span, label=labels.get(span.label, span.label)) for span in doc.layers[name])
+    return doc.with_layer(name, [span for span in spans if span.label != "O" or "O" not in labels.values()])
 
 
 def _match_predictions(golds: Sequence[Document], others: Sequence[Document]) -> tuple[list[Document | None], int]:
@@ -122,17 +161,23 @@ def _choose_gold_layer(docs: Sequence[Document], name: str | None) -> str | None
     raise DataError(f"gold has several layers and none is called gold ({', '.join(names)}); name one")
 
 
-def _choose_predicted_layer(docs: Sequence[Document], name: str | None) -> str | None:
-    """Return the predicted layer: the one named, else the only one, else the only one beside "gold"."""
+def _choose_predicted_layer(docs: Sequence[Document], name: str | None) -> tuple[str | None, bool]:
+    """Return the predicted layer, and whether it is the newest of several.
+
+    It is the one named, else the only one, else the last that was added beside "gold" and the layers of votes.
+    """
     names = _layer_names(docs)
     if name is not None:
-        return _require_layer(names, name, "predicted") if docs else name
+        return (_require_layer(names, name, "predicted") if docs else name), False
     if len(names) <= 1:
-        return names[0] if names else None
-    rest = [other for other in names if other != "gold"]
-    if len(rest) == 1:
-        return rest[0]
-    raise DataError(f"the predictions have several layers ({', '.join(names)}); name the one to score")
+        return (names[0] if names else None), False
+    rest = [other for other in names if other != "gold" and not other.startswith(_VOTES)]
+    if not rest:
+        raise DataError(
+            f"the predictions have {len(names)} layers, of gold and of votes, and no other; name the one to score "
+            "(--pred-layer, --a-layer, --b-layer; predicted_layer in Python)"
+        )
+    return rest[-1], len(rest) > 1
 
 
 def _require_layer(names: Sequence[str], name: str, side: str) -> str:

@@ -80,13 +80,18 @@ class Table:
         return "\n".join(lines)
 
 
+_ONE_DOCUMENT = "one document cannot be resampled"
+_DISJOINT = "labels: gold and predictions share no label, so nothing is right; map them (--map, or `labels` in Python)"
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """Everything scored in one call; `print` shows it as text.
 
     `missing` gold documents had no prediction (the official schemes leave them out, all others count them as
     predicted empty); `extra` predicted ones had no gold and are not scored. `draws` is 0 without intervals.
-    `leakage` comes with the scheme "binary".
+    `leakage` comes with the scheme "binary". `untested`: intervals were asked for, and one document has none.
+    `disjoint`: gold and predictions share no label, where labels count. `layer` and `predicted_layer` were scored.
     """
 
     tables: tuple[Table, ...]
@@ -97,6 +102,10 @@ class Report:
     level: float = 0.95
     seed: int = 0
     leakage: Leakage | None = None
+    untested: bool = False
+    disjoint: bool = False
+    layer: str | None = None
+    predicted_layer: str | None = None
 
     @property
     def micro(self) -> Score:
@@ -125,7 +134,13 @@ class Report:
         An official scheme of several tables has its main one under the scheme's name as well ("i2b2", "meddocan").
         """
         drawn = {"draws": self.draws, "level": self.level, "seed": self.seed} if self.draws else None
-        facts = {"documents": self.documents, "missing": self.missing, "extra": self.extra, "intervals": drawn}
+        facts: dict[str, Any] = {
+            "documents": self.documents,
+            "missing": self.missing,
+            "extra": self.extra,
+            "intervals": drawn,
+        }
+        facts |= {"layer": self.layer, "predicted_layer": self.predicted_layer, "disjoint_labels": self.disjoint}
         leaks = {} if self.leakage is None else {"leakage": self.leakage.as_dict()}
         tables = {table.name: table.as_dict() for table in self.tables}
         tables |= {scheme: tables[main] for scheme, main in _MAIN.items() if main in tables}
@@ -136,6 +151,8 @@ class Report:
         drawn = (
             [f"intervals: {self.level:.0%}, {self.draws:,} draws of documents, seed {self.seed}"] if self.draws else []
         )
+        drawn += [f"intervals: none, because {_ONE_DOCUMENT}"] if self.untested else []
+        drawn += [_DISJOINT] if self.disjoint else []
         leaks = [] if self.leakage is None else [str(self.leakage)]
         return "\n\n".join([*map(str, self.tables), "\n".join([*leaks, facts, *drawn])])
 
@@ -179,10 +196,11 @@ class Comparison:
         between = "" if span is None else f" ({span[0]:+.3f} to {span[1]:+.3f})"
         spans = f"{self.only_first} by the first only, {self.only_second} by the second only"
         value, p = self.difference.value, self.difference.p
+        tested = f"not tested, because {_ONE_DOCUMENT}" if p is None else f"p = {p:.3g}"
         return "\n".join(
             [
                 *lines,
-                f"{self.scheme} F1, first less second: {value:+.4f}{between}, p = {p:.3g}",
+                f"{self.scheme} F1, first less second: {value:+.4f}{between}, {tested}",
                 f"gold spans exactly right: {self.both} by both, {spans}, {self.neither} by neither",
                 f"documents: {self.documents}",
             ]

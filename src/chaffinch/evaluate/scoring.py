@@ -23,20 +23,25 @@ class Scheme:
     count: Callable[[Iterable[Pair]], MatchCounts]
     meaning: str
     official: bool = False
+    labels: bool = True  # whether labels count
 
 
-def _official_scheme(count: Callable[[Iterable[Pair]], MatchCounts], meaning: str) -> Scheme:
-    return Scheme(count, meaning, official=True)
+def _official_scheme(
+    count: Callable[[Iterable[Pair]], MatchCounts], meaning: str, *, labels: bool = True
+) -> Scheme:  # fmt: skip
+    return Scheme(count, meaning, official=True, labels=labels)
 
 
 _HIPAA = "the same over the HIPAA types"
 TABLES: Mapping[str, Scheme] = {
     "strict": Scheme(spans.count_strict, "a span is right if its start, end and label are"),
     "relaxed": Scheme(spans.count_relaxed, "a span is right if it overlaps a span of the same label, one to one"),
-    "exact": Scheme(spans.count_exact, "a span is right if its start and end are, whatever its label"),
+    "exact": Scheme(spans.count_exact, "a span is right if its start and end are, whatever its label", labels=False),
     "token": Scheme(tokens.count_tokens, "a token is right if its label is"),
     "binary": Scheme(
-        tokens.count_binary, "a token is right if it is rightly called part of a span, whatever the label"
+        tokens.count_binary,
+        "a token is right if it is rightly called part of a span, whatever the label",
+        labels=False,
     ),
     "i2b2_strict": _official_scheme(official.i2b2_strict, "i2b2 2014: start, end and TYPE are right"),
     "i2b2_relaxed": _official_scheme(official.i2b2_relaxed, "i2b2 2014: the end may be off by two characters"),
@@ -45,9 +50,11 @@ TABLES: Mapping[str, Scheme] = {
     "i2b2_hipaa_relaxed": _official_scheme(partial(official.i2b2_relaxed, hipaa=True), f"i2b2_relaxed: {_HIPAA}"),
     "i2b2_hipaa_token": _official_scheme(partial(official.i2b2_token, hipaa=True), f"i2b2_token: {_HIPAA}"),
     "meddocan_ner": _official_scheme(official.meddocan_ner, "MEDDOCAN subtrack 1: start, end and label are right"),
-    "meddocan_spans": _official_scheme(official.meddocan_spans, "MEDDOCAN subtrack 2, strict: start and end are right"),
+    "meddocan_spans": _official_scheme(
+        official.meddocan_spans, "MEDDOCAN subtrack 2, strict: start and end are right", labels=False
+    ),
     "meddocan_merged": _official_scheme(
-        official.meddocan_merged, "MEDDOCAN subtrack 2, merged: neighbours count as one"
+        official.meddocan_merged, "MEDDOCAN subtrack 2, merged: neighbours count as one", labels=False
     ),
 }
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -64,6 +71,7 @@ def evaluate(
     scheme: str | Iterable[str] = "strict",
     layer: str | None = None,
     predicted_layer: str | None = None,
+    labels: Mapping[str, str] | None = None,
     intervals: bool = True,
     seed: int = 0,
 ) -> Report:
@@ -83,8 +91,9 @@ def evaluate(
     macro       0.500      1.000      0.667       1          2
     <BLANKLINE>
     documents: 1, missing documents: 0, extra documents: 0
+    intervals: none, because one document cannot be resampled
     """
-    pairs = pair(gold, predicted, layer=layer, predicted_layer=predicted_layer)
+    pairs = pair(gold, predicted, layer=layer, predicted_layer=predicted_layer, labels=labels)
     return score(pairs, scheme=scheme, intervals=intervals, seed=seed)
 
 
@@ -94,7 +103,11 @@ def score(pairs: Pairs, *, scheme: str | Iterable[str] = "strict", intervals: bo
     tables = tuple(_table(name, pairs, intervals=intervals, seed=seed) for name in names)
     drawn = DRAWS if any(table.micro.f1_interval for table in tables) else 0
     leaks = tokens.leakage(pairs) if "binary" in names else None
-    return Report(tables, len(pairs), pairs.missing, pairs.extra, drawn, LEVEL, seed, leaks)
+    disjoint = pairs.disjoint and any(TABLES[name].labels for name in names)
+    return Report(
+        tables, len(pairs), pairs.missing, pairs.extra, drawn, LEVEL, seed, leaks, intervals and len(pairs) < 2,
+        disjoint, pairs.layer, pairs.predicted_layer,
+    )  # fmt: skip
 
 
 def compare(
@@ -120,6 +133,11 @@ def compare(
     golds = list(gold)
     first_pairs = pair(golds, first, layer=layer, predicted_layer=predicted_layers[0])
     second_pairs = pair(golds, second, layer=layer, predicted_layer=predicted_layers[1])
+    return compare_pairs(first_pairs, second_pairs, scheme=scheme, seed=seed)
+
+
+def compare_pairs(first_pairs: Pairs, second_pairs: Pairs, *, scheme: str = "strict", seed: int = 0) -> Comparison:
+    """Compare two systems whose documents are paired already with the same gold, as `compare` does."""
     name = table_names(scheme)[0]
     if TABLES[name].official:
         first_pairs, second_pairs = _keep_predicted_by_both(first_pairs, second_pairs)

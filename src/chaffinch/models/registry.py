@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from chaffinch.bundle import State
+from chaffinch.checks import did_you_mean
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.models.core.methods import (
     Config,
@@ -20,7 +21,10 @@ from chaffinch.models.core.methods import (
 )
 from chaffinch.text import Document, Span
 
-__all__ = ["METHODS", "Config", "Method", "Model", "TrainingSet", "explain", "fit", "method_of", "model_of", "parts"]
+__all__ = [
+    "METHODS", "Config", "Method", "Model", "TrainingSet", "explain", "fit", "method_of", "model_of", "parts",
+    "settings_of",
+]  # fmt: skip
 
 
 def _discover() -> dict[str, Method]:
@@ -39,6 +43,20 @@ def method_of(config: Config) -> Method:
         if type(config) is method.config:
             return method
     raise ConfigError(f"{type(config).__name__} is not the settings class of a tagger ({', '.join(METHODS)})")
+
+
+def settings_of(config: Config | str) -> Config:
+    """Return the settings, or the default settings of the method of that name; ConfigError for anything else."""
+    if isinstance(config, str):
+        if config not in METHODS:
+            raise ConfigError(f"there is no method {config!r}; {did_you_mean(config, METHODS)}")
+        default: Config = METHODS[config].config()
+        return default
+    if type(config) not in {method.config for method in METHODS.values()}:
+        names = ", ".join(f"cf.{method.config.__name__}()" for method in METHODS.values())
+        what = config.__name__ if isinstance(config, type) else type(config).__name__
+        raise ConfigError(f"{what} is not the settings of a tagger; pass {names}, or a name: {', '.join(METHODS)}")
+    return config
 
 
 def fit(data: TrainingSet, config: Config, context: FitContext) -> Model:

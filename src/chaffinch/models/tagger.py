@@ -18,6 +18,7 @@ from chaffinch.models.alignment import model as alignment
 from chaffinch.models.alignment.config import Alignment
 from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.core.batching import BATCH_TOKENS, batches, mapper, to_spans
+from chaffinch.models.core.confidence import Calibration
 from chaffinch.models.core.methods import Config, FitContext, Model, SpanExplanation, TrainingSet
 from chaffinch.models.core.resources import Resources
 from chaffinch.models.core.runs import Bias
@@ -79,9 +80,14 @@ class Tagger:
         """Return all models as steps, the last one included."""
         return (*self.before, Step(self.layer, self.model))
 
-    def __call__(self, doc: Document) -> Document:
-        """Return the document with the tagger's layer added."""
-        return next(iter(self.annotate([doc])))
+    @property
+    def calibrated(self) -> bool:
+        """Tell whether confidences are calibrated on text that the model did not learn from."""
+        return getattr(self.model, "calibration", Calibration()) != Calibration()
+
+    def __call__(self, doc: Document | str) -> Document:
+        """Return the document, or one of the text, with the tagger's layer added."""
+        return next(iter(self.annotate([as_document(doc)])))
 
     def annotate(
         self,
@@ -95,12 +101,13 @@ class Tagger:
     ) -> Corpus:
         """Return the documents with one more layer, named `layer` or as the tagger's; each iteration reads again.
 
-        With `confidence`, `Span.score` is the calibrated probability that the span is right. `bias` adds to the score
-        of a label at each of its tokens: {"O": -1} finds more, {"O": 1} less. With `align`, the occurrences of a word
-        in a patient's documents are labelled together; "recall" never removes a label. All documents are then in memory
-        at once. The result does not depend on the number of `workers` (threads).
+        With `confidence`, `Span.score` is the probability that the span is right, calibrated if `calibrated`. `bias`
+        adds to the score of a label at each of its tokens: {"O": -1} finds more, {"O": 1} less. With `align`, the
+        occurrences of a word in a patient's documents are labelled together; "recall" never removes a label. All
+        documents are then in memory at once. The result does not depend on the number of `workers` (threads).
         """
         self._check_bias(bias)
+        check_documents(documents)
 
         def add_spans(docs: Sequence[Document]) -> list[Document]:
             """Return a batch of documents with the layer of spans added."""
@@ -210,6 +217,21 @@ class Tagger:
                 raise ConfigError(f"bias names label {label!r}; this model has O, {', '.join(self.labels)}")
 
 
+def as_document(doc: Document | str) -> Document:
+    """Return the document, or a document of the text; ConfigError for anything else."""
+    if isinstance(doc, str):
+        return Document.make(doc)
+    if not isinstance(doc, Document):
+        raise ConfigError(f"a tagger takes a Document or a text, got {type(doc).__name__}")
+    return doc
+
+
+def check_documents(documents: object) -> None:
+    """Raise ConfigError if one document or text is given where documents are expected."""
+    if isinstance(documents, str | Document):
+        raise ConfigError(f"documents must be a list of documents or a corpus, got one {type(documents).__name__}")
+
+
 class TrainOptions(TypedDict, total=False):
     """The optional arguments of `train`."""
 
@@ -228,22 +250,26 @@ class TrainOptions(TypedDict, total=False):
     notes: str
 
 
-def train(documents: Iterable[Document], config: Config | None = None, **options: Unpack[TrainOptions]) -> Tagger:
+def train(documents: Iterable[Document], config: Config | str | None = None, **options: Unpack[TrainOptions]) -> Tagger:
     """Train a tagger on documents whose `layer` holds the right spans (default: gold, or the only one).
 
-    `soft` names soft labels to learn from instead: rows of zeros leave a token open, rows with several ones leave the
-    choice to the model, other rows are distributions. `untagged` documents have no labels; methods that model words
-    learn from them as well. `dev` documents decide when to stop. `resources` are word clusters and lists of phrases.
-    `before` is a tagger whose layers serve as features; it becomes part of the new one. `start` is a tagger to continue
-    from. With `align`, the alignment of words that a patient's documents repeat is learnt as well, which trains once
-    more for each of its folds. An interrupt keeps what was learnt so far. The model's bytes do not depend on the number
-    of `workers`, and `progress` is called as learning proceeds. `name` is that of the layer, by default the method's;
-    `corpus` and `notes` are stored in the manifest.
+    `config` is the settings of a method, or the name of a method for its default settings: "cascade". `soft` names soft
+    labels to learn from instead: rows of zeros leave a token open, rows with several ones leave the choice to the
+    model, other rows are distributions. `untagged` documents have no labels; methods that model words learn from them
+    as well. `dev` documents decide when to stop. `resources` are word clusters and lists of phrases. `before` is a
+    tagger whose layers serve as features; it becomes part of the new one. `start` is a tagger to continue from. With
+    `align`, the alignment of words that a patient's documents repeat is learnt as well, which trains once more for each
+    of its folds. An interrupt keeps what was learnt so far. The model's bytes do not depend on the number of `workers`,
+    and `progress` is called as learning proceeds. `name` is that of the layer, by default the method's; `corpus` and
+    `notes` are stored in the manifest.
     """
     unknown = sorted(options.keys() - TrainOptions.__annotations__.keys())
     if unknown:
         raise TypeError(f"train() got an unexpected keyword argument {unknown[0]!r}")
+    check_documents(documents)
     start, before = options.get("start"), options.get("before")
+    if config is not None:
+        config = registry.settings_of(config)
     config = config or (start.model.config if start is not None else Cascade())
     steps = before.steps if before is not None else start.before if start is not None else ()
     if steps:

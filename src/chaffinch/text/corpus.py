@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal
+from typing import Literal, overload
 
 from chaffinch.errors import ConfigError
 from chaffinch.text.document import Document
@@ -13,39 +13,71 @@ from chaffinch.text.document import Document
 class Corpus:
     """Documents that are read again on each iteration and never all held in memory at once.
 
+    A corpus in memory (`Corpus.of`, `load`) has a length and documents by number, as a list has.
+
     >>> notes = Corpus.of([Document.make("One."), Document.make("Two.")])
     >>> [doc.text for doc in notes]
     ['One.', 'Two.']
+    >>> len(notes), notes[-1].text
+    (2, 'Two.')
     """
 
-    __slots__ = ("_open", "format")
+    __slots__ = ("_documents", "_open", "format")
 
     def __init__(self, open: Callable[[], Iterator[Document]], format: str = "") -> None:  # noqa: A002  (plain words)
         self._open, self.format = open, format
+        self._documents: tuple[Document, ...] | None = None  # those in memory
 
     @classmethod
-    def of(cls, documents: Iterable[Document]) -> Corpus:
+    def of(cls, documents: Iterable[Document], format: str = "") -> Corpus:  # noqa: A002  (plain words)
         """Return a corpus of documents that are in memory already."""
         in_memory = tuple(documents)
-        return cls(lambda: iter(in_memory))
+        corpus = cls(lambda: iter(in_memory), format)
+        corpus._documents = in_memory
+        return corpus
 
     def __iter__(self) -> Iterator[Document]:
         return self._open()
+
+    def __len__(self) -> int:
+        return len(self._in_memory("its length"))
+
+    @overload
+    def __getitem__(self, place: int) -> Document: ...
+    @overload
+    def __getitem__(self, place: slice) -> Corpus: ...
+    def __getitem__(self, place: int | slice) -> Document | Corpus:
+        """Return the document of a number, or a corpus of a slice; TypeError for a corpus that is not in memory."""
+        found = self._in_memory("a document by its number")[place]
+        return found if isinstance(found, Document) else Corpus.of(found, self.format)
+
+    def __bool__(self) -> bool:
+        return next(iter(self), None) is not None
+
+    def _in_memory(self, what: str) -> tuple[Document, ...]:
+        """Return the documents in memory; TypeError if they are read from files."""
+        if self._documents is None:
+            raise TypeError(f"this corpus is read as it is iterated, so {what} is unknown; hold it in memory: load()")
+        return self._documents
 
     def __repr__(self) -> str:
         return f"Corpus({self.format})"
 
     def map(self, step: Callable[[Document], Document]) -> Corpus:
-        """Return a corpus with `step` applied to each document, on each iteration."""
-        return Corpus(lambda: map(step, self._open()))
+        """Return a corpus with `step` applied to each document; on each iteration unless the corpus is in memory."""
+        if self._documents is not None:
+            return Corpus.of(map(step, self._documents), self.format)
+        return Corpus(lambda: map(step, self._open()), self.format)
 
     def filter(self, keep: Callable[[Document], bool]) -> Corpus:
         """Return a corpus of the documents for which `keep` returns True."""
-        return Corpus(lambda: filter(keep, self._open()))
+        if self._documents is not None:
+            return Corpus.of(filter(keep, self._documents), self.format)
+        return Corpus(lambda: filter(keep, self._open()), self.format)
 
     def load(self) -> Corpus:
         """Return the same corpus held in memory, for many iterations over a small one."""
-        return Corpus.of(self._open())
+        return Corpus.of(self._open(), self.format)
 
     def split(
         self, fraction: float, *, by: Literal["group", "document"] = "group", seed: int = 0

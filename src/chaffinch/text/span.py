@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -26,6 +26,12 @@ class Span:
     score: float = field(default=1.0, compare=False)
     source: str = field(default="", compare=False)
     concept: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start <= self.end:
+            raise DataError(
+                f"a span cannot be [{self.start}, {self.end}); it starts at 0 or later, and ends there or after"
+            )
 
     def __len__(self) -> int:
         return self.end - self.start

@@ -17,6 +17,7 @@ import numpy as np
 
 from chaffinch import bundle
 from chaffinch.bundle import Manifest, State
+from chaffinch.checks import did_you_mean
 from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.models.core.training import Watcher
 from chaffinch.models.votes.chmm.config import CHMM
@@ -28,7 +29,7 @@ from chaffinch.text import Document, Span
 from chaffinch.weak import embedded
 from chaffinch.weak.embedded import Embedder, FittedCHMM
 from chaffinch.weak.vote_rules import RULES, VoteRule
-from chaffinch.weak.votes import collect_votes, sources_of, with_labels
+from chaffinch.weak.votes import SOURCE, collect_votes, sources_of, with_labels
 
 LAYER = "aggregate"
 
@@ -201,7 +202,10 @@ def aggregate(
     [(7, 23)]
     """
     docs = list(docs)
-    return fit(docs, config, fit_on=fit_on, sources=sources, watcher=watcher, embedder=embedder)(docs, layer)
+    fitted = fit(docs, config, fit_on=fit_on, sources=sources, watcher=watcher, embedder=embedder)
+    if sources is None:
+        check_votes(fitted, docs)
+    return fitted(docs, layer)
 
 
 def fit(
@@ -214,6 +218,29 @@ def fit(
     other = None if fit_on is None else list(fit_on)
     lesson = VoteLesson(docs if other is None else other, _votes_to_learn(docs, other, sources), embedder, watcher)
     return aggregator.fit(lesson, config)
+
+
+def check_votes(fitted: FittedAggregator, docs: Sequence[Document]) -> None:
+    """Raise DataError if the votes on documents are of sources, or for labels, that the aggregator does not know.
+
+    It would pass over such votes without a word.
+    """
+    known = fitted.sources
+    voting = [name for name in sources_of(docs) if any(doc.layers.get(SOURCE + name) for doc in docs)]
+    unknown = [name for name in voting if name not in known]
+    if unknown:
+        raise DataError(
+            f"there are votes of the source {unknown[0]!r}, which the aggregator did not learn "
+            f"({did_you_mean(unknown[0], known)}); apply the sources that it learnt, or learn from these votes"
+        )
+    layers = [SOURCE + name for name in known]
+    labels = {span.label for doc in docs for layer in layers for span in doc.layers.get(layer, ())} - {"O"}
+    strange = labels - set(fitted.names) if fitted.names else ()
+    if strange:
+        raise DataError(
+            f"{len(strange)} of {len(labels)} labels of the votes are none that the aggregator learnt "
+            f"({len(fitted.names)}); apply sources with its labels, or learn from these votes"
+        )
 
 
 def describe(fitted: FittedAggregator) -> dict[str, Any]:

@@ -6,6 +6,7 @@ of the document.
 
 from __future__ import annotations
 
+import inspect
 import signal
 import time
 from collections import Counter
@@ -17,14 +18,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from multiprocessing import get_context
+from types import CodeType
 from typing import Any, TypeAlias
 
 from chaffinch.checks import did_you_mean
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.core.batching import AHEAD, batches, mapper
 from chaffinch.text import Document, Span
+from chaffinch.weak.journal import RememberedSource
 from chaffinch.weak.sources import Source, describe_source, is_plain_data, layer_of, needs, order_sources
-from chaffinch.weak.sources.base import collect_spans, plain_name
+from chaffinch.weak.sources.base import SourceKind, collect_spans, plain_name
 from chaffinch.weak.votes import SOURCE
 
 BATCH_TOKENS = 20_000  # documents go to a worker together up to this many tokens; fewer cost more overhead
@@ -45,6 +48,7 @@ class Tally:
     spans: int = 0
     errors: Mapping[str, int] = field(default_factory=dict)
     seconds: float = field(default=0.0, compare=False)  # of CPU
+    hints: tuple[str, ...] = ()  # what its settings do that is easily overlooked; why it may have found nothing
 
     @property
     def failures(self) -> int:
@@ -92,14 +96,21 @@ _Answers: TypeAlias = list[_Answer]  # of one document, in the order in which so
 
 
 def apply(
-    sources: Sequence[Source], documents: Iterable[Document], *, workers: int = 1, strict: bool = False
+    sources: Sequence[Source],
+    documents: Iterable[Document],
+    *,
+    workers: int = 1,
+    strict: bool = False,
+    hints: bool = True,
 ) -> Applied:
     """Return the documents with a layer "source:NAME" for every source ("link:NAME" for linking rules), and a report.
 
     A source that raises an error casts no votes on that document, and a result that is no span of the text is dropped;
-    both are counted. With `strict` the first failure raises DataError. Sources that build on others run after them. Any
-    number of `workers` gives the same documents in the same order: processes if all sources are plain data, so that a
-    script needs the usual `if __name__ == "__main__":` around the call; threads otherwise.
+    both are counted, with the line of the source's file. A source that found nothing gets a hint, and so does one whose
+    settings are easily misread (unless `hints=False`). With `strict` the first failure or hint raises DataError.
+    Sources that build on others run after them. Any number of `workers` gives the same documents in the same order:
+    processes if all sources are plain data, so that a script needs the usual `if __name__ == "__main__":` around the
+    call; threads otherwise.
 
     >>> from chaffinch.weak.sources import Regex
     >>> voted = apply([Regex("dose", r"\\d+ ?mg", label="Dose")], [Document.make("Take 20 mg.")])
@@ -118,7 +129,12 @@ def apply(
                     _reject_failures(sources, doc_answers, len(out))
                 tallies = [_add_answer(tally, answer) for tally, answer in zip(tallies, doc_answers, strict=True)]
     _check_needs(sources, out)
-    return Applied(tuple(out), ApplyReport(len(out), tuple(_with_unread(sources, tallies, out, strict))))
+    tallies = list(_with_unread(sources, tallies, out, strict))
+    if hints:
+        tallies = [_add_hints(tally, source, out) for tally, source in zip(tallies, sources, strict=True)]
+    if strict:
+        _reject_hints(tallies)
+    return Applied(tuple(out), ApplyReport(len(out), tuple(tallies)))
 
 
 def votes_of(doc: Document, sources: Sequence[Source]) -> list[_Answer]:
@@ -132,15 +148,36 @@ def votes_of(doc: Document, sources: Sequence[Source]) -> list[_Answer]:
 
 
 def _ask(source: Source, doc: Document) -> _Answer:
-    """Run one source on one document; an error yields no spans and its type as the only detail."""
+    """Run one source on one document; an error yields no spans, and its type and line as the only details."""
     began = time.thread_time()
     spans: list[Span] = []
     try:
         spans, errors = collect_spans(source(doc), str(getattr(source, "label", "")), len(doc.text))
         errors += source.misfits(doc) if hasattr(source, "misfits") else Counter()
     except (Exception, SystemExit) as error:  # the run goes on; the message may contain text
-        errors = Counter([type(error).__name__])
+        errors = Counter([type(error).__name__ + _line_of_source(error, source)])
     return _Answer(spans, errors, time.thread_time() - began)
+
+
+def _line_of_source(error: BaseException, source: Source) -> str:
+    """Return " at line N", the last line of the source's file that an error came through; "" if it has no file."""
+    code = _code_of(source)
+    lines, trace = list[int](), error.__traceback__
+    while trace is not None and code is not None:
+        lines += [trace.tb_lineno] if trace.tb_frame.f_code.co_filename == code.co_filename else []
+        trace = trace.tb_next
+    return f" at line {lines[-1]}" if lines else ""
+
+
+def _code_of(source: Source) -> CodeType | None:
+    """Return the code of a source that a user wrote: its function, or the call of its class."""
+    source = source.source if isinstance(source, RememberedSource) else source
+    if isinstance(source, SourceKind):
+        candidates: list[Any] = [getattr(source, "function", None)]
+    else:
+        candidates = [source, type(source).__call__]
+    codes = (getattr(inspect.unwrap(one), "__code__", None) for one in candidates if callable(one))
+    return next((code for code in codes if code is not None), None)
 
 
 def _batch(sources: Sequence[Source], docs: Sequence[Document]) -> list[_Answers]:
@@ -219,6 +256,22 @@ def _reject_failures(sources: Sequence[Source], answers: _Answers, number: int) 
             raise DataError(
                 f"the source {source.name!r} failed on document {number} ({kind}); correct it, or leave strict out"
             )
+
+
+def _add_hints(tally: Tally, source: Source, docs: Sequence[Document]) -> Tally:
+    """Return the counts with the hints of a source: on its settings, and on why it found nothing."""
+    hints = [source.remark()] if hasattr(source, "remark") else []
+    if docs and not tally.spans and not tally.errors:
+        reason = source.hint(docs) if hasattr(source, "hint") else ""
+        hints.append(f"it found nothing in {len(docs)} documents; {reason or 'check it against the text'}")
+    return replace(tally, hints=tuple(hint for hint in hints if hint))
+
+
+def _reject_hints(tallies: Iterable[Tally]) -> None:
+    """Raise DataError for the first source with a hint."""
+    for tally in tallies:
+        for hint in tally.hints:
+            raise DataError(f"the source {tally.name!r}: {hint}; or leave strict out")
 
 
 def _check_needs(sources: Sequence[Source], docs: Sequence[Document]) -> None:

@@ -14,22 +14,23 @@ import numpy as np
 
 from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest, State
+from chaffinch.checks import did_you_mean
 from chaffinch.errors import ConfigError, DataError, MissingExtraError, ModelError
 from chaffinch.models import registry as methods
 from chaffinch.models.core.batching import BATCH_TOKENS, batches
 from chaffinch.models.registry import method_of
-from chaffinch.models.tagger import Tagger
+from chaffinch.models.tagger import Tagger, as_document, check_documents
 from chaffinch.text import Corpus, Document, Span
 from chaffinch.weak.aggregate import AGGREGATORS, LEARNING, FittedAggregator, LabelVotes, describe, restore
 from chaffinch.weak.apply import apply
 from chaffinch.weak.embedded import NEAR, Embedder, load_packaged_embedder, probe_embedder
 from chaffinch.weak.propagate import TextSources
 from chaffinch.weak.sources import of_data, to_data
-from chaffinch.weak.sources.base import Source
+from chaffinch.weak.sources.base import Source, layer_of, needs, plain_name
 from chaffinch.weak.training.network import Network
 from chaffinch.weak.training.soft_labels import as_tags
 from chaffinch.weak.training.students import Answer, Students
-from chaffinch.weak.votes import SOURCE
+from chaffinch.weak.votes import LINK, SOURCE
 
 KIND = "weak"
 STUDENT = "student"  # the source of the student's spans, and its name among the sources
@@ -59,12 +60,13 @@ class WeakTagger:
         """Return the labels of the tagger."""
         return self.students.names
 
-    def __call__(self, doc: Document) -> Document:
-        """Return the document with an added layer."""
-        return next(iter(self.annotate([doc])))
+    def __call__(self, doc: Document | str) -> Document:
+        """Return the document, or one of the text, with an added layer."""
+        return next(iter(self.annotate([as_document(doc)])))
 
     def annotate(self, documents: Iterable[Document], *, layer: str | None = None, text_alone: bool = False) -> Corpus:
         """Return the documents with an added layer. With `text_alone` only students and label propagation are used."""
+        check_documents(documents)
 
         def walk() -> Iterator[Document]:
             for docs in batches(documents, BATCH_TOKENS):
@@ -82,9 +84,8 @@ class WeakTagger:
                 f"documents have no layer {SOURCE + missing[0]!r} and the tagger does not have that source; apply it "
                 "first, load the tagger with that source, or use the text alone"
             )
-        found = iter(
-            apply(self.sources, [doc for doc, needed in zip(docs, without_votes, strict=True) if needed]).documents
-        )
+        unvoted = [doc for doc, needed in zip(docs, without_votes, strict=True) if needed]
+        found = iter(apply(self.sources, unvoted, hints=False).documents)
         return [next(found) if needed else doc for doc, needed in zip(docs, without_votes, strict=True)]
 
     def source_spans(self, docs: Sequence[Document]) -> list[tuple[Span, ...]]:
@@ -144,6 +145,7 @@ class WeakTagger:
 def load(path: str | Path, *, sources: Sequence[Source] = (), embedder: Embedder | None = None) -> WeakTagger:
     """Read the tagger of a file. Sources that the file could not hold must be given.
 
+    A given source replaces the one of its name in the file; one that the tagger has no use for is refused.
     If it was trained with an embedder, `embedder` defaults to the packaged one; raise ModelError if it is another one.
     """
     found = bundle.load(path)
@@ -158,13 +160,7 @@ def load(path: str | Path, *, sources: Sequence[Source] = (), embedder: Embedder
 def _tagger(found: Bundle, supplied: Mapping[str, Source], embedder: Embedder | None) -> WeakTagger:
     """Rebuild the tagger of a file."""
     config = found.manifest.config
-    missing = [name for name in config["supplied"] if name not in supplied]
-    if missing:
-        raise ModelError(
-            f"needs the source {missing[0]!r}, which the file does not hold; give it as `sources` to "
-            "chaffinch.weak.load, or as tag --sources"
-        )
-    stored = {source.name: source for source in map(of_data, config["sources"])}
+    sources = _choose_sources(config, supplied)
     first, *rest = [_student(found, number, student) for number, student in enumerate(config["students"])]
     state = found.state
     aggregator = restore(state.child("settle"), config["aggregator"], embedder=embedder)
@@ -175,8 +171,30 @@ def _tagger(found: Bundle, supplied: Mapping[str, Source], embedder: Embedder | 
     )  # fmt: skip
     return WeakTagger(
         aggregator, taught, TextSources.of(state.child("text").strings), float(config["threshold"]), config["how"],
-        (*stored.values(), *(supplied[name] for name in config["supplied"])), tuple(config["needs"]), config["layer"],
+        sources, tuple(config["needs"]), config["layer"],
     )  # fmt: skip
+
+
+def _choose_sources(config: Mapping[str, Any], supplied: Mapping[str, Source]) -> tuple[Source, ...]:
+    """Return the sources of the tagger: those in its file, and the supplied ones, which replace them.
+
+    Raise ModelError if a source is missing that the file could not hold, or if one is supplied that has no use.
+    """
+    missing = [name for name in config["supplied"] if name not in supplied]
+    if missing:
+        raise ModelError(
+            f"needs the source {missing[0]!r}, which the file does not hold; give it as `sources` to "
+            "chaffinch.weak.load, or as tag --sources"
+        )
+    stored = {source.name: source for source in map(of_data, config["sources"])}
+    chosen = {**stored, **supplied}
+    basis = {plain_name(name) for source in chosen.values() for name in needs(source)}
+    useful = {*config["needs"], *config["supplied"], *stored, *basis}
+    for name, source in supplied.items():
+        if name not in useful and not layer_of(source).startswith(LINK):
+            raise ModelError(f"has no use for the source {name!r}; {did_you_mean(name, sorted(useful))}")
+    order = [name for name in (*stored, *config["supplied"], *config["needs"], *supplied) if name in chosen]
+    return tuple(chosen[name] for name in dict.fromkeys(order))
 
 
 def _embedder(found: Bundle, embedder: Embedder | None) -> Embedder | None:

@@ -79,12 +79,12 @@ def test_a_failing_source_is_named_and_leaks_nothing(notes: Path, tmp_path: Path
             "weak", "apply", notes, "-s", tmp_path / "rules.py", "-o", out, "--workers", workers, outputs=[out]
         )
         assert done.returncode == 0
-        assert done.stderr == "The source 'telling' had errors: ValueError (2).\n"
+        assert done.stderr == "The source 'telling' had errors: ValueError at line 10 (2).\n"
         assert "telling" in done.stdout
     out.unlink()
     done = canary.run("weak", "apply", notes, "-s", tmp_path / "rules.py", "-o", out, "--strict", outputs=[out])
     assert done.returncode == 3
-    assert "'telling' failed on document 1 (ValueError)" in done.stderr
+    assert "'telling' failed on document 1 (ValueError at line 10)" in done.stderr
     assert not out.exists()
 
 

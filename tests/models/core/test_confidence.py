@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaffinch.kernels import Batch, sample, viterbi
-from chaffinch.models.core.confidence import CHUNK, Calibration, calibrate, span_chances
+from chaffinch.models.core.confidence import CHUNK, Calibration, HeldOut, calibrate, calibrate_on, span_chances
 from chaffinch.models.core.labels import Labels, Scheme
 from chaffinch.models.latent import span_probabilities as latent_spans
 from chaffinch.models.latent.span_probabilities import run_chances
@@ -218,3 +218,54 @@ def test_a_text_without_mistakes_does_not_send_the_scale_away(subs: tuple[int, .
     assert likeliest_scale(batch, known, prior=0.0) > 19
     assert found.scale == pytest.approx(likeliest_scale(batch, known, prior=1.0), rel=0.02)
     assert found.scale < 10
+
+
+def test_a_curve_that_is_far_off_is_still_found() -> None:
+    """A full Newton step from the identity overshoots here; it once ended at a slope of -286."""
+    rng = np.random.default_rng(3)
+    logits = np.concatenate([rng.normal(12, 3, 900), rng.normal(3, 2, 100)])
+    truth = 1 / (1 + np.exp(-(0.2 * logits - 0.5)))
+    right = (rng.random(1000) < truth).astype(np.float64)
+    chances = 1 / (1 + np.exp(-logits))
+    found = calibrate_on([HeldOut(1.0, lambda _: (chances, right))])
+    assert 0.05 < found.slope < 0.5
+    assert found(chances).mean() == pytest.approx(right.mean(), abs=0.01)
+
+
+def test_parts_are_fitted_together_at_one_scale() -> None:
+    rng = np.random.default_rng(4)
+    chances = rng.uniform(0.05, 0.95, 4000)
+    right = (rng.random(4000) < chances).astype(np.float64)
+    asked: list[float] = []
+
+    def part(begin: int, end: int, scale: float) -> HeldOut:
+        def judge(scale: float) -> tuple[np.ndarray, np.ndarray]:
+            asked.append(scale)
+            return chances[begin:end], right[begin:end]
+
+        return HeldOut(scale, judge)
+
+    found = calibrate_on([part(0, 1000, 1.0), part(1000, 4000, 4.0)])
+    assert asked == [pytest.approx(2.0)] * 2
+    assert found.slope == pytest.approx(1.0, abs=0.1)
+    assert found.intercept == pytest.approx(0.0, abs=0.1)
+    assert found != Calibration()
+
+
+def test_a_curve_bends_where_spans_are_many_and_never_falls() -> None:
+    rng = np.random.default_rng(5)
+    chances = 1 / (1 + np.exp(-rng.uniform(-1, 8, 5000)))
+    logits = np.log(chances / (1 - chances))
+    truth = np.interp(logits, [-1, 1, 5, 8], [0.2, 0.8, 0.82, 0.99])  # a plateau, as on real corpora
+    right = (rng.random(5000) < truth).astype(np.float64)
+    found = calibrate_on([HeldOut(1.0, lambda _: (chances, right))])
+    assert np.abs(found(chances) - truth).mean() < 0.025
+    assert (np.diff(found(np.linspace(0.001, 0.999, 500))) > 0).all()
+    few = calibrate_on([HeldOut(1.0, lambda _: (chances[:80], right[:80]))])
+    assert few.knots == ()
+
+
+def test_calibrations_are_stored_as_numbers_and_those_of_earlier_files_are_read() -> None:
+    bent = Calibration(2.0, 0.5, 0.1, (-1.0, 0.5, 3.0), (-0.5, 0.4, 1.0))
+    assert Calibration.of(bent.array()) == bent
+    assert Calibration.of(np.array([2.0, 0.5, 0.1])) == Calibration(2.0, 0.5, 0.1)

@@ -57,6 +57,8 @@ class TrainOptions:
             "--lines/--prose", help=f"Take each line as a sentence ({_BY_LINES}), or find sentences (the others)."
         ),
     ] = None
+    documents: frame.Documents = None
+    tag_names: frame.TagNames = ""
     lexicon: Annotated[
         list[str], typer.Option(metavar="LABEL=FILE", help="Phrases of a label, one per line; several times.")
     ] = field(default_factory=list)
@@ -92,13 +94,17 @@ def train_command(options: TrainOptions) -> None:
     layer = inputs.choose_layer(options.layer, run.soft, config)
     split = inputs.choose_split(options.lines, options.method, earlier)
     pattern, table = frame.read_group_by(options.group_by)
-    reader = _Reader(pattern, table, ReadOptions("gold", split, run.max_chars), options.quiet)
+    reading = ReadOptions(
+        "gold", split, run.max_chars, frame.names_of_tags(options.tag_names),
+        documents=frame.documents_of(options.documents),
+    )  # fmt: skip
+    reader = _Reader(pattern, table, reading, options.quiet)
     phrases = inputs.read_lexicon(options.lexicon)
     documents, held = _split_dev(reader, dev, options.source, options.from_, config.seed)
     _check_documents(documents, held, layer, alignment)
     resources = None if earlier is not None else _resources(reader, phrases, run.clusters, config)
     untagged = run.untagged_documents
-    others = () if untagged is None else list(reader.without_losses().read(untagged, None, "untagged documents"))
+    others = () if untagged is None else list(reader.for_others().read(untagged, None, "untagged documents"))
     with live_line(quiet=options.quiet) as show:
         tagger = train(
             documents, config, dev=held, layer=layer, soft=run.soft, untagged=others, resources=resources,
@@ -112,6 +118,7 @@ def train_command(options: TrainOptions) -> None:
         seconds=round(time.perf_counter() - began, 1), lost=dict(reader.options.losses.counts),
     )  # fmt: skip
     frame.emit(result, as_json=options.json, tables=[] if options.quiet else result.tables())
+    frame.note_cut(reading, quiet=options.quiet)
     for remark in _remarks(result, earlier, helper, asked_private=bool(settings.chosen.get("private"))):
         frame.note(remark, quiet=options.quiet)
     if result.interrupted:
@@ -132,6 +139,9 @@ def _remarks(
         yield _IDENTIFIERS
     elif result.vocabulary_floor < 2 and (features or words) and not asked_private:
         yield f"{_ONE_PATIENT}." if private else f"{_ONE_PATIENT} and --set private=true."
+    if not result.calibrated:
+        why = "there is one patient" if result.patients < 2 else "the settings or the data do not allow it"
+        yield f"Confidences are not calibrated, because {why}; take those of tag --confidence as ranks, not chances."
     if earlier is not None and earlier.aligner is not None:
         yield _NOT_ALIGNED
     split = None if helper is None else inputs.split_of_training(helper)
@@ -165,9 +175,9 @@ class _Reader:
         corpus = read(path, format=form, how=self.options, group=self.pattern, groups=self.table, must_group=self.first)
         return frame.progress(corpus, what, quiet=self.quiet)
 
-    def without_losses(self) -> _Reader:
-        """Return a reader whose losses are not reported; those of IN are."""
-        return replace(self, options=replace(self.options, losses=Losses()), first=False)
+    def for_others(self) -> _Reader:
+        """Return a reader for other inputs than IN: losses are not reported, and options of IN need not fit."""
+        return replace(self, options=replace(self.options, losses=Losses(), lenient=True), first=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +208,7 @@ def _split_dev(
     """Return the documents to learn from and the dev documents."""
     documents = list(reader.read(source, form, "documents"))
     if dev.path is not None:
-        return documents, list(reader.without_losses().read(dev.path, dev.form, "dev documents"))
+        return documents, list(reader.for_others().read(dev.path, dev.form, "dev documents"))
     if dev.share is None:
         return documents, []
     patients = len({doc.patient for doc in documents})
@@ -215,5 +225,5 @@ def _resources(
     words = None
     if clusters is not None:
         settings = Clusters(seed=config.seed, floor=getattr(config, "floor", None) or Clusters().floor)
-        words = learn(reader.without_losses().read(clusters, None, "documents for clusters"), settings)
+        words = learn(reader.for_others().read(clusters, None, "documents for clusters"), settings)
     return Resources(words, Lexicon.make(phrases) if phrases else None)

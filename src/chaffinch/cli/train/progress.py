@@ -99,6 +99,7 @@ def result_of(
         megabytes=round(output.stat().st_size / 1e6, 3),
         vocabulary_floor=tagger.manifest.vocabulary_floor,
         private=getattr(config, "private", None) if method.has_setting("private") else None,
+        calibrated=tagger.calibrated,
         sentences=sentences,
         dev=dev,
         interrupted=bool(tagger.manifest.metrics.get("interrupted")),

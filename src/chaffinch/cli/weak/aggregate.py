@@ -27,7 +27,17 @@ from chaffinch.errors import ConfigError
 from chaffinch.models.core.training import Watcher
 from chaffinch.text import Document
 from chaffinch.text.formats import Format, Losses, ReadOptions, by_name, output_format, write
-from chaffinch.weak.aggregate import BY_NAME, LAYER, LEARNING, FittedAggregator, aggregator_of, fit, load, save
+from chaffinch.weak.aggregate import (
+    BY_NAME,
+    LAYER,
+    LEARNING,
+    FittedAggregator,
+    aggregator_of,
+    check_votes,
+    fit,
+    load,
+    save,
+)
 
 MODEL = ".cfm"
 DEFAULT = "multihmm"
@@ -108,6 +118,8 @@ def _aggregate(
             fitted = fit(docs, settings, fit_on=other, sources=sources, watcher=Watcher(show))
         else:
             fitted = _load(options.model, options.method)
+        if options.only is None:
+            check_votes(fitted, docs)
         out = fitted(docs, layer)
         if options.save_as is not None:
             save(fitted, options.save_as, docs=docs if other is None else other)

@@ -61,6 +61,7 @@ def alternate_command(
     from_: frame.From = None,
     group_by: frame.GroupBy = None,
     lines: frame.Lines = None,
+    documents: frame.Documents = None,
     seed: Annotated[int, typer.Option(help="Seed of all that is drawn.")] = 0,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
@@ -77,11 +78,14 @@ def alternate_command(
     inputs.check_model_path(output, (notes, sources, dev))
     aggregator, chosen = method_of(method).settings(seed=seed), _student(student, seed)
     found = () if sources is None else tuple(load_sources(sources))
-    reading = ReadOptions(split=frame.split_of(lines), max_chars=max_chars)
+    reading = ReadOptions(
+        split=frame.split_of(lines), max_chars=max_chars, documents=frame.documents_of(documents)
+    )  # fmt: skip
     pattern, table = frame.read_group_by(group_by)
     voters = _Voters(found, quiet)
     docs = voters.ask(read(notes, format=from_, how=reading, group=pattern, groups=table), notes)
-    held = [] if dev is None else voters.ask(read(dev, how=reading, group=pattern, groups=table, must_group=False), dev)
+    others = replace(reading, lenient=True)
+    held = [] if dev is None else voters.ask(read(dev, how=others, group=pattern, groups=table, must_group=False), dev)
     if dev is not None and not any(doc.layers.get("gold") for doc in held):
         raise DataError("has no span in a layer gold, so it can judge nothing; choose other dev documents", path=dev)
     folder = _folder(output, resume=resume, quiet=quiet)
@@ -97,6 +101,7 @@ def alternate_command(
     shutil.rmtree(folder)
     summary = _summarise(result, output, held, seconds=round(time.perf_counter() - began, 1))
     frame.emit(summary, as_json=json, tables=[] if quiet else summary.tables())
+    frame.note_cut(reading, quiet=quiet)
     for remark in _remarks(found):
         frame.note(remark, quiet=quiet)
 
@@ -118,6 +123,9 @@ class _Voters:
                 voted = apply(self.sources, docs)
             if voted.report.failed:
                 frame.note(f"Sources with errors: {', '.join(voted.report.failed)}.", quiet=self.quiet)
+            for tally in voted.report.sources:
+                for hint in tally.hints:
+                    frame.note(f"The source {tally.name!r}: {hint}.", quiet=self.quiet)
             docs = list(voted)
         if not sources_of(docs):
             raise DataError("has no votes; give --sources, or run chaffinch weak apply first", path=path)

@@ -28,7 +28,8 @@ def apply_command(
     sources: Annotated[Path, typer.Option("--sources", "-s", help="The sources: a .toml or a .py file.")],
     output: frame.Out,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Fail, and write nothing, if a source fails or anything is lost.")
+        bool,
+        typer.Option("--strict", help="Fail, and write nothing, if a source fails, gets a hint, or loses anything."),
     ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Do not ask slow sources again what an interrupted run knows.")
@@ -45,6 +46,7 @@ def apply_command(
     text_column: frame.TextColumns = [],  # noqa: B006  (typer copies it)
     id_column: frame.IdColumn = None,
     patient_column: frame.PatientColumn = None,
+    documents: frame.Documents = None,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
     quiet: frame.Quiet = False,
@@ -53,7 +55,8 @@ def apply_command(
     """chaffinch weak apply notes/ --sources sources.toml -o votes.jsonl
 
     Run every source over every document and write the documents with their votes, one layer "source:NAME" for each.
-    A source that fails is named and counted, and the others go on; --strict makes it an error. A Python file of sources
+    A source that fails is named and counted, with the line, and the others go on; one that finds nothing gets a hint;
+    --strict makes both an error. A Python file of sources
     is executed, so use one that you trust. Ctrl-C leaves no partial output; answers of slow sources (models, spaCy,
     Python) are kept beside it, and the same command with --resume goes on from there.
     """
@@ -63,7 +66,9 @@ def apply_command(
     found = load_sources(sources)
     _check_links(form, found)
     columns = ColumnChoice(tuple(text_column), id_column, patient_column)
-    how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars, columns=columns)
+    how = ReadOptions(
+        split=frame.split_of(lines), max_chars=max_chars, columns=columns, documents=frame.documents_of(documents)
+    )  # fmt: skip
     pattern, table = frame.read_group_by(group_by)
     corpus = read(notes, format=from_, how=how, group=pattern, groups=table)
     with _journal(found, sources, output, resume=resume, quiet=quiet) as journal, warnings.catch_warnings():
@@ -84,6 +89,9 @@ def apply_command(
         if failed.errors:
             said = ", ".join(f"{kind} ({number})" for kind, number in failed.errors.items())
             frame.note(f"The source {failed.name!r} had errors: {said}.", quiet=quiet)
+        for hint in failed.hints:
+            frame.note(f"The source {failed.name!r}: {hint}.", quiet=quiet)
+    frame.note_cut(how, quiet=quiet)
 
 
 @contextmanager
@@ -147,5 +155,6 @@ def _counts(tally: Tally, source: Source) -> VoteCounts:
         documents=tally.documents,
         spans=tally.spans,
         errors=dict(tally.errors),
+        hints=list(tally.hints),
         seconds=round(tally.seconds, 3),
     )

@@ -22,7 +22,8 @@ class VoteCounts(Result, kw_only=True):
     negative_reliable: bool  # whether its silence is a vote against
     documents: int  # documents it voted in
     spans: int  # spans it voted for
-    errors: dict[str, int]  # kinds of errors, and how often
+    errors: dict[str, int]  # kinds of errors, with the line in the source's file, and how often
+    hints: list[str]  # what its settings do that is easily overlooked; why it may have found nothing
     seconds: float
 
 

@@ -136,10 +136,10 @@ class _Run:
     def calibration(
         self, lesson: Lesson, folds: NDArray[np.int64] | None, model: Model, schedule: Cascade
     ) -> Calibration:
-        """Calibrate the last part on a fold it did not learn from; else return the earlier or the neutral one."""
+        """Calibrate the last part on folds it did not learn from; else return the earlier or the neutral one."""
         if folds is None or self.watcher.should_stop() or not self.config.calibrate or len(lesson.target.weights):
             return model.calibration if self.start is None else self.start.calibration
-        return calibrate_held_out("calibration", lesson, schedule, self.watcher, folds)
+        return calibrate_held_out("calibration", lesson, schedule, self.watcher, folds, each=self.each)
 
     @property
     def floor(self) -> int:

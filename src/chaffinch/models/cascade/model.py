@@ -6,7 +6,7 @@ N tokens with pads between sentences, T tokens of one document, L labels, n span
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -140,7 +140,7 @@ class Model:
 
     def state(self) -> State:
         """Return the arrays and strings of a model file: everything except the config."""
-        calibration = np.array([*asdict(self.calibration).values()])
+        calibration = self.calibration.array()
         state = State({"stops": self.stops, "calibration": calibration}).merge(self.resources.state())
         for number, reading in enumerate(self.readings):
             state = state.with_child(f"reading{number}", State(reading.arrays()))
@@ -152,7 +152,7 @@ class Model:
         check_forms(state.arrays, stops="u8", calibration="f")
         try:
             config = msgspec.convert(state.config, Cascade)
-            calibration = Calibration(*state.arrays["calibration"].tolist())
+            calibration = Calibration.of(state.arrays["calibration"])
             stops, resources = state.arrays["stops"], Resources.of(state)
         except (KeyError, TypeError, msgspec.ValidationError):
             raise ModelError("its settings cannot be read; it was made by another version, retrain it") from None

@@ -6,7 +6,7 @@ V types of the documents at hand, F features, Y states, C classes, L labels.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -138,7 +138,7 @@ class Model:
             "mass": self.portrait.mass,
             "trace": self.portrait.trace,
             "held_out": self.portrait.held_out,
-            "calibration": np.array([*asdict(self.calibration).values()]),
+            "calibration": self.calibration.array(),
         }
         if self.words is not None:
             vocabulary, tables = self.words.vocabulary, self.words.tables
@@ -178,7 +178,7 @@ class Model:
             return cls(
                 config, names, labels, languages.from_bundle(config.language, strings), portrait, words, crf,
                 arrays.get("stops"), Resources.of(state),  # type: ignore[arg-type]
-                Calibration(*arrays["calibration"].tolist()), state.floor,
+                Calibration.of(arrays["calibration"]), state.floor,
                 {name: words for name, words in strings.items() if name.startswith("pack.")},
                 next(map(Substructure.of, strings.get("substructure", ())), None),
             )  # fmt: skip

@@ -18,21 +18,46 @@ from chaffinch.models.core.labels import Labels
 
 CHUNK = 2_000  # tokens whose pair marginals (K x K each) are in memory at once
 SENTENCES = 800  # most sentences that a calibration is fitted on: enough for its three numbers
-ROUNDS = 25  # Newton steps of the logistic curve; half as many golden-section steps of the scale
+ROUNDS = 25  # most Newton steps of the logistic curve; half as many golden-section steps of the scale
+HALVINGS = 30  # most halvings of a Newton step that would lower the likelihood
+BINS, BIN_SPANS = 15, 60  # most knots of the curve, and held-out spans for each: fewer spans make the curve restless
+PRIOR_SPANS = 10  # spans of the logistic curve in each bin: more keep the curve nearer to it
+LEAST_SLOPE = 0.01  # of the curve, so that of two spans the likelier one stays the likelier
 EDGE = 1e-6  # probabilities are clipped to this distance from 0 and 1, so that their logit is finite
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A scale for log-potentials, and a logistic curve for the span probabilities that follow from it."""
+    """A scale for log-potentials, and a rising curve for the span probabilities that follow from it.
+
+    The curve is logistic; where held-out spans were many, it is bent to the log-odds `heights` at the log-odds `knots`,
+    straight lines between them and the logistic slope outside.
+    """
 
     scale: float = 1.0
     slope: float = 1.0
     intercept: float = 0.0
+    knots: tuple[float, ...] = ()  # rising
+    heights: tuple[float, ...] = ()  # rising, one for each knot
 
     def __call__(self, chances: Floats) -> Floats:
         """Return the calibrated probability that a span is right."""
-        return np.asarray(1.0 / (1.0 + np.exp(-(self.slope * _logit(chances) + self.intercept))))
+        x = _logit(chances)
+        if not self.knots:
+            return _chance_of(self.slope * x + self.intercept)
+        beyond = np.minimum(x - self.knots[0], 0.0) + np.maximum(x - self.knots[-1], 0.0)
+        return _chance_of(np.interp(x, self.knots, self.heights) + max(self.slope, LEAST_SLOPE) * beyond)
+
+    def array(self) -> Floats:
+        """Return the numbers of the calibration for a model file: scale, slope, intercept, knots, heights."""
+        return np.array([self.scale, self.slope, self.intercept, *self.knots, *self.heights])
+
+    @classmethod
+    def of(cls, numbers: Floats) -> Calibration:
+        """Return the calibration stored by `array`; files of earlier versions hold three numbers."""
+        scale, slope, intercept, *rest = numbers.tolist()
+        half = len(rest) // 2
+        return cls(scale, slope, intercept, tuple(rest[:half]), tuple(rest[half:]))
 
 
 def span_chances(batch: Batch, labels: Labels, tags: Ints, spans: Sequence[tuple[int, int]]) -> Floats:
@@ -84,21 +109,44 @@ def _chunks(batch: Batch) -> Iterator[tuple[Batch, int]]:
         begin = end
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class HeldOut:
+    """Sentences that a chain did not learn from: their best scale, and their spans at any scale."""
+
+    scale: float
+    judge: Callable[[float], tuple[Floats, Floats]]  # from a scale to (n,) chances of the spans, and which are right
+
+
+def hold_out(batch: Batch, labels: Labels, gold: Ints, found: Ints) -> HeldOut:
+    """Return sentences that a chain did not learn from, ready to be calibrated on; gold and found are states (N,)."""
+    score = _score(batch, gold)
+    runs, right = labels.runs(found.astype(np.int32)), set(labels.runs(gold.astype(np.int32)))
+    hits = np.array([run in right for run in runs], np.float64)
+    places = [(first, end) for first, end, _ in runs]
+
+    def judge(scale: float) -> tuple[Floats, Floats]:
+        return span_chances(scale_batch(batch, scale), labels, labels.tag_of[found], places), hits
+
+    return HeldOut(best_scale(batch, lambda scale: scale * score), judge)
+
+
 def calibrate(batch: Batch, labels: Labels, gold: Ints, found: Ints) -> Calibration:
     """Return the calibration of a chain, fitted on sentences it did not learn from; gold and found are states (N,)."""
-    score = _score(batch, gold)
-    scale = best_scale(batch, lambda scale: scale * score)
-    runs = labels.runs(found.astype(np.int32))
-    chances = span_chances(
-        scale_batch(batch, scale), labels, labels.tag_of[found], [(first, end) for first, end, _ in runs]
-    )
-    right = set(labels.runs(gold.astype(np.int32)))
-    return fit_calibration(scale, chances, np.array([run in right for run in runs], np.float64))
+    return calibrate_on([hold_out(batch, labels, gold, found)])
 
 
-def fit_calibration(scale: float, chances: Floats, right: Floats) -> Calibration:
-    """Return the calibration of spans with those chances at that scale, given which are right (n,)."""
-    return Calibration(scale, *_logistic(_logit(chances), right))
+def calibrate_on(parts: Sequence[HeldOut]) -> Calibration:
+    """Return the calibration fitted to all parts together, each read by a chain that did not learn from it.
+
+    The scale is the geometric mean of the best scales of the parts; one curve is then fitted to the spans of all.
+    """
+    scale = float(np.exp(np.mean([np.log(part.scale) for part in parts])))
+    judged = [part.judge(scale) for part in parts]
+    chances, right = (np.concatenate(column) for column in zip(*judged, strict=True))
+    x = _logit(chances)
+    curve = Calibration(scale, *_logistic(x, right))
+    knots, heights = _bend(x, right, curve(chances))
+    return replace(curve, knots=knots, heights=heights)
 
 
 def scale_batch(batch: Batch, scale: float) -> Batch:
@@ -148,13 +196,66 @@ def _logit(chances: Floats) -> Floats:
     return np.asarray(np.log(safe) - np.log1p(-safe))
 
 
+def _chance_of(log_odds: Floats) -> Floats:
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(log_odds, -30.0, 30.0))))
+
+
+def _bend(x: Floats, right: Floats, expected: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return knots and heights of the curve: the share of right spans in bins of equal size, made to rise.
+
+    Each bin also has `PRIOR_SPANS` spans of the `expected` chance, that of the logistic curve. With few spans there are
+    none, and the logistic curve alone remains.
+    """
+    count = min(BINS, len(x) // BIN_SPANS)
+    if count < 2:
+        return (), ()
+    bins = [part for part in np.array_split(np.argsort(x, kind="stable"), count) if len(part)]
+    sizes = np.array([len(part) + PRIOR_SPANS for part in bins])
+    shares = np.array([right[part].sum() + PRIOR_SPANS * expected[part].mean() for part in bins]) / sizes
+    knots = np.array([x[part].mean() for part in bins])
+    heights = _logit(_rise(shares, sizes)) + LEAST_SLOPE * (knots - knots[0])
+    kept = np.append(True, np.diff(knots) > EDGE)  # probabilities at the limit of EDGE are one knot
+    return tuple(knots[kept].tolist()), tuple(heights[kept].tolist())
+
+
+def _rise(values: Floats, weights: Floats) -> Floats:
+    """Return the nearest values that never fall: neighbours in the wrong order share their mean."""
+    blocks: list[tuple[float, float, int]] = []  # mean, weight, number of values
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        block = value, weight, 1
+        while blocks and blocks[-1][0] > block[0]:
+            mean, more, number = blocks.pop()
+            total = more + block[1]
+            block = (mean * more + block[0] * block[1]) / total, total, number + block[2]
+        blocks.append(block)
+    return np.repeat([mean for mean, _, _ in blocks], [number for _, _, number in blocks])
+
+
 def _logistic(x: NDArray[np.float64], right: NDArray[np.float64]) -> tuple[float, float]:
-    """Return slope and intercept of a logistic curve, by Newton's method with a weak prior on the identity."""
+    """Return slope and intercept of a logistic curve: penalised likelihood with a weak prior on the identity.
+
+    Newton's method. A step that lowers the objective is halved until it does not: a full step from a curve that is far
+    off can overshoot and never return.
+    """
     weights, prior, strength = np.array([1.0, 0.0]), np.array([1.0, 0.0]), 1.0
     table = np.stack([x, np.ones_like(x)], axis=1)
+
+    def objective(weights: NDArray[np.float64]) -> float:
+        z = table @ weights
+        return float(right @ z - np.logaddexp(0.0, z).sum() - strength * ((weights - prior) ** 2).sum() / 2)
+
+    best = objective(weights)
     for _ in range(ROUNDS):
         chance = 1.0 / (1.0 + np.exp(-np.clip(table @ weights, -30, 30)))
         gradient = table.T @ (right - chance) - strength * (weights - prior)
         curvature = (table * (chance * (1 - chance))[:, None]).T @ table + strength * np.eye(2)
-        weights = weights + np.linalg.solve(curvature, gradient)
+        step = np.linalg.solve(curvature, gradient)
+        for _ in range(HALVINGS):
+            if objective(weights + step) >= best:
+                break
+            step = step / 2
+        else:
+            break
+        weights = weights + step
+        best = objective(weights)
     return float(weights[0]), float(weights[1])

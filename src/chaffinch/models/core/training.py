@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +16,21 @@ from chaffinch.features.observe import Column, Observed
 from chaffinch.features.vocabulary import Vocabulary
 from chaffinch.kernels import Batch, linear
 from chaffinch.kernels.linear import Learner, Places, SparseInput, Target, Weights
-from chaffinch.models.core.confidence import SENTENCES, Calibration, calibrate
+from chaffinch.models.core.confidence import SENTENCES, Calibration, HeldOut, calibrate_on, hold_out
 from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear, Schedule, learner_for, round_weights, train
 
-Each: TypeAlias = Callable[..., Iterable["Reading"]]  # map, or the map of a pool of threads
-Judge: TypeAlias = Callable[[Batch, NDArray[np.int64]], Calibration]
+Each: TypeAlias = Callable[..., Iterable[Any]]  # map, or the map of a pool of threads
+Judge: TypeAlias = Callable[[Batch, NDArray[np.int64]], HeldOut]
 Reading: TypeAlias = tuple[Places, NDArray[np.float32]]  # (N,) states, and how certain they are
 
 # Smaller weights are dropped at the end of training. Adagrad's steps are large for every weight they touch, so that its
 # limit is higher. Raising a limit makes model files smaller.
 LEAST: Mapping[linear.Objective, float] = {"pa": 1e-3, "crf": 1e-3, "adagrad": 0.02}
-JACKKNIFE_EPOCHS = 5  # at most, for each fold of a jack-knife and for a calibration: more costs time for each fold
+JACKKNIFE_EPOCHS = 5  # at most, for each fold of a jack-knife: more costs time for each fold
+# Folds that are held out for a calibration, one after the other. One fold alone is too few spans; five cost more time
+# than they are worth on the four corpora of `bench tagger --only calibration`.
+CALIBRATION_FOLDS = 3
 PATIENCE = 3  # epochs without a better score on the dev documents
 
 
@@ -144,32 +147,41 @@ def jackknife(
 
 def calibrate_held_out(
     name: str, lesson: Lesson, schedule: Schedule, watcher: Watcher, folds: NDArray[np.int64],
-    *, judge: Judge | None = None, start: Weights | None = None,
+    *, judge: Judge | None = None, start: Weights | None = None, each: Each = map,
 ) -> Calibration:  # fmt: skip
-    """Return the calibration, fitted on the first fold, of a chain trained on the others; neutral if either is empty.
+    """Return the calibration fitted to several folds together, each read by a chain that learnt from all others.
 
-    `judge` computes it from the chain's batch and the positions of its tokens; without it, tags are states.
+    The chains learn as long as the one they represent, because longer training makes a chain surer of itself. Sentences
+    of fold -1 are neither learnt from nor judged. `judge` makes the held-out spans of a chain's batch and the positions
+    of its tokens; without it, tags are states. Interrupted or without two folds: the neutral calibration.
     """
-    others, part = (lesson.view.choose(np.flatnonzero(chosen)) for chosen in (folds > 0, folds == 0))
-    if not len(others.begins) or not len(part.begins):
+    present = np.unique(folds[folds >= 0]).tolist()
+
+    def read(fold: int) -> HeldOut:
+        chosen = (folds >= 0) & (folds != fold), folds == fold
+        others, part = (lesson.view.choose(np.flatnonzero(sentences)) for sentences in chosen)
+        part = part.choose(np.arange(min(len(part.begins), SENTENCES)))
+        learner = learner_for(lesson.vocabulary.height, lesson.labels, schedule)
+        learner.restart(start)
+        weights = train(others, lesson.kinds, lesson.target, learner, schedule)
+        places, batch = part.places, linear.batch(part, weights, lesson.labels.states)
+        if judge is not None:
+            return judge(batch, places)
+        states = linear.decode(part, weights, lesson.labels.states)[places].astype(np.int64)
+        return hold_out(batch, lesson.labels, lesson.target.gold[places].astype(np.int64), states)
+
+    if len(present) < 2:
         return Calibration()
-    part = part.choose(np.arange(min(len(part.begins), SENTENCES)))
-    learner = learner_for(lesson.vocabulary.height, lesson.labels, schedule)
-    learner.restart(start)
+    parts: list[HeldOut] = []
     try:
-        weights = train(others, lesson.kinds, lesson.target, learner, _shorter(schedule))
+        for part in each(read, present[:CALIBRATION_FOLDS]):
+            parts.append(part)
+            if watcher.tell is not None:
+                watcher.tell(Progress(name, len(parts), min(len(present), CALIBRATION_FOLDS), 0.0))
     except KeyboardInterrupt:
         watcher.interrupted = True
         return Calibration()
-    del learner  # its working space
-    places = part.places
-    batch = linear.batch(part, weights, lesson.labels.states)
-    if watcher.tell is not None:
-        watcher.tell(Progress(name, 1, 1, 0.0))
-    if judge is not None:
-        return judge(batch, places)
-    states = linear.decode(part, weights, lesson.labels.states)[places].astype(np.int64)
-    return calibrate(batch, lesson.labels, lesson.target.gold[places].astype(np.int64), states)
+    return calibrate_on(parts)
 
 
 def decode_with_certainty(part: Linear, seen: Observed, columns: Sequence[Column]) -> Reading:

@@ -6,7 +6,7 @@ T tokens of one document, L tags.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -90,7 +90,7 @@ class Model:
 
     def state(self) -> State:
         """Return the arrays and strings of a model file: everything except the config."""
-        return self.net.state().merge(State({"calibration": np.array([*asdict(self.calibration).values()])}))
+        return self.net.state().merge(State({"calibration": self.calibration.array()}))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -109,7 +109,7 @@ def model_of(state: State) -> Model:
         config = msgspec.convert(state.config, Encoder)
         net = Net.with_new_head(_rebuild_encoder(state), config, len(Labels(state.labels, "IOB2").tags))
         net.take({name: _tensor(state.arrays[name]) for name in net.states()})
-        calibration = Calibration(*state.arrays["calibration"].tolist())
+        calibration = Calibration.of(state.arrays["calibration"])
         return Model(config, state.labels, net, calibration, state.floor)
     except (KeyError, TypeError, IndexError, ValueError, RuntimeError, json.JSONDecodeError, msgspec.MsgspecError):
         raise ModelError("its settings cannot be read; it was made by another version, retrain it") from None

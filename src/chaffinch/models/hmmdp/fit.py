@@ -21,7 +21,7 @@ from chaffinch.features import vocabulary
 from chaffinch.features.vocabulary import Vocabulary, salt_keys
 from chaffinch.kernels import Active, Batch, Floats, Ints
 from chaffinch.kernels.linear import Weights
-from chaffinch.models.core.confidence import Calibration
+from chaffinch.models.core.confidence import Calibration, HeldOut
 from chaffinch.models.core.evidence import Evidence
 from chaffinch.models.core.labels import Labels, Scheme
 from chaffinch.models.core.linear import Linear
@@ -46,7 +46,7 @@ from chaffinch.models.hmmdp.model import (
 from chaffinch.models.hmmdp.schedule import TrainingRun
 from chaffinch.models.hmmdp.variational import Globals, LogTables, Priors, Sentences, Shape
 from chaffinch.models.latent import decode as decoding
-from chaffinch.models.latent.span_probabilities import calibrate
+from chaffinch.models.latent.span_probabilities import hold_out
 from chaffinch.text import Document, Span
 
 SCHEME: Scheme = "IOB2"  # tags are doubled: a span's first token, and the others
@@ -195,9 +195,9 @@ class _Run:
             return model.calibration
         tags = self.evidence.tags
 
-        def judge(batch: Batch, places: Ints) -> Calibration:
+        def judge(batch: Batch, places: Ints) -> HeldOut:
             result = decoding.decode(batch, model.labels.tag_of)
-            return calibrate(batch, model.labels, tags[places], result.tags)
+            return hold_out(batch, model.labels, tags[places], result.tags)
 
         quick = replace(plan, epochs=min(plan.epochs, CALIBRATION_EPOCHS))
         return calibrate_held_out("calibration", lesson, quick, self.watcher, folds, judge=judge, start=start)

@@ -6,7 +6,7 @@ S tags, Z states, T tokens of one document, L labels, n spans.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -183,7 +183,7 @@ class Model:
             "subs": np.array(self.labels.subs, np.int64),
             "mass": self.portrait.mass,
             "trace": self.portrait.trace,
-            "calibration": np.array([*asdict(self.calibration).values()]),
+            "calibration": self.calibration.array(),
         }
         out |= {f"tables.emit{kind}": table.astype(_precision(self)) for kind, table in enumerate(self.tables.emit)}
         if isinstance(self.emissions, BackOff):
@@ -221,7 +221,7 @@ class Model:
             return cls(
                 config, state.labels, labels, symbols, emissions, tables,
                 Portrait(arrays["mass"], arrays["trace"]), latent, arrays.get("stops"),  # type: ignore[arg-type]
-                Resources.of(state), Calibration(*arrays["calibration"].tolist()),
+                Resources.of(state), Calibration.of(arrays["calibration"]),
                 state.floor,
             )  # fmt: skip
         except (KeyError, TypeError, ValueError, IndexError, msgspec.ValidationError):

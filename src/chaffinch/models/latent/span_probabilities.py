@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from chaffinch.kernels import Active, Batch, Floats, Ints, log_partition
-from chaffinch.models.core.confidence import Calibration, best_scale, fit_calibration, scale_batch
+from chaffinch.models.core.confidence import Calibration, HeldOut, best_scale, calibrate_on, scale_batch
 from chaffinch.models.core.labels import Labels
 
 
@@ -51,19 +51,27 @@ def _inner(labels: Labels, tag: int) -> int:
     return labels.tags.index(f"I-{name[2:]}")
 
 
-def calibrate(batch: Batch, labels: Labels, gold: Ints, found: Ints) -> Calibration:
-    """Return the calibration of a chain, fitted on sentences it did not learn from; gold and found are tags (N,)."""
+def hold_out(batch: Batch, labels: Labels, gold: Ints, found: Ints) -> HeldOut:
+    """Return sentences that a chain did not learn from, ready to be calibrated on; gold and found are tags (N,)."""
     states = [np.flatnonzero(labels.tag_of == tag) for tag in range(len(labels.tags))]
     active = Active.of(states, gold)
     emit = batch.emit[np.repeat(np.arange(len(gold)), active.widths), active.cells]
     clamped = Batch(batch.start, batch.trans, emit, batch.end, batch.bounds, active)
-    scale = best_scale(batch, lambda scale: float(log_partition(scale_batch(clamped, scale)).sum()))
     plain = Labels(labels.names, labels.scheme)
     starts, ends = runs_inside(plain, found, batch.bounds)
-    chances = run_chances(scale_batch(batch, scale), labels, found, starts, ends)
     right = set(zip(*runs_inside(plain, gold, batch.bounds), strict=True))
     same = [run in right and gold[run[0]] == found[run[0]] for run in zip(starts, ends, strict=True)]
-    return fit_calibration(scale, chances, np.array(same, np.float64))
+    hits = np.array(same, np.float64)
+
+    def judge(scale: float) -> tuple[Floats, Floats]:
+        return run_chances(scale_batch(batch, scale), labels, found, starts, ends), hits
+
+    return HeldOut(best_scale(batch, lambda scale: float(log_partition(scale_batch(clamped, scale)).sum())), judge)
+
+
+def calibrate(batch: Batch, labels: Labels, gold: Ints, found: Ints) -> Calibration:
+    """Return the calibration of a chain, fitted on sentences it did not learn from; gold and found are tags (N,)."""
+    return calibrate_on([hold_out(batch, labels, gold, found)])
 
 
 def runs_inside(plain: Labels, tags: Ints, bounds: Ints) -> tuple[Ints, Ints]:

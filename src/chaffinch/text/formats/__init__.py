@@ -111,7 +111,7 @@ def read(
         chosen = _strip_common_folder(chosen)
     reading = how or ReadOptions()
     check_columns(form, reading)
-
+    _check_options(form, reading)
     grouping = Grouping(group, groups, option="--group-by")
 
     def walk() -> Iterator[Document]:
@@ -195,6 +195,15 @@ def check_suffix(form: Format, target: Path) -> None:
             f"the output is {form.name}, the format of the input, and {suffix} is the suffix of {', '.join(others)}; "
             f"{remedy}, and convert it afterwards"
         )
+
+
+def _check_options(form: Format, options: ReadOptions) -> None:
+    """Raise ConfigError for options that mean nothing for a format."""
+    asked = {"--documents": (options.asks_to_cut, "cuts"), "--tag-names": (bool(options.tag_names), "names_tags")}
+    for option, (given, ability) in asked.items():
+        if given and not options.lenient and not getattr(form.can, ability):
+            able = ", ".join(other.name for other in FORMATS if getattr(other.can, ability))
+            raise ConfigError(f"{option} means nothing for {form.name}, only for {able}; leave it out")
 
 
 def _strip_common_folder(files: Sequence[Entry]) -> list[Entry]:

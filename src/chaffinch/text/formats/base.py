@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import os
 import posixpath
+import re
 import tarfile
 import zipfile
 import zlib
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias
 
-from chaffinch.errors import DataError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.text.columns import ColumnChoice, Columns
 from chaffinch.text.document import MAX_CHARS, Document, Splitter
 from chaffinch.text.formats.temporary import temporary_folder
@@ -140,6 +141,12 @@ class InputTree:
         self.unread.extend(other.unread)
 
 
+# Sentences of a document that is cut from a file without marks: enough for a document to repeat its words, and few
+# enough for a small file to have documents to hold out and to draw.
+AUTO_SENTENCES = 10
+_BLOCK = re.compile(r"block:[1-9][0-9]{0,8}")
+
+
 @dataclass(slots=True)
 class Losses:
     """Counts of what was not kept in reading or writing, by kind of loss."""
@@ -168,6 +175,26 @@ class ReadOptions:
     tag_names: Sequence[str] = ()  # names of integer tags, as in Hugging Face datasets
     losses: Losses = field(default_factory=Losses)  # what the files hold and a document has no place for
     columns: ColumnChoice = _NO_CHOICE  # of tables and records, as the user names them
+    # What a document is in column files without marks: "file", "sentence", "block:N" (N sentences), or "auto", which
+    # cuts longer files into blocks and notes their names in `cut`, so that the caller can say so.
+    documents: str = "file"
+    lenient: bool = False  # whether an input for which `documents` or `tag_names` mean nothing is read without them
+    cut: set[str] = field(default_factory=set, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.documents not in ("file", "sentence", "auto") and not _BLOCK.fullmatch(self.documents):
+            raise ConfigError(f"documents {self.documents!r} is unknown; choose file, sentence or block:N (block:10)")
+
+    @property
+    def asks_to_cut(self) -> bool:
+        """Tell whether the user asked for documents of a certain size, so that marks would contradict it."""
+        return self.documents not in ("file", "auto") and not self.lenient
+
+    @property
+    def sentences(self) -> int | None:
+        """Return how many sentences of a file without marks are a document; None for all."""
+        known = {"file": None, "sentence": 1, "auto": AUTO_SENTENCES}
+        return known[self.documents] if self.documents in known else int(self.documents.removeprefix("block:"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +262,8 @@ class Capabilities:
     needs_layer: bool = False  # without a layer, empty or not, an output is not recognised as of this format
     annotated_as: str = ""  # of a format without layers: the name of the one that adds them beside the same files
     columns: bool = False  # has columns or fields, which the user can name
+    cuts: bool = False  # has files that do not say what a document is: `ReadOptions.documents` does
+    names_tags: bool = False  # may have integer tags: `ReadOptions.tag_names` has their names
     variants: tuple[tuple[str, str], ...] = ()  # suffixes of outputs, each with the format that is written instead
 
 

@@ -2,9 +2,10 @@
 
 A line with a tab is split at tabs, any other at spaces, so that a token may hold every character except those. The
 columns in between (part of speech, chunk) are kept per token in the meta field "columns": {"1": […], "2": […]}.
-Documents begin at a line "-DOCSTART- …" or "###MEDLINE:<id>"; a file without such lines is one document, named
-after the file. The meta field "conll" keeps a mark or separator that differs from the one we would write, so that a
-file in canonical layout comes back byte for byte under the same name.
+Documents begin at a line "-DOCSTART- …" or "###MEDLINE:<id>"; a file without such lines is one document, named after
+the file, unless `ReadOptions.documents` cuts it into documents of some sentences each. The meta field "conll" keeps a
+mark or separator that differs from the one we would write, so that a file in canonical layout comes back byte for byte
+under the same name.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, TextIO
 from urllib.parse import quote, unquote
 
-from chaffinch.errors import DataError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.text.document import Document
 from chaffinch.text.formats._shared.token_tags import (
     TAG,
@@ -93,7 +94,7 @@ class Columns:
     scheme: Scheme
     suffixes: tuple[str, ...]
     folder: bool = False
-    can: ClassVar[Capabilities] = Capabilities("stream", 4, needs_tokens=True)
+    can: ClassVar[Capabilities] = Capabilities("stream", 4, needs_tokens=True, cuts=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """Recognise rows of one width that end in a tag, nine in ten at least; any scheme is recognised as IOB2."""
@@ -111,7 +112,7 @@ class Columns:
         stems = Counter(file.stem for file in files)
         for file in files:
             name = file.stem if stems[file.stem] == 1 else file.name
-            yield from record_units(file, _blocks(file, name), partial(_document, options))
+            yield from record_units(file, _blocks(file, name, options), partial(_document, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
         """Write one file in the layout of the first document; a lone document named as the file has no mark."""
@@ -148,8 +149,8 @@ class Columns:
             stream.write("\n".join(islice(rows, size)) + "\n\n")
 
 
-def _blocks(file: Entry, name: str) -> Iterator[Record[_Block]]:
-    """Yield the documents of a file, cut at the marks; `name` is the file's, for ids."""
+def _blocks(file: Entry, name: str, options: ReadOptions) -> Iterator[Record[_Block]]:
+    """Yield the documents of a file, cut at the marks or, without any, as chosen; `name` is the file's, for ids."""
     layout: ColumnLayout | None = None
     known = {"O"}
     block = _Block(1)
@@ -159,6 +160,8 @@ def _blocks(file: Entry, name: str) -> Iterator[Record[_Block]]:
             block.end_sentence()
             continue
         if _is_mark(cells):
+            if options.asks_to_cut:
+                raise ConfigError(f"{file.where}: -DOCSTART- separates its documents already; leave out --documents")
             if block.words or block.mark is not None:
                 yield block.record(f"{name}-{block.number}", layout)
                 block = _Block(block.number + 1)
@@ -166,21 +169,14 @@ def _blocks(file: Entry, name: str) -> Iterator[Record[_Block]]:
             continue
         if layout is None:
             layout = ColumnLayout("\t" if "\t" in line else " ", max(2, len(cells)))
-        if len(cells) != layout.width and not _is_damaged_mark(cells[0]):
-            message = (
-                f"{len(cells)} columns where {layout.width} were expected; every row must have as many as the first"
-            )
-            raise DataError(message, path=file.where, line=number)
-        if _is_damaged_mark(cells[0]):
-            raise DataError(
-                f"looks like a damaged {_DOCSTART} line; correct it, else two documents would be one",
-                path=file.where, line=number,
-            )  # fmt: skip
+        _check_row(cells, layout, file, number)
         if cells[-1] not in known:
             _check_tag(cells[-1], file, number)
             known.add(cells[-1])
-        if not cells[0]:
-            raise DataError("the first column, the token, is empty; correct the row", path=file.where, line=number)
+        if block.mark is None and len(block.sizes) == options.sentences:  # full, and another sentence begins
+            options.cut.add(file.name)
+            yield block.record(f"{name}-{block.number}", layout)
+            block = _Block(block.number + 1, number)
         block.words.append(cells[0])
         block.tags.append(cells[-1])
         if layout.width > 2:
@@ -188,6 +184,19 @@ def _blocks(file: Entry, name: str) -> Iterator[Record[_Block]]:
     if block.words or block.mark is not None:
         otherwise = name if block.number == 1 and block.mark is None else f"{name}-{block.number}"
         yield block.record(otherwise, layout)
+
+
+def _check_row(cells: Sequence[str], layout: ColumnLayout, file: Entry, number: int) -> None:
+    """Raise DataError for a damaged mark, a row with another number of columns, or one without a token."""
+    fault = ""
+    if _is_damaged_mark(cells[0]):
+        fault = f"looks like a damaged {_DOCSTART} line; correct it, else two documents would be one"
+    elif len(cells) != layout.width:
+        fault = f"{len(cells)} columns where {layout.width} were expected; every row must have as many as the first"
+    elif not cells[0]:
+        fault = "the first column, the token, is empty; correct the row"
+    if fault:
+        raise DataError(fault, path=file.where, line=number)
 
 
 def _is_damaged_mark(word: str) -> bool:

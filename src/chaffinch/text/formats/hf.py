@@ -49,7 +49,7 @@ class TokenLists:
     about: str = "JSON lines with token and tag lists (Hugging Face datasets)"
     folder: bool = False
     suffixes: tuple[str, ...] = (".hf.jsonl", ".jsonl", ".ndjson", ".json")
-    can: ClassVar[Capabilities] = Capabilities("line", 1, needs_tokens=True)
+    can: ClassVar[Capabilities] = Capabilities("line", 1, needs_tokens=True, names_tags=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
         """Recognise lines of objects with a list of words called "tokens"."""

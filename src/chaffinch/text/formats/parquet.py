@@ -50,7 +50,15 @@ class Parquet:
     folder: bool = False
     suffixes: tuple[str, ...] = (".parquet", ".pq")
     can: ClassVar[Capabilities] = Capabilities(
-        "record", exact=True, columns=True, layers="many", span_sources=True, votes=True, vote_links=True, soft=True
+        "record",
+        exact=True,
+        columns=True,
+        layers="many",
+        span_sources=True,
+        votes=True,
+        vote_links=True,
+        soft=True,
+        names_tags=True,
     )
 
     def recognises(self, entry: Entry, head: bytes) -> bool:

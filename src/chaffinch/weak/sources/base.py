@@ -63,6 +63,14 @@ class SourceKind:
         """Return the function that makes one or several sources from the keys of a table: by default the class."""
         return cls
 
+    def remark(self) -> str:
+        """Return what its settings do that is easily overlooked; "" for nothing."""
+        return ""
+
+    def hint(self, docs: Sequence[Document]) -> str:
+        """Return why it may have found nothing in the documents, without a word of them; "" if it cannot tell."""
+        return ""
+
 
 def kind_of(source: Source) -> str:
     """Return the name of a source's kind; "python" for a callable that is no `SourceKind`."""
@@ -126,28 +134,28 @@ def collect_spans(found: Iterable[Any], label: str, length: int) -> tuple[list[S
     """
     spans, refused = set[Span](), Counter[str]()
     for item in found:
-        span = _span(item, label)
-        if span is None:
-            refused[SHAPELESS] += 1
-        elif not 0 <= span.start < span.end <= length:
-            refused[UNFIT] += 1
+        span = _span(item, label, length)
+        if isinstance(span, str):
+            refused[span] += 1
         else:
             spans.add(span)
     return sorted(spans), refused
 
 
-def _span(item: Any, label: str) -> Span | None:
-    """Return one item of a source's answer as a span; None if it has another shape."""
+def _span(item: Any, label: str, length: int) -> Span | str:
+    """Return one item of a source's answer as a span of a text of `length`, or what is wrong with it."""
     fields = (item.start, item.end, item.label) if isinstance(item, Span) else item
     if not isinstance(fields, tuple | list) or len(fields) not in (2, 3):
-        return None
+        return SHAPELESS
     span_label = label if len(fields) == 2 else fields[2]
     try:
         start, end = index(fields[0]), index(fields[1])
     except TypeError:
-        return None
+        return SHAPELESS
     if not isinstance(span_label, str) or not span_label:
-        return None
+        return SHAPELESS
+    if not 0 <= start < end <= length:
+        return UNFIT
     if isinstance(item, Span):
         return Span(start, end, span_label, item.score, item.source, item.concept)
     return Span(start, end, span_label)

@@ -66,6 +66,10 @@ class Abbreviations(SourceKind):
         found = _occurrences(doc, keys, dict(reversed(shorts)))  # the first explanation counts
         return sorted({*found, *(Span(long.start, long.end, label) for long, _, label in labelled if self.label)})
 
+    def hint(self, docs: Sequence[Document]) -> str:
+        """Return why it may have found nothing in the documents."""
+        return hint_of_basis(docs, self.on)
+
     def _label_pairs(self, doc: Document, candidates: Iterable[Pair]) -> Iterator[tuple[Span, Span, str]]:
         """Yield long form, short form and label of the pairs that have a label."""
         if self.label:
@@ -123,6 +127,10 @@ class History(SourceKind):
         ranges = zip(found, doc.token_ranges(found).tolist(), strict=True)
         return [span for span, (first, end) in ranges if self.everywhere or not any(taken[first:end])]
 
+    def hint(self, docs: Sequence[Document]) -> str:
+        """Return why it may have found nothing in the documents."""
+        return hint_of_basis(docs, self.on)
+
     def _strings(self, doc: Document, keys: Sequence[Key]) -> tuple[dict[Key, str], list[bool]]:
         """Return the label of every labelled string, and (T,) the tokens that sources vote on."""
         votes: defaultdict[Key, Counter[str]] = defaultdict(Counter)
@@ -135,6 +143,12 @@ class History(SourceKind):
                 votes[key][span.label] += 1
         # The most votes win, then the first in the alphabet, so that the order of sources does not matter.
         return {key: min(counts, key=lambda label: (-counts[label], label)) for key, counts in votes.items()}, taken
+
+
+def hint_of_basis(docs: Sequence[Document], names: Sequence[str]) -> str:
+    """Return whether the sources and layers that a source builds on found nothing either."""
+    silent = bool(names) and not any(spans_on(doc, names) for doc in docs)
+    return "the sources it builds on found nothing either" if silent else ""
 
 
 def _concat_keys(keys: Sequence[Key]) -> Key:

@@ -8,7 +8,7 @@ given, must equal the text at those offsets. A span that does not fit is counted
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -39,14 +39,14 @@ class Line(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A span of the file, with its text if the file has it."""
+    """A span of the file, with its text if the file has it; None if its offsets are those of no span."""
 
-    span: Span
+    span: Span | None
     text: str | None = field(default=None, repr=False)
 
     def fault(self, doc: Document) -> str | None:
         """Return why the span does not fit a document; None if it does."""
-        if not 0 <= self.span.start < self.span.end <= len(doc.text):
+        if self.span is None or not self.span.start < self.span.end <= len(doc.text):
             return UNFIT
         wrong = self.text is not None and doc.text[self.span.start : self.span.end] != self.text
         return OTHER_TEXT if wrong else None
@@ -71,7 +71,8 @@ class Annotations(SourceKind):
 
     def __call__(self, doc: Document) -> list[Span]:
         """Return the spans that fit the document."""
-        return [place.span for place in self.places.get(doc.id, ()) if place.fault(doc) is None]
+        fitting = (place.span for place in self.places.get(doc.id, ()) if place.fault(doc) is None)
+        return [span for span in fitting if span is not None]
 
     @classmethod
     def factory(cls) -> Callable[..., Any]:
@@ -82,6 +83,11 @@ class Annotations(SourceKind):
         """Count the spans that do not fit the document, by reason."""
         faults = (place.fault(doc) for place in self.places.get(doc.id, ()))
         return Counter(fault for fault in faults if fault is not None)
+
+    def hint(self, docs: Sequence[Document]) -> str:
+        """Return why it may have found nothing in the documents."""
+        known = sum(doc.id in self.places for doc in docs)
+        return "" if known else "its file names none of these documents; compare the ids"
 
     @property
     def documents(self) -> frozenset[str]:
@@ -104,7 +110,8 @@ def read_annotations(name: str, path: str | Path, *, negative_reliable: bool = F
                 raise DataError(
                     "has an empty label, or an annotator with unprintable characters", path=file.where, line=number
                 )
-            place = Place(Span(line.start, line.end, line.label, line.score), line.text)
+            valid = 0 <= line.start <= line.end
+            place = Place(Span(line.start, line.end, line.label, line.score) if valid else None, line.text)
             found.setdefault(source, defaultdict(list))[str(line.document)].append(place)
     if not found:
         raise DataError("has no spans; leave this source out", path=path)

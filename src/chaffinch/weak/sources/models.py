@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from chaffinch.checks import check_flags, check_name
+from chaffinch.checks import check_flags, check_name, did_you_mean
 from chaffinch.errors import ConfigError, MissingExtraError
 from chaffinch.models.tagger import Tagger, load
 from chaffinch.text import Document, Span
@@ -73,6 +73,10 @@ class FromSpacy(SourceKind):
         object.__setattr__(self, "labels", check_labels(self.labels, "labels"))
         run = _pipeline(self.pipeline) if isinstance(self.pipeline, str | Path) else self.pipeline
         object.__setattr__(self, "_run", run)
+        known = {label for labels in getattr(run, "pipe_labels", {}).values() for label in labels}
+        unknown = [label for label in self.labels if label not in known]
+        if known and unknown:
+            raise ConfigError(f"the pipeline has no label {unknown[0]!r}; {did_you_mean(unknown[0], sorted(known))}")
 
     def __call__(self, doc: Document) -> list[Span]:
         """Return the entities that the pipeline finds."""

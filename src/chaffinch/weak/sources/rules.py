@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import ClassVar, Literal
 
 from chaffinch.checks import check_choice, check_flags, check_name, check_text, check_wholes, to_texts
@@ -28,7 +28,10 @@ SPAN = "span"  # the named group that is the span
 
 @dataclass(frozen=True, slots=True)
 class Regex(SourceKind):
-    """A regular expression, matched in linear time (RE2). The group called "span", else the first, is the span.
+    """A regular expression, matched in linear time (RE2).
+
+    The span is the group called "span", else the first group, else the whole match. A group that only alternates is
+    written (?:…): it leaves the whole match as the span. An unnamed group gets a hint, because it is easily overlooked.
 
     >>> dose = Regex("dose", r"(\\d+) ?mg", label="Dose")
     >>> [(span.start, span.end) for span in dose(Document.make("20 mg, then 5mg"))]
@@ -57,6 +60,22 @@ class Regex(SourceKind):
         group = matcher.groupindex.get(SPAN, min(matcher.groups, 1))
         places = (match.span(group) for match in matcher.finditer(doc.text))
         return [Span(start, end, self.label) for start, end in places if end > start >= 0]
+
+    def remark(self) -> str:
+        """Return what an unnamed group does, if there is one."""
+        matcher = compile_pattern(self.pattern, self.ignore_case)
+        if not matcher.groups or SPAN in matcher.groupindex:
+            return ""
+        which = "the group in its pattern" if matcher.groups == 1 else f"the first of {matcher.groups} groups"
+        return f"{which} is the span, not the whole match; write (?:…) for a group that only alternates, or (?P<span>…)"
+
+    def hint(self, docs: Sequence[Document]) -> str:
+        """Return why it may have found nothing in the documents."""
+        if not self.ignore_case and any(map(replace(self, ignore_case=True), docs)):
+            return "it would find spans with ignore_case = true"
+        if "\\\\" in self.pattern:
+            return "its pattern asks for a backslash; in single quotes, and in r'…' of Python, write one, not two"
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +120,14 @@ class Lexicon(SourceKind):
         """Return the phrases found."""
         return [Span(start, end, self.label) for start, end in phrases_in(doc.text, self._lexicon)]
 
+    def hint(self, docs: Sequence[Document]) -> str:
+        """Return why it may have found nothing in the documents."""
+        phrases = phrases_of(self.phrases, "phrases")
+        short = sum(len(" ".join(phrase.split())) < self.min_length for phrase in phrases)
+        if not self.ignore_case and any(map(replace(self, ignore_case=True), docs)):
+            return "it would find spans with ignore_case = true"
+        return f"{short} of its {len(phrases)} phrases are shorter than min_length" if short else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Suffix(SourceKind):
@@ -140,6 +167,11 @@ class Suffix(SourceKind):
             if len(word) >= self.min_length and small.endswith(endings) and small not in self._exceptions:
                 out.append(over_tokens(doc, place, place + 1, self.label))
         return out
+
+    def hint(self, docs: Sequence[Document]) -> str:
+        """Return why it may have found nothing in the documents."""
+        shorter = self.min_length > 1 and any(map(replace(self, min_length=1), docs))
+        return f"only words shorter than min_length = {self.min_length} have such an ending" if shorter else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +229,12 @@ class Context(SourceKind):
             if run:
                 found.add(over_tokens(doc, min(run), max(run) + 1, self.label))
         return sorted(found)
+
+    def hint(self, docs: Sequence[Document]) -> str:
+        """Return why it may have found nothing in the documents."""
+        if not any(token_ranges_of_phrases(doc, self._lexicon) for doc in docs):
+            return "none of its triggers occurs"
+        return f"its triggers occur, but no word within {self.reach} tokens {self.side} them fits"
 
     def _run(self, words: Sequence[str], ahead: range, taken: set[int]) -> Iterator[int]:
         """Yield the numbers of the words that fit, nearest to the trigger first."""

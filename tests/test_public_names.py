@@ -1,0 +1,71 @@
+"""The package as a Python user meets it: names, settings by name, text for documents, an untouched environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import chaffinch as cf
+from chaffinch.errors import ConfigError
+
+NOTES = [
+    cf.Document.make(f"Dr. {name} came.", id=name, layers={"gold": [cf.Span(4, 8, "DOCTOR")]})
+    for name in ("Penn", "Lowe", "Hart")
+]
+
+
+def test_dir_shows_the_public_names() -> None:
+    shown = [name for name in dir(cf) if not name.startswith("__")]
+    assert shown == sorted(cf.__all__)
+    assert "__version__" in dir(cf)
+    assert all(hasattr(cf, name) for name in shown)
+
+
+def test_a_method_may_be_given_by_name() -> None:
+    tagger = cf.train(NOTES, "cascade")
+    assert tagger.layer == "cascade"
+    assert tagger.model.config == cf.train(NOTES, cf.Cascade()).model.config
+
+
+@pytest.mark.parametrize("wrong", ["cascde", 7, cf.Cascade, {"epochs": 3}])
+def test_what_is_no_method_says_what_to_pass(wrong: object) -> None:
+    with pytest.raises(ConfigError, match="cascade") as caught:
+        cf.train(NOTES, wrong)  # type: ignore[arg-type]
+    assert "cf.Cascade()" in str(caught.value) or "did you mean" in str(caught.value)
+
+
+def test_a_tagger_takes_a_text() -> None:
+    tagger = cf.train(NOTES)
+    (span,) = tagger("Dr. Ford came.").layer("cascade")
+    assert (span.start, span.end, span.label) == (4, 8, "DOCTOR")
+    with pytest.raises(ConfigError, match="Document"):
+        tagger(7)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="list of documents"):
+        tagger.annotate("Dr. Ford came.")  # type: ignore[arg-type]
+
+
+def test_an_import_sets_no_environment_variable() -> None:
+    script = "import os; before = dict(os.environ); import chaffinch; print(before == dict(os.environ))"
+    clean = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run([sys.executable, "-c", script], env=clean, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"
+
+
+def test_numpy_still_has_one_thread_and_what_the_user_set_counts() -> None:
+    script = (
+        "import chaffinch, os, numpy as np; a = np.ones((900, 900))\n"
+        "for _ in range(3): a @ a\n"
+        "print(len(os.listdir('/proc/self/task')))"
+    )
+    clean = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    counts = []
+    for more in ({}, {"OPENBLAS_NUM_THREADS": "2"}):
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=clean | more, capture_output=True, text=True, check=True
+        )
+        counts.append(int(done.stdout))
+    if (os.cpu_count() or 1) > 1 and sys.platform == "linux":
+        assert counts[0] == 1 < counts[1]
