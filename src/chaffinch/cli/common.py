@@ -248,7 +248,7 @@ def read_group_by(value: str | None) -> tuple[str | None, dict[str, str] | None]
 
 
 def documents_of(value: str | None) -> str:
-    """Return what --documents names; without it, "auto": blocks of sentences, where a file says nothing."""
+    """Return what --documents names; without it, "auto": blocks of sentences, where a file marks no documents."""
     if value == "auto":
         raise ConfigError("--documents 'auto' is unknown; choose file, sentence or block:N (block:10)")
     return value or "auto"

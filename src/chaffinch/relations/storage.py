@@ -19,7 +19,7 @@ from chaffinch.relations.config import Extraction
 from chaffinch.relations.documents import DocumentExtractor
 from chaffinch.relations.entities.extractor import Extractor, HeldOutScores
 from chaffinch.relations.entities.logistic import LogisticWeights, PairCalibration
-from chaffinch.relations.features.vectors import Columns
+from chaffinch.relations.features.vectors import FeatureColumns
 from chaffinch.relations.joint.extractor import JointExtractor, PairingRule
 from chaffinch.relations.schema import Schema
 
@@ -67,7 +67,7 @@ def _entities(stored: bundle.Bundle) -> Extractor:
     """Rebuild an extractor between given entities from a model file; ValueError if weights and features differ."""
     facts = stored.manifest.config
     config = replace(Extraction.of(facts["settings"]), mode="entities")
-    columns = Columns.of(config.views, [stored.strings[view] for view in config.views])
+    columns = FeatureColumns.of(config.views, [stored.strings[view] for view in config.views])
     weights = LogisticWeights(stored.arrays["weights"].astype(np.float64), float(facts["bias"]))
     if weights.values.shape != (len(columns),):
         raise ValueError("weights do not fit the features")

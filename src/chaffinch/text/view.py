@@ -83,7 +83,7 @@ _WIDE = re.compile(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class View:
-    """A text in plain characters; character i stands for [starts[i], ends[i]) of the original.
+    """A text in plain characters; character i comes from [starts[i], ends[i]) of the original.
 
     Invisible characters belong to the visible one before them. Both arrays never fall.
     """
@@ -249,7 +249,7 @@ class _View:
         self._starts, self._ends = np.array(starts, np.int64), np.array(ends, np.int64)
 
     def drop(self, stretches: Iterable[tuple[int, int]]) -> None:
-        """Drop stretches; the character before each stands for it too."""
+        """Drop stretches; the character before each then covers it too."""
         dropped = sorted(stretches)
         if not dropped:
             return

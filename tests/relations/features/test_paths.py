@@ -104,12 +104,14 @@ def test_contexts_by_hand() -> None:
 def test_a_row_is_the_log_of_counts_made_of_one_length() -> None:
     parts = [Part("W", n, n + 1) for n in range(3)]
     frame = Frame(["<1>", "bind", "<2>"], ["NN"] * 3, parts, (0, 2), (0, 2), "", 2, (0, 0), ())
-    columns = vectors.Columns.of(("words",), [("between bind", "distance 2", "pair bind <2>", "unseen")])
+    columns = vectors.FeatureColumns.of(("words",), [("between bind", "distance 2", "pair bind <2>", "unseen")])
     found = vectors.row(frame, columns)
     assert [column for column, _ in found] == [0, 1, 2]
     np.testing.assert_allclose([value for _, value in found], [3**-0.5] * 3, rtol=0, atol=1e-12)
     twice = frame._replace(stems=["<1>", "bind", "bind", "<2>"], tags=["NN"] * 4, places=(0, 3), order=(0, 3))
-    ((_, one), (_, other)) = vectors.row(twice, vectors.Columns.of(("words",), [("between bind", "pair bind <2>")]))
+    ((_, one), (_, other)) = vectors.row(
+        twice, vectors.FeatureColumns.of(("words",), [("between bind", "pair bind <2>")])
+    )
     np.testing.assert_allclose(one / other, np.log2(3), rtol=0, atol=1e-12)
 
 

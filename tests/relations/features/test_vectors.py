@@ -10,7 +10,7 @@ from chaffinch.relations.entities.frames_of import read_candidates
 from chaffinch.relations.features import vectors
 from chaffinch.relations.features._compiled._pieces import LITERALS, SIGNS, PieceNumbers
 from chaffinch.relations.features.frames import Frame, Part
-from chaffinch.relations.features.vectors import VIEWS, Columns
+from chaffinch.relations.features.vectors import VIEWS, FeatureColumns
 from tests.relations.made import SCHEMA, documents
 
 STEMS = (*"the of in a not no nor , , ( ) / - & | e w + < > : <ent> <ent> <num> bind local é 𝛼 and or 1 12 -3".split(),)
@@ -36,7 +36,7 @@ def drawn(rng: np.random.Generator, arguments: int, sense: str) -> Frame:
     )  # fmt: skip
 
 
-def by_rows(frames: list[Frame], columns: Columns, values: list[float], bias: float) -> list[float]:
+def by_rows(frames: list[Frame], columns: FeatureColumns, values: list[float], bias: float) -> list[float]:
     """The log-odds by the names of all features."""
     return [bias + sum(value * values[n] for n, value in vectors.row(frame, columns)) for frame in frames]
 

@@ -74,9 +74,8 @@ def adapt_command(
     with frame.live_line("joining votes", _words, quiet=quiet) as show:
         new = adapt(documents, old, gold=reviewed or None, language=language, seed=seed, tell=show)
     origin = model if model == NONE or model in packaged_models() else "a model file"  # names of files may name people
-    saved = new.save(
-        output, notes=f"Adapted from {origin} to {len(documents):,} notes, {len(reviewed):,} of them reviewed."
-    )
+    about = f"Adapted from {origin} to {len(documents):,} notes, {len(reviewed):,} of them reviewed."
+    saved = new.save(output, notes=about)
     result = AdaptResult(
         model=str(output),
         from_=model,

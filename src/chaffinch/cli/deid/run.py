@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -75,95 +76,120 @@ _Follow = Annotated[
 ]
 
 
-def run_command(
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunOptions:
+    """The options of `chaffinch deid run`."""
+
     notes: Annotated[
         Path, typer.Argument(metavar="IN", help="A file, a folder, or a .gz, .zip or .tar.gz of them; - reads stdin.")
-    ],
+    ]
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write, in the format of IN; - writes to stdout.")
-    ] = None,
+    ] = None
     policy: Annotated[
         str, typer.Option(help="What to do with each kind of identifier: a TOML file, or a ready policy.")
-    ] = POLICY,
-    model: Annotated[str, typer.Option(help="The detector: a model file, a packaged model, or rules.")] = DEFAULT,
+    ] = POLICY
+    model: Annotated[str, typer.Option(help="The detector: a model file, a packaged model, or rules.")] = DEFAULT
     recall: Annotated[
         float | None, typer.Option(help="Share of identifiers to aim for; more recall costs precision.", min=0, max=1)
-    ] = None,
-    secret_file: _SecretFile = None,
-    group_by: frame.GroupBy = None,
-    each_note_a_patient: _EachNoteAPatient = False,
-    date_order: _DateOrder = "auto",
-    known: _Known = None,
-    allow: Annotated[Path | None, typer.Option(help="File of phrases that are no identifiers, one per line.")] = None,
-    deny: Annotated[Path | None, typer.Option(help="File of phrases that are identifiers, one per line.")] = None,
-    types: _Types = None,
-    apart: _Apart = False,
-    vault: Annotated[Path | None, typer.Option(help="Keep the originals, encrypted, in this new file.")] = None,
-    key_file: Annotated[Path | None, typer.Option(help="The key of the vault; default: CHAFFINCH_VAULT_KEY.")] = None,
+    ] = None
+    secret_file: _SecretFile = None
+    group_by: frame.GroupBy = None
+    each_note_a_patient: _EachNoteAPatient = False
+    date_order: _DateOrder = "auto"
+    known: _Known = None
+    allow: Annotated[Path | None, typer.Option(help="File of phrases that are no identifiers, one per line.")] = None
+    deny: Annotated[Path | None, typer.Option(help="File of phrases that are identifiers, one per line.")] = None
+    types: _Types = None
+    apart: _Apart = False
+    vault: Annotated[Path | None, typer.Option(help="Keep the originals, encrypted, in this new file.")] = None
+    key_file: Annotated[Path | None, typer.Option(help="The key of the vault; default: CHAFFINCH_VAULT_KEY.")] = None
     ids: Annotated[
         Literal["new", "keep"],
         typer.Option(
             help="keep leaves document ids and file names unchanged; use it only if they contain no identifiers."
         ),
-    ] = "new",
-    keep: _Keep = [],  # noqa: B006  (typer copies it)
-    spans: _Spans = False,
-    page: Annotated[Path | None, typer.Option("--html", help="Write a summary of the run, one HTML file.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Release nothing; count what would be released.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Finish a run that was stopped.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Take every warning as an error, before any work.")] = False,
-    text_column: frame.TextColumns = [],  # noqa: B006  (as above)
-    id_column: frame.IdColumn = None,
-    patient_column: frame.PatientColumn = None,
-    follow: _Follow = False,
-    from_: frame.From = None,
-    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
-    json: frame.Json = False,
-    quiet: frame.Quiet = False,
-    config: frame.Config = None,
-) -> None:
+    ] = "new"
+    keep: _Keep = field(default_factory=list)
+    spans: _Spans = False
+    page: Annotated[Path | None, typer.Option("--html", help="Write a summary of the run, one HTML file.")] = None
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Release nothing; count what would be released.")] = False
+    resume: Annotated[bool, typer.Option("--resume", help="Finish a run that was stopped.")] = False
+    strict: Annotated[bool, typer.Option("--strict", help="Take every warning as an error, before any work.")] = False
+    text_column: frame.TextColumns = field(default_factory=list)
+    id_column: frame.IdColumn = None
+    patient_column: frame.PatientColumn = None
+    follow: _Follow = False
+    from_: frame.From = None
+    max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS
+    json: frame.Json = False
+    quiet: frame.Quiet = False
+    config: frame.Config = None
+
+
+@frame.takes(RunOptions)
+def run_command(options: RunOptions) -> None:
     """chaffinch deid notes/ -o clean/
 
     Find identifiers and replace them as the policy says. A document that cannot be read, is too long or fails is
     withheld and listed (exit code 5); hidden files, other files and links that lead out of IN are excluded and listed.
-    Beside OUT it writes OUT.manifest.json, which may be published, and OUT.private/
-    with offsets, risks and ids, which must stay with you. OUT appears complete, or not at all. Labels, relations and
-    fields of the input are not released, except fields named with --keep.
+    Beside OUT it writes OUT.manifest.json, which may be published, and OUT.private/ with offsets, risks and ids, which
+    must stay with you. OUT appears complete, or not at all. Labels, relations and fields of the input are not released,
+    except fields named with --keep.
     """
-    target = _target(notes, output, dry_run=dry_run)
-    _check_stream(target, as_json=json, resume=resume)
-    given = (policy, model, group_by, secret_file, known, allow, deny, types, key_file, frame.path_of(config))
+    target = _check_paths(options)
+    find = _detector(options)
+    job = _plan(options, target, find)
+    manifest, rate = _run(job, dry=options.dry_run, resume=options.resume, quiet=options.quiet)
+    if options.page is not None:
+        _write_page(options.page, manifest, job, title=f"Release of {options.notes.name}", dial=_dial(find))
+        frame.note(f"wrote {options.page}", quiet=options.quiet)
+    output = None if options.dry_run else str(target)
+    result = RunResult(dry_run=options.dry_run, output=output, **manifest, notes_per_second=round(rate, 2))
+    stream = sys.stderr if _is_stream(target) else None
+    tables = [] if options.quiet and not options.dry_run else result.tables()
+    frame.emit(result, as_json=options.json, tables=tables, stream=stream)
+    _raise_if_withheld(manifest, None if options.dry_run or stream else job.private / "withheld.jsonl")
+
+
+def _check_paths(options: RunOptions) -> Path:
+    """Return the path of the output; raise ConfigError if an output would replace an input or cannot be written."""
+    target = _target(options.notes, options.output, dry_run=options.dry_run)
+    _check_stream(target, as_json=options.json, resume=options.resume)
+    given = (
+        options.policy, options.model, options.group_by, options.secret_file, options.known, options.allow,
+        options.deny, options.types, options.key_file, frame.path_of(options.config),
+    )  # fmt: skip
     inputs = [Path(path) for path in given if path is not None]
-    check_not_input(inputs, output=target, vault=vault)
-    frame.check_page(page, notes, target, private_folder(target), vault, *inputs)
-    release = Release(Policy.read(policy), _secret(secret_file), ids == "keep", tuple(keep), spans, date_order)
-    pattern, table = frame.read_group_by(group_by)
-    key = None if vault is None and key_file is None else key_of(key_file)
-    find = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)
-    columns = ColumnChoice(tuple(text_column), id_column, patient_column)
-    reading = ReadOptions(max_chars=max_chars, columns=columns)
+    check_not_input(inputs, output=target, vault=options.vault)
+    frame.check_page(options.page, options.notes, target, private_folder(target), options.vault, *inputs)
+    return target
+
+
+def _plan(options: RunOptions, target: Path, find: HybridDetector) -> ReleaseJob:
+    """Return the job; raise ConfigError for settings that cannot be or have no effect, before anything is written."""
+    release = Release(
+        Policy.read(options.policy), _secret(options.secret_file), options.ids == "keep", tuple(options.keep),
+        options.spans, options.date_order,
+    )  # fmt: skip
+    pattern, table = frame.read_group_by(options.group_by)
+    key = None if options.vault is None and options.key_file is None else key_of(options.key_file)
+    columns = ColumnChoice(tuple(options.text_column), options.id_column, options.patient_column)
+    reading = ReadOptions(max_chars=options.max_chars, columns=columns)
+    content = sys.stdin.buffer.read() if _is_stream(options.notes) else None
     job = plan(
-        NotesInput(notes, from_, reading, sys.stdin.buffer.read() if _is_stream(notes) else None, follow),
+        NotesInput(options.notes, options.from_, reading, content, options.follow),
         target,
         release,
         find,
-        patients=Patients(table if pattern is None else pattern, each_note_a_patient),
-        vault=VaultTarget(vault, key),
+        patients=Patients(table if pattern is None else pattern, options.each_note_a_patient),
+        vault=VaultTarget(options.vault, key),
         option_names=COMMAND,
     )
     if _is_stream(target):
         check_stream(job)
-    job = check_effects(job, warnings=_warnings(find, recall, model, policy, frame.file_of(config)), strict=strict)
-    manifest, rate = _run(job, dry=dry_run, resume=resume, quiet=quiet)
-    if page is not None:
-        _write_page(page, manifest, job, title=f"Release of {notes.name}", dial=_dial(find))
-        frame.note(f"wrote {page}", quiet=quiet)
-    result = RunResult(
-        dry_run=dry_run, output=None if dry_run else str(target), **manifest, notes_per_second=round(rate, 2)
-    )
-    stream = sys.stderr if _is_stream(target) else None
-    frame.emit(result, as_json=json, tables=[] if quiet and not dry_run else result.tables(), stream=stream)
-    _raise_if_withheld(manifest, None if dry_run or stream else job.private / "withheld.jsonl")
+    warnings = _warnings(find, options.recall, options.model, options.policy, frame.file_of(options.config))
+    return check_effects(job, warnings=warnings, strict=options.strict)
 
 
 def _run(job: ReleaseJob, *, dry: bool, resume: bool, quiet: bool) -> tuple[dict[str, Any], float]:
@@ -196,7 +222,7 @@ def _target(notes: Path, output: Path | None, *, dry_run: bool) -> Path:
 
 
 def _is_stream(path: Path) -> bool:
-    """Tell whether a path stands for stdin or stdout."""
+    """Tell whether a path means stdin or stdout."""
     return str(path) == STREAM
 
 
@@ -246,21 +272,20 @@ def _secret(path: Path | None) -> Secret | None:
     return Secret.read(path) if path is not None or os.environ.get(keys.VARIABLE) else None
 
 
-def _detector(
-    model: str,
-    *,
-    recall: float | None,
-    known: Path | None,
-    lists: tuple[Path | None, Path | None],
-    types: Path | None,
-    by_patient: bool,
-) -> HybridDetector:
-    allow, deny = ([] if path is None else read_phrases(path) for path in lists)
-    more_types = [] if types is None else load_sources(types)
-    if lists[1] is not None and not deny:
-        raise ConfigError(f"--deny {lists[1]} has no phrase; write one per line, or leave it out")
-    chosen = None if model == RULES else model
-    return detector(chosen, recall=recall, known=known, allow=allow, deny=deny, types=more_types, by_patient=by_patient)
+def _detector(options: RunOptions) -> HybridDetector:
+    """Return the detector of the options; raise ConfigError for a file of phrases without any."""
+    allow, deny = ([] if path is None else read_phrases(path) for path in (options.allow, options.deny))
+    if options.deny is not None and not deny:
+        raise ConfigError(f"--deny {options.deny} has no phrase; write one per line, or leave it out")
+    return detector(
+        None if options.model == RULES else options.model,
+        recall=options.recall,
+        known=options.known,
+        allow=allow,
+        deny=deny,
+        types=[] if options.types is None else load_sources(options.types),
+        by_patient=not options.apart,
+    )
 
 
 @contextmanager

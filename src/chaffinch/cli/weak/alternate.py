@@ -78,9 +78,7 @@ def alternate_command(
     inputs.check_model_path(output, (notes, sources, dev))
     aggregator, chosen = method_of(method).settings(seed=seed), _student(student, seed)
     found = () if sources is None else tuple(load_sources(sources))
-    reading = ReadOptions(
-        split=frame.split_of(lines), max_chars=max_chars, documents=frame.documents_of(documents)
-    )  # fmt: skip
+    reading = ReadOptions(split=frame.split_of(lines), max_chars=max_chars, documents=frame.documents_of(documents))
     pattern, table = frame.read_group_by(group_by)
     voters = _Voters(found, quiet)
     docs = voters.ask(read(notes, format=from_, how=reading, group=pattern, groups=table), notes)
@@ -94,16 +92,14 @@ def alternate_command(
     embedder = load_packaged_embedder() if embeddings else None
     how = Recipe(embedder=embedder, seed=seed) if loops is None else Published(loops)
     with _keep_steps(folder), frame.live_line("joining votes", step_line, quiet=quiet) as tell:
-        result = alternate(
-            docs, aggregator, chosen, how=how, dev=held, sources=found, watch=Watch(tell, folder),
-        )  # fmt: skip
+        result = alternate(docs, aggregator, chosen, how=how, dev=held, sources=found, watch=Watch(tell, folder))
     result.tagger.save(output)
     shutil.rmtree(folder)
     summary = _summarise(result, output, held, seconds=round(time.perf_counter() - began, 1))
     frame.emit(summary, as_json=json, tables=[] if quiet else summary.tables())
     frame.note_cut(reading, quiet=quiet)
-    for remark in _remarks(found):
-        frame.note(remark, quiet=quiet)
+    remarks = "\n".join(_remarks(found))
+    frame.note(remarks, quiet=quiet or not remarks)
 
 
 @dataclass(frozen=True, slots=True)

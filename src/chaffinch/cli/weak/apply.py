@@ -15,7 +15,7 @@ from chaffinch.cli.weak.results import ApplyResult, VoteCounts
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.formats import Losses, ReadOptions, by_name, output_format, read, write
-from chaffinch.weak.apply import Applied, Tally, apply
+from chaffinch.weak.apply import Applied, ApplyReport, Tally, apply
 from chaffinch.weak.journal import Journal, is_slow, remember_answers, sources_digest
 from chaffinch.weak.sources import Source, describe_source, layer_of, load_sources
 from chaffinch.weak.votes import LINK
@@ -56,9 +56,8 @@ def apply_command(
 
     Run every source over every document and write the documents with their votes, one layer "source:NAME" for each.
     A source that fails is named and counted, with the line, and the others go on; one that finds nothing gets a hint;
-    --strict makes both an error. A Python file of sources
-    is executed, so use one that you trust. Ctrl-C leaves no partial output; answers of slow sources (models, spaCy,
-    Python) are kept beside it, and the same command with --resume goes on from there.
+    --strict makes both an error. A Python file of sources is executed, so use one that you trust. Ctrl-C leaves no
+    partial output; answers of slow sources (models, spaCy, Python) are kept beside it, and --resume goes on from there.
     """
     if output.resolve() in (notes.resolve(), sources.resolve()):
         raise ConfigError("the output is an input; name another path with -o")
@@ -76,22 +75,23 @@ def apply_command(
         asked = found if journal is None else remember_answers(found, journal)
         applied = apply(asked, frame.progress(corpus, "documents", quiet=quiet), workers=workers, strict=strict)
         losses = _write(applied, output, form, how, strict=strict)
-    result = ApplyResult(
-        from_=corpus.format,
-        to=form,
-        documents=applied.report.documents,
-        votes=sum(tally.spans for tally in applied.report.sources),
-        sources=[_counts(tally, source) for tally, source in zip(applied.report.sources, found, strict=True)],
-        lost=dict(losses.counts),
-    )
+    counts = [_counts(tally, source) for tally, source in zip(applied.report.sources, found, strict=True)]
+    votes, lost = sum(count.spans for count in counts), dict(losses.counts)
+    number = applied.report.documents
+    result = ApplyResult(from_=corpus.format, to=form, documents=number, votes=votes, sources=counts, lost=lost)
     frame.emit(result, as_json=json, tables=[] if quiet else result.tables())
-    for failed in applied.report.sources:
-        if failed.errors:
-            said = ", ".join(f"{kind} ({number})" for kind, number in failed.errors.items())
-            frame.note(f"The source {failed.name!r} had errors: {said}.", quiet=quiet)
-        for hint in failed.hints:
-            frame.note(f"The source {failed.name!r}: {hint}.", quiet=quiet)
+    _note_errors(applied.report, quiet=quiet)
     frame.note_cut(how, quiet=quiet)
+
+
+def _note_errors(report: ApplyReport, *, quiet: bool) -> None:
+    """Print the errors of the sources, and hints on those that found nothing."""
+    for tally in report.sources:
+        if tally.errors:
+            errors = ", ".join(f"{kind} ({number})" for kind, number in tally.errors.items())
+            frame.note(f"The source {tally.name!r} had errors: {errors}.", quiet=quiet)
+        for hint in tally.hints:
+            frame.note(f"The source {tally.name!r}: {hint}.", quiet=quiet)
 
 
 @contextmanager

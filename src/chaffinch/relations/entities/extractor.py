@@ -24,7 +24,7 @@ from chaffinch.relations.evaluate.report import RelationReport, TupleScores
 from chaffinch.relations.features import vectors
 from chaffinch.relations.features._compiled._pieces import MOST, PieceNumbers
 from chaffinch.relations.features.frames import Frame
-from chaffinch.relations.features.vectors import Columns
+from chaffinch.relations.features.vectors import FeatureColumns
 from chaffinch.relations.schema import Schema
 from chaffinch.text import Document, Relation
 
@@ -54,7 +54,7 @@ class Extractor:
 
     schema: Schema
     config: Extraction
-    columns: Columns = field(repr=False)
+    columns: FeatureColumns = field(repr=False)
     weights: LogisticWeights = field(repr=False)
     calibration: PairCalibration
     threshold: float

@@ -25,7 +25,7 @@ from chaffinch.relations.evaluate import ranking
 from chaffinch.relations.evaluate.report import RelationReport, gap
 from chaffinch.relations.features import vectors
 from chaffinch.relations.features.frames import Frame
-from chaffinch.relations.features.vectors import Columns
+from chaffinch.relations.features.vectors import FeatureColumns
 from chaffinch.relations.schema import Schema
 from chaffinch.text import Document
 
@@ -45,7 +45,7 @@ class _Examples(NamedTuple):
 class _Trial(NamedTuple):
     """Features of the candidates with their held-out log-odds, under the best of the strengths."""
 
-    columns: Columns
+    columns: FeatureColumns
     matrix: csr_matrix
     strength: float
     held: Floats  # (N,)

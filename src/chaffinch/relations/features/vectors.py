@@ -41,7 +41,7 @@ LENGTHS = {"words": 0.5, "statistics": 0.5, "paths": 1.0, "contexts": 0.5}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Columns:
+class FeatureColumns:
     """The features that a model knows, view by view; `number` maps a name to its column, for each view."""
 
     views: tuple[str, ...]
@@ -49,7 +49,7 @@ class Columns:
     number: tuple[dict[str, int], ...] = field(repr=False)
 
     @classmethod
-    def of(cls, views: Sequence[str], names: Sequence[Sequence[str]]) -> Columns:
+    def of(cls, views: Sequence[str], names: Sequence[Sequence[str]]) -> FeatureColumns:
         """Number the features of all views consecutively; `names` has one sequence for each view."""
         number, start = [], 0
         for view_names in names:
@@ -61,7 +61,7 @@ class Columns:
         return sum(map(len, self.names))
 
 
-def learn(rows: Iterable[tuple[Frame, str]], views: Sequence[str], *, floor: int) -> Columns:
+def learn(rows: Iterable[tuple[Frame, str]], views: Sequence[str], *, floor: int) -> FeatureColumns:
     """Return the features that candidates of at least `floor` groups show; each row is a frame and its group."""
     counts: list[Counter[str]] = [Counter() for _ in views]
     last: list[dict[str, str]] = [{} for _ in views]
@@ -72,10 +72,10 @@ def learn(rows: Iterable[tuple[Frame, str]], views: Sequence[str], *, floor: int
                 if last_group.get(name) != group:  # rows are sorted by group
                     last_group[name] = group
                     counts[v][name] += 1
-    return Columns.of(views, [sorted(name for name, n in counter.items() if n >= floor) for counter in counts])
+    return FeatureColumns.of(views, [sorted(name for name, n in counter.items() if n >= floor) for counter in counts])
 
 
-def matrix(frames: Iterable[Frame], columns: Columns) -> csr_matrix:
+def matrix(frames: Iterable[Frame], columns: FeatureColumns) -> csr_matrix:
     """Return (N, F) log2(1 + count) of each feature of each candidate, each view's block scaled to its length."""
     from scipy.sparse import csr_matrix
 
@@ -91,7 +91,7 @@ def matrix(frames: Iterable[Frame], columns: Columns) -> csr_matrix:
     return csr_matrix(arrays, shape=(len(ends) - 1, len(columns)))
 
 
-def row(frame: Frame, columns: Columns) -> list[tuple[int, float]]:
+def row(frame: Frame, columns: FeatureColumns) -> list[tuple[int, float]]:
     """Return (column, value) of the features of a candidate that the model knows, each view scaled to its length."""
     several = len(columns.views) > 1
     return [
@@ -118,7 +118,7 @@ class Scorer:
 
     __slots__ = ("_bias", "_columns", "_known", "_values")
 
-    def __init__(self, columns: Columns, values: Floats, bias: float) -> None:
+    def __init__(self, columns: FeatureColumns, values: Floats, bias: float) -> None:
         self._columns, self._values, self._bias = columns, values, bias
         self._known: FeatureTable | None = None
 

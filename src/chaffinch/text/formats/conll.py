@@ -86,7 +86,7 @@ class _Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ColumnFormat:
     """A column format, written in one tag scheme and read in any."""
 
     name: str
@@ -334,7 +334,7 @@ def _clean(cell: str, layout: ColumnLayout, losses: Losses, what: str) -> str:
 
 
 _SUFFIXES = (".conll", ".iob", ".iob2", ".iobes", ".iob1", ".bio", ".tsv", ".txt", ".train", ".testa", ".testb")
-CONLL = Columns("conll", "columns of tokens and IOB2 tags, a blank line between sentences", "IOB2", _SUFFIXES)
-IOB1 = Columns("iob1", "the same with IOB1 tags, as CoNLL-2003 has them", "IOB1", (".iob1", *_SUFFIXES))
-IOBES = Columns("iobes", "the same with IOBES tags", "IOBES", (".iobes", *_SUFFIXES))
+CONLL = ColumnFormat("conll", "columns of tokens and IOB2 tags, a blank line between sentences", "IOB2", _SUFFIXES)
+IOB1 = ColumnFormat("iob1", "the same with IOB1 tags, as CoNLL-2003 has them", "IOB1", (".iob1", *_SUFFIXES))
+IOBES = ColumnFormat("iobes", "the same with IOBES tags", "IOBES", (".iobes", *_SUFFIXES))
 FORMATS = (CONLL, IOB1, IOBES)
