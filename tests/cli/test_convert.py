@@ -92,7 +92,7 @@ BAD = {
     "an offset past the end": (b'{"text": "CANARY", "spans": [[0, 900, "NAME"]]}\n', "in.jsonl:1:", "offsets count"),
     "invalid UTF-8": (b'{"text": "ok"}\n{"text": "CANARY \xff"}\n', "in.jsonl:2:", "iconv"),
     "broken JSON": (b'{"text": "CANARY"', "in.jsonl:1:", "not valid JSON"),
-    "no text": (b'{"note": "CANARY"}\n', "in.jsonl:1:", "text"),
+    "no text": (b'{"text": "ok"}\n{"note": "CANARY"}\n', "in.jsonl:2:", "text"),
     "over the limit": (b'{"text": "' + b"CANARY " * 50 + b'"}\n', "in.jsonl:1:", "--max-chars"),
 }
 

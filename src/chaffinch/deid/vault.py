@@ -308,8 +308,7 @@ def restore(documents: Iterable[Document], vault: Vault) -> Iterator[Document]:
     """
     seen = Counter[tuple[str, str]]()  # documents of one name and text are distinguished by their order
     for number, doc in enumerate(documents, start=1):
-        # A note that was released to one file has the name of that file, not its id.
-        records = list(vault.find(doc.id)) or (list(vault) if len(vault) == 1 else [])
+        records = list(vault.find(doc.id))
         same = [record for record in records if record.digest == digest(doc.text)]
         before = seen[doc.id, digest(doc.text)]
         seen[doc.id, digest(doc.text)] += 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +20,7 @@ from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.text import Document
 from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.formats import ReadOptions, WriteOptions, by_name, output_variant, read
+from chaffinch.text.formats._shared.single_file import has_one_file
 from chaffinch.text.formats.base import atomic_output
 
 VaultFile = Annotated[Path, typer.Option("--vault", metavar="FILE", help="The vault that deid run --vault wrote.")]
@@ -52,10 +55,13 @@ def restore_command(
     corpus = read(source, format=from_, how=ReadOptions(max_chars=_NO_LIMIT, columns=columns))
     form = output_variant(by_name(corpus.format), output, single=source.is_file())
     count = 0
+    # A note that was released to one file has the name of that file, not its id.
+    alone = source.is_file() and len(vault_content) == 1 and has_one_file(by_name(corpus.format))
+    released = corpus.map(partial(_rename, next(iter(vault_content)).id)) if alone else corpus
 
     def restore_documents() -> Iterator[Document]:
         nonlocal count
-        for doc in vaults.restore(frame.progress(corpus, "documents", quiet=quiet), vault_content):
+        for doc in vaults.restore(frame.progress(released, "documents", quiet=quiet), vault_content):
             count += 1
             yield doc
 
@@ -67,6 +73,10 @@ def restore_command(
         os.umask(before)
     result = RestoreResult(restored=count, in_vault=len(vault_content), format=form.name)
     frame.emit(result, as_json=json, tables=[] if quiet else [frame.facts_table(facts_of(result))])
+
+
+def _rename(name: str, doc: Document) -> Document:
+    return replace(doc, id=name)
 
 
 def rekey_command(
