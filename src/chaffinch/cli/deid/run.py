@@ -21,6 +21,7 @@ from chaffinch.deid import keys
 from chaffinch.deid.dates.order import DateOrder
 from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.deid.keys import Secret
+from chaffinch.deid.operators.shift import AMBIGUOUS
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import Release
 from chaffinch.deid.release.summary_page import html
@@ -127,6 +128,7 @@ def run_command(
         option_names=COMMAND,
     )
     manifest, rate = _run(job, dry=dry_run, resume=resume, quiet=quiet)
+    _note_ambiguous(manifest, quiet=quiet)
     if page is not None:
         title = f"Release of {notes.name}"
         with atomic_output(page) as beside:
@@ -176,6 +178,17 @@ def _dial(find: HybridDetector) -> dict[str, Any]:
     """Return how the dial was set: the recall asked for, and the thresholds that gives."""
     model, recall = find.model, find.recall
     return {"asked": recall, "thresholds": model.dial.at(recall) if model.taggers else {}}
+
+
+def _note_ambiguous(manifest: dict[str, Any], *, quiet: bool) -> None:
+    """Print a note if dates became tags because nothing tells the order of their numbers."""
+    number = sum(counts["operators"].get(AMBIGUOUS, 0) for counts in manifest["labels"].values())
+    if number:
+        frame.note(
+            f"dates that may begin with the day or the month, and became tags: {number:,}; if you know the order, give "
+            "--date-order mdy or dmy",
+            quiet=quiet,
+        )
 
 
 def _warn_if_out_of_reach(find: HybridDetector, recall: float | None, *, quiet: bool) -> None:
