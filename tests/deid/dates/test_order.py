@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from chaffinch.deid.dates.order import DateOrder, count_orders, find_numeric_dates, settle_order
+from chaffinch.deid.dates.points import Order
 from chaffinch.deid.dates.shift import days_for
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release.patient import NumberedDocument, Release, Released, release
@@ -70,8 +71,9 @@ def test_votes_and_what_they_settle() -> None:
     assert find_numeric_dates("1.2.2003, 1/2/03; 1-2-2003.") == ["1.2.2003", "1/2/03", "1-2-2003"]
     assert find_numeric_dates("219-09-9999, 10.0.0.1, 1/2-2003, 123/4/1999, v1.2.30a") == []
     assert settle_order(Counter()) is None
-    assert settle_order(Counter(mdy=19, dmy=1), most_contrary=0.05) == "mdy"
-    assert settle_order(Counter(mdy=18, dmy=2), most_contrary=0.05) is None
+    for contrary, order in ((1, "mdy"), (2, None)):
+        votes: Counter[Order] = Counter({"mdy": 20 - contrary, "dmy": contrary})
+        assert settle_order(votes, most_contrary=0.05) == order
 
 
 def run(folder: Path, notes: list[str], **how: Any) -> tuple[list[str], dict[str, Any]]:
