@@ -27,4 +27,5 @@ def slowly(docs: Sequence[Document]) -> Iterable[Document]:
 if __name__ == "__main__":
     batches._BATCH_DOCUMENTS = 1
     given = open_source(sys.argv[1], grouping=Grouping(r"^(p\d+)-"))
-    run_release(ReleaseJob(given, Path(sys.argv[2]), Release(Policy.read("i2b2-surrogate"), SECRET), detector(slowly)))
+    how = Release(Policy.read("i2b2-surrogate"), SECRET, counted_order="mdy")
+    run_release(ReleaseJob(given, Path(sys.argv[2]), how, detector(slowly)))

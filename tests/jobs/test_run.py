@@ -37,7 +37,7 @@ from chaffinch.text.formats import ReadOptions, read, write
 from chaffinch.text.grouping import Grouping
 from tests.deid.releases import CANARY, KEY, SECRET, FunctionDetector, detector, find, note
 
-SURROGATES = Release(Policy.read("i2b2-surrogate"), SECRET)
+SURROGATES = Release(Policy.read("i2b2-surrogate"), SECRET, counted_order="mdy")
 
 
 @pytest.fixture

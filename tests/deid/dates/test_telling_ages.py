@@ -44,7 +44,7 @@ def released(marked: Sequence[str], policy: Policy) -> list[str]:
     """The texts of the notes of one patient after their release."""
     docs = [note(text, number) for number, text in enumerate(marked)]
     given = [NumberedDocument(number, doc) for number, doc in enumerate(docs)]
-    made = release(given, Release(policy, SECRET), planted(docs))
+    made = release(given, Release(policy, SECRET, counted_order="mdy"), planted(docs))
     return [one.text for one in made if isinstance(one, Released)]
 
 
@@ -214,7 +214,7 @@ def test_released_years_are_compared_as_years() -> None:
 def test_notes_of_other_patients_and_failing_notes_tell_nothing(policy: Policy) -> None:
     docs = [note("DOB {03/04/1950}. Seen {06/07/2010}.", 0, "p"), note("Seen {06/07/2045}.", 0, "q")]
     given = [NumberedDocument(number, doc) for number, doc in enumerate(docs)]
-    made = release(given, Release(policy, SECRET), planted(docs))
+    made = release(given, Release(policy, SECRET, counted_order="mdy"), planted(docs))
     assert isinstance(made[0], Released)
     assert "[DATE]" not in made[0].text
 

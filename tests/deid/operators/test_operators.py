@@ -243,7 +243,7 @@ def test_shift_takes_the_usual_year_and_order_of_the_document() -> None:
         assert Shift()(seen("2/20", "DATE"), memory) == f"{expected.month}/{expected.day}"
     first = datetime(1998, 4, 3) + timedelta(days)
     assert Shift(order="dmy")(seen("03/04/1998", "DATE"), Memory(SECRET, ["03/04/1998"])) == f"{first:%d/%m/%Y}"
-    with pytest.raises(ConfigError, match="order must be one of mdy, dmy, ymd, got 'day'"):
+    with pytest.raises(ConfigError, match="order must be one of auto, mdy, dmy, ymd, got 'day'"):
         Policy.parse('[rules]\nDATE = { operator = "shift", order = "day" }')
 
 

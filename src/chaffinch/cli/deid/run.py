@@ -24,6 +24,7 @@ from chaffinch.deid import keys
 from chaffinch.deid.dates.order import DateOrder
 from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.deid.keys import Secret
+from chaffinch.deid.operators.shift import AMBIGUOUS
 from chaffinch.deid.policy import Policy, ready_policies
 from chaffinch.deid.release.account import private_folder
 from chaffinch.deid.release.patient import Release
@@ -141,6 +142,7 @@ def run_command(options: RunOptions) -> None:
     find = _detector(options)
     job = _plan(options, target, find)
     manifest, rate = _run(job, dry=options.dry_run, resume=options.resume, quiet=options.quiet)
+    _note_ambiguous(manifest, quiet=options.quiet)
     if options.page is not None:
         _write_page(options.page, manifest, job, title=f"Release of {options.notes.name}", dial=_dial(find))
         frame.note(f"wrote {options.page}", quiet=options.quiet)
@@ -250,6 +252,17 @@ def _dial(find: HybridDetector) -> dict[str, Any]:
     """Return how the dial was set: the recall asked for, and the thresholds that gives."""
     model, recall = find.model, find.recall
     return {"asked": recall, "thresholds": model.dial.at(recall) if model.taggers else {}}
+
+
+def _note_ambiguous(manifest: dict[str, Any], *, quiet: bool) -> None:
+    """Print a note if dates became tags because nothing tells the order of their numbers."""
+    number = sum(counts["operators"].get(AMBIGUOUS, 0) for counts in manifest["labels"].values())
+    if number:
+        frame.note(
+            f"dates that may begin with the day or the month, and became tags: {number:,}; if you know the order, give "
+            "--date-order mdy or dmy",
+            quiet=quiet,
+        )
 
 
 def _warnings(
