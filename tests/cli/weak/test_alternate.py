@@ -51,7 +51,8 @@ def test_notes_and_rules_become_a_tagger(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["weak", "alternate", str(plain), "-s", str(rules), "-o", str(model), "--loops", "1", "--json"]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["labels"] == ["Disease"]
-    assert said.err == ""
+    assert "The source 'has': it found nothing in 12 documents" in said.err
+    assert len(said.err.splitlines()) == 1
     assert main(["tag", str(model), str(plain), "-o", str(out), "-q"]) == 0
     assert any(doc.layers["weak"] for doc in read(out))
     assert main(["tag", str(model), str(plain), "-o", str(out), "--confidence"]) == 2
