@@ -68,6 +68,7 @@ def run_command(
     recall: Annotated[
         float | None, typer.Option(help="Share of identifiers to aim for; more recall costs precision.", min=0, max=1)
     ] = None,
+    fast: Annotated[bool, typer.Option("--fast", help="Leave out the contextual reader: faster, less accurate.")] = False,
     secret_file: _SecretFile = None,
     group_by: frame.GroupBy = None,
     each_note_a_patient: _EachNoteAPatient = False,
@@ -107,7 +108,9 @@ def run_command(
     release = Release(Policy.read(policy), _secret(secret_file), ids == "keep", tuple(keep), spans)
     pattern, table = frame.read_group_by(group_by)
     key = None if vault is None and key_file is None else key_of(key_file)
-    find = _detector(model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart)
+    find = _detector(
+        model, recall=recall, known=known, lists=(allow, deny), types=types, by_patient=not apart, fast=fast
+    )
     _tell_reached(find, recall, quiet=quiet)
     job = plan(
         NotesInput(notes, from_, ReadOptions(max_chars=max_chars)),
@@ -193,11 +196,14 @@ def _detector(
     lists: tuple[Path | None, Path | None],
     types: Path | None,
     by_patient: bool,
+    fast: bool,
 ) -> HybridDetector:
     allow, deny = ([] if path is None else read_phrases(path) for path in lists)
     own_types = [] if types is None else load_sources(types)
     chosen = None if model == RULES and not Path(model).exists() else model
-    return detector(chosen, recall=recall, known=known, allow=allow, deny=deny, types=own_types, by_patient=by_patient)
+    return detector(
+        chosen, recall=recall, known=known, allow=allow, deny=deny, types=own_types, by_patient=by_patient, fast=fast
+    )
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from chaffinch.deid.detect import cues, repeats
+from chaffinch.deid.detect import context, cues, repeats
 from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect import token_scores as detect_soft
 from chaffinch.deid.detect.admission import KnownIdentifiers
@@ -81,6 +81,7 @@ class HybridDetector:
     def digest(self) -> str:
         """Return what stands for all that decides what it finds. Never publish it: guessed phrases could be checked."""
         model = [self.model.taggers, self.model.dial.told(), self.model.rules]
+        model += [] if self.model.context is None else [self.model.context.describe(), self.model.context.reader.weights]
         lists = [self.allow, self.deny, self.known, self.types, self.lists.language, self.lists.hidden]
         return fingerprint([model, self.recall, lists, self.by_patient, self.layer])
 
@@ -129,6 +130,9 @@ class HybridDetector:
             found.append(detect_soft.scored(index, softs[-1], spans))
         soft = detect_soft.mean(softs)
         soft = detect_soft.discount_common_words(index, soft, self.lists) if self.model.rules else soft
+        if self.model.context is not None:
+            soft = self.model.context.join(soft, docs)
+            return index, soft, context.decode(index, soft)
         return index, soft, found[0] if len(found) == 1 else [vote_spans(own) for own in zip(*found, strict=True)]
 
     def _found(self, docs: Sequence[Document]) -> list[Document]:
@@ -357,11 +361,13 @@ def detector(
     deny: Iterable[str] | Mapping[str, Iterable[str]] = (),
     types: Sequence[Source] = (),
     by_patient: bool = False,
+    fast: bool = False,
 ) -> HybridDetector:
     """What adds the layer "deid" to documents: of a model, a file, a packaged name, or of rules alone.
 
     `recall` turns the dial of the model; `known` is an admission file; `allow` and `deny` are phrases that are never or
-    always identifiers, `deny` by label if it is a mapping; `types` are sources of the user's own types.
+    always identifiers, `deny` by label if it is a mapping; `types` are sources of the user's own types. `fast` leaves
+    out the contextual reader of the model.
 
     >>> find = detector(deny=["Project Wren"], allow=["Mayo Clinic"])
     >>> [span.label for span in next(find([Document.make("Dr. Penn of Project Wren, 3/4/1998")])).layer("deid")]
@@ -371,6 +377,9 @@ def detector(
     own = Model() if model is None else model if isinstance(model, Model) else load(model)
     if recall is not None and model is None:
         raise ConfigError("recall turns the dial of a model, and rules have none; give a model")
+    if fast and own.context is None:
+        raise ConfigError("fast leaves out the contextual reader, and this model has none; leave out fast")
+    own = own.fast() if fast else own
     own.dial.at(recall)
     held = KnownIdentifiers.read(known) if isinstance(known, str | Path) else known
     lists = deny if isinstance(deny, Mapping) else {"OTHER": deny}

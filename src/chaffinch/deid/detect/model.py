@@ -11,6 +11,7 @@ import numpy as np
 
 from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest, State
+from chaffinch.deid.detect.context import ContextVoice
 from chaffinch.deid.detect.recall_dial import Dial
 from chaffinch.errors import ModelError
 from chaffinch.models import registry as methods
@@ -20,6 +21,7 @@ from chaffinch.models.tagger import load as load_tagger
 from chaffinch.text import Document
 
 KIND = "deid"
+CONTEXT = "context"  # the part of a file that holds the reader
 TITLED = 0.04  # the share of words with a capital that documents have at least in which capitals tell anything
 
 
@@ -27,18 +29,25 @@ TITLED = 0.04  # the share of words with a capital that documents have at least 
 class Model:
     """Taggers, whose chances are averaged, and the dial that was set for them; without taggers, rules alone.
 
-    The rules are for English; `rules=False` leaves out what they find, for notes in other languages.
+    The rules are for English; `rules=False` leaves out what they find, for notes in other languages. `context` is a
+    reader beside the taggers; the dial is then of both, and `fast` gives the model without it.
     """
 
     taggers: tuple[Tagger, ...] = ()
     dial: Dial = field(default_factory=Dial)
     checksum: str = ""
     rules: bool = True
+    context: ContextVoice | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels the taggers know."""
-        return tuple(sorted({name for tagger in self.taggers for name in tagger.labels}))
+        """The labels the taggers and the reader know."""
+        names = {name for tagger in self.taggers for name in tagger.labels}
+        return tuple(sorted(names.union(() if self.context is None else self.context.reader.names)))
+
+    def fast(self) -> Model:
+        """Return the model without its reader, with the dial that was set without it; itself if it has none."""
+        return self if self.context is None else replace(self, dial=self.context.fast_dial, context=None)
 
     @property
     def digest(self) -> str:
@@ -51,6 +60,9 @@ class Model:
         for number, tagger in enumerate(self.taggers):
             state = state.with_child(f"tagger{number}", _state(tagger))
         told = {"taggers": [_told(tagger) for tagger in self.taggers], "dial": self.dial.told(), "rules": self.rules}
+        if self.context is not None:
+            state = state.with_child(CONTEXT, self.context.reader.state())
+            told[CONTEXT] = self.context.describe()
         first = self.taggers[0].manifest if self.taggers else Manifest(KIND)
         floors = [tagger.manifest.vocabulary_floor for tagger in self.taggers]
         manifest = Manifest(
@@ -77,7 +89,8 @@ def load(path: str | Path) -> Model:
     told = found.manifest.config
     try:
         taggers = tuple(_tagger(found, number, own) for number, own in enumerate(told["taggers"]))
-        return Model(taggers, Dial.of(told["dial"]), found.manifest.checksum, bool(told.get("rules", True)))
+        voice = ContextVoice.of(told[CONTEXT], found.state.child(CONTEXT)) if CONTEXT in told else None
+        return Model(taggers, Dial.of(told["dial"]), found.manifest.checksum, bool(told.get("rules", True)), voice)
     except (KeyError, TypeError, ValueError):
         raise ModelError("its settings cannot be read; train it anew", path=bundle.find(path)) from None
     except ModelError as error:

@@ -21,8 +21,8 @@ class Reader:
 
     folder: str | None = None
     layers: tuple[int, ...] = (0, 1, 2)
-    epochs: int = 8
-    rate: float = 3e-4
+    epochs: int = 4
+    rate: float = 4e-4
     head: float = 5.0
     pieces: int = 1280
     length: int = 254
