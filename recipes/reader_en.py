@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-
 from benchmarks.deid.writers.corpus import GUIDELINE_TYPES, read_notes
+
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.training.rewrite.edits import Marked
@@ -34,8 +34,8 @@ NAME = "reader-en"
 CORPUS = "notes of many hands (train writers), generated notes"
 NOTES = (
     "Fine-tuned from the first layers of sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0), itself from "
-    "nreimers/MiniLM-L6-H384-uncased (MIT, Microsoft), on notes of chaffinch's own invented writers and on notes invented "
-    "by chaffinch synth. Nobody in them exists."
+    "nreimers/MiniLM-L6-H384-uncased (MIT, Microsoft), on notes of chaffinch's own invented writers and on notes that "
+    "chaffinch synth invented. Nobody in them exists."
 )
 _SAME = {"FAMILY": "PATIENT"}  # the guideline marks relatives as patients
 

@@ -68,7 +68,9 @@ def run_command(
     recall: Annotated[
         float | None, typer.Option(help="Share of identifiers to aim for; more recall costs precision.", min=0, max=1)
     ] = None,
-    fast: Annotated[bool, typer.Option("--fast", help="Leave out the contextual reader: faster, less accurate.")] = False,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Leave out the contextual reader: faster, less accurate.")
+    ] = False,
     secret_file: _SecretFile = None,
     group_by: frame.GroupBy = None,
     each_note_a_patient: _EachNoteAPatient = False,

@@ -81,7 +81,8 @@ class HybridDetector:
     def digest(self) -> str:
         """Return what stands for all that decides what it finds. Never publish it: guessed phrases could be checked."""
         model = [self.model.taggers, self.model.dial.told(), self.model.rules]
-        model += [] if self.model.context is None else [self.model.context.describe(), self.model.context.reader.weights]
+        voice = self.model.context
+        model += [] if voice is None else [voice.describe(), voice.reader.state()]
         lists = [self.allow, self.deny, self.known, self.types, self.lists.language, self.lists.hidden]
         return fingerprint([model, self.recall, lists, self.by_patient, self.layer])
 

@@ -1,4 +1,4 @@
-"""Learning a contextual reader: a pretrained encoder is fine-tuned, then rounded to 8 bits. Torch is imported here alone.
+"""Learn a contextual reader: a pretrained encoder is fine-tuned, then rounded to 8 bits. Torch is imported here alone.
 
     documents of an epoch → random windows → cross-entropy of the labels of first pieces → AdamW → 8 bits
 
@@ -8,7 +8,7 @@ n pieces of a window, B windows of a batch, H numbers per piece, L labels with O
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -21,9 +21,9 @@ from chaffinch.features import embed
 from chaffinch.models.core.training import Progress, Watcher
 from chaffinch.models.reader.config import Reader
 from chaffinch.models.reader.forward import Quantised
-from chaffinch.models.reader.inputs import GAPS, LENGTHS, SHAPES, Inputs, Ints
+from chaffinch.models.reader.inputs import GAPS, LENGTHS, SHAPES, Inputs
 from chaffinch.models.reader.model import KIND, SPECIALS, Model
-from chaffinch.models.reader.wordpieces import BEGIN, END, PADDING, UNKNOWN, Vocabulary, fold
+from chaffinch.models.reader.wordpieces import BEGIN, END, PADDING, UNKNOWN, Ints, Vocabulary, fold
 from chaffinch.text import Document
 
 Epochs = Callable[[int], Iterable[Document]]  # the documents of an epoch, counted from 0
@@ -39,10 +39,14 @@ _STEP = 16  # batches are padded to a multiple
 class Lesson(NamedTuple):
     """One window to learn from."""
 
-    ids: Ints  # (n,)
-    beside: tuple[Ints, Ints, Ints]  # (n,) shapes, gaps, lengths
+    columns: Ints  # (4, n) pieces, shapes, gaps, lengths
     firsts: Ints  # (m,) places of the first pieces of tokens, counted with the special piece before all
     labels: Ints  # (m,)
+
+    @property
+    def size(self) -> int:
+        """How many pieces it has."""
+        return len(self.columns[0])
 
 
 def fit(
@@ -55,12 +59,16 @@ def fit(
     torch = embed.library()
     names, watcher = tuple(sorted(set(labels) - {"O"})), watcher or Watcher()
     number = {name: place for place, name in enumerate(("O", *names))}
-    encoder, vocabulary = embed.pretrained(config.folder), _vocabulary(config)
+    encoder, vocabulary = embed.pretrained(config.folder), read_vocabulary(config)
     _check(encoder.network.config, config)
     rng = np.random.default_rng(config.seed)
 
     def lessons(epoch: int) -> list[list[Lesson]]:
-        found = [own for doc in epochs(epoch) for own in lessons_of(doc, layer, number, vocabulary, rng)]
+        found = [
+            own
+            for doc in epochs(epoch)
+            for own in lessons_of(_seen(doc, layer, number, vocabulary), config.length, rng)
+        ]
         if not found:
             raise DataError("there are no notes to learn from; give notes with a gold layer")
         return _batches(found, config.pieces, rng)
@@ -73,25 +81,26 @@ def fit(
     return Model.of(State(weights.arrays, weights.strings, KIND, asdict(config), names))
 
 
-def lessons_of(
-    doc: Document, layer: str, number: dict[str, int], vocabulary: Vocabulary, rng: np.random.Generator
-) -> Iterator[Lesson]:
-    """Yield a document cut into windows of random lengths, one beside the other."""
-    seen, known = Inputs.of(doc, vocabulary), np.zeros(len(doc.tokens), np.int64)
-    spans = list(doc.layer(layer))
-    for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
-        known[first:end] = number.get(span.label, 0)
-    at, size = 0, len(seen.ids)
+def lessons_of(seen: tuple[Inputs, Ints], most: int, rng: np.random.Generator) -> Iterator[Lesson]:
+    """Yield a document, given as inputs and the labels of its tokens, cut into windows of random lengths."""
+    inputs, labels = seen
+    at, size = 0, len(inputs)
     while at < size:
-        length = int(rng.choice(WINDOWS))
+        length = min(int(rng.choice(WINDOWS)), most)
         if size - at - length < SHORTEST:
-            length = min(max(WINDOWS), size - at)
-        own = slice(at, at + length)
-        tokens = np.flatnonzero((seen.firsts >= at) & (seen.firsts < at + length))
+            length = min(most, size - at)
+        tokens = np.flatnonzero((inputs.firsts >= at) & (inputs.firsts < at + length))
         if len(tokens):
-            beside = (seen.shapes[own], seen.gaps[own], seen.lengths[own])
-            yield Lesson(seen.ids[own], beside, seen.firsts[tokens] - at + 1, known[tokens])
+            yield Lesson(inputs.columns[:, at : at + length], inputs.firsts[tokens] - at + 1, labels[tokens])
         at += length
+
+
+def _seen(doc: Document, layer: str, number: Mapping[str, int], vocabulary: Vocabulary) -> tuple[Inputs, Ints]:
+    """Return what the reader sees of a document, and the label of every token."""
+    labels, spans = np.zeros(len(doc.tokens), np.int64), list(doc.layer(layer))
+    for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
+        labels[first:end] = number.get(span.label, 0)
+    return Inputs.of(doc, vocabulary), labels
 
 
 def build(encoder: Any, config: Reader, labels: int) -> Any:
@@ -134,15 +143,14 @@ def scores(network: Any, lessons: Sequence[Lesson], vocabulary: Vocabulary) -> A
 
 def _padded(lessons: Sequence[Lesson], vocabulary: Vocabulary) -> tuple[NDArray[np.int64], Ints]:
     """(4, B, n) pieces and what stands beside them, with special pieces and padding; (B, n) 1 where there is text."""
-    longest = max(len(own.ids) for own in lessons) + SPECIALS
+    longest = max(own.size for own in lessons) + SPECIALS
     longest = -(-longest // _STEP) * _STEP
     columns, mask = np.zeros((4, len(lessons), longest), np.int64), np.zeros((len(lessons), longest), np.int64)
     columns[0] = vocabulary.padding
     for row, own in enumerate(lessons):
-        end = len(own.ids) + 1
-        columns[0, row, 0], columns[0, row, end], mask[row, : end + 1] = vocabulary.begin, vocabulary.end, 1
-        for place, column in enumerate((own.ids, *own.beside)):
-            columns[place, row, 1:end] = column
+        end = own.size + 1
+        columns[:, row, 1:end], mask[row, : end + 1] = own.columns, 1
+        columns[0, row, 0], columns[0, row, end] = vocabulary.begin, vocabulary.end
     return columns, mask
 
 
@@ -151,9 +159,9 @@ def _batches(lessons: Sequence[Lesson], pieces: int, rng: np.random.Generator) -
     order, out = rng.permutation(len(lessons)).tolist(), list[list[Lesson]]()
     for at in range(0, len(order), POOL):
         held: list[Lesson] = []
-        for place in sorted(order[at : at + POOL], key=lambda own: len(lessons[own].ids)):
+        for place in sorted(order[at : at + POOL], key=lambda own: lessons[own].size):
             lesson = lessons[place]
-            if held and (len(held) + 1) * (len(lesson.ids) + SPECIALS) > pieces:
+            if held and (len(held) + 1) * (lesson.size + SPECIALS) > pieces:
                 out.append(held)
                 held = []
             held.append(lesson)
@@ -267,7 +275,7 @@ def _array(tensor: Any) -> NDArray[np.float32]:
     return array
 
 
-def _vocabulary(config: Reader) -> Vocabulary:
+def read_vocabulary(config: Reader) -> Vocabulary:
     path = embed.find(config.folder) / "vocab.txt"
     try:
         return Vocabulary.of(path.read_text(encoding="utf-8").rstrip("\n").split("\n"))
@@ -278,5 +286,9 @@ def _vocabulary(config: Reader) -> Vocabulary:
 def _check(plan: Any, config: Reader) -> None:
     """Refuse an encoder that the forward pass does not compute."""
     fits = getattr(plan, "model_type", "") == "bert" and getattr(plan, "hidden_act", "") == "gelu"
-    if not fits or config.layers[-1] >= plan.num_hidden_layers or config.length + SPECIALS > plan.max_position_embeddings:
+    if (
+        not fits
+        or config.layers[-1] >= plan.num_hidden_layers
+        or config.length + SPECIALS > plan.max_position_embeddings
+    ):
         raise ModelError("is no BERT with that many layers and positions; choose another folder, layers or length")

@@ -123,10 +123,7 @@ class Layer:
 class Window:
     """The pieces of a window with what stands beside them; those before and after all are among them."""
 
-    ids: Ints  # (n,)
-    shapes: Ints  # (n,)
-    gaps: Ints  # (n,)
-    lengths: Ints  # (n,)
+    columns: Ints  # (4, n) pieces, shapes, gaps, lengths
     asked: Ints  # (m,) places in the window
 
 
@@ -136,9 +133,7 @@ class Network:
 
     words: Quantised  # (V, H)
     positions: Floats32  # (N, H)
-    shapes: Floats32  # (8, H)
-    gaps: Floats32  # (6, H)
-    lengths: Floats32  # (16, H)
+    beside: tuple[Floats32, ...]  # (values, H) of each of shapes, gaps and lengths
     embedded: Norm
     layers: tuple[Layer, ...]
     head: Linear  # (H, L)
@@ -150,11 +145,10 @@ class Network:
 
     def embed(self, window: Window) -> Floats32:
         """(n, H) the sum of what is known of each piece, normalised."""
-        x = self.words.rows(window.ids)
+        x = self.words.rows(window.columns[0])
         x += self.positions[: len(x)]
-        x += self.shapes[window.shapes]
-        x += self.gaps[window.gaps]
-        x += self.lengths[window.lengths]
+        for table, values in zip(self.beside, window.columns[1:], strict=True):
+            x += table[values]
         return self.embedded(x)
 
     def scores(self, window: Window) -> Floats32:
@@ -166,10 +160,10 @@ class Network:
 
 
 def gelu(x: Floats32) -> Floats32:
-    """x Φ(x), with the usual formula in tanh for Φ; x is changed.
+    """x Φ(x), with the usual formula in tanh for Φ.
 
-    >>> gelu(np.array([0.0, 3.0], np.float32)).round(3).tolist()
-    [0.0, 2.996]
+    >>> [f"{value:.3f}" for value in gelu(np.array([0.0, 3.0], np.float32))]
+    ['0.000', '2.996']
     """
     inner = x * x
     inner *= _CUBIC * _ROOT
@@ -187,9 +181,9 @@ def prepare(state: State) -> Network:
     arrays = state.arrays
     heads, count = (int(number) for number in arrays["plan"])
     layers = tuple(_layer(state.child(f"layer{number}").arrays, heads) for number in range(count))
-    tables = (arrays[name].astype(np.float32) for name in ("positions", "shapes", "gaps", "lengths"))
-    words = Quantised(arrays["words"], arrays["words_scale"])
-    return Network(words, *tables, _norm(arrays, "embedded"), layers, _linear(arrays, "head"))
+    beside = tuple(arrays[name] for name in ("shapes", "gaps", "lengths"))
+    words, positions = Quantised(arrays["words"], arrays["words_scale"]), arrays["positions"].astype(np.float32)
+    return Network(words, positions, beside, _norm(arrays, "embedded"), layers, _linear(arrays, "head"))
 
 
 def _layer(arrays: Mapping[str, NDArray[Any]], heads: int) -> Layer:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from chaffinch.models.reader.wordpieces import Ints, Vocabulary
+from chaffinch.models.reader.wordpieces import Ints, Pieces, Vocabulary
 from chaffinch.text import Document
 
 SHAPES, GAPS, LENGTHS = 8, 6, 16  # how many values each of the three has
@@ -33,10 +34,7 @@ class Window(NamedTuple):
 class Inputs:
     """One document for the reader."""
 
-    ids: Ints  # (P,)
-    shapes: Ints  # (P,)
-    gaps: Ints  # (P,)
-    lengths: Ints  # (P,)
+    columns: Ints  # (4, P) pieces, shapes, gaps, lengths
     firsts: Ints  # (T,) the first piece of every token; -1 if it has none
 
     @classmethod
@@ -55,7 +53,11 @@ class Inputs:
             gaps[0] = max(int(gaps[0]), _LINE)
         shapes = np.array([_shape(word) for word in words], np.int64)
         lengths = np.minimum([len(word) for word in words], LENGTHS - 1).astype(np.int64)
-        return cls(pieces.ids, shapes[pieces.words], gaps, lengths[pieces.words], _first_pieces(doc, pieces.ends, pieces.starts))
+        columns = np.stack([pieces.ids, shapes[pieces.words], gaps, lengths[pieces.words]])
+        return cls(columns, _first_pieces(doc, pieces))
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
 
 
 def windows_of(pieces: int, most: int, overlap: int) -> list[Window]:
@@ -71,14 +73,14 @@ def windows_of(pieces: int, most: int, overlap: int) -> list[Window]:
     number = -(-(pieces - overlap) // (most - overlap))
     width = -(-(pieces + (number - 1) * overlap) // number)
     firsts = [round(place * (pieces - width) / (number - 1)) for place in range(number)]
-    cuts = [0, *((before + width + first) // 2 for before, first in zip(firsts, firsts[1:], strict=False)), pieces]
+    cuts = [0, *((before + width + first) // 2 for before, first in pairwise(firsts)), pieces]
     return [Window(first, first + width, *cuts[place : place + 2]) for place, first in enumerate(firsts)]
 
 
-def _first_pieces(doc: Document, ends: Ints, starts: Ints) -> Ints:
+def _first_pieces(doc: Document, pieces: Pieces) -> Ints:
     """(T,) the first piece that shares a character with each token; -1 if none does."""
-    firsts = np.searchsorted(ends, doc.tokens[:, 0], side="right")
-    known = np.append(starts, np.iinfo(np.int64).max)[firsts] < doc.tokens[:, 1]
+    firsts = np.searchsorted(pieces.ends, doc.tokens[:, 0], side="right")
+    known = np.append(pieces.starts, np.iinfo(np.int64).max)[firsts] < doc.tokens[:, 1]
     return np.where(known, firsts, -1)
 
 

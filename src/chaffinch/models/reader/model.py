@@ -18,8 +18,8 @@ from chaffinch.errors import ModelError
 from chaffinch.kernels import Floats
 from chaffinch.models.reader import forward
 from chaffinch.models.reader.config import Reader
-from chaffinch.models.reader.inputs import Inputs, Ints, Window, windows_of
-from chaffinch.models.reader.wordpieces import Vocabulary
+from chaffinch.models.reader.inputs import Inputs, Window, windows_of
+from chaffinch.models.reader.wordpieces import Ints, Vocabulary
 from chaffinch.text import Document
 
 KIND = "reader"
@@ -73,7 +73,7 @@ class Model:
         seen = Inputs.of(doc, self.vocabulary)
         out = np.zeros((len(doc.tokens), len(self.labels)))
         out[:, 0] = 1.0
-        for window in windows_of(len(seen.ids), self.config.length, self.config.overlap):
+        for window in windows_of(len(seen), self.config.length, self.config.overlap):
             tokens = np.flatnonzero((seen.firsts >= window.own_first) & (seen.firsts < window.own_end))
             if len(tokens):
                 out[tokens] = softmax(self.network.scores(self._window(seen, window, seen.firsts[tokens])))
@@ -81,12 +81,13 @@ class Model:
 
     def _window(self, seen: Inputs, window: Window, asked: Ints) -> forward.Window:
         """Return a window with the special pieces around it."""
-        own, known = slice(window.first, window.end), self.vocabulary
-        ids = np.concatenate([[known.begin], seen.ids[own], [known.end]])
-        beside = (np.pad(column[own], 1) for column in (seen.shapes, seen.gaps, seen.lengths))
-        return forward.Window(ids, *beside, asked - window.first + 1)
+        columns = np.pad(seen.columns[:, window.first : window.end], ((0, 0), (1, 1)))
+        columns[0, [0, -1]] = self.vocabulary.begin, self.vocabulary.end
+        return forward.Window(columns, asked - window.first + 1)
 
-    def save(self, path: str | Path, *, corpus: str = "", documents: int = 0, patients: int = 0, notes: str = "") -> Model:
+    def save(
+        self, path: str | Path, *, corpus: str = "", documents: int = 0, patients: int = 0, notes: str = ""
+    ) -> Model:
         """Write one file, complete or not at all; return the model with the file's checksum."""
         told = asdict(replace(self.config, folder=None))  # a path on the trainer's computer is nobody else's business
         manifest = Manifest(KIND, told, self.names, self.config.seed, corpus, documents, patients, 1, notes=notes)

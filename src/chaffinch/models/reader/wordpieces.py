@@ -71,7 +71,7 @@ class Vocabulary:
         missing = [name for name in (UNKNOWN, BEGIN, END, PADDING) if name not in numbers]
         if missing:
             raise ModelError(f"its vocabulary lacks the special piece {missing[0]}; take a vocabulary of BERT's form")
-        return cls(tuple(pieces), numbers, *(numbers[name] for name in (UNKNOWN, BEGIN, END, PADDING)))
+        return cls(tuple(pieces), numbers, numbers[UNKNOWN], numbers[BEGIN], numbers[END], numbers[PADDING])
 
     def cut(self, text: str) -> Pieces:
         """Return the pieces of a text.

@@ -41,7 +41,7 @@ class Marked:
         return at >= 0 and place < self.spans[at].end
 
     def edited(self, edits: Iterable[Edit]) -> Marked:
-        """Return the text after edits, which are sorted, do not overlap, and lie inside or outside of each span.
+        """Return the text after edits, sorted, apart and not empty; each lies inside or outside of a span.
 
         Spans lose blanks at their edges; those of which nothing is left go.
 

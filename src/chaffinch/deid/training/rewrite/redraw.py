@@ -1,7 +1,7 @@
 """Draw the identifiers of notes anew, so that a model learns contexts and not names.
 
-Names, numbers, contacts and streets become surrogates, and dates are shifted, as a release does it under a secret of its
-own. Institutions, places and jobs are taken from other notes, since what stands for them in a release has lost its form.
+Names, numbers, contacts and streets become surrogates, and dates are shifted, as a release does it under a secret of
+its own. Institutions, places and jobs are taken from other notes: what stands for them in a release has lost its form.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from chaffinch.deid.training.rewrite.spoken import say_date, say_number
 
 Style: TypeAlias = Callable[[Marked, np.random.Generator], Marked]
 
-# What a scanner takes characters for, and how often it does; blanks are lost, words broken and letters lost more rarely.
+# What a scanner takes characters for; more rarely, it loses blanks and letters and breaks words.
 MISREAD: Final = {
     "O": "0", "0": "O", "l": "1", "1": "l", "I": "l", "5": "S", "S": "5", "8": "B", "B": "8", "e": "c", "c": "e",
     "m": "rn", "h": "b", "n": "ri", "u": "ii", "g": "q", ",": ".", ".": ",", ":": ";", "a": "o", "6": "b", "2": "Z",
