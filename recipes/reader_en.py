@@ -1,6 +1,9 @@
 """Makes the contextual reader `reader-en`: identifiers in English clinical notes, token by token.
 
-    python -m recipes.reader_en --output FILE            # needs the extras neural and minilm; about 30 CPU minutes
+    python -m recipes.reader_en --output reader-en.cfm [--detector deid-en.cfm]
+
+Needs the extras neural and minilm. The reader alone takes about 10 CPU minutes; the detector with a reader and a dial, which needs two readers of half of
+the writers each, about 20.
 
 Learnt from the notes of the train writers of the notes of many hands (ours, Apache-2.0; nobody in them exists) and from
 generated notes. In every epoch most notes have other identifiers and some another style (`deid.training.rewrite`), so
@@ -12,15 +15,24 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from benchmarks.deid.writers.corpus import GUIDELINE_TYPES, read_notes
 
+from chaffinch.bundle import read_manifest
+from chaffinch.deid.detect import recall_dial
+from chaffinch.deid.detect.context import ContextVoice
+from chaffinch.deid.detect.model import Model as Detector
+from chaffinch.deid.detect.model import load as load_detector
+from chaffinch.deid.detect.recall_dial import DialSample
+from chaffinch.deid.detect.word_lists import word_lists
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.synth import notes as synth
+from chaffinch.deid.training.learn import LOWEST
+from chaffinch.deid.training.learn import read as read_samples
 from chaffinch.deid.training.rewrite.edits import Marked
 from chaffinch.deid.training.rewrite.redraw import Redrawer
 from chaffinch.deid.training.rewrite.restyle import restyle
@@ -28,6 +40,7 @@ from chaffinch.models.core.training import Progress, Watcher
 from chaffinch.models.reader.config import Reader
 from chaffinch.models.reader.fit import fit
 from chaffinch.models.reader.model import Model
+from chaffinch.models.reader.model import load as load_reader
 from chaffinch.text import Document, Span
 
 NAME = "reader-en"
@@ -67,11 +80,36 @@ def _as_marked(doc: Document) -> Marked:
     return Marked(doc.text, tuple(span for span in named if span.label in GUIDELINE_TYPES))
 
 
-def learn(config: Reader, course: Course, *, without: Collection[str] = (), watcher: Watcher | None = None) -> Model:
-    """Return a reader of the train writers' notes but those of the writers left out."""
-    notes = [doc for doc in read_notes("train") if doc.meta["writer"] not in without]
+def learn(notes: Sequence[Document], config: Reader, course: Course, watcher: Watcher | None = None) -> Model:
+    """Return a reader of written notes and of generated ones."""
     redraw = Redrawer.of(notes)
     return fit(lambda number: course.epoch(notes, redraw, number), sorted(GUIDELINE_TYPES), config, watcher=watcher)
+
+
+def halves(notes: Sequence[Document], seed: int = 0) -> tuple[list[Document], list[Document]]:
+    """Return the notes of half of the writers, drawn by the seed, and those of the others."""
+    writers = sorted({str(doc.meta["writer"]) for doc in notes})
+    chosen = set(np.random.default_rng(seed).permutation(writers)[: len(writers) // 2].tolist())
+    return [doc for doc in notes if doc.meta["writer"] in chosen], [
+        doc for doc in notes if doc.meta["writer"] not in chosen
+    ]
+
+
+def attach(base: Detector, reader: Model, folds: Sequence[tuple[Model, Sequence[Document]]]) -> Detector:
+    """Return a detector's model with a reader beside its taggers.
+
+    Its dial is set on notes of writers that neither the taggers nor the reader at hand has learnt from: each of `folds`
+    is a reader and notes of the writers it was not shown. Without the reader the old dial counts.
+    """
+    whole = replace(base, context=ContextVoice(reader, base.dial), checksum="")
+    samples = [
+        sample
+        for other, notes in folds
+        for sample in read_samples(
+            replace(base, context=ContextVoice(other, base.dial)), notes, whole.labels, word_lists()
+        )
+    ]
+    return replace(whole, dial=recall_dial.fit(DialSample.join(samples), whole.labels, lowest=LOWEST))
 
 
 def _tell(progress: Progress) -> None:
@@ -80,18 +118,28 @@ def _tell(progress: Progress) -> None:
 
 
 def main() -> None:
-    """Reads the notes, learns, writes the file."""
+    """Reads the notes, learns, writes the files."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--output", type=Path, required=True, help="the model file to write")
+    arguments.add_argument("--output", type=Path, required=True, help="the reader's file to write")
+    arguments.add_argument("--detector", type=Path, help="write a detector with the reader here, too; trains two more")
+    arguments.add_argument("--base", default="deid-en", help="the detector's model that gets the reader")
+    arguments.add_argument("--reader", type=Path, help="take this reader in place of learning one")
     arguments.add_argument("--epochs", type=int, default=Reader().epochs)
-    arguments.add_argument("--without", nargs="*", default=[], metavar="WRITER", help="train writers to leave out")
     arguments.add_argument("--seed", type=int, default=0)
     chosen = arguments.parse_args()
-    config = Reader(epochs=chosen.epochs, seed=chosen.seed)
-    model = learn(config, Course(seed=chosen.seed), without=chosen.without, watcher=Watcher(tell=_tell))
-    notes = [doc for doc in read_notes("train") if doc.meta["writer"] not in chosen.without]
+    config, course = Reader(epochs=chosen.epochs, seed=chosen.seed), Course(seed=chosen.seed)
+    notes, watcher = read_notes("train"), Watcher(tell=_tell)
     patients = len({doc.patient for doc in notes})
-    model.save(chosen.output, corpus=CORPUS, documents=len(notes), patients=patients, notes=NOTES)
+    reader = load_reader(chosen.reader) if chosen.reader else learn(notes, config, course, watcher)
+    reader.save(chosen.output, corpus=CORPUS, documents=len(notes), patients=patients, notes=NOTES)
+    if chosen.detector:
+        one, other = halves(notes, chosen.seed)
+        folds = [(learn(own, config, course, watcher), left) for own, left in ((one, other), (other, one))]
+        base = load_detector(chosen.base)
+        about = read_manifest(chosen.base)
+        attach(base, reader, folds).save(
+            chosen.detector, corpus=f"{about.corpus}; reader: {CORPUS}", notes=f"{about.notes} Reader: {NOTES}"
+        )
 
 
 if __name__ == "__main__":

@@ -118,6 +118,10 @@ class HybridDetector:
             right = index.cut(index.over([doc.layer(gold) for doc in docs]))
             yield from map(DialSample, index.cut(chances), index.cut(types), ruled, right)
 
+    def soft_labels(self, documents: Sequence[Document]) -> Soft:
+        """(N, L) what the models say of the tokens of documents, one after another, before rules and thresholds."""
+        return self._read(documents)[1]
+
     def _read(self, docs: Sequence[Document]) -> tuple[TokenIndex, Soft, list[list[Span]]]:
         """The documents with cues, as models read them, their soft labels joined, and the spans by document."""
         prepared = list(cues.with_cues(map(upper_if_caseless, docs) if self.model.rules else docs, self.lists))
