@@ -41,9 +41,9 @@ def whole(fast: Model, tmp_path_factory: pytest.TempPathFactory) -> Model:
     return with_dial(replace(fast, context=ContextVoice(reader, fast.dial)), NOTES, gold="gold")
 
 
-def layers(model: Model, **options: bool) -> list[tuple[object, ...]]:
+def layers(model: Model, *, fast: bool = False) -> list[tuple[object, ...]]:
     bare = [replace(doc, layers={}) for doc in NOTES]
-    return [(doc.layer(LAYER), doc.soft[LAYER].values.tolist()) for doc in detector(model, **options)(bare)]
+    return [(doc.layer(LAYER), doc.soft[LAYER].values.tolist()) for doc in detector(model, fast=fast)(bare)]
 
 
 def test_fast_leaves_no_trace_of_the_reader(fast: Model, whole: Model) -> None:

@@ -67,7 +67,8 @@ class ContextVoice:
 def join(fast: Soft, read: Soft, *, weight: float = WEIGHT, types: float = TYPES) -> Soft:
     """Return soft labels whose log-odds of an identifier are the weighted mean of both, over all labels of either.
 
-    >>> both = join(Soft(("O", "A"), np.array([[0.5, 0.5]])), Soft(("O", "B"), np.array([[0.1, 0.9]])), types=0.5)
+    >>> fast, read = Soft(("O", "A"), np.array([[0.5, 0.5]])), Soft(("O", "B"), np.array([[0.1, 0.9]]))
+    >>> both = join(fast, read, weight=0.5, types=0.5)
     >>> both.labels, both.values.round(3).tolist()
     (('O', 'A', 'B'), [[0.25, 0.375, 0.375]])
     """
