@@ -17,7 +17,7 @@ from benchmarks.deid.writers.classes import classes_of
 from benchmarks.deid.writers.corpus import SPLITS, check_notes, read_briefs, read_notes, read_second_marks, style_of
 from benchmarks.deid.writers.counts import FIGURES, NoteCounts, count_note, estimate
 from benchmarks.deid.writers.overlap import count_overlaps, runs_of
-from benchmarks.deid.writers.systems import OURS, SystemJob, SystemResult, read_results, run_system
+from benchmarks.deid.writers.systems import OURS, VOICES, SystemJob, SystemResult, read_results, run_system
 
 from chaffinch import Document, Span
 from chaffinch.errors import ConfigError
@@ -253,3 +253,12 @@ def test_results_of_a_process_come_back(tmp_path: Path) -> None:
 
 def test_what_philter_replaced_is_told_by_its_asterisks() -> None:
     assert peers._masked("5* Ann Lee.", "5* *** ***.") == [(3, 6), (7, 10)]
+
+
+def test_voices_are_scored_alone_and_together(corpus: Path, tmp_path: Path) -> None:
+    results = run_system(SystemJob(VOICES, "dev", str(corpus), str(tmp_path / "out.json")))
+    names = {result.setting.partition(",")[0] for result in results}
+    assert names == {"cascade", "hmmdp", "cascade + hmmdp"}
+    for result in results:
+        asked = float(result.setting.rpartition(" ")[2])
+        assert estimate(result.notes, FIGURES["R"]).value >= asked

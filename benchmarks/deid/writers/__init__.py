@@ -33,9 +33,9 @@ from benchmarks.deid.writers.counts import (
 )
 from benchmarks.deid.writers.log import SCORINGS, append_scoring, reason_for
 from benchmarks.deid.writers.overlap import count_overlaps
-from benchmarks.deid.writers.systems import OURS, READER, SAFE, SystemJob, SystemResult, read_results
+from benchmarks.deid.writers.systems import OURS, READER, SAFE, VOICES, SystemJob, SystemResult, read_results
 
-SYSTEMS: Final = (OURS, READER, *peers.BY_WRITER)
+SYSTEMS: Final = (OURS, VOICES, READER, *peers.BY_WRITER)
 BALANCED: Final = "balanced"
 SAFEST: Final = f"recall {SAFE}"
 HARD_STYLES: Final = ("dictated", "lower case", "scanned")

@@ -195,3 +195,9 @@ def test_the_groups_help_and_its_commands(capsys: Printed) -> None:
     assert all(word in said for word in ("run", "sample", "estimate", "restore", "rekey", "secret"))
     assert main(["deid", "run", "--help"]) == 0
     assert "--dry-run" in capsys.readouterr().out
+
+
+def test_fast_is_refused_if_there_is_no_reader_to_leave_out(notes: Path, tmp_path: Path, capsys: Printed) -> None:
+    assert main(["deid", str(notes), "-o", str(tmp_path / "clean"), "--model", "rules", "--fast"]) == 2
+    assert "this model has none" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "clean").exists()

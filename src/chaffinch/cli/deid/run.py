@@ -94,6 +94,9 @@ class RunOptions:
     recall: Annotated[
         float | None, typer.Option(help="Share of identifiers to aim for; more recall costs precision.", min=0, max=1)
     ] = None
+    fast: Annotated[bool, typer.Option("--fast", help="Leave out the contextual reader: faster, less accurate.")] = (
+        False
+    )
     secret_file: _SecretFile = None
     group_by: frame.GroupBy = None
     each_note_a_patient: _EachNoteAPatient = False
@@ -298,6 +301,7 @@ def _detector(options: RunOptions) -> HybridDetector:
         deny=deny,
         types=[] if options.types is None else load_sources(options.types),
         by_patient=not options.apart,
+        fast=options.fast,
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from chaffinch.deid.detect import cues, repeats
+from chaffinch.deid.detect import context, cues, repeats
 from chaffinch.deid.detect import recall_dial as dial
 from chaffinch.deid.detect import token_scores as detect_soft
 from chaffinch.deid.detect.admission import KnownIdentifiers
@@ -86,6 +86,8 @@ class HybridDetector:
     def digest(self) -> str:
         """Return a fingerprint of everything that decides the result. Never publish it: it confirms guessed phrases."""
         model = [self.model.taggers, self.model.dial.to_dict(), self.model.rules]
+        voice = self.model.context
+        model += [] if voice is None else [voice.describe(), voice.reader.state()]
         lists = [self.allow, self.deny, self.known, self.types, self.lists.language, self.lists.hidden]
         return fingerprint([model, self.recall, lists, self.by_patient, self.layer])
 
@@ -122,6 +124,10 @@ class HybridDetector:
             right = index.split_rows(index.flags([doc.layer(gold) for doc in docs]))
             yield from map(DialSample, index.split_rows(chances), index.split_rows(types), ruled, right)
 
+    def soft_labels(self, documents: Sequence[Document]) -> Soft:
+        """Return (N, L) the joint soft labels of the models for all tokens, before rules and thresholds."""
+        return self._score_tokens(documents)[1]
+
     def _score_tokens(self, docs: Sequence[Document]) -> tuple[TokenIndex, Soft, list[list[Span]]]:
         """Return an index of the documents with cues, the mean soft labels of the taggers, and their joint spans."""
         prepared = list(cues.with_cues(map(upper_if_caseless, docs) if self.model.rules else docs, self.lists))
@@ -135,6 +141,8 @@ class HybridDetector:
             found.append(detect_soft.score_spans(index, softs[-1], spans))
         soft = detect_soft.mean(softs)
         soft = detect_soft.discount_common_words(index, soft, self.lists) if self.model.rules else soft
+        if self.model.context is not None:
+            soft = self.model.context.join(soft, docs)
         return index, soft, found[0] if len(found) == 1 else [vote_spans(spans) for spans in zip(*found, strict=True)]
 
     def _detect(self, docs: Sequence[Document]) -> list[Document]:
@@ -221,6 +229,8 @@ class HybridDetector:
         levels = np.array([thresholds.get(name, thresholds[""]) for name in soft.labels])[1:]
         levels = levels[types] if len(levels) else np.ones(len(types))
         flags = (chances >= levels) & self._not_protected(index, chances)
+        if self.model.context is not None:
+            decoded = context.decode(index, soft, flags)
         return detect_soft.spans_of(index, soft, flags, decoded)
 
     def _not_protected(self, index: TokenIndex, chances: Floats) -> Flags:
@@ -373,11 +383,13 @@ def detector(
     deny: Iterable[str] | Mapping[str, Iterable[str]] = (),
     types: Sequence[Source] = (),
     by_patient: bool = False,
+    fast: bool = False,
 ) -> HybridDetector:
     """Build a detector that adds the layer "deid", from a model, a file, a packaged name, or from rules alone.
 
     `recall` sets the dial of the model; `known` is an admission file; `allow` and `deny` are phrases that are never or
-    always identifiers, `deny` by label if it is a mapping; `types` are sources of custom types.
+    always identifiers, `deny` by label if it is a mapping; `types` are sources of custom types. `fast` leaves out
+    the contextual reader of the model.
 
     >>> find = detector(deny=["Project Wren"], allow=["Mayo Clinic"])
     >>> [span.label for span in next(find([Document.make("Dr. Penn of Project Wren, 3/4/1998")])).layer("deid")]
@@ -387,6 +399,9 @@ def detector(
     found = Model() if model is None else model if isinstance(model, Model) else load(model)
     if recall is not None and model is None:
         raise ConfigError("recall sets the dial of a model, and rules have none; give a model")
+    if fast and found.context is None:
+        raise ConfigError("fast leaves out the contextual reader, and this model has none; leave out fast")
+    found = found.fast() if fast else found
     found.dial.at(recall)
     admission = KnownIdentifiers.read(known) if isinstance(known, str | Path) else known
     lists = deny if isinstance(deny, Mapping) else {"OTHER": deny}

@@ -11,6 +11,7 @@ import numpy as np
 
 from chaffinch import bundle
 from chaffinch.bundle import Bundle, Manifest, State
+from chaffinch.deid.detect.context import ContextVoice
 from chaffinch.deid.detect.recall_dial import Dial
 from chaffinch.models import registry as methods
 from chaffinch.models.alignment import model as alignment
@@ -19,6 +20,7 @@ from chaffinch.models.tagger import load as load_tagger
 from chaffinch.text import Document
 
 KIND = "deid"
+CONTEXT = "context"  # the part of a file that holds the reader
 # The share of title-cased words up to which a document counts as caseless. Raised, sparsely capitalised notes are
 # upper-cased too and lose the little their capitals tell; lowered, notes with a few stray capitals keep their case.
 TITLED = 0.04
@@ -28,18 +30,25 @@ TITLED = 0.04
 class Model:
     """Taggers, whose probabilities are averaged, and their dial; without taggers, rules alone.
 
-    The rules are for English; `rules=False` turns them off, for notes in other languages.
+    The rules are for English; `rules=False` turns them off, for notes in other languages. `context` is a reader
+    beside the taggers; the dial is then of both, and `fast` returns the model without it.
     """
 
     taggers: tuple[Tagger, ...] = ()
     dial: Dial = field(default_factory=Dial)
     checksum: str = ""
     rules: bool = True
+    context: ContextVoice | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return the labels of all taggers, sorted."""
-        return tuple(sorted({name for tagger in self.taggers for name in tagger.labels}))
+        """Return the labels of all taggers and of the reader, sorted."""
+        names = {name for tagger in self.taggers for name in tagger.labels}
+        return tuple(sorted(names.union(() if self.context is None else self.context.reader.names)))
+
+    def fast(self) -> Model:
+        """Return the model without its reader, with the dial that was set without it; itself if it has none."""
+        return self if self.context is None else replace(self, dial=self.context.fast_dial, context=None)
 
     @property
     def digest(self) -> str:
@@ -53,6 +62,9 @@ class Model:
             state = state.with_child(f"tagger{number}", _state(tagger))
         taggers = [_tagger_config(tagger) for tagger in self.taggers]
         config = {"taggers": taggers, "dial": self.dial.to_dict(), "rules": self.rules}
+        if self.context is not None:
+            state = state.with_child(CONTEXT, self.context.reader.state())
+            config[CONTEXT] = self.context.describe()
         first = self.taggers[0].manifest if self.taggers else Manifest(KIND)
         floors = [tagger.manifest.vocabulary_floor for tagger in self.taggers]
         manifest = Manifest(
@@ -80,7 +92,8 @@ def load(path: str | Path) -> Model:
     with bundle.building(path):
         taggers = tuple(_tagger(found, number, part) for number, part in enumerate(config["taggers"]))
         dial = Dial.from_dict(config["dial"])
-        return Model(taggers, dial, found.manifest.checksum, bool(config.get("rules", True)))
+        voice = ContextVoice.of(config[CONTEXT], found.state.child(CONTEXT)) if CONTEXT in config else None
+        return Model(taggers, dial, found.manifest.checksum, bool(config.get("rules", True)), voice)
 
 
 def upper_if_caseless(doc: Document) -> Document:

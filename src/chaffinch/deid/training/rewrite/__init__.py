@@ -1,0 +1,1 @@
+"""Notes rewritten to learn from: other identifiers in the same context, the same text in another style."""

@@ -1,0 +1,203 @@
+"""The transformer's forward pass in numpy: a window of word pieces in, scores of labels for some of them out.
+
+Weights are kept in 8 bits with one scale per output channel (per row of an embedding table) and made float32 once, when
+a network is prepared. A window is computed by itself, with shapes that depend on nothing but its own length: what is
+read of a document never depends on its neighbours, and there is no padding and no mask.
+
+n pieces of a window, m of them asked for, H numbers per piece, A heads of D numbers each (H = A D), F numbers inside
+the feed-forward part, L labels with O, V word pieces, N positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.bundle import State
+
+Floats32 = NDArray[np.float32]
+Bytes = NDArray[np.int8]
+Ints = NDArray[np.int64]
+
+LARGEST = 127  # of 8 bits with a sign, the same on both sides
+EPSILON = np.float32(1e-12)  # BERT's, under the root of a variance
+_ROOT = np.float32(np.sqrt(2.0 / np.pi))
+_CUBIC = np.float32(0.044715)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Quantised:
+    """A matrix in 8 bits: `values[i, j] * scales[j]`, or `values[i, j] * scales[i]` for the rows of a table."""
+
+    values: Bytes  # (inputs, outputs), or (rows, H)
+    scales: Floats32  # (outputs,), or (rows,)
+
+    @classmethod
+    def of(cls, matrix: NDArray[Any], *, axis: int) -> Quantised:
+        """Return the nearest such matrix; a scale is found over `axis`, 0 for matrices and 1 for tables.
+
+        >>> Quantised.of(np.array([[1.0, -4.0], [0.5, 2.0]]), axis=0).values.tolist()
+        [[127, -127], [64, 64]]
+        """
+        exact = np.asarray(matrix, np.float64)
+        largest = np.abs(exact).max(axis=axis, initial=0.0)
+        scales = np.where(largest > 0, largest / LARGEST, 1.0).astype(np.float32)
+        steps = np.expand_dims(scales.astype(np.float64), axis)
+        return cls(np.clip(np.rint(exact / steps), -LARGEST, LARGEST).astype(np.int8), scales)
+
+    def matrix(self) -> Floats32:
+        """Return (inputs, outputs) in float32."""
+        return self.values.astype(np.float32) * self.scales
+
+    def rows(self, numbers: Ints) -> Floats32:
+        """Return (n, H) some rows of a table in float32."""
+        return self.values[numbers].astype(np.float32) * self.scales[numbers, None]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Linear:
+    """x W + b."""
+
+    weight: Floats32  # (inputs, outputs)
+    bias: Floats32  # (outputs,)
+
+    def __call__(self, x: Floats32) -> Floats32:
+        out: Floats32 = x @ self.weight
+        out += self.bias
+        return out
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Norm:
+    """Layer normalisation: rows of mean 0 and variance 1, then a gain and a shift per column."""
+
+    gain: Floats32  # (H,)
+    shift: Floats32  # (H,)
+
+    def __call__(self, x: Floats32) -> Floats32:
+        out: Floats32 = x - x.mean(axis=1, keepdims=True)
+        out /= np.sqrt(np.einsum("ij,ij->i", out, out)[:, None] / np.float32(x.shape[1]) + EPSILON)
+        out *= self.gain
+        out += self.shift
+        return out
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Layer:
+    """Attention, then a feed-forward part; each is added to what came in, and normalised."""
+
+    query: Linear  # (H, H), divided by the root of D
+    key_value: Linear  # (H, 2 H): keys, then values
+    out: Linear  # (H, H)
+    attended: Norm
+    inner: Linear  # (H, F)
+    outer: Linear  # (F, H)
+    done: Norm
+    heads: int
+
+    def __call__(self, x: Floats32, asked: Ints | None = None) -> Floats32:
+        """Map (n, H) to (n, H), or to (m, H) if only some pieces are asked for; all are attended to."""
+        rows = x if asked is None else x[asked]
+        rows = self.attended(rows + self.out(self._attend(rows, x)))
+        return self.done(rows + self.outer(gelu(self.inner(rows))))
+
+    def _attend(self, rows: Floats32, x: Floats32) -> Floats32:
+        """Return (m, H) for every head, the values weighted by softmax(q k' / root of D)."""
+        m, H = rows.shape
+        D = H // self.heads
+        query = self.query(rows).reshape(m, self.heads, D).transpose(1, 0, 2)
+        pairs = self.key_value(x).reshape(len(x), 2, self.heads, D)
+        weights = np.matmul(query, pairs[:, 0].transpose(1, 2, 0))  # (A, m, n)
+        weights -= weights.max(axis=2, keepdims=True)
+        np.exp(weights, out=weights)
+        mixed = np.matmul(weights, pairs[:, 1].transpose(1, 0, 2))  # (A, m, D)
+        mixed /= weights.sum(axis=2, keepdims=True)
+        return np.ascontiguousarray(mixed.transpose(1, 0, 2)).reshape(m, H)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Window:
+    """The pieces of a window with case, shape and gap, the special pieces at its ends included."""
+
+    columns: Ints  # (4, n) pieces, shapes, gaps, lengths
+    asked: Ints  # (m,) places in the window
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Network:
+    """A prepared network."""
+
+    words: Quantised  # (V, H)
+    positions: Floats32  # (N, H)
+    beside: tuple[Floats32, ...]  # (values, H) of each of shapes, gaps and lengths
+    embedded: Norm
+    layers: tuple[Layer, ...]
+    head: Linear  # (H, L)
+
+    @property
+    def longest(self) -> int:
+        """Return the most pieces of a window."""
+        return len(self.positions)
+
+    def embed(self, window: Window) -> Floats32:
+        """Return (n, H) the sum of what is known of each piece, normalised."""
+        x = self.words.rows(window.columns[0])
+        x += self.positions[: len(x)]
+        for table, values in zip(self.beside, window.columns[1:], strict=True):
+            x += table[values]
+        return self.embedded(x)
+
+    def scores(self, window: Window) -> Floats32:
+        """Return (m, L) the scores of labels, before softmax, of the pieces that are asked for."""
+        x = self.embed(window)
+        for layer in self.layers[:-1]:
+            x = layer(x)
+        return self.head(self.layers[-1](x, window.asked))
+
+
+def gelu(x: Floats32) -> Floats32:
+    """x Φ(x), with the usual formula in tanh for Φ.
+
+    >>> [f"{value:.3f}" for value in gelu(np.array([0.0, 3.0], np.float32))]
+    ['0.000', '2.996']
+    """
+    inner = x * x
+    inner *= _CUBIC * _ROOT
+    inner += _ROOT
+    inner *= x
+    np.tanh(inner, out=inner)
+    inner += np.float32(1.0)
+    inner *= np.float32(0.5)
+    inner *= x
+    return inner
+
+
+def prepare(state: State) -> Network:
+    """Return the network of a model file's arrays; KeyError if one is missing, ValueError if shapes do not fit."""
+    arrays = state.arrays
+    heads, count = (int(number) for number in arrays["plan"])
+    layers = tuple(_layer(state.child(f"layer{number}").arrays, heads) for number in range(count))
+    beside = tuple(arrays[name] for name in ("shapes", "gaps", "lengths"))
+    words, positions = Quantised(arrays["words"], arrays["words_scale"]), arrays["positions"].astype(np.float32)
+    return Network(words, positions, beside, _norm(arrays, "embedded"), layers, _linear(arrays, "head"))
+
+
+def _layer(arrays: Mapping[str, NDArray[Any]], heads: int) -> Layer:
+    query = _linear(arrays, "query")
+    root = np.float32(np.sqrt(len(query.bias) // heads))
+    query = Linear(query.weight / root, query.bias / root)
+    key_value, out, inner, outer = (_linear(arrays, name) for name in ("key_value", "out", "inner", "outer"))
+    return Layer(query, key_value, out, _norm(arrays, "attended"), inner, outer, _norm(arrays, "done"), heads)
+
+
+def _linear(arrays: Mapping[str, NDArray[Any]], name: str) -> Linear:
+    weight = Quantised(arrays[name], arrays[f"{name}_scale"]).matrix()
+    return Linear(np.ascontiguousarray(weight), arrays[f"{name}_bias"])
+
+
+def _norm(arrays: Mapping[str, NDArray[Any]], name: str) -> Norm:
+    return Norm(arrays[f"{name}_gain"], arrays[f"{name}_shift"])
