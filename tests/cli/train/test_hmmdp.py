@@ -158,12 +158,12 @@ def test_the_summary_in_words(place: Path, tmp_path: Path, capsys: Printed) -> N
     assert shared == "The model holds words that one patient alone used; before you share it, see --set floor=2."
     assert rest.startswith(uncalibrated)
     _, err = printed_by([*run, "--set", "discriminative=false", "--set", "floor=1", "--set", "private=false"], capsys)
-    assert err == (
+    assert err.splitlines()[0] == (
         "The model holds words of identifiers; share it only as you would the notes, "
-        "or train it with --set private=true.\n"
+        "or train it with --set private=true."
     )
     _, err = printed_by([*run, "--set", "discriminative=false", "--set", "floor=1", "--set", "private=true"], capsys)
-    assert err == ""
+    assert [line.split(";")[0] for line in err.splitlines()] == [uncalibrated]
 
 
 def test_every_option_reaches_the_model(place: Path, tmp_path: Path, capsys: Printed) -> None:
