@@ -77,7 +77,7 @@ class Course:
     redrawn: float = 0.6  # the share of written notes with other identifiers
     restyled: float = 0.35  # the share of all notes in another style
     generated: int = 60  # notes that are generated for an epoch
-    plain: int = 0  # abstracts without identifiers, some in the layout of notes; no gain was seen on dev writers
+    plain: int = 0  # abstracts without identifiers; 20 beside 200 notes: -.014 precision at recall .95, -30 % in prose
     seed: int = 0
 
     def epoch(self, notes: Notes, redraw: Redrawer, number: int) -> Iterator[Document]:
