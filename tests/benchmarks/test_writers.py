@@ -121,7 +121,7 @@ def test_all_notes_of_the_corpus_are_sound() -> None:
         for split in SPLITS
         for notes in [read_notes(split)]
     }
-    assert sizes == {"train": (400, 20, 18_330), "dev": (140, 7, 6_271), "test": (180, 9, 8_175)}
+    assert sizes == {"train": (440, 22, 19_981), "dev": (220, 11, 9_691), "test": (260, 13, 11_372)}
 
 
 def count_marks(note: Document) -> int:

@@ -74,8 +74,8 @@ def test_a_job_refuses_one_key_for_both(tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("x")
     given, how = open_source(tmp_path / "note.txt"), Release(Policy("tag"), SECRET)
     with pytest.raises(ConfigError, match=SAME):
-        ReleaseJob(given, tmp_path / "out.txt", how, detector(), vault=VaultTarget(tmp_path / "v", Secret(SECRET.key)))
-    ReleaseJob(given, tmp_path / "out.txt", how, detector(), vault=VaultTarget(tmp_path / "v", KEY))
+        ReleaseJob(given, tmp_path / "out", how, detector(), vault=VaultTarget(tmp_path / "v", Secret(SECRET.key)))
+    ReleaseJob(given, tmp_path / "out", how, detector(), vault=VaultTarget(tmp_path / "v", KEY))
 
 
 def test_a_vault_is_not_put_under_the_secret_or_its_old_key(

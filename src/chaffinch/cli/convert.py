@@ -85,7 +85,7 @@ class _Tally:
             yield doc
 
     def result(self, source: str, form: str, lost: dict[str, int]) -> ConvertResult:
-        """Return what was counted."""
+        """Return what was counted, with the formats of the input (`source`) and output (`form`), and what was lost."""
         return ConvertResult(
             from_=source,
             to=form,

@@ -272,7 +272,7 @@ class _PrivateLists:
         self._files = files
 
     def add(self, result: Released | Withheld, line: bytes, file: str) -> None:
-        """Add a result, with its line of the account and the name of its file."""
+        """Write a result to the private lists; `line` is its line of the account, `file` the input file of it."""
         self._files["documents.jsonl"].write(line)
         if isinstance(result, Withheld):
             self._put("withheld.jsonl", {"id": result.id, "reason": result.reason, "file": file})

@@ -92,6 +92,7 @@ def test_train_tag_evaluate(model: Path, unseen: Path, tmp_path: Path, capsys: P
         "from": "jsonl",
         "to": "jsonl",
         "align": None,
+        "confidence": None,
         "patients": None,
         "documents_with_patient": None,
         "documents": 3,
@@ -139,7 +140,7 @@ def test_the_summary_of_training_as_json(labelled: Path, unseen: Path, tmp_path:
         "dev": {"documents": 3, "precision": 1.0, "recall": 1.0, "f1": 1.0},
     }
     assert {key: told[key] for key in expected} == expected
-    assert set(told) - set(expected) == {"size", "megabytes", "seconds"}
+    assert set(told) - set(expected) == {"size", "megabytes", "seconds", "calibrated"}
     assert told["megabytes"] == round(path.stat().st_size / 1e6, 3)
     shown = result_of(["show", path], capsys)
     assert sum(shown["features"].values()) == told["size"]["features"] > 0

@@ -168,11 +168,10 @@ def test_an_id_that_is_a_formula_is_escaped_in_the_form_and_comes_back(tmp_path:
     (tmp_path / "risks.jsonl").write_text(
         "".join(json.dumps({"id": name, "tokens": 10, "expected": 0.1}) + "\n" for name in ids)
     )
-    run("sample", tmp_path / "risks.jsonl", "-o", tmp_path / "s.json", "--notes", 7, "--strata", 1, "--category", "=c")
+    run("sample", tmp_path / "risks.jsonl", "-o", tmp_path / "s.json", "--notes", 7, "--strata", 1)
     with (tmp_path / "s.csv").open(newline="") as stream:
         rows = list(csv.reader(stream))
     assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for row in rows for cell in row)
-    filled = "".join(f"{name},10,0,\n" for name in (row[0] for row in rows[1:]))
-    reviewed = leakage_files.parse_form("id,tokens,leaks,'=c\n" + filled)
+    filled = "".join(f"{name},10,0\n" for name in (row[0] for row in rows[1:]))
+    reviewed = leakage_files.parse_form("id,tokens,leaks\n" + filled)
     assert sorted(row.id for row in reviewed) == sorted(ids)
-    assert list(reviewed[0].categories) == ["=c"]

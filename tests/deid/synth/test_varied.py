@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from chaffinch.deid import notes
+from chaffinch.deid.detect.word_lists import word_lists
 from chaffinch.deid.kinds import KINDS
 from chaffinch.deid.surrogates.lists import entries
 from chaffinch.deid.synth import forms as synth_forms
@@ -114,7 +115,8 @@ def test_every_mention_of_a_name_is_labelled(made: list[Document]) -> None:
         for span in doc.layer():
             hidden[span.start : span.end] = " " * (span.end - span.start)
         left = {word.casefold() for word in re.findall(r"\w{4,}", "".join(hidden))}
-        names = {word for word in known[doc.group] if word not in written}
+        # A surname that is a common word too, such as Duty, may be written in its ordinary sense.
+        names = {word for word in known[doc.group] if word not in written and not word_lists().is_common(word)}
         found += len(names)
         assert not left & names, doc.id
     assert found > 5 * len(made)

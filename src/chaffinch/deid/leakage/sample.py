@@ -98,7 +98,7 @@ def sample(
     least: int = 5,
     allocation: Allocation = "mixed",
 ) -> Sample:
-    """Draw `n` notes at random within strata of risk, by seed; ConfigError or DataError if arguments do not fit.
+    """Draw `n` notes by seed within strata cut at quantiles of risk; ConfigError or DataError on unfit arguments.
 
     `documents` maps every id of the corpus to its tokens, `risks` to its expected leaks. `strata` are quantiles of risk
     to cut at, or a number of equal parts; 1 is a plain random sample. A stratum gets at least `least` notes (or all it

@@ -165,7 +165,7 @@ def _short() -> tuple[Pattern, ...]:
 
 
 def _partial() -> tuple[Pattern, ...]:
-    """Return the patterns of parts of dates after a cue: in March, the 14th."""
+    """Return the patterns of months (after a cue, or alone if the name is clear) and of ordinal days after a cue."""
     ordinal_noun = (
         r"\s?(?:floor|grade|percentile|ribs?|toe|finger|digit|metatarsal|metacarpal|nerve|cranial|day|week|hospital|"
         r"post|ventricle|edition|degree|intercostal|dose|time|visit|line|trimester|or|cousin|decade|century|ICS)\b"

@@ -148,7 +148,10 @@ def _check_texts(output: Path, entries: Iterable[Mapping[str, Any]], manifest: M
     exact = form.can.exact
     expected = Counter((entry["id"], entry["text"] if exact else "") for entry in released)
     documents = read(output, format=form.name, how=ReadOptions(max_chars=_NO_LIMIT))
-    found = Counter((doc.id, digest(doc.text) if exact else "") for doc in documents)
+    try:
+        found = Counter((doc.id, digest(doc.text) if exact else "") for doc in documents)
+    except ConfigError:  # a damaged field or column name reads as a wrong setting
+        raise DataError(f"cannot be read as {form.name} any more; take an untouched copy", path=output) from None
     missing, added = expected - found, found - expected
     changed = sum((Counter(name for name, _ in missing.elements()) & Counter(n for n, _ in added.elements())).values())
     if missing or added:

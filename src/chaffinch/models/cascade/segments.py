@@ -37,7 +37,7 @@ def margins(segments: NDArray[np.int64], certain: NDArray[np.float32]) -> Places
 
 
 def observe(seen: Observed, segments: NDArray[np.int64], levels: Places) -> Observed:
-    """Return the segments as observations: one type each, in the same sentences, without those that have none."""
+    """Return segments as observations, given their `levels` of certainty; sentences without one are left out."""
     from chaffinch.features._compiled import _segments, _words
 
     M = len(segments)

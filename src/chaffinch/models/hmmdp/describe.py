@@ -150,7 +150,7 @@ def _sentence(batches: Iterable[Batch], number: int) -> Lattice:
 def _path_steps(
     model: Model, doc: Document, path: Ints, window: range, shift: int
 ) -> tuple[tuple[PathStep, ...], tuple[Lead, ...]]:
-    """Return the steps of a window of the path, and where their sub-tags lead.
+    """Return the steps in a window of a sentence's path, and the tags that follow its sub-tags, with chances.
 
     Token t of the sentence is token t + shift of the document.
     """

@@ -88,7 +88,7 @@ class TrainingRun:
         return q, self.count_weighted(q, start(self.batches_on(shape), rng))
 
     def count_weighted(self, q: Globals, weights: Sequence[Floats]) -> Counts:
-        """Return the counts of independent tokens with these weights of their cells, one array per batch."""
+        """Return counts, transitions included, as if tokens were independent, given cell weights per batch."""
         parts = zip(self.batches_on(q.shape), weights, strict=True)
         return vb.sum_counts([subtags.count_independent(part, cells, q) for part, cells in parts])
 
