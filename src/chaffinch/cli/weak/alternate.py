@@ -98,8 +98,7 @@ def alternate_command(
     summary = _summarise(result, output, held, seconds=round(time.perf_counter() - began, 1))
     frame.emit(summary, as_json=json, tables=[] if quiet else summary.tables())
     frame.note_cut(reading, quiet=quiet)
-    remarks = "\n".join(_remarks(found))
-    frame.note(remarks, quiet=quiet or not remarks)
+    frame.note(remarks := "\n".join(_remarks(found)), quiet=quiet or not remarks)
 
 
 @dataclass(frozen=True, slots=True)

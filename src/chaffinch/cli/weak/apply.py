@@ -76,8 +76,7 @@ def apply_command(
         applied = apply(asked, frame.progress(corpus, "documents", quiet=quiet), workers=workers, strict=strict)
         losses = _write(applied, output, form, how, strict=strict)
     counts = [_counts(tally, source) for tally, source in zip(applied.report.sources, found, strict=True)]
-    votes, lost = sum(count.spans for count in counts), dict(losses.counts)
-    number = applied.report.documents
+    number, votes, lost = applied.report.documents, sum(count.spans for count in counts), dict(losses.counts)
     result = ApplyResult(from_=corpus.format, to=form, documents=number, votes=votes, sources=counts, lost=lost)
     frame.emit(result, as_json=json, tables=[] if quiet else result.tables())
     _note_errors(applied.report, quiet=quiet)
