@@ -44,8 +44,8 @@ class Zeros(io.RawIOBase):
 def bomb(path: Path, size: int) -> Path:
     """A packed file that unpacks to so many zeros."""
     if path.name.endswith(".zip"):
-        packed = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED)
-        with packed as archive, archive.open("a.txt", "w", force_zip64=True) as stream:
+        zipped = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED)
+        with zipped as archive, archive.open("a.txt", "w", force_zip64=True) as stream:
             for _ in range(size >> 20):
                 stream.write(bytes(1 << 20))
     elif ".tar" in path.name:
