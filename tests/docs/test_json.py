@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from chaffinch.cli.deid import results as deid_results
-from chaffinch.cli.results import Result
+from chaffinch.cli.frame.results import Result
 from chaffinch.cli.weak import results as weak_results
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from chaffinch.cli.common import CheckedCommand, StoppedEarly
+from chaffinch.cli.frame.command import CheckedCommand, StoppedEarly
 from chaffinch.errors import ChaffinchError, outcome
 from chaffinch.threads import limit_process
 

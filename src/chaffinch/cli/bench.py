@@ -15,7 +15,7 @@ import msgspec
 import typer
 
 import chaffinch
-from chaffinch.cli import common as frame
+from chaffinch.cli import frame
 from chaffinch.errors import ConfigError
 
 _PACKAGES = (

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from chaffinch.cli import common as frame
-from chaffinch.cli.results import ConvertResult
+from chaffinch.cli import frame
+from chaffinch.cli.frame.results import ConvertResult
 from chaffinch.errors import ConfigError
 from chaffinch.text import Document
 from chaffinch.text.columns import ColumnChoice

@@ -11,8 +11,8 @@ from itertools import product
 
 import numpy as np
 
-from chaffinch.cli import common as frame
-from chaffinch.cli.results import DoctorResult, ExtraState
+from chaffinch.cli import frame
+from chaffinch.cli.frame.results import DoctorResult, ExtraState
 from chaffinch.errors import ChaffinchError
 from chaffinch.kernels import Lattice, forward_backward
 

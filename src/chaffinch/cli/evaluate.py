@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from chaffinch.cli import common as frame
+from chaffinch.cli import frame
 from chaffinch.errors import ConfigError, DataError, GateError
 from chaffinch.evaluate import SCHEMES, Pairs, compare_pairs, html, pair, score
 from chaffinch.text import Document

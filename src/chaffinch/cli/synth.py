@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from chaffinch.cli import common as frame
-from chaffinch.cli.results import SynthResult
+from chaffinch.cli import frame
+from chaffinch.cli.frame.results import SynthResult
 from chaffinch.deid.synth import notes as synth
 from chaffinch.deid.synth.notes import Style
 from chaffinch.deid.synth.personas import Half

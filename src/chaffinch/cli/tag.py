@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chaffinch import bundle
-from chaffinch.cli import common as frame
-from chaffinch.cli.results import TagResult
+from chaffinch.cli import frame
+from chaffinch.cli.frame.results import TagResult
 from chaffinch.cli.train import inputs
 from chaffinch.cli.train.settings import Mode
 from chaffinch.errors import ConfigError, ModelError

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from chaffinch.cli import common as frame
-from chaffinch.cli.results import VerifyResult, facts_of
+from chaffinch.cli import frame
+from chaffinch.cli.frame.results import VerifyResult, facts_of
 from chaffinch.deid.release.verify import verify
 
 

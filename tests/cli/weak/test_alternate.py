@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from chaffinch.cli import common as frame
-from chaffinch.cli import main
+from chaffinch.cli import frame, main
 from chaffinch.cli.weak import alternate as weak_alternate
 from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.encoder.config import Encoder

@@ -195,7 +195,7 @@ def test_a_terminal_shows_progress(notes: Path, tmp_path: Path, monkeypatch: pyt
             told.append(what)
             yield item
 
-    monkeypatch.setattr("chaffinch.cli.common.progress", noted)
+    monkeypatch.setattr("chaffinch.cli.frame.progress", noted)
     out = tmp_path / "votes.jsonl"
     assert main(["weak", "apply", str(notes), "-s", str(tmp_path / "sources.toml"), "-o", str(out), "-q"]) == 0
     assert told == ["documents"] * 2

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from chaffinch.bundle import packaged_models
-from chaffinch.cli import common as frame
+from chaffinch.cli import frame
 from chaffinch.cli.deid.results import AdaptResult, KindCount
 from chaffinch.cli.train import inputs
 from chaffinch.deid.detect.detector import LAYER, HybridDetector

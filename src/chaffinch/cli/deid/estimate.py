@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from chaffinch.cli import common as frame
+from chaffinch.cli import frame
 from chaffinch.deid import leakage
 from chaffinch.deid.leakage import files as leakage_files
 from chaffinch.errors import DataError, GateError

@@ -11,9 +11,9 @@ from typing import Annotated
 
 import typer
 
-from chaffinch.cli import common as frame
+from chaffinch.cli import frame
 from chaffinch.cli.deid.results import RekeyResult, RestoreResult
-from chaffinch.cli.results import facts_of
+from chaffinch.cli.frame.results import facts_of
 from chaffinch.deid import vault as vaults
 from chaffinch.deid.keys import VARIABLE, Secret, check_keys_differ
 from chaffinch.errors import ChaffinchError, ConfigError

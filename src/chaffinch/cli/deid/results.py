@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from rich.table import Table
 
-from chaffinch.cli.common import facts_table, table_of
-from chaffinch.cli.results import Result, facts_of, losses_table
+from chaffinch.cli.frame.output import facts_table, table_of
+from chaffinch.cli.frame.results import Result, facts_of, losses_table
 
 
 class RunResult(Result, kw_only=True):

@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from chaffinch.bundle import packaged_models
-from chaffinch.cli import common as frame
-from chaffinch.cli.config_file import ConfigFile
+from chaffinch.cli import frame
 from chaffinch.cli.deid.restore import key_of
 from chaffinch.cli.deid.results import RunResult
+from chaffinch.cli.frame.config_file import ConfigFile
 from chaffinch.deid import keys
 from chaffinch.deid.dates.order import DateOrder
 from chaffinch.deid.detect.detector import HybridDetector, detector

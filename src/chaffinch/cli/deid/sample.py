@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from chaffinch.checks import did_you_mean
-from chaffinch.cli import common as frame
+from chaffinch.cli import frame
 from chaffinch.cli.deid.results import SampleResult, StratumRow
 from chaffinch.deid import leakage
 from chaffinch.deid.kinds import KINDS

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from chaffinch.cli import common as frame
+from chaffinch.cli import frame
 from chaffinch.cli.deid.results import SecretResult
-from chaffinch.cli.results import facts_of
+from chaffinch.cli.frame.results import facts_of
 from chaffinch.deid.keys import Secret, rotate
 
 SecretFile = Annotated[Path, typer.Argument(metavar="PATH", help="The file of the secret.", show_default=False)]

@@ -9,10 +9,10 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from chaffinch.cli import common as frame
+from chaffinch.cli import frame
+from chaffinch.cli.frame.results import DistantResult, ExtractResult
 from chaffinch.cli.relate.evaluate_page import outcome_page
 from chaffinch.cli.relate.modes import RelateOptions, settings_of, train_extractor
-from chaffinch.cli.results import DistantResult, ExtractResult
 from chaffinch.cli.train import inputs
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.relations import AnyExtractor, Schema, save

@@ -12,8 +12,8 @@ import typer
 from rich.table import Table
 
 from chaffinch.bundle import Bundle, find, load
-from chaffinch.cli import common as frame
-from chaffinch.cli.results import SettingsResult, describe_privacy
+from chaffinch.cli import frame
+from chaffinch.cli.frame.results import SettingsResult, describe_privacy
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.models.core.methods import Method
 from chaffinch.models.registry import METHODS

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from chaffinch.bundle import Bundle
 from chaffinch.checks import nearest
-from chaffinch.cli import common as frame
+from chaffinch.cli import frame
 from chaffinch.cli.show import View, printable, sparkline
 from chaffinch.errors import ConfigError, ModelError
 from chaffinch.models.classhmm import model as classhmm_model

@@ -12,7 +12,7 @@ from typing import Any
 from rich.table import Table
 
 from chaffinch.bundle import Bundle, State
-from chaffinch.cli import common as frame
+from chaffinch.cli import frame
 from chaffinch.cli.show import View, plain, printable
 from chaffinch.errors import ModelError
 from chaffinch.report.page import table

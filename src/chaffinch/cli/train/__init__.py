@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from chaffinch.cli import common as frame
-from chaffinch.cli.config_file import ConfigFile
-from chaffinch.cli.results import TrainResult
+from chaffinch.cli import frame
+from chaffinch.cli.frame.config_file import ConfigFile
+from chaffinch.cli.frame.results import TrainResult
 from chaffinch.cli.train import inputs
 from chaffinch.cli.train.progress import dev_score, live_line, result_of
 from chaffinch.cli.train.settings import TrainSettings

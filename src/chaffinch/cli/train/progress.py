@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import Progress as Live
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from chaffinch.cli.results import DevScore, TrainResult
+from chaffinch.cli.frame.results import DevScore, TrainResult
 from chaffinch.evaluate import Pair, Pairs, score
 from chaffinch.models.core.training import Progress
 from chaffinch.models.registry import method_of

@@ -9,7 +9,7 @@ from types import NoneType
 from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from chaffinch.checks import check_choice, check_flags, check_text, check_wholes, did_you_mean
-from chaffinch.cli.config_file import ConfigFile
+from chaffinch.cli.frame.config_file import ConfigFile
 from chaffinch.errors import ConfigError
 from chaffinch.models.alignment.config import MODES, Alignment
 from chaffinch.models.core.methods import Material, Method, list_alternatives

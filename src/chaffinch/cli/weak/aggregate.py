@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from chaffinch.cli import common as frame
+from chaffinch.cli import frame
 from chaffinch.cli.train import inputs
 from chaffinch.cli.train.progress import live_line
 from chaffinch.cli.weak.results import AggregateResult

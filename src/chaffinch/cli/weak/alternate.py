@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from chaffinch.checks import did_you_mean
-from chaffinch.cli import common as frame
+from chaffinch.cli import frame
 from chaffinch.cli.train import inputs
 from chaffinch.cli.weak.results import AlternateDevScore, AlternateResult, LoopScore, VoteEstimate
 from chaffinch.cli.weak.votes import Stopped, abort_on_sigint, method_of

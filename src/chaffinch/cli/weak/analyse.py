@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from chaffinch.cli import common as frame
+from chaffinch.cli import frame
 from chaffinch.cli.weak.analyse_page import html
 from chaffinch.cli.weak.votes import Only, Votes, choose, read_votes
 from chaffinch.text.formats import ReadOptions

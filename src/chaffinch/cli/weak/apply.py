@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from chaffinch.cli import common as frame
+from chaffinch.cli import frame
 from chaffinch.cli.weak.results import ApplyResult, VoteCounts
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.text.columns import ColumnChoice

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import msgspec
 from rich.table import Table
 
-from chaffinch.cli.common import facts_table, table_of
-from chaffinch.cli.results import Result, facts_of, labels_table, losses_table
+from chaffinch.cli.frame.output import facts_table, table_of
+from chaffinch.cli.frame.results import Result, facts_of, labels_table, losses_table
 
 
 class VoteCounts(Result, kw_only=True):

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from chaffinch.checks import did_you_mean
-from chaffinch.cli import common as frame
+from chaffinch.cli import frame
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document
 from chaffinch.text.formats import ReadOptions, read

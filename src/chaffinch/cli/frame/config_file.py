@@ -13,10 +13,6 @@ import typer
 from chaffinch.checks import did_you_mean
 from chaffinch.errors import ConfigError
 
-VERBS = (
-    "convert", "train", "tag", "evaluate", "compare", "show", "doctor", "bench", "deid", "verify", "synth", "weak",
-    "relate",
-)  # fmt: skip
 _SHORT = "run"  # `chaffinch deid IN` is `chaffinch deid run IN`
 
 
@@ -39,9 +35,10 @@ def load_config(context: typer.Context, path: Path | None) -> ConfigFile | None:
         return None
     content = _read(path)
     command = _path_of(context)
+    verbs = _verbs(context)
     for name, value in content.items():
-        if isinstance(value, dict) and name not in VERBS:
-            raise ConfigError(f"--config {path}: unknown table [{name}]; {did_you_mean(name, VERBS)}")
+        if isinstance(value, dict) and name not in verbs:
+            raise ConfigError(f"--config {path}: unknown table [{name}]; {did_you_mean(name, verbs)}")
     values, tables = _command_values(content, command, _siblings(context), path)
     options = {option.lstrip("-").replace("-", "_"): p.name for p in context.command.params for option in p.opts}
     chosen = {key.replace("-", "_"): value for key, value in values.items()}
@@ -53,8 +50,8 @@ def load_config(context: typer.Context, path: Path | None) -> ConfigFile | None:
     inner = content.get(command[0], {})
     unused += [f"[{command[0]}.{name}]" for name in inner if len(command) > 1 and isinstance(inner[name], dict)
                and name != command[1]]  # fmt: skip
-    told = (f"--config {path}: tables of other commands have no effect here: {', '.join(unused)}",) if unused else ()
-    return ConfigFile(path, tables, told)
+    ignored = (f"--config {path}: tables of other commands have no effect here: {', '.join(unused)}",) if unused else ()
+    return ConfigFile(path, tables, ignored)
 
 
 Config = Annotated[
@@ -82,6 +79,12 @@ def _path_of(context: typer.Context) -> list[str]:
         names.insert(0, here.command.name or "")
         here = here.parent
     return names
+
+
+def _verbs(context: typer.Context) -> list[str]:
+    """Return the names of all verbs of the command line."""
+    root: Any = context.find_root().command
+    return list(root.commands)
 
 
 def _siblings(context: typer.Context) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from rich.table import Table
 
-from chaffinch.cli.common import facts_table, table_of
+from chaffinch.cli.frame.output import facts_table, table_of
 
 
 class Result(msgspec.Struct, kw_only=True):

@@ -1,0 +1,120 @@
+"""Options that several verbs share, and what their values mean."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chaffinch.cli.frame.config_file import ConfigFile
+from chaffinch.cli.frame.output import note
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.text import MAX_CHARS
+from chaffinch.text.document import Splitter
+from chaffinch.text.formats.base import AUTO_SENTENCES, ReadOptions
+
+# A plain file name with a suffix: as a regular expression it would match almost no id, so it is a file that is missing.
+_FILE_NAME = re.compile(r"[\w./~ -]+\.[A-Za-z]{2,5}")
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only.")]
+Out = Annotated[Path, typer.Option("--output", "-o", help="Where to write.")]
+From = Annotated[str | None, typer.Option("--from", help="Format of the input; recognised from content when left out.")]
+MaxChars = Annotated[int, typer.Option("--max-chars", min=1, help="Refuse documents longer than this.")]
+Layer = Annotated[str | None, typer.Option("--layer", help="Layer of spans to read; default: gold, or the only one.")]
+NewLayer = Annotated[str | None, typer.Option("--new-layer", help="Name of the layer that is added.")]
+GroupBy = Annotated[
+    str | None,
+    typer.Option(
+        "--group-by",
+        metavar="REGEX|FILE",
+        help="The patient of a document: a regular expression on its id (the group in it), or a file of lines: id, "
+        "tab, patient.",
+    ),
+]
+Lines = Annotated[
+    bool | None, typer.Option("--lines/--prose", help="Take each line as a sentence, or find sentences (default).")
+]
+TextColumns = Annotated[
+    list[str],
+    typer.Option("--text-column", metavar="NAME", help="Column of a text, in CSV, Parquet or JSONL. Several times."),
+]
+IdColumn = Annotated[str | None, typer.Option("--id-column", metavar="NAME", help="Column of the document's id.")]
+PatientColumn = Annotated[str | None, typer.Option("--patient-column", metavar="NAME", help="Column of the patient.")]
+Documents = Annotated[
+    str | None,
+    typer.Option(
+        "--documents",
+        metavar="sentence|block:N|file",
+        help=f"What a document is in column files without -DOCSTART-; default: block:{AUTO_SENTENCES}.",
+    ),
+]
+TagNames = Annotated[str, typer.Option("--tag-names", help="Names of integer tags: O,B-NAME,I-NAME,…")]
+DEFAULT_MAX_CHARS = MAX_CHARS
+
+
+def file_of(config: object) -> ConfigFile | None:
+    """Return the configuration file of a command: its option holds one, whatever its annotation says."""
+    return config if isinstance(config, ConfigFile) else None
+
+
+def path_of(config: object) -> Path | None:
+    """Return the path of a command's configuration file."""
+    file = file_of(config)
+    return None if file is None else file.path
+
+
+def read_group_by(value: str | None) -> tuple[str | None, dict[str, str] | None]:
+    """Return the pattern or the table that --group-by names; a file has lines of id, tab or comma, patient."""
+    if value is None:
+        return None, None
+    path = Path(value)
+    if not path.is_file():
+        if _FILE_NAME.fullmatch(value):
+            raise ConfigError(f"--group-by {value}: no such file; give an existing file, or a regular expression")
+        return value, None
+    groups: dict[str, str] = {}
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError):
+        raise DataError("cannot be read as UTF-8; it must hold lines of: id, tab, patient", path=path) from None
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            key, mark, group = line.partition("\t" if "\t" in line else ",")
+            if not mark or not group.strip():
+                raise DataError("expected two columns: id, tab, patient", path=path, line=number)
+            if groups.setdefault(key.strip(), group.strip()) != group.strip():
+                raise DataError("an id has two patients; keep one line for each id", path=path, line=number)
+    if not groups:
+        raise ConfigError(f"--group-by {value}: the file has no line; write lines of: id, tab, patient")
+    return None, groups
+
+
+def documents_of(value: str | None) -> str:
+    """Return what --documents names; without it, "auto": blocks of sentences, where a file marks no documents."""
+    if value == "auto":
+        raise ConfigError("--documents 'auto' is unknown; choose file, sentence or block:N (block:10)")
+    return value or "auto"
+
+
+def note_cut(options: ReadOptions, *, quiet: bool) -> None:
+    """Say that column files without marks were cut into documents, unless that was asked for."""
+    if options.cut and options.documents == "auto":
+        files = "A column file has" if len(options.cut) == 1 else f"{len(options.cut)} column files have"
+        note(
+            f"{files} no -DOCSTART-, so every {options.sentences} sentences are a document; --documents file, sentence "
+            "or block:N decides otherwise.",
+            quiet=quiet,
+        )
+
+
+def names_of_tags(value: str) -> tuple[str, ...]:
+    """Return the names of integer tags that --tag-names lists."""
+    return tuple(name.strip() for name in value.split(",") if name.strip())
+
+
+def split_of(lines: bool | None) -> Splitter:
+    """Return how to cut text into sentences: at line ends if --lines was given."""
+    return "lines" if lines else "prose"

@@ -1,0 +1,122 @@
+"""How commands print: tables or JSON on stdout, remarks and progress on stderr; checks of where outputs go."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from chaffinch.errors import ChaffinchError, ConfigError
+
+T = TypeVar("T")
+
+
+def emit(
+    result: msgspec.Struct | Mapping[str, Any],
+    *,
+    as_json: bool,
+    tables: Iterable[Table | str] = (),
+    stream: TextIO | None = None,
+) -> None:
+    """Print a result as one JSON object or as tables; a pipe gets wide lines, so that nothing is cut."""
+    target = stream or sys.stdout
+    if as_json:
+        target.write(msgspec.json.format(msgspec.json.encode(result), indent=2).decode() + "\n")
+        return
+    console = Console(file=target)
+    if not console.is_terminal:
+        console = Console(width=200)
+    with console.capture() as printed:
+        for table in tables:
+            console.print(table, markup=False, highlight=False)
+    target.write("".join(line.rstrip() + "\n" for line in printed.get().splitlines()))
+
+
+def note(message: str, *, quiet: bool) -> None:
+    """Print a remark for people on stderr."""
+    if not quiet:
+        sys.stderr.write(message + "\n")
+
+
+def label_of(key: str) -> str:
+    """Return a key of a result in words, for people."""
+    return key.replace("_", " ")
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], *, title: str = "") -> Table:
+    """Return a table with one column per key of the rows; numbers are aligned right."""
+    table = Table(title=title or None, title_justify="left", show_edge=False, pad_edge=False, box=None)
+    for key in rows[0] if rows else ():
+        numeric = all(isinstance(row[key], int | float) or row[key] in ("", "-") for row in rows)
+        table.add_column(label_of(key), justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()))
+    return table
+
+
+def facts_table(facts: Mapping[str, Any]) -> Table:
+    """Return a table of two columns: keys and values."""
+    table = Table(show_header=False, show_edge=False, pad_edge=False, box=None)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for key, value in facts.items():
+        words = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+        table.add_row(label_of(key), words)
+    return table
+
+
+def progress(items: Iterable[T], what: str, *, quiet: bool, total: int | None = None) -> Iterator[T]:
+    """Yield the items, with a progress bar on stderr if that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield from items
+        return
+    columns = (SpinnerColumn(), TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield from bar.track(items, total=total)
+
+
+@contextmanager
+def live_line(first: str, words: Callable[[T], str], *, quiet: bool) -> Iterator[Callable[[T], None] | None]:
+    """Yield a callback that shows each step on one live terminal line; None where stderr is no terminal."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as live:
+        task = live.add_task(first, total=None)
+        yield lambda step: live.update(task, description=words(step))
+
+
+@contextmanager
+def name_unwritable(output: Path) -> Iterator[None]:
+    """Turn an OSError of the block into a ChaffinchError that names the output."""
+    try:
+        yield
+    except OSError as error:
+        raise ChaffinchError(f"{output}: could not be written ({error.strerror}); nothing was changed there") from None
+
+
+def check_page(page: Path | None, *taken: Path | None) -> None:
+    """Raise ConfigError, before any work is done, if a page cannot be written, or would overwrite what is `taken`."""
+    if page is None:
+        return
+    if not page.parent.is_dir():
+        raise ConfigError(f"the folder {page.parent} of --html does not exist; make it first")
+    if page.is_dir() or any(page.resolve().is_relative_to(path.resolve()) for path in taken if path is not None):
+        raise ConfigError(f"--html {page} is a folder, or in the input or the output; name a file beside them")
+    if page.exists() and not page.is_file():
+        raise ConfigError(f"--html {page} is not an ordinary file; name another")
+    try:
+        with tempfile.TemporaryFile(dir=page.parent):
+            pass
+    except OSError as error:
+        raise ConfigError(f"--html {page} cannot be written ({error.strerror}); name another place") from None
