@@ -22,7 +22,7 @@ _MOST_CACHED_BYTES = 1 << 25  # of documents that stay in memory, so that they a
 
 
 def batches(job: ReleaseJob) -> Iterator[list[WorkItem[Unit]]]:
-    """Return units with their keys in batches, with whole patients where a patient's notes depend on one another.
+    """Yield a job's units and their ledger keys in batches; a patient's notes share a batch if the job is by patient.
 
     With whole patients, all units are read once here, to learn their patients, before the first batch is made. Raise
     ConfigError if the policy needs patients and notes have none, or if notes have one although the job says otherwise.
@@ -46,13 +46,13 @@ def _fill_batches(items: Iterable[Sequence[WorkItem[Unit]]]) -> Iterator[list[Wo
 
 
 def _items_of_notes(job: ReleaseJob) -> Iterator[list[WorkItem[Unit]]]:
-    """Yield each unit as a group, in the order of the input, with a key that depends on this unit only."""
+    """Yield each unit of the job as a group of one item, in input order; its key hashes the job and this unit only."""
     for unit in map(_load, job.source):
         yield [WorkItem(unit.number, key_of(job.digest, *_key_parts(unit)), unit)]
 
 
 def _items_of_patients(job: ReleaseJob, patients: Iterable[Sequence[Unit]]) -> Iterator[list[WorkItem[Unit]]]:
-    """Yield whole patients; the results of a patient's units depend on one another, and so do their keys."""
+    """Yield the units of each patient as a group of items; each key hashes the job and all of the patient's units."""
     for units in patients:
         loaded = [_load(unit) for unit in units]
         patient = key_of(job.digest, *(part for unit in loaded for part in _key_parts(unit)))
@@ -98,12 +98,12 @@ def _check_patients(job: ReleaseJob, notes: int, with_patient: int) -> None:
 
 
 def _key_parts(unit: Unit) -> tuple[str | bytes, ...]:
-    """Return everything in a unit that its result depends on: its number, its names, and its content."""
+    """Return what the key of a unit is hashed from: its number, id, file name and content."""
     return str(unit.number), unit.id, unit.name, _content(unit)
 
 
 def _load(unit: Unit) -> Unit:
-    """Return the unit with its content in memory, unless it cannot be read."""
+    """Return the unit with its content held in memory; if it cannot be read, the unit as it was."""
     try:
         return unit.hold()
     except Exception:  # it is read again later, and then withheld with the reason
@@ -111,7 +111,7 @@ def _load(unit: Unit) -> Unit:
 
 
 def _content(unit: Unit) -> bytes:
-    """Return the content of a unit, empty if it cannot be read."""
+    """Return the bytes of a unit; empty if it cannot be read."""
     try:
         return unit.content()
     except Exception:  # as above
@@ -119,7 +119,7 @@ def _content(unit: Unit) -> bytes:
 
 
 def _document(unit: Unit) -> Document | None:
-    """Return the document of a unit, or None if it cannot be read."""
+    """Parse a unit, and return its document; None if it cannot be read."""
     try:
         return unit.read()
     except Exception:  # as above
@@ -127,7 +127,7 @@ def _document(unit: Unit) -> Document | None:
 
 
 def _same_document(doc: Document, _: bytes) -> Document:
-    """Return the document that was parsed before."""
+    """Return the given document, in place of parsing the bytes a second time."""
     return doc
 
 
@@ -141,7 +141,7 @@ class BatchWork:
 
 
 def process_batch(work: BatchWork, units: Sequence[Unit]) -> list[bytes | Withheld]:
-    """Release a batch: return results in order, as bytes for the ledger, or as `Withheld`.
+    """De-identify a batch; return for each unit the released document packed to bytes, or `Withheld` with a reason.
 
     It depends only on its arguments and changes nothing, so that any process may call it.
     """
@@ -155,7 +155,7 @@ def process_batch(work: BatchWork, units: Sequence[Unit]) -> list[bytes | Withhe
 
 
 def release_units(work: BatchWork, units: Sequence[Unit]) -> list[Released | Withheld]:
-    """Release or withhold each unit, and return the results in order."""
+    """De-identify units together; return for each, in order, the released document, or `Withheld` if it failed."""
     results: dict[int, Released | Withheld] = {}
     readable: list[NumberedDocument] = []
     for unit in units:

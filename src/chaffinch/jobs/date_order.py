@@ -17,7 +17,7 @@ SAMPLE_NOTES, SAMPLE_CHARACTERS = 1000, 5_000_000  # the first notes, up to eith
 
 
 def settle_date_order(release: Release, units: Iterable[Unit], option: str) -> Release:
-    """Return the release with the order that a sample of the notes tells, if the policy shifts dates and none is given.
+    """Return the release with the day–month order counted in a sample of notes, if the policy shifts dates by "auto".
 
     Raise ConfigError if an order is given that has no effect, or another than that of the policy. `option` is the
     caller's name of the setting.
@@ -36,7 +36,7 @@ def settle_date_order(release: Release, units: Iterable[Unit], option: str) -> R
 
 
 def _count_order(units: Iterable[Unit]) -> Order | None:
-    """Return the order that nearly all unambiguous numeric dates of the first notes have, or None."""
+    """Return the day–month order of nearly all unambiguous numeric dates in the first notes; None if they disagree."""
     votes: Counter[Order] = Counter()
     characters = 0
     for number, unit in enumerate(units):
@@ -49,7 +49,7 @@ def _count_order(units: Iterable[Unit]) -> Order | None:
 
 
 def _text_of(unit: Unit) -> str:
-    """Return the text of a unit, empty if it cannot be read."""
+    """Parse a unit, and return its text; empty if it cannot be read."""
     try:
         return unit.read().text
     except Exception:  # it is read again later, and then withheld with the reason

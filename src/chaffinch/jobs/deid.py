@@ -52,7 +52,7 @@ def run(
     follow: bool = False,
     resume: bool = False,
 ) -> dict[str, Any]:
-    """Write the notes without identifiers, and return the manifest: counts, hashes and settings, no text.
+    """De-identify a file or folder of notes to `output`; return the manifest: counts, hashes and settings, no text.
 
     `find` detects identifiers, `chaffinch.deid.detector(...)`; the packaged model by default. `group_by` assigns each
     note its patient: a regular expression on the id, or a table by id. A policy that draws surrogates or shifts
@@ -107,7 +107,7 @@ def plan(
 
 
 def check_output(notes: Path, output: Path) -> None:
-    """Raise ConfigError if the output is among the inputs, or is neither a file nor a folder."""
+    """Raise ConfigError if the output is the input or inside it, or exists and is neither a file nor a folder."""
     if output.resolve().is_relative_to(notes.resolve()):
         raise ConfigError("the output is the input, or inside it; name another path with -o")
     if output.exists() and not (output.is_file() or output.is_dir()):

@@ -33,14 +33,14 @@ class _Effect(Protocol):
     """The effect of a setting, counted over the notes."""
 
     def see(self, doc: Document) -> None:
-        """Count the effect on a note."""
+        """Count whether the setting has an effect on this note."""
 
     def check(self, notes: int) -> Iterator[str]:
-        """Yield warnings about the effect on this many notes; raise ConfigError if there is none and must be."""
+        """After `notes` notes were seen, yield warnings; raise ConfigError if a setting that protects had no effect."""
 
 
 def check_effects(job: ReleaseJob, *, warnings: Iterable[str] = (), strict: bool = False) -> ReleaseJob:
-    """Return the job with its warnings, and those given; raise ConfigError if a setting that protects has no effect.
+    """Read the notes, and return the job with warnings added; raise ConfigError if a protecting setting has no effect.
 
     All notes are read once if a setting needs it; nothing is written. With `strict`, a warning is an error.
     """
@@ -56,7 +56,7 @@ def check_effects(job: ReleaseJob, *, warnings: Iterable[str] = (), strict: bool
 
 
 def _effects(job: ReleaseJob) -> Iterator[_Effect]:
-    """Yield the settings of a job whose effect only its notes can show."""
+    """Yield a counter for each setting of the job whose effect can only be seen on its notes."""
     names, find = job.option_names, job.detector
     if job.grouping:
         yield _GroupingEffect(job.grouping)
@@ -76,7 +76,7 @@ def _effects(job: ReleaseJob) -> Iterator[_Effect]:
 
 
 def _survey(job: ReleaseJob, effects: Sequence[_Effect]) -> int:
-    """Show every readable note to the effects, and return how many there are."""
+    """Read all notes of a job, let each counter see every readable one, and return the number of readable notes."""
     notes = 0
     for doc in filter(None, map(_read_quietly, job.source)):
         notes += 1
@@ -86,7 +86,7 @@ def _survey(job: ReleaseJob, effects: Sequence[_Effect]) -> int:
 
 
 def _read_quietly(unit: Unit) -> Document | None:
-    """Return the document of a unit, or None if it cannot be read: it is read again later, and then withheld."""
+    """Parse a unit, and return its document; None on any error but ConfigError, as the release withholds it later."""
     try:
         return unit.read()
     except ConfigError:
@@ -117,7 +117,7 @@ def _check_policy_types(job: ReleaseJob) -> None:
 
 
 def _labels_of(source: Source) -> set[str] | None:
-    """Return the labels that a source can give; None if only asking it can tell."""
+    """Return the labels that a source declares; None if it declares none."""
     label, labels = getattr(source, "label", None), getattr(source, "labels", None)
     if isinstance(label, str) and label:
         return {label}
@@ -133,11 +133,13 @@ class _GroupingEffect:
     used: set[str] = field(default_factory=set, repr=False)
 
     def see(self, doc: Document) -> None:
+        """Count the note if it is assigned to a patient, and note which id of the table is used."""
         self.assigned += self.grouping.find(doc.id) is not None
         if self.grouping.table is not None and doc.id in self.grouping.table:
             self.used.add(doc.id)
 
     def check(self, notes: int) -> Iterator[str]:
+        """Yield warnings about notes without a patient and unused ids; raise ConfigError if no note has a patient."""
         table = self.grouping.table
         if not self.assigned:
             raise ConfigError(self.grouping.explain_no_effect(notes))
@@ -157,10 +159,12 @@ class _ColumnsEffect:
     patients: int = 0
 
     def see(self, doc: Document) -> None:
+        """Count the note if its text is not blank, and if it names a patient."""
         self.texts += bool(doc.text.strip())
         self.patients += doc.group is not None
 
     def check(self, notes: int) -> Iterator[str]:
+        """Warn of notes without a patient; raise ConfigError if a named text or patient column is empty everywhere."""
         if self.columns.texts and not self.texts:
             raise ConfigError(f"{self.names.of('text-column')}: it is empty in all {notes:,} notes; name another")
         if self.columns.patient is not None and not self.patients:
@@ -180,12 +184,14 @@ class _KnownEffect:
     hit: bool = False
 
     def see(self, doc: Document) -> None:
+        """Count the note if its patient is listed, and record whether an identifier of the patient is in the text."""
         if doc.patient in self.known.patients:
             self.seen.add(doc.patient)
             self.listed += 1
         self.hit = self.hit or bool(self.known(doc))
 
     def check(self, notes: int) -> Iterator[str]:
+        """Warn of patients, notes and values that do not match; raise ConfigError if no listed patient has a note."""
         option, patients = self.names.of("known"), self.known.patients.keys() - {""}
         if patients and not self.seen and not self.known.patients.get(""):
             raise ConfigError(
@@ -214,9 +220,11 @@ class _PhrasesEffect:
     seen: set[int] = field(default_factory=set)
 
     def see(self, doc: Document) -> None:
+        """Add the numbers of the list's phrases that occur in the note."""
         self.seen |= self.phrases.find_phrases(doc.text)
 
     def check(self, notes: int) -> Iterator[str]:
+        """Warn of phrases that are in no note; raise ConfigError if none is in any, and the list protects."""
         number = len({phrase for phrases in self.phrases.phrases for phrase in phrases})
         if not self.seen and self.protects:
             raise ConfigError(
@@ -234,9 +242,11 @@ class _TypesEffect:
         self.number, self.option, self.waiting = len(sources), option, list(sources)
 
     def see(self, doc: Document) -> None:
+        """Ask the sources that have found nothing so far, and drop those that find a span in this note."""
         self.waiting = [source for source in self.waiting if not _finds(source, doc)]
 
     def check(self, notes: int) -> Iterator[str]:
+        """Warn of sources that found nothing in any note; raise ConfigError if none of them found anything."""
         if len(self.waiting) == self.number:
             raise ConfigError(
                 f"{self.option}: its {self.number:,} sources find nothing in the {notes:,} notes; correct them, or "
@@ -247,7 +257,7 @@ class _TypesEffect:
 
 
 def _finds(source: Source, doc: Document) -> bool:
-    """Tell whether a source finds a span in a note; a source that fails is left to the release, which withholds."""
+    """Return whether a source finds a span in a note; True also if it fails, as the release then withholds the note."""
     try:
         return bool(collect_spans(source(doc), str(getattr(source, "label", "")) or source.name, len(doc.text))[0])
     except Exception:
@@ -262,6 +272,7 @@ class _KeepEffect:
     names: set[str] = field(default_factory=set, repr=False)
 
     def see(self, doc: Document) -> None:
+        """Collect the names of the note's fields, and let the kept field look at its value."""
         self.names |= doc.meta.keys()
         self.kept.see(doc)
 

@@ -42,7 +42,7 @@ class NotesInput:
 
     @property
     def single(self) -> bool:
-        """Tell whether the notes are one file that is no archive."""
+        """Tell whether the notes are one file, or bytes, that is no archive."""
         return self.content is not None or (self.path.is_file() and not self.path.name.endswith(_ARCHIVES))
 
 
@@ -65,6 +65,7 @@ class VaultTarget:
     key: Secret | None = None
 
     def __post_init__(self) -> None:
+        """Raise ConfigError if only one of path and key is given."""
         if (self.path is None) != (self.key is None):
             raise ConfigError(
                 "a vault needs a key, and a key needs a vault; give both --vault FILE and --key-file FILE"
@@ -72,7 +73,7 @@ class VaultTarget:
 
     @property
     def part(self) -> Path | None:
-        """Return the path of the unfinished vault, beside the final path."""
+        """Return the path of the unfinished vault, the final path with `.part`; None without a vault."""
         return None if self.path is None else self.path.with_name(self.path.name + ".part")
 
 
@@ -90,7 +91,7 @@ class OptionNames:
     flags: bool = False
 
     def of(self, name: str) -> str:
-        """Return the caller's name of an option: a flag, or an argument."""
+        """Return an option as the caller writes it: `--date-order` for commands, `date_order` for Python calls."""
         return f"--{name}" if self.flags else name.replace("-", "_")
 
 
@@ -119,6 +120,7 @@ class ReleaseJob:
     warnings: tuple[str, ...] = ()  # settings that have no effect or less than asked; counts, never text
 
     def __post_init__(self) -> None:
+        """Raise ConfigError if keys, output name, columns, spans, vault and output format do not fit together."""
         check_keys_differ(self.release.secret, self.vault.key)
         check_suffix(self.form, self.output)
         if len(self.columns.texts) > 1 and (self.release.spans or self.vault.path is not None):
@@ -137,12 +139,12 @@ class ReleaseJob:
 
     @property
     def form(self) -> Format:
-        """Return the format of the output: that of the input, or its variant that the output's name requires."""
+        """Return the output format: that of the input, or the variant for one file that the output's name asks for."""
         return output_variant(self.source.form, self.output, single=self.single)
 
     @property
     def by_patient(self) -> bool:
-        """Tell whether the notes of one patient must be processed together.
+        """Tell whether the notes of one patient must be processed in one batch.
 
         The detector or the policy may read them together; with `each_note_a_patient` it is checked that none are.
         """
@@ -150,7 +152,7 @@ class ReleaseJob:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return the settings for the manifest."""
+        """Return the settings that the manifest records: policy, detector, output format, patients."""
         job_settings = {"format": self.form.name, "each_note_a_patient": self.each_note_a_patient}
         return {**self.release.settings(self.detector), **job_settings}
 
@@ -172,26 +174,26 @@ class ReleaseJob:
 
     @property
     def work(self) -> Path:
-        """Return the folder of all unfinished files."""
+        """Return the folder of unfinished files: the output's path with `.part`."""
         return self.output.with_name(self.output.name + ".part")
 
     @property
     def private_part(self) -> Path:
-        """Return the folder of unfinished private lists; they have ids of the input, so `work` does not hold them."""
+        """Return the folder of unfinished private lists, apart from `work` because they have ids of the input."""
         return self.private.with_name(self.private.name + ".part")
 
     @property
     def manifest(self) -> Path:
-        """Return the path of the manifest."""
+        """Return the path of the manifest: the output's path with `.manifest.json`."""
         return self.output.with_name(f"{self.output.name}.manifest.json")
 
     @property
     def private(self) -> Path:
-        """Return the folder of files that describe originals."""
+        """Return the folder of private files beside the output: offsets, ids, risks, withheld notes."""
         return private_folder(self.output)
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of all packages that results depend on."""
+    """Return the versions of Python, Chaffinch, NumPy, SciPy and Numba, which results depend on."""
     packages = {name: version(name) for name in ("chaffinch", "numpy", "scipy", "numba")}
     return {**packages, "python": ".".join(platform.python_version_tuple()[:2])}

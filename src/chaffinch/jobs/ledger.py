@@ -60,7 +60,7 @@ class Ledger:
         return f"Ledger({len(self)} results)"
 
     def get(self, key: str) -> bytes | None:
-        """Return the result of a key, or None if there is none or it was changed on the disk."""
+        """Return the stored result of a key; None if there is none, or if its bytes changed on the disk."""
         line = self._lines.get(key)
         if line is None:
             return None
@@ -69,7 +69,7 @@ class Ledger:
         return content if _checksum(content) == line.sum else None
 
     def put(self, key: str, result: bytes) -> None:
-        """Add a result; it is safe after the next `sync`, which happens automatically when enough is waiting."""
+        """Append a result under a key; it survives a crash after the next `sync`, which runs by itself after 1 MB."""
         line = _Line(key, self._size, len(result), _checksum(result))
         self._results.write(result)
         self._size += len(result)
@@ -80,17 +80,17 @@ class Ledger:
             self.sync()
 
     def mark(self, name: str) -> None:
-        """Record permanently that a step of the job is done."""
+        """Record on the disk, at once, that the named step of the job is done."""
         self._marks.add(name)
         self._waiting.append(_Line(mark=name))
         self.sync()
 
     def is_marked(self, name: str) -> bool:
-        """Tell whether a step was done, now or in an earlier run."""
+        """Tell whether the named step was marked as done, in this run or an earlier one."""
         return name in self._marks
 
     def sync(self) -> None:
-        """Make all results safe: first the results, then the lines that describe them."""
+        """Flush waiting results to the disk, then the lines that describe them."""
         if not self._waiting:
             return
         _flush(self._results)
@@ -100,7 +100,7 @@ class Ledger:
         self._waiting_bytes = 0
 
     def recall(self, lines: list[bytes]) -> None:
-        """Load the results of an earlier run; cut off the unfinished ends of both files."""
+        """Load the lines of an earlier run; truncate results and lines that it left unfinished."""
         self._size = os.fstat(self._results.fileno()).st_size
         end = 0
         good_bytes = 0
@@ -124,7 +124,7 @@ class Ledger:
         self._size = end
 
     def remove(self) -> None:
-        """Remove the folder, when the job is done: the ledger after all else, so that a run killed here can go on."""
+        """Delete the job's folder; the ledger file goes last, so that a run killed meanwhile can be resumed."""
         for path in self.folder.iterdir():
             if path.name not in (_LEDGER, _NEW_LEDGER, _LOCK):
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
@@ -133,7 +133,7 @@ class Ledger:
 
 
 def remove_empty(folder: Path) -> None:
-    """Remove the folder of a job if nothing but its lock is left in it, and no run holds that."""
+    """Delete the folder of a job if it holds nothing but a lock that no run has; otherwise do nothing."""
     with suppress(OSError, ConfigError):
         if {path.name for path in folder.iterdir()} <= {_LOCK, _NEW_LEDGER}:
             with (folder / _LOCK).open("ab") as stream:
@@ -142,7 +142,7 @@ def remove_empty(folder: Path) -> None:
 
 
 def _remove_lock(folder: Path) -> None:
-    """Remove the lock and the folder, which has nothing else; the caller holds the lock."""
+    """Delete the lock file and the folder, which must hold nothing else; the caller holds the lock."""
     (folder / _NEW_LEDGER).unlink(missing_ok=True)
     (folder / _LOCK).unlink()
     folder.rmdir()
@@ -152,7 +152,7 @@ def _remove_lock(folder: Path) -> None:
 def open_ledger(
     folder: Path, settings: str, *, notes: dict[str, str] | None = None, resume: bool = False
 ) -> Iterator[Ledger]:
-    """Yield a ledger in a separate folder; added results are safe even if the block ends by an error or Ctrl-C.
+    """Yield a locked ledger in `folder`, new or continued with `resume`; its results are synced when the block ends.
 
     With `resume`, the ledger of an earlier run is continued if it had the same settings. `notes` are those of the first
     run.
@@ -181,7 +181,7 @@ def open_ledger(
 
 
 def disk_error(folder: Path, error: OSError) -> ChaffinchError:
-    """Return the error for a folder that cannot be written, for example on a full disk."""
+    """Return a ChaffinchError that says a folder cannot be written, why, and how to resume."""
     reason = error.strerror or type(error).__name__
     return ChaffinchError(
         f"{folder}: could not be written ({reason}); finished results are kept there: "
@@ -190,7 +190,7 @@ def disk_error(folder: Path, error: OSError) -> ChaffinchError:
 
 
 def _write_head(folder: Path, head: _Head) -> None:
-    """Write the first line to a temporary file and rename it, so that a ledger has it whole or does not exist."""
+    """Write a new ledger with its first line, by a temporary file and a rename."""
     temporary = folder / _NEW_LEDGER
     with temporary.open("wb") as stream:
         stream.write(msgspec.json.encode(head) + b"\n")
@@ -199,7 +199,7 @@ def _write_head(folder: Path, head: _Head) -> None:
 
 
 def _resume_ledger(folder: Path, settings: str, lines: BinaryIO, results: BinaryIO) -> Ledger:
-    """Return the ledger with all earlier results; raise ConfigError if its run had other settings."""
+    """Return the ledger of open files with all earlier results; raise ConfigError if its settings were others."""
     first, *rest = lines.read().splitlines(keepends=True) or [b""]
     try:
         head = msgspec.json.decode(first, type=_Head)
@@ -220,7 +220,7 @@ def _resume_ledger(folder: Path, settings: str, lines: BinaryIO, results: Binary
 
 @contextmanager
 def _lock(folder: Path) -> Iterator[None]:
-    """Make the folder and hold its lock; raise ConfigError if another run holds it."""
+    """Make the folder (mode 0700), and hold its lock for the block; raise ConfigError if another run holds it."""
     while True:
         folder.mkdir(mode=0o700, exist_ok=True)
         folder.chmod(0o700)
@@ -232,7 +232,7 @@ def _lock(folder: Path) -> Iterator[None]:
 
 
 def _lock_file(stream: BinaryIO, folder: Path) -> None:
-    """Lock a file until it is closed, or raise ConfigError if another run has it locked."""
+    """Lock an open file until it is closed; raise ConfigError if another run has it locked."""
     try:
         import fcntl
     except ImportError:  # no locks on this system
@@ -244,7 +244,7 @@ def _lock_file(stream: BinaryIO, folder: Path) -> None:
 
 
 def _is_file_at(stream: BinaryIO, path: Path) -> bool:
-    """Tell whether an open file is still the one at a path."""
+    """Tell whether an open file is still the one at this path, neither deleted nor replaced."""
     try:
         return os.path.samestat(os.fstat(stream.fileno()), path.stat())
     except FileNotFoundError:
@@ -252,10 +252,11 @@ def _is_file_at(stream: BinaryIO, path: Path) -> bool:
 
 
 def _flush(stream: BinaryIO) -> None:
-    """Flush a file to the disk."""
+    """Flush a stream, and its file to the disk."""
     stream.flush()
     os.fsync(stream.fileno())
 
 
 def _checksum(content: bytes) -> str:
+    """Return the 128-bit BLAKE2b hash of bytes, in hex."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()

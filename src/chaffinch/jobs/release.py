@@ -44,7 +44,7 @@ Tick = Callable[[int], None]
 
 
 def dry_run(job: ReleaseJob, *, tick: Tick = lambda _: None) -> dict[str, Any]:
-    """Return the manifest of a release without making it: nothing is written."""
+    """De-identify all notes in memory, and return the manifest; nothing is written."""
     account, work = Account(job.settings), BatchWork(job.release, job.detector)
     seen: set[str] = set()
     for batch in batches(job):
@@ -58,7 +58,7 @@ def dry_run(job: ReleaseJob, *, tick: Tick = lambda _: None) -> dict[str, Any]:
 
 
 def run_release(job: ReleaseJob, *, resume: bool = False, tick: Tick = lambda _: None) -> dict[str, Any]:
-    """Release an input, and return the manifest; finished work survives Ctrl-C, a full disk and kill -9.
+    """De-identify a job's notes, write all outputs and return the manifest; after a crash or Ctrl-C it can be resumed.
 
     Raise Interrupted on Ctrl-C. With `resume`, an earlier run of the same job is finished; its output is the same, byte
     for byte, as that of an uninterrupted run.
@@ -90,7 +90,7 @@ def run_release(job: ReleaseJob, *, resume: bool = False, tick: Tick = lambda _:
 
 
 def _check_taken(job: ReleaseJob, ledger: Ledger) -> None:
-    """Raise an error if an output path is taken, and remove the new ledger."""
+    """Raise an error if an output path is taken; then delete the ledger that was just made."""
     try:
         _check_targets(job)
     except ChaffinchError:
@@ -99,7 +99,7 @@ def _check_taken(job: ReleaseJob, ledger: Ledger) -> None:
 
 
 def _check_paths(job: ReleaseJob, *, resume: bool) -> None:
-    """Raise an error if an output path is taken, before any work is done; an interrupted run may have taken its own."""
+    """Raise an error, before any work, if an output path is a link, is taken, or has no parent folder."""
     if job.output.is_symlink():
         raise ConfigError(f"{job.output} is a symbolic link; name the path that it leads to")
     for path in (job.work, job.private_part, job.manifest, *filter(None, [job.vault.path, job.vault.part])):
@@ -123,7 +123,7 @@ def _check_paths(job: ReleaseJob, *, resume: bool) -> None:
 
 
 def _check_targets(job: ReleaseJob) -> None:
-    """Raise an error if something is in the place of an output that a new run would write."""
+    """Raise an error if a new run would overwrite something at the output, the private folder or the vault."""
     vault = job.vault.path
     if job.output.is_dir() and any(job.output.iterdir()):
         raise DataError("is a folder that is not empty; choose a new or empty folder", path=job.output)
@@ -139,7 +139,7 @@ def _check_targets(job: ReleaseJob) -> None:
 
 
 def _is_private_folder(target: Path) -> bool:
-    """Tell whether a path is the private folder of an earlier release."""
+    """Tell whether a folder holds only files that an earlier release writes into its private folder."""
     return target.is_dir() and all(path.name in _LISTS for path in target.iterdir())
 
 
@@ -153,7 +153,7 @@ class _Origin:
 
     @classmethod
     def of(cls, unit: Unit) -> _Origin:
-        """Return the origin of a unit; the name of its file is the id of a unit that cannot be read."""
+        """Return the file, id and patient of a unit; if it cannot be read, its id and no patient."""
         try:
             doc = unit.read()
         except Exception:  # it is withheld, and the reason is given there
@@ -171,7 +171,7 @@ class _Processed:
     seal: Seal | None
 
     def results(self, job: ReleaseJob) -> Iterator[tuple[int, Released | Withheld]]:
-        """Yield the number and the result of every unit, in the order of the input; it can be called repeatedly."""
+        """Yield the number and the result of every unit, in input order; results are read from the ledger each time."""
         seen: set[str] = set()
         for number, stored in in_order(self.outcomes, self.ledger):
             origin = self.origins[number]
@@ -180,12 +180,13 @@ class _Processed:
 
 
 def _process_job(job: ReleaseJob, work: Iterable[Sequence[WorkItem[Unit]]], ledger: Ledger, tick: Tick) -> _Processed:
-    """Process the batches that have no results yet, into the ledger."""
+    """De-identify the batches whose results are not in the ledger, store them there, and return the outcome of all."""
     key = job.vault.key
     seal = None if key is None else Seal.new(key, bytes.fromhex(ledger.notes["salt"]))
     origins: dict[int, _Origin] = {}
 
     def note_batch(batch: Sequence[WorkItem[Unit]]) -> None:
+        """Record the origins of a finished batch, and report its size as progress."""
         origins.update((item.number, _Origin.of(item.payload)) for item in batch)
         tick(len(batch))
 
@@ -194,7 +195,7 @@ def _process_job(job: ReleaseJob, work: Iterable[Sequence[WorkItem[Unit]]], ledg
 
 
 def reject_bad_id(result: Released | Withheld, job: ReleaseJob, seen: set[str]) -> Released | Withheld:
-    """Return the result; where each document is a file, withhold one whose id cannot name a new file.
+    """Return the result, or `Withheld` if each document becomes a file and its id cannot name a new file.
 
     `seen` has the ids of earlier documents; this one is added.
     """
@@ -206,7 +207,7 @@ def reject_bad_id(result: Released | Withheld, job: ReleaseJob, seen: set[str]) 
 
 
 def _find_fault(name: str, seen: set[str]) -> str:
-    """Return why an id cannot be the name of a new file; empty if it can."""
+    """Return the reason why an id cannot name a new file: taken, hidden or empty parts, NUL; empty if it can."""
     if name in seen:
         return "has the id of an earlier document; make the ids differ"
     parts = name.split("/")
@@ -216,7 +217,7 @@ def _find_fault(name: str, seen: set[str]) -> str:
 
 
 def build_outputs(job: ReleaseJob, done: _Processed) -> None:
-    """Write all outputs to the work folder, in the order of the input: lists, vault, documents."""
+    """Write private lists, vault, released documents and manifest to the work folders, in input order."""
     for path in (*_staged_paths(job), _replaced_path(job), *filter(None, [job.vault.part])):
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     account = Account(job.settings)
@@ -232,7 +233,7 @@ def build_outputs(job: ReleaseJob, done: _Processed) -> None:
 
 
 def _write_lists(job: ReleaseJob, done: _Processed, account: Account) -> None:
-    """Write the private lists, and count all results in the account."""
+    """Write the private lists of all results and exclusions, and count them in the account."""
     folder = _make_private_folder(job.private_part)
     with ExitStack() as stack:
         chosen = [name for name in _LISTS if name != _IDS or not job.release.keep_ids]
@@ -248,7 +249,7 @@ def _write_lists(job: ReleaseJob, done: _Processed, account: Account) -> None:
 
 
 def _write_vault(job: ReleaseJob, done: _Processed) -> None:
-    """Write the originals of all released documents to the vault, encrypted, if the job has one."""
+    """Write the encrypted originals of all released documents to the unfinished vault, if the job has one."""
     part, key, seal = job.vault.part, job.vault.key, done.seal
     if part is None or key is None or seal is None:
         return
@@ -259,7 +260,7 @@ def _write_vault(job: ReleaseJob, done: _Processed) -> None:
 
 
 def to_document(result: Released, job: ReleaseJob) -> Document:
-    """Return the document as the format needs it."""
+    """Return a released result as a document with the tokens and layer that the output format needs."""
     can = job.form.can
     doc = result.document(spans=job.release.spans, tokens=can.needs_tokens)
     return doc.with_layer(LAYER, ()) if can.needs_layer and not doc.layers else doc
@@ -269,10 +270,11 @@ class _PrivateLists:
     """The private files, written line by line."""
 
     def __init__(self, files: Mapping[str, BinaryIO]) -> None:
+        """Keep the open files of the lists, by name."""
         self._files = files
 
     def add(self, result: Released | Withheld, line: bytes, file: str) -> None:
-        """Write a result to the private lists; `line` is its line of the account, `file` the input file of it."""
+        """Write a result to the lists it belongs to; `line` is its line of documents.jsonl, `file` its input file."""
         self._files["documents.jsonl"].write(line)
         if isinstance(result, Withheld):
             self._put("withheld.jsonl", {"id": result.id, "reason": result.reason, "file": file})
@@ -282,40 +284,41 @@ class _PrivateLists:
             self._put(_IDS, {"id": result.id, "document": result.original, "file": file})
 
     def exclude(self, item: Excluded, line: bytes) -> None:
-        """Add an item that a rule excludes, with its line of the account."""
+        """Write an excluded item to documents.jsonl (its `line`) and excluded.jsonl (its name and rule)."""
         self._files["documents.jsonl"].write(line)
         self._put("excluded.jsonl", {"file": item.name, "reason": item.rule})
 
     def _put(self, name: str, row: dict[str, Any]) -> None:
+        """Append a row to the named list, as a line of JSON."""
         self._files[name].write(msgspec.json.encode(row) + b"\n")
 
 
 def _make_private_folder(path: Path) -> Path:
-    """Make a folder that only its owner can open, whatever the umask."""
+    """Make a folder of mode 0700, whatever the umask, and return it."""
     path.mkdir(mode=0o700)
     path.chmod(0o700)
     return path
 
 
 def _create_private(path: Path) -> BinaryIO:
-    """Create a file that only its owner can read, whatever the umask."""
+    """Create a new file of mode 0600, whatever the umask, and return it open for writing."""
     file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
     path.chmod(0o600)
     return file
 
 
 def _staged_paths(job: ReleaseJob) -> list[Path]:
-    """Return the paths at which the outputs are built: private lists, manifest, output."""
+    """Return the temporary paths of private lists, manifest and output, before they are moved."""
     return [job.private_part, job.work / "manifest.json", job.work / "output"]
 
 
 def _replaced_path(job: ReleaseJob) -> Path:
-    """Return where the private folder of an earlier release is kept until that of this one is in its place."""
+    """Return the path to which an earlier release's private folder is moved while it is replaced."""
     return job.private.with_name(job.private.name + ".old")
 
 
 def _sync(paths: Iterable[Path]) -> None:
-    """Flush all files to the disk."""
+    """Flush the files at these paths, and inside them, to the disk."""
     files = [file for path in paths for file in (path.rglob("*") if path.is_dir() else (path,)) if file.is_file()]
     if len(files) > _MOST_SYNCED_FILES and hasattr(os, "sync"):
         os.sync()
@@ -326,13 +329,13 @@ def _sync(paths: Iterable[Path]) -> None:
 
 
 def _manifest_bytes(job: ReleaseJob) -> bytes:
-    """Return the manifest, from the work folder or, if it was moved already, from its final path."""
+    """Return the content of the manifest, from the work folder, or from its final path if it was moved."""
     staged = job.work / "manifest.json"
     return (staged if staged.exists() else job.manifest).read_bytes()
 
 
 def publish(job: ReleaseJob) -> None:
-    """Move everything to its final path, the output last; files that an earlier run moved are skipped."""
+    """Move vault, private lists, manifest and then the output to their final paths; skip what was moved before."""
     part, vault = job.vault.part, job.vault.path
     moves = [] if part is None or vault is None else [(part, vault)]
     for staged, target in [*moves, *zip(_staged_paths(job), (job.private, job.manifest, job.output), strict=True)]:

@@ -42,7 +42,7 @@ class KeptKey:
 
 
 def key_of(*parts: str | bytes) -> str:
-    """Return a key for parts; each is length-prefixed, so that no other parts have the same key.
+    """Return a hex hash of the parts in order, each with its length, so that different parts have different keys.
 
     >>> key_of("ab", "c") == key_of("a", "bc")
     False
@@ -61,7 +61,7 @@ def process_batches(
     *,
     done: Callable[[Sequence[WorkItem[P]]], None] = lambda _: None,
 ) -> dict[int, KeptKey | R]:
-    """Process all batches; return by item number the key of a stored result, or the result if it is not stored.
+    """Work on all batches, and store results in the ledger; return by item number a stored key, or the result itself.
 
     `work` gets all items of a batch, or is not called if all have a result: results within a batch may depend on one
     another. A result of bytes is stored in the ledger, and a second run reads it from there; any other result is
@@ -76,7 +76,7 @@ def process_batches(
 
 
 def in_order(outcomes: Mapping[int, KeptKey | R], ledger: Ledger) -> Iterator[tuple[int, bytes | R]]:
-    """Yield the number and the result of every item, in the order of the input."""
+    """Yield the number and the result of every item by number; stored results are read from the ledger."""
     for number in sorted(outcomes):
         outcome = outcomes[number]
         yield number, _read_result(ledger, outcome.key) if isinstance(outcome, KeptKey) else outcome
@@ -85,7 +85,7 @@ def in_order(outcomes: Mapping[int, KeptKey | R], ledger: Ledger) -> Iterator[tu
 def _process_batch(
     batch: Sequence[WorkItem[P]], work: Callable[[Sequence[P]], Sequence[bytes | R]], ledger: Ledger
 ) -> dict[int, KeptKey | R]:
-    """Process a batch unless the ledger has all its results; return the outcome of each item by number."""
+    """Work on a batch unless the ledger has all its results; return by item number a stored key, or the result."""
     outcomes: dict[int, KeptKey | R] = {item.number: KeptKey(item.key) for item in batch}
     earlier = {item.key: ledger.get(item.key) for item in batch}
     if None not in earlier.values():
@@ -101,7 +101,7 @@ def _process_batch(
 
 
 def _read_result(ledger: Ledger, key: str) -> bytes:
-    """Return the stored result of a key; raise DataError if it was changed on the disk."""
+    """Return the stored result of a key; raise DataError if it is missing or its bytes changed on the disk."""
     content = ledger.get(key)
     if content is None:
         raise DataError("a result changed on the disk; remove the folder and run again", path=ledger.folder)

@@ -16,7 +16,7 @@ from chaffinch.text.formats import WriteOptions
 
 
 def release_to_bytes(job: ReleaseJob, *, tick: Tick = lambda _: None) -> tuple[dict[str, Any], bytes]:
-    """Return the manifest of a release, and the released file; empty if its only document was withheld.
+    """De-identify a job in memory; return its manifest and the bytes of the released file (empty if all is withheld).
 
     The format must be one of one file, as `check_stream` tells.
     """
@@ -40,7 +40,7 @@ def release_to_bytes(job: ReleaseJob, *, tick: Tick = lambda _: None) -> tuple[d
 
 
 def check_stream(job: ReleaseJob) -> None:
-    """Raise ConfigError if the job cannot be released to a stream."""
+    """Raise ConfigError if the output format needs a folder, or if the job has a vault."""
     if job.form.folder:
         raise ConfigError(f"{job.form.name} is written to a folder, and -o - takes one file; name a folder with -o")
     if job.vault.path is not None:
