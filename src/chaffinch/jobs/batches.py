@@ -32,7 +32,7 @@ def batches(job: ReleaseJob) -> Iterator[list[WorkItem[Unit]]]:
 
 
 def _fill_batches(items: Iterable[Sequence[WorkItem[Unit]]]) -> Iterator[list[WorkItem[Unit]]]:
-    """Yield items in batches; the items of a group stay together."""
+    """Yield groups of items, joined into batches of 64 items or 1 MB and more; no group is split."""
     batch: list[WorkItem[Unit]] = []
     size = 0
     for group in items:
@@ -60,7 +60,7 @@ def _items_of_patients(job: ReleaseJob, patients: Iterable[Sequence[Unit]]) -> I
 
 
 def _group_units(job: ReleaseJob) -> list[list[Unit]]:
-    """Return the units of each patient, in the order of the input; patients in the order of their first notes."""
+    """Read all units, and return a list of them per patient, in input order; raise ConfigError if some have none."""
     patients: dict[str, list[Unit]] = {}
     notes = with_patient = 0
     bytes_left = _MOST_CACHED_BYTES

@@ -79,7 +79,7 @@ def plan(
     vault: VaultTarget = NO_VAULT,
     option_names: OptionNames = CALL,
 ) -> ReleaseJob:
-    """Return the job of releasing notes; raise ConfigError if it is impossible. It writes nothing.
+    """Check and return the job of releasing notes to `output`, and write nothing; raise ConfigError if it cannot work.
 
     Where the policy shifts dates, and no order of their numbers is given, it reads a sample of the notes to count it.
     """

@@ -277,6 +277,7 @@ class _KeepEffect:
         self.kept.see(doc)
 
     def check(self, notes: int) -> Iterator[str]:
+        """Warn of notes without the kept field; raise ConfigError if none has it, or its values may not be kept."""
         name, option, found = self.kept.name, self.kept.option, self.kept.found
         if not found:
             near = nearest(name, self.names)

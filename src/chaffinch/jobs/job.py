@@ -158,7 +158,7 @@ class ReleaseJob:
 
     @cached_property
     def digest(self) -> str:
-        """Return a digest of everything that changes the output; a run can be resumed only if it is the same.
+        """Return a digest of settings, versions, detector, input options and vault; the same digest can be resumed.
 
         Notes are in the keys of their items instead. Only the ledger stores the digest: it would help to guess phrases.
         """
