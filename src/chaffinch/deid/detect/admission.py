@@ -64,7 +64,7 @@ class KnownIdentifiers:
 
     @classmethod
     def read(cls, path: str | Path) -> KnownIdentifiers:
-        """Read a CSV, TSV, JSON or JSON-lines file; raise DataError or ConfigError, which never show a value."""
+        """Read an admission file (CSV, TSV, JSON, JSON lines); raise DataError or ConfigError, without its values."""
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8-sig")
@@ -80,7 +80,7 @@ class KnownIdentifiers:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> KnownIdentifiers:
-        """Build from rows. Columns are the patient, or identifiers by a common name ("Last name") or a kind ("SSN")."""
+        """Build from rows with a column of the patient and columns of identifiers, such as "Last name" or "SSN"."""
         by_patient: defaultdict[str, list[Identifier]] = defaultdict(list)
         too_short = 0
         for number, row in enumerate(rows, start=1):
@@ -103,7 +103,7 @@ class KnownIdentifiers:
         return f"KnownIdentifiers({len(self.patients)} patients, {sum(map(len, self.patients.values()))} identifiers)"
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return the known identifiers of the document's patient as spans, the longest where they overlap."""
+        """Return spans of the identifiers of the document's patient, in any usual spelling; the longest of overlaps."""
         identifiers = (*self.patients.get("", ()), *self.patients.get(doc.patient, ()))
         if not identifiers:
             return []
@@ -116,7 +116,7 @@ class KnownIdentifiers:
 
 
 def label_of(column: str) -> str:
-    """Return the label that a column holds; raise ConfigError with the nearest column name if it is unknown.
+    """Return the label for an admission file's column ("MRN": MEDICALRECORD); raise ConfigError if it is unknown.
 
     The message does not show the name of the column: in a file without a header it is a name of a patient.
 
@@ -131,7 +131,7 @@ def label_of(column: str) -> str:
 
 
 def _label_at(column: str, row: int) -> str:
-    """Return the label of a column; raise ConfigError that says where it was met, not what it is called."""
+    """Return the label for a column; raise ConfigError with the row number, not the column's name, if unknown."""
     try:
         return label_of(column)
     except ConfigError as error:
@@ -143,14 +143,14 @@ def _label_at(column: str, row: int) -> str:
 
 
 def find_label(column: str) -> str | None:
-    """Return the label that a column of this name holds, or None."""
+    """Return the label for an admission file's column ("MRN": MEDICALRECORD), or None if it is unknown."""
     if column_key(column) in _LABEL_OF:
         return _LABEL_OF[column_key(column)]
     return kind_of(column).name if is_known(column) else None
 
 
 def fold_text(text: str) -> tuple[str, list[int]]:
-    """Return the text in lower case without accents, and the offset in `text` of each of its characters and its end.
+    """Return the text in lower case without accents, and for each of its characters, and its end, the offset in `text`.
 
     >>> fold_text("Zoë")[0]
     'zoe'
@@ -169,7 +169,7 @@ def fold_text(text: str) -> tuple[str, list[int]]:
 def _find_pattern(
     text: str, plain: str, offsets: list[int], pattern: str, settings: tuple[str, float, bool]
 ) -> Iterator[Span]:
-    """Yield the whole-word matches of a pattern in the folded text `plain`, as spans of `text`.
+    """Yield spans of `text` where a pattern matches whole words of its folded form `plain`.
 
     `settings` are the label and the score of the spans, and whether they must begin with a capital.
     """
@@ -186,7 +186,7 @@ def _find_pattern(
 
 
 def _patterns(identifier: Identifier) -> Iterator[tuple[str, float, bool]]:
-    """Yield patterns for an identifier in folded text, each with its score and whether it needs a capital."""
+    """Yield (pattern for folded text, score, whether a match needs a capital) for the spellings of an identifier."""
     plain = " ".join(fold_text(identifier.text)[0].split())
     if kind_of(identifier.label).category == "NAME":
         yield from _name_patterns(plain)
@@ -205,13 +205,13 @@ def _patterns(identifier: Identifier) -> Iterator[tuple[str, float, bool]]:
 
 
 def _word(word: str) -> str:
-    """Return a pattern for a word; "street" and "st", and the other street suffixes, match each other."""
+    """Return a regular expression for a word; a street suffix matches in full or abbreviated ("street", "st")."""
     other = _SUFFIXES.get(word) or next((long for long, short in _SUFFIXES.items() if short == word), "")
     return f"(?:{re.escape(word)}|{other})" if other else re.escape(word)
 
 
 def _name_patterns(plain: str) -> Iterator[tuple[str, float, bool]]:
-    """Yield the patterns of a name: in full, surname first, with an initial, and each part alone.
+    """Yield (pattern, score, needs a capital) for a name: in full, surname first, with initial, each part alone.
 
     A double name ("smith-jones", "o'neil") is one part, and so are both halves of a hyphen if they are long enough.
     """
@@ -239,7 +239,7 @@ def _name_patterns(plain: str) -> Iterator[tuple[str, float, bool]]:
 
 
 def _name_part(part: str) -> str:
-    """Return a pattern for a part of a name; the pieces of a double name match with any sign between, or none.
+    """Return a regular expression for a part of a name; a double name may have a sign, blank or nothing inside.
 
     A line may end after the hyphen.
     """
@@ -247,7 +247,7 @@ def _name_part(part: str) -> str:
 
 
 def _identifiers(label: str, value: object, row: int) -> list[Identifier]:
-    """Return a cell of a row as an identifier, or nothing if it is too short to search for."""
+    """Return a cell as a list of one identifier, [] if too short; raise DataError if too long or not text."""
     if not isinstance(value, str | int):
         raise DataError(f"known identifiers, row {row}: {label} must be text or a number, got {type(value).__name__}")
     text = plain_text(str(value)).strip()
@@ -257,7 +257,7 @@ def _identifiers(label: str, value: object, row: int) -> list[Identifier]:
 
 
 def _whole_name(row: Mapping[str, Any]) -> list[Identifier]:
-    """Join the first, middle and last name of a row, so that they match together; return [] without first or last."""
+    """Return the row's "last, first middle" as a list of one PATIENT identifier; [] if first or last is missing."""
     by_column = {
         column_key(name): plain_text(value).strip()
         for name, value in row.items()
@@ -270,6 +270,7 @@ def _whole_name(row: Mapping[str, Any]) -> list[Identifier]:
 
 
 def _csv_rows(text: str, path: Path) -> list[Mapping[str, Any]]:
+    """Parse CSV (comma, semicolon or tab) with a header; return its rows as dicts without empty cells."""
     delimiter = "\t" if "\t" in text.partition("\n")[0] else ";" if ";" in text.partition("\n")[0] else ","
     reader = csv.DictReader(text.splitlines(), delimiter=delimiter)
     rows: list[Mapping[str, Any]] = []
@@ -281,6 +282,7 @@ def _csv_rows(text: str, path: Path) -> list[Mapping[str, Any]]:
 
 
 def _json_rows(text: str, path: Path) -> list[Mapping[str, Any]]:
+    """Parse JSON or JSON lines; return one dict per patient, or per row. Raise DataError if it is neither."""
     try:
         content = json.loads(text)
     except json.JSONDecodeError:
@@ -297,5 +299,5 @@ def _json_rows(text: str, path: Path) -> list[Mapping[str, Any]]:
 
 
 def column_key(column: str) -> str:
-    """Return the name of a column in small letters, with underscores between its words."""
+    """Return a column's name in lower case, with underscores for blanks and hyphens."""
     return column.strip().lower().replace(" ", "_").replace("-", "_")

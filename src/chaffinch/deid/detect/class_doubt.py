@@ -35,13 +35,13 @@ LEAVES_NOTHING = 2  # operators that hide this much leave nothing readable, so t
 
 
 def class_layer(layer: str) -> str:
-    """Return the name of the soft layer that holds the class probabilities of a layer of spans."""
+    """Return the name of the soft layer with the class probabilities of a span layer: "deid" gives "deid:class"."""
     return f"{layer}:class"
 
 
 @lru_cache(maxsize=4096)
 def wider_class(label: str) -> str:
-    """Return the class to assume if a span is not of its label: the category of the label, or OTHER.
+    """Return the class to assume if a span's label is wrong: the label's category, or OTHER if it is its own category.
 
     >>> wider_class("CITY"), wider_class("DATE")
     ('LOCATION', 'OTHER')
@@ -54,21 +54,24 @@ class _Hides(dict[str, int]):
     """How much a policy hides of each label; computed on first use."""
 
     def __init__(self, policy: Policy) -> None:
+        """Start with no labels; they are looked up in the policy on first use."""
         super().__init__()
         self._policy = policy
 
     def __missing__(self, label: str) -> int:
+        """Look up how much the policy hides of a label, store it and return it."""
         self[label] = self._policy.hides(label)
         return self[label]
 
 
 @lru_cache(maxsize=64)
 def _hides(policy: Policy) -> _Hides:
+    """Return the table of how much a policy hides by label, cached by policy."""
     return _Hides(policy)
 
 
 def settle_classes(doc: Document, layer: str | None, policy: Policy, *, limit: float = LIMIT) -> tuple[Span, ...]:
-    """Return the spans of a layer; a span of doubtful class gets the strictest plausible class.
+    """Return a layer's spans, relabelled with the strictest plausible class where their label is too doubtful.
 
     Only spans whose operator leaves a part readable can change. Applying it twice changes nothing more.
     """
@@ -91,7 +94,7 @@ def settle_classes(doc: Document, layer: str | None, policy: Policy, *, limit: f
 
 
 def _class_chances(doc: Document, layer: str | None) -> Soft | None:
-    """Return the class probabilities of a layer, else its soft labels, else None."""
+    """Return the class probabilities of a layer, or if there are none its soft labels, or None."""
     if not doc.soft:
         return None
     name = layer if layer is not None else next(iter(doc.layers)) if len(doc.layers) == 1 else "gold"
@@ -99,13 +102,13 @@ def _class_chances(doc: Document, layer: str | None) -> Soft | None:
 
 
 def _settle_by_score(span: Span, hides: _Hides, limit: float) -> str:
-    """Return the class of a span, taking its score as the probability of its label."""
+    """Return the span's label, or its wider class if 1 - score reaches the limit and the policy hides that better."""
     wider = wider_class(span.label)
     return wider if 1.0 - span.score >= limit and hides[wider] > hides[span.label] else span.label
 
 
 def _settle_by_chances(doc: Document, spans: Sequence[Span], soft: Soft, hides: _Hides, limit: float) -> Iterator[str]:
-    """Yield the class of each span, by the class probabilities of its tokens."""
+    """Yield the label for each span: its own, or the strictest plausible class of its riskiest token."""
     ranks = np.array([-1 if label == "O" else hides[label] for label in soft.labels], np.int64)
     risks = soft.values @ (ranks[:, None] > np.arange(LEAVES_NOTHING))  # (T, ranks) the chance of classes hidden better
     for span, (first, end) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
@@ -122,7 +125,7 @@ def _settle_by_chances(doc: Document, spans: Sequence[Span], soft: Soft, hides: 
 
 
 def _strictest(row: Floats, ranks: Ints, rank: int) -> int:
-    """Return the index of the plausible class with the highest rank above `rank`; the likeliest of those that tie."""
+    """Return the index of the plausible class that hides most, above `rank`; of ties the likeliest."""
     better = np.flatnonzero(ranks > rank).tolist()
     floor = min(PLAUSIBLE, max(row[label] for label in better))
     return max((label for label in better if row[label] >= floor), key=lambda label: (ranks[label], row[label], -label))

@@ -41,31 +41,32 @@ class ContextVoice:
     types: float = TYPES
 
     def __post_init__(self) -> None:
+        """Raise ConfigError if `weight` or `types` is not between 0 and 1."""
         check_fractions(self, "weight", "types")
 
     def read(self, docs: Iterable[Document]) -> Soft:
-        """Return (N, L) the reader's soft labels of the tokens of documents."""
+        """Return (N, L) the reader's soft labels for all tokens of the documents."""
         empty = np.zeros((0, len(self.reader.labels)))
         return Soft(self.reader.labels, np.concatenate([empty, *self.reader.posteriors(docs)]))
 
     def join(self, fast: Soft, docs: Iterable[Document]) -> Soft:
-        """Return (N, L) the soft labels of the fast models joined with the reader's."""
+        """Read the documents, and return (N, L) the weighted mean of the fast models' and the reader's soft labels."""
         return join(fast, self.read(docs), weight=self.weight, types=self.types)
 
     def describe(self) -> dict[str, Any]:
-        """Return everything but the reader's weights, for a manifest."""
-        told = {"config": asdict(replace(self.reader.config, folder=None)), "labels": self.reader.names}
-        return {**told, "weight": self.weight, "types": self.types, "fast dial": self.fast_dial.to_dict()}
+        """Return config, labels, weights of the mean and the fast dial as a dict for the manifest; no learnt arrays."""
+        entry = {"config": asdict(replace(self.reader.config, folder=None)), "labels": self.reader.names}
+        return {**entry, "weight": self.weight, "types": self.types, "fast dial": self.fast_dial.to_dict()}
 
     @classmethod
-    def of(cls, told: Mapping[str, Any], state: State) -> ContextVoice:
-        """Return the voice that a manifest describes."""
-        part = replace(state, config=told["config"], labels=tuple(told["labels"]))
-        return cls(Reader.of(part), Dial.from_dict(told["fast dial"]), float(told["weight"]), float(told["types"]))
+    def of(cls, entry: Mapping[str, Any], state: State) -> ContextVoice:
+        """Rebuild a voice from its manifest entry (see `describe`) and the reader's learnt arrays."""
+        part = replace(state, config=entry["config"], labels=tuple(entry["labels"]))
+        return cls(Reader.of(part), Dial.from_dict(entry["fast dial"]), float(entry["weight"]), float(entry["types"]))
 
 
 def join(fast: Soft, read: Soft, *, weight: float = WEIGHT, types: float = TYPES) -> Soft:
-    """Return soft labels whose log-odds of an identifier are the weighted mean of both, over all labels of either.
+    """Return the joint soft labels of two models: log-odds of an identifier and shares of types are weighted means.
 
     >>> fast, read = Soft(("O", "A"), np.array([[0.5, 0.5]])), Soft(("O", "B"), np.array([[0.1, 0.9]]))
     >>> both = join(fast, read, weight=0.5, types=0.5)
@@ -87,7 +88,7 @@ def join(fast: Soft, read: Soft, *, weight: float = WEIGHT, types: float = TYPES
 
 
 def decode(index: TokenIndex, soft: Soft, flags: Flags) -> list[list[Span]]:
-    """By document, the spans of the likeliest labels, given that flagged tokens (N,) are identifiers, with scores.
+    """Return by document the spans of the best label path (Viterbi), in which flagged tokens (N,) are never O.
 
     A token by itself knows little of its type, so a change from one label to another costs `SWITCH`; runs of one label
     in a line are spans. The reader's labels have no beginnings: neighbours of one label are one span.
@@ -115,11 +116,11 @@ def decode(index: TokenIndex, soft: Soft, flags: Flags) -> list[list[Span]]:
 
 
 def _breaks(doc: Document, token: int) -> bool:
-    """Return whether a line ends before a token."""
+    """Return whether there is a line end between this token and the one before."""
     return "\n" in doc.text[int(doc.tokens[token - 1, 1]) : int(doc.tokens[token, 0])]
 
 
 def _log_odds(outside: Floats) -> Floats:
-    """Return (N,) the log-odds of an identifier, from the chance of O."""
+    """Return (N,) the log-odds that each token is an identifier, from (N,) the chance of O, clipped to stay finite."""
     held = np.clip(outside, SUREST, 1.0 - SUREST)
     return np.asarray(np.log1p(-held) - np.log(held))

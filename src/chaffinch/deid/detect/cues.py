@@ -38,7 +38,7 @@ _LONGEST_TITLE, _LONGEST_SIGNED = 48, 90
 
 
 def with_cues(docs: Iterable[Document], lists: WordLists | None = None) -> Iterator[Document]:
-    """Yield the documents with the layers of cues and of patterns added where they are missing."""
+    """Yield the documents with layers of fields, sections, protected terms and patterns, computed where missing."""
     known = lists or word_lists()
     # Each layer with the function that finds its spans; a function may use the layers before its own.
     finders: tuple[tuple[str, Callable[[Sequence[Document]], list[list[Span]]]], ...] = (
@@ -59,13 +59,13 @@ def with_cues(docs: Iterable[Document], lists: WordLists | None = None) -> Itera
 
 
 def without_cues(doc: Document, before: Document) -> Document:
-    """Return the document without the layers of cues that `before` does not have."""
+    """Return `doc` without those cue and pattern layers that `before` does not have."""
     added = [name for name in LAYERS if name not in before.layers]
     return replace(doc, layers={name: spans for name, spans in doc.layers.items() if name not in added})
 
 
 def fields(text: str, language: str = LANGUAGE) -> list[Span]:
-    """Find the values after labels, up to the next label or the end of the line, and the rows of numbers.
+    """Return spans of the values after labels such as "MRN:", by class of the label, and of rows of numbers.
 
     >>> [(span.start, span.end, span.label) for span in fields("Attending: Ada Penn   MRN: 12345")]
     [(10, 22, 'doctor'), (26, 32, 'id')]
@@ -86,7 +86,7 @@ def fields(text: str, language: str = LANGUAGE) -> list[Span]:
 
 
 def _is_row(line: str) -> bool:
-    """Tell whether a line is a row of a table: five or more numbers, which are more than half of its words."""
+    """Tell whether a line has five or more numbers, and these are more than half of its words."""
     if len(line) < 2 * LEAST_NUMBERS - 1:
         return False
     numbers = len(_NUMBERS.findall(line))
@@ -94,7 +94,7 @@ def _is_row(line: str) -> bool:
 
 
 def sections(text: str, language: str = LANGUAGE) -> list[Span]:
-    """Find the sections of a note: from each title to the next; "letterhead" before the first, "signature" last."""
+    """Return spans of a note's titles and sections by class; "letterhead" before the first title, "signature" last."""
     lines = list(_lines(text))
     _, title_classes = _classes(language)
     cuts: list[tuple[int, str]] = [(0, "letterhead")]
@@ -115,7 +115,7 @@ def sections(text: str, language: str = LANGUAGE) -> list[Span]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text with the offsets of their first characters."""
+    """Yield the offset and the text of each line, without its line end."""
     start = 0
     for line in text.split("\n"):
         yield start, line.rstrip("\r")
@@ -124,7 +124,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 @cache
 def _classes(language: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Return two tables from words to classes, of labels and of titles; the first class with a word counts."""
+    """Return the tables of a language from word to class: for labels of fields, and for titles of sections."""
     cues = languages.cue_words(language)
     fields, sections = (
         {word: name for name, words in reversed(table.items()) for word in words}
@@ -134,6 +134,6 @@ def _classes(language: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
 
 
 def _class_of(label: str, table: Mapping[str, str]) -> str:
-    """Return the class of the first word of a label that has one, or ""."""
+    """Return the class of the first word of a label that the table has; "" if none, or if the label is too long."""
     words = re.findall(r"[a-z-]+", label.lower())
     return next((table[word] for word in words if word in table), "") if len(label) <= _LONGEST_LABEL else ""

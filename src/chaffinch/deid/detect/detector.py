@@ -72,19 +72,19 @@ class HybridDetector:
 
     @property
     def model_digest(self) -> str:
-        """Return the digest of the model."""
+        """Return the checksum of the model, which the manifest publishes."""
         return self.model.digest
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return the settings for the manifest: the numbers of phrases and identifiers, never their text."""
+        """Return the settings for the manifest: recall, and how many phrases, identifiers and types were given."""
         allow, deny = (0 if lexicon is None else sum(map(len, lexicon.phrases)) for lexicon in (self.allow, self.deny))
         known = 0 if self.known is None else sum(map(len, self.known.patients.values()))
         return {"recall": self.recall, "allow": allow, "deny": deny, "known": known, "types": len(self.types)}
 
     @property
     def digest(self) -> str:
-        """Return a fingerprint of everything that decides the result. Never publish it: it confirms guessed phrases."""
+        """Return a hash of model, settings and the user's lists. Never publish it: it confirms guessed phrases."""
         model = [self.model.taggers, self.model.dial.to_dict(), self.model.rules]
         voice = self.model.context
         model += [] if voice is None else [voice.describe(), voice.reader.state()]
@@ -92,7 +92,7 @@ class HybridDetector:
         return fingerprint([model, self.recall, lists, self.by_patient, self.layer])
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """Yield the documents in order, each with the layer; an existing layer of that name is replaced."""
+        """Yield the documents in order, each with the layer of identifiers; an old layer of that name is replaced."""
         for docs in [list(documents)] if self.by_patient else batches(documents, BATCH_TOKENS):
             pages = list(map(ShownDocument.of, docs))
             shown = [page.shown for page in pages]
@@ -101,10 +101,11 @@ class HybridDetector:
                 yield page.restore(doc)
 
     def annotate(self, documents: Iterable[Document], *, layer: str | None = None, posteriors: bool = False) -> Corpus:
-        """Return the documents with an added layer, as a tagger does; with `posteriors`, also with soft labels."""
+        """Return the documents with identifiers in a layer, found lazily; with `posteriors`, also with soft labels."""
         name = layer or self.layer
 
         def walk() -> Iterator[Document]:
+            """Detect, and yield each document, without the soft labels unless they are wanted."""
             for doc in replace(self, layer=name)(documents):
                 others = {key: soft for key, soft in doc.soft.items() if key not in (name, class_layer(name))}
                 yield doc if posteriors else replace(doc, soft=others)
@@ -112,7 +113,7 @@ class HybridDetector:
         return Corpus(walk)
 
     def dial_samples(self, documents: Iterable[Document], gold: str | None = None) -> Iterator[DialSample]:
-        """Yield the tokens of each document with a gold layer, before any threshold; the dial is fitted on them."""
+        """Yield per document the chances, types, rule flags and gold flags of its tokens, to fit the recall dial on."""
         for docs in batches((ShownDocument.of(doc).shown for doc in documents), BATCH_TOKENS):
             index, soft, _ = self._score_tokens(docs)
             chances, types = detect_soft.chances(soft)
@@ -125,11 +126,11 @@ class HybridDetector:
             yield from map(DialSample, index.split_rows(chances), index.split_rows(types), ruled, right)
 
     def soft_labels(self, documents: Sequence[Document]) -> Soft:
-        """Return (N, L) the joint soft labels of the models for all tokens, before rules and thresholds."""
+        """Return (N, L) the joint soft labels of all models for all tokens, before rules and thresholds."""
         return self._score_tokens(documents)[1]
 
     def _score_tokens(self, docs: Sequence[Document]) -> tuple[TokenIndex, Soft, list[list[Span]]]:
-        """Return an index of the documents with cues, the mean soft labels of the taggers, and their joint spans."""
+        """Return the documents' token index with cues, joint (N, L) soft labels, and the voted spans of the taggers."""
         prepared = list(cues.with_cues(map(upper_if_caseless, docs) if self.model.rules else docs, self.lists))
         index = TokenIndex.of(prepared)
         if not self.model.taggers:
@@ -146,7 +147,7 @@ class HybridDetector:
         return index, soft, found[0] if len(found) == 1 else [vote_spans(spans) for spans in zip(*found, strict=True)]
 
     def _detect(self, docs: Sequence[Document]) -> list[Document]:
-        """Return the documents with cues, the spans of rules and models, and soft labels raised to these spans."""
+        """Detect by rules, lists and models; return the documents with cues, spans, soft labels and classes."""
         index, soft, decoded = self._score_tokens(docs)
         flagged = self._flag_spans(index, soft, decoded) if self.model.taggers else decoded
         found = []
@@ -166,13 +167,13 @@ class HybridDetector:
         ]
 
     def _rank_spans(self, doc: Document, ruled: Sequence[Span], modelled: Sequence[Span]) -> list[list[Span]]:
-        """Return two ranks: spans of patterns that keep their type, and spans of other patterns and of models."""
+        """Return two ranks of spans: exact codes of patterns, widened; then those of other patterns and models."""
         exact = self._not_allowed(doc, [span for span in ruled if _keeps_type(span)])
         others = self._not_allowed(doc, [*(span for span in ruled if not _keeps_type(span)), *modelled])
         return [widen(doc.text, exact, others), others]
 
     def _claims(self, doc: Document, spans: Iterable[Span]) -> list[Claim]:
-        """Return claims about the classes of spans that no model found; those by the user or exact patterns are final.
+        """Return claims about the classes of spans that no model found; those of the user and of exact codes are final.
 
         A town after "at" or "on" is claimed not to be a town, even if a model found it.
         """
@@ -189,11 +190,11 @@ class HybridDetector:
         return out
 
     def _pattern_spans(self, doc: Document) -> Sequence[Span]:
-        """Return the spans of patterns, or none if the model has `rules=False`."""
+        """Return the document's spans of the pattern layer; none if the model has `rules=False`."""
         return doc.layers[patterns.LAYER] if self.model.rules else ()
 
     def _certain_spans(self, doc: Document) -> list[Span]:
-        """Return the spans of the user's deny list and types and of the admission file."""
+        """Return the merged spans of the admission file, the deny list and the user's types in a document."""
         if self.deny is None and not self.types and self.known is None:
             return []
         spans = (
@@ -210,13 +211,14 @@ class HybridDetector:
         return merge_by_rank([self.known(doc) if self.known else [], spans])
 
     def _not_allowed(self, doc: Document, spans: Iterable[Span]) -> list[Span]:
-        """Return the spans that do not lie inside an allowed phrase."""
+        """Return the spans that are not wholly inside a phrase of the allow list."""
         if self.allow is None:
             return list(spans)
         phrases = _find_phrases(self.allow, doc.text)  # in order, never overlapping
         ends = [end for _, end, _ in phrases]
 
         def inside(span: Span) -> bool:
+            """Tell whether a span is wholly inside an allowed phrase."""
             number = bisect_right(ends, span.start)
             return number < len(phrases) and phrases[number][0] <= span.start and span.end <= phrases[number][1]
 
@@ -234,7 +236,7 @@ class HybridDetector:
         return detect_soft.spans_of(index, soft, flags, decoded)
 
     def _not_protected(self, index: TokenIndex, chances: Floats) -> Flags:
-        """Return (N,) whether models may flag each token.
+        """Return (N,) whether models may flag each token: not inside a protected term, nor a short number of a table.
 
         They may not flag a token inside a protected term (a bare eponym is protected only below `PROTECTED_THRESHOLD`),
         nor a short number in a row of a table.
@@ -250,7 +252,7 @@ class HybridDetector:
         return free
 
     def _add_repeats(self, found: list[Document], originals: Sequence[Document]) -> Iterator[Document]:
-        """Yield the documents with repeats of their spans, from all documents of the patient or from each alone."""
+        """Yield the documents with further mentions of found names and codes, searched per patient or per document."""
         members: defaultdict[str | int, list[int]] = defaultdict(list)
         for number, doc in enumerate(found):
             members[doc.patient if self.by_patient else number].append(number)
@@ -266,7 +268,7 @@ class HybridDetector:
             yield cues.without_cues(replace(repeated, text=originals[number].text), originals[number])
 
     def _align(self, found: Sequence[Document], members: Iterable[Sequence[int]]) -> defaultdict[int, list[Span]]:
-        """Return by document number the spans that alignment adds; it runs only where a word of a span recurs."""
+        """Return by document number the spans that the alignment model adds where a word of a span recurs."""
         chosen = sorted(
             number
             for numbers in members
@@ -286,7 +288,7 @@ class HybridDetector:
         return out
 
     def _with_repeats(self, before: Document, again: Sequence[Span]) -> Document:
-        """Return the document with those repeats that may be identifiers, and are neither protected nor allowed."""
+        """Return the document with those repeats added that are long enough, not protected and not allowed."""
         text, spans = before.text, before.layers[self.layer]
         terms = [term for term in self.lists.find_protected(before) if term.score == 1.0]
         new = [span for span in again if _may_repeat(text, span, terms)]
@@ -302,7 +304,7 @@ class HybridDetector:
 
 
 def _find_phrases(lexicon: Lexicon, text: str) -> list[tuple[int, int, int]]:
-    """Return start, end and label index of the phrases in a text, also of those with wide blanks between words."""
+    """Return (start, end, label index) of a lexicon's phrases in a text; any white space between words matches."""
     view = narrow_view(text)
     if view is None:
         return lexicon.find(text)
@@ -310,7 +312,7 @@ def _find_phrases(lexicon: Lexicon, text: str) -> list[tuple[int, int, int]]:
 
 
 def _keeps_type(span: Span) -> bool:
-    """Tell whether an exact pattern found a code: a longer span of a model does not change its type.
+    """Tell whether the span is a code found by an exact pattern, so that no model's span changes its type.
 
     A date or a town may be a part of a longer code or name, but the exact number of a device is no part of a date.
     """
@@ -318,11 +320,12 @@ def _keeps_type(span: Span) -> bool:
 
 
 def _is_short_number(word: str) -> bool:
+    """Tell whether a word is a number of at most three digits."""
     return len(word) <= LONGEST_CELL and word.isdecimal()
 
 
 def _may_repeat(text: str, span: Span, terms: Sequence[Span]) -> bool:
-    """Tell whether a repeat may be an identifier: long enough, not a word in lower case, and over no protected term."""
+    """Tell whether a repeat is a name or code of 3 or more characters, not in lower case, over no protected term."""
     if not _label_repeats(span.label):
         return False
     words = text[span.start : span.end]
@@ -331,7 +334,7 @@ def _may_repeat(text: str, span: Span, terms: Sequence[Span]) -> bool:
 
 
 def _recurs(docs: Sequence[Document], layer: str, common: frozenset[str]) -> bool:
-    """Tell whether a word of a span also occurs outside spans; a common word counts only if spans hold it twice."""
+    """Tell whether a word of a name or code also occurs outside spans; a common word must be in two spans to count."""
     times: Counter[str] = Counter()
     counts: set[str] = set()
     for doc in docs:
@@ -349,7 +352,7 @@ def _recurs(docs: Sequence[Document], layer: str, common: frozenset[str]) -> boo
 
 
 def _count_whole_words(word: str, text: str) -> int:
-    """Count the occurrences of a word with no letter or digit on either side."""
+    """Count the occurrences of a word in a text that have no letter or digit on either side."""
     count, start = 0, text.find(word)
     while start >= 0:
         end = start + len(word)
@@ -360,17 +363,19 @@ def _count_whole_words(word: str, text: str) -> int:
 
 @cache
 def _label_repeats(label: str) -> bool:
-    """Tell whether repeats of spans with a label are searched for: proper names and codes."""
+    """Tell whether further mentions of spans with this label are searched for: proper names and codes."""
     return kind_of(label).is_proper_name or kind_of(label).is_code
 
 
 @cache
 def _is_town(label: str) -> bool:
+    """Tell whether a label is of a kind that is a town."""
     return label in KINDS and handling_of(KINDS[label]).town
 
 
 @cache
 def _aligner(language: str) -> alignment.Model:
+    """Return the default alignment model in recall mode with a language's common words, cached."""
     return alignment.Model.default("recall", common=word_lists(language).common_words)
 
 
@@ -385,7 +390,7 @@ def detector(
     by_patient: bool = False,
     fast: bool = False,
 ) -> HybridDetector:
-    """Build a detector that adds the layer "deid", from a model, a file, a packaged name, or from rules alone.
+    """Build a detector of identifiers from a model, a model file, a packaged name, or (None) from rules alone.
 
     `recall` sets the dial of the model; `known` is an admission file; `allow` and `deny` are phrases that are never or
     always identifiers, `deny` by label if it is a mapping; `types` are sources of custom types. `fast` leaves out
@@ -410,12 +415,13 @@ def detector(
 
 
 def with_dial(model: Model, documents: Iterable[Document], *, gold: str | None = None) -> Model:
-    """Return the model with its dial fitted on notes that it did not learn from."""
+    """Return the model with its recall dial fitted on labelled notes that its taggers did not learn from."""
     find = HybridDetector(replace(model, dial=dial.Dial()))
     sample = DialSample.join(find.dial_samples(documents, gold))
     return replace(model, dial=dial.fit(sample, model.labels))
 
 
 def _lexicon(lists: Mapping[str, Iterable[str]]) -> Lexicon | None:
+    """Return a lexicon of phrases by label, in plain characters; None if there is no phrase."""
     by_label = {label: list(map(plain_text, phrases)) for label, phrases in lists.items()}
     return Lexicon.make(by_label) if any(by_label.values()) else None

@@ -14,7 +14,7 @@ _offsets = attrgetter("start", "end")
 
 
 def merge_by_rank(ranks: Iterable[Iterable[Span]]) -> list[Span]:
-    """Merge ranks of spans into one sorted list without overlaps that covers all; earlier ranks keep their edges.
+    """Merge ranked spans into a sorted list without overlaps that covers all of them; earlier ranks keep their edges.
 
     Inside a rank the longest of overlapping spans stays whole, and the surest of spans with equal edges. A span that
     sticks out of others is cut: the rest becomes a separate span. The cuts may begin or end with punctuation, which
@@ -33,12 +33,12 @@ def merge_by_rank(ranks: Iterable[Iterable[Span]]) -> list[Span]:
 
 
 def is_code(label: str) -> bool:
-    """Tell whether a label is for codes: numbers and addresses that identify one person or thing."""
+    """Tell whether a label's kind is a code: a number or address that identifies one person or thing."""
     return kind_of(label).is_code
 
 
 def widen(text: str, exact: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """Return the exact spans, which are codes, each widened over the rest of its code in overlapping spans.
+    """Return the exact codes, each extended over overlapping codes, and over other overlapping spans to the next blank.
 
     It grows over all of an overlapping code, and over an overlapping span of another kind up to the next blank. The
     exact spans must be sorted and must not overlap; nor do the returned ones.
@@ -68,7 +68,7 @@ def widen(text: str, exact: Sequence[Span], others: Sequence[Span]) -> list[Span
 
 
 def _clusters(spans: Iterable[Span]) -> Iterator[list[Span]]:
-    """Yield the spans in clusters, from left to right; only spans of one cluster overlap."""
+    """Yield the spans in groups, from left to right, such that spans of different groups never overlap."""
     cluster: list[Span] = []
     furthest = 0
     for span in sorted(spans, key=_offsets):
@@ -81,7 +81,7 @@ def _clusters(spans: Iterable[Span]) -> Iterator[list[Span]]:
 
 
 def _cover(rank: Sequence[Span], before: Sequence[Span]) -> list[Span]:
-    """Return the spans `before` and what the rank covers beyond them, sorted, without overlaps."""
+    """Return `before` plus what spans of the rank cover beyond it, cut where they overlap, sorted."""
     if not before and all(span.start == rank[0].start and span.end == rank[0].end for span in rank):
         return [min(rank, key=lambda span: (-span.score, span.label))]
     whole = [span for span in rank if not _overlaps_any(span, before)]
@@ -95,7 +95,7 @@ def _cover(rank: Sequence[Span], before: Sequence[Span]) -> list[Span]:
 
 
 def vote_spans(answers: Sequence[Iterable[Span]]) -> list[Span]:
-    """Return the set of spans without overlaps that has the highest total score over several taggers.
+    """Return the spans without overlaps whose scores, averaged over all taggers' answers, have the highest total.
 
     The score of a span is the sum of the scores of equal spans (same edges, same label) over the number of taggers.
 
@@ -126,12 +126,13 @@ def vote_spans(answers: Sequence[Iterable[Span]]) -> list[Span]:
 
 
 def subtract_spans(spans: Iterable[Span], kept: Sequence[Span]) -> list[Span]:
-    """Return the pieces of spans that no kept span covers; kept spans are sorted and do not overlap."""
+    """Return the pieces of spans that no kept span covers; kept spans must be sorted and must not overlap."""
     ends = [span.end for span in kept]
     return [piece for span in spans for piece in _pieces(span, kept, ends)]
 
 
 def _pieces(span: Span, kept: Sequence[Span], ends: Sequence[int]) -> Iterator[Span]:
+    """Yield the pieces of a span that no kept span covers; `ends` are the ends of the kept spans."""
     start = span.start
     for number in range(bisect_right(ends, span.start), len(kept)):
         other = kept[number]
@@ -145,12 +146,13 @@ def _pieces(span: Span, kept: Sequence[Span], ends: Sequence[int]) -> Iterator[S
 
 
 def _overlaps_any(span: Span, kept: Sequence[Span]) -> bool:
+    """Tell whether a span overlaps one of the kept spans, which are sorted and do not overlap."""
     after = bisect_left(kept, span.end, key=attrgetter("start"))
     return after > 0 and kept[after - 1].end > span.start
 
 
 def trim_punctuation(text: str, spans: Iterable[Span]) -> list[Span]:
-    """Return the spans without blanks and punctuation at their edges; drop those without a letter or digit.
+    """Return the spans without blanks and punctuation at either edge; drop those without a letter or digit.
 
     >>> trim_punctuation("Penn, MD.", [Span(4, 9, "DOCTOR")])
     [Span(start=6, end=8, label='DOCTOR', score=1.0, source='', concept='')]

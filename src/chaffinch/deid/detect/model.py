@@ -42,21 +42,21 @@ class Model:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return the labels of all taggers and of the reader, sorted."""
+        """Return the labels that any tagger or the reader can assign, sorted."""
         names = {name for tagger in self.taggers for name in tagger.labels}
         return tuple(sorted(names.union(() if self.context is None else self.context.reader.names)))
 
     def fast(self) -> Model:
-        """Return the model without its reader, with the dial that was set without it; itself if it has none."""
+        """Return the model without its contextual reader, with the dial of the taggers alone; itself if it has none."""
         return self if self.context is None else replace(self, dial=self.context.fast_dial, context=None)
 
     @property
     def digest(self) -> str:
-        """Return the checksum of the model file, else the checksums of the taggers."""
+        """Return the checksum of the model file; of a model without one, the joined checksums of its taggers."""
         return self.checksum or " ".join(tagger.manifest.checksum for tagger in self.taggers)
 
     def save(self, path: str | Path, *, corpus: str = "", notes: str = "") -> Model:
-        """Write one file, complete or not at all; return the model with the file's checksum."""
+        """Write the model to one file, atomically, and return it with the file's checksum."""
         state = State()
         for number, tagger in enumerate(self.taggers):
             state = state.with_child(f"tagger{number}", _state(tagger))
@@ -83,7 +83,7 @@ class Model:
 
 
 def load(path: str | Path) -> Model:
-    """Load a model by path or packaged name; a tagger's file gives a model of one tagger without a dial."""
+    """Load a detector's model by path or packaged name; the file of a single tagger gives a model without a dial."""
     found = bundle.load(path)
     if found.manifest.kind != KIND:
         tagger = load_tagger(path)
@@ -112,7 +112,7 @@ def upper_if_caseless(doc: Document) -> Document:
 
 
 def _state(tagger: Tagger) -> State:
-    """Return the learnt arrays of a tagger, step by step."""
+    """Return the learnt arrays of a tagger's steps and of its aligner, for saving."""
     state = State()
     for number, step in enumerate(tagger.steps):
         state = state.with_child(f"step{number}", step.model.state())
@@ -120,13 +120,13 @@ def _state(tagger: Tagger) -> State:
 
 
 def _tagger_config(tagger: Tagger) -> dict[str, Any]:
-    """Return the settings of a tagger for the manifest."""
+    """Return the settings of a tagger's steps and aligner, for the manifest."""
     config: dict[str, Any] = {"steps": [step.manifest_entry for step in tagger.steps]}
     return config | ({} if tagger.aligner is None else {"align": asdict(tagger.aligner.config)})
 
 
 def _tagger(found: Bundle, number: int, config: Mapping[str, Any]) -> Tagger:
-    """Return one tagger of a model file, by its settings in the manifest."""
+    """Rebuild the tagger of this number from a model file and its settings in the manifest."""
     state = found.state.child(f"tagger{number}")
     parts = [
         state.child(f"step{position}", kind=step["kind"], config=step["config"], labels=step["labels"])

@@ -16,11 +16,11 @@ class Detector(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the detector in the manifest."""
+        """Return the name of the detector, as the manifest shows it."""
 
     @property
     def layer(self) -> str:
-        """The name of the layer that is added."""
+        """Return the name of the layer that the detector adds."""
 
     @property
     def by_patient(self) -> bool:
@@ -28,18 +28,18 @@ class Detector(Protocol):
 
     @property
     def model_digest(self) -> str:
-        """The digest of the model; it is published in the manifest."""
+        """Return the checksum of the model, which the manifest publishes."""
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """Further settings for the manifest, without any text of the user."""
+        """Return further settings for the manifest, without any text of the user."""
 
     @property
     def digest(self) -> str:
-        """A fingerprint of everything that decides the result, the user's phrases included.
+        """Return a hash of everything that decides the result, the user's phrases included.
 
         Never publish it: it lets anyone check a guessed phrase.
         """
 
     def __call__(self, documents: Sequence[Document], /) -> Iterable[Document]:
-        """Return the documents, each with the layer."""
+        """Return the same documents in order, each with its identifiers as spans of the layer."""

@@ -45,7 +45,7 @@ class DialSample:
 
     @classmethod
     def join(cls, parts: Iterable[DialSample]) -> DialSample:
-        """Concatenate several samples; raise DataError if there are none."""
+        """Concatenate the tokens of several samples; raise DataError if there are none."""
         samples = list(parts)
         if not samples:
             raise DataError("there are no notes to set the dial on; give notes with a gold layer")
@@ -69,7 +69,7 @@ class Dial:
     balanced: tuple[float, ...] = ()  # (L,) thresholds of the best F, in which recall counts more than precision
 
     def at(self, recall: float | None) -> Mapping[str, float]:
-        """Return thresholds by label for a recall, or for the balanced setting if None; "" is for other labels.
+        """Return thresholds by label for a recall, or for the best F2 if None; the key "" is for other labels.
 
         >>> Dial().at(None)
         {'': 0.5}
@@ -80,11 +80,11 @@ class Dial:
         return dict(zip(self.labels, self.thresholds[row].tolist(), strict=True)) | {"": self.levels[row]}
 
     def reaches(self, recall: float) -> float:
-        """Return the recall reached on the notes of the dial by the row for `recall`; it may be lower than `recall`."""
+        """Return the recall that the row for `recall` reached on the notes of the fit; it may be lower than asked."""
         return self.reached[self._row(recall)]
 
     def _row(self, recall: float) -> int:
-        """Return the first row with at least this recall, or the last; raise ConfigError without a dial."""
+        """Return the row of the lowest fitted recall at or above this one, or the last; ConfigError without a dial."""
         if not 0.0 < recall <= 1.0:
             raise ConfigError(f"recall must be above 0 and at most 1, got {recall}")
         if not self.recalls:
@@ -92,7 +92,7 @@ class Dial:
         return min(int(np.searchsorted(self.recalls, recall - 1e-12)), len(self.recalls) - 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields, for a manifest."""
+        """Return all fields as plain values for a manifest; `from_dict` reads them."""
         return {
             "labels": self.labels,
             "recalls": self.recalls,
@@ -111,7 +111,7 @@ class Dial:
 
 
 def fit(sample: DialSample, labels: Sequence[str], *, recalls: Sequence[float] = RECALLS, lowest: float = 0.0) -> Dial:
-    """Fit a dial on tokens of notes that the models did not learn from.
+    """Fit thresholds per label and recall on labelled tokens of notes that the models did not learn from.
 
     No level of calibrated chance is below `lowest`: a recall that needs a lower level is not reached, and `reached`
     holds the recall at `lowest`. A few identifiers look nothing like one; to reach them, every other word is flagged.
@@ -140,7 +140,7 @@ def fit(sample: DialSample, labels: Sequence[str], *, recalls: Sequence[float] =
 
 
 def _level(levels: Floats, hits: Ints, ends: Ints, wanted: float, base: int) -> tuple[float, float]:
-    """Return the highest level that flags enough identifiers, else the lowest, and how many identifiers it flags."""
+    """Return the highest threshold at which `wanted` identifiers are flagged (else the lowest), and how many are."""
     if base >= wanted or not len(ends):
         return 1.0, base
     enough = ends[hits[ends] >= wanted]
@@ -149,13 +149,13 @@ def _level(levels: Floats, hits: Ints, ends: Ints, wanted: float, base: int) -> 
 
 
 def _between(levels: Floats, end: int) -> float:
-    """Return the level halfway, in log-odds, between `levels[end]` and the next lower one, away from both."""
+    """Return the chance halfway, in log-odds, between `levels[end]` and the next lower level, so that neither ties."""
     pair = np.clip(levels[end : end + 2], _EDGE, 1.0 - _EDGE)
     return float(1.0 / (1.0 + np.exp(np.log(1.0 / pair - 1.0).mean())))
 
 
 def _offsets(sample: DialSample, count: int) -> Floats:
-    """Return (L,) the offset to add to the log-odds of each type's chances to calibrate them."""
+    """Return (L,) offsets of each type's log-odds: log(identifiers found / expected) among its doubtful tokens."""
     doubtful = ~sample.ruled & (sample.chances < _DOUBTFUL)
     types = sample.types[doubtful]
     found = np.bincount(types, weights=sample.gold[doubtful], minlength=count)
@@ -164,14 +164,14 @@ def _offsets(sample: DialSample, count: int) -> Floats:
 
 
 def _shift_log_odds(chances: Floats, offsets: Floats) -> Floats:
-    """Return the chances with the offsets added to their log-odds."""
+    """Return the chances after adding the offsets to their log-odds."""
     clipped = np.clip(chances, _EDGE, 1.0 - _EDGE)
     odds = clipped / (1.0 - clipped) * np.exp(offsets)
     return np.asarray(odds / (1.0 + odds))
 
 
 def _thresholds(level: float, offsets: Floats) -> list[float]:
-    """Return for each type the uncalibrated chance that has the calibrated level."""
+    """Return for each type the raw chance whose calibrated value is `level`, clipped and just below rounding."""
     # The same tokens must be flagged as were counted, so thresholds are lowered by more than rounding can add.
     chances = _shift_log_odds(np.full(len(offsets), level), -offsets)
     return [float(chance) for chance in np.clip(chances - 1e-9, LOWEST, HIGHEST)]

@@ -20,7 +20,7 @@ LEAST = 3  # letters of a word that is searched for; shorter words are more ofte
 
 
 def names_of(docs: Sequence[Document], layer: str, lists: WordLists) -> dict[str, str]:
-    """Return by case-folded word the most frequent label of the names with it, for words that are nothing but names."""
+    """Return {case-folded word: most frequent label} for words of sure person spans that are no ordinary words."""
     labels: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for doc in docs:
         for span in doc.layers[layer]:
@@ -32,7 +32,7 @@ def names_of(docs: Sequence[Document], layer: str, lists: WordLists) -> dict[str
 
 
 def find_repeats(doc: Document, layer: str, names: Mapping[str, str]) -> list[Span]:
-    """Return a span for each capitalised word of a document that is one of `names` and that no span touches."""
+    """Return a span for each capitalised token that is one of `names` and that no span of the layer touches."""
     if not names:
         return []
     found: list[Span] = []
@@ -49,12 +49,13 @@ def find_repeats(doc: Document, layer: str, names: Mapping[str, str]) -> list[Sp
 
 
 def _words(doc: Document, span: Span) -> Collection[str]:
+    """Return the tokens of a document that a span touches, as strings."""
     ((first, end),) = doc.token_ranges([span]).tolist()
     return [doc.text[a:b] for a, b in doc.tokens[first:end].tolist()]
 
 
 def _is_name(word: str, lists: WordLists) -> bool:
-    """Tell whether a capitalised word can only be a name."""
+    """Tell whether a word is capitalised, of 3 or more letters, and neither a common word nor a clinical term."""
     return (
         len(word) >= LEAST
         and word.isalpha()

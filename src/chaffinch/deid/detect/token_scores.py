@@ -35,7 +35,7 @@ NAMELIKE, OTHERWISE = 0.08, 0.003
 
 
 def mean(softs: Sequence[Soft]) -> Soft:
-    """Return the mean of soft labels over the union of their labels; O comes first."""
+    """Return the average of several models' soft labels over the union of their labels; O is the first column."""
     labels = ("O", *sorted({name for soft in softs for name in soft.labels} - {"O"}))
     values = np.zeros((len(softs[0].values), len(labels)))
     for soft in softs:
@@ -44,7 +44,7 @@ def mean(softs: Sequence[Soft]) -> Soft:
 
 
 def by_rules(docs: Iterable[Document], lists: WordLists) -> Soft:
-    """Return soft labels without a model: capitalised words that may be names get higher chances of name labels."""
+    """Return soft labels without a model: 0.08 per person label for capitalised words that may be names, else 0.003."""
     words = [word for doc in docs for word in doc.words()]
     values = np.full((len(words), 1 + len(NAMES)), OTHERWISE)
     maybe = [word[:1].isupper() and len(word) > 2 and word.isalpha() and lists.is_name(word) for word in words]
@@ -54,7 +54,7 @@ def by_rules(docs: Iterable[Document], lists: WordLists) -> Soft:
 
 
 def discount_common_words(index: TokenIndex, soft: Soft, lists: WordLists) -> Soft:
-    """Lower the chances of common words in lower case, in capitals, or at the beginning of a line or sentence.
+    """Divide by 8 the odds of common words in lower case, in capitals, or at the beginning of a line or sentence.
 
     Jobs keep their chances, and so do capitalised words that are often names.
 
@@ -74,14 +74,14 @@ def discount_common_words(index: TokenIndex, soft: Soft, lists: WordLists) -> So
 
 
 def chances(soft: Soft) -> tuple[Floats, Ints]:
-    """Return (T,) the chance that each token is an identifier, and (T,) the index of its likeliest label without O."""
+    """Return (T,) each token's chance to be an identifier, and (T,) the index of its likeliest label without O."""
     if len(soft.labels) < 2:
         return np.zeros(len(soft.values)), np.zeros(len(soft.values), np.int64)
     return np.clip(1.0 - soft.values[:, 0], 0.0, 1.0), soft.values[:, 1:].argmax(axis=1)
 
 
 def token_flags(doc: Document, spans: Iterable[Span]) -> Flags:
-    """Return (T,) whether a span touches each token."""
+    """Return (T,) whether any of the spans touches each token of the document."""
     out = np.zeros(len(doc.tokens), np.bool_)
     for first, end in doc.token_ranges(list(spans)).tolist():
         out[first:end] = True
@@ -100,7 +100,7 @@ class TokenIndex:
 
     @classmethod
     def of(cls, docs: Sequence[Document]) -> TokenIndex:
-        """Build the index of some documents."""
+        """Concatenate the tokens of the documents to one index."""
         bounds = list(accumulate((len(doc.tokens) for doc in docs), initial=0))
         shifts = list(accumulate((len(doc.text) + 1 for doc in docs), initial=0))[:-1]
         none = np.zeros((0, 2), np.int64)
@@ -109,24 +109,24 @@ class TokenIndex:
         return cls(docs, bounds, shifts, np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 1]))
 
     def runs(self, spans: Sequence[Sequence[Span]]) -> tuple[Ints, Ints]:
-        """Return the first token and one past the last that each span touches, for all spans in order of documents."""
+        """Return the first token, and one past the last, that each span touches, for spans given by document."""
         starts = [span.start + shift for shift, in_doc in zip(self.shifts, spans, strict=True) for span in in_doc]
         stops = [span.end + shift for shift, in_doc in zip(self.shifts, spans, strict=True) for span in in_doc]
         firsts = np.searchsorted(self.ends, starts, side="right")
         return firsts, np.maximum(firsts, np.searchsorted(self.starts, stops, side="left"))
 
     def flags(self, spans: Sequence[Sequence[Span]]) -> Flags:
-        """Return (N,) whether a span touches each token."""
+        """Return (N,) whether any span touches each token; spans are given by document."""
         return self.run_flags(*self.runs(spans))
 
     def run_flags(self, firsts: Ints, ends: Ints) -> Flags:
-        """Return (N,) whether each token is in a run."""
+        """Return (N,) whether each token is inside one of the runs [first, end)."""
         size = len(self.starts) + 1
         depth = np.bincount(firsts, minlength=size) - np.bincount(ends, minlength=size)
         return np.cumsum(depth)[:-1] > 0
 
     def word(self, token: int) -> tuple[str, bool]:
-        """Return the text of a token, and whether it begins a line or a sentence."""
+        """Return the text of a token of the index, and whether it begins a line or a sentence."""
         number = bisect_right(self.bounds, token) - 1
         text, shift = self.docs[number].text, self.shifts[number]
         start = int(self.starts[token]) - shift
@@ -135,7 +135,7 @@ class TokenIndex:
         ] in _BEFORE
 
     def split_rows(self, rows: NDArray[Number]) -> list[NDArray[Number]]:
-        """Split the rows of all tokens (N, ...) by document."""
+        """Split an array with a row per token (N, ...) into one array per document."""
         return [rows[first:end] for first, end in pairwise(self.bounds)]
 
 
@@ -151,7 +151,7 @@ class Claim:
 
 
 def tokens_of(firsts: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """Return the tokens of runs, one run after another, and the length of each run."""
+    """Return the token numbers of all runs [first, end), run after run, and the length of each run."""
     sizes = ends - firsts
     return np.arange(sizes.sum()) + np.repeat(firsts - np.cumsum(sizes) + sizes, sizes), sizes
 
@@ -167,7 +167,7 @@ class _Table:
 
     @classmethod
     def of(cls, soft: Soft, more: Sequence[Collection[str]]) -> _Table:
-        """Build the table; `more` are the labels of the spans, by document."""
+        """Add zero columns for labels that only spans have; `more` are the labels of the spans, by document."""
         new_labels = [sorted(set(labels) - set(soft.labels)) for labels in more]
         added = sorted(set().union(*new_labels))
         number = {name: column for column, name in enumerate((*soft.labels, *added))}
@@ -175,7 +175,7 @@ class _Table:
         return cls(soft.labels, number, new_labels, values)
 
     def split(self, index: TokenIndex) -> list[Soft]:
-        """Return the soft labels of each document, with the columns that it needs."""
+        """Return the soft labels of each document: the models' columns, and those that its spans added."""
         plain, out = len(self.labels), []
         for (begin, end), names in zip(pairwise(index.bounds), self.more, strict=True):
             chosen = [*range(plain), *(self.number[name] for name in names)] if names else slice(plain)
@@ -184,7 +184,7 @@ class _Table:
 
 
 def with_spans(index: TokenIndex, soft: Soft, spans: Sequence[Sequence[Span]]) -> list[Soft]:
-    """Return by document the soft labels, with chances raised to the scores of the spans where they were lower."""
+    """Return soft labels by document, with each token's chance raised at least to the score of the span over it."""
     table = _Table.of(soft, [{span.label for span in in_doc} for in_doc in spans])
     tokens, sizes = tokens_of(*index.runs(spans))
     columns = np.repeat(np.array([table.number[span.label] for in_doc in spans for span in in_doc], np.int64), sizes)
@@ -197,7 +197,7 @@ def with_spans(index: TokenIndex, soft: Soft, spans: Sequence[Sequence[Span]]) -
 
 
 def with_claims(index: TokenIndex, soft: Soft, claims: Sequence[Sequence[Claim]]) -> list[Soft]:
-    """Return class probabilities by document: claims share out the probability that models give to O.
+    """Return class probabilities by document, where claims about spans take over what models give to O.
 
     A final claim replaces the chances of its tokens. The part that a claim is not sure of, or denies, goes to the wider
     class of its label, so that the doubt remains. Of claims that share a token the first counts; they come in order of
@@ -224,7 +224,7 @@ def with_claims(index: TokenIndex, soft: Soft, claims: Sequence[Sequence[Claim]]
 
 
 def _raise_chances(values: Floats, rows: Ints, columns: Ints, wanted: Floats) -> None:
-    """Raise each row at its column to the wanted chance, in place, and scale its other columns to keep the sum."""
+    """Raise, in place, values[row, column] to the wanted chance where it is lower; rescale the row to sum to 1."""
     less = values[rows, columns] < wanted
     rows, columns, wanted = rows[less], columns[less], wanted[less]
     totals = np.add.accumulate(values[rows], axis=1)[:, -1]  # in order: the same bits whatever columns of zeros follow
@@ -234,7 +234,7 @@ def _raise_chances(values: Floats, rows: Ints, columns: Ints, wanted: Floats) ->
 
 
 def score_spans(index: TokenIndex, soft: Soft, spans: Sequence[Sequence[Span]]) -> list[list[Span]]:
-    """Return the spans by document, each scored by the mean of its label's column over its tokens; 0 without tokens."""
+    """Return the spans by document, scored by the mean chance of their label over their tokens; 0 without tokens."""
     tokens, sizes = tokens_of(*index.runs(spans))
     number = {name: column for column, name in enumerate(soft.labels)}
     columns = np.repeat(np.array([number[span.label] for in_doc in spans for span in in_doc], np.int64), sizes)
@@ -245,7 +245,7 @@ def score_spans(index: TokenIndex, soft: Soft, spans: Sequence[Sequence[Span]]) 
 
 
 def spans_of(index: TokenIndex, soft: Soft, flags: Flags, decoded: Sequence[Sequence[Span]]) -> list[list[Span]]:
-    """Return by document the decoded spans that hold a flagged token, whole, and runs of the other flagged tokens.
+    """Return by document the decoded spans that touch a flagged token, and spans of the remaining flagged tokens.
 
     Scores are mean chances. A run ends at a change of label, at the end of a line, and before a decoded span, so
     adjacent identifiers stay separate.
@@ -273,7 +273,7 @@ def spans_of(index: TokenIndex, soft: Soft, flags: Flags, decoded: Sequence[Sequ
 
 
 def _free_runs(index: TokenIndex, free: Flags, kinds: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return the runs of free tokens with one label in one line, as (document number, first token, end token)."""
+    """Join neighbouring free tokens of one label and line; return runs as (document number, first token, end token)."""
     tokens = np.flatnonzero(free)
     owners = np.searchsorted(index.bounds, tokens, side="right") - 1
     out: list[tuple[int, int, int]] = []
@@ -289,4 +289,5 @@ def _free_runs(index: TokenIndex, free: Flags, kinds: Sequence[int]) -> list[tup
 
 
 def _mean(values: Sequence[float]) -> float:
+    """Return the mean of numbers; of one number, itself, bit for bit."""
     return values[0] if len(values) == 1 else float(np.mean(values))

@@ -33,7 +33,7 @@ _PERSON_AFTER = r"(?:,?\s(?:MD|M\.D\.|DO|RN|NP|PA-C|PhD)\b|,\s[A-Z]\.?(?:\s|$))"
 
 
 def word_lists(language: str = LANGUAGE, hidden: Iterable[str] = ()) -> WordLists:
-    """Return the lists of a language; those of names and cities omit the hidden words and their parts.
+    """Return the word lists of a language, cached; its names and cities lack the hidden words and their parts.
 
     Words are hidden to measure on names that no list has, and to train as if the lists were incomplete.
 
@@ -45,6 +45,7 @@ def word_lists(language: str = LANGUAGE, hidden: Iterable[str] = ()) -> WordList
 
 @lru_cache(maxsize=4)
 def _word_lists(language: str, hidden: frozenset[str]) -> WordLists:
+    """Return the lists of a language without the hidden words; the last four are cached."""
     return WordLists(language, hidden)
 
 
@@ -55,6 +56,7 @@ class WordLists:
     """
 
     def __init__(self, language: str, hidden: frozenset[str]) -> None:
+        """Load the lists of the language, and wrap the questions about single words in caches."""
         self.language, self.hidden, self._pack = language, hidden, languages.pack(language, hidden)
         self._drug_endings = languages.lines(language, "protected/drug-endings")
         self._sections, self._units, self._tests, self._drugs, self._heads = (
@@ -79,15 +81,16 @@ class WordLists:
         return f"WordLists({self.language!r}, {len(self.hidden)} words hidden)"
 
     def __reduce__(self) -> tuple[Callable[[str, frozenset[str]], WordLists], tuple[str, frozenset[str]]]:
+        """Pickle as language and hidden words; the lists are loaded again where it is unpickled."""
         return _word_lists, (self.language, self.hidden)
 
     def hide_words(self, words: Iterable[str]) -> WordLists:
-        """Return the lists without these words as well."""
+        """Return lists in which these words are hidden too."""
         return _word_lists(self.language, self.hidden | languages.hidden_words(words))
 
     @property
     def every_word(self) -> list[str]:
-        """Return the words of all lists, hidden or not, and the common words, sorted."""
+        """Return all words of the lists of names and places, hidden ones too, and the common words, sorted."""
         return sorted(self._pack.common.union(*self._pack.lexica.values(), self.hidden))
 
     @property
@@ -96,15 +99,15 @@ class WordLists:
         return self._pack.common
 
     def is_hidden(self, word: str) -> bool:
-        """Tell whether a word is hidden."""
+        """Tell whether a word is hidden from the lists, whatever its case."""
         return fold(word) in self.hidden
 
     def is_section(self, word: str) -> bool:
-        """Tell whether a word occurs in section headers, or is a service of a hospital."""
+        """Tell whether a word occurs in section headers, or names a hospital service, whatever its case."""
         return fold(word) in self._sections
 
     def find_protected(self, doc: Document) -> list[Span]:
-        """Return votes for "not an entity", labelled O: score 1 for terms that name nobody, 0.5 for a bare eponym.
+        """Return spans labelled O of terms that name nobody (score 1), and of eponyms without a noun (score 0.5).
 
         A drug in running text has score 1 as well. A term next to a person's name or title ("Dr. Foley") gets no vote.
 
@@ -115,7 +118,7 @@ class WordLists:
         return list(doc.layers[LAYER]) if LAYER in doc.layers else self.find_protected_in([doc])[0]
 
     def find_protected_in(self, docs: Sequence[Document]) -> list[list[Span]]:
-        """Return the votes of `find_protected` for many documents at once, which is faster."""
+        """Return `find_protected` for many documents in one pass, which is faster; existing layers are ignored."""
         texts = ByteText.of([doc.text for doc in docs])
         spans: list[list[Span]] = [[] for _ in docs]
         for pattern, score, source in _eponyms(self.language):
@@ -135,15 +138,15 @@ class WordLists:
         return self._pack.lexica[name].get(fold(word), "")
 
     def _is_common(self, word: str) -> bool:
-        """Tell whether a word is frequent in ordinary and clinical text."""
+        """Tell whether a word is in the list of common words, whatever its case."""
         return fold(word) in self._pack.common
 
     def _is_frequent(self, word: str) -> bool:
-        """Tell whether a word is one of the most frequent common words; the others may well be part of a place name."""
+        """Tell whether a word is one of the most frequent common words, which hardly occur in place names."""
         return fold(word) in self._pack.frequent
 
     def _is_drug(self, word: str) -> bool:
-        """Tell whether a word is a listed drug or brand, or ends like a drug and is no likely surname."""
+        """Tell whether a word is a listed drug, or has 7 or more letters, a drug's ending and is no likely surname."""
         small = fold(word)
         if small in self._drugs:
             return True
@@ -155,7 +158,7 @@ class WordLists:
         return small in self._units or small in self._tests or self.is_section(word) or self.is_drug(word)
 
     def _is_name(self, word: str) -> bool:
-        """Tell whether a capitalised word may be a person's name: no clinical term, and listed as a name or not common.
+        """Tell whether a capitalised word may be a name: no clinical term, and likely as a name or not common.
 
         >>> [word_lists().is_name(word) for word in ("Okonkwo", "Smith", "Patient", "Lipitor")]
         [True, True, False, False]
@@ -165,7 +168,7 @@ class WordLists:
         return "hi" in (self.rate(word, "first"), self.rate(word, "last")) or not self.is_common(word)
 
     def _is_plain(self, word: str, begins: bool) -> bool:
-        """Tell whether a word is an ordinary word: common, and in lower case, in capitals or at a beginning.
+        """Tell whether a word is common or clinical, and written in lower case, in capitals or at a beginning.
 
         Jobs in lower case do not count, nor do capitalised words that are often names.
         """
@@ -177,7 +180,7 @@ class WordLists:
         return (word.isupper() or begins) and not often
 
     def _find_harmless(self, word: str) -> str:
-        """Return the kind of protected word that a single word may be (drug, eponym, credential, time), or ""."""
+        """Return the kind of a word that names nobody ("drug", "eponym", "credential", "time"); "" if it is none."""
         if word.isalpha() and self.is_drug(word):
             return "drug"
         if word in self._surnames:
@@ -187,7 +190,7 @@ class WordLists:
         return "time" if _TIME.fullmatch(word) else ""
 
     def _find_protected_words(self, doc: Document) -> Iterator[Span]:
-        """Yield votes for drugs, rarer eponyms before a head noun, times of day, and credentials after a name."""
+        """Yield O spans of drugs, times, eponyms before a head noun, and credentials after a name."""
         words = doc.words()
         sources = {word: source for word in set(words) if (source := self._harmless(word))}
         for token in [token for token, word in enumerate(words) if word in sources] if sources else ():
@@ -200,16 +203,16 @@ class WordLists:
             yield Span(start, end, "O", 0.5 if source == "eponym" else 1.0, source)
 
     def _begins_with_head(self, after: Sequence[str]) -> bool:
-        """Tell whether the words after an eponym begin with a head noun, such as "disease"."""
+        """Tell whether the first word after an eponym, links skipped, is a head noun such as "disease"."""
         return next((fold(word) for word in after if word not in _LINKS), "") in self._heads
 
     def _not_beside_people(self, text: str, spans: Iterable[Span]) -> list[Span]:
-        """Return the spans that are not next to a person's name or title, the longest where they overlap."""
+        """Return the spans that are not next to a title or name of a person; the longest of overlapping ones."""
         free = sorted((span for span in spans if not self._beside_person(text, span)), key=lambda span: -span.score)
         return list(resolve(free, "longest"))
 
     def _beside_person(self, text: str, span: Span) -> bool:
-        """Tell whether a title, initial or likely first name precedes a span, or a degree or initial follows it."""
+        """Tell whether a title, initial or likely first name is before a span, or a degree or initial after it."""
         before, after = text[max(0, span.start - 24) : span.start], text[span.end : span.end + 24]
         if matcher_of(_TITLE_BEFORE)[0].search(before) or matcher_of(_PERSON_AFTER)[0].match(after):
             return True
@@ -218,20 +221,21 @@ class WordLists:
 
 
 def _ends_in_name(before: Sequence[str]) -> bool:
-    """Tell whether the words before a credential end in a capitalised word: a name or another credential."""
+    """Tell whether the last word before a credential, signs skipped, is capitalised."""
     last = next((word for word in reversed(before) if word not in (",", "/", "-")), "")
     return last[:1].isupper()
 
 
 @cache
 def _phrases(language: str) -> Lexicon:
+    """Return the lexicon of protected tests, drugs, titles and products of a language, cached."""
     names = ("tests", "drugs", "titles", "products")
     return Lexicon.make({name: languages.lines(language, f"protected/{name}") for name in names})
 
 
 @cache
 def _eponyms(language: str) -> tuple[tuple[str, float, str], ...]:
-    """Return the patterns of eponyms with a head noun and of bare eponyms, with the score and source of their votes."""
+    """Return (pattern, score, source) for eponyms with a head noun (1.0) and for eponyms alone (0.5)."""
     words, nouns = (languages.lines(language, f"protected/{name}") for name in ("eponyms", "heads"))
     if not words or not nouns:
         return ()
