@@ -1,0 +1,101 @@
+"""`chaffinch serve`: the service on this computer, for programs."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from chaffinch.cli import common as frame
+from chaffinch.cli.deid.core_dumps import turn_off_core_dumps
+from chaffinch.errors import ConfigError, MissingExtraError
+
+try:
+    import starlette  # noqa: F401
+except ImportError:
+    raise MissingExtraError("starlette", "web") from None
+
+from chaffinch.web import tokens
+from chaffinch.web.app import create_app
+from chaffinch.web.server import listen, serve
+from chaffinch.web.settings import LOOPBACK_NAMES, Limits, ServerSettings, TlsFiles
+
+_DEFAULT = Limits()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServeOptions:
+    """The options of `chaffinch serve`."""
+
+    api_only: Annotated[bool, typer.Option("--api-only", help="Serve programs: REST, without pages.")] = False
+    host: Annotated[str, typer.Option(help="Address to listen on; one of other computers needs TLS files.")] = (
+        LOOPBACK_NAMES[0]
+    )
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free one.")] = 8765
+    allow_host: Annotated[
+        list[str], typer.Option(metavar="NAME", help="Another name by which clients call the server. Several times.")
+    ] = field(default_factory=list)
+    tls_cert: Annotated[Path | None, typer.Option(help="Certificate chain, PEM.")] = None
+    tls_key: Annotated[Path | None, typer.Option(help="Private key of the certificate, PEM.")] = None
+    token_file: Annotated[
+        Path | None, typer.Option(help="File of the token that clients show; made, mode 0600, if missing.")
+    ] = None
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="Let in everybody on this computer; only on 127.0.0.1.")
+    ] = False
+    workers: Annotated[int, typer.Option(min=1, help="Processes, each with its own models.")] = 1
+    max_body: Annotated[int, typer.Option(min=1, help="Bytes of a request at most.")] = _DEFAULT.body_bytes
+    max_chars: Annotated[int, typer.Option(min=1, help="Characters of a document at most.")] = _DEFAULT.characters
+    max_waiting: Annotated[int, typer.Option(min=1, help="Waiting requests at most; more get 429.")] = _DEFAULT.waiting
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to answer a request at most.")] = _DEFAULT.seconds
+    quiet: frame.Quiet = False
+    config: frame.Config = None
+
+
+@frame.takes(ServeOptions)
+def serve_command(options: ServeOptions) -> None:
+    """chaffinch serve --api-only
+
+    Answer requests on this computer until Ctrl-C or SIGTERM; requests under way are finished first. Clients send
+    `Authorization: Bearer` with the token of the file that is printed.
+    """
+    if not options.api_only:
+        raise ConfigError("serve has no pages yet; give --api-only to serve programs")
+    turn_off_core_dumps()
+    file = None if options.no_token else options.token_file or tokens.default_file(options.port)
+    if options.no_token and options.token_file is not None:
+        raise ConfigError("--no-token asks for no token, so --token-file has no effect; give only one of them")
+    settings = server_settings(options, None if file is None else tokens.read_or_make(file))
+    run_server(partial(_start, settings), settings, options, file)
+
+
+def server_settings(options: ServeOptions, token: str | None) -> ServerSettings:
+    """Return the settings of the server; raise ConfigError if they cannot be."""
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise ConfigError("a certificate needs its key; give both --tls-cert FILE and --tls-key FILE")
+    tls = None if options.tls_cert is None or options.tls_key is None else TlsFiles(options.tls_cert, options.tls_key)
+    limits = Limits(
+        body_bytes=options.max_body, characters=options.max_chars, waiting=options.max_waiting, seconds=options.timeout
+    )
+    return ServerSettings(options.host, options.port, token, tls, tuple(options.allow_host), limits)
+
+
+def run_server(factory: Any, settings: ServerSettings, options: ServeOptions, token_file: Path | None) -> None:
+    """Listen, say where, and serve until the end."""
+    listener = listen(settings)
+    name = f"[{settings.host}]" if ":" in settings.host else settings.host
+    scheme = "http" if settings.tls is None else "https"
+    frame.note(f"serving {scheme}://{name}:{listener.getsockname()[1]}", quiet=options.quiet)
+    frame.note("no token is asked" if token_file is None else f"token in {token_file}", quiet=options.quiet)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start background jobs with it ignored
+    serve(factory, settings, listener, workers=options.workers)
+
+
+def _start(settings: ServerSettings) -> Any:
+    """Return the app in a process that serves; its memory holds notes."""
+    turn_off_core_dumps()
+    return create_app(settings)
