@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from chaffinch.cli import common as frame
+from chaffinch.cli import frame
 from chaffinch.cli.deid.core_dumps import turn_off_core_dumps
 from chaffinch.errors import ConfigError, MissingExtraError
 
