@@ -47,7 +47,7 @@ _VERBS: Mapping[str, _Verb] = {
 
 
 def _build_app(arguments: Sequence[str]) -> typer.Typer:
-    """Return the command line; of its verbs only the one that is asked for is imported, the others are names."""
+    """Return the app with all verbs; only the verb named in the arguments is imported, the others are placeholders."""
     app = typer.Typer(
         name="chaffinch",
         help="Find spans in clinical and biomedical text, and act on them; on CPUs, offline.",
@@ -70,7 +70,7 @@ def _build_app(arguments: Sequence[str]) -> typer.Typer:
 
 
 def _check_commands(app: typer.Typer) -> None:
-    """Let every command of an app, and of the groups inside it, check how often an option is given."""
+    """Make every command of an app, and of its groups, refuse options that are given twice."""
     for command in app.registered_commands:
         command.cls = CheckedCommand
     for group in app.registered_groups:
@@ -79,12 +79,13 @@ def _check_commands(app: typer.Typer) -> None:
 
 
 def _do_nothing() -> None:
-    """Do nothing, in place of a verb that this call does not need."""
+    """Do nothing; the placeholder of a verb that this call does not need."""
 
 
 def _root(
     context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and exit.")
 ) -> None:
+    """Print the version with --version, or the list of verbs if no verb is given."""
     if version:
         from importlib.metadata import version as installed
 
@@ -95,7 +96,7 @@ def _root(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command and return its exit code; errors go to stderr in words, never with document text."""
+    """Run the command line, and return its exit code; errors become one line on stderr, without document text."""
     limit_process()
     try:
         arguments = sys.argv[1:] if arguments is None else arguments
@@ -122,14 +123,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _fail(message: str, code: int) -> int:
+    """Print an error message on stderr, and return the exit code."""
     sys.stderr.write(f"chaffinch: {message}\n")
     return code
 
 
 def _report_interrupt() -> int:
+    """Print that the command was interrupted, and return the exit code of Ctrl-C."""
     return _fail("interrupted; outputs that were not finished were not written", outcome(KeyboardInterrupt()).exit_code)
 
 
 def _where(error: BaseException) -> str:
+    """Return file names and line numbers of the error's last four frames, innermost first."""
     frames = traceback.extract_tb(error.__traceback__)
     return " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames[-4:]))

@@ -66,6 +66,7 @@ def bench_command(
 
 
 def _bar_row(bar: dict[str, Any]) -> dict[str, Any]:
+    """Return a bar as a row of the table: value, interval, floor, goal, and which of the two is reached."""
     sign = 1 if bar["better"] == "higher" else -1
     reached = [
         level for level in ("floor", "goal") if bar[level] is not None and sign * (bar["value"] - bar[level]) >= 0
@@ -76,6 +77,7 @@ def _bar_row(bar: dict[str, Any]) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
+    """Return the installed versions of Python, Chaffinch and the peers; "absent" for those not installed."""
     found = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -86,4 +88,5 @@ def _versions() -> dict[str, str]:
 
 
 def _machine() -> dict[str, Any]:
+    """Return the operating system, processor type and number of cores."""
     return {"system": platform.system(), "machine": platform.machine(), "cores": os.cpu_count()}

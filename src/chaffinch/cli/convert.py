@@ -76,6 +76,7 @@ class _Tally:
         self.documents = self.spans = self.relations = self.tokens = self.grouped = 0
 
     def count(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """Yield the documents unchanged, and count them, their spans, relations, tokens and patients."""
         for doc in documents:
             self.documents += 1
             self.spans += sum(len(spans) for spans in doc.layers.values())
@@ -85,7 +86,7 @@ class _Tally:
             yield doc
 
     def result(self, source: str, form: str, lost: dict[str, int]) -> ConvertResult:
-        """Return what was counted, with the formats of the input (`source`) and output (`form`), and what was lost."""
+        """Return the counts as the command's result, with the formats of input and output, and what was lost."""
         return ConvertResult(
             from_=source,
             to=form,

@@ -50,7 +50,7 @@ def doctor_command(json: frame.Json = False, config: frame.Config = None) -> Non
 
 
 def kernel_fault() -> str | None:
-    """Return None if forward–backward agrees with listing every path of a small lattice, else what is wrong."""
+    """Run forward–backward on a small lattice, and return how it differs from listing all paths; None if it agrees."""
     rng = np.random.default_rng(0)
     start, trans, emit, end = (rng.normal(size=shape) for shape in ((3,), (3, 3), (4, 3), (3,)))
     scores = {
@@ -66,12 +66,14 @@ def kernel_fault() -> str | None:
 
 
 def _extra(name: str, modules: tuple[str, ...]) -> ExtraState:
+    """Return whether all modules of an optional extra can be imported, which are missing, and how to install them."""
     missing = [module for module in modules if importlib.util.find_spec(module) is None]
     install = f"pip install 'chaffinch[{name}]'" if missing else None
     return ExtraState(extra=name, present=not missing, missing=missing, install=install)
 
 
 def _versions() -> dict[str, str]:
+    """Return the installed version of each required package; "missing" for those not installed."""
     lines = [line for line in requires("chaffinch") or () if "extra ==" not in line]
     found = {}
     for name in sorted(re.split(r"[^\w.-]", line)[0] for line in lines):

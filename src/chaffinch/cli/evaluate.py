@@ -101,6 +101,7 @@ def compare_command(
     inputs = _Inputs((gold, first, second), (None, None, None), documents, tag_names, max_chars, quiet)
 
     def pair_both(sides: Sequence[list[Document]]) -> tuple[Pairs, Pairs]:
+        """Pair the gold documents with those of system A, and with those of system B."""
         golds, *others = sides
         a, b = (pair(golds, docs, layer=layer, predicted_layer=name) for docs, name in zip(others, names, strict=True))
         return a, b
@@ -127,7 +128,7 @@ class _Inputs:
     quiet: bool
 
     def fit(self, use: Callable[[Sequence[list[Document]]], Found]) -> Found:
-        """Return what `use` makes of the documents of all inputs.
+        """Read all inputs, and return `use` of them; column files are cut alike, so that documents of all inputs match.
 
         If column files were cut by default and then do not fit the other inputs, whose documents are whole files, they
         are read again as whole files.
@@ -145,7 +146,7 @@ class _Inputs:
         return found
 
     def _read(self, documents: str) -> tuple[list[list[Document]], list[ReadOptions]]:
-        """Return the documents of all inputs, and the options they were read with."""
+        """Read all inputs, cut by `documents`; return the documents of each, and the options it was read with."""
         names, sides, used, named = frame.names_of_tags(self.tag_names), [], [], False
         for number, (path, form) in enumerate(zip(self.paths, self.formats, strict=True)):
             options = ReadOptions(max_chars=self.max_chars, documents=documents, lenient=number > 0)
@@ -164,13 +165,13 @@ class _Inputs:
 
 
 def _note_newest(pairs: Pairs, side: str, option: str, *, quiet: bool) -> None:
-    """Say that the newest of several layers was scored."""
+    """Print on stderr that the newest of several layers was scored, and which option names another."""
     if pairs.several:
         frame.note(f"{side} has several layers beside gold; the newest is scored. {option} names another.", quiet=quiet)
 
 
 def _parse_map(assignments: Iterable[str]) -> dict[str, str]:
-    """Return the gold label of each predicted label that --map names."""
+    """Parse --map PREDICTED=GOLD into {predicted label: gold label}; raise ConfigError if it is malformed."""
     labels: dict[str, str] = {}
     for item in assignments:
         label, _, ours = item.partition("=")

@@ -21,6 +21,7 @@ synth_app = typer.Typer(help="Invent documents whose spans are known.", rich_mar
 
 @synth_app.callback(invoke_without_command=True)
 def _root(context: typer.Context) -> None:
+    """Print the help of `synth` if no command is given."""
     if context.invoked_subcommand is None:
         sys.stdout.write(context.get_help() + "\n")
 

@@ -130,7 +130,7 @@ def tag_command(options: TagOptions) -> None:
 def _annotate(
     tagger: Tagger | WeakTagger | HybridDetector, given: Corpus, options: TagOptions, layer: str, bias: dict[str, float]
 ) -> Iterable[Document]:  # fmt: skip
-    """Return the documents with the spans of a tagger of any kind."""
+    """Return the documents with a new layer of spans, by a tagger of any kind, with the options of the command."""
     if isinstance(tagger, WeakTagger):
         return tagger.annotate(given, layer=layer, text_alone=options.text_alone)
     if not isinstance(tagger, Tagger):
@@ -144,7 +144,7 @@ def _annotate(
 def _load(
     model: str, sources: Path | None, of_taggers: Mapping[str, object], of_weak: Mapping[str, object]
 ) -> Tagger | WeakTagger | HybridDetector:
-    """Return the tagger of a model file; ConfigError for options that its kind does not have."""
+    """Load a model that can tag; raise ConfigError for given options that its kind does not have."""
     kind = bundle.read_manifest(model).kind
     if kind in _OTHER_VERBS:
         raise ModelError(f"is a model of kind {kind!r}, which {_OTHER_VERBS[kind]}", path=bundle.find(model))
@@ -162,12 +162,12 @@ def _load(
 
 
 def _confidence(tagger: Tagger | WeakTagger | HybridDetector) -> str:
-    """Return whether the confidence of a tagger is calibrated, in a word."""
+    """Return "calibrated" if the tagger's confidence is calibrated, else "uncalibrated"."""
     return "calibrated" if isinstance(tagger, Tagger) and tagger.calibrated else "uncalibrated"
 
 
 def _check_place(output: Path, inputs: Iterable[Path]) -> None:
-    """Raise ConfigError if documents could not be written to a path, before anybody waits for it."""
+    """Raise ConfigError, before any work, if the output is an input, or neither a file nor a folder."""
     if output.resolve() in [path.resolve() for path in inputs]:
         raise ConfigError("the output is an input; name another path with -o")
     if output.exists() and not (output.is_file() or output.is_dir()):
@@ -175,7 +175,7 @@ def _check_place(output: Path, inputs: Iterable[Path]) -> None:
 
 
 def _write(documents: Iterable[Document], output: Path, form: Format, how: ReadOptions, *, strict: bool) -> Losses:
-    """Write the documents and return all that was lost; ChaffinchError if the disk refuses them.
+    """Write the documents; return what the format lost. Raise ChaffinchError if the disk refuses them.
 
     Columns that were named keep their names, unless spans are offsets into several of them.
     """
@@ -185,7 +185,7 @@ def _write(documents: Iterable[Document], output: Path, form: Format, how: ReadO
 
 
 def _split(tagger: Tagger | WeakTagger | HybridDetector, lines: bool | None, quiet: bool) -> Splitter:
-    """Return how to cut text: as was chosen, else as the model's training documents were; note a difference."""
+    """Return how to cut text into sentences: as chosen, else as in training; note a difference on stderr."""
     learnt = inputs.split_of_training(tagger) if isinstance(tagger, Tagger) else None
     if lines is None:
         return learnt or "prose"
@@ -198,7 +198,7 @@ def _split(tagger: Tagger | WeakTagger | HybridDetector, lines: bool | None, qui
 
 
 def _parse_bias(assignments: Iterable[str]) -> dict[str, float]:
-    """Return the number to add to each label's score."""
+    """Parse --bias LABEL=NUMBER into {label: number added to its score}; raise ConfigError if it is malformed."""
     bias = {}
     for item in assignments:
         label, _, number = item.rpartition("=")
@@ -212,7 +212,7 @@ def _parse_bias(assignments: Iterable[str]) -> dict[str, float]:
 
 
 def _output_format(output: Path, to: str | None, source: Path, input_format: Format) -> Format:
-    """Return the format named, else that of the input if the output's suffix allows it, else that of the suffix."""
+    """Return the format of --to, else that of the input if the output's suffix allows it, else that of the suffix."""
     if to:
         form = by_name(to)
         if form.can.layers == "none":
@@ -225,14 +225,14 @@ def _output_format(output: Path, to: str | None, source: Path, input_format: For
 
 
 def _count_replaced(documents: Iterable[Document], layer: str, losses: Losses) -> Iterator[Document]:
-    """Yield the documents, and count those that already have a layer of the new name as a loss."""
+    """Yield the documents; count as a loss each that already has a layer of the new layer's name."""
     for doc in documents:
         losses.add("layers with the name of the new one", layer in doc.layers)
         yield doc
 
 
 def _reduce_layers(doc: Document, form: Format, layer: str, losses: Losses) -> Document:
-    """Return the document as the format can hold it: where there is one layer, the new one is it."""
+    """Return the document as the format can hold it, with the new layer as "gold" if it holds one; count losses."""
     if form.can.span_sources:
         return doc
     spans = tuple(replace(span, source="") for span in doc.layers[layer])
@@ -252,6 +252,7 @@ class _Tally:
         self.groups: set[str] = set()
 
     def count(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """Yield the documents unchanged, and count them, their characters, tokens, patients and labels of the layer."""
         for doc in documents:
             self.documents += 1
             self.characters += len(doc.text)
@@ -264,7 +265,7 @@ class _Tally:
     def result(
         self, source: str, form: str, align: str | None, confidence: str | None, lost: dict[str, int]
     ) -> TagResult:
-        """Return what was counted."""
+        """Return the counts as the command's result."""
         return TagResult(
             from_=source,
             to=form,

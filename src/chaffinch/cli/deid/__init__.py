@@ -25,6 +25,7 @@ class _OrRun(TyperGroup):
     """The group; what begins with no command's name is meant for `run`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Insert `run` before arguments that begin with no command; raise ConfigError for a misspelt command."""
         if not args:
             args = ["--help"]
         elif args[0] not in self.commands and args[0] not in ("-h", "--help"):
@@ -35,6 +36,7 @@ class _OrRun(TyperGroup):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
+        """Turn off core dumps, then run the command."""
         turn_off_core_dumps()
         return super().invoke(ctx)
 

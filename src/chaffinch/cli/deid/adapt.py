@@ -92,6 +92,7 @@ def adapt_command(
 def _read(
     path: Path | None, how: ReadOptions, group_by: str | None, form: str | None, *, quiet: bool, must_group: bool
 ) -> list[Document]:
+    """Read all documents of a path, [] for None; with `must_group`, --group-by and the columns must fit."""
     if path is None:
         return []
     pattern, table = frame.read_group_by(group_by)
@@ -105,7 +106,7 @@ def _read(
 
 
 def _count_by_kind(docs: Sequence[Document], old: Model | None, new: Model) -> list[KindCount]:
-    """Return how many spans of each kind the old model and the new one find."""
+    """Return, for each kind, how many spans the old model and the new model find in the documents."""
     counts = [
         Counter[str]()
         if model is None
@@ -118,5 +119,5 @@ def _count_by_kind(docs: Sequence[Document], old: Model | None, new: Model) -> l
 
 
 def _words(step: Learning) -> str:
-    """Return a line on the progress of training."""
+    """Return the progress of training as text: part, epoch, number of epochs."""
     return f"{step.part}: {step.epoch} of {step.epochs}"

@@ -10,7 +10,7 @@ _PR_SET_DUMPABLE = 4  # <linux/prctl.h>
 
 
 def turn_off_core_dumps() -> None:
-    """Forbid core dumps of this process and its children, as far as the system knows how.
+    """Forbid core dumps of this process and its children, where the system allows it.
 
     The limit stops files; a program that the kernel pipes dumps to is stopped by `prctl` only.
     """

@@ -60,6 +60,7 @@ def restore_command(
     released = corpus.map(partial(_rename, next(iter(vault_content)).id)) if alone else corpus
 
     def restore_documents() -> Iterator[Document]:
+        """Yield each released document restored from the vault, and count it."""
         nonlocal count
         for doc in vaults.restore(frame.progress(released, "documents", quiet=quiet), vault_content):
             count += 1
@@ -76,6 +77,7 @@ def restore_command(
 
 
 def _rename(name: str, doc: Document) -> Document:
+    """Return the document with another id."""
     return replace(doc, id=name)
 
 
@@ -103,7 +105,7 @@ def rekey_command(
 
 
 def key_of(path: Path | None) -> Secret:
-    """Return the key of a vault, from a file or the environment."""
+    """Return the key of a vault from a file, or without one from the environment variable."""
     if path is None and not os.environ.get(vaults.VARIABLE):
         raise ConfigError(
             f"a vault needs a key: give --key-file FILE or set {vaults.VARIABLE}; "

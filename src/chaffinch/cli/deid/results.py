@@ -37,7 +37,7 @@ class RunResult(Result, kw_only=True):
     notes_per_second: float
 
     def tables(self) -> Iterator[Table | str]:
-        """Yield the tables of a terminal."""
+        """Yield what a terminal shows: facts, tables of kinds, withheld, excluded and lost, and warnings."""
         patients, leaks = f"{self.patients:,}", self.expected_leaks
         if self.without_patient:
             alone = self.without_patient == self.documents["released"]
@@ -90,7 +90,7 @@ class AdaptResult(Result, kw_only=True, rename={"from_": "from"}):
     seconds: float
 
     def tables(self) -> Iterator[Table | str]:
-        """Yield the tables of a terminal."""
+        """Yield what a terminal shows: facts, and how many identifiers of each kind were found before and after."""
         yield facts_table(facts_of(self, "found", "labels") | {"labels": ", ".join(self.labels)})
         if self.found:
             yield ""
@@ -143,6 +143,6 @@ class SampleResult(Result, kw_only=True):
 
 
 def _kind_row(label: str, counts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of a kind of identifier in the table of a release."""
+    """Return a table row of one kind of identifier: found, by band of confidence, and what was done with them."""
     done = ", ".join(f"{operator} {number:,}" for operator, number in counts["operators"].items())
     return {"kind": label, "found": counts["found"], **counts["bands"], "done": done}

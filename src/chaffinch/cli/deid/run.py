@@ -158,7 +158,7 @@ def run_command(options: RunOptions) -> None:
 
 
 def _check_paths(options: RunOptions) -> Path:
-    """Return the path of the output; raise ConfigError if an output would replace an input or cannot be written."""
+    """Return the output path; raise ConfigError if an output would replace an input, or cannot be written."""
     target = _target(options.notes, options.output, dry_run=options.dry_run)
     _check_stream(target, as_json=options.json, resume=options.resume)
     given = (
@@ -172,7 +172,7 @@ def _check_paths(options: RunOptions) -> Path:
 
 
 def _plan(options: RunOptions, target: Path, find: HybridDetector) -> ReleaseJob:
-    """Return the job; raise ConfigError for settings that cannot be or have no effect, before anything is written."""
+    """Return the release job of the options; raise ConfigError for settings that are impossible or have no effect."""
     release = Release(
         Policy.read(options.policy), _secret(options.secret_file), options.ids == "keep", tuple(options.keep),
         options.spans, options.date_order,
@@ -198,7 +198,7 @@ def _plan(options: RunOptions, target: Path, find: HybridDetector) -> ReleaseJob
 
 
 def _run(job: ReleaseJob, *, dry: bool, resume: bool, quiet: bool) -> tuple[dict[str, Any], float]:
-    """Return the manifest, and how many notes were done in a second."""
+    """Release the notes (to files, to stdout, or counting only); return the manifest and notes per second."""
     began = time.monotonic()
     try:
         with _progress(quiet=quiet) as tick:
@@ -216,7 +216,7 @@ def _run(job: ReleaseJob, *, dry: bool, resume: bool, quiet: bool) -> tuple[dict
 
 
 def _target(notes: Path, output: Path | None, *, dry_run: bool) -> Path:
-    """Return the path of the output; ConfigError if it is among the inputs."""
+    """Return the output path, with --dry-run a default; raise ConfigError if it is missing or among the inputs."""
     if output is None:
         if not dry_run:
             raise ConfigError("say where to write with -o OUT, or only count with --dry-run")
@@ -227,19 +227,19 @@ def _target(notes: Path, output: Path | None, *, dry_run: bool) -> Path:
 
 
 def _is_stream(path: Path) -> bool:
-    """Tell whether a path means stdin or stdout."""
+    """Tell whether a path is "-": stdin or stdout."""
     return str(path) == STREAM
 
 
 def _check_stream(target: Path, *, as_json: bool, resume: bool) -> None:
-    """Raise ConfigError for options that do not go with an output on stdout."""
+    """Raise ConfigError for --json or --resume with an output on stdout."""
     wrong = [name for name, given in (("--json", as_json), ("--resume", resume)) if given and _is_stream(target)]
     if wrong:
         raise ConfigError(f"{wrong[0]} does not go with -o -, which writes the notes to stdout; name a path with -o")
 
 
 def check_not_input(inputs: Iterable[Path], **outputs: Path | None) -> None:
-    """Raise ConfigError if an output would replace a file that the command reads."""
+    """Raise ConfigError if an output path is one of the input files; keywords are the names of the options."""
     read = {path.resolve() for path in inputs if path.is_file()}
     for name, path in outputs.items():
         if path is not None and path.resolve() in read:
@@ -247,18 +247,19 @@ def check_not_input(inputs: Iterable[Path], **outputs: Path | None) -> None:
 
 
 def _write_page(page: Path, manifest: dict[str, Any], job: ReleaseJob, *, title: str, dial: dict[str, Any]) -> None:
+    """Write the HTML summary of a release, atomically."""
     with atomic_output(page) as beside:
         write_text(beside, html(manifest, job.release.policy, title=title, output=job.output.name, dial=dial))
 
 
 def _dial(find: HybridDetector) -> dict[str, Any]:
-    """Return how the dial was set: the recall asked for, and the thresholds that gives."""
+    """Return the recall asked for, and the thresholds by label that the model's dial gives for it."""
     model, recall = find.model, find.recall
     return {"asked": recall, "thresholds": model.dial.at(recall) if model.taggers else {}}
 
 
 def _note_ambiguous(manifest: dict[str, Any], *, quiet: bool) -> None:
-    """Print a note if dates became tags because nothing tells the order of their numbers."""
+    """Print on stderr how many dates became tags because their day and month could not be told apart."""
     number = sum(counts["operators"].get(AMBIGUOUS, 0) for counts in manifest["labels"].values())
     if number:
         frame.note(
@@ -271,7 +272,7 @@ def _note_ambiguous(manifest: dict[str, Any], *, quiet: bool) -> None:
 def _warnings(
     find: HybridDetector, recall: float | None, model: str, policy: str, config: ConfigFile | None
 ) -> Iterator[str]:
-    """Yield warnings about settings that have less effect than they seem to have."""
+    """Yield warnings: a recall out of reach, files with the name of a packaged model or policy, unused tables."""
     reached = None if recall is None else find.model.dial.reaches(recall)
     if recall is not None and reached is not None and reached < recall:
         yield (
@@ -285,11 +286,12 @@ def _warnings(
 
 
 def _secret(path: Path | None) -> Secret | None:
+    """Read the secret from the file or the environment variable; None if neither is given."""
     return Secret.read(path) if path is not None or os.environ.get(keys.VARIABLE) else None
 
 
 def _detector(options: RunOptions) -> HybridDetector:
-    """Return the detector of the options; raise ConfigError for a file of phrases without any."""
+    """Build the detector from model, lists, types and recall of the options; raise ConfigError for an empty --deny."""
     allow, deny = ([] if path is None else read_phrases(path) for path in (options.allow, options.deny))
     if options.deny is not None and not deny:
         raise ConfigError(f"--deny {options.deny} has no phrase; write one per line, or leave it out")
@@ -307,7 +309,7 @@ def _detector(options: RunOptions) -> HybridDetector:
 
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Tick]:
-    """Yield a callback that counts finished documents, shown on stderr if that is a terminal."""
+    """Yield a callback that takes the number of finished notes, and shows their count and speed on a terminal."""
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -317,6 +319,7 @@ def _progress(*, quiet: bool) -> Iterator[Tick]:
         began = time.monotonic()
 
         def tick(number: int) -> None:
+            """Add finished notes to the display, and update the notes per second."""
             bar.advance(task, number)
             rate = bar.tasks[0].completed / max(time.monotonic() - began, 1e-9)
             bar.update(task, rate=f"{rate:,.1f} notes/s")
@@ -325,6 +328,7 @@ def _progress(*, quiet: bool) -> Iterator[Tick]:
 
 
 def _raise_if_withheld(manifest: dict[str, Any], path: Path | None) -> None:
+    """Raise WithheldError (exit code 5) with the counts if any document was withheld; `path` lists them."""
     documents = manifest["documents"]
     if documents["withheld"]:
         where = "" if path is None else f"; {path} says which and why"

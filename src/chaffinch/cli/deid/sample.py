@@ -79,7 +79,7 @@ def sample_command(
 
 
 def _check_categories(categories: Iterable[str], release: Path) -> None:
-    """Raise ConfigError for a category that is no kind or category of identifiers, and no label of the release."""
+    """Raise ConfigError for a --category that is no kind or category of identifiers, and no label of the release."""
     manifest = release.with_name(f"{release.name}.manifest.json")
     labels = msgspec.json.decode(manifest.read_bytes()).get("labels", {}) if manifest.is_file() else {}
     known = list(dict.fromkeys([*(kind.category for kind in KINDS.values()), *KINDS, *labels]))
@@ -89,6 +89,7 @@ def _check_categories(categories: Iterable[str], release: Path) -> None:
 
 
 def _strata(text: str) -> int | list[float]:
+    """Parse --strata: a whole number of equal parts, or a list of quantiles."""
     try:
         return int(text) if text.strip().isdecimal() else [float(part) for part in text.split(",")]
     except ValueError:
@@ -96,7 +97,7 @@ def _strata(text: str) -> int | list[float]:
 
 
 def _row(number: int, part: leakage.Stratum) -> StratumRow:
-    """Return the row of a stratum: its range of risk, its size, the leaks expected, and the notes drawn."""
+    """Return the row of a stratum: range of risk, notes, tokens, expected leaks, notes drawn."""
     return StratumRow(
         stratum=number,
         lowest_risk=part.lowest_risk,

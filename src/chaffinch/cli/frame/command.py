@@ -21,7 +21,7 @@ class CheckedCommand(TyperCommand):
     """A command that refuses an option given twice, of which one would have no effect, and tells of unused tables."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raise ConfigError if an option that takes one value is given several times."""
+        """Parse the arguments; raise ConfigError if an option that takes one value is given several times."""
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for option, times in Counter(given).items():
             plain_flag = getattr(option, "is_flag", False) and not getattr(option, "secondary_opts", ())
@@ -31,7 +31,7 @@ class CheckedCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; tables of other commands in its configuration file are a warning, or an error if strict."""
+        """Run the command; warn of unused tables in its configuration file, or raise ConfigError with --strict."""
         config = ctx.params.get("config")
         for warning in config.warnings if isinstance(config, ConfigFile) else ():
             if ctx.params.get("strict"):
@@ -46,11 +46,14 @@ class StoppedEarly(Exception):  # noqa: N818  (no error: what is done is kept)
 
 
 def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
-    """Make a command of a function of one value: each field of the value's class is an option of the command."""
+    """Return a decorator that turns a function of one options object into a command with an option per field."""
     hints = get_type_hints(options, include_extras=True)
 
     def wrap(run: Callable[[Options], None]) -> Callable[..., None]:
+        """Return the command: a function whose keyword parameters are the fields of the options class."""
+
         def command(**given: Any) -> None:
+            """Build the options object from the values of the command line, and call the function."""
             run(options(**given))
 
         parameters = [
@@ -67,6 +70,7 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
 
 
 def _default(option: Field[Any]) -> Any:
+    """Return the default of a dataclass field, or `Parameter.empty` if it has none."""
     if option.default_factory is not MISSING:
         return option.default_factory()
     return inspect.Parameter.empty if option.default is MISSING else option.default

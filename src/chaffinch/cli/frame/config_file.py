@@ -26,7 +26,7 @@ class ConfigFile:
 
 
 def load_config(context: typer.Context, path: Path | None) -> ConfigFile | None:
-    """Take the values of a TOML file as defaults of the command's options; flags win.
+    """Read a TOML file, and make its values defaults of the command's options; return its tables and warnings.
 
     Keys outside a table, and those of the command's table, are options of the command. A table or key that nobody
     knows is refused. Tables of other commands are left to them, and are a warning.
@@ -61,7 +61,7 @@ Config = Annotated[
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return the tables of a TOML file."""
+    """Parse a TOML file; raise ConfigError if it cannot be read or is not TOML."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeError) as error:
@@ -72,7 +72,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _path_of(context: typer.Context) -> list[str]:
-    """Return the names of a command and of its groups, such as ["deid", "run"]."""
+    """Return the names from the verb down to a command, such as ["deid", "run"]."""
     names: list[str] = []
     here: Any = context
     while here is not None and here.parent is not None:
@@ -88,7 +88,7 @@ def _verbs(context: typer.Context) -> list[str]:
 
 
 def _siblings(context: typer.Context) -> list[str]:
-    """Return the names of the commands of this command's group; of a verb without a group, none."""
+    """Return the names of all commands in this command's group; [] for a verb without a group."""
     group: Any = context.parent.command if context.parent is not None else None
     inside = context.parent is not None and context.parent.parent is not None
     return list(group.commands) if inside and group is not None else []
@@ -97,7 +97,7 @@ def _siblings(context: typer.Context) -> list[str]:
 def _command_values(
     content: Mapping[str, Any], command: list[str], siblings: Iterable[str], path: Path
 ) -> tuple[dict[str, Any], dict[str, Mapping[str, Any]]]:
-    """Return the values for a command, and the tables inside its table."""
+    """Return the keys of a TOML file for a command, and the tables inside its table; ConfigError for unknown ones."""
     values = {key: value for key, value in content.items() if not isinstance(value, dict)}
     table = content.get(command[0], {})
     for depth, name in enumerate(command[1:], start=1):

@@ -56,18 +56,18 @@ DEFAULT_MAX_CHARS = MAX_CHARS
 
 
 def file_of(config: object) -> ConfigFile | None:
-    """Return the configuration file of a command: its option holds one, whatever its annotation says."""
+    """Return the value of --config as a ConfigFile, which typer annotates as a path; None without --config."""
     return config if isinstance(config, ConfigFile) else None
 
 
 def path_of(config: object) -> Path | None:
-    """Return the path of a command's configuration file."""
+    """Return the path given with --config, or None."""
     file = file_of(config)
     return None if file is None else file.path
 
 
 def read_group_by(value: str | None) -> tuple[str | None, dict[str, str] | None]:
-    """Return the pattern or the table that --group-by names; a file has lines of id, tab or comma, patient."""
+    """Return (pattern, None) or (None, {id: patient}) for --group-by; a file has lines of id, tab or comma, patient."""
     if value is None:
         return None, None
     path = Path(value)
@@ -93,14 +93,14 @@ def read_group_by(value: str | None) -> tuple[str | None, dict[str, str] | None]
 
 
 def documents_of(value: str | None) -> str:
-    """Return what --documents names; without it, "auto": blocks of sentences, where a file marks no documents."""
+    """Return the value of --documents, "auto" if it is not given; raise ConfigError if "auto" is given."""
     if value == "auto":
         raise ConfigError("--documents 'auto' is unknown; choose file, sentence or block:N (block:10)")
     return value or "auto"
 
 
 def note_cut(options: ReadOptions, *, quiet: bool) -> None:
-    """Say that column files without marks were cut into documents, unless that was asked for."""
+    """Print on stderr that column files without -DOCSTART- were cut into blocks, unless --documents was given."""
     if options.cut and options.documents == "auto":
         files = "A column file has" if len(options.cut) == 1 else f"{len(options.cut)} column files have"
         note(
@@ -111,10 +111,10 @@ def note_cut(options: ReadOptions, *, quiet: bool) -> None:
 
 
 def names_of_tags(value: str) -> tuple[str, ...]:
-    """Return the names of integer tags that --tag-names lists."""
+    """Parse --tag-names: return the names between commas, without blanks."""
     return tuple(name.strip() for name in value.split(",") if name.strip())
 
 
 def split_of(lines: bool | None) -> Splitter:
-    """Return how to cut text into sentences: at line ends if --lines was given."""
+    """Return how to split text into sentences: "lines" with --lines, else "prose"."""
     return "lines" if lines else "prose"

@@ -26,7 +26,7 @@ def emit(
     tables: Iterable[Table | str] = (),
     stream: TextIO | None = None,
 ) -> None:
-    """Print a result as one JSON object or as tables; a pipe gets wide lines, so that nothing is cut."""
+    """Print a result to stdout or `stream`: as indented JSON, or as tables (200 columns wide if not a terminal)."""
     target = stream or sys.stdout
     if as_json:
         target.write(msgspec.json.format(msgspec.json.encode(result), indent=2).decode() + "\n")
@@ -41,18 +41,18 @@ def emit(
 
 
 def note(message: str, *, quiet: bool) -> None:
-    """Print a remark for people on stderr."""
+    """Print a remark on stderr, unless quiet."""
     if not quiet:
         sys.stderr.write(message + "\n")
 
 
 def label_of(key: str) -> str:
-    """Return a key of a result in words, for people."""
+    """Return a JSON key as words: underscores become blanks."""
     return key.replace("_", " ")
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], *, title: str = "") -> Table:
-    """Return a table with one column per key of the rows; numbers are aligned right."""
+    """Return a table of rows with a column per key; columns of numbers are aligned right."""
     table = Table(title=title or None, title_justify="left", show_edge=False, pad_edge=False, box=None)
     for key in rows[0] if rows else ():
         numeric = all(isinstance(row[key], int | float) or row[key] in ("", "-") for row in rows)
@@ -63,7 +63,7 @@ def table_of(rows: Sequence[Mapping[str, Any]], *, title: str = "") -> Table:
 
 
 def facts_table(facts: Mapping[str, Any]) -> Table:
-    """Return a table of two columns: keys and values."""
+    """Return a table of two columns without header: keys as words, and values."""
     table = Table(show_header=False, show_edge=False, pad_edge=False, box=None)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
@@ -74,7 +74,7 @@ def facts_table(facts: Mapping[str, Any]) -> Table:
 
 
 def progress(items: Iterable[T], what: str, *, quiet: bool, total: int | None = None) -> Iterator[T]:
-    """Yield the items, with a progress bar on stderr if that is a terminal."""
+    """Yield the items unchanged; show a progress bar on stderr if it is a terminal and not quiet."""
     if quiet or not sys.stderr.isatty():
         yield from items
         return
@@ -85,7 +85,7 @@ def progress(items: Iterable[T], what: str, *, quiet: bool, total: int | None = 
 
 @contextmanager
 def live_line(first: str, words: Callable[[T], str], *, quiet: bool) -> Iterator[Callable[[T], None] | None]:
-    """Yield a callback that shows each step on one live terminal line; None where stderr is no terminal."""
+    """Yield a callback that shows `words(step)` on one live line of the terminal; None if stderr is no terminal."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield None
@@ -98,7 +98,7 @@ def live_line(first: str, words: Callable[[T], str], *, quiet: bool) -> Iterator
 
 @contextmanager
 def name_unwritable(output: Path) -> Iterator[None]:
-    """Turn an OSError of the block into a ChaffinchError that names the output."""
+    """Turn an OSError inside the block into a ChaffinchError that names the output path."""
     try:
         yield
     except OSError as error:
@@ -106,7 +106,7 @@ def name_unwritable(output: Path) -> Iterator[None]:
 
 
 def check_page(page: Path | None, *taken: Path | None) -> None:
-    """Raise ConfigError, before any work is done, if a page cannot be written, or would overwrite what is `taken`."""
+    """Raise ConfigError if --html cannot be written, or lies in one of the `taken` paths; None is accepted."""
     if page is None:
         return
     if not page.parent.is_dir():

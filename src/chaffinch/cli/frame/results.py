@@ -32,7 +32,7 @@ class ConvertResult(Result, kw_only=True, rename={"from_": "from"}):
     lost: dict[str, int]  # what the output cannot hold, and how often
 
     def tables(self) -> Iterator[Table | str]:
-        """Yield the tables of a terminal."""
+        """Yield what a terminal shows: a table of facts, and one of losses."""
         shown = facts_of(self, "lost")
         if not self.documents_with_patient:
             shown["documents_with_patient"] = "none: each document counts as one patient (see --group-by)"
@@ -67,7 +67,7 @@ class TagResult(Result, kw_only=True, rename={"from_": "from"}):
     lost: dict[str, int]  # what the output cannot hold, and how often
 
     def tables(self) -> Iterator[Table | str]:
-        """Yield the tables of a terminal."""
+        """Yield what a terminal shows: a table of facts, and tables of labels and losses."""
         shown = facts_of(self, "labels", "lost", "documents_with_patient")
         alone = self.documents - (self.documents if self.patients is None else self.documents_with_patient or 0)
         if alone:
@@ -114,7 +114,7 @@ class TrainResult(Result, kw_only=True):
     lost: dict[str, int]  # what reading could not keep, and how often
 
     def tables(self) -> Iterator[Table | str]:
-        """Yield the tables of a terminal."""
+        """Yield what a terminal shows of a training run: facts, sizes, scores, losses."""
         shown = facts_of(self, "documents_with_patient", "interrupted", "lost")
         if not self.documents_with_patient:
             shown["patients"] = f"{self.patients:,} (each document counts as one; see --group-by)"
@@ -156,7 +156,7 @@ class SynthResult(Result, kw_only=True):
     lost: dict[str, int]  # what the output cannot hold, and how often
 
     def tables(self) -> Iterator[Table | str]:
-        """Yield the tables of a terminal."""
+        """Yield what a terminal shows: facts, and tables of labels, kinds of notes and losses."""
         yield facts_table(facts_of(self, "labels", "kinds", "lost"))
         for title, counts in (("label", self.labels), ("kind of note", self.kinds), ("not kept", self.lost)):
             if counts:
@@ -185,7 +185,7 @@ class DoctorResult(Result, kw_only=True):
     extras: list[ExtraState]
 
     def tables(self) -> Iterator[Table | str]:
-        """Yield the tables of a terminal."""
+        """Yield what a terminal shows: versions, extras, and the check of the kernels."""
         packages = ", ".join(f"{name} {number}" for name, number in self.packages.items())
         yield facts_table(facts_of(self, "packages", "extras") | {"packages": packages})
         yield ""
@@ -209,7 +209,7 @@ class ExtractResult(Result, kw_only=True):
     lost: dict[str, int]  # what the output cannot hold, and how often
 
     def tables(self) -> Iterator[Table | str]:
-        """Yield the tables of a terminal."""
+        """Yield what a terminal shows: a table of facts, and one of losses."""
         yield facts_table(facts_of(self, "lost"))
         yield from losses_table(self.lost)
 
@@ -223,27 +223,27 @@ class DistantResult(Result, kw_only=True):
     lost: dict[str, int]  # what the output cannot hold, and how often
 
     def tables(self) -> Iterator[Table | str]:
-        """Yield the tables of a terminal."""
+        """Yield what a terminal shows: a table of facts, and one of losses."""
         yield facts_table(facts_of(self, "lost"))
         yield from losses_table(self.lost)
 
 
 def facts_of(result: Result, *without: str) -> dict[str, Any]:
-    """Return the fields of a result that have a value, without those named."""
+    """Return the fields of a result that are not None, without those named in `without`."""
     names = dict(zip(result.__struct_fields__, result.__struct_encode_fields__, strict=True))
     pairs = ((key, getattr(result, name)) for name, key in names.items() if name not in without)
     return {key: value for key, value in pairs if value is not None}
 
 
 def labels_table(labels: Mapping[str, int]) -> Iterator[Table | str]:
-    """Yield a table of labels and their spans, if there are any."""
+    """Yield a table of span counts by label; nothing if there are none."""
     if labels:
         yield ""
         yield table_of([{"label": label, "spans": number} for label, number in sorted(labels.items())])
 
 
 def losses_table(lost: Mapping[str, int]) -> Iterator[Table | str]:
-    """Yield a table of what could not be kept, if there is anything."""
+    """Yield a table of what the output format could not hold, with counts; nothing if nothing was lost."""
     if lost:
         yield ""
         yield table_of([{"not kept": what, "times": number} for what, number in sorted(lost.items())])
@@ -259,12 +259,12 @@ def count(number: int, thing: str) -> str:
 
 
 def describe_privacy(private: bool) -> str:
-    """Return in words whether a model is private."""
+    """Return "yes: no words from inside spans" for a private model, else "no"."""
     return "yes: no words from inside spans" if private else "no"
 
 
 def _describe_size(part: object) -> str:
-    """Return a part of a model's size in words: a number, or several with their names."""
+    """Return a part of a model's size as text: a number, or several with their names."""
     if isinstance(part, Mapping):
         return ", ".join(f"{key.replace('_', ' ')} {_describe_size(value)}" for key, value in part.items())
     return f"{part:,}" if isinstance(part, int | float) else str(part)

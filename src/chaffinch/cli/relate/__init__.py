@@ -44,6 +44,7 @@ Precision = Annotated[
 
 @relate_app.callback(invoke_without_command=True)
 def _root(context: typer.Context) -> None:
+    """Print the help of `relate` if no command is given."""
     if context.invoked_subcommand is None:
         sys.stdout.write(context.get_help() + "\n")
 
@@ -212,16 +213,19 @@ def distant_command(
 
 
 def _schema(name: str, roles: Iterable[str], symmetric: bool) -> Schema:
+    """Build the schema of a relation from its name and its roles, each given as ROLE or ROLE=TYPE."""
     parts = [role.partition("=") for role in roles]
     return Schema(name, tuple(part[0] for part in parts), tuple(part[2] or part[0] for part in parts), symmetric)
 
 
 def _read(source: Path, form: str | None, max_chars: int, quiet: bool) -> Iterable[Document]:
+    """Read documents lazily from a path, with a progress bar."""
     corpus = read(source, format=form, how=ReadOptions(max_chars=max_chars))
     return frame.progress(corpus, "documents", quiet=quiet)
 
 
 def _write(docs: Iterable[Document], output: Path, to: str | None, source: Path) -> Losses:
+    """Write documents in format `to`, else by the output's suffix, else in the input's format; return what was lost."""
     try:
         form = output_format(output, to).name
     except ConfigError:
@@ -233,6 +237,7 @@ def _write(docs: Iterable[Document], output: Path, to: str | None, source: Path)
 
 
 def _read_tuples(path: Path) -> list[list[str]]:
+    """Read known tuples: lines of names with tabs between; raise DataError if the file is not UTF-8."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeError):
@@ -241,6 +246,7 @@ def _read_tuples(path: Path) -> list[list[str]]:
 
 
 def _explain(extractor: AnyExtractor, docs: Iterable[Document], path: Path) -> None:
+    """Write, as JSON lines, why each relation was extracted: document id, arguments, score, reasons."""
     import msgspec
 
     lines = []
@@ -257,6 +263,7 @@ def _explain(extractor: AnyExtractor, docs: Iterable[Document], path: Path) -> N
 
 
 def _rows(found: Outcome) -> list[dict[str, Any]]:
+    """Return a row each for precision, recall, F1 and AUC: value and interval, rounded to 4 digits."""
     figures = {"precision": found.precision, "recall": found.recall, "F1": found.f1, "AUC": found.auc}
     return [
         {"what": name, "value": round(figure.value, 4), "low": round(figure.low, 4), "high": round(figure.high, 4)}

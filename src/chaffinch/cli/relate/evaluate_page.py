@@ -11,7 +11,7 @@ from chaffinch.report.page import page, table
 
 
 def outcome_page(found: Outcome, schema: Schema, *, title: str) -> str:
-    """Return the page: figures with intervals, and precision against recall as the threshold falls."""
+    """Return an HTML page with the scores, their intervals, and the precision–recall curve."""
     figures = {"precision": found.precision, "recall": found.recall, "F1": found.f1, "AUC of candidates": found.auc}
     rows = [
         f'<tr><th scope="row">{name}</th><td>{figure.value:.3f}</td><td>{figure.low:.3f} to {figure.high:.3f}</td>'

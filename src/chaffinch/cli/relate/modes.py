@@ -24,7 +24,7 @@ class RelateOptions(NamedTuple):
 
 
 def settings_of(options: RelateOptions) -> Extraction:
-    """Return the settings; ConfigError for an option that the mode cannot use."""
+    """Return the config of extraction for the options; raise ConfigError for an option that the mode does not use."""
     settings: dict[str, Any] = {
         "mode": options.mode,
         "layer": options.layer,
@@ -46,11 +46,12 @@ def settings_of(options: RelateOptions) -> Extraction:
 
 
 def train_extractor(docs: Iterable[Document], schema: Schema, config: Extraction) -> AnyExtractor:
-    """Train an extractor in the mode of the settings."""
+    """Train the extractor of relations that the config's mode asks for, and return it."""
     if config.mode == "joint":
         return train_joint(docs, schema, config)
     return train_documents(docs, schema, config) if config.mode == "documents" else train(docs, schema, config)
 
 
 def _drop_none(**options: Any) -> dict[str, Any]:
+    """Return the keyword arguments whose values are not None, as a dict."""
     return {name: value for name, value in options.items() if value is not None}

@@ -98,13 +98,13 @@ show_command.__doc__ = (show_command.__doc__ or "").replace("METHOD_NAMES", ", "
 
 
 def shorten_fact(value: object) -> object:
-    """Return a value of the manifest as a terminal shows it: a long one is cut, and --json has all of it."""
+    """Return a manifest value for a terminal, cut if it is long."""
     words = str(value)
     return value if len(words) <= _LONGEST_FACT else words[: _LONGEST_FACT - 20].rstrip() + " … (all with --json)"
 
 
 def _show_method(method: Method, *, as_json: bool) -> None:
-    """Print the settings of a method and of a training run."""
+    """Print the settings of a training method and of a training run: name, values, default."""
     from chaffinch.cli.train.settings import RunSettings, setting_rows
 
     parts = {method.name: method.config, "every method": RunSettings}
@@ -127,7 +127,7 @@ class Shown(NamedTuple):
 
 
 def _view(shown: Shown) -> View:
-    """Return what the model's kind shows: a view with tables and a page, or what its method says of the file."""
+    """Return what `show` displays of a model by its kind: JSON content, terminal tables, sections of the page."""
     kind = shown.bundle.manifest.kind
     if shown.klass is not None and kind != _WITH_CLASSES:
         raise ConfigError(f"--class is for class HMMs, and {shown.name} is a model of kind {kind}; leave it out")
@@ -146,7 +146,7 @@ def _view(shown: Shown) -> View:
 
 
 def _describe_detector(bundle: Bundle) -> str:
-    """Return what a detector of identifiers is made of, in words: its taggers, rules and dial."""
+    """Return a sentence on the taggers, rules and dial of a de-identification model."""
     config = bundle.manifest.config
     taggers = ", ".join(str(step["kind"]) for tagger in config["taggers"] for step in tagger["steps"])
     dial = config.get("dial", {})
@@ -156,23 +156,27 @@ def _describe_detector(bundle: Bundle) -> str:
 
 
 def _view_classes(shown: Shown) -> View:
+    """Return the view of a class HMM."""
     from chaffinch.cli.show.classhmm import view
 
     return view(shown.bundle, shown.name, shown.klass)
 
 
 def _view_votes(shown: Shown) -> View:
+    """Return the view of a weakly supervised tagger or an aggregator."""
     from chaffinch.cli.show.weak import view
 
     return view(shown.bundle, shown.name)
 
 
 def _view_subtags(shown: Shown) -> View:
+    """Return the view of an HMM with sub-tags; --subtags limits how many are listed."""
     bundle, name, subtags = shown.bundle, shown.name, shown.subtags
     states, listed = _states(bundle, name), LISTED if subtags is None else subtags
     chosen = states if subtags is None else {**states, "subtags": states["subtags"][:listed]}
 
     def sections() -> Sequence[str]:
+        """Return the sections of the HTML page on sub-tags."""
         from chaffinch.cli.show.page import of_subtags
 
         return of_subtags(states, listed, bundle.manifest.vocabulary_floor)
@@ -188,7 +192,7 @@ _VIEWS: Mapping[str, Callable[[Shown], View]] = {
 
 
 def _arrays(bundle: Bundle) -> list[dict[str, Any]]:
-    """Return name, type, shape and size of every array and list of strings in the file."""
+    """Return a row per array and per list of strings in the file: name, type, shape, size."""
     arrays = [
         {
             "array": name,
@@ -205,7 +209,7 @@ def _arrays(bundle: Bundle) -> list[dict[str, Any]]:
 
 
 def _by_part(arrays: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return how many arrays each part of a model has, and their size."""
+    """Return a row per part of the model: how many arrays it has, and their size together."""
     parts: dict[str, dict[str, Any]] = {}
     for array in arrays:
         name = str(array["array"]).split(".")[0]
@@ -216,7 +220,7 @@ def _by_part(arrays: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _privacy(bundle: Bundle) -> dict[str, bool]:
-    """Return whether the model, or each tagger inside it, is private; empty for models without that setting."""
+    """Return {"private": whether all taggers of the model are}; {} for models without that setting."""
     settings = bundle.manifest.config
     steps = [*(tagger["steps"][-1] for tagger in settings.get("taggers", ())), *settings.get("students", ())]
     configs = [settings, *(step["config"] for step in steps)]
@@ -225,7 +229,7 @@ def _privacy(bundle: Bundle) -> dict[str, bool]:
 
 
 def _learnt(bundle: Bundle) -> dict[str, Any]:
-    """Return of a tagger the features of each part, and the calibration of its scores."""
+    """Return the number of features of each part of a tagger, and how its scores are calibrated."""
     features = {
         _part(name.removesuffix(".keys")): len(keys)
         for name, keys in sorted(bundle.arrays.items())
@@ -239,13 +243,13 @@ def _learnt(bundle: Bundle) -> dict[str, Any]:
 
 
 def _part(name: str) -> str:
-    """Return the name of a tagger's part in words; a nested tagger's part follows the name of that tagger."""
+    """Return the name of a tagger's part in words; a nested part keeps its prefix, an unknown name stays."""
     outer, _, part = name.rpartition(".")
     return f"{outer} {_PARTS[part]}".strip() if part in _PARTS else name
 
 
 def _states(bundle: Bundle, name: str) -> dict[str, Any]:
-    """Return an HMM's use of sub-tags by tag, its sub-tags by tokens, the bound after each pass, and a hint."""
+    """Return an HMM's sub-tag use by tag, its sub-tags by tokens, the bound after each pass, and a hint."""
     from chaffinch.models.hmmdp import describe as portrait
     from chaffinch.models.hmmdp import model as hmmdp_model
 
@@ -268,7 +272,7 @@ def _states(bundle: Bundle, name: str) -> dict[str, Any]:
 
 
 def _hint(full: Sequence[str]) -> str:
-    """Return what to try where tags use all their sub-tags."""
+    """Return advice to raise the number of sub-tags of the tags that use all of theirs; "" if there are none."""
     if not full:
         return ""
     named, others = full[:NAMED], len(full) - NAMED
@@ -277,7 +281,7 @@ def _hint(full: Sequence[str]) -> str:
 
 
 def _subtag_content(subtag: Subtag) -> dict[str, Any]:
-    """Return a sub-tag as JSON has it."""
+    """Return a sub-tag as a dict for JSON."""
     listed = {key: [[printable(name), round(value, 4)] for name, value in getattr(subtag, key)] for key in _LISTS}
     return {"name": subtag.name, "tag": subtag.tag, "number": subtag.number, "tokens": round(subtag.tokens, 1),
             "share": round(subtag.share, 4), **listed}  # fmt: skip
@@ -287,19 +291,19 @@ _LISTS = ("words", "signatures", "before", "after")
 
 
 def printable(word: str) -> str:
-    """Return a word with control characters, which could steer a terminal, replaced."""
+    """Return a word with control characters replaced, which could steer a terminal."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in word)
 
 
 def count_unlisted(total: int, listed: int) -> str:
-    """Return a sentence on how many sub-tags are not listed; empty if all are."""
+    """Return a sentence on how many sub-tags are not listed; "" if all are."""
     return (
         f"{total - listed} of {total} sub-tags are not listed; --subtags {total} lists all." if listed < total else ""
     )
 
 
 def _tables(states: Mapping[str, Any], listed: int) -> Iterator[Table | str]:
-    """Yield the use of sub-tags, the sub-tags and the bound, for a terminal."""
+    """Yield terminal tables: use of sub-tags, the first `listed` sub-tags, and the bound as a sparkline."""
     yield frame.table_of(states["use"])
     yield from filter(None, [states["hint"]])
     yield ""
@@ -315,6 +319,7 @@ def _tables(states: Mapping[str, Any], listed: int) -> Iterator[Table | str]:
 
 
 def _row(subtag: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the table row of a sub-tag: tokens, share, likeliest words and signatures, neighbours."""
     from chaffinch.models.latent.describe_words import shorten_signature, two_digits
 
     near = {key: ", ".join(f"{name} {two_digits(value)}" for name, value in subtag[key]) for key in ("before", "after")}
@@ -329,7 +334,7 @@ def _row(subtag: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sparkline(values: Sequence[float], most: int = 40) -> str:
-    """Return the values as blocks of text, at most `most` of them, evenly spaced; the lowest is one eighth high.
+    """Return the values as a line of block characters, at most `most`, evenly chosen; the lowest is one eighth high.
 
     >>> sparkline([-9, -5, -2])
     '▁▅█'
@@ -341,7 +346,7 @@ def sparkline(values: Sequence[float], most: int = 40) -> str:
 
 
 def plain(value: object) -> object:
-    """Return a value for one cell: lists and tables in words, "-" for nothing."""
+    """Return a value for a table cell: lists and dicts joined to text, "-" if empty; other values as they are."""
     match value:
         case dict():
             words = {key: plain(item) for key, item in value.items()}

@@ -25,12 +25,13 @@ YES_OR_NO = {True: "yes", False: "no", None: "?"}
 
 
 def view(bundle: Bundle, name: str, klass: str | None) -> View:
-    """Return the view of a class HMM; of one class, if it is named."""
+    """Return the view of a class HMM; with `klass`, of that class only."""
     content = states(bundle, name)
     if klass is not None:
         content = {**content, "classes": [_choose(content["classes"], klass)]}
 
     def sections() -> Sequence[str]:
+        """Return the sections of the HTML page."""
         from chaffinch.cli.show.classhmm_page import sections
 
         return sections(content)
@@ -40,7 +41,7 @@ def view(bundle: Bundle, name: str, klass: str | None) -> View:
 
 
 def states(bundle: Bundle, name: str) -> dict[str, Any]:
-    """Return the content of the view: objective, held-out gain and classes, ready for JSON."""
+    """Return objective, held-out gain and classes of a class HMM as JSON content; strings are safe for a terminal."""
     try:
         model = classhmm_model.Model.of(bundle.state)
     except ModelError as error:
@@ -61,7 +62,7 @@ def states(bundle: Bundle, name: str) -> dict[str, Any]:
 
 
 def _make_printable(value: Any) -> Any:
-    """Return a value with every string inside it fit for a terminal, and numbers rounded."""
+    """Return a nested value with control characters in strings replaced and numbers rounded."""
     match value:
         case str():
             return printable(value)
@@ -75,6 +76,7 @@ def _make_printable(value: Any) -> Any:
 
 
 def _choose(classes: Sequence[Mapping[str, Any]], klass: str) -> Mapping[str, Any]:
+    """Return the class of that name; raise ConfigError with the names there are."""
     names = [each["name"] for each in classes]
     if klass in names:
         return classes[names.index(klass)]
@@ -86,7 +88,7 @@ def _choose(classes: Sequence[Mapping[str, Any]], klass: str) -> Mapping[str, An
 
 
 def _tables(content: Mapping[str, Any]) -> Iterator[Table | str]:
-    """Yield the classes, the verdicts and the objective, for a terminal."""
+    """Yield terminal tables of all classes, a verdict for each, and the objective."""
     if content["classes"]:
         yield frame.table_of([_row(klass, content["held_out"]) for klass in content["classes"]])
         yield ""
@@ -103,7 +105,7 @@ def _tables(content: Mapping[str, Any]) -> Iterator[Table | str]:
 
 
 def _row(klass: Mapping[str, Any], held_out: Mapping[str, float]) -> dict[str, Any]:
-    """Return the row of a class in the table of classes."""
+    """Return the table row of a class: states, tokens, shares, NMI of states and roles, gain, sub-structure."""
     single, words = klass["roles"]["single"], klass["roles"]["words"]
     return {
         "class": klass["name"],
@@ -120,7 +122,7 @@ def _row(klass: Mapping[str, Any], held_out: Mapping[str, float]) -> dict[str, A
 
 
 def _details(content: Mapping[str, Any]) -> Iterator[Table | str]:
-    """Yield one class: its states, their positions in spans, and examples."""
+    """Yield terminal tables of one class: its states, their positions in spans, examples."""
     klass = content["classes"][0]
     yield klass["verdict"]
     yield f"{content['rule']} {floor(content)}"
@@ -142,6 +144,7 @@ def _details(content: Mapping[str, Any]) -> Iterator[Table | str]:
 
 
 def _state(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the table row of a state: tokens, share, positions in spans, words, features, next states."""
     shares = [two_digits(share) for share in state["positions"]] or ["-"] * len(POSITIONS)
     return {
         "state": state["name"],
@@ -155,7 +158,7 @@ def _state(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def floor(content: Mapping[str, Any]) -> str:
-    """Return a sentence on whose words are shown."""
+    """Return a sentence on how many patients used each word shown, and what a private model leaves out."""
     count = content["patients"]
     sentence = f"Every word and example was used by at least {count} patient{'' if count == 1 else 's'}."
     return (
@@ -166,7 +169,7 @@ def floor(content: Mapping[str, Any]) -> str:
 
 
 def no_examples(content: Mapping[str, Any]) -> str:
-    """Return a sentence on why there is no example."""
+    """Return a sentence on why no examples are shown: the model is private, or too few patients share a mention."""
     return (
         "No examples: the model is private."
         if content["private"]

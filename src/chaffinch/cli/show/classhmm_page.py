@@ -18,7 +18,7 @@ WIDTH, GAP, TALL, FOOT = 26, 6, 36, 14  # pixels of the bars of positions
 
 
 def sections(content: Mapping[str, Any]) -> list[str]:
-    """Return the sections of a class HMM."""
+    """Return the HTML sections of a class HMM: objective, table of classes, one section per class."""
     text = "The objective after each step: the likelihood that was asked for, less the penalty."
     out = [plot_objective(content["objective"], "Objective", "step", text)]
     if content["classes"]:
@@ -28,6 +28,7 @@ def sections(content: Mapping[str, Any]) -> list[str]:
 
 
 def _classes(content: Mapping[str, Any]) -> str:
+    """Return the HTML section with the table of all classes, and how to read it."""
     rows = []
     for klass in content["classes"]:
         single, words = klass["roles"]["single"], klass["roles"]["words"]
@@ -53,6 +54,7 @@ def _classes(content: Mapping[str, Any]) -> str:
 
 
 def _figure(measure: Mapping[str, Any] | None) -> str:
+    """Return an HTML cell with the NMI and the bound of 95 % of random assignments; a dash if not measured."""
     return (
         "–"
         if measure is None
@@ -61,11 +63,13 @@ def _figure(measure: Mapping[str, Any] | None) -> str:
 
 
 def _sign(klass: Mapping[str, Any]) -> str:
+    """Return an HTML mark that says whether a class has sub-structure: yes, no or unknown."""
     kind = {True: "yes", False: "no", None: "unknown"}[klass["substructure"]]
     return f'<span class="{kind}">{YES_OR_NO[klass["substructure"]]}</span>'
 
 
 def _class(klass: Mapping[str, Any], content: Mapping[str, Any]) -> str:
+    """Return the HTML section of one class: verdict, table of its states, examples."""
     outside = klass["name"] == "O"
     rows = [_state(state, klass["name"], content) for state in klass["states"]]
     head = (
@@ -93,6 +97,7 @@ def _class(klass: Mapping[str, Any], content: Mapping[str, Any]) -> str:
 
 
 def _state(state: Mapping[str, Any], klass: str, content: Mapping[str, Any]) -> str:
+    """Return the HTML table row of a state."""
     colour = _colour(state["number"])
     places = "" if klass == "O" else f'<td class="{colour}">{_places(state["name"], state["positions"])}</td>'
     words = " ".join(_lift(word) for word in state["words"]) or "–"
@@ -108,12 +113,13 @@ def _state(state: Mapping[str, Any], klass: str, content: Mapping[str, Any]) -> 
 
 
 def _lift(feature: Mapping[str, Any]) -> str:
+    """Return a word or feature in HTML with its lift: how many times as often as in its class."""
     title = f"{feature['tokens']:,} tokens, {feature['lift']:.2f} times as often as in its class"
     return f'<span class="pair" title="{title}">{escape(feature["name"])} <small>×{feature["lift"]:.1f}</small></span>'
 
 
 def _places(name: str, shares: Sequence[float]) -> str:
-    """Small bars: how often a state's tokens are first, inner, last, or alone."""
+    """Return small SVG bars of how often a state's tokens are first, inner, last or alone in a span."""
     bars = []
     for place, (position, share) in enumerate(zip(POSITIONS, shares, strict=True)):
         x, tall = place * (WIDTH + GAP), max(TALL * share, 1.0)
@@ -130,6 +136,7 @@ def _places(name: str, shares: Sequence[float]) -> str:
 
 
 def _examples(examples: Sequence[Sequence[Mapping[str, Any]]], content: Mapping[str, Any]) -> str:
+    """Return an HTML list of example mentions, coloured by state; a sentence if there are none."""
     if not examples:
         return f"<p>{escape(no_examples(content))}</p>"
     items = ("".join(_part(piece) for piece in one) for one in examples)
@@ -137,9 +144,11 @@ def _examples(examples: Sequence[Sequence[Mapping[str, Any]]], content: Mapping[
 
 
 def _part(piece: Mapping[str, Any]) -> str:
+    """Return a piece of an example in HTML, in the colour of its state."""
     number = piece["number"]
     return f'<span class="part {_colour(number)}">{escape(piece["text"])}<sub>{number}</sub></span>'
 
 
 def _colour(number: int) -> str:
+    """Return the CSS class of a state's colour; colours repeat."""
     return f"s{(number - 1) % COLOURS + 1}"

@@ -51,12 +51,12 @@ _MORE = """
 
 
 def html(name: str, manifest: Manifest, facts: Mapping[str, Any], sections: Sequence[str]) -> str:
-    """Return the page of a model: its manifest and `facts`, features of its parts, and the sections of its kind."""
+    """Return the HTML page of a model: manifest, `facts`, features of its parts, and the sections of its kind."""
     return page(name, [_head(manifest), _features(facts.get("features", {})), *sections, _manifest(facts)], _MORE)
 
 
 def of_subtags(states: Mapping[str, Any], listed: int, floor: int) -> list[str]:
-    """Return the sections of an HMM with sub-tags."""
+    """Return the HTML sections of an HMM with sub-tags: use, the first `listed` sub-tags, bound."""
     more = count_unlisted(len(states["subtags"]), listed)
     text = "The bound on the log-likelihood after each pass. It may fall where sub-tags were merged or started again."
     return [
@@ -67,12 +67,14 @@ def of_subtags(states: Mapping[str, Any], listed: int, floor: int) -> list[str]:
 
 
 def _head(manifest: Manifest) -> str:
+    """Return HTML boxes with method, documents, patients, labels and vocabulary floor."""
     shown = {"method": manifest.kind, "documents": manifest.documents, "patients": manifest.patients,
              "labels": len(manifest.labels), "vocabulary floor": manifest.vocabulary_floor}  # fmt: skip
     return fact_boxes({key: _text(value) for key, value in shown.items()})
 
 
 def _manifest(facts: Mapping[str, Any]) -> str:
+    """Return an HTML table of the manifest's facts; nested values are left out."""
     rows = [
         f'<tr><th scope="row">{escape(key)}</th><td>{escape(_text(value))}</td></tr>'
         for key, value in facts.items()
@@ -82,6 +84,7 @@ def _manifest(facts: Mapping[str, Any]) -> str:
 
 
 def _features(features: Mapping[str, int]) -> str:
+    """Return an HTML table of the number of features per part, with bars; "" if there are none."""
     most = max(features.values(), default=0)
     rows = [
         f'<tr><th scope="row">{escape(part)}</th><td class="number">{count:,}</td>'
@@ -93,16 +96,18 @@ def _features(features: Mapping[str, int]) -> str:
 
 
 def plot_objective(trace: Sequence[float], what: str, step: str, text: str) -> str:
-    """Return a section with a line plot of an objective after each step."""
+    """Return an HTML section with a line plot of the objective after each step; `what` names it, `step` the unit."""
     if len(trace) < 2:
         return ""
     low, high = min(trace), max(trace)
     span = (high - low) or 1.0
 
     def x(step_number: int) -> float:
+        """Return the horizontal position of a step in the plot."""
         return LEFT + WIDTH * step_number / (len(trace) - 1)
 
     def y(value: float) -> float:
+        """Return the vertical position of a value in the plot."""
         return TOP + HEIGHT * (1 - (value - low) / span)
 
     ticks = []
@@ -129,6 +134,7 @@ def plot_objective(trace: Sequence[float], what: str, step: str, text: str) -> s
 
 
 def _use(use: Sequence[Mapping[str, Any]], hint: str, subtags: Sequence[Mapping[str, Any]]) -> str:
+    """Return the HTML section on the use of sub-tags: a row per tag with counts, perplexity and bars."""
     tokens: dict[str, list[tuple[str, float]]] = {}
     for subtag in subtags:
         tokens.setdefault(subtag["tag"], []).append((subtag["name"], subtag["tokens"]))
@@ -151,7 +157,7 @@ def _use(use: Sequence[Mapping[str, Any]], hint: str, subtags: Sequence[Mapping[
 
 
 def _bars(found: Sequence[tuple[str, float]], count: int, most: float, *, log: bool) -> str:
-    """Return a plot with one bar for each sub-tag, the largest first."""
+    """Return an SVG bar chart of tokens by sub-tag, largest first; `count` bars, on a log scale if asked."""
     rects = []
     for place in range(count):
         name, tokens = found[place] if place < len(found) else ("", 0.0)
@@ -171,6 +177,7 @@ def _bars(found: Sequence[tuple[str, float]], count: int, most: float, *, log: b
 
 
 def _subtags(subtags: Sequence[Mapping[str, Any]], more: str, floor: int) -> str:
+    """Return the HTML table of sub-tags: tokens, share, words, signatures, neighbours; `more` follows the text."""
     rows = []
     for subtag in subtags:
         near = (" ".join(_pair(name, p) for name, p in subtag[key]) for key in ("before", "after"))
@@ -195,8 +202,10 @@ def _subtags(subtags: Sequence[Mapping[str, Any]], more: str, floor: int) -> str
 
 
 def _pair(word: str, chance: float) -> str:
+    """Return a word with its chance, in HTML."""
     return f'<span class="pair">{escape(word)} <small>{two_digits(chance)}</small></span>'
 
 
 def _text(value: object) -> str:
+    """Return a value as text; whole numbers with thousands separators."""
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

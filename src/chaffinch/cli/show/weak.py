@@ -27,7 +27,7 @@ _IN_FILE, _SUPPLIED, _VOTES = "in the file", "give it with --sources", "votes co
 
 
 def view(bundle: Bundle, name: str) -> View:
-    """Return the view of a tagger of weak supervision, or of an aggregator alone."""
+    """Return the view of a weakly supervised tagger, or of an aggregator alone."""
     try:
         content = _tagger(bundle) if bundle.manifest.kind == "weak" else _aggregator(bundle.state)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
@@ -41,7 +41,7 @@ def view(bundle: Bundle, name: str) -> View:
 
 
 def _aggregator(state: State) -> dict[str, Any]:
-    """Return of an HMM of votes: its sources by weight, its linking rules, and what it reads of words."""
+    """Return the content of an aggregator's view: sources by weight, linking rules, embeddings."""
     weights = _weights(state)
     content: dict[str, Any] = {
         "sources": [{"source": printable(name), **weights[name]} for name in state.strings["sources"]]
@@ -50,7 +50,7 @@ def _aggregator(state: State) -> dict[str, Any]:
 
 
 def _tagger(bundle: Bundle) -> dict[str, Any]:
-    """Return of a tagger of weak supervision: its parts, sources by name, kind and label, without their content."""
+    """Return the content of a weakly supervised tagger's view: its parts, and sources by name, kind and label."""
     config = bundle.manifest.config
     aggregator, how = config["aggregator"], config["how"]
     state, text = bundle.state.child("settle"), bundle.state.child("text")
@@ -74,6 +74,7 @@ def _tagger(bundle: Bundle) -> dict[str, Any]:
 
 
 def _where(name: str, kept: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+    """Return where a source is: in the file, the student, to be given with --sources, or in votes of the documents."""
     if name in kept:
         return _IN_FILE
     if name == STUDENT and config["how"] == "votes":
@@ -82,7 +83,7 @@ def _where(name: str, kept: Mapping[str, Any], config: Mapping[str, Any]) -> str
 
 
 def _weights(state: State) -> dict[str, dict[str, Any]]:
-    """Return how much each source counts, and its silence, by an HMM of many sources; "-" where it has no weight."""
+    """Return {source: its weight and the weight of its silence} of a multi-source HMM; "-" where it has none."""
     names, weights = state.strings.get("sources", ()), _votes(state).child("weights").arrays
     if "sources" not in weights:
         return {name: {"weight": "-", "silence": "-"} for name in names}
@@ -91,7 +92,7 @@ def _weights(state: State) -> dict[str, dict[str, Any]]:
 
 
 def _rules(state: State) -> list[dict[str, Any]]:
-    """Return how often each linking rule is thought to be right."""
+    """Return a row per linking rule: how often it is right to link tokens, and to keep them apart."""
     votes = _votes(state)
     links = votes.arrays.get("tables.links")
     if links is None:
@@ -101,17 +102,18 @@ def _rules(state: State) -> list[dict[str, Any]]:
 
 
 def _votes(state: State) -> State:
-    """Return the HMM of many sources: the aggregator itself, or the part that a conditional HMM builds on."""
+    """Return the state of the multi-source HMM: the aggregator's, or the one inside a conditional HMM."""
     return state if "weights.sources" in state.arrays else state.child("constant")
 
 
 def _embeddings(state: State) -> dict[str, Any]:
-    """Return of a conditional HMM what it needs to read words."""
+    """Return a sentence on the embeddings that a conditional HMM needs; {} for other aggregators."""
     mean = state.arrays.get("mean")
     return {} if mean is None else {"embedder": f"not in the file; {len(mean)} numbers for each token"}
 
 
 def _students(bundle: Bundle) -> Iterator[str]:
+    """Yield the names of the models that learnt from the votes."""
     first, *rest = bundle.manifest.config["students"]
     yield first["kind"]
     into = bundle.arrays.get("network.into")
@@ -123,6 +125,7 @@ def _students(bundle: Bundle) -> Iterator[str]:
 
 
 def _tables(content: Mapping[str, Any]) -> Iterator[Table | str]:
+    """Yield terminal tables of the sources and the linking rules, if there are any."""
     for key in ("sources", "rules"):
         if content[key]:
             yield frame.table_of(content[key])
@@ -130,7 +133,7 @@ def _tables(content: Mapping[str, Any]) -> Iterator[Table | str]:
 
 
 def _sections(content: Mapping[str, Any]) -> Sequence[str]:
-    """Return the tables, for the page."""
+    """Return the HTML sections with the tables of sources and rules."""
     out = []
     for key, title in (("sources", "Sources"), ("rules", "Linking rules")):
         rows = ["".join(_cell(value) for value in row.values()) for row in content[key]]
@@ -141,4 +144,5 @@ def _sections(content: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _cell(value: object) -> str:
+    """Return a value as an HTML table cell; floats with 4 digits."""
     return f'<td class="number">{value:.4g}</td>' if isinstance(value, float) else f"<td>{escape(str(value))}</td>"

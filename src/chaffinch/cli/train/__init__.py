@@ -128,7 +128,7 @@ def train_command(options: TrainOptions) -> None:
 def _remarks(
     result: TrainResult, earlier: Tagger | None, helper: Tagger | None, *, asked_private: bool
 ) -> Iterator[str]:
-    """Yield what a user should know besides the result."""
+    """Yield remarks for stderr: words that identify, no calibration, alignment or sentences unlike an earlier model."""
     features, words = result.size.get("features"), result.size.get("symbols", {}).get("words", 0)
     private = bool(result.private)
     if "weights" in result.size:
@@ -152,7 +152,7 @@ def _remarks(
 def _check_documents(
     documents: Sequence[Document], dev: Sequence[Document], layer: str | None, alignment: Alignment | None
 ) -> None:
-    """Raise DataError if the documents cannot teach what was asked for, before anybody waits for it."""
+    """Raise DataError, before training, if no dev document has a span, or alignment has fewer than two patients."""
     if dev and not any(doc.layer(layer) for doc in dev):
         raise DataError(f"none of the {len(dev)} dev documents holds a span, so they can judge nothing; choose others")
     patients = len({doc.patient for doc in documents})
@@ -171,12 +171,12 @@ class _Reader:
     first: bool = True  # it reads IN, for which --group-by is meant
 
     def read(self, path: Path, form: str | None, what: str) -> Iterator[Document]:
-        """Yield the documents of a path, with a progress bar."""
+        """Yield the documents of a path, with a progress bar named `what`."""
         corpus = read(path, format=form, how=self.options, group=self.pattern, groups=self.table, must_group=self.first)
         return frame.progress(corpus, what, quiet=self.quiet)
 
     def for_others(self) -> _Reader:
-        """Return a reader for other inputs than IN: losses are not reported, and options of IN need not fit."""
+        """Return a reader for inputs other than IN: it reports no losses, and the options of IN need not fit."""
         return replace(self, options=replace(self.options, losses=Losses(), lenient=True), first=False)
 
 
@@ -190,7 +190,7 @@ class _Dev:
 
     @classmethod
     def parse(cls, value: str | None, form: str | None) -> _Dev:
-        """Return what --dev names: a number is a share, unless a file is called so; ConfigError if it is neither."""
+        """Parse --dev: a number is a share of the patients, unless a file has that name; else a path."""
         if value is None or Path(value).exists():
             return cls(None if value is None else Path(value), form, None)
         try:
@@ -205,7 +205,7 @@ class _Dev:
 def _split_dev(
     reader: _Reader, dev: _Dev, source: Path, form: str | None, seed: int
 ) -> tuple[list[Document], list[Document]]:
-    """Return the documents to learn from and the dev documents."""
+    """Return (training documents, dev documents): dev from its own path, or a random share of the patients."""
     documents = list(reader.read(source, form, "documents"))
     if dev.path is not None:
         return documents, list(reader.for_others().read(dev.path, dev.form, "dev documents"))
@@ -221,7 +221,7 @@ def _split_dev(
 def _resources(
     reader: _Reader, phrases: Mapping[str, Sequence[str]], clusters: Path | None, config: Config
 ) -> Resources:
-    """Return word clusters and a lexicon, where they were asked for."""
+    """Learn word clusters from the documents of `clusters`, if given; return them with the lexicon of the phrases."""
     words = None
     if clusters is not None:
         settings = Clusters(seed=config.seed, floor=getattr(config, "floor", None) or Clusters().floor)

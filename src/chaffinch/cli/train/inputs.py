@@ -15,7 +15,7 @@ from chaffinch.text.document import Splitter
 
 
 def choose_layer(layer: str | None, soft: str | None, chosen: Config) -> str | None:
-    """Return the layer to learn: the one asked for, or gold where other layers are features."""
+    """Return the layer to learn from: --layer, or "gold" if other layers are features; ConfigError if it is one."""
     features = getattr(chosen, "layers", ())
     if not features or soft is not None:
         return layer
@@ -26,13 +26,13 @@ def choose_layer(layer: str | None, soft: str | None, chosen: Config) -> str | N
 
 
 def split_of_training(tagger: Tagger) -> Splitter | None:
-    """Return how the documents that a tagger learnt from were cut into sentences, if its file says so."""
+    """Return how a tagger's training documents were cut into sentences; None if its file does not say."""
     split: Splitter | None = tagger.manifest.config.get("split")
     return split if split in ("lines", "prose") else None
 
 
 def choose_split(lines: bool | None, method: str, start: Tagger | None) -> Splitter:
-    """Return how to cut documents into sentences: as chosen, else as the earlier model, else as suits the method."""
+    """Return how to cut text into sentences: as chosen, else as the start model's, else as the method needs."""
     earlier = None if start is None else split_of_training(start)
     if lines is None:
         return earlier or METHODS[method].split
@@ -45,13 +45,13 @@ def choose_split(lines: bool | None, method: str, start: Tagger | None) -> Split
 
 
 def record_split(tagger: Tagger, split: Splitter) -> Tagger:
-    """Return the tagger with a manifest that records how its documents were cut into sentences."""
+    """Return the tagger with a manifest that records how its training documents were cut into sentences."""
     config = {**tagger.manifest.config, "split": split}
     return replace(tagger, manifest=replace(tagger.manifest, config=config))
 
 
 def read_lexicon(assignments: Iterable[str]) -> dict[str, list[str]]:
-    """Return the phrases of each label from files given as LABEL=FILE."""
+    """Read files given as LABEL=FILE; return {label: phrases}."""
     phrases: dict[str, list[str]] = {}
     for item in assignments:
         label, mark, file = item.partition("=")
@@ -62,7 +62,7 @@ def read_lexicon(assignments: Iterable[str]) -> dict[str, list[str]]:
 
 
 def check_model_path(output: Path, inputs: Sequence[Path | None]) -> None:
-    """Raise ConfigError if a model could not be saved at a path, before anybody waits for it."""
+    """Raise ConfigError, before any work, if a model cannot be written there, or the path is an input."""
     if any(path is not None and output.resolve() == path.resolve() for path in inputs):
         raise ConfigError("the output is an input; name another path with -o")
     if output.is_dir():

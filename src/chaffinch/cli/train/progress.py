@@ -25,7 +25,7 @@ _CLIMB = "kappa "  # parts that climb a likelihood, by the penalty's weight
 
 @contextmanager
 def live_line(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """Yield a callback that shows progress on one live terminal line; None where stderr is no terminal."""
+    """Yield a callback that shows training progress on one live line of the terminal; None if stderr is none."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield None
@@ -37,6 +37,7 @@ def live_line(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
         task = live.add_task("looking for features", total=None)
 
         def show(step: Progress) -> None:
+            """Update the line with a step's progress and the time left."""
             nonlocal now
             since = began.setdefault(step.part, now)
             now = time.monotonic()
@@ -46,7 +47,7 @@ def live_line(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
 
 
 def progress_line(now: Progress, seconds: float) -> str:
-    """Return progress in words, with the seconds that the part will still take; it began `seconds` ago.
+    """Return a step's progress as text, with the seconds left in its part, which began `seconds` ago.
 
     >>> progress_line(Progress("reading", 2, 8, 0.25, 0.9), 3.0)
     'reading · epoch 2/8 · loss 0.25 · dev F1 0.900 · 9 s left'
@@ -70,7 +71,7 @@ def progress_line(now: Progress, seconds: float) -> str:
 
 
 def dev_score(tagger: Tagger, dev: Sequence[Document], layer: str | None) -> DevScore | None:
-    """Return precision, recall and F1 on the dev documents, if there are any."""
+    """Return precision, recall and F1 of a tagger on the dev documents; None if there are none."""
     if not dev:
         return None
     tagged = tagger.annotate(dev)
@@ -83,7 +84,7 @@ def result_of(
     tagger: Tagger, documents: Sequence[Document], output: Path, *, spans: int, sentences: str, dev: DevScore | None,
     seconds: float, lost: dict[str, int],
 ) -> TrainResult:  # fmt: skip
-    """Return what a tagger learnt from the documents, and how well it does on dev documents."""
+    """Return the result of `train`: sizes of data and model, dev scores, seconds, losses."""
     config = tagger.model.config
     method = method_of(config)
     return TrainResult(

@@ -49,6 +49,7 @@ class RunSettings:
     dev_format: str | None = None
 
     def __post_init__(self) -> None:
+        """Raise ConfigError if a setting of the run has a wrong type or value."""
         check_flags(self, "published")
         check_wholes(self, "workers", "max_chars", least=1)
         for name in ("soft", "before", "dev_format", "notes"):
@@ -68,7 +69,7 @@ class TrainSettings:
 
     @classmethod
     def read(cls, method: str, assignments: Iterable[str], file: ConfigFile | None = None) -> TrainSettings:
-        """Return the settings of --set KEY=VALUE over those of [train.METHOD]; ConfigError for a key nobody has.
+        """Parse --set KEY=VALUE over the table [train.METHOD]; raise ConfigError for an unknown key.
 
         >>> settings = TrainSettings.read("cascade", ["epochs=3", "workers=2"])
         >>> settings.chosen, settings.run.workers
@@ -92,7 +93,7 @@ class TrainSettings:
         return cls(METHODS[method], _resolve(chosen), run)
 
     def config(self, start: Tagger | None, before: Tagger | None, *, lexicon: bool = False) -> Config:
-        """Return what was chosen, over the settings of the earlier model, of the publication, or our defaults.
+        """Return the method's config: the chosen values over the start model's, the published or our default ones.
 
         ConfigError if the method cannot learn from what is given, or if a chosen setting has no effect.
         """
@@ -121,7 +122,7 @@ class TrainSettings:
         return config
 
     def alignment(self, start: Tagger | None) -> Alignment | None:
-        """Return what was chosen of alignment, if it is to be learnt."""
+        """Return the config of word alignment to learn; None if it was not asked for."""
         if self.run.align is None:
             return None
         for option, given in (("--set soft", self.run.soft is not None), ("--start", start is not None)):
@@ -130,11 +131,11 @@ class TrainSettings:
         return Alignment(self.run.align, seed=self.chosen.get("seed", 0))
 
     def helper(self) -> Tagger | None:
-        """Return the tagger whose layers serve as features, if one was named."""
+        """Load the tagger of `before`, whose layers become features; None if not given."""
         return None if self.run.before is None else load(self.run.before)
 
     def _base(self, start: Tagger | None, *, lexicon: bool) -> Config:
-        """Return the settings that the chosen ones change; ConfigError if they cannot go on from the earlier model."""
+        """Return the config that chosen values override; raise ConfigError if the start model is of another method."""
         method = self.method
         if start is None:
             if self.run.published and not hasattr(method.config, "published"):
@@ -164,7 +165,7 @@ class TrainSettings:
 
 
 def setting_rows(settings: type[Any]) -> list[dict[str, Any]]:
-    """Return the settings of a dataclass, one row each: name, values it may have, default."""
+    """Return a row per field of a settings dataclass: name, allowed values, default."""
     hints = get_type_hints(settings)
     return [
         {"setting": each.name, "values": _describe(hints[each.name]), "default": _show(each.default)}
@@ -173,7 +174,7 @@ def setting_rows(settings: type[Any]) -> list[dict[str, Any]]:
 
 
 def _parse_assignments(assignments: Iterable[str]) -> dict[str, str]:
-    """Return the values of KEY=VALUE by key."""
+    """Parse KEY=VALUE strings into a dict; raise ConfigError if malformed or given twice."""
     values: dict[str, str] = {}
     for item in assignments:
         key, mark, value = item.partition("=")
@@ -187,7 +188,7 @@ def _parse_assignments(assignments: Iterable[str]) -> dict[str, str]:
 
 
 def _check_names(given: Iterable[str], method: Method, known: list[str]) -> None:
-    """Raise ConfigError for a setting that neither the method nor the run has."""
+    """Raise ConfigError for a setting that neither the method nor the run has, with the method that has it."""
     for key in given:
         if key not in known:
             others = [name for name, other in METHODS.items() if other.has_setting(key)]
@@ -199,12 +200,12 @@ def _check_names(given: Iterable[str], method: Method, known: list[str]) -> None
 
 
 def _kinds(hint: Any) -> tuple[Any, ...]:
-    """Return the types that a setting may have."""
+    """Return the types in a type hint: the members of a union, else the hint alone."""
     return (hint,) if get_origin(hint) in (None, Literal, tuple) else get_args(hint)
 
 
 def _convert(name: str, value: Any, hint: Any) -> Any:
-    """Return the value of a setting in its type; a value that does not fit is left for the settings to refuse."""
+    """Convert a setting's text to the type of its hint; what does not fit is returned as it is."""
     kinds = _kinds(hint)
     if not isinstance(value, str):
         return tuple(value) if isinstance(value, list) else value
@@ -229,12 +230,12 @@ def _convert(name: str, value: Any, hint: Any) -> Any:
 
 
 def _is_plain(kind: Any) -> bool:
-    """Tell whether a value of a type can be written on the command line."""
+    """Tell whether a type can be written on the command line: text, number, flag, choice, path, tuple."""
     return kind in (bool, int, float, str, Path) or get_origin(kind) in (Literal, tuple)
 
 
 def _resolve(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings with whole paths for folders, so that a model finds them from anywhere."""
+    """Return the settings with absolute paths of language and encoder folders; ConfigError for an unknown language."""
     resolved = dict(chosen)
     if isinstance(resolved.get("language"), str):
         from chaffinch.languages import pack, pack_names
@@ -248,7 +249,7 @@ def _resolve(chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _describe(hint: Any) -> str:
-    """Return the values that a setting may have, in words."""
+    """Return the allowed values of a type hint in words, such as "whole number, none"."""
     words = {bool: "true, false", int: "whole number", float: "number", str: "text", Path: "path", NoneType: "none"}
     said: list[str] = []
     for kind in _kinds(hint):
@@ -260,12 +261,12 @@ def _describe(hint: Any) -> str:
 
 
 def _show(value: object) -> str:
-    """Return a setting as --set takes it."""
+    """Return a setting's value as --set takes it."""
     if isinstance(value, tuple):
         return ",".join(map(str, value)) or "none"
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def _methods() -> list[Method]:
-    """Return all methods by name."""
+    """Return all training methods, sorted by name."""
     return sorted(METHODS.values(), key=lambda method: method.name)

@@ -16,6 +16,7 @@ weak_app = typer.Typer(help="Labels from many noisy sources: rules, lists, model
 
 @weak_app.callback(invoke_without_command=True)
 def _root(context: typer.Context) -> None:
+    """Print the help of `weak` if no command is given."""
     if context.invoked_subcommand is None:
         sys.stdout.write(context.get_help() + "\n")
 

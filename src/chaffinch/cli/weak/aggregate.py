@@ -106,7 +106,7 @@ def aggregate_command(options: AggregateOptions) -> None:
 def _aggregate(
     options: AggregateOptions, docs: list[Document], names: Sequence[str], layer: str
 ) -> tuple[FittedAggregator, list[Document]]:
-    """Fit or load the aggregator, save it if asked to, and return it with the documents it labelled."""
+    """Fit or load the aggregator, save it if --save is given; return it and the documents with the added layer."""
     other = None
     if options.fit_on is not None:
         other = read_votes(options.fit_on, None, ReadOptions(max_chars=options.max_chars), quiet=options.quiet)
@@ -127,7 +127,7 @@ def _aggregate(
 
 
 def _check(options: AggregateOptions) -> Format:
-    """Return the format of the output; ConfigError, before anything is read, for options that do not go together."""
+    """Return the output format; raise ConfigError, before anything is read, for options that do not go together."""
     paths = [path for path in (options.votes, options.fit_on, options.model, options.save_as) if path is not None]
     if options.output.resolve() in [path.resolve() for path in paths]:
         raise ConfigError("the output is an input, or the model; name another path with -o")
@@ -147,7 +147,7 @@ def _check(options: AggregateOptions) -> Format:
 
 
 def _load(path: Path, method: str | None) -> FittedAggregator:
-    """Return the model of a file; ConfigError if another method was asked for."""
+    """Load a saved aggregator; raise ConfigError if `method` names another."""
     fitted = load(path)
     kind = aggregator_of(fitted.config).name
     if method not in (None, kind):
@@ -156,7 +156,7 @@ def _load(path: Path, method: str | None) -> FittedAggregator:
 
 
 def _write(docs: list[Document], output: Path, form: str, layer: str, losses: Losses) -> Losses:
-    """Write the documents and return all that was lost; ChaffinchError if the disk refuses them."""
+    """Write the documents; return what the format lost. Raise ChaffinchError if the disk refuses them."""
     alone = None if by_name(form).can.soft else layer
     with frame.name_unwritable(output):
         return write(docs, output, format=form, layer=alone, losses=losses)

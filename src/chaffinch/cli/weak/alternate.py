@@ -109,7 +109,7 @@ class _Voters:
     quiet: bool
 
     def ask(self, corpus: Any, path: Path) -> list[Document]:
-        """Return the documents with votes; DataError if they have none and there is no source to ask."""
+        """Return the documents with the sources' votes; raise DataError if there are neither votes nor sources."""
         docs = list(frame.progress(corpus, "documents", quiet=self.quiet))
         layers = [layer_of(source) for source in self.sources]
         if self.sources and not all(name in doc.layers for doc in docs for name in layers):
@@ -128,7 +128,7 @@ class _Voters:
 
 
 def _student(names: str | None, seed: int) -> Student:
-    """Return the student or the pair of students of those names; by default ours."""
+    """Build the student named, or the pair of students; the default one for None. Raise ConfigError if unknown."""
     if names is None:
         return replace(LINEAR, seed=seed)
     found = list[Config]()
@@ -142,7 +142,7 @@ def _student(names: str | None, seed: int) -> Student:
 
 
 def _folder(output: Path, *, resume: bool, quiet: bool) -> Path:
-    """Return the folder of finished steps beside the model; one that an earlier run left is removed unless resumed."""
+    """Return the folder of finished steps beside the model; delete what an earlier run left, unless resumed."""
     folder = output.with_name(output.name + ".steps")
     if (folder / RUN).is_file() and not resume:
         shutil.rmtree(folder)
@@ -153,7 +153,7 @@ def _folder(output: Path, *, resume: bool, quiet: bool) -> Path:
 
 @contextmanager
 def _keep_steps(folder: Path) -> Iterator[None]:
-    """Turn Ctrl-C into a message on how to resume; a folder without a finished step is removed."""
+    """Turn Ctrl-C in the block into StoppedEarly with advice on --resume; remove the folder if it has no step."""
     try:
         with warnings.catch_warnings(), abort_on_sigint():
             warnings.simplefilter("ignore")  # sources that never speak are no news at every loop
@@ -168,7 +168,7 @@ def _keep_steps(folder: Path) -> Iterator[None]:
 
 
 def _remove_if_empty(folder: Path) -> bool:
-    """Tell whether a folder holds a finished step; remove a folder of ours that holds none."""
+    """Delete the folder of steps if no step is finished; return whether one is."""
     names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     if names == {RUN}:
         shutil.rmtree(folder)
@@ -176,7 +176,7 @@ def _remove_if_empty(folder: Path) -> bool:
 
 
 def step_line(step: Step) -> str:
-    """Return a line on the step that was finished last.
+    """Return a line of text on the training step that was finished last.
 
     >>> step_line(Step("student fold", 2, 5)), step_line(Step("loop", 1, 2, 0.8514))
     ('student fold 2/5 done', 'loop 1/2 done · dev F1 0.851')
@@ -186,7 +186,7 @@ def step_line(step: Step) -> str:
 
 
 def _summarise(result: Alternated, output: Path, dev: Sequence[Document], *, seconds: float) -> AlternateResult:
-    """Return counts of the result, and its scores on dev documents."""
+    """Return the result of `weak alternate`: counts, estimated and dev scores, seconds."""
     tagger = result.tagger
     return AlternateResult(
         model=str(output),
@@ -205,7 +205,7 @@ def _summarise(result: Alternated, output: Path, dev: Sequence[Document], *, sec
 
 
 def _score(tagger: WeakTagger, dev: Sequence[Document]) -> AlternateDevScore:
-    """Return the scores of a tagger on dev documents."""
+    """Return micro precision, recall and F1, with the interval of F1, of a tagger on dev documents."""
     pairs = [
         Pair(doc, doc.layers.get("gold", ()), tagged.layers[tagger.layer])
         for doc, tagged in zip(dev, tagger.annotate(dev), strict=True)
@@ -221,11 +221,12 @@ def _score(tagger: WeakTagger, dev: Sequence[Document]) -> AlternateDevScore:
 
 
 def _estimate(outlook: Outlook) -> VoteEstimate:
-    """Return the estimated scores of the votes alone, without gold."""
+    """Return estimated precision, recall, F1 and agreement of the aggregated votes, computed without gold."""
     return VoteEstimate(precision=outlook.precision, recall=outlook.recall, f1=outlook.f1, agreement=outlook.agreement)
 
 
 def _remarks(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield remarks for stderr: there are no sources, or some contain code, so that the model cannot hold them."""
     if not sources:
         yield _BARE
     code = [source.name for source in sources if not is_plain_data(source)]

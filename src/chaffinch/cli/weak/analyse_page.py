@@ -47,7 +47,7 @@ _DOCUMENTS = "The documents by their ids; a span in conflict is one that another
 
 
 def html(found: Analysis, *, title: str) -> str:
-    """Return the page of an analysis."""
+    """Return the HTML page of an analysis of sources."""
     sections = [
         _head(found), _result(found), _table(found, "spans"), _table(found, "tokens"), _confusions(found),
         _dependence(found), _documents(found),
@@ -56,6 +56,7 @@ def html(found: Analysis, *, title: str) -> str:
 
 
 def _head(found: Analysis) -> str:
+    """Return HTML boxes with counts of documents, tokens, votes, disputes and sources."""
     return facts({
         "documents": f"{found.documents:,}", "without any vote": f"{found.without:,}", "tokens": f"{found.tokens:,}",
         "tokens voted on": percent(found.voted), "disputed labels": percent(found.disputed),
@@ -64,6 +65,7 @@ def _head(found: Analysis) -> str:
 
 
 def _result(found: Analysis) -> str:
+    """Return the HTML section on the aggregated result: estimated scores, and scores by gold if there is any."""
     seen = found.outlook
     measures = {
         "spans": f"{seen.spans:,}", "estimated precision": cell(seen.precision), "estimated recall": cell(seen.recall),
@@ -82,6 +84,7 @@ def _result(found: Analysis) -> str:
 
 
 def _table(found: Analysis, level: Level) -> str:
+    """Return the HTML table of all sources at one level, tokens or spans."""
     gold = found.outlook.checked is not None
     head = ["source", "label", level, "coverage", "overlap", "conflict", "precision", "recall"]
     head += ["true precision", "true recall"] if gold else []
@@ -92,12 +95,14 @@ def _table(found: Analysis, level: Level) -> str:
 
 
 def _rows_of(source: SourceFacts, level: Level) -> list[Row]:
+    """Return the rows of a source at a level; its total is left out if it has one label."""
     alone = sum(row.label not in (ALL, "O") for row in source.rows) == 1
     rows = [row for row in source.rows if level == "tokens" or row.spans is not None]
     return [row for row in rows if row.label != ALL or not alone]
 
 
 def _row(source: SourceFacts, row: Row, level: Level, gold: bool) -> str:
+    """Return the HTML table row of a source and label; `gold` adds the true precision and recall."""
     measure: Measure | None = row.spans if level == "spans" else row.tokens
     assert measure is not None  # noqa: S101  (rows without spans are not shown)
     values = [measure.coverage, measure.overlap, measure.conflict, measure.precision, measure.recall]
@@ -114,10 +119,12 @@ def _row(source: SourceFacts, row: Row, level: Level, gold: bool) -> str:
 
 
 def _bar(value: float | None) -> str:
+    """Return an SVG bar of a share between 0 and 1; "" for None."""
     return "" if value is None else charts.share(min(max(value, 0.0), 1.0))
 
 
 def _confusions(found: Analysis) -> str:
+    """Return the HTML section with a heat map per source; "" if no source has one."""
     maps = [_map(source, found.labels) for source in found.sources if source.confusion]
     if not maps:
         return ""
@@ -125,7 +132,7 @@ def _confusions(found: Analysis) -> str:
 
 
 def _map(source: SourceFacts, labels: Sequence[str]) -> str:
-    """Return the heat map of one source."""
+    """Return the HTML heat map of a source: chances of each vote, or silence, by true label as estimated."""
     kinds = ("O", *labels)
     rows = []
     for place, chances in enumerate(source.confusion):
@@ -140,6 +147,7 @@ def _map(source: SourceFacts, labels: Sequence[str]) -> str:
 
 
 def _dependence(found: Analysis) -> str:
+    """Return the HTML matrix of the share of each source's votes that others repeat; "" for fewer than two."""
     if len(found.dependent) < 2:
         return ""
     rows = []
@@ -157,6 +165,7 @@ def _dependence(found: Analysis) -> str:
 
 
 def _documents(found: Analysis) -> str:
+    """Return the HTML table of the documents with most disagreement; "" if there are none."""
     if not found.disagreements:
         return ""
     rows = [
@@ -168,7 +177,7 @@ def _documents(found: Analysis) -> str:
 
 
 def _short(value: float) -> str:
-    """Two decimals; nothing for what rounds to zero.
+    """Return a share with two decimals and no leading zero; "" for what rounds to zero.
 
     >>> _short(0.456), _short(0.001)
     ('.46', '')

@@ -84,7 +84,7 @@ def apply_command(
 
 
 def _note_errors(report: ApplyReport, *, quiet: bool) -> None:
-    """Print the errors of the sources, and hints on those that found nothing."""
+    """Print on stderr the errors of sources, and hints on those that found nothing."""
     for tally in report.sources:
         if tally.errors:
             errors = ", ".join(f"{kind} ({number})" for kind, number in tally.errors.items())
@@ -97,7 +97,7 @@ def _note_errors(report: ApplyReport, *, quiet: bool) -> None:
 def _journal(
     found: Sequence[Source], file: Path, output: Path, *, resume: bool, quiet: bool
 ) -> Iterator[Journal | None]:  # fmt: skip
-    """Yield the journal that keeps answers of slow sources, or None without such; it stays if the run fails."""
+    """Yield the journal of slow sources' answers, None if no source is slow; it is kept if the run fails."""
     if not any(map(is_slow, found)) or not output.parent.is_dir():
         yield None
         return
@@ -120,13 +120,13 @@ def _journal(
 
 
 def _write(applied: Applied, output: Path, form: str, how: ReadOptions, *, strict: bool) -> Losses:
-    """Write the documents and return all that was lost; ChaffinchError if the disk refuses them."""
+    """Write the documents; return what the format lost. Raise ChaffinchError if the disk refuses them."""
     with frame.name_unwritable(output):
         return write(applied.documents, output, format=form, strict=strict, losses=how.losses)
 
 
 def _format(output: Path, to: str | None) -> str:
-    """Return the format that was named, or that of the suffix; ConfigError for one that cannot hold votes."""
+    """Return the format of --to, or that of the suffix; raise ConfigError if it cannot hold votes."""
     name = to or ("weak" if output.suffix in ("", ".weak") else output_format(output).name)
     if not by_name(name).can.votes:
         raise ConfigError(f"{name} cannot hold the votes of several sources; write .jsonl or .parquet, or --to weak")
@@ -143,7 +143,7 @@ def _check_links(form: str, sources: Sequence[Source]) -> None:
 
 
 def _counts(tally: Tally, source: Source) -> VoteCounts:
-    """Return what a source did, for the result."""
+    """Return the counts of a source for the result: documents, spans, errors, hints, seconds."""
     return VoteCounts(
         source=tally.name,
         kind=str(describe_source(source)["kind"]),

@@ -38,7 +38,7 @@ class ApplyResult(Result, kw_only=True, rename={"from_": "from"}):
     lost: dict[str, int]  # what the output cannot hold, and how often
 
     def tables(self) -> Iterator[Table | str]:
-        """Yield the tables of a terminal."""
+        """Yield what a terminal shows: facts, and a table of what each source did."""
         yield facts_table(facts_of(self, "sources", "lost"))
         yield ""
         shown = ("source", "kind", "label", "documents", "spans")
@@ -98,7 +98,7 @@ class AlternateResult(Result, kw_only=True):
     seconds: float
 
     def tables(self) -> Iterator[Table | str]:
-        """Yield the tables of a terminal."""
+        """Yield what a terminal shows: facts, and tables of loops and scores."""
         shown = facts_of(self, "loops", "estimated")
         shown["labels"] = ", ".join(self.labels)
         if self.estimated is not None and self.estimated.f1 is not None:
@@ -124,7 +124,7 @@ class AggregateResult(Result, kw_only=True):
     lost: dict[str, int]  # what the output cannot hold, and how often
 
     def tables(self) -> Iterator[Table | str]:
-        """Yield the tables of a terminal."""
+        """Yield what a terminal shows: facts, and tables of labels and losses."""
         yield facts_table(facts_of(self, "labels", "lost"))
         yield from labels_table(self.labels)
         yield from losses_table(self.lost)

@@ -25,7 +25,7 @@ Only = Annotated[str | None, typer.Option("--only", metavar="A,B", help="Use the
 
 
 def read_votes(path: Path, form: str | None, how: ReadOptions, *, quiet: bool) -> list[Document]:
-    """Return the documents of a path; DataError if none has a vote."""
+    """Read all documents of a path, with a progress bar; raise DataError if none has a vote."""
     docs = list(frame.progress(read(path, format=form, how=how), "documents", quiet=quiet))
     try:
         choose_sources(docs)
@@ -35,12 +35,12 @@ def read_votes(path: Path, form: str | None, how: ReadOptions, *, quiet: bool) -
 
 
 def choose(names: str | None, docs: list[Document]) -> tuple[str, ...]:
-    """Return the sources that were named, or all."""
+    """Return the sources named by --only, or all sources of the documents; raise ConfigError for unknown names."""
     return choose_sources(docs, None if names is None else [name.strip() for name in names.split(",") if name.strip()])
 
 
 def method_of(name: str) -> Aggregator:
-    """Return the aggregator of that name."""
+    """Return the aggregation method of that name; raise ConfigError with the nearest name if unknown."""
     if name not in BY_NAME:
         raise ConfigError(f"--method {name!r} is unknown; {did_you_mean(name, BY_NAME)}")
     return BY_NAME[name]
@@ -48,7 +48,7 @@ def method_of(name: str) -> Aggregator:
 
 @contextmanager
 def warn_about_silent_sources(*, quiet: bool) -> Iterator[None]:
-    """Print a note that names the sources that never vote."""
+    """Catch all warnings in the block; print those about sources that never vote as remarks on stderr."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -62,9 +62,10 @@ class Stopped(BaseException):
 
 @contextmanager
 def abort_on_sigint() -> Iterator[None]:
-    """Make Ctrl-C end the whole command, not only the part that is learning."""
+    """Make Ctrl-C inside the block end the command at once, not only the learning."""
 
     def stop(_signal: int, _frame: FrameType | None) -> NoReturn:
+        """Raise Stopped, which learners do not take for "stop early"."""
         raise Stopped
 
     before: Any = signal.signal(signal.SIGINT, stop)

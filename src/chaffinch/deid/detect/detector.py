@@ -225,7 +225,7 @@ class HybridDetector:
         return [span for span in spans if not inside(span)]
 
     def _flag_spans(self, index: TokenIndex, soft: Soft, decoded: Sequence[Sequence[Span]]) -> list[list[Span]]:
-        """Return the decoded spans with a token at or above its threshold, and the runs of other such tokens."""
+        """Return by document the decoded spans with a token that reaches its threshold, and runs of other such."""
         chances, types = detect_soft.chances(soft)
         thresholds = self.model.dial.at(self.recall)
         levels = np.array([thresholds.get(name, thresholds[""]) for name in soft.labels])[1:]
