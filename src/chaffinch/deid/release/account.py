@@ -31,7 +31,7 @@ _DETAIL = re.compile(r"""(?<!\w)(["']).*\1|0x[0-9a-f]+|(?<![\w-])\d[\d,]*""", re
 
 
 def private_folder(output: Path) -> Path:
-    """Return the folder beside the output for files that describe originals.
+    """Return the path of the private folder beside an output: its name with `.private`.
 
     >>> private_folder(Path("clean.jsonl")).name
     'clean.jsonl.private'
@@ -40,7 +40,7 @@ def private_folder(output: Path) -> Path:
 
 
 def public_reason(reason: str) -> str:
-    """Return a reason for withholding without its numbers and quotations.
+    """Return a reason for withholding with its numbers and quotations replaced by "…".
 
     >>> public_reason("byte 8 (0xff) is not valid UTF-8; convert it first")
     'byte … (…) is not valid UTF-8; convert it first'
@@ -52,6 +52,7 @@ class Account:
     """Counts of released, withheld and excluded documents, in the order of the input; excluded ones are added last."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
+        """Begin with no documents; the chain of hashes begins with the digest of the settings."""
         self.settings = dict(settings)
         self.first = self.last = settings_digest(settings)
         self.released = self.withheld = self.excluded = self.tokens = self.characters = self.replacements = 0
@@ -63,7 +64,7 @@ class Account:
         self._risks: list[Risk] = []
 
     def add(self, result: Released | Withheld) -> bytes:
-        """Count a document, and return its line of the account."""
+        """Count a released or withheld document, and return its line of documents.jsonl, chained by a hash."""
         if isinstance(result, Withheld):
             self.withheld += 1
             self._reasons[public_reason(result.reason)] += 1
@@ -85,13 +86,13 @@ class Account:
         )
 
     def exclude(self, rule: str) -> bytes:
-        """Count an item that a rule excludes, and return its line of the account."""
+        """Count an item that a rule excludes, and return its line of documents.jsonl, chained by a hash."""
         self.excluded += 1
         self._rules[rule] += 1
         return self._line({"status": "excluded", "reason": rule})
 
     def check_count(self, seen: int) -> None:
-        """Raise ChaffinchError unless all items that the reader counted are in the account, each once."""
+        """Raise ChaffinchError unless released, withheld and excluded items add up to `seen`, the reader's count."""
         counted = self.released + self.withheld + self.excluded
         if counted != seen:
             raise ChaffinchError(
@@ -100,12 +101,12 @@ class Account:
             )
 
     def _line(self, entry: dict[str, Any]) -> bytes:
-        """Return an entry as a line with its hash, which becomes the last of the chain."""
+        """Return an entry as a line of JSON with its hash, and make that the last hash of the chain."""
         self.last = _next_hash(self.last, entry)
         return msgspec.json.encode({**entry, "hash": self.last}) + b"\n"
 
     def manifest(self, **more: Any) -> dict[str, Any]:
-        """Return the manifest: counts, settings and hashes of the release, without text, names or times."""
+        """Return the manifest: counts, settings and hashes of the release, and `more`; no text, ids or times."""
         expected_leaks = expected(self._risks) if self._risks else None
         return {
             "format": FORMAT,
@@ -131,7 +132,7 @@ class Account:
         }  # fmt: skip
 
     def _label_counts(self, label: str) -> dict[str, Any]:
-        """Return the manifest's entry for a label: spans by band of confidence, and replacements by operator."""
+        """Return the manifest's entry for a label: spans found by band of confidence, replacements by operator."""
         counts = self._labels.get(label, Counter())
         bands = {name: counts[name] for name, _ in BANDS}
         return {
@@ -142,12 +143,12 @@ class Account:
 
 
 def _next_hash(last_hash: str, entry: Mapping[str, Any]) -> str:
-    """Return the hash of the chain after an entry."""
+    """Return the SHA-256 of the last hash followed by an entry."""
     return hashlib.sha256(last_hash.encode() + msgspec.json.encode(entry, order="sorted")).hexdigest()
 
 
 def check_chain(lines: Iterable[bytes], manifest: Mapping[str, Any]) -> int:
-    """Return the number of documents in a release; raise DataError unless lines and manifest are unchanged."""
+    """Recompute the hashes of documents.jsonl; return the number of lines. Raise DataError if one was changed."""
     last, number = settings_digest(manifest["settings"]), 0
     for number, line in enumerate(lines, start=1):
         try:

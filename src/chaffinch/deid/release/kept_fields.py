@@ -39,7 +39,7 @@ class KeptField:
     _judged: set[str] = field(default_factory=set, repr=False)
 
     def see(self, doc: Document) -> None:
-        """Judge the value of the field in a note; raise ConfigError if the policy hides such values."""
+        """Check the field's value in a note; raise ConfigError if it holds an identifier that the policy hides."""
         if self.name not in doc.meta:
             return
         self.found += 1
@@ -50,7 +50,7 @@ class KeptField:
                 self._judge(value[:_LONGEST])
 
     def check(self) -> None:
-        """Raise ConfigError if the name or all values of the field show that it holds identifiers."""
+        """After all notes, raise ConfigError if the field's name, or values equal to ids, show identifiers."""
         named = column_key(self.name) in (*PATIENT_COLUMNS, *_ID_COLUMNS)
         if not self.keep_ids and (named or self.same == self.found > 0):
             self._refuse("the ids of notes or patients")
@@ -61,6 +61,7 @@ class KeptField:
             self._refuse(f"{kind.name}, by its name")
 
     def _judge(self, value: str) -> None:
+        """Raise ConfigError if a value holds an identifier, a high age or a date that the policy hides."""
         for span in patterns.find(Document.make(value)):
             if self.policy.hides(span.label):
                 self._refuse(f"{kind_of(span.label).name}, by a value")
@@ -73,6 +74,7 @@ class KeptField:
             self._refuse("DATE, by its name")
 
     def _refuse(self, what: str) -> None:
+        """Raise ConfigError that says what the field holds and what to do."""
         raise ConfigError(
             f"{self.option} {self.name!r} holds {what}, and policy {self.policy.name} hides those in the notes; leave "
             "it out, or give a policy that keeps them"
@@ -80,7 +82,7 @@ class KeptField:
 
 
 def check_fields(fields: Mapping[str, Any], hidden: Iterable[str]) -> None:
-    """Raise DataError if a field that is released repeats an identifier that was hidden in the text of the note."""
+    """Raise DataError if a released field equals an identifier that was hidden in the note, ignoring case."""
     if not fields:
         return
     identifiers = {_plain(text) for text in hidden}
@@ -91,7 +93,7 @@ def check_fields(fields: Mapping[str, Any], hidden: Iterable[str]) -> None:
 
 
 def texts_of(value: object) -> list[str]:
-    """Return the texts and numbers of a value, those inside lists and objects included."""
+    """Return all texts and numbers of a value as strings, those inside lists and dicts too; no None or bool."""
     if isinstance(value, Mapping):
         return [text for inner in value.values() for text in texts_of(inner)]
     if isinstance(value, list | tuple):
@@ -100,4 +102,5 @@ def texts_of(value: object) -> list[str]:
 
 
 def _plain(text: str) -> str:
+    """Return a text in folded case with single blanks, for comparison."""
     return " ".join(text.casefold().split())

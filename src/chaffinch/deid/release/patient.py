@@ -66,6 +66,7 @@ class Release:
     counted_order: Order | None = None
 
     def __post_init__(self) -> None:
+        """Raise ConfigError for an unknown date order, or if the policy needs a secret and there is none."""
         check_choice(self.date_order, "date_order", get_args(DateOrder))
         if self.policy.needs_secret and self.secret is None:
             raise ConfigError(
@@ -74,7 +75,7 @@ class Release:
             )
 
     def settings(self, detector: Detector) -> dict[str, Any]:
-        """Return all settings that determine the output, as plain values without any secret."""
+        """Return the settings that determine the output, for the manifest; the secret only as a fingerprint."""
         return {
             "chaffinch": version("chaffinch"),
             "model": {
@@ -92,26 +93,26 @@ class Release:
         }
 
     def orders_of(self, docs: Iterable[Document], layer: str) -> DateOrders:
-        """Return the orders of numeric dates that hold for a patient with these documents."""
+        """Return the day–month orders for a patient's ambiguous dates, by the patient's other dates and the release."""
         texts = (plain_text(doc.text[span.start : span.end]) for doc in docs for span in date_spans(doc, layer))
         job = self.counted_order if self.date_order == "auto" else self.date_order
         return DateOrders(settle_order(count_orders(texts)), job)
 
     def name(self, original: str, number: int) -> str:
-        """Return the id under which a document is released."""
+        """Return the id of a released document: the original with `keep_ids`, else a pseudonym or the number."""
         if self.keep_ids:
             return original
         return f"{number:07d}" if self.secret is None else _pseudonym(self.secret, "document", original)
 
     def patient(self, group: str | None) -> str | None:
-        """Return the released name of a patient: a pseudonym, the group with `keep_ids`, or None."""
+        """Return the released name of a patient: the group with `keep_ids`, a pseudonym, or None."""
         if self.keep_ids or group is None:
             return group
         return None if self.secret is None else _pseudonym(self.secret, "patient", group)
 
 
 def _pseudonym(secret: Secret, kind: str, name: str) -> str:
-    """Return 16 hex digits drawn from the secret for a name of a kind."""
+    """Return 16 hex digits derived from the secret for a name; different for each kind ("document", "patient")."""
     return f"{next(secret.stream('pseudonym', kind, name)):016x}"
 
 
@@ -139,7 +140,7 @@ class Released(msgspec.Struct, frozen=True):
         return f"Released({len(self.places)} replacements)"
 
     def document(self, *, spans: bool, tokens: bool = False) -> Document:
-        """Return the document to write, with tokens only if the format of the output needs them."""
+        """Return the released text as a document to write, with replacements as `spans`, with `tokens` if needed."""
         layers = {LAYER: tuple(Span(p[4], p[5], p[2]) for p in self.places if p[5] > p[4])} if spans else {}
         if not tokens:
             return Document(self.id, self.text, self.group, self.fields, layers=layers, columns=self.columns)
@@ -147,12 +148,12 @@ class Released(msgspec.Struct, frozen=True):
         return Document.make(self.text, id=self.id, group=self.group, meta=self.fields, layers=layers, max_chars=size)
 
     def pack(self) -> bytes:
-        """Return the released document as bytes, without what names the original: its id and its patient."""
+        """Encode the released document to bytes for the ledger, without the id and patient of the original."""
         return msgspec.msgpack.encode(msgspec.structs.replace(self, original="", patient=""))
 
     @classmethod
     def unpack(cls, content: bytes, original: str, group: str | None) -> Released:
-        """Return the released document that `pack` encoded, with the id and the patient of the original."""
+        """Decode what `pack` encoded, and add the id and patient of the original."""
         packed = msgspec.msgpack.decode(content, type=cls)
         return msgspec.structs.replace(packed, original=original, patient=_patient_digest(group))
 
@@ -177,7 +178,7 @@ class NumberedDocument:
 def release(
     documents: Sequence[NumberedDocument], config: Release, detector: Detector, *, seal: Seal | None = None
 ) -> list[Released | Withheld]:
-    """Release or withhold each document; results are in order. With a seal they contain the encrypted originals.
+    """De-identify documents; return each as `Released`, or as `Withheld`, in order. A seal adds encrypted originals.
 
     All documents of a patient must come together where the detector or the policy reads them together: names get their
     surrogates in the order of the documents' numbers, and their dates reveal ages together.
@@ -204,12 +205,12 @@ class _Patient:
 
     @classmethod
     def of(cls, docs: Sequence[Document], config: Release, layer: str) -> _Patient:
-        """Return the state before the first note of a patient is released."""
+        """Return the state before the first note of a patient: no names yet, the timeline and orders of all dates."""
         return cls(NameBook(), timeline_of(docs, layer), config.orders_of(docs, layer))
 
 
 def timeline_of(docs: Iterable[Document], layer: str) -> Timeline:
-    """Return the timeline of the dates in a patient's documents."""
+    """Collect the dates in a patient's documents into a timeline, which shows dates that reveal high ages."""
     dated_texts: list[DatedText] = []
     for doc in docs:
         dated_texts += find_dated_texts(doc.text, date_spans(doc, layer))
@@ -217,17 +218,17 @@ def timeline_of(docs: Iterable[Document], layer: str) -> Timeline:
 
 
 def date_spans(doc: Document, layer: str) -> list[Span]:
-    """Return the spans of dates in a layer."""
+    """Return the spans of a layer whose kind is DATE."""
     return [span for span in doc.layer(layer) if kind_of(span.label).name == "DATE"]
 
 
 def withhold(original: str, number: int, error: BaseException, config: Release) -> Withheld:
-    """Return a document as withheld because of an error."""
+    """Return the `Withheld` of a document: its released id, its original id, and the error as a safe reason."""
     return Withheld(config.name(original, number), original, reason(error))
 
 
 def reason(error: BaseException) -> str:
-    """Return why a document failed, without its text, its name or its path.
+    """Return why a document failed, without text, name or path: our message, or only the type of another error.
 
     >>> reason(DataError("cannot be read", path="PENN_MARY.txt")), reason(ValueError("Dr. Penn"))
     ('cannot be read', 'failed with ValueError')
@@ -238,7 +239,7 @@ def reason(error: BaseException) -> str:
 
 
 def detect_each(docs: Sequence[Document], detector: Detector) -> list[Document | Exception]:
-    """Return each document with the detector's layer, or its exception; a failure affects no other document.
+    """Run the detector; return each document with its layer, or its exception. A failure affects no other document.
 
     Where the detector fails on several documents, it is called again patient by patient, then one by one.
     """
@@ -253,7 +254,7 @@ def detect_each(docs: Sequence[Document], detector: Detector) -> list[Document |
 
 
 def _detect_in_parts(docs: Sequence[Document], detector: Detector) -> list[Document | Exception]:
-    """Call the detector for each patient, or for each document if there is one patient only."""
+    """Run the detector patient by patient; with one patient, document by document. Return as `detect_each`."""
     parts: dict[Any, list[int]] = {}
     patients = {doc.patient for doc in docs}
     for number, doc in enumerate(docs):
@@ -265,7 +266,7 @@ def _detect_in_parts(docs: Sequence[Document], detector: Detector) -> list[Docum
 
 
 def _check_tagged(docs: Sequence[Document], tagged: Sequence[Document], layer: str) -> None:
-    """Raise DataError unless the detector returned the same documents with spans inside their texts."""
+    """Raise DataError unless the detector returned the same documents, with all spans inside the texts."""
     if len(tagged) != len(docs):
         raise DataError(f"the detector returned {len(tagged)} documents for {len(docs)}")
     for before, after in zip(docs, tagged, strict=True):
@@ -283,7 +284,7 @@ def _release_one(
     seal: Seal | None,
     patients: Callable[[str], _Patient],
 ) -> Released | Withheld:
-    """Replace the identifiers of one document, or withhold it if anything fails."""
+    """Replace the identifiers of a detected document and return it as `Released`; `Withheld` if anything fails."""
     original = numbered.doc.id
     if isinstance(tagged, Exception):
         return withhold(original, numbered.number, tagged, config)
@@ -319,21 +320,21 @@ def _release_one(
 
 
 def _cut_spans(spans: Sequence[Span], columns: Columns | None) -> Sequence[Span]:
-    """Return the spans of a document, cut where one text column ends and the next begins."""
+    """Return the spans, cut where one text column ends and the next begins."""
     if columns is None or len(columns.texts) < 2:
         return spans
     return [replace(span, start=a, end=b) for span in spans for a, b in columns.pieces(span.start, span.end)]
 
 
 def _move_columns(columns: Columns | None, replaced: ReplacedText) -> Columns | None:
-    """Return the columns of the released text."""
+    """Return the text columns with offsets moved to the released text; None if there are none."""
     if columns is None:
         return None
     return columns.move((r.start, r.end, r.out_start, r.out_end) for r in replaced.replacements)
 
 
 def _hidden_texts(text: str, replaced: ReplacedText) -> list[str]:
-    """Return the identifiers of a text that the output does not show."""
+    """Return the original texts of all replacements that changed them."""
     return [
         text[one.start : one.end]
         for one in replaced.replacements
@@ -342,17 +343,17 @@ def _hidden_texts(text: str, replaced: ReplacedText) -> list[str]:
 
 
 def _patient_digest(group: str | None) -> str:
-    """Return a digest of a patient, for counting; empty if there is none."""
+    """Return 32 hex digits of a hash of the patient, for counting patients; "" for None."""
     return "" if group is None else settings_digest({"patient": group})[:32]
 
 
 def seal_record(record: UndoRecord, seal: Seal) -> bytes:
-    """Encrypt the record that undoes a release, until the vault is written."""
+    """Encrypt the record that restores a document, for the ledger."""
     return seal.close(msgspec.msgpack.encode(record), "waiting", 0)
 
 
 def unseal_record(content: bytes, seal: Seal) -> UndoRecord:
-    """Decrypt a record that `seal_record` encrypted."""
+    """Decrypt what `seal_record` encrypted; raise DataError if it was changed."""
     plain = seal.open(content, "waiting", 0)
     if plain is None:
         raise DataError("a result changed on the disk; remove the folder of the unfinished run and run again")
@@ -360,7 +361,7 @@ def unseal_record(content: bytes, seal: Seal) -> UndoRecord:
 
 
 def count_by_band(spans: Iterable[Span]) -> dict[str, dict[str, int]]:
-    """Count spans by label and band of confidence (`BANDS`); labels and bands without a span are left out."""
+    """Return {label: {band of confidence: number of spans}}, without zeros."""
     counts: dict[str, dict[str, int]] = {}
     for span in spans:
         by_band = counts.setdefault(span.label, {})
@@ -370,7 +371,7 @@ def count_by_band(spans: Iterable[Span]) -> dict[str, dict[str, int]]:
 
 
 def residual_risk(doc: Document, layer: str, replaced: ReplacedText, name: str) -> dict[str, Any] | None:
-    """Return the expected leaks of a document, or None if the detector gave no token probabilities."""
+    """Return the expected number of identifier tokens left in the released text; None without token probabilities."""
     soft = doc.soft.get(layer)
     if soft is None or "O" not in soft.labels:
         return None
@@ -391,7 +392,7 @@ def residual_risk(doc: Document, layer: str, replaced: ReplacedText, name: str) 
 
 
 def _is_covered(doc: Document, replaced: ReplacedText) -> Any:
-    """Return whether each token shares a character with a replacement, (T,)."""
+    """Return (T,) whether each token overlaps a replacement."""
     starts = np.array([one.start for one in replaced.replacements], np.int64)
     ends = np.array([one.end for one in replaced.replacements], np.int64)
     if not len(starts):
@@ -403,5 +404,5 @@ def _is_covered(doc: Document, replaced: ReplacedText) -> Any:
 
 
 def settings_digest(settings: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of settings."""
+    """Return the SHA-256, in hex, of settings as JSON with sorted keys."""
     return hashlib.sha256(msgspec.json.encode(settings, order="sorted")).hexdigest()

@@ -51,7 +51,7 @@ class FoundIdentifier(NamedTuple):
 
     @property
     def plain(self) -> str:
-        """Return the text in plain characters, as the detector read it."""
+        """Return the identifier's text in plain characters (see `text.view`), as the detector read it."""
         return plain_text(self.text)
 
     def __repr__(self) -> str:
@@ -72,6 +72,7 @@ class Memory:
         names: NameBook | None = None,
         orders: DateOrders = MONTH_FIRST,
     ) -> None:
+        """Keep the secret, the document's date texts, the year for two-digit years, known names and date orders."""
         self._secret = secret
         self.orders = orders
         self.outcome = ""  # an operator that could not do what its name says writes here what it did
@@ -86,7 +87,7 @@ class Memory:
 
     @property
     def secret(self) -> Secret:
-        """Return the secret; raise ConfigError if there is none."""
+        """Return the secret; raise ConfigError if none was given."""
         if self._secret is None:
             raise ConfigError(
                 "the policy draws surrogates or date shifts, and there is no secret; give --secret-file PATH, "
@@ -95,14 +96,14 @@ class Memory:
         return self._secret
 
     def once(self, name: Hashable, find: Callable[[], T]) -> T:
-        """Return the result of `find`, which is called the first time only and cached by name."""
+        """Return the cached value for `name`; call `find` to compute it the first time."""
         if name not in self._known:
             self._known[name] = find()
         value: T = self._known[name]
         return value
 
     def number(self, name: str, text: str) -> int:
-        """Return the number of a text among those of its name: 1 for the first in the document, and so on.
+        """Return the rank of a text among distinct texts under `name`: 1 for the first met in the document, and so on.
 
         Case and white space are ignored.
         """
@@ -147,7 +148,7 @@ def replace_identifiers(
     timeline: Timeline | None = None,
     orders: DateOrders = MONTH_FIRST,
 ) -> ReplacedText:
-    """Replace every span of a layer as the policy says; outside the spans nothing changes.
+    """Return the text with every span of a layer replaced by the policy's operator, and all replacements' offsets.
 
     Where spans overlap the longest is replaced whole, and of the others what sticks out: no character that any span
     marks is left. A span that the policy keeps comes last, so it protects no other. What the policy leaves readable
@@ -198,18 +199,18 @@ def replace_identifiers(
 
 
 def _name_words(text: str, spans: Iterable[Span], kinds: Iterable[Kind]) -> set[str]:
-    """Return the folded words of all names of people in a document."""
+    """Return the folded words of all spans of people's names in a text."""
     names = (text[span.start : span.end] for span, kind in zip(spans, kinds, strict=True) if kind.category == "NAME")
     return {word for name in names for word in words(plain_text(name))}
 
 
 def originals(text: str, replaced: ReplacedText) -> tuple[str, ...]:
-    """Return the original text of every replacement, in order."""
+    """Return the original text of every replacement, in order; `text` is the original document's."""
     return tuple(text[one.start : one.end] for one in replaced.replacements)
 
 
 def undo(pieces: Sequence[str], replaced: ReplacedText) -> str:
-    """Return the original text, from the output and the original text of every replacement.
+    """Return the original document's text: put `pieces`, the original texts of the replacements, back into the output.
 
     >>> after = ReplacedText("n1", "Dr. [DOCTOR] left.", (Replacement(4, 8, "DOCTOR", "tag", 4, 12),))
     >>> undo(["Penn"], after)
@@ -229,7 +230,7 @@ def undo(pieces: Sequence[str], replaced: ReplacedText) -> str:
 
 
 def separate_spans(spans: Sequence[Span], text: str, policy: Policy) -> tuple[Span, ...]:
-    """Return sorted spans without overlaps that cover what the spans cover; neighbours are never merged.
+    """Cut overlapping spans into sorted ones without overlaps that cover the same; longest first, kept ones last.
 
     The longest of overlapping spans stays whole; of equally long ones the one whose operator hides more, then the one
     with the higher score. Of the others the uncovered parts stay, unless they are blanks and punctuation only. Spans
@@ -250,13 +251,13 @@ def separate_spans(spans: Sequence[Span], text: str, policy: Policy) -> tuple[Sp
 
 
 def _rank(span: Span, policy: Policy) -> tuple[bool, int, int, float, int, str]:
-    """Return the sort key by which overlapping spans win: hidden before kept, then the longest."""
+    """Return the sort key of overlapping spans: hidden before kept, then longer, hidden better, surer, earlier."""
     hides = policy.hides(span.label)
     return hides == 0, span.start - span.end, -hides, -span.score, span.start, span.label
 
 
 def _parts_outside(span: Span, taken: Sequence[Span], first: int) -> Iterator[Span]:
-    """Yield the parts of a span that no taken span covers; taken spans are sorted, `first` is the first to check."""
+    """Yield the parts of a span that no taken span covers; `first` is the index of the first one to check."""
     offset = span.start
     for number in range(first, len(taken)):
         other = taken[number]

@@ -17,7 +17,7 @@ _ZIP = re.compile(r"\s*([0-9]{3})(?:[0-9]{2}(?:[-–\s]?[0-9]{4})?)?\s*")
 
 
 def round_date(text: str, reference_year: int | None = None) -> str | None:
-    """Return the years in a date's text, or None; if it is no date, the numbers in it that look like years.
+    """Return the year of a date's text, or "first-last" of several years; None if there is none.
 
     >>> round_date("March 3, 1999"), round_date("12/30-1/2/98"), round_date("31/02/1998"), round_date("May 3")
     ('1999', '1997-1998', '1998', None)
@@ -30,7 +30,7 @@ def round_date(text: str, reference_year: int | None = None) -> str | None:
 
 
 def round_zip(text: str) -> str | None:
-    """Return the first three digits of a ZIP code, 000 for a sparsely populated area, or None if it is no ZIP code.
+    """Return the first three digits of a ZIP code, "000" for a sparsely populated area; None if it is no ZIP code.
 
     >>> round_zip("02139-4307"), round_zip("03601"), round_zip("SW1A 2AA")
     ('021', '000', None)

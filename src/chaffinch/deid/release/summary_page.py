@@ -63,7 +63,7 @@ _IDS = {
 
 
 def html(manifest: Mapping[str, Any], policy: Policy, *, title: str, output: str, dial: Mapping[str, Any]) -> str:
-    """Return the page of a release; `output` is the name of the output, `dial` holds the setting of the recall dial.
+    """Return the HTML summary of a release from its manifest; `output` is its name, `dial` the recall and thresholds.
 
     `dial` has "asked" (the requested recall, or None) and "thresholds" by label, if the model has any.
     """
@@ -81,6 +81,7 @@ def html(manifest: Mapping[str, Any], policy: Policy, *, title: str, output: str
 
 
 def _render_counts(manifest: Mapping[str, Any]) -> str:
+    """Return HTML boxes with counts of documents, patients, characters and replacements."""
     documents, leaks = manifest["documents"], manifest["expected_leaks"]
     counts = {
         "documents in": f"{documents['in']:,}",
@@ -104,6 +105,7 @@ def _render_counts(manifest: Mapping[str, Any]) -> str:
 
 
 def _render_withheld(manifest: Mapping[str, Any], output: str) -> str:
+    """Return the HTML section on withheld documents by reason, or a sentence that there are none."""
     if not manifest["withheld"]:
         return '<p class="ok">Nothing was withheld: every document that could be read is in the output.</p>'
     rows = [
@@ -119,6 +121,7 @@ def _render_withheld(manifest: Mapping[str, Any], output: str) -> str:
 
 
 def _render_excluded(manifest: Mapping[str, Any], output: str) -> str:
+    """Return the HTML section on excluded items by rule; "" if there are none."""
     if not manifest["excluded"]:
         return ""
     rows = [
@@ -133,6 +136,7 @@ def _render_excluded(manifest: Mapping[str, Any], output: str) -> str:
 
 
 def _render_found(manifest: Mapping[str, Any]) -> str:
+    """Return the HTML table of identifiers found, by label, band of confidence and operator."""
     if not manifest["labels"]:
         return (
             '<h2>Found and done</h2><p class="warn">No identifier was found in any note. Is this the right model?</p>'
@@ -151,11 +155,12 @@ def _render_found(manifest: Mapping[str, Any]) -> str:
 
 
 def _by_frequency(entry: tuple[str, Mapping[str, Any]]) -> tuple[int, str]:
-    """Return the sort key of labels: most found first, then by name."""
+    """Return the sort key of (label, counts): most found first, then by name."""
     return -entry[1]["found"], entry[0]
 
 
 def _kind_row(label: str, facts: Mapping[str, Any]) -> str:
+    """Return the HTML table row of a label: found, chart of confidence, operators."""
     letter = kind_of(label).hipaa
     listing = "not on HIPAA's list" if letter is None else f"HIPAA {letter}"
     done = ", ".join(f"{operator} {number:,}" for operator, number in facts["operators"].items())
@@ -168,7 +173,7 @@ def _kind_row(label: str, facts: Mapping[str, Any]) -> str:
 
 
 def _band_chart(bands: Mapping[str, int]) -> str:
-    """Return a bar with one part for each band of confidence."""
+    """Return an SVG bar with one part per band of confidence."""
     whole, left, parts = max(sum(bands.values()), 1), 0.0, []
     for number, count in enumerate(bands.values()):
         width = 120 * count / whole
@@ -180,6 +185,7 @@ def _band_chart(bands: Mapping[str, int]) -> str:
 
 
 def _render_leaks(manifest: Mapping[str, Any], output: str) -> str:
+    """Return the HTML section on expected leaks, and how to estimate what is left."""
     leaks = manifest["expected_leaks"]
     expected = "<p>The detector gives no probabilities, so there is no estimate of expected leaks.</p>"
     if leaks is not None:
@@ -200,6 +206,7 @@ def _render_leaks(manifest: Mapping[str, Any], output: str) -> str:
 
 
 def _render_categories(leaks: Mapping[str, Any]) -> str:
+    """Return an HTML table of expected leaks by category."""
     by_category = {name: row for name, row in leaks["categories"].items() if row["leaks"] > 0}
     whole = sum(row["leaks"] for row in by_category.values())
     rows = [
@@ -212,7 +219,7 @@ def _render_categories(leaks: Mapping[str, Any]) -> str:
 
 
 def _render_sample_sizes(released: int) -> str:
-    """Return a table of sample sizes and the bounds that they show if no leak is found."""
+    """Return an HTML table of sample sizes, and the upper bound each shows if no leak is found in it."""
     rows = []
     for bound in (0.1, 0.05, 0.02, 0.01, 0.005):
         try:
@@ -225,6 +232,7 @@ def _render_sample_sizes(released: int) -> str:
 
 
 def _render_settings(manifest: Mapping[str, Any], policy: Policy, dial: Mapping[str, Any]) -> str:
+    """Return the HTML table of the settings: model, dial, policy, secret's fingerprint, ids, format, versions."""
     settings, versions = manifest["settings"], manifest["versions"]
     recall = dial.get("asked")
     dial_text = f"set for a recall of {recall:g}" if recall is not None else "not set: the model's balanced setting"
@@ -252,13 +260,14 @@ def _render_settings(manifest: Mapping[str, Any], policy: Policy, dial: Mapping[
 
 
 def _break_lines(value: str) -> str:
-    """Return the first line as text and all others, which are hashes, as code, between line breaks."""
+    """Return text lines in HTML: the first as text, the others, which are hashes, as code."""
     first, *hashes = value.split("\n")
     words = [escape(first)] if first else []
     return "<br/>".join([*words, *(f"<code>{escape(digest)}</code>" for digest in hashes)])
 
 
 def _render_policy(policy: Policy) -> str:
+    """Return an HTML table of the policy's rules."""
     rows = [
         f'<tr><th scope="row">{escape(label)}</th><td>{escape(_describe_rule(rule))}</td></tr>'
         for label, rule in [*policy.rules.items(), ("all others", policy.default)]
@@ -268,12 +277,13 @@ def _render_policy(policy: Policy) -> str:
 
 
 def _describe_rule(rule: PolicyRule) -> str:
-    """Return a rule as its operator's name with its options in brackets."""
+    """Return a rule as text: its operator's name with its options in brackets."""
     options = ", ".join(f"{name} = {value}" for name, value in rule.options)
     return f"{rule.operator} ({options})" if options else rule.operator
 
 
 def _render_losses(manifest: Mapping[str, Any]) -> str:
+    """Return the HTML section on what the output format could not hold; "" if nothing."""
     lost = manifest.get("lost")
     if not lost:
         return ""

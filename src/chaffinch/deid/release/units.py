@@ -36,6 +36,7 @@ class UnitSource:
     _count: _Count = field(default_factory=_Count, repr=False)
 
     def __iter__(self) -> Iterator[Unit]:
+        """Yield the units, numbered from 1, and count them for `seen`."""
         self._count.units = 0
         for number, unit in enumerate(self.walk(), start=1):
             self._count.units = number
@@ -43,7 +44,7 @@ class UnitSource:
 
     @property
     def seen(self) -> int:
-        """Return how many items there are: units of the last iteration, and excluded items.
+        """Return the number of units of the last iteration plus the number of excluded items.
 
         The reader counts them here, whatever becomes of them later.
         """
@@ -59,7 +60,7 @@ def open_source(
     given: Sequence[Entry] | None = None,
     follow: bool = False,
 ) -> UnitSource:
-    """Return the numbered documents of a file, folder or archive, read independently of each other where possible.
+    """Return the documents of a file, folder or archive as numbered units; one that cannot be read fails alone.
 
     An item that cannot be read is a unit that fails. Files of another format are excluded, as are hidden ones and,
     without `follow`, links that lead out of a folder. `grouping` assigns each document its patient.
@@ -78,6 +79,7 @@ def open_source(
     excluded = (*tree.excluded, *(Excluded(name, rule) for name in names))
 
     def walk() -> Iterator[Unit]:
+        """Yield the units of all files of the format, then a failing unit for each item that cannot be read."""
         for unit in format_.units(chosen, read_options):
             yield replace(unit, parse=partial(_parse, unit.parse, grouping))
         for item in unread:
@@ -87,7 +89,7 @@ def open_source(
 
 
 def read_unit(unit: Unit) -> Document:
-    """Return the document of a unit; if its failure also hides all following documents, the error says so."""
+    """Parse a unit; raise DataError if it fails, which says if all following documents of the file are lost too."""
     try:
         return unit.read()
     except DataError as error:
@@ -98,11 +100,12 @@ def read_unit(unit: Unit) -> Document:
 
 
 def _parse(parse: Callable[[bytes], Document], grouping: Callable[[Document], Document], content: bytes) -> Document:
+    """Parse bytes to a document, and assign its patient."""
     return grouping(parse(content))
 
 
 def _divide(items: Iterable[T], belongs: Callable[[T], bool]) -> tuple[list[T], list[T]]:
-    """Return the items that belong to a group, and the others."""
+    """Return (items for which `belongs` is true, the other items)."""
     parts: tuple[list[T], list[T]] = ([], [])
     for item in items:
         parts[not belongs(item)].append(item)
@@ -110,7 +113,7 @@ def _divide(items: Iterable[T], belongs: Callable[[T], bool]) -> tuple[list[T], 
 
 
 def _opens(file: Entry) -> bool:
-    """Tell whether a file can be opened, and read as far as recognising its format needs."""
+    """Tell whether the beginning of a file can be read."""
     try:
         file.head()
     except DataError:

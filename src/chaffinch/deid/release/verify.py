@@ -51,7 +51,7 @@ class _Compared(msgspec.Struct):
 
 
 def digest_files(output: Path) -> dict[str, Any]:
-    """Return the number of files of an output, and a SHA-256 of their names and contents."""
+    """Return the number of files in an output, and a SHA-256 of their names and contents."""
     whole, number = hashlib.sha256(), 0
     paths = sorted(path for path in output.rglob("*") if path.is_file()) if output.is_dir() else [output]
     for path in paths:
@@ -64,7 +64,7 @@ def digest_files(output: Path) -> dict[str, Any]:
 
 
 def verify(output: Path) -> Verification:
-    """Compare a release with its account and its manifest; raise DataError if anything differs."""
+    """Check that files, documents.jsonl and manifest of a release agree; raise DataError if anything was changed."""
     manifest_path = output.with_name(f"{output.name}.manifest.json")
     if not output.exists():
         raise ConfigError(f"{output} does not exist; name the output of deid run")
@@ -83,7 +83,7 @@ def verify(output: Path) -> Verification:
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    """Return the manifest of a release; raise DataError if it has another form."""
+    """Read the manifest; raise DataError if it is missing, no manifest or of another format version."""
     try:
         manifest = msgspec.json.decode(path.read_bytes())
     except OSError as error:
@@ -104,7 +104,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _check_account(path: Path, manifest: Mapping[str, Any], manifest_path: Path) -> list[dict[str, Any]]:
-    """Return the lines of the account; raise DataError unless they are unchanged and the manifest counts them."""
+    """Return the entries of documents.jsonl; raise DataError if hashes or the manifest's counts do not fit."""
     try:
         lines = path.read_bytes().splitlines()
         check_chain(lines, manifest)
@@ -125,7 +125,7 @@ def _check_account(path: Path, manifest: Mapping[str, Any], manifest_path: Path)
 
 
 def _recount(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the figures of a manifest that the lines of the account determine."""
+    """Return the manifest's figures, counted from the entries of documents.jsonl."""
     by_status = Counter(entry["status"] for entry in entries)
     reasons = [(entry["status"], entry["reason"]) for entry in entries if entry["status"] != "released"]
     return {
@@ -137,7 +137,7 @@ def _recount(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _check_texts(output: Path, entries: Iterable[Mapping[str, Any]], manifest: Mapping[str, Any]) -> int:
-    """Return how many texts were compared with their hashes; raise DataError unless all agree.
+    """Compare the output's texts with their hashes; return how many. Raise DataError if any differ.
 
     A format that does not keep texts exactly is compared by ids; the hash of its files covers the rest.
     """
