@@ -16,7 +16,7 @@ import stat
 import struct
 import tarfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, cast
@@ -43,7 +43,17 @@ _LINK = "is a link inside an archive; unpack the archive and name the folder"
 _NO_FILE = "is no plain file of the archive; unpack the archive and name the folder"
 _ENCRYPTED = "is encrypted; unpack the archive first"
 _NESTED = "is an archive inside an archive; unpack it first"
+_UNLISTED = "has bytes that belong to no member of its directory, so one may be lost; unpack it yourself and compare"
+_DAMAGED_END = "has bytes after its last member, so members may be lost; unpack it yourself and compare"
+_FOLDER_WITH_CONTENT = "is called a folder and has content: the directory of the archive is damaged"
 _CHUNK = 1 << 20
+# Of a zip file: the fixed part of the header before a member, and the record that may follow its bytes, which repeats
+# checksum and sizes with a mark or without it, the sizes in 4 bytes or in 8.
+_LOCAL_HEADER = struct.Struct("<4s22xHH")
+_LOCAL_MARK = b"PK\x03\x04"
+_DESCRIPTOR_MARK = b"PK\x07\x08"
+_DESCRIPTORS = tuple((mark, struct.Struct(sizes)) for mark in (_DESCRIPTOR_MARK, b"") for sizes in ("<LLL", "<LQQ"))
+_HAS_DESCRIPTOR = 1 << 3  # the flag that such a record follows
 _MEMBER_ERRORS = (
     *READ_ERRORS, RuntimeError, NotImplementedError, ValueError, struct.error, OverflowError, KeyError, IndexError
 )  # fmt: skip
@@ -166,19 +176,61 @@ class _Members:
 
 
 def _add_zip(stream: BinaryIO, members: _Members) -> None:
-    """Add the members of a zip file, each read apart from the others."""
+    """Add the members of a zip file, each read apart from the others; report bytes that the directory does not list."""
     with zipfile.ZipFile(stream) as archive:
         for info in archive.infolist():
-            kind = stat.S_IFMT(info.external_attr >> 16)
-            fault = "" if kind in (0, stat.S_IFREG) else _LINK if kind == stat.S_IFLNK else _NO_FILE
-            fault = _ENCRYPTED if info.flag_bits & 1 else fault
-            if info.is_dir() or members.leave_out(info.filename, fault):
+            if info.is_dir() and not info.file_size:
+                continue
+            if members.leave_out(info.filename, _fault_of(info)):
                 continue
             try:
                 members.read(info.filename, partial(archive.open, info))
             except _MEMBER_ERRORS as error:
                 where = f"{members.path}!{info.filename}"
                 members.tree.unread.append(Unread(f"{members.name}!{info.filename}", where, _reason(error, where)))
+        if not _covers_file(stream, archive.infolist(), archive.start_dir):
+            members.tree.unread.append(Unread(members.name, members.path, _UNLISTED, container=True))
+
+
+def _fault_of(info: zipfile.ZipInfo) -> str:
+    """Return why a member of a zip file is not read, or an empty text."""
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    if info.flag_bits & 1:
+        return _ENCRYPTED
+    if info.is_dir():
+        return _FOLDER_WITH_CONTENT
+    return "" if kind in (0, stat.S_IFREG) else _LINK if kind == stat.S_IFLNK else _NO_FILE
+
+
+def _covers_file(stream: BinaryIO, infos: Sequence[zipfile.ZipInfo], directory: int) -> bool:
+    """Tell whether the listed members fill a zip file from its first byte to its directory, without gap or overlap.
+
+    A damaged directory can leave out members whose bytes are still there; zipfile then reads the others and is content.
+    """
+    place = 0
+    for info in sorted(infos, key=lambda info: info.header_offset):
+        stream.seek(info.header_offset)
+        header = stream.read(_LOCAL_HEADER.size)
+        if info.header_offset != place or len(header) < _LOCAL_HEADER.size:
+            return False
+        mark, name, extra = _LOCAL_HEADER.unpack(header)
+        if mark != _LOCAL_MARK:
+            return False
+        place += _LOCAL_HEADER.size + name + extra + info.compress_size
+        if info.flag_bits & _HAS_DESCRIPTOR:
+            stream.seek(place)
+            place += _descriptor_size(stream.read(24), info)
+    return place == directory
+
+
+def _descriptor_size(content: bytes, info: zipfile.ZipInfo) -> int:
+    """Return the size of the record that repeats a member's checksum and sizes after its bytes, or 0."""
+    for mark, form in _DESCRIPTORS:
+        record = content[len(mark) : len(mark) + form.size]
+        expected = (info.CRC, info.compress_size, info.file_size)
+        if content.startswith(mark) and len(record) == form.size and form.unpack(record) == expected:
+            return len(mark) + form.size
+    return 0
 
 
 def _add_tar(stream: BinaryIO, members: _Members) -> None:
@@ -193,8 +245,12 @@ def _add_tar(stream: BinaryIO, members: _Members) -> None:
             fault = "" if member.isfile() else _LINK if member.issym() or member.islnk() else _NO_FILE
             if not member.isdir() and not members.leave_out(member.name, fault):
                 members.read(member.name, partial(archive.extractfile, member))
-    if ends[-1:] != ["EOFHeaderError"]:
-        raise tarfile.ReadError
+        if ends[-1:] != ["EOFHeaderError"]:
+            raise tarfile.ReadError
+        # Zeros end a tar file. Reading on to the end also checks what a compressed stream says of its content.
+        while rest := cast(BinaryIO, archive.fileobj).read(_CHUNK):
+            if rest.strip(b"\0"):
+                raise OSError(errno.EIO, _DAMAGED_END)
 
 
 def _noting(ends: list[str]) -> type[tarfile.TarInfo]:
