@@ -298,7 +298,7 @@ def test_layer_marks_tell_labels_apart_and_where_they_begin() -> None:
     assert begin == again
     assert len({0, begin, inner, verb}) == 4
     assert {begin % 2, verb % 2, inner % 2} == {1, 0}
-    with pytest.raises(DataError, match=r"no layer 'chunks'.*found: pos"):
+    with pytest.raises(DataError, match=r"no layer 'chunks'.*found: 1 layer"):
         window.layer_marks(doc, "chunks")
 
 

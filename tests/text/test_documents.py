@@ -176,10 +176,13 @@ def test_documents_without_a_group_stand_alone() -> None:
 
 def test_no_message_shows_a_label_or_the_name_of_a_layer() -> None:
     soft = Soft(("Lowe",), np.ones((3, 1)))
+    found = Document.make("x", layers={"Penn": [], "Lowe": []})
     changes: list[Callable[[], Document]] = [
         lambda: Document.make("x", layers={"Penn": [Span(0, 9, "Lowe")]}),
         lambda: Document.make("x", soft={"Penn": soft}),
         lambda: Document.make("x").with_soft("Penn", soft),
+        lambda: found.with_layer("x", found.layer()),
+        lambda: found.with_layer("x", found.layer("other")),
     ]
     for change in changes:
         with pytest.raises(DataError) as caught:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import Document, Span
+from chaffinch.text.document import count_layers
 
 _SIDES = ("gold", "predicted")
 _VOTES = ("source:", "link:")  # layers of weak sources, which are no predictions
@@ -183,7 +184,7 @@ def _choose_predicted_layer(docs: Sequence[Document], name: str | None) -> tuple
 def _require_layer(names: Sequence[str], name: str, side: str) -> str:
     """Return the name of the layer; DataError if it is not among the names."""
     if name not in names:
-        raise DataError(f"no {side} document has a layer {name!r}; there is {', '.join(names) or 'none at all'}")
+        raise DataError(f"no {side} document has a layer {name!r}; there is {count_layers(names)}")
     return name
 
 

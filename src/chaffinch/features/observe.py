@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
-from chaffinch.text.document import Document
+from chaffinch.text.document import Document, count_layers
 
 Keys = NDArray[np.uint64]
 Places = NDArray[np.int32]
@@ -220,8 +220,8 @@ def marks(seen: Observed, kind: int, values: Sequence[NDArray[np.int64]]) -> Col
 def layer_marks(doc: Document, layer: str) -> NDArray[np.int64]:
     """Return (T,) numbers for the label of a layer's span and its first token, 0 outside; DataError without it."""
     if layer not in doc.layers:
-        names = ", ".join(doc.layers) or "none"
-        raise DataError(f"there is no layer {layer!r}, which serves as a feature (found: {names}); add it first")
+        found = count_layers(doc.layers)
+        raise DataError(f"there is no layer {layer!r}, which serves as a feature (found: {found}); add it first")
     spans, out = doc.layers[layer], np.zeros(len(doc.tokens), np.int64)
     first, end = doc.token_ranges(spans).T
     labels = [span.label for span in spans]

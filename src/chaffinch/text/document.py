@@ -5,7 +5,7 @@ T tokens, S sentences, L labels.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
@@ -159,10 +159,10 @@ class Document:
         if name is None:
             name = "gold" if "gold" in self.layers or len(self.layers) != 1 else next(iter(self.layers))
             if name not in self.layers and self.layers:
-                raise DataError(f"several layers and none is called gold ({_names(self.layers)}); name one")
+                raise DataError(f"{count_layers(self.layers)} and none is called gold; name one")
             return self.layers.get(name, ())
         if name not in self.layers:
-            raise DataError(f"there is no layer {name!r}; there is {_names(self.layers) or 'none at all'}")
+            raise DataError(f"there is no layer {name!r}; the document has {count_layers(self.layers)}")
         return self.layers[name]
 
     def __eq__(self, other: object) -> bool:
@@ -216,5 +216,11 @@ def _offsets(pairs: Iterable[tuple[int, int]] | Offsets, length: int, what: str)
     return array
 
 
-def _names(layers: Mapping[str, object]) -> str:
-    return ", ".join(repr(name) for name in layers)
+def count_layers(names: Collection[str]) -> str:
+    """Return how many layers there are, in words for a message; only "gold" is named, as other names are a user's text.
+
+    >>> count_layers(["gold", "ward 4"]), count_layers(["ward 4"]), count_layers([])
+    ("2 layers, 'gold' among them", '1 layer', 'no layer')
+    """
+    number = f"{len(names) or 'no'} layer{'s' if len(names) > 1 else ''}"
+    return f"{number}, 'gold' among them" if "gold" in names else number

@@ -157,3 +157,36 @@ def test_a_file_without_a_header_shows_no_surname(name: str, tmp_path: Path) -> 
     assert "uillf" not in str(caught.value).lower()
     assert "row 1" in str(caught.value)
     assert "header" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "patient,phone,last,phone\np1,555-0101,Penn,555-0102\n"),
+        ("a.json", '[{"patient": "p1", "phone": "555-0101", "last": "Penn", "phone": ["555-0102"]}]'),
+    ],
+)
+def test_columns_of_one_name_are_all_searched_for(name: str, content: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content)
+    doc = Document.make("Penn: 555-0101 or 555-0102", group="p1")
+    found = KnownIdentifiers.read(tmp_path / name)(doc)
+    assert [doc.text[span.start : span.end] for span in found] == ["Penn", "555-0101", "555-0102"]
+
+
+def test_a_line_break_inside_a_field_keeps_the_row_whole(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('patient,address,last\np1,"12 Elm\nStreet",Penn\n')
+    doc = Document.make("Penn", group="p1")
+    assert len(KnownIdentifiers.read(tmp_path / "a.csv")(doc)) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "patient,patient,last\np1,p2,Penn\n", "patient,subject_id,last\np1,p2,Penn\n",
+        '[{"patient": "p1", "Subject ID": "p2", "last": "Penn"}]', '[{"patient": ["p1", "p2"], "last": "Penn"}]',
+    ],
+)  # fmt: skip
+def test_several_columns_of_the_patient_are_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(content)
+    with pytest.raises(DataError, match="several columns of the patient"):
+        KnownIdentifiers.read(tmp_path / "a.csv")

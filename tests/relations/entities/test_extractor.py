@@ -70,7 +70,7 @@ def test_a_document_without_entities_or_text_has_no_relations(extractor: Extract
 
 
 def test_a_role_without_entities() -> None:
-    with pytest.raises(DataError, match=r"role 'Drug' needs entities labelled 'Drug'.*Location, Protein"):
+    with pytest.raises(DataError, match=r"role 'Drug' needs entities labelled 'Drug'.*have 2 other labels"):
         train(documents(3), Schema("localises", ("Protein", "Drug")))
 
 

@@ -8,6 +8,7 @@ without accents; a number matches with any punctuation between its digits, or no
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 import unicodedata
@@ -27,6 +28,7 @@ from chaffinch.text import Document, Span, resolve
 from chaffinch.text.view import plain_text
 
 PATIENT_COLUMNS = ("patient", "group", "patient_id", "subject", "subject_id")
+_SEVERAL_PATIENTS = f"has several columns of the patient ({', '.join(PATIENT_COLUMNS)}); keep one"
 # The scores of a whole identifier, and of one part of a name alone, which is less certain.
 SCORE, PART_SCORE = 1.0, 0.95
 # The fewest characters of a name's part and the fewest digits of a number that are searched for: shorter ones would
@@ -84,9 +86,10 @@ class KnownIdentifiers:
         by_patient: defaultdict[str, list[Identifier]] = defaultdict(list)
         too_short = 0
         for number, row in enumerate(rows, start=1):
-            patient = next(
-                (str(row[name]) for name in row if column_key(name) in PATIENT_COLUMNS and row[name] is not None), ""
-            )
+            names = [name for name in _patient_columns(row) if row[name] is not None]
+            if len(names) > 1 or any(isinstance(row[name], list) for name in names):
+                raise DataError(f"known identifiers: row {number} {_SEVERAL_PATIENTS}")
+            patient = str(row[names[0]]) if names else ""
             for column, value in row.items():
                 if column_key(column) in PATIENT_COLUMNS or value is None:
                     continue
@@ -272,22 +275,47 @@ def _whole_name(row: Mapping[str, Any]) -> list[Identifier]:
 def _csv_rows(text: str, path: Path) -> list[Mapping[str, Any]]:
     """Parse CSV (comma, semicolon or tab) with a header; return its rows as dicts without empty cells."""
     delimiter = "\t" if "\t" in text.partition("\n")[0] else ";" if ";" in text.partition("\n")[0] else ","
-    reader = csv.DictReader(text.splitlines(), delimiter=delimiter)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    header = next(reader, [])
+    if len(_patient_columns(header)) > 1:
+        raise DataError(_SEVERAL_PATIENTS, path=path, line=1)
     rows: list[Mapping[str, Any]] = []
-    for row in reader:
-        if None in row:
+    for fields in reader:
+        if len(fields) > len(header):
             raise DataError("has more fields than the header has columns", path=path, line=reader.line_num)
-        rows.append({name: value for name, value in row.items() if value})
+        if fields:
+            rows.append(_gather_values((name, value) for name, value in zip(header, fields, strict=False) if value))
     return rows
+
+
+def _patient_columns(names: Iterable[str]) -> list[str]:
+    """Return the columns that name the patient."""
+    return [name for name in names if column_key(name) in PATIENT_COLUMNS]
+
+
+def _gather_values(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a row of columns and values; a column that is there several times holds the list of its values.
+
+    >>> _gather_values([("phone", "1"), ("ssn", "2"), ("phone", "3")])
+    {'phone': ['1', '3'], 'ssn': '2'}
+    """
+    row: dict[str, Any] = {}
+    for name, value in pairs:
+        if name not in row:
+            row[name] = value
+        else:
+            before = row[name] if isinstance(row[name], list) else [row[name]]
+            row[name] = [*before, *(value if isinstance(value, list) else [value])]
+    return row
 
 
 def _json_rows(text: str, path: Path) -> list[Mapping[str, Any]]:
     """Parse JSON or JSON lines; return one dict per patient, or per row. Raise DataError if it is neither."""
     try:
-        content = json.loads(text)
+        content = json.loads(text, object_pairs_hook=_gather_values)
     except json.JSONDecodeError:
         try:
-            content = [json.loads(line) for line in text.splitlines() if line.strip()]
+            content = [json.loads(line, object_pairs_hook=_gather_values) for line in text.split("\n") if line.strip()]
         except json.JSONDecodeError as error:
             raise DataError(f"is neither JSON nor JSON lines (column {error.colno}); correct it", path=path) from None
     if isinstance(content, dict) and all(isinstance(row, dict) for row in content.values()):

@@ -129,24 +129,19 @@ def _extractor(
 
 def check(docs: Sequence[Document], schema: Schema, config: Extraction, right: Bools) -> None:
     """Raise DataError that names what is missing: entities of a role, candidates of both kinds, two patients."""
-    labels: dict[str, int] = {}
-    for doc in docs:
-        for span in doc.layer(config.layer):
-            labels[span.label] = labels.get(span.label, 0) + 1
+    labels = {span.label for doc in docs for span in doc.layer(config.layer)}
     for role, kind in zip(schema.roles, schema.types, strict=True):
         if kind not in labels:
-            known = ", ".join(sorted(labels)) or "none at all"
-            raise DataError(f"role {role!r} needs entities labelled {kind!r}; labels in the documents: {known}")
+            raise DataError(
+                f"role {role!r} needs entities labelled {kind!r}; the documents have {len(labels)} other labels"
+            )
     if not len(right):
         raise DataError("no sentence has an entity for every role; check the entities, and how sentences are split")
     if not right.any():
-        labels = {}
-        for doc in docs:
-            for relation in doc.relations:
-                labels[relation.label] = labels.get(relation.label, 0) + 1
-        known = ", ".join(sorted(labels)) or "none at all"
+        others = {relation.label for doc in docs for relation in doc.relations} - {schema.name}
         raise DataError(
-            f"no sentence states a relation {schema.name!r} between its entities; relations in the documents: {known}"
+            f"no sentence states a relation {schema.name!r} between its entities; the documents have {len(others)} "
+            "relations of other names"
         )
     if right.all():
         raise DataError(
