@@ -54,6 +54,19 @@ def test_settings_of_a_method_are_checked(
     assert words in capsys.readouterr().err
 
 
+def test_a_value_that_cannot_be_right_is_refused_also_where_a_flag_wins(
+    notes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "c.toml").write_text("[convert]\nmax-chars = 'many'\n")
+    out = tmp_path / "out.jsonl"
+    run = ["convert", str(notes), "-o", str(out), "--config", str(tmp_path / "c.toml"), "--max-chars", "1000"]
+    assert main(run) == 2
+    assert "max_chars: " in capsys.readouterr().err
+    assert not out.exists()
+    (tmp_path / "c.toml").write_text("[convert]\nmax-chars = 10\n")
+    assert main(run) == 0
+
+
 def test_tables_of_groups(notes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config, out = tmp_path / "c.toml", tmp_path / "out.jsonl"
     run = ["deid", str(notes), "-o", str(out), "--config", str(config), "--model", "rules", "--quiet"]

@@ -175,7 +175,7 @@ def test_a_member_that_the_directory_of_a_zip_file_lost_is_reported(forward: boo
     entry = content.rindex(b"PK\x01\x02")  # the last entry of the directory becomes the comment of the one before it
     before = content.rindex(b"PK\x01\x02", 0, entry)
     content[before + 32 : before + 34] = (content.index(b"PK\x05\x06") - entry).to_bytes(2, "little")
-    number, reasons = unread_of(tmp_path / "a.zip", content)
+    number, reasons = unread_of(tmp_path / "a.zip", bytes(content))
     assert number == 2
     assert len(reasons) == 1
     assert "belong to no member" in reasons[0]

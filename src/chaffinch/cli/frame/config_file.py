@@ -40,12 +40,17 @@ def load_config(context: typer.Context, path: Path | None) -> ConfigFile | None:
         if isinstance(value, dict) and name not in verbs:
             raise ConfigError(f"--config {path}: unknown table [{name}]; {did_you_mean(name, verbs)}")
     values, tables = _command_values(content, command, _siblings(context), path)
-    options = {option.lstrip("-").replace("-", "_"): p.name for p in context.command.params for option in p.opts}
+    options = {option.lstrip("-").replace("-", "_"): p for p in context.command.params for option in p.opts}
     chosen = {key.replace("-", "_"): value for key, value in values.items()}
-    for key in chosen:
+    for key, value in chosen.items():
         if key not in options:
             raise ConfigError(f"--config {path}: unknown key {key!r}; {did_you_mean(key, options)}")
-    context.default_map = {**(context.default_map or {}), **{str(options[key]): v for key, v in chosen.items()}}
+        try:  # also where a flag wins: a value that cannot be right is a mistake to tell
+            if options[key].callback is None:
+                options[key].process_value(context, value)
+        except typer.BadParameter as error:
+            raise ConfigError(f"--config {path}: {key}: {error.format_message()}") from None
+    context.default_map = {**(context.default_map or {}), **{str(options[key].name): v for key, v in chosen.items()}}
     unused = [f"[{name}]" for name, value in content.items() if isinstance(value, dict) and name != command[0]]
     inner = content.get(command[0], {})
     unused += [f"[{command[0]}.{name}]" for name in inner if len(command) > 1 and isinstance(inner[name], dict)
