@@ -14,7 +14,9 @@ from benchmarks.deid import benchmark as deid
 from benchmarks.deid import peers, writers
 from benchmarks.deid.writers import WritersRun, log, measure_writers
 from benchmarks.deid.writers.classes import classes_of
-from benchmarks.deid.writers.corpus import SPLITS, check_notes, read_briefs, read_notes, read_second_marks, style_of
+from benchmarks.deid.writers.corpus import (
+    NOTES, SPLITS, check_notes, read_briefs, read_notes, read_second_marks, style_of
+)  # fmt: skip
 from benchmarks.deid.writers.counts import FIGURES, NoteCounts, count_note, estimate
 from benchmarks.deid.writers.overlap import count_overlaps, runs_of
 from benchmarks.deid.writers.systems import OURS, VOICES, SystemJob, SystemResult, read_results, run_system
@@ -114,14 +116,13 @@ def test_faulty_marks_are_named_without_their_text(marked: str, fault: str, corp
     assert not any("Quill" in each for each in faults)
 
 
-def test_all_notes_of_the_corpus_are_sound() -> None:
+def test_all_notes_of_the_corpus_are_sound_and_as_many_as_its_data_card_says() -> None:
     assert len(check_notes()) == 0
-    sizes = {
-        split: (len(notes), len({note.meta["writer"] for note in notes}), sum(map(count_marks, notes)))
-        for split in SPLITS
-        for notes in [read_notes(split)]
-    }
-    assert sizes == {"train": (440, 22, 19_981), "dev": (220, 11, 9_691), "test": (260, 13, 11_372)}
+    card = (NOTES / "README.md").read_text(encoding="utf-8")
+    for split in SPLITS:
+        notes = read_notes(split)
+        writers, marks = len({note.meta["writer"] for note in notes}), sum(map(count_marks, notes))
+        assert f"| `{split}/` | {writers} | {len(notes)} | {marks:,} |" in card
 
 
 def count_marks(note: Document) -> int:
