@@ -34,7 +34,7 @@ class Intervals:
 
 
 def intervals(counts: MatchCounts, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Intervals | None:
-    """Return percentile intervals of every score; None for fewer than two documents, or if there are no spans.
+    """Return bootstrap percentile intervals of all scores over documents; None below two documents, or without spans.
 
     Recall is undefined in a draw without gold spans of a label, precision in one without predictions: an interval uses
     only the draws in which its score is defined, and so does a label's part in a macro average. With few spans of a
@@ -87,7 +87,7 @@ class Difference:
 def f1_difference(
     first: MatchCounts, second: MatchCounts, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0
 ) -> Difference:
-    """Return the difference in micro F1 of two systems on the same documents, in the same order.
+    """Return the difference in micro F1 of two systems on the same documents, with paired-bootstrap interval and p.
 
     Both are scored on the same draws. p is twice the share of draws on the far side of no difference (draws without
     a difference count on both sides; one is added to each count, so p is never 0 and its floor is 2 / (draws + 1)).
@@ -112,7 +112,7 @@ def f1_difference(
 
 
 def _weights(documents: int, *, draws: int, seed: int) -> Iterator[Floats]:
-    """Yield how often each document is in each draw, as blocks (b, D) of the B rows."""
+    """Yield blocks (b, D) of bootstrap weights: how often each document is in each draw; `draws` rows in all."""
     rng = np.random.default_rng(seed)
     block = max(1, min(draws, _BLOCK // documents))
     for first in range(0, draws, block):
@@ -122,13 +122,13 @@ def _weights(documents: int, *, draws: int, seed: int) -> Iterator[Floats]:
 
 
 def _is_defined(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell whether precision, recall and F1 of counts (..., 3) have a denominator above 0; shape (..., 3)."""
+    """Return (..., 3) whether precision, recall and F1 of counts (..., 3) have a denominator above 0."""
     tp, fp, fn = values[..., 0], values[..., 1], values[..., 2]
     return np.stack([tp + fp > 0, tp + fn > 0, tp + fp + fn > 0], axis=-1)
 
 
 def _ranges(drawn: Floats, known: NDArray[np.bool_], level: float) -> Ranges:
-    """Return the intervals of scores (B, 3), each from the draws in which it is defined (`known`)."""
+    """Return the intervals of precision, recall and F1 from draws (B, 3); only draws where `known` count."""
     precision, recall, f1 = (_range(drawn[known[:, k], k], level) for k in range(3))
     return precision, recall, f1
 
@@ -142,6 +142,7 @@ def _range(drawn: Floats, level: float) -> Interval | None:
 
 
 def _check(draws: int, level: float) -> None:
+    """Raise ConfigError unless there is a draw and the level is between 0 and 1."""
     if draws < 1:
         raise ConfigError(f"draws must be at least 1, got {draws}")
     if not 0 < level < 1:

@@ -43,7 +43,7 @@ class MatchCounts:
 
 
 def count_tallies(tallies: Iterable[Tally]) -> MatchCounts:
-    """Return the counts of documents from the labels of their hits and misses."""
+    """Return counts per document and label from lists of the labels of hits, false alarms and misses."""
     rows = list(tallies)
     labels = tuple(sorted({label for row in rows for labels in row for label in labels}))
     index = {label: i for i, label in enumerate(labels)}
@@ -60,7 +60,7 @@ def count_tallies(tallies: Iterable[Tally]) -> MatchCounts:
 
 
 def count_sets(sets: Iterable[tuple[set[Item], set[Item]]]) -> MatchCounts:
-    """Return the counts of documents from sets of gold and predicted items; an item is right if it is in both sets.
+    """Return counts per document and label from sets of gold and predicted items; items in both sets are right.
 
     >>> count_sets([({("NAME", 0, 4)}, {("NAME", 0, 4), ("DATE", 5, 9)})]).values.tolist()
     [[[0, 1, 0], [1, 0, 0]]]
@@ -78,11 +78,12 @@ def count_sets(sets: Iterable[tuple[set[Item], set[Item]]]) -> MatchCounts:
 
 
 def _labels(items: set[Item]) -> list[str]:
+    """Return the labels of items, which are their first elements."""
     return [item[0] for item in items]
 
 
 def rates(values: NDArray[Any]) -> Floats:
-    """Return precision, recall and F1 (..., 3) of counts (..., 3); a ratio with denominator 0 is 0, as in seqeval.
+    """Return precision, recall and F1 (..., 3) of counts (..., 3); 0 where the denominator is 0, as in seqeval.
 
     >>> rates(np.array([6, 2, 4])).round(3).tolist()
     [0.75, 0.6, 0.667]
@@ -92,7 +93,7 @@ def rates(values: NDArray[Any]) -> Floats:
 
 
 def harmonic_mean(precision: NDArray[Any], recall: NDArray[Any]) -> Floats:
-    """Return the harmonic mean: the F1 of a precision and a recall that are averages already."""
+    """Return the harmonic mean of two arrays; 0 where both are 0."""
     return ratio(2 * precision * recall, precision + recall)
 
 

@@ -36,12 +36,12 @@ class Case:
 
     @property
     def start(self) -> int:
-        """Return the smaller start of its spans, for sorting and listing."""
+        """Return the first offset of the gold or predicted span, whichever is smaller, for sorting."""
         return min(s.start for s in (self.gold, self.predicted) if s is not None)
 
 
 def cases(pairs: Iterable[Pair]) -> list[Case]:
-    """Return every gold and predicted span in exactly one case, in the order of documents and offsets.
+    """Match gold and predicted spans by overlap; return each span in exactly one case, by document and offset.
 
     Spans that share a character are matched greedily, one to one: first those with the same boundaries and label, then
     the same boundaries, then the same label, then the others; within each of these the largest overlap first.
@@ -56,7 +56,7 @@ def cases(pairs: Iterable[Pair]) -> list[Case]:
 
 
 def _cases(d: int, pair: Pair) -> list[Case]:
-    """Return the cases of document d: matched spans, then missed ones, then spurious ones."""
+    """Return the cases of document number `d`: matched spans, then missed ones, then spurious ones."""
     ranks: list[tuple[int, int, int, int]] = []
     for i, j in overlap_indices(pair.gold, pair.predicted):
         a, b = pair.gold[i], pair.predicted[j]
@@ -74,6 +74,7 @@ def _cases(d: int, pair: Pair) -> list[Case]:
 
 
 def _kind(gold: Span, predicted: Span) -> Kind:
+    """Return what is right or wrong about a matched pair: label, boundary, both or nothing."""
     boundary, label = (gold.start, gold.end) == (predicted.start, predicted.end), gold.label == predicted.label
     if boundary:
         return "right" if label else "wrong label"
@@ -95,7 +96,7 @@ class Confusion:
 
 
 def confusion(cases: Iterable[Case]) -> Confusion:
-    """Return the label confusion of cases; spans are matched as in `cases`, wrong boundaries included.
+    """Return the matrix of gold by predicted labels over cases; wrong boundaries count as matched.
 
     >>> case = Case(0, "wrong label", Span(0, 3, "NAME"), Span(0, 3, "DATE"))
     >>> confusion([case]).matrix.tolist()

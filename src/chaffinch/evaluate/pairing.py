@@ -44,7 +44,7 @@ class Pairs:
 
     @property
     def disjoint(self) -> bool:
-        """Tell whether gold and predictions both have labels, and share none."""
+        """Tell whether gold and predictions both have labels, but share none."""
         gold, predicted = ({span.label for item in self.items for span in getattr(item, side)} for side in _SIDES)
         return bool(gold) and bool(predicted) and gold.isdisjoint(predicted)
 
@@ -63,7 +63,7 @@ def pair(
     predicted_layer: str | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Pairs:
-    """Pair gold with predicted documents by id; by text if the two sides share no id, or if ids repeat.
+    """Pair gold with predicted documents by id, or by text if ids repeat or none is shared; choose the layers.
 
     A gold document without a prediction counts as predicted empty: leaving a document out must not raise a score.
     Without names, the gold layer is "gold", else the only one; the predicted layer is the only one, or the newest one
@@ -92,12 +92,12 @@ def pair(
 
 
 def _labels_of(docs: Iterable[Document], name: str | None) -> set[str]:
-    """Return the labels of a layer in all documents."""
+    """Return all labels in a layer of the documents."""
     return {span.label for doc in docs for span in _spans(doc, name)}
 
 
 def _check_map(labels: Mapping[str, str], gold: set[str], predicted: set[str]) -> None:
-    """Raise ConfigError for a map from labels that are not predicted, or to labels that are not in gold."""
+    """Raise ConfigError if the map names labels that are not predicted, or targets that are not in gold."""
     for label, ours in labels.items():
         for wanted, known, side in ((label, predicted, "predicted"), (ours, gold | {"O"}, "gold")):
             if wanted not in known:
@@ -105,7 +105,7 @@ def _check_map(labels: Mapping[str, str], gold: set[str], predicted: set[str]) -
 
 
 def _map_labels(doc: Document, name: str | None, labels: Mapping[str, str]) -> Document:
-    """Return the document with the labels of a layer mapped; spans mapped to O are left out."""
+    """Return the document with a layer's labels renamed; spans mapped to O are left out."""
     if name is None or name not in doc.layers:
         return doc
     spans = (replace(span, label=labels.get(span.label, span.label)) for span in doc.layers[name])
@@ -113,7 +113,7 @@ def _map_labels(doc: Document, name: str | None, labels: Mapping[str, str]) -> D
 
 
 def _match_predictions(golds: Sequence[Document], others: Sequence[Document]) -> tuple[list[Document | None], int]:
-    """Match predictions to gold by id, or all by text if ids repeat or none is shared; count predictions left over."""
+    """Return for each gold document its prediction or None, and how many predictions have no gold."""
     by_id = {doc.id: doc for doc in others}
     ids = {doc.id for doc in golds}
     repeated = len(golds) - len(ids) + len(others) - len(by_id)
@@ -131,7 +131,7 @@ def _match_predictions(golds: Sequence[Document], others: Sequence[Document]) ->
 
 
 def _by_text(golds: Sequence[Document], others: Sequence[Document]) -> list[Document | None] | None:
-    """Return partners of equal text, repeats in their order; None unless every document of both sides has one."""
+    """Return for each gold document the prediction of equal text; None unless all match on both sides."""
     if Counter(doc.text for doc in golds) != Counter(doc.text for doc in others):
         return None
     waiting: dict[str, deque[Document]] = {}
@@ -141,7 +141,7 @@ def _by_text(golds: Sequence[Document], others: Sequence[Document]) -> list[Docu
 
 
 def _check_texts(golds: Sequence[Document], partners: Sequence[Document | None]) -> None:
-    """Raise DataError if the text of a prediction differs from that of its gold document."""
+    """Raise DataError if a prediction has another text than its gold document."""
     differing = sum(b is not None and a.text != b.text for a, b in zip(golds, partners, strict=True))
     if differing:
         raise DataError(
@@ -151,7 +151,7 @@ def _check_texts(golds: Sequence[Document], partners: Sequence[Document | None])
 
 
 def _choose_gold_layer(docs: Sequence[Document], name: str | None) -> str | None:
-    """Return the gold layer: the one named, else "gold", else the only one; DataError if that decides nothing."""
+    """Return the gold layer's name: as given, else "gold", else the only one; DataError if undecided."""
     names = _layer_names(docs)
     if name is not None:
         return _require_layer(names, name, "gold")
@@ -163,7 +163,7 @@ def _choose_gold_layer(docs: Sequence[Document], name: str | None) -> str | None
 
 
 def _choose_predicted_layer(docs: Sequence[Document], name: str | None) -> tuple[str | None, bool]:
-    """Return the predicted layer, and whether it is the newest of several.
+    """Return the predicted layer's name, and whether it was chosen as the newest of several.
 
     It is the one named, else the only one, else the last that was added beside "gold" and the layers of votes.
     """
@@ -182,18 +182,19 @@ def _choose_predicted_layer(docs: Sequence[Document], name: str | None) -> tuple
 
 
 def _require_layer(names: Sequence[str], name: str, side: str) -> str:
-    """Return the name of the layer; DataError if it is not among the names."""
+    """Return the layer's name; raise DataError if it is not among the names of that side."""
     if name not in names:
         raise DataError(f"no {side} document has a layer {name!r}; there is {count_layers(names)}")
     return name
 
 
 def _layer_names(docs: Iterable[Document]) -> list[str]:
+    """Return the names of all layers in the documents, each once, in order."""
     return list(dict.fromkeys(name for doc in docs for name in doc.layers))
 
 
 def _spans(doc: Document, name: str | None) -> tuple[Span, ...]:
-    """Return the spans of a layer without repeats; of equal ones the most confident stays."""
+    """Return the spans of a layer, equal ones once with the highest score."""
     spans = () if name is None else doc.layers.get(name, ())
     best: dict[Span, Span] = {}
     for span in spans:

@@ -25,12 +25,12 @@ class ScoredSpans:
 
     @property
     def varies(self) -> bool:
-        """Tell whether any two scores differ; if not, there is nothing to rank."""
+        """Tell whether any two scores differ, so that a ranking makes sense."""
         return len(self.scores) > 0 and bool(self.scores.min() < self.scores.max())
 
 
 def collect_scores(pairs: Iterable[Pair]) -> ScoredSpans:
-    """Return the scores of all predicted spans and whether they are right."""
+    """Return the scores of all predicted spans, whether each is right, and the number of gold spans."""
     scores, right, gold = [], [], 0
     for pair in pairs:
         gold_spans = set(pair.gold)
@@ -55,7 +55,7 @@ class Curve:
 
 
 def curve(spans: ScoredSpans) -> Curve:
-    """Return the precision-recall curve of scored spans.
+    """Return precision and recall at each score threshold, and the average precision.
 
     >>> curve(ScoredSpans(np.array([0.9, 0.8, 0.7]), np.array([1, 0, 1]), 2)).average_precision.__round__(4)
     0.8333
@@ -84,7 +84,7 @@ class Reliability:
 
 
 def calibration(scored: ScoredSpans, *, bins: int = 10) -> Reliability:
-    """Return how well the scores of spans agree with the share of right spans, by bins of equal width.
+    """Return mean score and share of right spans in bins of equal width, the calibration error and Brier score.
 
     >>> calibration(ScoredSpans(np.array([0.8, 0.8, 0.8, 0.8]), np.array([1, 1, 1, 0]), 4)).error.__round__(3)
     0.05

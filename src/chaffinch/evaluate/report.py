@@ -25,7 +25,7 @@ _CONTEXT = 40  # characters shown on either side of a mistake: about six words
 
 
 def html(report: Report, pairs: Pairs, *, title: str = "Evaluation", with_text: bool = False) -> str:
-    """Return the HTML page of a report and the document pairs it was computed from.
+    """Return the HTML page of a report; `with_text` adds the words around mistakes.
 
     >>> from chaffinch.evaluate.pairing import pair
     >>> from chaffinch.evaluate.scoring import score
@@ -49,6 +49,7 @@ def html(report: Report, pairs: Pairs, *, title: str = "Evaluation", with_text: 
 
 
 def _facts_section(report: Report, pairs: Pairs) -> str:
+    """Return HTML boxes with counts of documents, labels and spans, and notes on missing documents and intervals."""
     labels = {span.label for pair in pairs for span in (*pair.gold, *pair.predicted)}
     counts = {
         "documents": f"{report.documents:,}",
@@ -70,6 +71,7 @@ def _facts_section(report: Report, pairs: Pairs) -> str:
 
 
 def _scores_section(scored: Table) -> str:
+    """Return the HTML table of scores by label, with intervals and counts."""
     rows = []
     for label, score in scored.rows():
         cells = "".join(
@@ -91,15 +93,18 @@ def _scores_section(scored: Table) -> str:
 
 
 def _number_text(value: float, interval: Interval | None) -> str:
+    """Return a score with its interval as text: "0.812, 0.790 to 0.833"."""
     return f"{value:.3f}" + ("" if interval is None else f", {interval[0]:.3f} to {interval[1]:.3f}")
 
 
 def _value_html(value: float, interval: Interval | None) -> str:
+    """Return a score with its interval as HTML."""
     between = "" if interval is None else f" <small>{interval[0]:.3f}–{interval[1]:.3f}</small>"
     return f"<b>{value:.3f}</b>{between}"
 
 
 def _kinds_section(found: Sequence[Case]) -> str:
+    """Return the HTML table of how many spans are right, missed, spurious or wrong in part."""
     rows = []
     for kind, number in kind_counts(found).items():
         part = number / max(len(found), 1)
@@ -109,6 +114,7 @@ def _kinds_section(found: Sequence[Case]) -> str:
 
 
 def _confusion_section(found: Confusion) -> str:
+    """Return the HTML matrix of gold by predicted labels; "" if there is one label only."""
     if len(found.labels) == 1:
         return ""
     rows = []
@@ -129,6 +135,7 @@ def _confusion_section(found: Confusion) -> str:
 
 
 def _leakage_section(found: Leakage) -> str:
+    """Return the HTML section on identifying tokens that would stay if the predicted spans were removed."""
     (low, high), (few, many) = found.share_interval, found.rate_interval
     kept = 1 - found.leaked_characters / found.characters if found.characters else 0.0
     lines = [
@@ -148,6 +155,7 @@ def _leakage_section(found: Leakage) -> str:
 
 
 def _ranking_section(found: ScoredSpans) -> str:
+    """Return HTML charts of precision against recall, and of calibration; "" if all scores are equal."""
     if not found.varies:
         return ""
     shape = curve(found)
@@ -168,6 +176,7 @@ def _ranking_section(found: ScoredSpans) -> str:
 
 
 def _mistakes_section(found: Sequence[Case], docs: Sequence[Document], *, with_text: bool) -> str:
+    """Return the HTML list of the first mistakes, with their words if `with_text`; "" without mistakes."""
     wrong = [case for case in found if case.kind != "right"]
     shown = wrong[:LISTED]
     head = ["document", "what", "gold", "predicted", *(["context"] if with_text else [])]
@@ -185,11 +194,12 @@ def _mistakes_section(found: Sequence[Case], docs: Sequence[Document], *, with_t
 
 
 def _span_html(span: Span | None) -> str:
+    """Return label and offsets of a span as HTML; a dash for None."""
     return "–" if span is None else f"{escape(span.label)} <small>[{span.start}, {span.end})</small>"
 
 
 def _context_html(text: str, case: Case) -> str:
-    """Return the text around a mistake as HTML: gold spans marked "g" (underlined), predicted "p" (background)."""
+    """Return the text around a mistake as HTML: gold underlined, predicted with a background."""
     spans = [span for span in (case.gold, case.predicted) if span is not None]
     low, high = max(0, case.start - _CONTEXT), min(len(text), max(s.end for s in spans) + _CONTEXT)
     cuts = sorted({low, high, *(edge for span in spans for edge in (span.start, span.end))})
@@ -206,5 +216,5 @@ def _context_html(text: str, case: Case) -> str:
 
 
 def _visible(text: str) -> str:
-    """Replace control characters by their Unicode pictures; HTML allows only line ends and tabs."""
+    """Return the text with control characters, which HTML forbids, replaced by Unicode pictures."""
     return "".join(chr(0x2400 + ord(c)) if ord(c) < 32 and c not in "\n\t" else c for c in text)

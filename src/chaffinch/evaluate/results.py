@@ -109,27 +109,28 @@ class Report:
 
     @property
     def micro(self) -> Score:
-        """Return the micro score of the first table."""
+        """Return the micro-averaged score of the first scheme."""
         return self.tables[0].micro
 
     @property
     def macro(self) -> Score:
-        """Return the macro score of the first table."""
+        """Return the macro-averaged score of the first scheme."""
         return self.tables[0].macro
 
     @property
     def labels(self) -> Mapping[str, Score]:
-        """Return the scores by label of the first table."""
+        """Return the scores by label of the first scheme."""
         return self.tables[0].labels
 
     def __getitem__(self, name: str) -> Table:
+        """Return the table of a scheme by its name; raise KeyError if the report has none."""
         for table in self.tables:
             if table.name == name:
                 return table
         raise KeyError(name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values: a table under each table's name, and beside them the facts about the run.
+        """Return plain JSON values: a table under each scheme's name, and facts about the run beside them.
 
         An official scheme of several tables has its main one under the scheme's name as well ("i2b2", "meddocan").
         """
@@ -208,13 +209,14 @@ class Comparison:
 
 
 def score_cells(score: Score) -> tuple[str, str, str]:
-    """Return precision, recall and F1 as text, each with its interval if it has one.
+    """Return precision, recall and F1 as text cells, each with its interval if it has one.
 
     >>> score_cells(Score(0.5, 1.0, 2 / 3, 1, 1, 0, 1, 2, f1_interval=(0.25, 1.0)))
     ('0.500', '1.000', '0.667 (0.250–1.000)')
     """
 
     def cell(value: float, interval: Interval | None) -> str:
+        """Return a value with three decimals, and its interval in brackets."""
         return f"{value:.3f}" + ("" if interval is None else f" ({interval[0]:.3f}–{interval[1]:.3f})")
 
     return (
@@ -225,7 +227,7 @@ def score_cells(score: Score) -> tuple[str, str, str]:
 
 
 def tabulate(name: str, counts: MatchCounts, drawn: Intervals | None = None) -> Table:
-    """Return the table of scores for the counts of a scheme.
+    """Return the table of scores by label, micro and macro, from a scheme's counts and bootstrap intervals.
 
     >>> from chaffinch.evaluate.counts import count_sets
     >>> tabulate("strict", count_sets([({("A", 0), ("B", 1)}, {("A", 0)})])).macro.f1
@@ -244,7 +246,7 @@ def tabulate(name: str, counts: MatchCounts, drawn: Intervals | None = None) -> 
 
 
 def _macro(counts: MatchCounts, each: Floats) -> Floats:
-    """Return macro precision, recall and F1 (3,): over labels (`each`, (L, 3)), or over documents as i2b2 does."""
+    """Return (3,) macro precision, recall and F1: over labels (`each`, (L, 3)), or over documents as in i2b2."""
     if counts.macro == "documents":
         each = rates(counts.values.sum(axis=1))
     mean = np.asarray(each.mean(axis=0)) if len(each) else np.zeros(3)
@@ -254,6 +256,7 @@ def _macro(counts: MatchCounts, each: Floats) -> Floats:
 
 
 def _score(rate: Floats, total: Ints, size: Ints, drawn: Ranges | None) -> Score:
+    """Build a Score from rates (3,), tp, fp and fn, numbers of gold and predicted, and intervals."""
     precision, recall, f1 = rate.tolist()
     tp, fp, fn = total.tolist()
     gold, predicted = size.tolist()

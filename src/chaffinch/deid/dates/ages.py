@@ -41,7 +41,7 @@ _MAX_AGE = 130  # years; a greater number is no age, and the text is not read
 
 
 def cap_ages(text: str, over: int) -> str | None:
-    """Return the text with every age over `over` written as one group (90+), or None if it has no readable age.
+    """Return the text with each age over `over` replaced by its group ("90+" for 89); None if no age can be read.
 
     Months, weeks, days and hours are converted to years first. Number words are read in English only; a text with
     number words of another language gives None, and so does a year, a date, or an age over 130.
@@ -67,7 +67,7 @@ def cap_ages(text: str, over: int) -> str | None:
 
 
 def _age_of(match: re.Match[str]) -> int:
-    """Return the number that a match spells, in digits or in English words."""
+    """Return the number that a match spells, in digits or English words."""
     if match["figures"]:
         return int(match["figures"])
     words = re.split(r"[\s-]+", match["words"].lower())

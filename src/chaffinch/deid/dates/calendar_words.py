@@ -47,12 +47,12 @@ class CalendarWords:
         return max(found, key=lambda name: (name.language == language, name.short == short), default=None)
 
     def write(self, name: Name, number: int, *, like: str) -> str:
-        """Return the word of another number, in the language and length of `name` and the case of `like`."""
+        """Return the calendar word for a number, in the language and length of `name`, in the case of `like`."""
         return match_case(self._forms[name.language, name.short][number], like)
 
 
 def alternation(words: Iterable[str]) -> str:
-    """Return a pattern for any of these words, longest first, also with accents as separate characters."""
+    """Return a regular expression that matches any of the words, longest first, accents composed or separate."""
     spelled = {form for word in words for form in (word, unicodedata.normalize("NFD", word))}
     ordered = sorted(spelled, key=lambda word: (-len(word), word))
     return "(?:" + "|".join(re.escape(word).replace(r"\ ", r"\s{1,2}") for word in ordered) + ")"

@@ -20,6 +20,7 @@ _TO_DAY = rf"(?P<s>{_GAP}(?:the\s{{1,2}})?)"
 
 
 def _pattern(text: str) -> re.Pattern[str]:
+    """Compile a regular expression that ignores case."""
     return re.compile(text, re.IGNORECASE)
 
 
@@ -49,7 +50,7 @@ def language_of(text: str, conventions: Conventions) -> str | None:
 
 
 def read_named(text: str, start: int, end: int, conventions: Conventions) -> list[Point] | None:
-    """Return the point that a text with words spells (weekdays excluded), or None if it spells none."""
+    """Parse a date with words, such as "4 March 1998" or "spring 1998", in text[start:end]; None if it is none."""
     span = (text, start, end)
     if match := _DAY_MONTH.fullmatch(*span):
         return _read_month_form(match, conventions, glued=not match["s"])
@@ -79,7 +80,7 @@ def read_named(text: str, start: int, end: int, conventions: Conventions) -> lis
 
 
 def _is_year(match: re.Match[str], conventions: Conventions) -> bool:
-    """Tell whether the number after a month is a year.
+    """Tell whether the number after a month's name is a year rather than a day.
 
     It is a year if it cannot be a day, if the language never writes a day after the month, after a word such as 'of',
     or after a hyphen (Mar-04).
@@ -97,7 +98,7 @@ def _is_year(match: re.Match[str], conventions: Conventions) -> bool:
 
 
 def _ends_with_day(match: re.Match[str]) -> bool:
-    """Tell whether the last number is a second day (March 13-17), or follows a slash where the day does not."""
+    """Tell whether the number after "month day" is a second day (March 13-17) or follows another separator."""
     separator = (match["t"] or "").strip()
     if not separator or match["y"] is None or match["s"].strip() == separator:
         return False
@@ -105,7 +106,7 @@ def _ends_with_day(match: re.Match[str]) -> bool:
 
 
 def _read_month_form(match: re.Match[str], conventions: Conventions, *, glued: bool = False) -> list[Point] | None:
-    """Return the point of a matched month name, with its day and year if the match has these groups."""
+    """Return the date of a match with a month's name, and its day and year if matched; None for an unknown name."""
     groups = match.groupdict()
     separators = {(groups.get("s") or "").strip(), (groups.get("t") or "").strip()}
     dotted = match.string[match.end("mon") : match.end()].startswith(".")
@@ -127,7 +128,7 @@ def _read_month_form(match: re.Match[str], conventions: Conventions, *, glued: b
 
 
 def day_fields(match: re.Match[str], *, default: bool, day: str = "d", th: str = "th") -> list[Field]:
-    """Return the fields of a day and of its English ordinal suffix, if it has one."""
+    """Return the stretches of a matched day, and of its English ordinal suffix if any, that a shift rewrites."""
     (pad,) = digit_widths(match[day], default=default)
     fields = [number_field(match, day, "day", pad)]
     if match[th] and match[th][-1].isalpha() and match[th][-1] not in "ºª":
@@ -136,7 +137,7 @@ def day_fields(match: re.Match[str], *, default: bool, day: str = "d", th: str =
 
 
 def _read_season_or_holiday(match: re.Match[str], conventions: Conventions, point: Point, name: Name) -> list[Point]:
-    """Return the point of a season or a holiday with its word and, if written, its year."""
+    """Return the date `point` with the year, if written, and the stretches that a shift rewrites."""
     role: Role = "season" if point.precision == "season" else "holiday"
     fields = [Field(match.start("word"), match.end("word"), role, name=name)]
     year = None
@@ -147,16 +148,16 @@ def _read_season_or_holiday(match: re.Match[str], conventions: Conventions, poin
 
 
 def weekday_field(match: re.Match[str], conventions: Conventions) -> Field | None:
-    """Return the field of a matched weekday name, or None if the word is not known."""
+    """Return the stretch of a matched weekday's name that a shift rewrites; None if the word is not known."""
     name = WEEKDAYS.find(match["word"], language=language_of(match.string, conventions))
     return None if name is None else Field(match.start("word"), match.end("word"), "weekday", name=name)
 
 
 def weekday_first(text: str, start: int, end: int) -> re.Match[str] | None:
-    """Match the weekday that a text begins with; the match ends where the rest begins."""
+    """Match a weekday at the beginning of text[start:end]; the match ends where the rest begins."""
     return _WEEKDAY_FIRST.match(text, start, end)
 
 
 def weekday_last(text: str, start: int, end: int) -> re.Match[str] | None:
-    """Match the weekday that a text ends with; the match begins where the rest ends."""
+    """Match a weekday at the end of text[start:end]; the match begins where the rest ends."""
     return _WEEKDAY_LAST.search(text, start, end)

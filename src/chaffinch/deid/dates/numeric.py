@@ -29,7 +29,7 @@ Width: TypeAlias = tuple[int, bool]  # the least number of digits (0: any), and 
 
 
 def digit_widths(*numbers: str, default: bool) -> list[Width]:
-    """Return the widths of days and months, as a leading zero or a single digit shows, else the default."""
+    """Return (least digits, whether the text shows it) for each number, by leading zeros, else by the default."""
     paddings = [number[0] == "0" if number[0] == "0" or len(number) == 1 else None for number in numbers]
     hint = next((padded for padded in paddings if padded is not None), None)
     resolved = [hint if padded is None else padded for padded in paddings]
@@ -37,7 +37,7 @@ def digit_widths(*numbers: str, default: bool) -> list[Width]:
 
 
 def year_field(match: re.Match[str], conventions: Conventions, group: str = "y") -> tuple[int, Field]:
-    """Return the year of a matched group, and the field of its digits."""
+    """Return the year that a group matched, with its century, and the stretch of its digits."""
     digits = match[group].lstrip("'’‘´`")
     end = match.end(group)
     year = int(digits) if len(digits) == 4 else conventions.full_year(int(digits))
@@ -45,7 +45,7 @@ def year_field(match: re.Match[str], conventions: Conventions, group: str = "y")
 
 
 def number_field(match: re.Match[str], group: str, role: str, width: Width) -> Field:
-    """Return the field of a day or a month in digits."""
+    """Return the stretch of a matched day or month in digits, which a shift rewrites."""
     pad, width_known = width
     return Field(
         match.start(group), match.end(group), "day" if role == "day" else "month", pad=pad, width_known=width_known
@@ -53,7 +53,7 @@ def number_field(match: re.Match[str], group: str, role: str, width: Width) -> F
 
 
 def read_numbers(text: str, start: int, end: int, conventions: Conventions) -> list[Point] | None:
-    """Return the point (two for 1998-99) that digits spell in the order of `conventions`, or None."""
+    """Parse a date of digits only in text[start:end], in the order of `conventions`; None if it is none."""
     span = (text, start, end)
     if match := _YEAR_FIRST.fullmatch(*span):
         return _read_three_numbers(match, ("b", "c"), "md", conventions)
@@ -79,7 +79,7 @@ def read_numbers(text: str, start: int, end: int, conventions: Conventions) -> l
 def _read_three_numbers(
     match: re.Match[str], groups: Sequence[str], order: str, conventions: Conventions
 ) -> list[Point] | None:
-    """Return the day of a year and of the two numbers in `groups`; `order` (md or dm) says which is the month."""
+    """Return the date of a matched year and two numbers; `order` ("md" or "dm") says which one is the month."""
     first, second = (match[group] for group in groups)
     kinds = {match["s"].strip(), match["t"].strip()}
     if len(kinds) > 1 and kinds not in ({".", ""}, {"/", ""}, {"/", "//"}):
@@ -95,7 +95,7 @@ def _read_three_numbers(
 
 
 def _read_two_numbers(text: str, start: int, end: int, conventions: Conventions) -> list[Point] | None:
-    """Read a month and year (3/98, 03/1998, 6/00, 3/04) or a month and day (3/4, 03/04, and 3.4., the 3rd).
+    """Parse a month and year (3/98, 03/1998, 3/04) or a month and day (3/4, 03/04) in text[start:end].
 
     Two digits are a year when they cannot be a day, and after an unpadded month when they begin with 0: whoever
     writes 3 for March writes 4 for the fourth.
@@ -119,7 +119,7 @@ def _read_two_numbers(text: str, start: int, end: int, conventions: Conventions)
 
 
 def _read_eight_digits(text: str, start: int, conventions: Conventions) -> list[Point] | None:
-    """Return the day of eight digits: year first, or else year last in the order of `conventions`."""
+    """Parse eight digits as a day: yyyymmdd, or else year last in the order of `conventions`; None if neither."""
     slices = {"y": (0, 4), "m": (4, 6), "d": (6, 8)}
     if int(text[start : start + 2]) not in _CENTURIES or not 1 <= int(text[start + 4 : start + 6]) <= 12:
         if conventions.order == "ymd" or int(text[start + 4 : start + 6]) not in _CENTURIES:
@@ -135,7 +135,7 @@ def _read_eight_digits(text: str, start: int, conventions: Conventions) -> list[
 
 
 def _read_years(match: re.Match[str], conventions: Conventions) -> list[Point] | None:
-    """Return two years, the second written without its century: 1998-99, 1999/00."""
+    """Return two years, of which the second is written without its century: 1998-99, 1999/00."""
     year, field = year_field(match, conventions)
     later = year - year % 100 + int(match["z"])
     later += 100 if later < year else 0
@@ -144,7 +144,7 @@ def _read_years(match: re.Match[str], conventions: Conventions) -> list[Point] |
 
 
 def read_decade(text: str, start: int, end: int, conventions: Conventions) -> list[Point] | None:
-    """Return the decade of 1990s, '90s, 90er Jahre or los 90; two digits mean one that ends by the latest year."""
+    """Parse a decade (1990s, '90s, 90er Jahre, los 90); two digits mean the last one that is not in the future."""
     match = _DECADE.fullmatch(text, start, end) or _DECADE_ES.fullmatch(text, start, end)
     if match is None:
         return None

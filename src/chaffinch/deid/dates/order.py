@@ -29,7 +29,7 @@ class DateOrders(NamedTuple):
 
 
 def count_orders(texts: Iterable[str]) -> Counter[Order]:
-    """Count the date texts that can be read in one order alone.
+    """Count by order (mdy, dmy) the date texts that can be read in only one of them.
 
     >>> sorted(count_orders(["03/04/1998", "25/12/1997", "March 4"]).items())
     [('dmy', 1)]
@@ -44,7 +44,7 @@ def count_orders(texts: Iterable[str]) -> Counter[Order]:
 
 
 def find_numeric_dates(text: str) -> list[str]:
-    """Return what looks like a date of three numbers in a text.
+    """Return the substrings that look like dates of three numbers with equal separators.
 
     >>> find_numeric_dates("seen 25/12/1997 and 3.4.98, BP 120/80, 617-555-0142")
     ['25/12/1997', '3.4.98']
@@ -53,7 +53,7 @@ def find_numeric_dates(text: str) -> list[str]:
 
 
 def settle_order(votes: Counter[Order], *, most_contrary: float = 0.0) -> Order | None:
-    """Return the order that the votes agree on, up to a share of contrary ones; None if they do not, or are none.
+    """Return the order with most votes if at most a share `most_contrary` differs; else, or without votes, None.
 
     >>> settle_order(Counter(dmy=99, mdy=1)), settle_order(Counter(dmy=99, mdy=1), most_contrary=0.05)
     (None, 'dmy')

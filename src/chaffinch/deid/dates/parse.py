@@ -57,13 +57,13 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def has_letters(text: str, start: int = 0, end: int = LONGEST) -> bool:
-    """Tell whether a stretch of a text has a letter."""
+    """Tell whether text[start:end] has a letter."""
     return _LETTER.search(text, start, end) is not None
 
 
 @lru_cache(maxsize=4096)  # dates are read for the document's order and year before they are shifted
 def read_points(text: str, conventions: Conventions) -> tuple[Point, ...] | None:
-    """Return the points of a date text in the order of `conventions`; None if unreadable or if no such day exists."""
+    """Parse a date text into its dates (several for a range or list); None if unreadable, or no such day exists."""
     if conventions.reference_year is not None:
         plain = read_points(text, Conventions(conventions.order, None, conventions.language))
         if plain is not None and all(map(_has_full_year, plain)):
@@ -86,11 +86,12 @@ def read_points(text: str, conventions: Conventions) -> tuple[Point, ...] | None
 
 
 def _has_full_year(point: Point) -> bool:
+    """Tell whether a date is written with a four-digit year."""
     return any(field.role == "year" and field.end - field.start == 4 for field in point.fields)
 
 
 def _read_stretch(text: str, start: int, end: int, conventions: Conventions, level: int) -> list[Point] | None:
-    """Return the points of a stretch: one, two that share a month, or pieces joined at `level` or weaker."""
+    """Parse text[start:end]: one date, two that share a month, or several joined ("to", "-") at `level` or weaker."""
     whole = _read_simple(text, start, end, conventions)
     if whole is not None:
         return whole
@@ -118,7 +119,7 @@ def _read_stretch(text: str, start: int, end: int, conventions: Conventions, lev
 
 
 def _split_at_joins(text: str, start: int, end: int, level: int) -> list[tuple[int, int]]:
-    """Return the stretches between the joins of one level; no stretches if one would be empty."""
+    """Return the offsets of the pieces between the joins of one level; [] if a piece would be empty."""
     edges = [start]
     for join in _JOINS[level].finditer(text, start, end):
         edges += [join.start(), join.end()]
@@ -128,7 +129,7 @@ def _split_at_joins(text: str, start: int, end: int, level: int) -> list[tuple[i
 
 
 def _read_simple(text: str, start: int, end: int, conventions: Conventions) -> list[Point] | None:
-    """Return one point, or two that share a month or year, with a weekday before or after."""
+    """Parse one date, or two that share a month or year, with a weekday before or after."""
     read = read_named if has_letters(text, start, end) else read_numbers
     points = read(text, start, end, conventions) or read_shared(text, start, end, conventions)
     if points is not None:
@@ -145,14 +146,14 @@ def _read_simple(text: str, start: int, end: int, conventions: Conventions) -> l
 
 
 def _with_field(points: list[Point] | None, field: Field | None) -> list[Point] | None:
-    """Return the points with a field added to the first; None if the points or the field are None."""
+    """Return the dates with a stretch added to the first one; None if either is None."""
     if points is None or field is None:
         return None
     return [replace(points[0], fields=(*points[0].fields, field)), *points[1:]]
 
 
 def _read_with_time(text: str, start: int, end: int, conventions: Conventions) -> list[Point] | None:
-    """Return the points of a date with a time of day after or before it; the time gets no field, so it is kept."""
+    """Parse a date with a time of day after or before it; the time is not part of what a shift rewrites."""
     if (match := _TIME_LAST.search(text, start, end)) and match.start() > start:
         points = _read_simple(text, start, match.start(), conventions)
         if points is not None:
@@ -163,7 +164,7 @@ def _read_with_time(text: str, start: int, end: int, conventions: Conventions) -
 
 
 def _fill_years(points: Sequence[Point], reference_year: int | None) -> list[Point]:
-    """Give each point a year: its own, a neighbour's such that time runs forward, or the assumed one."""
+    """Return the dates with a year each: its own, a neighbour's such that time runs forward, or an assumed one."""
     filled = list(points)
     if not any(point.year is not None for point in filled):
         first = filled[0].in_year(reference_year, known=False)
@@ -181,7 +182,7 @@ def _fill_years(points: Sequence[Point], reference_year: int | None) -> list[Poi
 
 
 def _fill_widths(points: Sequence[Point]) -> list[Point]:
-    """Set unknown widths of days and months to the first known width, else to the greatest default."""
+    """Return the dates with unknown digit widths of days and months set to a known one, else to the default."""
     number_fields = [field for point in points for field in point.fields if field.role in ("day", "month")]
     unknown_widths = [field.pad for field in number_fields if not field.width_known]
     if not unknown_widths:

@@ -30,7 +30,7 @@ class Conventions:
     language: str | None = None
 
     def full_year(self, two_digits: int) -> int:
-        """Return the four-digit year: one of 1931 to 2030, or 89 years before to 10 after the reference year."""
+        """Return the four-digit year of two digits: in 1931–2030, or from 89 before to 10 after the reference year."""
         latest = LATEST if self.reference_year is None else self.reference_year + AHEAD
         return latest - (latest - two_digits) % 100
 
@@ -72,7 +72,7 @@ class Point:
     year_known: bool = field(default=True, repr=False)
 
     def span(self) -> tuple[date, date] | None:
-        """Return the first and last day that it can mean; None for a weekday, a relative text, or without a year.
+        """Return the first and last day that the date can mean; None for weekdays, relative texts, or without a year.
 
         Raises ValueError for a day that does not exist, such as 31 February.
         """
@@ -90,12 +90,12 @@ class Point:
         return date(year, month, 1), _month_end(year, month)
 
     def anchor(self) -> date | None:
-        """Return the day that is shifted on behalf of the point: the middle of its span, or the sixths of `part`."""
+        """Return the day that stands for the date in a shift: the middle of its span, or at `part` sixths of it."""
         span = self.span()
         return None if span is None else span[0] + timedelta((span[1] - span[0]).days * self.part // 6)
 
     def in_year(self, year: int | None, *, known: bool) -> Point:
-        """Return the point in a given year; 29 February of an assumed year takes the nearest leap year."""
+        """Return the date with this year; 29 February moves to the nearest leap year unless the year is known."""
         with_year: dict[Precision, Precision] = {"month-day": "day", "month-only": "month"}
         if not known and (self.month, self.day) == (2, 29):
             year = (
@@ -106,12 +106,15 @@ class Point:
 
 
 def _month_start(year: int, month: int) -> date:
+    """Return the first day of a month; months over 12 or under 1 run into other years."""
     return date(year + (month - 1) // 12, (month - 1) % 12 + 1, 1)
 
 
 def _month_end(year: int, month: int) -> date:
+    """Return the last day of a month."""
     return date(year, 12, 31) if month == 12 else date(year, month + 1, 1) - timedelta(1)
 
 
 def _leap(year: int) -> bool:
+    """Tell whether a year is a leap year."""
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)

@@ -29,7 +29,7 @@ _MONTHS_YEAR = re.compile(rf"(?P<m>{_N})\s?[-–‑]\s?(?P<n>{_N})\s?[/.]\s?{YEA
 
 
 def read_shared(text: str, start: int, end: int, conventions: Conventions) -> list[Point] | None:
-    """Return the two points of a text that writes their month or year once; None if it does not."""
+    """Parse two days or months that write their month or year once, such as March 3-7, 1998; None if it is none."""
     span = (text, start, end)
     named = _MONTH_DAYS_BARE.fullmatch(*span) or _MONTH_DAYS.fullmatch(*span) or _DAYS_MONTH.fullmatch(*span)
     if named:
@@ -48,7 +48,7 @@ def read_shared(text: str, start: int, end: int, conventions: Conventions) -> li
 
 
 def _read_named_days(match: re.Match[str], conventions: Conventions) -> list[Point] | None:
-    """Return two days of one named month; the second name is written if the shifted days are in two months."""
+    """Return two days of a named month, with a place to write a second month after a shift; None if not in order."""
     name = MONTHS.find(match["mon"], language=language_of(match.string, conventions))
     if name is None or int(match["d"]) >= int(match["e"]):
         return None
@@ -71,7 +71,7 @@ def _read_named_days(match: re.Match[str], conventions: Conventions) -> list[Poi
 
 
 def _read_numeric_days(match: re.Match[str], conventions: Conventions, implied: Field) -> list[Point] | None:
-    """Return two days of one month in digits; `implied` is where the left-out month would be written."""
+    """Return two days of one month in digits; `implied` is where a shift would write a second month."""
     if int(match["d"]) >= int(match["e"]):
         return None
     pad_d, pad_e, pad_m = digit_widths(match["d"], match["e"], match["m"], default=False)
@@ -87,7 +87,7 @@ def _read_numeric_days(match: re.Match[str], conventions: Conventions, implied: 
 def _make_pair(
     match: re.Match[str], year: int | None, month: int, first: list[Field], second: list[Field]
 ) -> list[Point]:
-    """Return the points of the two matched days, with their fields."""
+    """Return the two matched days as dates with the stretches that a shift rewrites."""
     kind = Point("month-day" if year is None else "day", year, month)
     return [
         replace(kind, day=int(match["d"]), fields=tuple(first)),
@@ -96,7 +96,7 @@ def _make_pair(
 
 
 def _read_months(match: re.Match[str], conventions: Conventions) -> list[Point]:
-    """Return two months of one year; the written year is that of the second month."""
+    """Return two months in digits with one year, which is that of the second month."""
     year, years = _read_year(match, conventions)
     pad_m, pad_n = digit_widths(match["m"], match["n"], default=True)
     first, second = int(match["m"]), int(match["n"])
@@ -108,7 +108,7 @@ def _read_months(match: re.Match[str], conventions: Conventions) -> list[Point]:
 
 
 def _read_year(match: re.Match[str], conventions: Conventions) -> tuple[int | None, list[Field]]:
-    """Return the year and its field in a list; None and no field if no year is written."""
+    """Return the matched year and its stretch in a list; (None, []) if no year is written."""
     if not match.groupdict().get("y"):
         return None, []
     year, field = year_field(match, conventions)

@@ -35,7 +35,7 @@ _RELATIVE = re.compile(r"[\s(]{0,2}(?:" + "|".join(_PATTERNS) + r")[\s).,;:]{0,2
 
 
 def is_relative(text: str) -> bool:
-    """Tell whether the whole text is a relative expression of known words.
+    """Tell whether the whole text is a relative time, such as "three days later" (English, Spanish, German).
 
     >>> is_relative("three days later"), is_relative("last March")
     (True, False)

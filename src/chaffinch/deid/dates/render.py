@@ -10,7 +10,7 @@ from chaffinch.deid.dates.points import Field, Point
 
 
 def write_shifted(text: str, points: Sequence[Point], days: int) -> str | None:
-    """Return the text with every point `days` later; None if a day would fall outside the years 1 to 9999."""
+    """Return the text with all its dates moved by `days`, in the same format; None outside the years 1 to 9999."""
     try:
         shifted = [_shift_point(point, days) for point in points]
     except (ValueError, OverflowError):
@@ -31,7 +31,7 @@ def write_shifted(text: str, points: Sequence[Point], days: int) -> str | None:
 
 
 def _shift_point(point: Point, days: int) -> date | None:
-    """Return the shifted anchor of a point; for a season in December, 1 January of the next year (its winter's)."""
+    """Return the day of a date after a shift; a season in December gives January, the year its winter is named by."""
     day = point.anchor()
     if day is None:
         return None
@@ -40,7 +40,7 @@ def _shift_point(point: Point, days: int) -> date | None:
 
 
 def _write_field(old: str, field: Field, day: date | None, days: int, neighbour: date | None) -> str | None:
-    """Return the new text of a field; None if it cannot be written."""
+    """Return the new text of one stretch of a shifted date; None if it cannot be written."""
     name = field.name
     if field.role == "weekday" and name is not None:
         return WEEKDAYS.write(name, (name.number + days) % 7, like=old)
@@ -60,14 +60,14 @@ def _write_field(old: str, field: Field, day: date | None, days: int, neighbour:
 
 
 def _write_name(old: str, field: Field, name: Name, day: date) -> str:
-    """Return the name of the season or month of the shifted day; a holiday becomes the name of the month."""
+    """Return the season or month name of the shifted day, like `old`; a holiday becomes a month's name."""
     if field.role == "season":
         return SEASONS.write(name, day.month % 12 // 3, like=old)
     return MONTHS.write(name, day.month - 1, like=old)
 
 
 def _write_implied_month(field: Field, day: date, neighbour: date | None) -> str:
-    """Return the left-out month, or the empty string while both ends are in one month."""
+    """Return the second month of a range, or "" while both days are in one month."""
     if neighbour is not None and (neighbour.year, neighbour.month) == (day.year, day.month):
         return ""
     if field.name is None:

@@ -55,7 +55,8 @@ _LONGEST_SHIFT = 36_525  # days, a century; beyond it two-digit years are ambigu
 class Numbers(Protocol):
     """The part of a secret that `days_for` needs: keyed numbers below `bound`, fixed by the secret and the parts."""
 
-    def number(self, bound: int, *parts: str) -> int: ...
+    def number(self, bound: int, *parts: str) -> int:
+        """Return a number in [0, bound) that depends on the secret and the parts only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,30 +68,30 @@ class Parsed:
 
     @property
     def precision(self) -> Precision:
-        """Return the precision of the first point."""
+        """Return the precision of the first date: day, month, year, season, …."""
         return self.points[0].precision
 
     @property
     def dates(self) -> tuple[date, ...]:
-        """Return the full dates: the points that are a day with a known year."""
+        """Return the full dates of the text: days with a known year."""
         spans = (point.span() for point in self.points if point.precision == "day" and point.year_known)
         return tuple(span[0] for span in spans if span is not None)
 
     @property
     def years(self) -> tuple[int, ...]:
-        """Return the years that the text states, each once, in order; a decade states none."""
+        """Return the years that the text states, each once, sorted; a decade states none."""
         with_years = (point for point in self.points if point.precision not in ("weekday", "relative", "decade"))
         return tuple(sorted({point.year for point in with_years if point.year is not None and point.year_known}))
 
     def shift(self, days: int) -> str | None:
-        """Return the text `days` later, or None if a day would leave the calendar."""
+        """Return the text with its dates moved by `days`; None if one would leave the years 1 to 9999."""
         return write_shifted(self.text, self.points, days)
 
 
 def parse(
     text: str, *, order: Order = "mdy", reference_year: int | None = None, language: str | None = None
 ) -> Parsed | None:
-    """Return the date that a span's text spells, or None. `language` decides on words of two languages (mar, Mai).
+    """Parse a date text in the given order of numbers, else in another order that fits; None if it is no date.
 
     >>> parse("12/30-1/2/98").dates
     (datetime.date(1997, 12, 30), datetime.date(1998, 1, 2))
@@ -117,13 +118,13 @@ def shift(
     order: Order = "mdy",
     language: str | None = None,
 ) -> str | None:
-    """Return the text of a date `days` later in the same format, or None if it cannot be read (then use a tag)."""
+    """Return a date text moved by `days` in the same format; None if it cannot be read (use a tag then)."""
     parsed = parse(text, order=order, reference_year=reference_year, language=language)
     return None if parsed is None else parsed.shift(days)
 
 
 def order_of(texts: Iterable[str]) -> Order | None:
-    """Return the order (mdy or dmy) that most unambiguous texts need, or None if none does or it is a draw.
+    """Return the order (mdy or dmy) that most unambiguous date texts need; None if none does, or on a draw.
 
     >>> order_of(["03/04/1998", "25/12/1997", "March 4"])
     'dmy'
@@ -135,7 +136,7 @@ def order_of(texts: Iterable[str]) -> Order | None:
 
 
 def usual_year(texts: Iterable[str], *, order: Order = "mdy") -> int | None:
-    """Return the most frequent year of a document's full dates (the latest of a draw) as a reference year, or None."""
+    """Return the most frequent year of the full dates in the texts, the latest of a draw; None without any."""
     years = Counter(day.year for text in texts if (parsed := parse(text, order=order)) for day in parsed.dates)
     return max(years, key=lambda candidate: (years[candidate], candidate), default=None)
 
@@ -143,7 +144,7 @@ def usual_year(texts: Iterable[str], *, order: Order = "mdy") -> int | None:
 def days_for(
     secret: Numbers, patient: str, *, weeks: bool = False, least: int = LEAST_DAYS, most: int = MOST_DAYS
 ) -> int:
-    """Return the days by which all dates of a patient move: one of `shift_sizes`, earlier or later, equally likely.
+    """Return the patient's date shift in days: a size of `shift_sizes` with a sign, drawn by the secret.
 
     The days depend only on the secret, the patient and the options.
     """
@@ -155,7 +156,7 @@ def days_for(
 
 @lru_cache(maxsize=64)
 def shift_sizes(least: int, most: int, *, weeks: bool = False) -> tuple[int, ...]:
-    """Return the sizes in days that a shift may have, from `least` to `most`; with `weeks`, multiples of 7 only.
+    """Return the allowed sizes of a shift in days, `least` to `most`, none near whole years; `weeks`: multiples of 7.
 
     No size is within 7 days of a whole number of years: such a shift would keep the day and month, or nearly so.
 
@@ -179,7 +180,7 @@ def shift_sizes(least: int, most: int, *, weeks: bool = False) -> tuple[int, ...
 
 
 def _is_near_years(days: int) -> bool:
-    """Tell whether days are close to a whole number of years, at least one; a year has 365 or 366 days."""
+    """Tell whether days are within 7 of a whole number of years (one or more)."""
     years = round(days / _YEAR_DAYS)
     near = (math.floor(years * _YEAR_DAYS), math.ceil(years * _YEAR_DAYS))
     return years > 0 and any(abs(days - candidate) <= _YEAR_MARGIN for candidate in near)

@@ -75,11 +75,11 @@ class Timeline:
 
     @property
     def reference_year(self) -> int | None:
-        """Return the year to read two-digit years around, if it allows later years than the default; else None."""
+        """Return the last four-digit year if two-digit years around it can be later than 2030; else None."""
         return self.last_year if self.last_year is not None and self.last_year + AHEAD > LATEST else None
 
     def without(self, day: date) -> Timeline | None:
-        """Return the timeline without a day that is later than all four-digit years and isolated from other days.
+        """Return the timeline without a day after all four-digit years and far from other days; None for any other day.
 
         If the year of such a day has two digits, it may be of the previous century. Return None for any other day.
         """
@@ -101,7 +101,7 @@ class _DayRange:
 
 
 def find_dated_texts(text: str, spans: Iterable[Span]) -> list[DatedText]:
-    """Return the dates of a note from the spans of its dates, which are sorted by position.
+    """Return the note's dates, given as sorted spans, each with whether words beside it say "born".
 
     >>> note = "DOB 3/4/1925, seen 5/6/2015"
     >>> [dated.birth for dated in find_dated_texts(note, [Span(4, 12, "DATE"), Span(19, 27, "DATE")])]
@@ -122,7 +122,7 @@ def find_dated_texts(text: str, spans: Iterable[Span]) -> list[DatedText]:
 
 
 def patient_timeline(dated_texts: Collection[DatedText]) -> Timeline:
-    """Return the timeline of all dates in a patient's notes."""
+    """Collect the possible days of all dates in a patient's notes into a timeline."""
     plain = [(dated, _possible_days(dated, None)) for dated in dated_texts]
     years = [days.last.year for dated, days in plain if days and not days.short and not dated.birth]
     first = Timeline(last_year=max((year for year in years if year <= _LATEST_YEAR), default=None))
@@ -140,7 +140,7 @@ def patient_timeline(dated_texts: Collection[DatedText]) -> Timeline:
 def find_old_dates(
     text: str, spans: Sequence[Span], limit_of: Callable[[str], AgeLimit | None], timeline: Timeline | None = None
 ) -> tuple[set[int], Timeline]:
-    """Return the starts of a note's dates that reveal an age over the limit of their label, and the timeline.
+    """Return the start offsets of dates that reveal an age over their label's limit, and the timeline used.
 
     `spans` are those of the note's dates, sorted; without a timeline, only the dates of this note count.
     """
@@ -170,17 +170,18 @@ def tells_age_over(dated: DatedText, limit: AgeLimit, timeline: Timeline) -> boo
 
 
 def _greatest_age(days: _DayRange, limit: AgeLimit, timeline: Timeline) -> int:
-    """Return the whole years that may lie between a date and the last day; with `by_year`, the difference of years."""
+    """Return the most whole years between a date and the timeline's last day; `by_year`: the difference of years."""
     first, last = days.first, timeline.last
     return last.year - first.year - (not limit.by_year and (last.month, last.day) < (first.month, first.day))
 
 
 def _is_readable(dated: DatedText) -> bool:
+    """Tell whether the text of a date can be parsed."""
     return dates.parse(dated.text, order=dated.order or "mdy") is not None
 
 
 def _possible_days(dated: DatedText, reference_year: int | None) -> _DayRange | None:
-    """Return the days that a date may mean, in any order that the note allows; None if it states no year."""
+    """Return the first and last day that a date may mean, in any order of numbers; None if it states no year."""
     orders = (dated.order,) if dated.order else ORDERS[:2]
     readings = [dates.parse(dated.text, order=order, reference_year=reference_year) for order in orders]
     known = [parsed for parsed in readings if parsed is not None]
@@ -198,7 +199,7 @@ def _possible_days(dated: DatedText, reference_year: int | None) -> _DayRange | 
 
 
 def _spans_with_year(parsed: Parsed) -> Sequence[tuple[date, date]]:
-    """Return the first and last days of the points with a known year; of a decade, those of its first year."""
+    """Return the first and last day of each date with a known year; of a decade, those of its first year."""
     spans = []
     for point in parsed.points:
         span = point.span() if point.year_known else None

@@ -50,7 +50,7 @@ _SLACK = 2  # characters by which the end of a relaxed match may be off, as in t
 
 
 def i2b2_strict(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
-    """Count tags whose start, end and TYPE are right; the case of TYPE is ignored.
+    """Count tags whose start, end and TYPE (any case) are right, as the i2b2 scorer does; `hipaa`: HIPAA types only.
 
     >>> note = Document.make("Dr. Penn")
     >>> i2b2_strict([Pair(note, (Span(4, 8, "DOCTOR"),), (Span(4, 8, "doctor"),))]).values.tolist()
@@ -60,7 +60,7 @@ def i2b2_strict(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
 
 
 def i2b2_token(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
-    """Count runs of ASCII letters and digits inside spans that have the right offsets and TYPE."""
+    """Count runs of ASCII letters and digits in spans with right offsets and TYPE; `hipaa`: HIPAA types only."""
     return _macro_over_documents(
         count_sets(
             (set(_tokens(pair.document, pair.gold, hipaa)), set(_tokens(pair.document, pair.predicted, hipaa)))
@@ -70,7 +70,7 @@ def i2b2_token(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
 
 
 def i2b2_relaxed(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
-    """Count tags whose start and TYPE are right and whose end is off by two characters at most.
+    """Count tags with right start and TYPE, and an end off by at most two; `hipaa`: HIPAA types only.
 
     The scorer puts tags that are "equal" in this sense into Python sets, so of two such tags on one side only the
     first is kept (here: the shorter; there: the first in the file), a tag may match two on the other side, and hits
@@ -86,6 +86,7 @@ def i2b2_relaxed(pairs: Iterable[Pair], *, hipaa: bool = False) -> MatchCounts:
 
 
 def _tally_relaxed(gold: Sequence[Item], found: Sequence[Item]) -> Tally:
+    """Tally tags that match within two characters; hits are counted on the side on which the scorer counts them."""
     right_gold, right_found = _match_each(gold, found), _match_each(found, gold)
     gold_labels, found_labels = [tag[0] for tag in gold], [tag[0] for tag in found]
     # CPython walks the smaller set of an intersection, and the second one of two that are equally large.
@@ -117,6 +118,7 @@ def _distinct(spans: Sequence[Span], hipaa: bool) -> list[Item]:
 
 
 def _tags(spans: Sequence[Span], hipaa: bool) -> set[Item]:
+    """Return (TYPE in capitals, start, end) of the spans; with `hipaa`, of HIPAA types only."""
     return {(s.label.upper(), s.start, s.end) for s in spans if not hipaa or _is_hipaa(s.label)}
 
 
@@ -132,12 +134,13 @@ def _tokens(doc: Document, spans: Sequence[Span], hipaa: bool) -> Iterator[Item]
 
 
 def _is_hipaa(label: str) -> bool:
+    """Tell whether the i2b2 scorer counts a label as a HIPAA type."""
     # The scorer recognises DATE and AGE by their element, whatever the case of TYPE.
     return label in I2B2_HIPAA or label.upper() in ("DATE", "AGE")
 
 
 def _macro_over_documents(counts: MatchCounts) -> MatchCounts:
-    """Set macro scores to run over documents (F1 of mean precision and recall); add their standard deviations.
+    """Return the counts with macro scores over documents, and the standard deviations of these.
 
     A document with nothing to find and nothing found has precision and recall 0, as in the scorer.
     """
@@ -147,7 +150,7 @@ def _macro_over_documents(counts: MatchCounts) -> MatchCounts:
 
 
 def meddocan_ner(pairs: Iterable[Pair], *, sentences: Mapping[str, int] | None = None) -> MatchCounts:
-    """Count spans whose start, end and label are right (subtrack 1); `leak` is false negatives per sentence.
+    """Count spans with right start, end and label (subtrack 1); the fact `leak` is misses per sentence.
 
     The scorer counts the lines of sentence files that came with the corpus; give those numbers by document id.
     Without them the sentences of our documents are counted, and `leak` differs a little from the official one.
@@ -161,12 +164,12 @@ def meddocan_ner(pairs: Iterable[Pair], *, sentences: Mapping[str, int] | None =
 
 
 def meddocan_spans(pairs: Iterable[Pair]) -> MatchCounts:
-    """Count spans whose start and end are right, whatever the label (subtrack 2, strict)."""
+    """Count spans with right start and end, whatever the label (subtrack 2, strict)."""
     return count_sets((boundaries(pair.gold), boundaries(pair.predicted)) for pair in pairs)
 
 
 def meddocan_merged(pairs: Iterable[Pair]) -> MatchCounts:
-    """Count spans whose boundaries are right, also after neighbours are merged (subtrack 2, merged).
+    """Count spans with right boundaries, before or after neighbours are merged (subtrack 2, merged).
 
     Neighbours are spans with no letter or digit between them. Hits are the boundaries right without merging, and the
     merged ones that are right: two neighbours found one by one are three hits. What lies inside a hit is no miss on
@@ -181,7 +184,7 @@ def meddocan_merged(pairs: Iterable[Pair]) -> MatchCounts:
 
 
 def _tally_merged(pair: Pair) -> Tally:
-    """Tally boundaries, whatever the label: hits are right as given or after merging; what is inside one is no miss."""
+    """Tally boundaries that are right as given or after merging; misses inside a hit are not counted."""
     gold, predicted = boundaries(pair.gold), boundaries(pair.predicted)
     text = pair.document.text
     hits = (gold & predicted) | (_merge_neighbours(text, pair.gold) & _merge_neighbours(text, pair.predicted))
@@ -195,7 +198,7 @@ def _tally_merged(pair: Pair) -> Tally:
 
 
 def _merge_neighbours(text: str, spans: Sequence[Span]) -> set[Item]:
-    """Return the boundaries of the spans after neighbours with no letter or digit between them are merged."""
+    """Merge spans with no letter or digit between them; return their boundaries as items without labels."""
     merged: list[Item] = []
     for start, end in sorted((s.start, s.end) for s in spans):
         if merged and not any(map(str.isalnum, text[merged[-1][2] : start])):

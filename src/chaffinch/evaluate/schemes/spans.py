@@ -39,7 +39,7 @@ def boundaries(spans: Iterable[Span]) -> set[Item]:
 
 
 def count_relaxed(pairs: Iterable[Pair]) -> MatchCounts:
-    """Count spans that share a character with a span of the same label on the other side, one to one.
+    """Count spans that overlap a span of the same label on the other side, each used once.
 
     Hits are a maximum matching: no span is used twice, and no other choice of partners would give more hits. So
     one long prediction over two gold spans finds one of them, and two halves of one gold span are one hit and one
@@ -73,6 +73,7 @@ def count_relaxed(pairs: Iterable[Pair]) -> MatchCounts:
 
 
 def _tally(pair: Pair, hit: Iterable[bool], used: Iterable[bool]) -> Tally:
+    """Tally a document: labels of hits, false alarms and misses; `hit` flags its gold, `used` its predicted spans."""
     gold, found = [s.label for s in pair.gold], [s.label for s in pair.predicted]
     golds, founds = list(zip(gold, hit, strict=True)), list(zip(found, used, strict=True))
     return Tally(
@@ -85,7 +86,7 @@ def _tally(pair: Pair, hit: Iterable[bool], used: Iterable[bool]) -> Tally:
 
 
 def overlap_indices(gold: Sequence[Span], predicted: Sequence[Span]) -> Iterator[tuple[int, int]]:
-    """Yield the indices of every gold and predicted span that share a character; `predicted` must be sorted.
+    """Yield (gold index, predicted index) of all pairs that overlap; `predicted` must be sorted.
 
     >>> list(overlap_indices([Span(0, 5, "A")], [Span(0, 2, "A"), Span(4, 9, "B"), Span(5, 9, "A")]))
     [(0, 0), (0, 1)]

@@ -20,7 +20,7 @@ from chaffinch.text import Document, Span
 
 
 def count_tokens(pairs: Iterable[Pair]) -> MatchCounts:
-    """Count tokens that have the right label.
+    """Count tokens by the label of the span over them; right if gold and prediction agree.
 
     >>> note = Document.make("Ann Lee came")
     >>> count_tokens([Pair(note, (Span(0, 7, "NAME"),), (Span(0, 3, "NAME"),))]).values.tolist()
@@ -32,7 +32,7 @@ def count_tokens(pairs: Iterable[Pair]) -> MatchCounts:
 
 
 def count_binary(pairs: Iterable[Pair]) -> MatchCounts:
-    """Count tokens that are inside a span on both sides, whatever its label."""
+    """Count tokens inside any span; right if they are inside one on both sides, whatever the labels."""
     return count_sets(
         (
             _drop_labels(token_labels(pair.document, pair.gold)),
@@ -55,6 +55,7 @@ def token_labels(doc: Document, spans: Sequence[Span]) -> set[Item]:
 
 
 def _drop_labels(items: set[Item]) -> set[Item]:
+    """Return (label, token) items with empty labels."""
     return {("", t) for _, t in items}
 
 
@@ -99,7 +100,7 @@ class Leakage:
 
 
 def leakage(pairs: Iterable[Pair], *, level: float = 0.95) -> Leakage:
-    """Measure how much of the gold spans would stay in the text if the predicted spans were removed.
+    """Count the gold tokens that would stay in the text if exactly the predicted spans were removed, with intervals.
 
     >>> note = Document.make("Ann Lee came")
     >>> found = leakage([Pair(note, (Span(0, 7, "NAME"),), (Span(0, 3, "NAME"),))])
@@ -146,7 +147,7 @@ def _is_word(doc: Document, t: int) -> bool:
 
 
 def _coverage(doc: Document, spans: Iterable[Span]) -> NDArray[np.bool_]:
-    """Return for each character of the text whether a span covers it."""
+    """Return (characters,) whether a span covers each character."""
     inside = np.zeros(len(doc.text), bool)
     for span in spans:
         inside[span.start : span.end] = True
