@@ -15,7 +15,13 @@ from benchmarks.deid import peers, writers
 from benchmarks.deid.writers import WritersRun, log, measure_writers
 from benchmarks.deid.writers.classes import classes_of
 from benchmarks.deid.writers.corpus import (
-    NOTES, SPLITS, check_notes, read_briefs, read_notes, read_second_marks, style_of
+    NOTES,
+    SPLITS,
+    check_notes,
+    read_briefs,
+    read_notes,
+    read_second_marks,
+    style_of,
 )  # fmt: skip
 from benchmarks.deid.writers.counts import FIGURES, NoteCounts, count_note, estimate
 from benchmarks.deid.writers.overlap import count_overlaps, runs_of
