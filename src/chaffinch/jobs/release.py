@@ -218,7 +218,7 @@ def _find_fault(name: str, seen: set[str]) -> str:
 
 def build_outputs(job: ReleaseJob, done: _Processed) -> None:
     """Write private lists, vault, released documents and manifest to the work folders, in input order."""
-    for path in (*_staged_paths(job), _replaced_path(job), *filter(None, [job.vault.part])):
+    for path in (*_list_staging_paths(job), _backup_path(job), *filter(None, [job.vault.part])):
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     account = Account(job.settings)
     _write_lists(job, done, account)
@@ -229,7 +229,7 @@ def build_outputs(job: ReleaseJob, done: _Processed) -> None:
     lost = dict(sorted(options.losses.counts.items()))
     manifest = account.manifest(files=digest_files(job.work / "output"), lost=lost, warnings=list(job.warnings))
     (job.work / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
-    _sync(_staged_paths(job))
+    _sync(_list_staging_paths(job))
 
 
 def _write_lists(job: ReleaseJob, done: _Processed, account: Account) -> None:
@@ -307,12 +307,12 @@ def _create_private(path: Path) -> BinaryIO:
     return file
 
 
-def _staged_paths(job: ReleaseJob) -> list[Path]:
+def _list_staging_paths(job: ReleaseJob) -> list[Path]:
     """Return the temporary paths of private lists, manifest and output, before they are moved."""
     return [job.private_part, job.work / "manifest.json", job.work / "output"]
 
 
-def _replaced_path(job: ReleaseJob) -> Path:
+def _backup_path(job: ReleaseJob) -> Path:
     """Return the path to which an earlier release's private folder is moved while it is replaced."""
     return job.private.with_name(job.private.name + ".old")
 
@@ -338,11 +338,14 @@ def publish(job: ReleaseJob) -> None:
     """Move vault, private lists, manifest and then the output to their final paths; skip what was moved before."""
     part, vault = job.vault.part, job.vault.path
     moves = [] if part is None or vault is None else [(part, vault)]
-    for staged, target in [*moves, *zip(_staged_paths(job), (job.private, job.manifest, job.output), strict=True)]:
+    for staged, target in [
+        *moves,
+        *zip(_list_staging_paths(job), (job.private, job.manifest, job.output), strict=True),
+    ]:
         if staged.exists():
             if target == job.private and target.exists():  # of an earlier release
-                target.replace(_replaced_path(job))
+                target.replace(_backup_path(job))
             elif target.is_dir():
                 target.rmdir()
             staged.replace(target)
-    shutil.rmtree(_replaced_path(job), ignore_errors=True)
+    shutil.rmtree(_backup_path(job), ignore_errors=True)

@@ -320,7 +320,7 @@ def _is_heading(line: str) -> bool:
 
 def _letter_gaps(text: str) -> Iterator[tuple[int, int]]:
     """Yield the blanks that are dropped inside and around words and numbers that are written letter by letter."""
-    runs = list(_spaced_runs(text))
+    runs = list(_find_spaced_runs(text))
     lines = {line for line, start, end in runs if _is_spaced_word(text, start, end)}
     for line, start, end in runs:
         if not (_is_spaced_word(text, start, end) or _is_number(text, start, end, beside_words=line in lines)):
@@ -334,7 +334,7 @@ def _letter_gaps(text: str) -> Iterator[tuple[int, int]]:
             yield start - before + 1, start
 
 
-def _spaced_runs(text: str) -> Iterator[tuple[int, int, int]]:
+def _find_spaced_runs(text: str) -> Iterator[tuple[int, int, int]]:
     """Yield the runs of single characters with a blank between any two: where the line begins, start and end."""
     line, next_line = -1, text.find("\n")  # the end of the line before, and that of this one
     for match in _SPACED.finditer(text):

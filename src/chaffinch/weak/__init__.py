@@ -76,7 +76,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> type[SourceKind]:
-    """Return a kind of source that is not exported above, by the name of its class."""
+    """Return the class of a kind of source by its name, imported on first use."""
     for kind in KINDS.values():
         if kind.__name__ == name:
             return kind

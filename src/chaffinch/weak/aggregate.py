@@ -39,7 +39,8 @@ Settings: TypeAlias = MultiHMM | CHMM | VoteRule
 class LabelVotes(Protocol):
     """Any function that adds a layer of the given name, and soft labels if it has any, to documents with votes."""
 
-    def __call__(self, docs: Sequence[Document], layer: str, /) -> list[Document]: ...
+    def __call__(self, docs: Sequence[Document], layer: str, /) -> list[Document]:
+        """Return the documents with `layer` added: spans aggregated from their votes."""
 
 
 @runtime_checkable
@@ -47,12 +48,19 @@ class FittedAggregator(LabelVotes, Protocol):
     """A fitted aggregator, which can be saved to a file."""
 
     @property
-    def config(self) -> Settings: ...
+    def config(self) -> Settings:
+        """Return the settings it was fitted with."""
+
     @property
-    def names(self) -> tuple[str, ...]: ...  # its labels; none if it takes any
+    def names(self) -> tuple[str, ...]:
+        """Return the labels it knows; none if it takes any."""
+
     @property
-    def sources(self) -> tuple[str, ...]: ...  # whose votes it aggregates
-    def state(self) -> State: ...  # its learnt parameters
+    def sources(self) -> tuple[str, ...]:
+        """Return the names of the sources whose votes it aggregates."""
+
+    def state(self) -> State:
+        """Return its learnt parameters, for a model file."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +72,7 @@ class FittedRule:
     names: tuple[str, ...] = ()
 
     def __call__(self, docs: Sequence[Document], layer: str) -> list[Document]:
-        """Return the documents with a layer of aggregated spans."""
+        """Return the documents with `layer` added: the spans that the rule makes of the sources' votes."""
         votes = collect_votes(docs, sources=self.sources)
         spans = self.config.spans(votes)
         if self.config.overlaps:
@@ -72,7 +80,7 @@ class FittedRule:
         return with_labels(docs, votes, spans.tags(len(votes)), self.config.chances(votes), layer=layer)
 
     def state(self) -> State:
-        """Return an empty state: a rule learns nothing."""
+        """Return the rule's settings without arrays: a rule learns nothing."""
         return State()
 
 
@@ -98,13 +106,13 @@ class FittedMultiHMM:
         return self.model.sources
 
     def __call__(self, docs: Sequence[Document], layer: str) -> list[Document]:
-        """Return the documents with a layer of aggregated spans, and soft labels."""
+        """Return the documents with `layer` added: aggregated spans, and soft labels of all tokens."""
         votes = collect_votes(docs, sources=self.sources, labels=self.names).with_rules(self.model.rules)
         result = self.model.posterior(votes)
         return with_labels(docs, votes, result.tags, result.chances, layer=layer)
 
     def state(self) -> State:
-        """Return the learnt parameters."""
+        """Return the learnt parameters as named arrays, for a model file."""
         return self.model.state()
 
 
@@ -131,16 +139,17 @@ class Aggregator:
     embeds: bool = False  # it needs an embedder, which is in no file
 
     def settings(self, *, seed: int = 0) -> Settings:
-        """Return its default settings, with that seed if it has one."""
+        """Return the aggregator's default settings, with this seed if it has one."""
         default: Any = self.config()
         settings: Settings = replace(default, seed=seed) if hasattr(default, "seed") else default
         return settings
 
 
 def _of_rule(rule: type[VoteRule]) -> Aggregator:
-    """Return the registry row of a rule."""
+    """Return the registry entry of an aggregation rule: its name, settings, and how it is fitted and loaded."""
 
     def load(state: State, sources: tuple[str, ...], _embedder: Embedder | None) -> FittedRule:
+        """Rebuild the rule from the settings in a model file."""
         return FittedRule(msgspec.convert(state.config, type=rule), sources)
 
     return Aggregator(
@@ -172,12 +181,12 @@ LEARNING = tuple(aggregator.name for aggregator in AGGREGATORS if aggregator.lea
 
 
 def are_settings(value: object) -> TypeGuard[Settings]:
-    """Tell whether a value is the settings of an aggregator."""
+    """Tell whether a value is the settings of a registered aggregator."""
     return any(type(value) is aggregator.config for aggregator in AGGREGATORS)
 
 
 def aggregator_of(config: Settings) -> Aggregator:
-    """Return the aggregator with those settings; raise ConfigError if there is none."""
+    """Return the registry entry for the settings of an aggregator; raise ConfigError if there is none."""
     for aggregator in AGGREGATORS:
         if type(config) is aggregator.config:
             return aggregator
@@ -189,7 +198,7 @@ def aggregate(
     fit_on: Iterable[Document] | None = None, layer: str = LAYER, sources: Sequence[str] | None = None,
     watcher: Watcher | None = None, embedder: Embedder | None = None,
 ) -> list[Document]:  # fmt: skip
-    """Return the documents with an added layer of aggregated spans, by default of all sources and by `MultiHMM()`.
+    """Return the documents with an added layer: the sources' votes, aggregated by `config` (default: `MultiHMM()`).
 
     A model is fitted to the votes on these documents, or on those of `fit_on`, and adds soft labels too; of the rules
     only the vote on tokens does. Gold is not used. `CHMM()` reads words through an `embedder`, by default the packaged
@@ -212,7 +221,7 @@ def fit(
     docs: Sequence[Document], config: Settings | None = None, *, fit_on: Iterable[Document] | None = None,
     sources: Sequence[str] | None = None, watcher: Watcher | None = None, embedder: Embedder | None = None,
 ) -> FittedAggregator:  # fmt: skip
-    """Fit an aggregator as `aggregate` does; called with documents and a layer name, the result labels them."""
+    """Fit an aggregator to the documents' votes, or to those of `fit_on`; the result labels documents when called."""
     config = MultiHMM() if config is None else config
     aggregator = aggregator_of(config)
     other = None if fit_on is None else list(fit_on)
@@ -221,7 +230,7 @@ def fit(
 
 
 def check_votes(fitted: FittedAggregator, docs: Sequence[Document]) -> None:
-    """Raise DataError if the votes on documents are of sources, or for labels, that the aggregator does not know.
+    """Raise DataError if documents have votes of sources, or for labels, that the fitted aggregator does not know.
 
     It would pass over such votes without a word.
     """
@@ -244,12 +253,12 @@ def check_votes(fitted: FittedAggregator, docs: Sequence[Document]) -> None:
 
 
 def describe(fitted: FittedAggregator) -> dict[str, Any]:
-    """Return the manifest entry of an aggregator within a larger model, for `restore`."""
+    """Return kind, settings, labels and sources of an aggregator for a manifest; `restore` reads them."""
     return {"kind": type(fitted.config).__name__, "config": asdict(fitted.config), "sources": fitted.sources}
 
 
 def restore(state: State, described: Mapping[str, Any], *, embedder: Embedder | None = None) -> FittedAggregator:
-    """Rebuild the aggregator of a part of a model file; the embedder is for a conditional HMM."""
+    """Rebuild an aggregator from its arrays and its manifest entry; `embedder` is for a conditional HMM."""
     try:
         kinds = {aggregator.config.__name__: aggregator for aggregator in AGGREGATORS}
         part = replace(state, kind=described["kind"], config=described["config"])
@@ -261,7 +270,7 @@ def restore(state: State, described: Mapping[str, Any], *, embedder: Embedder | 
 def save(
     fitted: FittedAggregator, path: str | Path, *, docs: Sequence[Document] = (), corpus: str = ""
 ) -> Manifest:  # fmt: skip
-    """Write an aggregator to one file, completely or not at all. It holds source names and numbers, no document text.
+    """Write an aggregator to one file, atomically; it holds names of sources and numbers, no document text.
 
     The embedder of a conditional HMM is not part of it. Raise ConfigError for a rule, which learns nothing.
     """
@@ -277,7 +286,7 @@ def save(
 
 
 def load(path: str | Path, *, embedder: Embedder | None = None) -> FittedAggregator:
-    """Read the aggregator of a file that `save` wrote.
+    """Read an aggregator that `save` wrote; `embedder` is for a conditional HMM.
 
     A conditional HMM gets the packaged embedder; if it was fitted with another one, that must be given.
     """
@@ -296,7 +305,7 @@ def load(path: str | Path, *, embedder: Embedder | None = None) -> FittedAggrega
 def _votes_to_learn(
     docs: Sequence[Document], fit_on: Sequence[Document] | None, sources: Sequence[str] | None
 ) -> VoteMatrix:  # fmt: skip
-    """Return the votes to fit to, with all labels that either set of documents uses."""
+    """Return the vote matrix to fit to (of `fit_on` if given), with the labels of both sets of documents."""
     if fit_on is None:
         return collect_votes(docs, sources=sources)
     if not fit_on:
@@ -307,7 +316,7 @@ def _votes_to_learn(
 
 
 def _with_spans(docs: Sequence[Document], votes: VoteMatrix, spans: Spans, layer: str) -> list[Document]:
-    """Return the documents with a layer of spans that may overlap."""
+    """Return the documents with a layer of spans given by token ranges; overlapping ones are kept."""
     cuts = np.searchsorted(spans.first, votes.documents)
     out = []
     for number, doc in enumerate(docs):

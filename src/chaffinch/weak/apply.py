@@ -52,7 +52,7 @@ class Tally:
 
     @property
     def failures(self) -> int:
-        """Return the number of errors."""
+        """Return the total number of errors of the source."""
         return sum(self.errors.values())
 
 
@@ -77,6 +77,7 @@ class Applied:
     report: ApplyReport
 
     def __iter__(self) -> Iterator[Document]:
+        """Iterate over the documents."""
         return iter(self.documents)
 
     def __len__(self) -> int:
@@ -103,7 +104,7 @@ def apply(
     strict: bool = False,
     hints: bool = True,
 ) -> Applied:
-    """Return the documents with a layer "source:NAME" for every source ("link:NAME" for linking rules), and a report.
+    """Run all sources on the documents; return them with a layer of votes per source ("source:NAME"), and a report.
 
     A source that raises an error casts no votes on that document, and a result that is no span of the text is dropped;
     both are counted, with the line of the source's file. A source that found nothing gets a hint, and so does one whose
@@ -138,7 +139,7 @@ def apply(
 
 
 def votes_of(doc: Document, sources: Sequence[Source]) -> list[_Answer]:
-    """Return the answer of each source on a document, in the given order; sources see the layers they build on."""
+    """Run the sources on a document; return their answers in the given order. Sources see layers they build on."""
     answers: dict[str, _Answer] = {}
     for source in order_sources(sources):
         answer = _ask(source, doc)
@@ -148,7 +149,7 @@ def votes_of(doc: Document, sources: Sequence[Source]) -> list[_Answer]:
 
 
 def _ask(source: Source, doc: Document) -> _Answer:
-    """Run one source on one document; an error yields no spans, and its type and line as the only details."""
+    """Run one source on one document; on an error, return no spans, and the error's type and line only."""
     began = time.thread_time()
     spans: list[Span] = []
     try:
@@ -170,7 +171,7 @@ def _line_of_source(error: BaseException, source: Source) -> str:
 
 
 def _code_of(source: Source) -> CodeType | None:
-    """Return the code of a source that a user wrote: its function, or the call of its class."""
+    """Return the code object of a user's source: its function, or its class's `__call__`; None if there is none."""
     source = source.source if isinstance(source, RememberedSource) else source
     if isinstance(source, SourceKind):
         candidates: list[Any] = [getattr(source, "function", None)]
@@ -181,7 +182,7 @@ def _code_of(source: Source) -> CodeType | None:
 
 
 def _batch(sources: Sequence[Source], docs: Sequence[Document]) -> list[_Answers]:
-    """Return the answers of all sources on each document of a batch."""
+    """Return for each document of a batch the answers of all sources."""
     return [votes_of(doc, sources) for doc in docs]
 
 
@@ -189,19 +190,19 @@ _worker_sources: list[Sequence[Source]] = []  # of a worker process: one sequenc
 
 
 def _hold(sources: Sequence[Source]) -> None:
-    """Store the sources of a worker process, which ignores SIGINT."""
+    """Store the sources in a global of a worker process, and make it ignore SIGINT."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles an interrupt
     _worker_sources[:] = [sources]
 
 
 def _batch_in_worker(docs: Sequence[Document]) -> list[_Answers]:
-    """Return the answers of the stored sources on each document of a batch."""
+    """Return for each document of a batch the answers of the sources stored in this worker process."""
     return _batch(_worker_sources[0], docs)
 
 
 @contextmanager
 def _map_batches(sources: Sequence[Source], workers: int) -> Iterator[Any]:
-    """Yield a function from batches of documents to pairs of batch and answers, in order, run by `workers` workers."""
+    """Yield a function that maps batches of documents to (batch, answers) in order, on `workers` processes."""
     if workers > 1 and all(map(is_plain_data, sources)):
         pool = ProcessPoolExecutor(workers, get_context("spawn"), _hold, (sources,))
         try:
@@ -221,7 +222,7 @@ def _map_batches(sources: Sequence[Source], workers: int) -> Iterator[Any]:
 def _over_processes(
     pool: ProcessPoolExecutor, workers: int, parts: Iterable[list[Document]]
 ) -> Iterator[tuple[list[Document], list[_Answers]]]:
-    """Yield each batch with its answers from a pool of processes, in order."""
+    """Yield (batch, answers) in order, computed by a pool of processes."""
     remaining = iter(parts)
     waiting = [(docs, pool.submit(_batch_in_worker, docs)) for docs in islice(remaining, workers * AHEAD)]
     while waiting:
@@ -232,7 +233,7 @@ def _over_processes(
 
 
 def _with_layers(doc: Document, sources: Sequence[Source], answers: _Answers) -> Document:
-    """Return the document with the layer of every source."""
+    """Return the document with each source's answer as a layer of spans."""
     for source, answer in zip(sources, answers, strict=True):
         doc = doc.with_layer(layer_of(source), answer.spans)
     return doc
@@ -250,7 +251,7 @@ def _add_answer(tally: Tally, answer: _Answer) -> Tally:
 
 
 def _reject_failures(sources: Sequence[Source], answers: _Answers, number: int) -> None:
-    """Raise DataError for the first source that failed on a document."""
+    """Raise DataError if a source failed on the document of this number."""
     for source, answer in zip(sources, answers, strict=True):
         for kind in answer.errors:
             raise DataError(
@@ -259,7 +260,7 @@ def _reject_failures(sources: Sequence[Source], answers: _Answers, number: int) 
 
 
 def _add_hints(tally: Tally, source: Source, docs: Sequence[Document]) -> Tally:
-    """Return the counts with the hints of a source: on its settings, and on why it found nothing."""
+    """Return the counts with hints on the source's settings, and on why it found nothing."""
     hints = [source.remark()] if hasattr(source, "remark") else []
     if docs and not tally.spans and not tally.errors:
         reason = source.hint(docs) if hasattr(source, "hint") else ""
@@ -291,7 +292,7 @@ def _check_needs(sources: Sequence[Source], docs: Sequence[Document]) -> None:
 def _with_unread(
     sources: Sequence[Source], tallies: Iterable[Tally], docs: Sequence[Document], strict: bool
 ) -> Iterator[Tally]:
-    """Yield the counts, with the number of documents that an annotation file names but that were not read."""
+    """Yield the counts, with errors for documents that an annotation file names but that are not in the input."""
     ids = {doc.id for doc in docs}
     for source, tally in zip(sources, tallies, strict=True):
         unread = len(frozenset(getattr(source, "documents", ())) - ids)

@@ -51,18 +51,18 @@ class FittedCHMM:
         return self.model.sources
 
     def __call__(self, docs: Sequence[Document], layer: str) -> list[Document]:
-        """Return the documents with a layer of aggregated spans, and soft labels."""
+        """Return the documents with `layer` added: aggregated spans, and soft labels of all tokens."""
         votes = collect_votes(docs, sources=self.sources, labels=self.names).with_rules(self.model.rules)
         result = self.model.posterior(votes, rows_of(docs, self.embedder, len(self.model.mean)))
         return with_labels(docs, votes, result.tags, result.chances, layer=layer)
 
     def state(self) -> State:
-        """Return the weights and the probe of the embedder; the embedder itself is in no file."""
+        """Return the weights, and the probe by which the embedder is recognised; the embedder is not saved."""
         return self.model.state().merge(State({_PROBE: probe_embedder(self.embedder)}))
 
     @classmethod
     def of(cls, state: State, embedder: Embedder | None = None) -> FittedCHMM:
-        """Rebuild the model from a file, with the embedder it was fitted with: by default the packaged one."""
+        """Rebuild the model from its arrays, with the embedder it was fitted with (default: the packaged one)."""
         model = chmm.Model.of(state)
         if embedder is None:
             try:
@@ -82,7 +82,7 @@ def fit(
     votes: VoteMatrix, docs: Sequence[Document], config: CHMM | None = None, *, watcher: Watcher | None = None,
     embedder: Embedder | None = None,
 ) -> FittedCHMM:  # fmt: skip
-    """Fit a conditional HMM to the votes on documents.
+    """Fit a conditional HMM to the votes and the embeddings of the documents' tokens.
 
     `embedder` defaults to the packaged one, of the extra `minilm`.
     """
@@ -98,10 +98,10 @@ def load_packaged_embedder() -> Embedder:
 
 
 def rows_of(docs: Sequence[Document], embedder: Embedder, D: int = 1) -> NDArray[np.float32]:
-    """Return (T, D) the embeddings of all tokens; D is needed if there is no document."""
+    """Return (T, D) the embeddings of all tokens of all documents; (0, D) without documents."""
     return np.concatenate([embedder(doc) for doc in docs]) if docs else np.zeros((0, D), np.float32)
 
 
 def probe_embedder(embedder: Embedder) -> NDArray[np.float32]:
-    """Return (D,) the mean embedding of the words of the probe sentence."""
+    """Return (D,) the mean embedding of a fixed sentence, by which an embedder is recognised."""
     return np.asarray(embedder(Document.make(PROBE)).mean(axis=0), np.float32)

@@ -22,7 +22,7 @@ from chaffinch.models.tagger import Tagger
 
 
 def fingerprint(value: object) -> str:
-    """Return the digest of a value: plain data, arrays, dataclasses, taggers, files (paths) and functions.
+    """Return a hex hash of a value: plain data, arrays, dataclasses, taggers, contents of files, functions.
 
     >>> fingerprint({"a": [1, 2], "b": "x"}) == fingerprint({"b": "x", "a": (1, 2)})
     True
@@ -33,7 +33,7 @@ def fingerprint(value: object) -> str:
 
 
 def _digest(value: Any) -> bytes:
-    """Return the digest of a value by its type; the type is part of the digest."""
+    """Return the hash of a value, dispatched by its type; the type is part of the hash."""
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return _hash_parts(type(value).__name__, [repr(value).encode("utf-8", "surrogatepass")])
     if isinstance(value, np.generic):
@@ -61,7 +61,7 @@ def _digest(value: Any) -> bytes:
 
 
 def _hash_parts(kind: str, parts: Iterable[bytes]) -> bytes:
-    """Return the digest of a kind and its parts, each prefixed with its length."""
+    """Return the hash of a kind and its parts, each with its length before it."""
     whole = hashlib.blake2b(kind.encode(), digest_size=20)
     for part in parts:
         whole.update(len(part).to_bytes(8, "big") + part)

@@ -59,14 +59,14 @@ class Journal:
         return journal
 
     def keep(self, key: str, spans: list[Span]) -> None:
-        """Store one answer, in memory and in the file."""
+        """Store an answer under its key, in memory and in the file."""
         rows = [(span.start, span.end, span.label, span.score, span.source, span.concept) for span in spans]
         with self._lock:
             self.answers[key] = spans
             _append(self.path, msgspec.json.encode((key, rows)))
 
     def close(self) -> None:
-        """Remove the file."""
+        """Delete the file of the journal."""
         self.path.unlink(missing_ok=True)
 
 
@@ -83,6 +83,7 @@ class RememberedSource:
         return self.source.name
 
     def __getattr__(self, name: str) -> Any:
+        """Return the attribute of the wrapped source."""
         return getattr(self.source, name)
 
     def __call__(self, doc: Document) -> Sequence[Found]:
@@ -100,12 +101,12 @@ class RememberedSource:
 
 
 def remember_answers(sources: Sequence[Source], journal: Journal) -> list[Source]:
-    """Return the sources; a journal keeps the answers of the slow ones."""
+    """Return the sources, with slow ones wrapped so that the journal stores and returns their answers."""
     return [RememberedSource(source, journal) if is_slow(source) else source for source in sources]
 
 
 def is_slow(source: Source) -> bool:
-    """Tell whether the source's answers are worth keeping."""
+    """Tell whether a source's answers are worth storing, because it runs a model or a user's code."""
     return source.slow if isinstance(source, SourceKind) else True
 
 

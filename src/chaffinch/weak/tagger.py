@@ -57,18 +57,19 @@ class WeakTagger:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return the labels of the tagger."""
+        """Return the labels that the tagger can assign."""
         return self.students.names
 
     def __call__(self, doc: Document | str) -> Document:
-        """Return the document, or one of the text, with an added layer."""
+        """Tag one document, or one made of a text; return it with an added layer."""
         return next(iter(self.annotate([as_document(doc)])))
 
     def annotate(self, documents: Iterable[Document], *, layer: str | None = None, text_alone: bool = False) -> Corpus:
-        """Return the documents with an added layer. With `text_alone` only students and label propagation are used."""
+        """Return the documents with an added layer, found lazily; `text_alone` asks no source and reads no votes."""
         check_documents(documents)
 
         def walk() -> Iterator[Document]:
+            """Tag batches of documents, and yield each with the layer."""
             for docs in batches(documents, BATCH_TOKENS):
                 spans = self._alone(docs) if text_alone else self._with_sources(docs)
                 yield from (doc.with_layer(layer or self.layer, found) for doc, found in zip(docs, spans, strict=True))
@@ -76,7 +77,7 @@ class WeakTagger:
         return Corpus(walk)
 
     def with_votes(self, docs: Sequence[Document]) -> list[Document]:
-        """Return the documents with the layers of all sources; the sources are applied where one is missing."""
+        """Return the documents with all sources' layers; the sources are run where a layer is missing."""
         without_votes = [not all(SOURCE + name in doc.layers for name in self.names) for doc in docs]
         missing = sorted(set(self.names) - {source.name for source in self.sources})
         if any(without_votes) and missing:
@@ -89,11 +90,11 @@ class WeakTagger:
         return [next(found) if needed else doc for doc, needed in zip(docs, without_votes, strict=True)]
 
     def source_spans(self, docs: Sequence[Document]) -> list[tuple[Span, ...]]:
-        """Return the aggregated spans of documents with votes, with those that label propagation adds."""
+        """Return per document the aggregated spans of its votes, and those that label propagation adds."""
         return [self.text(doc, doc.layer(KIND)) for doc in self.aggregator(docs, KIND)]
 
     def _with_sources(self, docs: Sequence[Document]) -> list[tuple[Span, ...]]:
-        """Return the spans of documents by sources and students."""
+        """Return per document the spans by sources, label propagation and students."""
         voted, answers = self.with_votes(docs), self.students(docs)
         if self.how == "adds":
             rows = zip(docs, self.source_spans(voted), answers, strict=True)
@@ -101,13 +102,13 @@ class WeakTagger:
         return [doc.layer(KIND) for doc in self.aggregator(with_student(voted, answers, self.labels), KIND)]
 
     def _alone(self, docs: Sequence[Document]) -> list[tuple[Span, ...]]:
-        """Return the spans of documents by students and label propagation."""
+        """Return per document the spans by students and label propagation only."""
         return [
             self.text(doc, _mark_source(answer.spans)) for doc, answer in zip(docs, self.students(docs), strict=True)
         ]  # fmt: skip
 
     def save(self, path: str | Path) -> Manifest:
-        """Write the tagger to one file, completely or not at all; sources that are Python code are only named in it.
+        """Write the tagger to one file, atomically; of sources that are Python code it holds the names only.
 
         If the votes of a source came with the documents, and the tagger does not have the source, other documents must
         have its votes, too.
@@ -143,7 +144,7 @@ class WeakTagger:
 
 
 def load(path: str | Path, *, sources: Sequence[Source] = (), embedder: Embedder | None = None) -> WeakTagger:
-    """Read the tagger of a file. Sources that the file could not hold must be given.
+    """Read a weakly supervised tagger; sources that are Python code, which its file cannot hold, must be given.
 
     A given source replaces the one of its name in the file; one that the tagger has no use for is refused.
     If it was trained with an embedder, `embedder` defaults to the packaged one; raise ModelError if it is another one.
@@ -158,7 +159,7 @@ def load(path: str | Path, *, sources: Sequence[Source] = (), embedder: Embedder
 
 
 def _tagger(found: Bundle, supplied: Mapping[str, Source], embedder: Embedder | None) -> WeakTagger:
-    """Rebuild the tagger of a file."""
+    """Rebuild the tagger from its file, the supplied sources and the embedder."""
     config = found.manifest.config
     sources = _choose_sources(config, supplied)
     first, *rest = [_student(found, number, student) for number, student in enumerate(config["students"])]
@@ -219,7 +220,7 @@ def _embedder(found: Bundle, embedder: Embedder | None) -> Embedder | None:
 def with_added(
     doc: Document, fixed: Sequence[Span], answer: Answer, names: Sequence[str], threshold: float
 ) -> tuple[Span, ...]:
-    """Return the fixed spans and the student's that touch none of them, if each token reaches the threshold."""
+    """Return `fixed` and those spans of the student that touch none of them and whose tokens reach the threshold."""
     taken = np.zeros(len(doc.text) + 1, np.bool_)
     for span in fixed:
         taken[span.start : span.end] = True
@@ -232,7 +233,7 @@ def with_added(
 
 
 def with_student(docs: Sequence[Document], answers: Sequence[Answer], names: Sequence[str]) -> list[Document]:
-    """Return the documents with the student as one more, soft source."""
+    """Return the documents with the student's answers as one more source, as spans and soft labels."""
     layer = SOURCE + STUDENT
     return [
         doc.with_layer(layer, answer.spans).with_soft(layer, as_tags(doc, answer.spans, answer.chances, names))

@@ -31,7 +31,7 @@ class VoteRule:
         raise NotImplementedError
 
     def chances(self, _votes: VoteMatrix) -> Floats | None:
-        """Return (T, L) probabilities of all tags, if the rule has any."""
+        """Return (T, L) probabilities of all tags; None if the rule gives none."""
         return None
 
 
@@ -59,10 +59,11 @@ class TokenVote(VoteRule):
     ties: Literal["inside", "begin"] = "inside"
 
     def __post_init__(self) -> None:
+        """Raise ConfigError unless `ties` is "inside" or "begin"."""
         check_choice(self.ties, "ties", ("inside", "begin"))
 
     def spans(self, votes: VoteMatrix) -> Spans:
-        """Return the runs of the tags with the most votes."""
+        """Return runs of tokens whose tag has the most votes, as spans."""
         return _runs(_most_voted(votes, self), votes.bounds)
 
     def chances(self, votes: VoteMatrix) -> Floats:
@@ -79,7 +80,7 @@ class SpanVote(VoteRule):
     name: ClassVar[str] = "span-vote"
 
     def spans(self, votes: VoteMatrix) -> Spans:
-        """Return the spans with most votes that overlap no better one."""
+        """Return the spans with most votes that overlap no span with more."""
         return resolve_overlaps(candidates(votes), longest=False)
 
 
@@ -90,7 +91,7 @@ class LongestSpan(VoteRule):
     name: ClassVar[str] = "longest-span"
 
     def spans(self, votes: VoteMatrix) -> Spans:
-        """Return the longest spans that overlap no longer one."""
+        """Return the proposed spans that overlap no longer one."""
         return resolve_overlaps(candidates(votes), longest=True)
 
 
@@ -106,7 +107,7 @@ def _count_votes(vote_matrix: VoteMatrix) -> Ints:
 
 
 def _most_voted(vote_matrix: VoteMatrix, rule: TokenVote) -> Ints:
-    """Return (T,) the tag with the most votes."""
+    """Return (T,) the tag with the most votes on each token; `rule.ties` decides ties."""
     L = 1 + 2 * len(vote_matrix.names)
     begin, inside = np.arange(1, L, 2), np.arange(2, L, 2)
     order = np.concatenate([[0], *((inside, begin) if rule.ties == "inside" else (begin, inside))]).astype(np.int64)

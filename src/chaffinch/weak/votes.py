@@ -35,7 +35,7 @@ def sources_of(docs: Sequence[Document]) -> tuple[str, ...]:
 def collect_votes(
     docs: Sequence[Document], *, sources: Sequence[str] | None = None, labels: Sequence[str] | None = None
 ) -> VoteMatrix:
-    """Return the votes of sources, all by default, on the tokens of documents.
+    """Build the label matrix: (T, S) votes of the sources (default: all) on all tokens of the documents.
 
     `labels` are the entity labels; by default all that sources use. A span that cuts a token counts for the whole
     token; of overlapping spans of a source the longest counts, then the first.
@@ -90,7 +90,7 @@ class _Line:
 
     @classmethod
     def of(cls, docs: Sequence[Document]) -> _Line:
-        """Concatenate documents, with a gap of one character between them."""
+        """Concatenate the documents' tokens on one line of offsets, with a gap of one character between documents."""
         shifts = np.cumsum([0, *(len(doc.text) + 1 for doc in docs)])[:-1]
         sizes = [len(doc.tokens) for doc in docs]
         offsets = np.concatenate([np.zeros((0, 2), np.int64), *(doc.tokens for doc in docs)])
@@ -105,13 +105,13 @@ class _Line:
 
 
 def _names_with(docs: Sequence[Document], kind: str) -> tuple[str, ...]:
-    """Return the names of the layers with a prefix, without it, in order of occurrence."""
+    """Return the names of layers with the prefix `kind`, without it, in order of occurrence."""
     found = dict.fromkeys(chain.from_iterable((*doc.layers, *doc.soft) for doc in docs))
     return tuple(name.removeprefix(kind) for name in found if name.startswith(kind))
 
 
 def _spans_on_line(docs: Sequence[Document], line: _Line, layers: Sequence[str]) -> list[tuple[int, int, int, str]]:
-    """Return (layer number, start, end, label) of all spans in some layers, on the line."""
+    """Return (layer number, start, end, label) of all spans in these layers, with offsets on the line."""
     numbers = {name: number for number, name in enumerate(layers)}
     if not numbers:
         return []
@@ -132,7 +132,7 @@ def _soft_labels(docs: Sequence[Document], sources: Sequence[str]) -> set[str]:
 
 
 def _codes(line: _Line, spans: Sequence[tuple[int, int, int, str]], names: Sequence[str], S: int) -> NDArray[np.int16]:
-    """Return (T, S) the votes of spans."""
+    """Return (T, S) the tag that each source votes for on each token, from its spans; a code for silence elsewhere."""
     out = np.full((len(line.tokens), S), SILENT, np.int16)
     numbers = {name: number for number, name in enumerate(names)} | {"O": -1}
     rows = [(source, begin, end, numbers[label]) for source, begin, end, label in spans if label in numbers]
@@ -170,7 +170,7 @@ def _without_overlaps(source: Ints, first: Ints, end: Ints, T: int) -> Bools:
 
 
 def _links(docs: Sequence[Document], line: _Line, rules: Sequence[str]) -> NDArray[np.int8]:
-    """Return (T, R) votes of linking rules on each token and the one before it."""
+    """Return (T, R) the votes of linking rules on whether each token belongs to the one before it."""
     out = np.zeros((len(line.tokens), len(rules)), np.int8)
     spans = _spans_on_line(docs, line, [LINK + name for name in rules])
     edges = np.array([(begin, end) for _, begin, end, _ in spans], np.int64).reshape(-1, 2)
@@ -193,7 +193,7 @@ def _runs(tags: Ints, bounds: Ints) -> tuple[Ints, Ints]:
 
 
 def _soft(doc: Document, name: str, labels: Labels) -> Floats:
-    """Return (T, L) the distributions of a source over our tags; zeros where it has none."""
+    """Return (T, L) a source's soft labels as distributions over tags; zeros where it has none."""
     out = np.zeros((len(doc.tokens), len(labels.tags)))
     if name in doc.soft:
         for column, tag in enumerate(doc.soft[name].labels):

@@ -259,7 +259,7 @@ def _dial(find: HybridDetector) -> dict[str, Any]:
 
 
 def _note_ambiguous(manifest: dict[str, Any], *, quiet: bool) -> None:
-    """Print on stderr how many dates became tags because their day and month could not be told apart."""
+    """Print on stderr how many dates became tags because the order of day and month is unknown."""
     number = sum(counts["operators"].get(AMBIGUOUS, 0) for counts in manifest["labels"].values())
     if number:
         frame.note(

@@ -42,7 +42,7 @@ class CalendarWords:
         self.pattern = alternation(names_by_word)
 
     def find(self, word: str, *, language: str | None, short: bool = False) -> Name | None:
-        """Return the meaning of a word, preferably in `language` and preferably the form (short or full) of `short`."""
+        """Return what a calendar word means, or None; of several meanings, preferably in `language` and `short`."""
         found = self._names_by_word.get(unicodedata.normalize("NFC", word).casefold(), [])
         return max(found, key=lambda name: (name.language == language, name.short == short), default=None)
 

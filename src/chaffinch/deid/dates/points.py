@@ -90,7 +90,7 @@ class Point:
         return date(year, month, 1), _month_end(year, month)
 
     def anchor(self) -> date | None:
-        """Return the day that stands for the date in a shift: the middle of its span, or at `part` sixths of it."""
+        """Return the day that is moved for the whole date: the middle of its span, or at `part` sixths of it."""
         span = self.span()
         return None if span is None else span[0] + timedelta((span[1] - span[0]).days * self.part // 6)
 

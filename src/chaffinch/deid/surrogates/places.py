@@ -54,13 +54,13 @@ def _replace_phrase(text: str, kept: frozenset[str], namer: Namer, source: Surro
     drawn = {i: reshape(parts[i], source, "number", leading=False) for i in numbers}
     drawn |= {i: _ordinal_suffix(drawn[i - 1], parts[i]) for i in range(1, len(parts)) if _is_ordinal(parts, i)}
     drawn |= {i: initials(parts[i], source) for i in letters if fold(parts[i]) not in kept}
-    for run in _adjacent_runs(parts, plain):
+    for run in _group_adjacent(parts, plain):
         drawn |= dict.fromkeys(range(run[0], run[-1] + 1), "")
         drawn[run[0]] = _replace_run(parts, run, namer, source)
     return join_pieces(parts, drawn)
 
 
-def _adjacent_runs(parts: Sequence[str], plain: set[int]) -> list[list[int]]:
+def _group_adjacent(parts: Sequence[str], plain: set[int]) -> list[list[int]]:
     """Group the indices of plain words that have no comma or number between them."""
     runs: list[list[int]] = []
     for i in sorted(plain):

@@ -95,7 +95,7 @@ class Ground:
         lengths = np.diff(self.evidence.bounds)
         return np.flatnonzero(np.repeat(sentences, lengths)), np.concatenate([[0], np.cumsum(lengths[sentences])])
 
-    def allowed_states(self, tokens: Ints) -> tuple[Active, Floats | None]:
+    def find_allowed_states(self, tokens: Ints) -> tuple[Active, Floats | None]:
         """Return the states that some tokens may take, and the log weights of their cells."""
         active = Active(self.active.states, self.active.bounds, self.active.which[tokens])
         if self.logs is None:
@@ -177,7 +177,7 @@ class Generated:
     def text(self, sentences: Bools) -> Text:
         """Return some sentences as input of the likelihood."""
         tokens, bounds = self.ground.tokens(sentences)
-        return Text(self.matrix, self.rows[tokens], bounds, *self.ground.allowed_states(tokens))
+        return Text(self.matrix, self.rows[tokens], bounds, *self.ground.find_allowed_states(tokens))
 
     def start(self, rng: np.random.Generator) -> Floats:
         """Return random weights of states and zeros for classes, as one vector."""
@@ -218,7 +218,10 @@ class Field:
         ground, states = self.ground, self.ground.labels.states
         view, known = self.vocabulary.view(ground.seen, self.columns), (ground.active, ground.logs)
         if sentences is not None:
-            view, known = view.choose(np.flatnonzero(sentences)), ground.allowed_states(ground.tokens(sentences)[0])
+            view, known = (
+                view.choose(np.flatnonzero(sentences)),
+                ground.find_allowed_states(ground.tokens(sentences)[0]),
+            )
         named = np.isin(self.vocabulary.kinds, list(LEXICAL - _AFFIXES))
         penalty = np.repeat(np.where(named, kappa * ground.config.identity, kappa), COUNT[self.vocabulary.kinds])
         penalty = np.append(penalty, np.full(states.K + 2, kappa))

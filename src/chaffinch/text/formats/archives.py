@@ -99,7 +99,7 @@ class _Bounded(io.RawIOBase):
 
 def open_gzip(stream: BinaryIO, packed: int) -> BinaryIO:
     """Return the unpacked bytes of a gzip stream of `packed` bytes, within bounds."""
-    return _bounded(cast(BinaryIO, gzip.open(stream, "rb")), max(SMALLEST_BOUND, LARGEST_RATIO * packed), stream)
+    return _limit_stream(cast(BinaryIO, gzip.open(stream, "rb")), max(SMALLEST_BOUND, LARGEST_RATIO * packed), stream)
 
 
 def open_plain_file(path: str, size: int | None = None) -> BinaryIO:
@@ -169,7 +169,7 @@ class _Members:
 
     def read(self, member: str, unpack: Callable[[], Any]) -> None:
         """Read a member into memory and add it; raise what reading raises."""
-        with _bounded(unpack(), self.left) as stream:
+        with _limit_stream(unpack(), self.left) as stream:
             content = stream.read()
         self.left -= len(content)
         self.tree.files.append(entry_of_bytes(member, f"{self.path}!{member}", content))
@@ -239,7 +239,7 @@ def _add_tar(stream: BinaryIO, members: _Members) -> None:
     start = stream.read(6)
     stream.seek(0)
     opener = next((opener for magic, opener in _OPENERS if start.startswith(magic)), None)
-    unpacked = stream if opener is None else _bounded(cast(BinaryIO, opener(stream)), members.left)
+    unpacked = stream if opener is None else _limit_stream(cast(BinaryIO, opener(stream)), members.left)
     with tarfile.open(fileobj=unpacked, mode="r|", tarinfo=_noting(ends)) as archive:
         for member in archive:
             fault = "" if member.isfile() else _LINK if member.issym() or member.islnk() else _NO_FILE
@@ -276,9 +276,11 @@ def entry_of_bytes(name: str, where: str, content: bytes) -> Entry:
     return Entry(name, where, lambda: io.BytesIO(content))
 
 
-def _bounded(stream: BinaryIO, limit: int, packed: BinaryIO | None = None) -> BinaryIO:
+def _limit_stream(stream: BinaryIO, limit: int, packed: BinaryIO | None = None) -> BinaryIO:
+    """Wrap a stream so that reading more than `limit` bytes raises an error; `packed` is closed with it."""
     return cast(BinaryIO, io.BufferedReader(_Bounded(stream, limit, packed), _CHUNK))
 
 
 def _reason(error: Exception, where: str) -> str:
+    """Return the message of a read error, without the path."""
     return read_error(where, error).message

@@ -151,7 +151,7 @@ def _write_columns(documents: Iterable[Document], target: Path, options: WriteOp
         count = 0
         for count, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
             note_numbers(doc, options.losses)
-            row = _named_row(doc, options)
+            row = _row_by_columns(doc, options)
             for name, value in row.items():
                 kinds.setdefault(name, set()).add(type(value))
             rows.add(row)
@@ -164,7 +164,7 @@ def _write_columns(documents: Iterable[Document], target: Path, options: WriteOp
     return count
 
 
-def _named_row(doc: Document, options: WriteOptions) -> dict[str, Any]:
+def _row_by_columns(doc: Document, options: WriteOptions) -> dict[str, Any]:
     """Return the row of a document under the names of its columns; spans are structs in a column "spans"."""
     columns = options.columns_of(doc, PARQUET.name)
     if columns is None:

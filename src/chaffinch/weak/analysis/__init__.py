@@ -26,7 +26,7 @@ def analyse(
     docs: Iterable[Document], config: MultiHMM | None = None, *, sources: Sequence[str] | None = None,
     gold: str | None = None, most: int = 10,
 ) -> Analysis:  # fmt: skip
-    """Measure how much the sources vote, how far they agree, and how good they and their aggregate seem.
+    """Measure how much the sources vote and agree, and estimate how good each and their aggregate are.
 
     Estimates are those of an HMM of many sources fitted to these votes, without gold. True scores are of documents with
     a layer `gold`, by default "gold". `most` is how many documents with the most disagreement are listed.
@@ -53,7 +53,7 @@ def analyse(
 
 
 def choose_sources(docs: Sequence[Document], names: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return those sources, or all of the documents; raise DataError if there is none, or not one of that name."""
+    """Return the named sources, or all in the documents; raise DataError if there are none, or a name is unknown."""
     known = sources_of(docs)
     if not known:
         raise DataError("no document has a layer of a source, source:NAME; apply sources first")
@@ -64,7 +64,7 @@ def choose_sources(docs: Sequence[Document], names: Sequence[str] | None = None)
 
 
 def _source(k: int, votes: Votes, belief: Belief, truth: Truth) -> SourceFacts:
-    """Return the measures of one source, label by label."""
+    """Return the measures of source `k`, for each label and for all labels together."""
     found = votes.matrix
     name, E = found.sources[k], len(found.names)
     mine = votes.source == k
@@ -84,7 +84,7 @@ def _source(k: int, votes: Votes, belief: Belief, truth: Truth) -> SourceFacts:
 
 
 def _tokens(k: int, labels: Sequence[int], votes: Votes, belief: Belief, truth: Truth) -> Measure:
-    """Return the measures of one source on some labels, token by token."""
+    """Return token-level measures of source `k` on some labels: coverage, overlap, conflict, estimated and true."""
     kind, name = votes.kinds[:, k], votes.matrix.sources[k]
     mine = np.isin(kind, [e + 1 for e in labels])
     number = int(mine.sum())
@@ -101,7 +101,7 @@ def _tokens(k: int, labels: Sequence[int], votes: Votes, belief: Belief, truth: 
 
 
 def _spans(name: str, of_source: Bools, labels: Sequence[int], votes: Votes, belief: Belief, truth: Truth) -> Measure:
-    """Return the measures of one source on some labels, span by span."""
+    """Return span-level measures of a source on some labels: coverage, overlap, conflict, estimated and true scores."""
     spans, estimate = votes.spans, belief.estimates.get(name)
     mine = of_source & np.isin(spans.label, labels)
     number = int(mine.sum())
@@ -123,7 +123,7 @@ def _spans(name: str, of_source: Bools, labels: Sequence[int], votes: Votes, bel
 
 
 def _outside(k: int, votes: Votes, belief: Belief, truth: Truth) -> Measure:
-    """Return the measures of one source's votes for "not an entity"."""
+    """Return token-level measures of source `k`'s votes for "not an entity"."""
     mine, outside = votes.kinds[:, k] == 0, belief.chances[:, 0]
     number, hits = int(mine.sum()), float(outside[mine].sum())
     right = int((mine & (truth.kinds == 0)).sum())
@@ -135,7 +135,7 @@ def _outside(k: int, votes: Votes, belief: Belief, truth: Truth) -> Measure:
 
 
 def _confusion(estimate: SourceEstimate, mass: Floats) -> Floats:
-    """Return (1 + E, 2 + E) the rates of silence, O and each label at a token of each true label, O first."""
+    """Return (1 + E, 2 + E) estimated rates of silence, O and each label of a source, by true label with O first."""
     L = len(estimate.rates)
     kind = (np.arange(L) + 1) // 2
     member = (kind[:, None] == np.arange(kind.max() + 1)).astype(float)  # (L, 1 + E)
@@ -146,7 +146,7 @@ def _confusion(estimate: SourceEstimate, mass: Floats) -> Floats:
 
 
 def _disagreements(docs: Sequence[Document], votes: Votes, spoken: Ints, most: int) -> tuple[Disagreement, ...]:
-    """Return the documents with the most spans in conflict, then tokens; each distinct span counts once."""
+    """Return the `most` documents with most distinct spans in conflict, then most disputed tokens."""
     found, spans = votes.matrix, votes.in_conflict
     where = np.searchsorted(found.documents, spans.first, side="right") - 1
     by_spans = np.bincount(where, minlength=len(docs))

@@ -55,7 +55,7 @@ class SourceFacts:
 
     @property
     def whole(self) -> Row:
-        """Return the row on all labels together."""
+        """Return the row of measures on all labels together."""
         return next(row for row in self.rows if row.label == ALL)
 
 
@@ -119,11 +119,11 @@ class Analysis:
     disagreements: tuple[Disagreement, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return all results as numbers, texts, lists and tables."""
+        """Return all results as plain JSON values."""
         return asdict(self)
 
     def pairs(self, least: float = NOTABLE) -> list[tuple[str, str, float]]:
-        """Return pairs of sources that depend on one another, strongest first."""
+        """Return (source, source, dependence) of pairs at or above `least`, strongest first."""
         S = len(self.dependent)
         found = [
             (self.dependent[a], self.dependent[b], max(self.dependence[a][b], self.dependence[b][a]))
@@ -133,7 +133,7 @@ class Analysis:
         return sorted((pair for pair in found if pair[2] >= least), key=lambda pair: -pair[2])
 
     def text(self, *, level: Level = "spans") -> str:
-        """Return the results as text, with the table of sources at that level."""
+        """Return the results as text for a terminal, with a table of sources by spans or tokens."""
         parts = ["\n".join(self._overall()), "\n".join(self._by_source(level))]
         pairs = self.pairs()
         if pairs:
@@ -149,7 +149,7 @@ class Analysis:
         return self.text()
 
     def _overall(self) -> Iterator[str]:
-        """Yield the lines on all sources together."""
+        """Yield lines of text on all sources together: coverage, conflicts, estimated scores."""
         outlook = self.outlook
         yield f"documents {self.documents:,}, {self.without:,} of them without any vote; tokens {self.tokens:,}"
         yield (
@@ -172,7 +172,7 @@ class Analysis:
             )
 
     def _by_source(self, level: Level) -> list[str]:
-        """Return the lines of the table of sources."""
+        """Return the lines of the text table of sources, by spans or tokens."""
         gold = self.outlook.checked is not None
         head = ["source", "label", level, "coverage", "overlap", "conflict", "precision", "recall"]
         head += ["true prec.", "true rec."] if gold else []
@@ -189,14 +189,14 @@ class Analysis:
 
 
 def cells(measure: Measure, *, gold: bool) -> list[str]:
-    """Return the numbers of a measure as text."""
+    """Return the numbers of a measure as text cells; with `gold`, also the true precision and recall."""
     values = [measure.coverage, measure.overlap, measure.conflict, measure.precision, measure.recall]
     values += [measure.true_precision, measure.true_recall] if gold else []
     return [f"{measure.votes:,}", *map(cell, values)]
 
 
 def cell(value: float | None) -> str:
-    """Return a number as text; a dash for None.
+    """Return a number with three decimals; a dash for None.
 
     >>> cell(0.5), cell(0.00042), cell(None)
     ('0.500', '0.0004', '–')
@@ -207,7 +207,7 @@ def cell(value: float | None) -> str:
 
 
 def percent(value: float) -> str:
-    """Return a share as text.
+    """Return a share as text in per cent.
 
     >>> percent(0.125)
     '12.5 %'
@@ -216,7 +216,7 @@ def percent(value: float) -> str:
 
 
 def format_score(value: float, interval: tuple[float, float] | None) -> str:
-    """Return a score with its interval as text.
+    """Return a score as text, with its interval in brackets if there is one.
 
     >>> format_score(0.8, (0.7, 0.9))
     '0.800 (0.700–0.900)'

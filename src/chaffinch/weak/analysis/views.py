@@ -43,7 +43,7 @@ class Votes:
 
     @classmethod
     def of(cls, matrix: VoteMatrix) -> Votes:
-        """Derive kinds, voters, spans, overlaps and conflicts from a vote matrix."""
+        """Derive from a vote matrix who votes on each token, the spans of each source, overlaps and conflicts."""
         kinds = np.where(matrix.codes > 0, (matrix.codes + 1) // 2, matrix.codes).astype(np.int16)
         votes = kinds >= 0
         voters = votes.sum(axis=1)
@@ -83,7 +83,7 @@ class Belief:
 
     @classmethod
     def of(cls, matrix: VoteMatrix, config: MultiHMM | None) -> Belief:
-        """Fit an HMM of many sources to the votes, and compute its estimates."""
+        """Fit a multi-source HMM to the votes, and compute expected labels and the sources' estimated rates."""
         speaking = [name for k, name in enumerate(matrix.sources) if (matrix.codes[:, k] >= 0).any()]
         chosen = matrix.choose(speaking)
         model = multihmm.fit(chosen, config)
@@ -107,7 +107,7 @@ class Belief:
         return begun, begun + inside
 
     def outlook(self, votes: Votes) -> Outlook:
-        """Return the estimated quality of the aggregate."""
+        """Return the estimated precision, recall and F1 of the aggregated labels."""
         n, right, there = len(self.spans), float(self.sure.sum()), float(self.expected[0].sum())
         return Outlook(
             n, ratio(right, n), ratio(min(right, there), there), ratio(2 * right, n + there), _agreement(votes)
@@ -127,7 +127,7 @@ class Truth:
 
     @classmethod
     def of(cls, docs: Sequence[Document], layer: str | None, votes: Votes) -> Truth:
-        """Read the gold; labels that no source has are numbered after the others."""
+        """Read gold labels of tokens and spans from a layer; labels that no source has get the last numbers."""
         name = layer or GOLD
         has = np.array([name in doc.layers for doc in docs], np.bool_)
         if layer is not None and not has.any():
@@ -143,7 +143,7 @@ class Truth:
         return cls(name, known, kinds, keys_of(first, end, label), label, has)
 
     def check(self, docs: Sequence[Document], belief: Belief) -> Checked | None:
-        """Return strict scores of the aggregate on documents with gold; None if there are none."""
+        """Return strict precision, recall and F1 of the aggregated spans on documents with gold; None without gold."""
         if not self.documents.any():
             return None
         out = with_labels(docs, belief.matrix, belief.tags, None, layer=AGGREGATE)
@@ -165,7 +165,7 @@ class Truth:
 
 
 def _agreement(votes: Votes) -> float | None:
-    """Return, of the spans that other sources vote on, the share that a vote of those others on spans finds as well."""
+    """Return the share of spans that a span vote of the other sources finds too, of spans they vote on; or None."""
     found, spans = votes.matrix, votes.spans
     agreed = spoken = 0
     for k, name in enumerate(found.sources):
@@ -184,12 +184,12 @@ def _agreement(votes: Votes) -> float | None:
 
 
 def by_document(mask: Bools, found: VoteMatrix) -> Ints:
-    """Return (D,) how many tokens of the mask each document has."""
+    """Return (D,) how many tokens with a true mask each document has."""
     return np.diff(np.append(0, np.cumsum(mask))[found.documents]).astype(np.int64)
 
 
 def _most_within(counts: Ints, first: Ints, end: Ints) -> Ints:
-    """Return (n,) the largest of counts (T,) within each range, none of which is empty."""
+    """Return (n,) the largest of counts (T,) within each range [first, end); ranges must not be empty."""
     if not len(first):
         return np.zeros(0, np.int64)
     places = np.stack([first, end], axis=1).reshape(-1)
@@ -197,7 +197,7 @@ def _most_within(counts: Ints, first: Ints, end: Ints) -> Ints:
 
 
 def keys_of(first: Ints, end: Ints, label: Ints) -> Ints:
-    """Return (n,) a number for every span, equal for equal offsets and labels."""
+    """Return (n,) a number for each span; equal numbers for equal first token, end and label."""
     return np.asarray((first << 32) | ((end - first) << 12) | label)
 
 

@@ -35,7 +35,7 @@ class TextSources:
     lexicon: Mapping[Key, str] = field(default_factory=dict)
 
     def __call__(self, doc: Document, spans: Iterable[Span]) -> tuple[Span, ...]:
-        """Return the spans and those that propagation adds; `Span.source` of an added span names its rule."""
+        """Return a document's spans and those that the rules add; `Span.source` of an added span names its rule."""
         spans = tuple(spans)
         page = LabelledText.of(doc, spans)
         self._within(page)
@@ -45,7 +45,7 @@ class TextSources:
         return tuple(sorted((*spans, *page.added)))
 
     def _within(self, page: LabelledText) -> None:
-        """Add labels from the document itself: abbreviations, compounds and history."""
+        """Label further runs of the page by its own abbreviations, compounds and earlier labels."""
         page.add_known(short_forms(page), ABBREVIATION)
         for t, label, suffix in compounds(page):
             if self.suffixes.get(suffix, self.other_suffixes):
@@ -78,7 +78,7 @@ class TextSources:
 
 
 def enrich(docs: Sequence[Document], layer: str, *, into: str = "own") -> list[Document]:
-    """Learn propagation from a layer; return the documents with a layer of its spans and the added ones."""
+    """Learn rules of propagation from a layer; return the documents with layer `into`: its spans and added ones."""
     return apply(learn(docs, layer), docs, layer, into=into)
 
 
@@ -104,7 +104,7 @@ def learn(docs: Sequence[Document], layer: str) -> TextSources:
 
 
 def short_forms(page: LabelledText) -> dict[Key, str]:
-    """Return the short forms of a page's labelled long forms, with their labels.
+    """Return {short form: label} for a page's abbreviations whose long forms are labelled.
 
     The label must cover the long form and end with it. A single letter counts if it begins the one word before it.
     """
@@ -127,7 +127,7 @@ def short_forms(page: LabelledText) -> dict[Key, str]:
 
 
 def compounds(page: LabelledText, *, labelled: bool = False) -> list[tuple[int, str, str]]:
-    """Return free tokens (or labelled ones) made of a labelled word and a suffix: token, label of the word, suffix."""
+    """Return (token, label, suffix) of free (or labelled) tokens made of a labelled word and a suffix."""
     known = {page.words[first].lower(): label for first, end, label in page.runs if end - first == 1}
     out = []
     for t, word in enumerate(page.words):
@@ -140,7 +140,7 @@ def compounds(page: LabelledText, *, labelled: bool = False) -> list[tuple[int, 
 
 
 def history(page: LabelledText) -> dict[Key, str]:
-    """Return the labels of a document's strings in plain spelling that have at least two characters."""
+    """Return {plain spelling: label} of the page's labelled strings of two characters or more."""
     found: dict[Key, Counter[str]] = defaultdict(Counter)
     for first, end, label in page.runs:
         found[page.key(first, end)][label] += 1
@@ -168,7 +168,7 @@ def _learn_suffixes(pages: Sequence[LabelledText]) -> tuple[dict[str, bool], boo
 
 
 def _learn_lexicon(pages: Sequence[LabelledText]) -> dict[Key, str]:
-    """Return the strings that several patients' documents label, in most of their occurrences."""
+    """Return {plain spelling: label} of strings that several patients' documents mostly label."""
     found: dict[Key, Counter[str]] = defaultdict(Counter)
     patients: dict[Key, set[str]] = defaultdict(set)
     for page in pages:
@@ -190,5 +190,5 @@ def _learn_lexicon(pages: Sequence[LabelledText]) -> dict[Key, str]:
 
 
 def _most_common(counts: Counter[str]) -> str:
-    """Return the most frequent label; of equals the last in the alphabet."""
+    """Return the most frequent label; of ties the last in the alphabet."""
     return max(counts.items(), key=lambda item: (item[1], item[0]))[0]

@@ -33,7 +33,7 @@ class Heads:
     refused: frozenset[str] = frozenset()
 
     def add(self, page: LabelledText, source: str) -> None:
-        """Label the free heads of a text, with the words before that belong to them."""
+        """Label the unlabelled head nouns of a text, together with the words before that belong to them."""
         starts = {int(first) for first, _ in page.doc.sentence_tokens()}
         for t, key in enumerate(page.keys):
             if not key or page.owner[t] >= 0 or key[-1] not in self.labels:
@@ -45,7 +45,7 @@ class Heads:
                 page.add(first, t + 1, self.labels[key[-1]], source)
 
     def _belongs(self, page: LabelledText, t: int) -> bool:
-        """Tell whether a token belongs to the phrase after it; possessives and dashes go with the word before them."""
+        """Tell whether a token belongs to the phrase after it; a possessive or dash goes with the word before it."""
         if page.owner[t] >= 0:
             return False
         word = page.words[t].replace("-", "")
@@ -69,7 +69,7 @@ class _Tally:
     patients: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def count(self, page: LabelledText) -> None:
-        """Count the words of one text."""
+        """Count, for one text, how often words are heads, inside spans and elsewhere."""
         for key in page.keys:
             if key:
                 self.total[key[-1]] += 1
@@ -87,7 +87,7 @@ class _Tally:
 
 
 def learn_heads(pages: Sequence[LabelledText]) -> Heads:
-    """Learn the head nouns of labelled texts.
+    """Learn from labelled texts which nouns end labelled phrases, and which words may precede them.
 
     A head is the last word of labelled spans with at least 4 different words before it, is labelled in at least 30 % of
     its occurrences, and mostly with one label. A word belongs to a phrase if it occurs inside of spans at least as

@@ -73,7 +73,7 @@ class LabelledText:
             t = max(t + 1, end)
 
     def free_runs(self, t: int, most: int) -> list[tuple[int, Key]]:
-        """Return the ends and spellings, of up to `most` parts, of the free runs that begin at a token."""
+        """Return (end, plain spelling) of the unlabelled runs from token `t` on, of up to `most` parts."""
         key: Key = ()
         out = []
         for end in range(t, len(self.words)):
@@ -93,7 +93,7 @@ class LabelledText:
         return tuple(part for key in self.keys[first:end] for part in key)
 
     def together(self, t: int) -> bool:
-        """Tell whether a token follows the one before it without a space."""
+        """Tell whether no white space is between a token and the one before it."""
         return t > 0 and bool(self.doc.tokens[t - 1, 1] == self.doc.tokens[t, 0])
 
     def _take(self, first: int, end: int, label: str) -> None:

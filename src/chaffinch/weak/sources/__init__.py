@@ -144,7 +144,7 @@ def describe_source(source_: Source) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a field as JSON data."""
+    """Return a field's value as JSON data: paths as text, tuples as lists, tokens as dicts."""
     if isinstance(value, Token):
         named = {name: item for name, item in asdict(value).items() if not name.startswith("_")}
         return {name: _plain(item) for name, item in named.items() if item not in ((), "", False) or name == "mark"}
@@ -152,7 +152,7 @@ def _plain(value: Any) -> Any:
 
 
 def _of_toml(path: Path) -> list[Source]:
-    """Read the sources of a TOML file."""
+    """Read a TOML file of sources; raise ConfigError that names the file and the source."""
     try:
         content = tomllib.loads(path.read_bytes().decode("utf-8"))
     except OSError as error:
@@ -185,7 +185,7 @@ def _locate_error(path: Path, number: int, name: object, error: Exception) -> Ex
 
 
 def _place_files(table: Mapping[str, Any], kind: type[SourceKind], folder: Path) -> dict[str, Any]:
-    """Return a table with its paths relative to a folder, also in lists of tables."""
+    """Return the table with its relative paths resolved against a folder, also in nested tables."""
     out = dict(table)
     for key, value in table.items():
         if isinstance(value, str) and (
@@ -198,7 +198,7 @@ def _place_files(table: Mapping[str, Any], kind: type[SourceKind], folder: Path)
 
 
 def _kind_of_table(table: Mapping[str, Any]) -> type[SourceKind]:
-    """Return the kind that a table names; raise ConfigError if there is none."""
+    """Return the class that a table's `kind` names; raise ConfigError if it is missing or unknown."""
     kind = table.get("kind")
     if kind is None:
         raise ConfigError(f"has no kind; choose one of {', '.join(IN_FILES)}")

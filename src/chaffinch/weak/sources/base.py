@@ -37,8 +37,11 @@ class Source(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
-    def __call__(self, doc: Document, /) -> Iterable[Found]: ...
+    def name(self) -> str:
+        """Return the name, which its layer of votes has too."""
+
+    def __call__(self, doc: Document, /) -> Iterable[Found]:
+        """Return what the source finds in the document: spans, or pairs of offsets."""
 
 
 class SourceKind:
@@ -60,11 +63,11 @@ class SourceKind:
 
     @classmethod
     def factory(cls) -> Callable[..., Any]:
-        """Return the function that makes one or several sources from the keys of a table: by default the class."""
+        """Return what makes one or several sources of a table's keys: the class, unless a kind overrides it."""
         return cls
 
     def remark(self) -> str:
-        """Return what its settings do that is easily overlooked; "" for nothing."""
+        """Return a hint on settings whose effect is easily overlooked; "" for none."""
         return ""
 
     def hint(self, docs: Sequence[Document]) -> str:
@@ -116,12 +119,12 @@ def order_sources(sources: Sequence[Source]) -> list[Source]:
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a source that is given by its name or by its layer."""
+    """Return a source's name without the prefix of its layer ("source:" or "link:")."""
     return name.removeprefix(SOURCE)
 
 
 def spans_on(doc: Document, names: Iterable[str]) -> list[Span]:
-    """Return the spans of sources or layers in a document, in the order of the names; a missing layer has none."""
+    """Return a document's spans of the named sources or layers, in that order; a missing layer has none."""
     layers = (SOURCE + name if SOURCE + name in doc.layers else name for name in names)
     return [span for layer in layers for span in doc.layers.get(layer, ())]
 
@@ -213,7 +216,7 @@ def phrases_of(phrases: Phrases, what: str) -> tuple[str, ...]:
 
 
 def relabel(spans: Iterable[Span], labels: Mapping[str, str]) -> list[Span]:
-    """Return the spans with our labels; if there is a table, spans with other labels are left out."""
+    """Return the spans with labels mapped by the table, without those it lacks; all as they are without a table."""
     return [
         Span(span.start, span.end, labels.get(span.label, span.label), span.score)
         for span in spans
@@ -222,7 +225,7 @@ def relabel(spans: Iterable[Span], labels: Mapping[str, str]) -> list[Span]:
 
 
 def check_labels(labels: object, what: str) -> dict[str, str]:
-    """Return a checked table from labels to our labels; raise ConfigError if it is none."""
+    """Return the table of labels, checked; raise ConfigError if it does not map names to names."""
     if not isinstance(labels, Mapping):
         raise ConfigError(f"{what} must be a table from labels to labels, got {type(labels).__name__}")
     for label, ours in labels.items():

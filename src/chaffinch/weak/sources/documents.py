@@ -44,6 +44,7 @@ class Abbreviations(SourceKind):
     negative_reliable: bool = False
 
     def __post_init__(self) -> None:
+        """Check the settings; raise ConfigError unless exactly one of `on` and `label` is given."""
         check_name(self.name, "name")
         check_flags(self, "negative_reliable")
         object.__setattr__(self, "on", to_texts(self.on, "on"))
@@ -56,7 +57,7 @@ class Abbreviations(SourceKind):
             raise ConfigError("heads go with a label; add one, or leave heads out")
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return the occurrences of the abbreviations, and the long forms if the source itself labels them."""
+        """Return spans of abbreviations that brackets introduce, and with `label` of their long forms."""
         labelled = list(self._label_pairs(doc, pairs(doc)))
         if not labelled:
             return []
@@ -71,7 +72,7 @@ class Abbreviations(SourceKind):
         return hint_of_basis(docs, self.on)
 
     def _label_pairs(self, doc: Document, candidates: Iterable[Pair]) -> Iterator[tuple[Span, Span, str]]:
-        """Yield long form, short form and label of the pairs that have a label."""
+        """Yield (long form, short form, label) of the pairs whose long form has a label."""
         if self.label:
             heads = {plain(head) for head in self.heads}
             candidates = list(candidates)
@@ -112,13 +113,14 @@ class History(SourceKind):
     negative_reliable: bool = False
 
     def __post_init__(self) -> None:
+        """Check the settings; raise ConfigError for an invalid one."""
         check_name(self.name, "name")
         check_flags(self, "everywhere", "negative_reliable")
         check_wholes(self, "min_length", least=1)
         object.__setattr__(self, "on", to_texts(self.on, "on", least=1))
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return the other occurrences; of those that overlap the leftmost, then the longest."""
+        """Return other occurrences of strings that the sources of `on` label; leftmost, then longest of overlaps."""
         keys = [plain(word) for word in doc.words()]
         labels, taken = self._strings(doc, keys)
         if not labels:
@@ -132,7 +134,7 @@ class History(SourceKind):
         return hint_of_basis(docs, self.on)
 
     def _strings(self, doc: Document, keys: Sequence[Key]) -> tuple[dict[Key, str], list[bool]]:
-        """Return the label of every labelled string, and (T,) the tokens that sources vote on."""
+        """Return {spelling: label} of strings that the sources label, and (T,) whether a source votes on each token."""
         votes: defaultdict[Key, Counter[str]] = defaultdict(Counter)
         taken = [False] * len(keys)
         spans = spans_on(doc, self.on)
@@ -146,12 +148,13 @@ class History(SourceKind):
 
 
 def hint_of_basis(docs: Sequence[Document], names: Sequence[str]) -> str:
-    """Return whether the sources and layers that a source builds on found nothing either."""
+    """Return a hint if the sources or layers that a source builds on found nothing either; "" otherwise."""
     silent = bool(names) and not any(spans_on(doc, names) for doc in docs)
     return "the sources it builds on found nothing either" if silent else ""
 
 
 def _concat_keys(keys: Sequence[Key]) -> Key:
+    """Return the spelling of several tokens: their parts in one tuple."""
     return tuple(part for key in keys for part in key)
 
 

@@ -45,7 +45,7 @@ class Place:
     text: str | None = field(default=None, repr=False)
 
     def fault(self, doc: Document) -> str | None:
-        """Return why the span does not fit a document; None if it does."""
+        """Return why an annotated span does not fit the document's text; None if it does."""
         if self.span is None or not self.span.start < self.span.end <= len(doc.text):
             return UNFIT
         wrong = self.text is not None and doc.text[self.span.start : self.span.end] != self.text
@@ -66,11 +66,12 @@ class Annotations(SourceKind):
     negative_reliable: bool = False
 
     def __post_init__(self) -> None:
+        """Check the settings; raise ConfigError for an invalid one."""
         check_name(self.name, "name")
         check_flags(self, "negative_reliable")
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return the spans that fit the document."""
+        """Return the file's spans for this document that fit its text."""
         fitting = (place.span for place in self.places.get(doc.id, ()) if place.fault(doc) is None)
         return [span for span in fitting if span is not None]
 

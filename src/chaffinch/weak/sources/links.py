@@ -52,6 +52,7 @@ class Link(SourceKind):
     _lexicon: lexicon.Lexicon | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        """Check the settings, and build the lexicon of `phrases`; raise ConfigError if rule and phrases do not fit."""
         check_name(self.name, "name")
         check_choice(self.rule, "rule", RULES)
         check_flags(self, "apart")
@@ -63,11 +64,11 @@ class Link(SourceKind):
 
     @property
     def layer(self) -> str:
-        """Return the layer of its spans."""
+        """Return the name of its layer, "link:NAME"."""
         return LINK + self.name
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return the runs of tokens that belong together, and with `apart` the pairs that do not."""
+        """Return spans of tokens that the rule links, and with `apart` of neighbouring pairs that it separates."""
         if self._lexicon is not None:
             runs = token_ranges_of_phrases(doc, self._lexicon)
         else:
@@ -96,6 +97,7 @@ class ChunkLink(SourceKind):
     _tagger: Tagger = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        """Load the parser and check the settings; raise ConfigError for a label that it does not have."""
         check_name(self.name, "name")
         check_flags(self, "apart")
         object.__setattr__(self, "labels", to_texts(self.labels, "labels", least=1))
@@ -106,11 +108,11 @@ class ChunkLink(SourceKind):
 
     @property
     def layer(self) -> str:
-        """Return the layer of its spans."""
+        """Return the name of its layer, "link:NAME"."""
         return LINK + self.name
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return the phrases of two tokens or more, and with `apart` the pairs of tokens at their edges."""
+        """Return spans of the parser's phrases of two or more tokens, and with `apart` of pairs across their edges."""
         chunks = [chunk for chunk in self._tagger(doc).layer(self._tagger.layer) if chunk.label in self.labels]
         return _links(doc, doc.token_ranges(chunks).tolist(), self.apart)
 

@@ -35,6 +35,7 @@ class FromTagger(SourceKind):
     _tagger: Tagger = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        """Load the tagger and check the settings; raise ConfigError for a label that it does not have."""
         check_name(self.name, "name")
         check_flags(self, "negative_reliable")
         object.__setattr__(self, "labels", check_labels(self.labels, "labels"))
@@ -44,7 +45,7 @@ class FromTagger(SourceKind):
             raise ConfigError(f"the model has no label {unknown[0]!r}; it has {', '.join(self._tagger.labels)}")
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return the spans that the tagger finds."""
+        """Return the tagger's spans, with labels mapped by `labels`."""
         return relabel(self._tagger(doc).layer(self._tagger.layer), self.labels)
 
 
@@ -68,6 +69,7 @@ class FromSpacy(SourceKind):
     _run: Callable[[str], Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        """Load the spaCy pipeline and check the settings; raise ConfigError for a label that it does not have."""
         check_name(self.name, "name")
         check_flags(self, "negative_reliable")
         object.__setattr__(self, "labels", check_labels(self.labels, "labels"))
@@ -79,7 +81,7 @@ class FromSpacy(SourceKind):
             raise ConfigError(f"the pipeline has no label {unknown[0]!r}; {did_you_mean(unknown[0], sorted(known))}")
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return the entities that the pipeline finds."""
+        """Return the pipeline's entities as spans, with labels mapped by `labels`."""
         found = self._run(doc.text).ents
         return relabel((Span(entity.start_char, entity.end_char, entity.label_) for entity in found), self.labels)
 
@@ -101,13 +103,14 @@ class FromFunction(SourceKind):
     negative_reliable: bool = False
 
     def __post_init__(self) -> None:
+        """Check the settings; raise ConfigError for an invalid one."""
         check_name(self.name, "name")
         check_flags(self, "negative_reliable")
         if self.label:
             check_name(self.label, "label")
 
     def __call__(self, doc: Document) -> Iterable[Found]:
-        """Return the result of the function."""
+        """Return what the user's function finds in the document."""
         return self.function(doc)
 
 
@@ -126,6 +129,7 @@ def source(
     """
 
     def make(function: Callable[[Document], Iterable[Found]]) -> FromFunction:
+        """Return a source that calls the function."""
         return FromFunction(name, function, label=label, on=tuple(on), negative_reliable=negative_reliable)
 
     return make

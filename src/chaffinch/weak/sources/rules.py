@@ -48,6 +48,7 @@ class Regex(SourceKind):
     negative_reliable: bool = False
 
     def __post_init__(self) -> None:
+        """Check the settings and compile the pattern; raise ConfigError for an invalid one."""
         check_name(self.name, "name")
         check_name(self.label, "label")
         check_text(self.pattern, "pattern")
@@ -55,14 +56,14 @@ class Regex(SourceKind):
         compile_pattern(self.pattern, self.ignore_case)
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return the matches from left to right, never overlapping; empty matches are left out."""
+        """Return spans of the pattern's matches (or of its group), from left to right, without empty ones."""
         matcher = compile_pattern(self.pattern, self.ignore_case)
         group = matcher.groupindex.get(SPAN, min(matcher.groups, 1))
         places = (match.span(group) for match in matcher.finditer(doc.text))
         return [Span(start, end, self.label) for start, end in places if end > start >= 0]
 
     def remark(self) -> str:
-        """Return what an unnamed group does, if there is one."""
+        """Return a hint if the pattern has a group without a name, which then is the span; "" otherwise."""
         matcher = compile_pattern(self.pattern, self.ignore_case)
         if not matcher.groups or SPAN in matcher.groupindex:
             return ""
@@ -104,6 +105,7 @@ class Lexicon(SourceKind):
     _lexicon: lexicon.Lexicon = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        """Check the settings and build the lexicon, with plurals if asked; raise ConfigError for an invalid one."""
         check_name(self.name, "name")
         check_name(self.label, "label")
         check_flags(self, "ignore_case", "plurals", "negative_reliable")
@@ -117,7 +119,7 @@ class Lexicon(SourceKind):
         object.__setattr__(self, "_lexicon", built)
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return the phrases found."""
+        """Return spans of the listed phrases in the text."""
         return [Span(start, end, self.label) for start, end in phrases_in(doc.text, self._lexicon)]
 
     def hint(self, docs: Sequence[Document]) -> str:
@@ -150,6 +152,7 @@ class Suffix(SourceKind):
     _exceptions: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        """Check the settings; endings become lower case without a hyphen. Raise ConfigError for an invalid one."""
         check_name(self.name, "name")
         check_name(self.label, "label")
         check_flags(self, "negative_reliable")
@@ -160,7 +163,7 @@ class Suffix(SourceKind):
         object.__setattr__(self, "_exceptions", frozenset(word.lower() for word in self.exceptions))
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return the tokens with such an ending."""
+        """Return spans of tokens that end so, are long enough and are no exceptions."""
         endings, out = tuple(self.endings), []
         for place, word in enumerate(doc.words()):
             small = word.lower()
@@ -202,6 +205,7 @@ class Context(SourceKind):
     _lexicon: lexicon.Lexicon = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        """Check the settings, compile the pattern and build the triggers; raise ConfigError for an invalid one."""
         check_name(self.name, "name")
         check_name(self.label, "label")
         check_text(self.pattern, "pattern")
@@ -215,7 +219,7 @@ class Context(SourceKind):
         object.__setattr__(self, "_lexicon", lexicon.Lexicon.make({"triggers": triggers}))
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return the words near triggers."""
+        """Return spans of fitting words before or after a trigger phrase."""
         triggers = token_ranges_of_phrases(doc, self._lexicon)
         if not triggers:
             return []
@@ -237,7 +241,7 @@ class Context(SourceKind):
         return f"its triggers occur, but no word within {self.reach} tokens {self.side} them fits"
 
     def _run(self, words: Sequence[str], ahead: range, taken: set[int]) -> Iterator[int]:
-        """Yield the numbers of the words that fit, nearest to the trigger first."""
+        """Yield the token numbers in `ahead` that fit and are not taken, nearest to the trigger first."""
         count = 0
         for distance, place in enumerate(ahead, start=1):
             if place not in taken and self._fits(words[place]):

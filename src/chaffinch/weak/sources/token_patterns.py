@@ -52,6 +52,7 @@ class Token:
     _listed: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        """Check the conditions and compile the pattern; raise ConfigError if there are none, or `any` has some."""
         for name in _LISTS:
             value = getattr(self, name)
             object.__setattr__(self, name, to_texts([value] if isinstance(value, str) else value, name))
@@ -69,7 +70,7 @@ class Token:
             )
 
     def fits(self, word: str) -> bool:
-        """Tell whether a token meets all conditions."""
+        """Tell whether a word meets all conditions of this part of a pattern."""
         small = word.lower()
         return (
             (not self.text or word in self.text)
@@ -102,6 +103,7 @@ class TokenPattern(SourceKind):
     _parts: tuple[Token, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        """Check the settings and parts; raise ConfigError if no required part is marked."""
         check_name(self.name, "name")
         check_name(self.label, "label")
         check_flags(self, "negative_reliable")
@@ -112,7 +114,7 @@ class TokenPattern(SourceKind):
         object.__setattr__(self, "_parts", parts)
 
     def __call__(self, doc: Document) -> list[Span]:
-        """Return the runs of tokens that match, never overlapping."""
+        """Return spans of the marked tokens of all matches, from left to right, never overlapping."""
         words = doc.words()
         kinds = list(dict.fromkeys(words))
         number = {word: n for n, word in enumerate(kinds)}

@@ -31,7 +31,7 @@ AggregatorChoice: TypeAlias = Settings | FitVotes
 def fit_votes(
     docs: Sequence[Document], choice: AggregatorChoice | None, *, embedder: Embedder | None = None
 ) -> LabelVotes:  # fmt: skip
-    """Fit an aggregator to the votes on documents; by default an HMM of many sources.
+    """Fit an aggregator (default: `MultiHMM()`) to the documents' votes; return a function that labels documents.
 
     A conditional HMM reads words through the embedder; None loads the packaged one.
     """
@@ -62,6 +62,7 @@ def fit_step(
         return fitted
 
     def keep(made: LabelVotes, path: Path) -> None:
+        """Save the fitted aggregator at the path, if it is a built-in one."""
         if isinstance(made, FittedAggregator):
             save(made, path)
 

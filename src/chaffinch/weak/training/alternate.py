@@ -50,6 +50,7 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Raise ConfigError for an invalid setting."""
         check_wholes(self, "folds", least=2)
         check_wholes(self, "seed")
         check_fractions(self, "threshold", optional=True)
@@ -70,6 +71,7 @@ class Published:
     continued: bool = True
 
     def __post_init__(self) -> None:
+        """Raise ConfigError for an invalid setting."""
         check_wholes(self, "loops", "patience", least=1)
         check_flags(self, "continued")
 
@@ -114,7 +116,7 @@ def alternate(
     how: Recipe | Published | None = None, dev: Sequence[Document] = (), sources: Sequence[Source] = (),
     watch: Watch | None = None,
 ) -> Alternated:  # fmt: skip
-    """Label documents by their sources and a student; return them with a tagger that does the same to others.
+    """Train a tagger without gold: aggregate the sources' votes, train students on them, alternate; return both.
 
     `docs` have a layer "source:NAME" for every source. The aggregator defaults to `MultiHMM()`; a custom one is a
     function from documents to a function of documents and a layer name. Of a pair of students both learn: the spans are
@@ -137,7 +139,7 @@ def _recipe(
     docs: list[Document], aggregator: AggregatorChoice | None, student: Student | None, how: Recipe,
     dev: list[Document], sources: Sequence[Source], steps: Checkpoints,
 ) -> Alternated:  # fmt: skip
-    """Run the recipe: aggregate, propagate labels, train students, choose the threshold."""
+    """Run our recipe: aggregate votes, propagate labels, train students by cross-fitting, choose the threshold."""
     fitted = fit_step(docs, aggregator, how.embedder, steps, Step("votes"))
     labelled = fitted(docs, KIND)
     text = text_sources.learn(labelled, KIND)

@@ -30,7 +30,7 @@ class Step:
 
     @property
     def file(self) -> str:
-        """Return the name, without a suffix, of the file that holds the result of the step."""
+        """Return the file name, without suffix, under which the result of the step is stored."""
         return f"{self.name}-{self.number}".replace(" ", "-")
 
 
@@ -78,7 +78,7 @@ class Checkpoints:
         return made
 
     def load_or_make_facts(self, step: Step, make: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], bool]:
-        """Return plain data of a step, and whether it is new; the caller reports new ones."""
+        """Load a step's plain data, or make and save it; return it and whether it is new. It reports nothing."""
         path = None if self.place is None else self.place / (step.file + ".json")
         if path is not None and path.is_file():
             return _read(path), False
@@ -132,6 +132,7 @@ def stable_repr(value: object) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    """Read a JSON object; raise ConfigError if the file is damaged."""
     try:
         return dict(json.loads(path.read_text()))
     except (ValueError, TypeError):
@@ -139,7 +140,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, facts: Mapping[str, Any]) -> None:
-    """Write a file completely or not at all."""
+    """Write facts as JSON to a file, atomically."""
     beside = path.with_name(f".{path.name}")
     beside.write_text(json.dumps(facts))
     beside.replace(path)

@@ -37,7 +37,7 @@ class Network:
     shift: Singles  # (1 + 2 L,)
 
     def __call__(self, rows: Singles) -> Floats:
-        """Return (T, 1 + L) probabilities of O and of each label."""
+        """Return (T, 1 + L) probabilities of O and each label, from embeddings (T, D)."""
         hidden = np.maximum((rows - self.centre) / self.scale @ self.into + self.lift, 0.0)
         tags = _softmax(hidden @ self.out + self.shift)
         return np.concatenate([tags[:, :1], tags[:, 1::2] + tags[:, 2::2]], axis=1).astype(np.float64)
@@ -65,7 +65,7 @@ class _Adam:
     steps: int = 0
 
     def step(self, slopes: Sequence[Singles], rate: float) -> None:
-        """Update the weights by one step against the gradient."""
+        """Update the weights in place by one Adam step; `slopes` are the gradients."""
         if not self.steps:
             self.mean, self.square = [[np.zeros_like(weight) for weight in self.weights] for _ in range(2)]
         self.steps += 1
@@ -117,7 +117,7 @@ def _slopes(weights: Sequence[Singles], x: Singles, y: NDArray[np.int64], kept: 
 
 
 def _choose_tokens(tags: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Return (T,) which tokens to train on."""
+    """Return (T,) which tokens to train on: those in and near spans, and a random part of the others."""
     inside = np.pad(tags > 0, NEAR)
     near = np.zeros(len(tags), np.bool_)
     for shift in range(2 * NEAR + 1):
@@ -126,5 +126,6 @@ def _choose_tokens(tags: NDArray[np.int64], rng: np.random.Generator) -> NDArray
 
 
 def _softmax(scores: Singles) -> Singles:
+    """Return each row's softmax, as float32."""
     raised = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(raised / raised.sum(axis=1, keepdims=True), np.float32)

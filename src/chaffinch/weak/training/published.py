@@ -32,7 +32,7 @@ def run_published(
     docs: list[Document], aggregator: AggregatorChoice | None, student: Student | None, how: Published,
     dev: list[Document], sources: Sequence[Source], steps: Checkpoints,
 ) -> Alternated:  # fmt: skip
-    """Run all loops; return the best one on the dev documents, or the last one without dev documents."""
+    """Run the loops of the published method; return the best loop on dev documents, or the last without them."""
     if SOURCE + STUDENT in {name for doc in docs for name in doc.layers}:
         raise ConfigError(f"a source is called {STUDENT!r}, a name reserved for the student; rename it")
     votes = _Votes(docs, aggregator, steps, how.loops)
@@ -57,12 +57,13 @@ class _Votes:
     def __init__(
         self, docs: list[Document], aggregator: AggregatorChoice | None, steps: Checkpoints, loops: int
     ) -> None:
+        """Begin with the documents' votes and no fitted aggregator."""
         self.docs, self.aggregator, self.steps, self.loops = docs, aggregator, steps, loops
         self.voted, self.number = docs, -1
         self.fitted: LabelVotes
 
     def join(self, number: int, students: Students | None) -> None:
-        """Fit the aggregator of that number, with the students as one more source, unless it is the current one."""
+        """Fit the aggregator of loop `number`, with the students as one more source, unless it is fitted already."""
         if number != self.number:
             self.voted = self.docs if students is None else add_student_votes(self.docs, students)
             self.fitted = fit_step(
@@ -81,16 +82,17 @@ class _Lesson:
     how: Published
 
     def train(self, configs: tuple[Config, ...]) -> Students:
-        """Train the students of this loop."""
+        """Train the students of this loop on the aggregated labels, and return them."""
         first, *rest = [self._train_one(number, config) for number, config in enumerate(configs)]
         names = tuple(dict.fromkeys(label for tagger in (first, *rest) for label in tagger.labels))
         return Students(names, first, rest[0] if rest else None)
 
     def _train_one(self, number: int, config: Config) -> Tagger:
-        """Load or train one student of this loop."""
+        """Load the student of this number and loop from its checkpoint, or train it."""
         last = self.before.taggers[number] if self.before is not None and self.how.continued else None
 
         def make() -> Tagger:
+            """Fit the aggregator if needed, and train the student on its labels."""
             self.votes.join(self.loop, self.before)
             return _train_student(self.votes.fitted(self.votes.voted, KIND), config, last)
 
@@ -115,10 +117,11 @@ def _train_student(labelled: Sequence[Document], config: Config, last: Tagger | 
 
 
 def _turn(votes: _Votes, loop: int, students: Students, dev: Sequence[Document]) -> Turn:
-    """Return the scores of a loop on the dev documents, if there are any; report it when it is new."""
+    """Return the dev scores of a loop (None without dev documents); report the step if it is new."""
     step = Step("loop", loop, votes.loops)
 
     def make() -> dict[str, float | int | None]:
+        """Fit the next aggregator with the students as a source, and score both on dev documents."""
         votes.join(loop + 1, students)
         if not dev:
             return asdict(Turn(loop))

@@ -15,7 +15,7 @@ from chaffinch.text import Document, Soft, Span
 
 
 def as_tags(doc: Document, spans: Sequence[Span], chances: Floats, names: Sequence[str]) -> Soft:
-    """Return distributions over tags from probabilities (T, 1 + L) of O and labels.
+    """Return soft tags (B-, I-, O) from spans and probabilities (T, 1 + L) of O and labels.
 
     A span begins at its first token. At other tokens, the share of the begin tag is the probability that the token
     before has another label.

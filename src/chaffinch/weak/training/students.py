@@ -61,7 +61,7 @@ class Plan:
     seed: int = 0
 
     def last(self, others: int) -> Config | None:
-        """Return the settings of the last student, which may see layers of `others` students; None if there is none."""
+        """Return the config of the stacked student, which may read the layers of `others` students; None if none."""
         first, *rest = configs_of(self.student)
         if not rest and not self.stacked:
             return None
@@ -84,11 +84,11 @@ class Students:
 
     @property
     def taggers(self) -> tuple[Tagger, ...]:
-        """Return the first tagger, and the last if there is one."""
+        """Return the first tagger, and the stacked one if there is one."""
         return (self.first,) if self.last is None else (self.first, self.last)
 
     def __call__(self, docs: Sequence[Document]) -> list[Answer]:
-        """Return the spans of the last student, and the mean probabilities of all students."""
+        """Return per document the spans of the last student, and the mean probabilities of all students."""
         found = [read(self.first, docs, self.names)]
         if self.network is not None and self.embedder is not None:
             found.append([_by_network(self.network, self.embedder(doc)) for doc in docs])
@@ -158,6 +158,7 @@ class _Lessons:
         """Return predictions of students with those settings for documents that they were not trained on."""
 
         def teach(part: list[Document], number: int, total: int) -> Reader:
+            """Train a student on a fold's training part; return a function that answers for documents."""
             step = Step(f"{name} fold", number, total)
             if not any(doc.layer(self.layer) for doc in part):  # with little text a fold may have no span
                 self.steps.report(step)
@@ -168,11 +169,12 @@ class _Lessons:
         return cross_fit(docs, teach, folds=self.plan.folds, seed=self.plan.seed, labels=len(self.names))
 
     def by_network(self, docs: Sequence[Document], embedder: Embedder) -> tuple[list[Answer], Network]:
-        """Return cross-fitted predictions of networks, and the network trained on all documents."""
+        """Return cross-fitted predictions of networks on embeddings, and the network trained on all documents."""
         rows = {id(doc): embedder(doc).astype(np.float16) for doc in docs}
         self.steps.report(Step("embeddings"))
 
         def teach(part: Sequence[Document], step: Step) -> Network:
+            """Load or train a network on these documents."""
             tags = [_tags(doc, self.layer, self.names) for doc in part]
             part_rows = [rows[id(doc)] for doc in part]
             return self.steps.load_or_make(
@@ -181,6 +183,7 @@ class _Lessons:
             )  # fmt: skip
 
         def fit_fold(part: list[Document], number: int, total: int) -> Reader:
+            """Train a network on a fold's training part; return a function that answers for documents."""
             network = teach(part, Step("network fold", number, total))
             return lambda test: [_by_network(network, rows[id(doc)]) for doc in test]
 
@@ -190,6 +193,7 @@ class _Lessons:
         )  # fmt: skip
 
     def _save_network(self, network: Network, path: Path) -> None:
+        """Write a network's weights to a checkpoint file."""
         bundle.save(path, Manifest("network", {}, self.names), network.arrays())
 
 
@@ -236,7 +240,7 @@ def read(tagger: Tagger, docs: Sequence[Document], names: Sequence[str]) -> list
 
 
 def columns(number: int) -> tuple[str, str]:
-    """Return the names of the layers that show a stacked student the predictions of another one."""
+    """Return the names of the two layers that show the predictions of student `number` to a stacked student."""
     return f"student{number}:own", f"student{number}:elsewhere"
 
 
