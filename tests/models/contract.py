@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from chaffinch import bundle
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.lexicon import Lexicon
 from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.core.methods import Config, Material, Method
@@ -136,14 +136,18 @@ def check_explaining(tagger: Tagger, docs: Sequence[Document], folder: Path) -> 
     """Check that the model explains, divides and describes, or that its method refuses."""
     method = method_of(tagger.model.config)
     doc, span = next((doc, span) for doc in docs for span in doc.layer("gold") if span.label in tagger.labels)
-    if method.explain is None:
-        with pytest.raises(ConfigError, match=f"^{method.title} cannot explain its spans"):
-            tagger.explain(doc, span)
-    else:
-        explanation = tagger.explain(doc, span)
-        assert explanation.span == span
-        assert span.label in str(explanation)
-        assert span not in explanation.runner_up
+    explanation = tagger.explain(doc, span)
+    assert explanation.span == span
+    assert span.label in str(explanation)
+    assert span not in explanation.runner_up
+    (voice,) = explanation.voices
+    assert (voice.kind, voice.name) == ("tagger", method.name)
+    assert voice.features or voice.path
+    quoted = [*(each.quote for each in voice.features if each.quote), *(each.quote for each in voice.path)]
+    assert quoted
+    assert not any(f"{mark}{quote}" in str(explanation) for quote in quoted for mark in (" ", "/") if len(quote) > 4)
+    with pytest.raises(DataError, match="no label 'NONE OF ITS LABELS'"):
+        tagger.explain(doc, Span(span.start, span.end, "NONE OF ITS LABELS"))
     if method.parts is None:
         with pytest.raises(ConfigError, match=f"^{method.title} cannot divide spans into parts"):
             tagger.substructure(doc, "gold")

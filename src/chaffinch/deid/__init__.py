@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from chaffinch.deid.detect.detector import detector
+from chaffinch.deid.detect.explain import explain
 from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
@@ -21,7 +22,7 @@ from chaffinch.deid.training.learn import learn
 if TYPE_CHECKING:
     from chaffinch.jobs.deid import run as run
 
-__all__ = ["Detector", "Policy", "Secret", "adapt", "detector", "learn", "notes"]
+__all__ = ["Detector", "Policy", "Secret", "adapt", "detector", "explain", "learn", "notes"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,23 +26,22 @@ COLUMN_NAMES = {
     observe.PAIR_BEFORE_ELSEWHERE: "same word and the one before elsewhere",
 }
 _MASK = (1 << 64) - 1
+NameMark: TypeAlias = Callable[[int, int, str], str]  # the kind of a column, a mark in it and its word, to a name
 
 
 class Namer:
     """A source of readable names for the features of one document."""
 
-    def __init__(self, doc: Document, seen: Observed, columns: Sequence[Column], tags: Sequence[str]) -> None:
-        """Keep the document, its observations and the tag of each state; number the columns of marks."""
-        self._text, self._seen, self._tags = doc.text, seen, tags  # the tag of each state
-        marks = [column.kind for column in columns if column.kind >= observe.MARKS]
-        self._marks = {kind: f"mark {number}" for number, kind in enumerate(marks, start=1)}
+    def __init__(self, doc: Document, seen: Observed, tags: Sequence[str], name_mark: NameMark) -> None:
+        """Keep the document, its observations, the tag of each state, and what names marks of clusters and layers."""
+        self._text, self._seen, self._tags, self._name_mark = doc.text, seen, tags, name_mark
 
     def _word(self, n: int) -> str:
         first, end = self._seen.tokens[n].tolist()
         return self._text[first:end] or "(edge)"
 
-    def word(self, n: int, number: int, offset: int) -> str:
-        """Return the name of feature `number` of token n's word; an offset is named as well, such as "at +1"."""
+    def word(self, n: int, number: int, offset: int) -> tuple[str, str]:
+        """Return the name of feature `number` of token n's word, and the text that it shows; "at +1" is an offset."""
         from chaffinch.features._compiled import _words
 
         seen, text = self._seen, self._word(n)
@@ -50,41 +50,44 @@ class Namer:
         kinds = seen.kinds[seen.lists[seen.types[n]] : q + 1]
         rank = int(np.count_nonzero(kinds == kind))
         if kind == observe.WORD:
-            return f"word{where} {text}"
+            return f"word{where}", text
         if kind == observe.FOLDED:
-            return f"word in lower case{where} {text.lower()}"
+            return f"word in lower case{where}", text.lower()
         if kind in (observe.CLASS, observe.BRIEF):
-            return f"{'shape' if kind == observe.CLASS else 'brief shape'}{where} of {text}"
+            return f"{'shape' if kind == observe.CLASS else 'brief shape'}{where}", text
         if kind == observe.LENGTH:
-            return f"length{where} {len(text)}"
+            return f"length{where}", str(len(text))
         if kind == observe.PREFIX:
-            return f"begins with {text[:rank]}"
+            return f"begins with{where}", text[:rank]
         if kind == observe.SUFFIX:
-            return f"ends with {text[-rank:]}"
+            return f"ends with{where}", text[-rank:]
         if kind == observe.GRAM:
-            return f"contains {text[rank - 1 : rank - 1 + _words.GRAM_SIZE].lower()}"
+            return f"contains{where}", text[rank - 1 : rank - 1 + _words.GRAM_SIZE].lower()
         bit = next(b for b in range(_words.PATTERNS) if _mix(b, observe.PATTERN << 56) == int(seen.keys[q]))
-        return f"pattern{where}: {PATTERN_NAMES[bit]}"
+        return f"pattern{where}: {PATTERN_NAMES[bit]}", ""
 
-    def column(self, n: int, column: Column, offset: int) -> str:
-        """Return the name of token n's feature in a column; an offset is named as well, such as "at +1"."""
+    def column(self, n: int, column: Column, offset: int) -> tuple[str, str]:
+        """Return the name of token n's feature in a column, and the text that it shows; "at +1" is an offset."""
         where = f" at {offset:+d}" if offset else ""
         if column.kind in (observe.BIGRAM, observe.TRIGRAM):
             size = 2 if column.kind == observe.BIGRAM else 3
-            return f"words{where} " + " ".join(self._word(k) for k in range(n, n + size))
+            return f"words{where}", " ".join(self._word(k) for k in range(n, n + size))
         if column.kind == observe.HEAD:
             later = self._seen.types[n:]
             heads = np.flatnonzero(self._seen.folded[later] == column.keys[n])
-            return f"run of words ends in {self._word(n + int(heads[0])).lower()}"
-        name = COLUMN_NAMES.get(column.kind) or self._marks.get(column.kind, "mark")
+            return f"run of words ends in{where}", self._word(n + int(heads[0])).lower()
         value = int(column.keys[n])
+        if column.kind >= observe.MARKS:
+            mark = self._name_mark(column.kind, int(np.uint64(value).astype(np.int64)), self._word(n))
+            return f"{mark}{where}", ""
+        name = COLUMN_NAMES[column.kind]
         if column.kind == observe.FIRST_READING:
-            return f"{name}{where}: {self._tags[value - 1]}"
+            return f"{name}{where}: {self._tags[value - 1]}", ""
         if column.kind == observe.FIRST_READING_AND_ELSEWHERE:
-            return f"{name}{where}: {self._tags[value % (1 << 20) - 1]}, {self._elsewhere(value >> 20)}"
+            return f"{name}{where}: {self._tags[value % (1 << 20) - 1]}, {self._elsewhere(value >> 20)}", ""
         if column.kind in (observe.WORD_ELSEWHERE, observe.PAIR_ELSEWHERE, observe.PAIR_BEFORE_ELSEWHERE):
-            return f"{name}{where}: {self._elsewhere(value)}"
-        return f"{name}{where}" if column.kind == observe.HEADER else f"{name}{where}: {value}"
+            return f"{name}{where}: {self._elsewhere(value)}", ""
+        return f"{name}{where}", ""
 
     def _elsewhere(self, code: int) -> str:
         """Describe a code of `observe.elsewhere`."""

@@ -225,7 +225,7 @@ def layer_marks(doc: Document, layer: str) -> NDArray[np.int64]:
     spans, out = doc.layers[layer], np.zeros(len(doc.tokens), np.int64)
     first, end = doc.token_ranges(spans).T
     labels = [span.label for span in spans]
-    code = {label: 2 + 2 * crc32(label.encode()) for label in set(labels)}
+    code = {label: layer_mark(label) for label in set(labels)}
     values = np.array([code[label] for label in labels], np.int64)
     if (end > first).all() and (first[1:] >= end[:-1]).all():  # the usual case: no span overlaps another, all in order
         out[_ranges(first, end)] = np.repeat(values, end - first)
@@ -235,6 +235,11 @@ def layer_marks(doc: Document, layer: str) -> NDArray[np.int64]:
         out[a:b] = value
         out[a : a + 1] |= 1
     return out
+
+
+def layer_mark(label: str) -> int:
+    """Return the number of a label in a column of a layer; the first token of a span has one more."""
+    return 2 + 2 * crc32(label.encode())
 
 
 def _ranges(first: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:

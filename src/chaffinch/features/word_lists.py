@@ -47,6 +47,10 @@ class WordListFeature:
             out.append(np.array([numbers[word] for word in words], np.int64))
         return out
 
+    def profile(self, word: str) -> str:
+        """Return the profile of a word, which its number stands for."""
+        return word_profile(word, languages.pack(self.language, self.hidden))
+
 
 def word_profile(word: str, pack: Pack) -> str:
     """Return how a word is written and the lists where its rate is high; else "listed", or "new" if no list has it.

@@ -8,18 +8,18 @@ from pathlib import Path
 
 from chaffinch.bundle import State
 from chaffinch.checks import did_you_mean
-from chaffinch.errors import ConfigError, ModelError
+from chaffinch.errors import ConfigError, DataError, ModelError
 from chaffinch.models.core.methods import (
     Config,
     FitContext,
     Material,
     Method,
     Model,
-    SpanExplanation,
     TrainingSet,
     list_alternatives,
 )
 from chaffinch.text import Document, Span
+from chaffinch.text.explanation import Explanation, explain_by_occlusion
 
 __all__ = [
     "METHODS", "Config", "Method", "Model", "TrainingSet", "explain", "fit", "method_of", "model_of", "parts",
@@ -80,13 +80,14 @@ def model_of(state: State) -> Model:
     return method.load(state)
 
 
-def explain(model: Model, doc: Document, span: Span) -> SpanExplanation:
-    """Explain why a model reads a span as it does; ConfigError if its method has no explanations."""
+def explain(model: Model, doc: Document, span: Span) -> Explanation:
+    """Explain why a model reads a span as it does; DataError for a label it does not have, or a span of part tokens."""
     method = method_of(model.config)
-    if method.explain is None:
-        able = list_alternatives([other.title for other in _methods_by_name() if other.explain is not None])
-        raise ConfigError(f"{method.title} cannot explain its spans; train {able}")
-    return method.explain(model, doc, span)
+    if method.explain is not None:
+        return method.explain(model, doc, span)
+    if span.label not in model.names:
+        raise DataError(f"the model has no label {span.label!r}; it has {', '.join(model.names)}")
+    return explain_by_occlusion(doc, span, model.posteriors, ("O", *model.names), name=method.name)
 
 
 def parts(model: Model, doc: Document, spans: Sequence[Span]) -> list[Span]:

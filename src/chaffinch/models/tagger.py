@@ -19,12 +19,13 @@ from chaffinch.models.alignment.config import Alignment
 from chaffinch.models.cascade.config import Cascade
 from chaffinch.models.core.batching import BATCH_TOKENS, batches, mapper, to_spans
 from chaffinch.models.core.confidence import Calibration
-from chaffinch.models.core.methods import Config, FitContext, Model, SpanExplanation, TrainingSet
+from chaffinch.models.core.methods import Config, FitContext, Model, TrainingSet
 from chaffinch.models.core.resources import Resources
 from chaffinch.models.core.runs import Bias
 from chaffinch.models.core.training import Progress, Watcher
 from chaffinch.models.registry import METHODS, method_of
 from chaffinch.text import Corpus, Document, Soft, Span
+from chaffinch.text.explanation import Explanation
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -160,8 +161,8 @@ class Tagger:
         kind = method_of(self.model.config).name
         return [doc.with_layer(layer or self.layer, to_spans(doc, runs, kind)) for runs in found]
 
-    def explain(self, doc: Document, span: Span) -> SpanExplanation:
-        """Explain why the tagger reads a span as it does (`str`: in words); ConfigError if its method cannot."""
+    def explain(self, doc: Document, span: Span) -> Explanation:
+        """Explain why the tagger reads a span as it does; `in_words` puts it into words."""
         doc = self._add_earlier_layers([doc])[0]
         return registry.explain(self.model, doc, span)
 

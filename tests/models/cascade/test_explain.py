@@ -11,9 +11,9 @@ import pytest
 from chaffinch.errors import DataError
 from chaffinch.kernels.lattice import Lattice
 from chaffinch.models.cascade.config import Cascade
-from chaffinch.models.cascade.explain import Explanation
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
+from chaffinch.text.explanation import ORDER
 from tests.kernels import oracle
 from tests.models.notes import cascade_model, notes
 
@@ -60,10 +60,12 @@ def test_weights_add_up_to_the_margin_over_the_best_labelling_without_the_span(n
             mine = next(path for path in paths if any(found[:2] == run for found in path[2]))
             other = next(path for path in paths if not any(found[:2] == run for found in path[2]))
             why = tagger(name).explain(doc, span)
-            assert isinstance(why, Explanation)
             assert why.margin == pytest.approx(mine[0] - other[0], abs=1e-4)
-            assert why.moves == pytest.approx(moves(lattice, mine[1]) - moves(lattice, other[1]), abs=1e-4)
-            assert why.moves + sum(one.weight for one in why.features) == pytest.approx(why.margin, abs=1e-9)
+            (order,) = (one.weight for one in why.features if one.name == ORDER)
+            assert order == pytest.approx(moves(lattice, mine[1]) - moves(lattice, other[1]), abs=1e-4)
+            assert sum(one.weight for one in why.features) == pytest.approx(why.margin, abs=1e-9)
+            tokens = [one for one in why.features if one.name != ORDER and one.start < one.end]
+            assert {doc.text[one.start : one.end] for one in tokens} <= set(doc.words())
             near = [piece for piece in other[2] if piece[0] < run[1] and piece[1] > run[0]]
             found = [(one.start, one.end) for one in why.runner_up]
             assert found == [(int(doc.tokens[a, 0]), int(doc.tokens[b - 1, 1])) for a, b, _ in near]
@@ -82,7 +84,7 @@ def test_a_span_that_is_found_has_a_margin_above_zero_and_others_below(name: str
         found = {(int(doc.tokens[a, 0]), int(doc.tokens[b - 1, 1])) for a, b, _ in runs}
         for span in spans_of(doc):
             why = tagger(name).explain(doc, span)
-            assert isinstance(why, Explanation)
+            assert why.margin is not None
             assert (why.margin > 0) == ((span.start, span.end) in found)
 
 
@@ -90,15 +92,22 @@ def test_a_span_of_the_second_sentence_is_explained_by_its_own_words() -> None:
     doc = Document.make("No fever. Dr. Ann Penn came.")
     assert len(doc.sentences) == 2
     why = tagger("IOBES").explain(doc, Span(14, 22, "NAME"))
-    assert isinstance(why, Explanation)
+    assert why.margin is not None
     assert why.margin > 0
-    names = " ".join(one.name for one in why.features)
-    assert "Penn" in names
-    assert "Dr." in names
-    assert "fever" not in names
+    quotes = " ".join(one.quote for one in why.features)
+    assert "Penn" in quotes
+    assert "Dr." in quotes
+    assert "fever" not in quotes
+    shapes = {(one.start, one.end, one.quote) for one in why.features if one.name == "shape"}
+    assert shapes == {(14, 17, "Ann"), (18, 22, "Penn")}
+    before = [one for one in why.features if one.name == "word at -1" and one.quote == "Dr."]
+    assert [(one.start, one.end) for one in before] == [(10, 13)]
     weights = [abs(one.weight) for one in why.features]
     assert weights == sorted(weights, reverse=True)
     assert str(why).startswith("[14, 22) NAME: margin +")
+    assert "Penn" not in str(why) + repr(why) + str(why.to_dict())
+    assert "Penn" in why.in_words(with_text=True)
+    assert "Penn" in str(why.to_dict(with_text=True))
 
 
 @pytest.mark.parametrize("span", [(1, 3), (0, 2), (4, 11), (3, 4), (0, 24), (8, 9)])

@@ -12,9 +12,9 @@ import pytest
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels import Lattice
 from chaffinch.models.cascade.config import Cascade
+from chaffinch.models.classhmm.describe.explain import explain
 from chaffinch.models.classhmm.model import Model
 from chaffinch.models.hmmdp import model as hmmdp_model
-from chaffinch.models.latent.describe_words import SubtagPath
 from chaffinch.models.latent.parts import state_names
 from chaffinch.models.tagger import Tagger, train
 from chaffinch.text import Document, Span
@@ -129,8 +129,8 @@ def test_explanations_are_those_of_all_paths_listed(name: str) -> None:
         for a, b in runs_of(T, 2):
             mine = [one for one in paths if (a, b, "NAME") in one[2]]
             rest = [one for one in paths if (a, b, "NAME") not in one[2]]
-            why = trained_tagger.explain(doc, Span(starts[a], ends[b - 1], "NAME"))
-            assert isinstance(why, SubtagPath)
+            why = explain(model_of(trained_tagger), doc, Span(starts[a], ends[b - 1], "NAME"))
+            assert [doc.text[step.start : step.end] for step in why.steps] == [step.word for step in why.steps]
             assert why.chance == pytest.approx(math.fsum(math.exp(one[0]) for one in mine), abs=1e-9)
             best = [states[state] for state in mine[0][1]][max(a - 3, 0) : b + 2]
             assert [f"{step.tag.removeprefix('B-').removeprefix('I-')}/{step.number}" for step in why.steps] == best
@@ -141,12 +141,12 @@ def test_explanations_are_those_of_all_paths_listed(name: str) -> None:
 def test_an_explanation_in_words() -> None:
     trained_tagger = tagger("joint")
     doc = Document.make("Seen by Dr. Ann Penn today.")
-    lines = str(trained_tagger.explain(doc, Span(12, 20, "NAME"))).splitlines()
-    assert "Ann/NAME" in lines[0]
-    assert lines[1].startswith("[12, 20) NAME: probability ")
-    leads = [line for line in lines[2:] if line.startswith("NAME")]
+    lines = trained_tagger.explain(doc, Span(12, 20, "NAME")).in_words(with_text=True).splitlines()
+    assert lines[0].startswith("[12, 20) NAME: chance ")
+    assert "Ann/NAME" in lines[2]
+    leads = [line for line in lines[3:] if line.startswith("  NAME")]
     assert leads
     assert any(f'"{word}"' in " ".join(leads) for word in FIRST + LAST)
-    assert "/" not in " ".join(lines[2:])
+    assert "/" not in " ".join(lines[3:])
     with pytest.raises(DataError, match="no label 'TOWN'; it has NAME"):
         trained_tagger.explain(doc, Span(12, 20, "TOWN"))

@@ -169,9 +169,7 @@ def model_of(name: str) -> Model:
 
 
 def told(name: str, doc: Document, span: Span) -> SubtagPath:
-    found = tagger(name).explain(doc, span)
-    assert isinstance(found, SubtagPath)
-    return found
+    return portrait.explain(model_of(name), doc, span)
 
 
 def lattice_of(model: Model, doc: Document) -> Lattice:
@@ -242,7 +240,7 @@ def test_subtags_of_a_path_are_described_as_the_portrait_does(name: str) -> None
     why = told(name, doc, Span(20, 28, "NAME"))
     several = {own.tag for own in portrait.use(model) if own.subtags > 1}
     names = [own.subtag.name for own in why.leads]
-    assert names == list(dict.fromkeys(str(own).split("/")[1] for own in why.steps if own.tag in several))
+    assert names == list(dict.fromkeys(own.name for own in why.steps if own.tag in several))
     assert [own.subtag for own in why.leads] == [every[name] for name in names]
     after = [*(own.tag for own in why.steps[1:])]
     for step, following in zip(why.steps, after, strict=False):
@@ -280,18 +278,23 @@ PATH = SubtagPath(
 
 
 def test_a_path_in_words() -> None:
-    assert str(PATH).splitlines() == [
-        "retired/O₁₇ → welder/B-PROFESSION₂",
-        "[12, 18) PROFESSION: probability .934, 14 times as likely as no span there",
-        'O₁₇ follows O₃ and begin, shows "worked" and "retired", and leads to B-PROFESSION with .71 and to O with <.01',
-        "B-PROFESSION₂ follows O₁₇, shows ALPHA lower job=hi, and leads to end with 1.00",
+    why = PATH.explanation("hmmdp")
+    assert why.in_words(with_text=True).splitlines() == [
+        "[12, 18) PROFESSION: chance .934, margin +2.653 over no span",
+        "tagger hmmdp: [12, 18) PROFESSION, chance .934, margin +2.653",
+        "  retired/O₁₇ → welder/B-PROFESSION₂",
+        '  O₁₇ follows O₃ and begin, shows "worked" and "retired", and leads to B-PROFESSION with .71 and to O with '
+        "<.01",
+        "  B-PROFESSION₂ follows O₁₇, shows ALPHA lower job=hi, and leads to end with 1.00",
     ]
+    assert str(why).splitlines()[2:] == ["  O₁₇ → B-PROFESSION₂"]
     rare = replace(PATH, chance=0.0001, ratio=0.31, runner_up=(Span(12, 18, "NAME"), Span(19, 20, "AGE")), leads=())
-    expected = "probability <.001, .31 times as likely as [12, 18) NAME, [19, 20) AGE"
-    assert str(rare).splitlines()[1] == f"[12, 18) PROFESSION: {expected}"
-    sure = replace(PATH, chance=0.99999, ratio=1e9, discriminative=True)
-    assert "probability >.999, more than 10,000 times as likely" in str(sure)
-    assert "generative stage" in str(sure).splitlines()[-1]
+    expected = "chance <.001, margin -1.171 over [12, 18) NAME, [19, 20) AGE"
+    assert str(rare.explanation("hmmdp")).splitlines()[0] == f"[12, 18) PROFESSION: {expected}"
+    assert rare.explanation("hmmdp").voices[0].spans == rare.runner_up
+    sure = replace(PATH, chance=0.99999, ratio=1e9, discriminative=True).explanation("hmmdp")
+    assert "chance >.999, margin +20.723" in str(sure)
+    assert "generative stage" in sure.in_words(with_text=True).splitlines()[-1]
     bare = Lead(replace(RETIRED, words=(), before=()), (("O", 0.5),))
     assert str(bare) == "O₁₇ leads to O with .50"
 
@@ -306,8 +309,10 @@ def test_signatures_in_few_words() -> None:
 def test_what_quotes_a_document_or_the_vocabulary_hides_it_from_repr() -> None:
     doc = Document.make("Dr. Quillfeather came.")
     why = told("discriminative", doc, Span(4, 16, "NAME"))
-    assert "Quillfeather/" in str(why)
+    found = why.explanation("hmmdp")
+    assert "Quillfeather/" in found.in_words(with_text=True)
     assert "Quillfeather" not in repr(why) + repr(why.steps) + repr(why.leads)
+    assert "Quillfeather" not in str(found) + repr(found) + str(found.to_dict())
     assert "retired" not in repr(PATH) + repr(RETIRED) + repr(PATH.leads)
 
 
@@ -339,7 +344,8 @@ def test_a_span_of_the_second_sentence(tile: int, monkeypatch: pytest.MonkeyPatc
     why = told("chain", doc, Span(14, 22, "NAME"))
     assert [step.word for step in why.steps] == ["Dr.", "Ann", "Penn", "came", "."]
     alone = told("chain", Document.make("Dr. Ann Penn came."), Span(4, 12, "NAME"))
-    assert [str(own) for own in why.steps] == [str(own) for own in alone.steps]
+    assert [own.name for own in why.steps] == [own.name for own in alone.steps]
+    assert [doc.text[own.start : own.end] for own in why.steps] == [own.word for own in why.steps]
     assert why.chance == pytest.approx(alone.chance)
 
 
@@ -352,8 +358,7 @@ def test_a_label_that_rules_name_is_explained_by_its_category() -> None:
     own = train(docs, replace(SMALL, discriminative=False, rules=rules))
     doc = Document.make("Dr. Ann Penn came.")
     why = own.explain(doc, Span(4, 12, "DOCTOR"))
-    assert isinstance(why, SubtagPath)
-    assert why.steps[1].tag == "B-WHO"
+    assert why.voices[0].path[1].state.startswith("B-WHO")
     assert {span.label for span in why.runner_up} <= {"DOCTOR", "PATIENT"}
     with pytest.raises(DataError, match="no label 'WHO'; it has DOCTOR, PATIENT"):
         own.explain(doc, Span(4, 12, "WHO"))

@@ -96,7 +96,7 @@ class HybridDetector:
         for docs in [list(documents)] if self.by_patient else batches(documents, BATCH_TOKENS):
             pages = list(map(ShownDocument.of, docs))
             shown = [page.shown for page in pages]
-            found = [doc for part in batches(shown, BATCH_TOKENS) for doc in self._detect(part)]
+            found = [doc for part in batches(shown, BATCH_TOKENS) for doc in self.detect(part)]
             for page, doc in zip(pages, self._add_repeats(found, shown), strict=True):
                 yield page.restore(doc)
 
@@ -115,10 +115,10 @@ class HybridDetector:
     def dial_samples(self, documents: Iterable[Document], gold: str | None = None) -> Iterator[DialSample]:
         """Yield per document the chances, types, rule flags and gold flags of its tokens, to fit the recall dial on."""
         for docs in batches((ShownDocument.of(doc).shown for doc in documents), BATCH_TOKENS):
-            index, soft, _ = self._score_tokens(docs)
+            index, soft, _ = self.score_tokens(docs)
             chances, types = detect_soft.chances(soft)
             rules = [
-                [*self._certain_spans(doc), *self._pattern_spans(prepared)]
+                [*self.certain_spans(doc), *self._pattern_spans(prepared)]
                 for doc, prepared in zip(docs, index.docs, strict=True)
             ]
             ruled = index.split_rows(index.flags(rules))
@@ -127,9 +127,9 @@ class HybridDetector:
 
     def soft_labels(self, documents: Sequence[Document]) -> Soft:
         """Return (N, L) the joint soft labels of all models for all tokens, before rules and thresholds."""
-        return self._score_tokens(documents)[1]
+        return self.score_tokens(documents)[1]
 
-    def _score_tokens(self, docs: Sequence[Document]) -> tuple[TokenIndex, Soft, list[list[Span]]]:
+    def score_tokens(self, docs: Sequence[Document]) -> tuple[TokenIndex, Soft, list[list[Span]]]:
         """Return the documents' token index with cues, joint (N, L) soft labels, and the voted spans of the taggers."""
         prepared = list(cues.with_cues(map(upper_if_caseless, docs) if self.model.rules else docs, self.lists))
         index = TokenIndex.of(prepared)
@@ -146,13 +146,13 @@ class HybridDetector:
             soft = self.model.context.join(soft, docs)
         return index, soft, found[0] if len(found) == 1 else [vote_spans(spans) for spans in zip(*found, strict=True)]
 
-    def _detect(self, docs: Sequence[Document]) -> list[Document]:
+    def detect(self, docs: Sequence[Document]) -> list[Document]:
         """Detect by rules, lists and models; return the documents with cues, spans, soft labels and classes."""
-        index, soft, decoded = self._score_tokens(docs)
+        index, soft, decoded = self.score_tokens(docs)
         flagged = self._flag_spans(index, soft, decoded) if self.model.taggers else decoded
         found = []
         for doc, prepared, modelled in zip(docs, index.docs, flagged, strict=True):
-            ranks = [self._certain_spans(doc), *self._rank_spans(doc, self._pattern_spans(prepared), modelled)]
+            ranks = [self.certain_spans(doc), *self._rank_spans(doc, self._pattern_spans(prepared), modelled)]
             found.append(trim_punctuation(doc.text, merge_by_rank(ranks)))
         softs = detect_soft.with_spans(index, soft, found)
         modelled_soft = soft if self.model.taggers else Soft(("O",), np.ones((len(soft.values), 1)))
@@ -193,7 +193,7 @@ class HybridDetector:
         """Return the document's spans of the pattern layer; none if the model has `rules=False`."""
         return doc.layers[patterns.LAYER] if self.model.rules else ()
 
-    def _certain_spans(self, doc: Document) -> list[Span]:
+    def certain_spans(self, doc: Document) -> list[Span]:
         """Return the merged spans of the admission file, the deny list and the user's types in a document."""
         if self.deny is None and not self.types and self.known is None:
             return []

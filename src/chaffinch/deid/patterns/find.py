@@ -73,6 +73,13 @@ def find_in(
     docs: Sequence[Document], sources: Iterable[Pattern] | None = None, lists: WordLists | None = None
 ) -> list[list[Span]]:
     """Return the identifiers of `find` for many documents at once, which is faster."""
+    return [list(resolve_votes(votes)) for votes in votes_in(docs, sources, lists)]
+
+
+def votes_in(
+    docs: Sequence[Document], sources: Iterable[Pattern] | None = None, lists: WordLists | None = None
+) -> list[list[Span]]:
+    """Return by document the votes of all patterns that protected terms leave, before overlaps are resolved."""
     known = lists or word_lists()
     views = [(number, view) for number, doc in enumerate(docs) if (view := narrow_view(doc.text))]
     texts = ByteText.of([*(doc.text for doc in docs), *(view.text for _, view in views)])
@@ -82,7 +89,7 @@ def find_in(
             votes[number].append(span)
     for (number, view), narrow in zip(views, votes[len(docs) :], strict=True):
         votes[number] += _more_votes(votes[number], view.spans_back(resolve_votes(narrow)))
-    return [list(resolve_votes(_without_protected(doc, spans, known))) for doc, spans in zip(docs, votes, strict=False)]
+    return [_without_protected(doc, spans, known) for doc, spans in zip(docs, votes, strict=False)]
 
 
 def _more_votes(votes: Sequence[Span], narrow: Iterable[Span]) -> list[Span]:

@@ -6,9 +6,10 @@ it; the listed weights, and those of the transitions between tags, add up to the
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,70 +23,47 @@ from chaffinch.models.core.labels import Labels
 from chaffinch.models.core.linear import Linear
 from chaffinch.models.core.runs import best_path, locate_span, spans_near
 from chaffinch.text import Document, Span
+from chaffinch.text.explanation import ORDER, Explanation, Feature, Voice
 
 REACH = 2  # tokens on either side whose features are listed: as far as features reach
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Feature:
-    """A feature by name (it quotes the document), and its weight in favour of the span."""
-
-    name: str
-    weight: float
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Explanation:
-    """The margin of a span over its runner-up, with features by the size of their weight; `str` is a table.
-
-    `runner_up` are the spans of the best labelling without the span, around it; with a margin below 0 the tagger
-    prefers that one.
-    """
-
-    span: Span
-    margin: float
-    moves: float  # the part of the margin that comes from the order of tags
-    features: tuple[Feature, ...]
-    runner_up: tuple[Span, ...]
-
-    def __str__(self) -> str:
-        """Return the margin over the runner-up, then a table of at most 20 features, which quotes the document."""
-        others = ", ".join(f"[{span.start}, {span.end}) {span.label}" for span in self.runner_up) or "no span"
-        lines = [
-            f"[{self.span.start}, {self.span.end}) {self.span.label}: margin {self.margin:+.3f} over {others}",
-            f"{self.moves:+8.3f}  order of tags",
-        ]
-        return "\n".join(lines + [f"{feature.weight:+8.3f}  {feature.name}" for feature in self.features[:20]])
+_Shown: TypeAlias = tuple[int, str, str]  # the token of the sentence that a feature is about, its name, what it quotes
 
 
 def explain(model: Model, doc: Document, span: Span) -> Explanation:
     """Explain why the last reading has a span or not; DataError for an unknown label or a span that cuts tokens."""
+    if span.label not in model.names:
+        raise DataError(f"the model has no label {span.label!r}; it has {', '.join(model.names)}")
     seen, columns = model.observe([doc])
     part = model.readings[-1]
     label = span.label if model.classifier is None else part.labels.names[0]
-    if span.label not in model.names:
-        raise DataError(f"the model has no label {span.label!r}; it has {', '.join(model.names)}")
     sentence, offset, first, end = locate_span(doc, span, seen)
     begin = int(seen.begins[sentence])
     lattice = part.batch(seen, columns)[sentence]
     tags = part.labels.encode([(offset, offset + end - first, part.labels.names.index(label))], len(lattice))
     chosen, other = _best_with_and_without(lattice, part.labels, tags, offset, offset + end - first)
-    totals, moves = _difference(
-        part,
+    namer = Namer(
+        doc,
         seen,
-        columns,
-        begin,
-        chosen,
-        other,
-        Namer(doc, seen, columns, [part.labels.tags[tag] for tag in part.labels.tag_of]),
+        [part.labels.tags[tag] for tag in part.labels.tag_of],
+        lambda kind, mark, word: model.resources.name_mark(kind, mark, word, doc, model.config.layers),
     )
-    features = tuple(
-        sorted((Feature(*item) for item in totals.items()), key=lambda feature: (-abs(feature.weight), feature.name))
-    )
-    margin = moves + sum(feature.weight for feature in features)
+    totals, moves = _difference(part, seen, columns, begin, chosen, other, namer)
+    edges = _token_edges(seen, begin, len(chosen))
+    listed = [Feature(name, weight, *edges[j + 1], quote) for (j, name, quote), weight in totals.items()]
+    listed.append(Feature(ORDER, moves, span.start, span.end))
+    features = tuple(sorted(listed, key=lambda each: (-abs(each.weight), each.name, each.start, each.quote)))
+    margin = math.fsum(feature.weight for feature in features)
     source = first - offset
     runs = [(a + source, b + source, name) for a, b, name in part.labels.runs(other.astype(np.int32))]
-    return Explanation(span, margin, moves, features, spans_near(doc, runs, first, end))
+    runner_up = spans_near(doc, runs, first, end)
+    voice = Voice("tagger", "cascade", (span,) if margin > 0 else runner_up, None, margin, features)
+    return Explanation(span, (voice,), runner_up)
+
+
+def _token_edges(seen: Observed, begin: int, T: int) -> list[tuple[int, int]]:
+    """Return the offsets of a sentence's tokens, between two empty stretches at its edges."""
+    tokens = [(int(start), int(end)) for start, end in seen.tokens[begin : begin + T].tolist()]
+    return [(tokens[0][0], tokens[0][0]), *tokens, (tokens[-1][1], tokens[-1][1])]
 
 
 def _best_with_and_without(lattice: Lattice, labels: Labels, tags: Ints, first: int, end: int) -> tuple[Ints, Ints]:
@@ -113,22 +91,22 @@ def _best_with_and_without(lattice: Lattice, labels: Labels, tags: Ints, first: 
 
 def _difference(
     part: Linear, seen: Observed, columns: Sequence[Column], begin: int, chosen: Ints, other: Ints, namer: Namer
-) -> tuple[dict[str, float], float]:
-    """Return each feature's weight by name (0 left out) and that of transitions, for `chosen` over `other` states."""
+) -> tuple[dict[_Shown, float], float]:
+    """Return each feature's weight (0 left out) and that of transitions, for `chosen` over `other` states."""
     states = part.labels.states
     rows = part.weights.rows.reshape(-1, states.W).astype(np.float64)
     if part.labels.pairs:
         rows[:, : states.K] += rows[:, states.shared]
-    totals: dict[str, float] = defaultdict(float)
+    totals: dict[_Shown, float] = defaultdict(float)
     for t in np.flatnonzero(chosen != other):
-        for key, kind, offset, name in _features(seen, columns, begin, len(chosen), int(t), namer):
+        for key, kind, offset, shown in _features(seen, columns, begin, len(chosen), int(t), namer):
             feature, k = int(part.vocabulary.find(np.array([key]))[0]), offset - FIRST[kind]
             if feature >= 0 and 0 <= k < COUNT[kind]:
                 row = rows[part.vocabulary.rows[feature] + k]
-                totals[name] += float(row[chosen[t]] - row[other[t]])
+                totals[shown] += float(row[chosen[t]] - row[other[t]])
     moves = part.weights.moves.reshape(states.K + 2, states.W).astype(np.float64)
     order = _moves(moves, states.K, chosen) - _moves(moves, states.K, other)
-    return {name: weight for name, weight in totals.items() if weight}, order
+    return {shown: weight for shown, weight in totals.items() if weight}, order
 
 
 def _moves(moves: np.ndarray[tuple[int, int], np.dtype[np.float64]], K: int, path: Ints) -> float:
@@ -138,14 +116,14 @@ def _moves(moves: np.ndarray[tuple[int, int], np.dtype[np.float64]], K: int, pat
 
 def _features(
     seen: Observed, columns: Sequence[Column], begin: int, T: int, t: int, namer: Namer
-) -> Iterator[tuple[np.uint64, int, int, str]]:
-    """Yield key, kind, offset and name of all features within reach of a token."""
+) -> Iterator[tuple[np.uint64, int, int, _Shown]]:
+    """Yield key, kind, offset, and what is shown of all features within reach of a token."""
     for j in range(max(t - REACH, -1), min(t + REACH, T) + 1):
         n = begin + j
         v = seen.types[n]
         for q in range(seen.lists[v], seen.lists[v + 1]):
-            yield seen.keys[q], int(seen.kinds[q]), j - t, namer.word(n, q - int(seen.lists[v]), j - t)
+            yield seen.keys[q], int(seen.kinds[q]), j - t, (j, *namer.word(n, q - int(seen.lists[v]), j - t))
         for column in columns if j < T else ():
             if column.keys[n]:
                 key = salt_keys(column.keys[n : n + 1], column.kind)[0]
-                yield key, column.kind, j - t, namer.column(n, column, j - t)
+                yield key, column.kind, j - t, (j, *namer.column(n, column, j - t))

@@ -9,10 +9,10 @@ from chaffinch.bundle import State
 from chaffinch.models.classhmm.config import ClassHMM
 from chaffinch.models.core.methods import FitContext, Method, TrainingSet
 from chaffinch.text import Document, Span
+from chaffinch.text.explanation import Explanation
 
 if TYPE_CHECKING:  # they need scipy, which is loaded when it is used
     from chaffinch.models.classhmm.model import Model
-    from chaffinch.models.latent.describe_words import SubtagPath
 
 
 def _fit(data: TrainingSet, config: ClassHMM, context: FitContext) -> Model:
@@ -42,11 +42,11 @@ def _reasons_unused(config: ClassHMM) -> dict[str, str]:
     return unused
 
 
-def _explain(model: Model, doc: Document, span: Span) -> SubtagPath:
+def _explain(model: Model, doc: Document, span: Span) -> Explanation:
     """Explain a span by its path through the states."""
     from chaffinch.models.classhmm.describe.explain import explain
 
-    return explain(model, doc, span)
+    return explain(model, doc, span).explanation("classhmm")
 
 
 def _parts(model: Model, doc: Document, spans: Sequence[Span]) -> list[Span]:

@@ -19,6 +19,7 @@ from chaffinch.models.core.tasks import with_untagged
 from chaffinch.models.core.training import Each, Watcher
 from chaffinch.text import Document, Span
 from chaffinch.text.document import Splitter
+from chaffinch.text.explanation import Explanation
 
 # What a tagger may be trained with: spans, soft labels, documents without labels, an earlier model to go on from,
 # layers of other taggers, and lexicons or clusters of words.
@@ -51,15 +52,6 @@ class Model(Protocol):
     def read_with_posteriors(self, docs: Sequence[Document]) -> list[tuple[list[Run], Floats]]: ...
     def alternatives(self, doc: Document, n: int) -> list[list[Run]]: ...
     def state(self) -> State: ...
-
-
-class SpanExplanation(Protocol):
-    """An explanation of why a model reads a span as it does; `str` puts it into words."""
-
-    @property
-    def span(self) -> Span: ...
-    @property
-    def runner_up(self) -> tuple[Span, ...]: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -113,7 +105,7 @@ class Method:
     """A tagging method. `unused` returns, for given settings, what has no effect and why, in whole sentences.
 
     Its keys are materials or other settings. `learns_from` are the materials that the method can learn from with
-    suitable settings. An operation that is None is not available.
+    suitable settings. An operation that is None is not available, unless its comment says otherwise.
     """
 
     name: str  # the name of its models, their files and their layers
@@ -127,7 +119,8 @@ class Method:
     new_labels: bool = True  # continued training may add labels that the earlier model does not have
     slower: Callable[[Any], Any] | None = field(default=None, repr=False)  # settings for short, gentle further training
     split: Splitter = "prose"  # the sentence splitter that suits it best
-    explain: Callable[[Any, Document, Span], SpanExplanation] | None = field(default=None, repr=False)
+    # Left out, a span is explained by what its chance loses when the words around it are blank.
+    explain: Callable[[Any, Document, Span], Explanation] | None = field(default=None, repr=False)
     parts: Callable[[Any, Document, Sequence[Span]], list[Span]] | None = field(default=None, repr=False)
     common_words: Callable[[Any], frozenset[str]] = field(default=_no_words, repr=False)  # of its language, lower case
     facts: Callable[[Any], Mapping[str, Any]] = field(default=_no_facts, repr=False)  # the size of a model

@@ -57,6 +57,20 @@ class Resources:
             columns.append(window.marks(seen, window.MARKS + MOST_SIZES + MOST_LAYERS + 1, self.standing.marks(docs)))
         return columns
 
+    def name_mark(self, kind: int, value: int, word: str, doc: Document, layers: Sequence[str]) -> str:
+        """Return what a mark of a column says, for explanations; it quotes no text."""
+        number = kind - window.MARKS
+        if number < MOST_SIZES:
+            return f"cluster {value - 1} of size {number + 1}"
+        if number == MOST_SIZES and self.lexicon is not None:
+            return f"lexicon {self.lexicon.labels[(value - 1) // 4]}"
+        if number <= MOST_SIZES + MOST_LAYERS:
+            layer = layers[number - MOST_SIZES - 1]
+            low = 0xFFFFFFFF  # columns keep 32 bits of a mark
+            labels = {window.layer_mark(span.label) & low: span.label for span in doc.layers[layer]}
+            return f"layer {layer}: {labels[value & low & ~1]}{', first token' if value & 1 else ''}"
+        return f"word lists: {self.standing.profile(word)}" if self.standing is not None else "word lists"
+
     def state(self) -> State:
         """Return the arrays and strings that a model file stores of these."""
         arrays: dict[str, NDArray[Any]] = {}

@@ -161,7 +161,7 @@ def _path_steps(
         tag = int(labels.tag_of[state])
         begin, stop = doc.tokens[t + shift].tolist()
         number = state - int(np.searchsorted(labels.tag_of, tag)) + 1
-        steps.append(PathStep(" ".join(doc.text[begin:stop].split()), labels.tags[tag], number))
+        steps.append(PathStep(" ".join(doc.text[begin:stop].split()), labels.tags[tag], number, begin, stop))
         if labels.subs[tag] > 1:
             next_tag = labels.tags[labels.tag_of[path[t + 1]]] if t + 1 < len(path) else END
             onward.setdefault(state, {})[next_tag] = dict(chain.leads(state))[next_tag]

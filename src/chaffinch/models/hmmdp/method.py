@@ -12,10 +12,10 @@ from chaffinch.models.core.linear import drop_small_weights
 from chaffinch.models.core.methods import FitContext, Method, TrainingSet
 from chaffinch.models.hmmdp.config import HMMDP
 from chaffinch.text import Document, Span
+from chaffinch.text.explanation import Explanation
 
 if TYPE_CHECKING:  # they need scipy, which is loaded when it is used
     from chaffinch.models.hmmdp.model import Model
-    from chaffinch.models.latent.describe_words import SubtagPath
 
 _SECOND_STAGE = "for the discriminative stage, which these settings turn off; leave them out"
 _RULES = "rules name sub-categories of spans; with soft labels leave them out"
@@ -53,11 +53,11 @@ def _find_unused(config: HMMDP) -> dict[str, str]:
     return unused
 
 
-def _explain(model: Model, doc: Document, span: Span) -> SubtagPath:
+def _explain(model: Model, doc: Document, span: Span) -> Explanation:
     """Explain a span by its path through the sub-tags."""
     from chaffinch.models.hmmdp.describe import explain
 
-    return explain(model, doc, span)
+    return explain(model, doc, span).explanation("hmmdp")
 
 
 def _parts(model: Model, doc: Document, spans: Sequence[Span]) -> list[Span]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from chaffinch.features.signatures import MARK
 from chaffinch.text import Span
+from chaffinch.text.explanation import Explanation, PathState, Voice
 
 _COUNTS = ("fields=", "digits=", "run=")  # fields of signatures whose 1 is a number; that of others is a yes
 _SMALL = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
@@ -70,16 +72,20 @@ def shorten_signature(signature: str) -> str:
     return " ".join(field if field.startswith(_COUNTS) else field.removesuffix("=1") for field in fields)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class PathStep:
     """A token of a path, quoted from the document, and its sub-tag."""
 
-    word: str
+    word: str = field(repr=False)
     tag: str
     number: int
+    start: int = 0
+    end: int = 0
 
-    def __str__(self) -> str:
-        return f"{self.word}/{name_of(self.tag, self.number)}"
+    @property
+    def name(self) -> str:
+        """Return the sub-tag, such as O₁₇."""
+        return name_of(self.tag, self.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +114,7 @@ class Lead:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SubtagPath:
-    """The best path through the sub-tags that reads a span; `str` puts into words what each of them represents.
+    """The best path through the sub-tags that reads a span.
 
     `chance` is the exact probability of the span, sub-tags and all other tokens summed out. `runner_up` are the spans
     of the best path without the span, around it; by `ratio` the tags of the path with the span are likelier than those.
@@ -122,18 +128,17 @@ class SubtagPath:
     ratio: float
     discriminative: bool
 
-    def __str__(self) -> str:
-        """Return the path, the span's probability, and a line for each sub-tag; it quotes the document."""
-        others = ", ".join(f"[{span.start}, {span.end}) {span.label}" for span in self.runner_up) or "no span there"
-        lines = [
-            " → ".join(map(str, self.steps)),
-            f"[{self.span.start}, {self.span.end}) {self.span.label}: probability {_three(self.chance)}, "
-            f"{_times(self.ratio)} as likely as {others}",
-            *map(str, self.leads),
-        ]
-        if self.discriminative and self.leads:
-            lines.append("(The path is the whole model's; sub-tags are described as its generative stage learnt them.)")
-        return "\n".join(lines)
+    def explanation(self, method: str) -> Explanation:
+        """Return it as the explanation of a tagger: the margin is the log of the ratio, remarks describe sub-tags."""
+        path = tuple(PathState(step.name, step.start, step.end, step.word) for step in self.steps)
+        remarks = [str(lead) for lead in self.leads]
+        if self.discriminative and remarks:
+            remarks.append(
+                "(The path is the whole model's; sub-tags are described as its generative stage learnt them.)"
+            )
+        spans = (self.span,) if self.ratio >= 1.0 else self.runner_up
+        voice = Voice("tagger", method, spans, self.chance, math.log(self.ratio), (), path, tuple(remarks))
+        return Explanation(self.span, (voice,), self.runner_up, self.chance)
 
 
 def _join_with_and(words: Sequence[str]) -> str:
@@ -143,23 +148,3 @@ def _join_with_and(words: Sequence[str]) -> str:
 def two_digits(chance: float) -> str:
     """Return a probability with two digits, such as .71, or "<.01" if it is below .005."""
     return "<.01" if 0 < chance < 0.005 else f"{chance:.2f}".removeprefix("0")
-
-
-def _three(chance: float) -> str:
-    """Return a probability with three decimals; "<.001" and ">.999" at the ends."""
-    if 0 < chance < 0.0005:
-        return "<.001"
-    return ">.999" if 0.9995 <= chance < 1 else f"{chance:.3f}".removeprefix("0")
-
-
-def _times(ratio: float) -> str:
-    """Return a ratio in words, such as "12 times"."""
-    if ratio > 10_000:
-        return "more than 10,000 times"
-    return (
-        f"{ratio:,.0f} times"
-        if ratio >= 10
-        else f"{ratio:.2g} times".removeprefix("0")
-        if ratio >= 0.001
-        else "less than .001 times"
-    )

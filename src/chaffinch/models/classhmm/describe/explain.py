@@ -41,7 +41,12 @@ def explain(model: Model, doc: Document, span: Span) -> SubtagPath:
     shown = range(max(offset - BEFORE, 0), min(offset + size + AFTER, len(path)))
     numbers = [int(name.rpartition("/")[2]) for name in state_names(labels)]
     steps = tuple(
-        PathStep(_word(doc, t + first - offset), tag_name(labels, int(labels.tag_of[path[t]])), numbers[path[t]])
+        PathStep(
+            _word(doc, t + first - offset),
+            tag_name(labels, int(labels.tag_of[path[t]])),
+            numbers[path[t]],
+            *doc.tokens[t + first - offset].tolist(),
+        )
         for t in shown
     )
     return SubtagPath(span, steps, _leads(model, path, shown), chance, runner_up, ratio, discriminative=False)
