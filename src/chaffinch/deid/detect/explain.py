@@ -51,7 +51,7 @@ def explain(
 
     >>> for why in explain("Seen by Dr. Penn on 3/4/1998.", detector()):
     ...     print(why.span.label, [f"{voice.kind} {voice.name}" for voice in why.voices][:1])
-    DOCTOR ['pattern name-title']
+    DOCTOR ['pattern name-doctor']
     DATE ['pattern date-number']
     """
     if top < 0:
