@@ -21,7 +21,7 @@ class ColumnChoice:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return all names."""
+        """Return all column names that the user gave."""
         return (*self.texts, *(name for name in (self.id, self.patient) if name is not None))
 
 
@@ -43,7 +43,7 @@ class Columns:
     fields: tuple[str, ...] = ()
 
     def cut(self, text: str) -> dict[str, str]:
-        """Return the text of each column."""
+        """Return {column name: its part of the joined text}."""
         start, texts = 0, {}
         for name, end in self.texts:
             texts[name] = text[start:end]
@@ -51,7 +51,7 @@ class Columns:
         return texts
 
     def pieces(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Return the parts of a stretch of the text that lie in one column each."""
+        """Cut [start, end) of the joined text where columns meet; return the parts that lie in one column each."""
         first, found = 0, []
         for _, last in self.texts:
             if max(start, first) < min(end, last):
@@ -60,7 +60,7 @@ class Columns:
         return found
 
     def move(self, changes: Iterable[tuple[int, int, int, int]]) -> Columns:
-        """Return the columns of a text in which stretches were replaced; each lies in one column.
+        """Return the columns of a text after replacements (start, end, new start, new end), each inside one column.
 
         A change has start and end in the old text, and in the new one.
         """
@@ -70,5 +70,5 @@ class Columns:
 
 
 def _shift_before(changes: Sequence[tuple[int, int, int, int]], place: int) -> int:
-    """Return by how much the changes before a place move it."""
+    """Return by how many characters the changes before an offset move it."""
     return sum((out_end - out_start) - (end - start) for start, end, out_start, out_end in changes if end <= place)

@@ -25,6 +25,7 @@ class Corpus:
     __slots__ = ("_documents", "_open", "format")
 
     def __init__(self, open: Callable[[], Iterator[Document]], format: str = "") -> None:  # noqa: A002  (plain words)
+        """Make a corpus whose documents are read by calling `open` on each iteration."""
         self._open, self.format = open, format
         self._documents: tuple[Document, ...] | None = None  # those in memory
 
@@ -37,6 +38,7 @@ class Corpus:
         return corpus
 
     def __iter__(self) -> Iterator[Document]:
+        """Iterate over the documents from the beginning."""
         return self._open()
 
     def __len__(self) -> int:
@@ -55,7 +57,7 @@ class Corpus:
         return next(iter(self), None) is not None
 
     def _in_memory(self, what: str) -> tuple[Document, ...]:
-        """Return the documents in memory; TypeError if they are read from files."""
+        """Return the documents held in memory; raise TypeError, which names `what`, if they are read from files."""
         if self._documents is None:
             raise TypeError(f"this corpus is read as it is iterated, so {what} is unknown; hold it in memory: load()")
         return self._documents
@@ -64,7 +66,7 @@ class Corpus:
         return f"Corpus({self.format})"
 
     def map(self, step: Callable[[Document], Document]) -> Corpus:
-        """Return a corpus with `step` applied to each document; on each iteration unless the corpus is in memory."""
+        """Return a corpus with `step` applied to each document, lazily unless the corpus is in memory."""
         if self._documents is not None:
             return Corpus.of(map(step, self._documents), self.format)
         return Corpus(lambda: map(step, self._open()), self.format)
@@ -76,13 +78,13 @@ class Corpus:
         return Corpus(lambda: filter(keep, self._open()), self.format)
 
     def load(self) -> Corpus:
-        """Return the same corpus held in memory, for many iterations over a small one."""
+        """Read all documents, and return a corpus that holds them in memory."""
         return Corpus.of(self._open(), self.format)
 
     def split(
         self, fraction: float, *, by: Literal["group", "document"] = "group", seed: int = 0
     ) -> tuple[Corpus, Corpus]:
-        """Return two corpora; the first has about `fraction` of the documents, and no patient is in both (by="group").
+        """Return two corpora; the first has about `fraction` of the documents; with by="group", they share no patient.
 
         Whole groups (or documents) are assigned to the first side in the order of a hash of seed and key, so the split
         does not depend on the order of the documents. With two groups or more neither side is empty.
@@ -100,15 +102,17 @@ class Corpus:
 
 
 def _patient(doc: Document) -> str:
+    """Return the document's patient."""
     return doc.patient
 
 
 def _identity(doc: Document) -> str:
+    """Return the document's id."""
     return doc.id
 
 
 def _first_part(sizes: dict[str, int], fraction: float, seed: int) -> set[str]:
-    """Return the keys of the first part: keys in hash order until the number of documents is nearest to the target."""
+    """Return the keys of the first part: in hash order, until its documents are nearest to `fraction` of all."""
     order = sorted(sizes, key=lambda key: hashlib.blake2b(f"{seed}\0{key}".encode()).digest())
     target, taken = fraction * sum(sizes.values()), 0
     first: set[str] = set()

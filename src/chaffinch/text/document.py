@@ -138,7 +138,7 @@ class Document:
         return ranges_of_spans(self.tokens, starts, ends, mode)
 
     def with_layer(self, name: str, spans: Iterable[Span]) -> Document:
-        """Return a copy with one more (or a replaced) layer."""
+        """Return a copy with this layer of spans added, or replaced; DataError if a span is outside the text."""
         layers = {**self.layers, name: _sort_spans(spans, len(self.text))}
         return Document(
             self.id, self.text, self.group, self.meta, self.tokens, self.sentences, layers, self.soft, self.relations,
@@ -146,7 +146,7 @@ class Document:
         )  # fmt: skip
 
     def with_soft(self, name: str, soft: Soft) -> Document:
-        """Return a copy with one more (or a replaced) soft layer."""
+        """Return a copy with this soft layer added, or replaced; DataError if its rows do not fit the tokens."""
         if len(soft.values) != len(self.tokens):
             raise DataError(f"the soft layer has {len(soft.values)} rows for {len(self.tokens)} tokens")
         return Document(
@@ -192,7 +192,7 @@ def check_text(text: str, *, max_chars: int) -> None:
 
 
 def _sort_spans(spans: Iterable[Span], length: int) -> tuple[Span, ...]:
-    """Return the spans of a layer, sorted; DataError if one is empty or outside a text of that length."""
+    """Return the spans sorted; raise DataError if one is empty or outside a text of this length."""
     ordered = tuple(spans)
     if not ordered:
         return ordered
@@ -208,7 +208,7 @@ def _sort_spans(spans: Iterable[Span], length: int) -> tuple[Span, ...]:
 
 
 def _offsets(pairs: Iterable[tuple[int, int]] | Offsets, length: int, what: str) -> Offsets:
-    """Return offsets as an array (n, 2); DataError unless they rise and lie inside a text of that length."""
+    """Return pairs as an array (n, 2); raise DataError unless they rise and lie inside a text of this length."""
     array = np.asarray(pairs if isinstance(pairs, np.ndarray) else list(pairs), np.int32).reshape(-1, 2)
     flat = array.ravel()
     if len(flat) and (flat[0] < 0 or flat[-1] > length or np.any(np.diff(flat) < 0)):

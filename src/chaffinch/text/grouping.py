@@ -25,6 +25,7 @@ class Grouping:
     option: str = "--group"
 
     def __post_init__(self) -> None:
+        """Raise ConfigError if the pattern is no regular expression."""
         if self.pattern:
             compile_pattern(self.pattern, False, f"{self.option} {self.pattern!r} is not a regular expression")
 
@@ -32,7 +33,7 @@ class Grouping:
         return self.pattern is not None or self.table is not None
 
     def find(self, name: str) -> str | None:
-        """Return the patient that the rule assigns to a document of this id, or None."""
+        """Return the patient that pattern or table assigns to a document of this id; None if neither does."""
         group = self.table.get(name) if self.table else None
         if group is None and self.pattern:
             match = compile_pattern(self.pattern, False).search(name)
@@ -40,12 +41,12 @@ class Grouping:
         return group or None
 
     def __call__(self, doc: Document) -> Document:
-        """Return the document with the patient that the rule assigns, if any."""
+        """Return the document with the patient that the rule assigns; unchanged if it assigns none."""
         group = self.find(doc.id)
         return doc if group is None else replace(doc, group=group)
 
     def assign(self, documents: Iterable[Document], *, must: bool = True) -> Iterator[Document]:
-        """Yield the documents with their patients; if it `must`, at the end ConfigError if the rule assigned none."""
+        """Yield the documents with their patients; with `must`, raise ConfigError at the end if none was assigned."""
         number = assigned = 0
         for number, doc in enumerate(documents, start=1):  # noqa: B007  (the last number is the answer)
             grouped = self(doc)
@@ -55,7 +56,7 @@ class Grouping:
             raise ConfigError(self.explain_no_effect(number))
 
     def explain_no_effect(self, documents: int) -> str:
-        """Return the message for a rule that assigns a patient to none of the documents."""
+        """Return the error message for a rule that assigned a patient to none of so and so many documents."""
         if self.table is not None:
             return (
                 f"{self.option}: none of the {len(self.table):,} ids in the table is the id of one of the "

@@ -38,12 +38,12 @@ class Kind:
 
     @property
     def is_proper_name(self) -> bool:
-        """Tell whether it is a name of a person or a place, written with capitals."""
+        """Tell whether the kind is a name of a person or place, written with capitals."""
         return self.category in ("NAME", "LOCATION")
 
     @property
     def is_code(self) -> bool:
-        """Tell whether it is a number or an address that identifies one person or thing."""
+        """Tell whether the kind is a number or address that identifies one person or thing."""
         return self.category in ("ID", "CONTACT")
 
 

@@ -27,7 +27,7 @@ _REMEDIES = {
 
 
 def compile_pattern(pattern: str, ignore_case: bool, complaint: str = "") -> Any:
-    """Compile a pattern with RE2.
+    """Compile a regular expression with RE2, cached; raise ConfigError that says where the fault is.
 
     Raise ConfigError with the position of the fault and a remedy if it is invalid; `complaint` is the first part of the
     message, in the words of the caller, such as the name of an option.
@@ -48,6 +48,7 @@ def compile_pattern(pattern: str, ignore_case: bool, complaint: str = "") -> Any
 
 @cache
 def _compile(pattern: str, ignore_case: bool) -> Any:
+    """Compile a regular expression with RE2; its errors are raised, not logged."""
     import re2
 
     options = re2.Options()

@@ -62,7 +62,7 @@ def _line_break(text: str) -> str:
 
 
 def _sentences_from_starts(cuts: list[int], tokens: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return (S, 2) sentences from the offsets where they begin, in any order; several before one token count once."""
+    """Return (S, 2) sentences, given the offsets where they begin; offsets before the same token count once."""
     if not len(tokens):
         return np.zeros((0, 2), np.int32)
     begins = np.searchsorted(np.ascontiguousarray(tokens[:, 0]), cuts).tolist()
@@ -74,13 +74,13 @@ def _sentences_from_starts(cuts: list[int], tokens: NDArray[np.int32]) -> NDArra
 
 
 def _stop_cuts(text: str) -> list[int]:
-    """Return the offsets after punctuation that ends a sentence, where the next one starts."""
+    """Return the offsets where a sentence begins after punctuation."""
     cuts = [m.end() for m in _STOP.finditer(text) if m.lastindex or _ends_sentence(text, *m.span())]
     return cuts if text.isascii() else cuts + [m.end() for m in _WIDE_STOP.finditer(text)]
 
 
 def _ends_sentence(text: str, stop: int, following: int) -> bool:
-    """Tell whether punctuation ends a sentence; after a title, an initial, "e.g." or inside a date it does not."""
+    """Tell whether the punctuation at `stop` ends a sentence: not after a title, initial, "e.g.", or in a date."""
     if text[following].islower():
         return False
     if text[stop] != ".":
@@ -97,7 +97,7 @@ def _ends_sentence(text: str, stop: int, following: int) -> bool:
 
 
 def _line_cuts(text: str) -> Iterator[int]:
-    """Yield the starts of lines that begin a sentence: headers, bullets, lines after a header; and of blank lines."""
+    """Yield the offsets of lines that begin a sentence: headers, bullets, lines after a header, blank lines."""
     start, header, before = 0, False, ""
     for line in text.split(_line_break(text)):
         opening = _OPENING.match(line)

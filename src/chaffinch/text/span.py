@@ -28,6 +28,7 @@ class Span:
     concept: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
+        """Raise DataError unless 0 <= start <= end."""
         if not 0 <= self.start <= self.end:
             raise DataError(
                 f"a span cannot be [{self.start}, {self.end}); it starts at 0 or later, and ends there or after"

@@ -22,7 +22,7 @@ Run: TypeAlias = tuple[int, int, str]  # first token, one past the last, label
 
 
 def split_tag(tag: str) -> tuple[str, str]:
-    """Return the letter and the label of a tag; BILOU's L and U are read as E and S.
+    """Return (letter, label) of a tag: "B-NAME" gives ("B", "NAME"); BILOU's L and U become E and S.
 
     >>> split_tag("B-cell_type"), split_tag("O")
     (('B', 'cell_type'), ('O', ''))
@@ -37,7 +37,7 @@ def split_tag(tag: str) -> tuple[str, str]:
 
 
 def runs(tags: Sequence[str]) -> list[Run]:
-    """Return the labelled runs of tags of any scheme, read as leniently as the CoNLL scorer does.
+    """Return (first token, end, label) of the entities in a tag sequence of any scheme, as lenient as the CoNLL scorer.
 
     A run begins at B or S, or at I or E after O, after a finished run or after another label; so valid IOB1,
     IOB2 and IOBES are each read correctly, and invalid sequences are repaired.
@@ -63,7 +63,7 @@ def runs(tags: Sequence[str]) -> list[Run]:
 
 
 def valid_runs(tags: Sequence[str], scheme: Scheme) -> list[Run]:
-    """Return only the runs written exactly as the scheme demands; the others are dropped (strict scoring).
+    """Return (first token, end, label) of the entities that are written exactly as the scheme demands.
 
     >>> valid_runs(["I-X", "O", "B-X", "I-X"], "IOB2")
     [(2, 4, 'X')]
@@ -98,14 +98,14 @@ def _is_valid_run(split: Sequence[tuple[str, str]], run: Run, scheme: Scheme) ->
 
 
 def _letters(length: int, scheme: Scheme) -> str:
-    """Return the letters of a run in IOBES, or in IOB2 for any other scheme."""
+    """Return the tag letters of an entity of this length, in IOBES, or in IOB2 for other schemes."""
     if scheme == "IOBES":
         return "S" if length == 1 else "B" + "I" * (length - 2) + "E"
     return "B" + "I" * (length - 1)
 
 
 def tags_of_runs(found: Sequence[Run], length: int, scheme: Scheme = "IOB2") -> list[str]:
-    """Return one tag per token for sorted runs that do not overlap.
+    """Return one tag per token for sorted (first, end, label) runs that do not overlap.
 
     >>> tags_of_runs([(0, 2, "X"), (2, 3, "X")], 4, "IOBES")
     ['B-X', 'E-X', 'S-X', 'O']

@@ -146,7 +146,7 @@ def _white_space_table() -> NDArray[np.bool_]:
 def ranges_of_spans(
     tokens: NDArray[np.integer], starts: NDArray[np.integer], ends: NDArray[np.integer], mode: RangeMode = "touch"
 ) -> NDArray[np.int64]:
-    """Return (n, 2) half-open token ranges of n spans, by the offsets (T, 2) of tokens; see `Document.token_ranges`.
+    """Return (n, 2) half-open token ranges that n spans touch (or another `mode`), by token offsets (T, 2).
 
     >>> tokens = np.array([[0, 3], [4, 7], [8, 12]])
     >>> ranges_of_spans(tokens, np.array([2]), np.array([7])).tolist()

@@ -93,23 +93,23 @@ class View:
     ends: NDArray[np.int64]  # (N,)
 
     def back(self, start: int, end: int) -> tuple[int, int]:
-        """Return the offsets in the original of a stretch of the view that is not empty."""
+        """Return the original offsets of a stretch [start, end) of the view, which must not be empty."""
         return int(self.starts[start]), int(self.ends[end - 1])
 
     def forth(self, offsets: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the stretches (n, 2) of the view that show stretches (n, 2) of the original; some may be empty."""
+        """Return (n, 2) the stretches of the view that show n stretches (n, 2) of the original; some may be empty."""
         firsts = np.searchsorted(self.ends, offsets[:, 0], side="right")
         stops = np.searchsorted(self.starts, offsets[:, 1], side="left")
         return np.stack([firsts, np.maximum(firsts, stops)], axis=1)
 
     def spans_back(self, spans: Iterable[Span]) -> list[Span]:
-        """Return spans of the view as spans of the original."""
+        """Return spans of the view moved to offsets of the original."""
         return [
             replace(span, start=start, end=end) for span in spans for start, end in [self.back(span.start, span.end)]
         ]
 
     def document(self, doc: Document) -> Document:
-        """Return the document that the view shows, with new tokens, its layers of spans, and no soft labels."""
+        """Return the document with the view's text, new tokens, its spans moved to the view, and no soft labels."""
         layers = {name: list(self._spans_forth(spans)) for name, spans in doc.layers.items()}
         sentences = np.maximum.accumulate(self.forth(doc.sentences).ravel()).reshape(-1, 2) if doc.given else None
         return Document.make(
@@ -118,7 +118,7 @@ class View:
         )  # fmt: skip
 
     def soft_back(self, soft: Soft, shown: Document, doc: Document) -> Soft:
-        """Return soft labels of the view for the tokens of the original.
+        """Return soft labels of the view's tokens, moved to the tokens of the original document.
 
         A token gets the row of the token in the view that it touches, the least sure to be O if there are several.
         """
@@ -131,6 +131,7 @@ class View:
         return Soft(soft.labels, rows)
 
     def _spans_forth(self, spans: tuple[Span, ...]) -> Iterator[Span]:
+        """Yield spans of the original moved to the view; those that the view does not show are left out."""
         offsets = np.array([(span.start, span.end) for span in spans], np.int64).reshape(-1, 2)
         for span, (start, end) in zip(spans, self.forth(offsets).tolist(), strict=True):
             if start < end:
@@ -147,12 +148,12 @@ class ShownDocument:
 
     @classmethod
     def of(cls, doc: Document) -> ShownDocument:
-        """Look at a document."""
+        """Return the document together with its view in plain characters."""
         view = view_of(doc.text)
         return cls(doc, doc) if view is None else cls(doc, view.document(doc), view)
 
     def restore(self, read: Document) -> Document:
-        """Return the original with the layers that were added to the shown document, in offsets of the original."""
+        """Return the original with all layers that were added to the shown document, in original offsets."""
         view = self.view
         if view is None:
             return read
@@ -166,7 +167,7 @@ class ShownDocument:
 
 
 def view_of(text: str) -> View | None:
-    """Return the view of a text in plain characters, or None if the text is its own view."""
+    """Return a view of the text in plain characters; None if the text is plain already."""
     view = _View(text)
     if not _PLAIN.issuperset(signs := set(text)):
         readings = {sign: reading for sign in signs if (reading := _reading(sign)) != sign}
@@ -180,7 +181,7 @@ def view_of(text: str) -> View | None:
 
 
 def narrow_view(text: str) -> View | None:
-    """Return the view of a text with one blank for tabs and double blanks inside a line; None if it has none.
+    """Return a view with one blank for tabs and runs of blanks inside lines; None if there are none.
 
     >>> narrow_view("Dr.  Ada\\tPenn").text
     'Dr. Ada Penn'
@@ -196,7 +197,7 @@ def narrow_view(text: str) -> View | None:
 
 
 def plain_text(text: str) -> str:
-    """Return the text of an identifier as its view shows it."""
+    """Return a text in plain characters, as its view shows it."""
     view = view_of(text)
     return text if view is None else view.text
 
@@ -205,25 +206,27 @@ class _View:
     """A view while it is made."""
 
     def __init__(self, text: str, *, changed: bool = False) -> None:
+        """Begin with the text itself as its view."""
         self.text, self._size, self._changed = text, len(text), changed
         self._starts: NDArray[np.int64] | None = None
         self._ends: NDArray[np.int64] | None = None
 
     def made(self) -> View | None:
-        """Return the view, or None if nothing changed."""
+        """Return the finished view; None if nothing was changed."""
         if not self._changed:
             return None
         starts, ends = self._offsets()
         return View(self.text, starts, ends)
 
     def _offsets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return (n,) start and (n,) end in the original of each character of the view so far."""
         if self._starts is None or self._ends is None:
             places = np.arange(self._size + 1)
             return places[:-1], places[1:]
         return self._starts, self._ends
 
     def read_characters(self, readings: dict[str, str]) -> None:
-        """Replace characters by their readings; marks are composed with the letter before them, or dropped."""
+        """Replace characters by their readings in the table; compose marks with the letter before, or drop them."""
         text, out, starts, ends = self.text, list[str](), list[int](), list[int]()
         ornamental = _MARKED_WORD.search(text) is not None
         skipped = -1
@@ -249,7 +252,7 @@ class _View:
         self._starts, self._ends = np.array(starts, np.int64), np.array(ends, np.int64)
 
     def drop(self, stretches: Iterable[tuple[int, int]]) -> None:
-        """Drop stretches; the character before each then covers it too."""
+        """Remove stretches from the view; the character before each then covers it in the original."""
         dropped = sorted(stretches)
         if not dropped:
             return
@@ -265,7 +268,7 @@ class _View:
 
 @lru_cache(maxsize=4096)
 def _reading(sign: str) -> str:
-    """Return how a character is read: as itself, as others, or not at all; marks are not read apart from letters."""
+    """Return the plain characters that a character is read as: itself, others, or "" if it is unseen."""
     if sign in _PLAIN:
         return sign
     if sign in _ALIKE:
@@ -287,7 +290,7 @@ def _reading(sign: str) -> str:
 
 
 def _separates(text: str, place: int, sign: str) -> bool:
-    """Tell whether an unseen character separates two words: JohnSmith with it in the middle, or the second of a run."""
+    """Tell whether an unseen character separates words: between "John" and "Smith", or a second control character."""
     if sign == SOFT_HYPHEN or _MARK.match(sign):
         return False
     if unicodedata.category(sign) == "Cc" and text[place - 1 : place] == sign:
@@ -297,7 +300,7 @@ def _separates(text: str, place: int, sign: str) -> bool:
 
 
 def _line_ends(text: str) -> Iterator[tuple[int, int]]:
-    """Yield what is dropped where a word or a number is broken at the end of a line."""
+    """Yield the stretches to drop where a word or number is broken at the end of a line."""
     for match in _BREAK.finditer(text):
         hyphen, end = match.span()
         line = text[text.rfind("\n", 0, hyphen) + 1 : hyphen]
@@ -319,7 +322,7 @@ def _is_heading(line: str) -> bool:
 
 
 def _letter_gaps(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the blanks that are dropped inside and around words and numbers that are written letter by letter."""
+    """Yield the blanks to drop inside and around words and numbers that are written letter by letter."""
     runs = list(_find_spaced_runs(text))
     lines = {line for line, start, end in runs if _is_spaced_word(text, start, end)}
     for line, start, end in runs:
@@ -335,7 +338,7 @@ def _letter_gaps(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_spaced_runs(text: str) -> Iterator[tuple[int, int, int]]:
-    """Yield the runs of single characters with a blank between any two: where the line begins, start and end."""
+    """Yield (start of line, start, end) of runs of single characters with one blank between them."""
     line, next_line = -1, text.find("\n")  # the end of the line before, and that of this one
     for match in _SPACED.finditer(text):
         start, end = match.span()
@@ -350,7 +353,7 @@ def _find_spaced_runs(text: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _is_spaced_word(text: str, start: int, end: int) -> bool:
-    """Tell whether a run holds a word of three letters, and is not the initials before a name ("L x W x H" is none)."""
+    """Tell whether spaced characters hold a word of three letters; not initials before a name, or "L x W x H"."""
     blanks = {place for place in range(start + 1, end, 2) if _keeps_blank(text, place)}
     joined = "".join(text[place] for place in range(start, end) if place in blanks or not (place - start) % 2)
     if not _WORD.search(joined):
@@ -359,7 +362,7 @@ def _is_spaced_word(text: str, start: int, end: int) -> bool:
 
 
 def _is_number(text: str, start: int, end: int, *, beside_words: bool) -> bool:
-    """Tell whether a run is a number or a code, long enough to be none of a scale or a table.
+    """Tell whether a run of spaced characters is a number or code, and too long for a scale or table.
 
     Beside words that are written letter by letter, any number is one, and what has wide blanks beside it is a word.
     """
@@ -379,7 +382,7 @@ def _is_number(text: str, start: int, end: int, *, beside_words: bool) -> bool:
 
 
 def _keeps_blank(text: str, place: int) -> bool:
-    """Tell whether a blank between single characters separates words: before a capital, or after a word before digits.
+    """Tell whether a blank between single characters separates words and stays.
 
     "M c" and "M a c" begin a name.
     """

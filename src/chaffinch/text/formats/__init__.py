@@ -19,7 +19,7 @@ from chaffinch.text.grouping import Grouping
 
 
 def _discover() -> tuple[Format, ...]:
-    """Return the formats that the modules of this folder list, in the order in which they are tried on a file."""
+    """Return the formats of this folder's modules, in the order in which they are tried on a file."""
     names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
     modules = [import_module(f"{__name__}.{name}") for name in names]
     found: list[Format] = [form for module in modules for form in getattr(module, "FORMATS", ())]
@@ -51,7 +51,7 @@ __all__ = [
 
 
 def by_name(name: str) -> Format:
-    """Return the format of that name; ConfigError if there is none."""
+    """Return the format of this name; raise ConfigError with the nearest name if there is none."""
     for form in FORMATS:
         if form.name == name:
             return form
@@ -59,7 +59,7 @@ def by_name(name: str) -> Format:
 
 
 def find_format(files: Sequence[Entry], path: Path) -> Format:
-    """Return the one format of the files, recognised from their content; DataError if there is none or several."""
+    """Recognise the one format of the files by their content; raise DataError if there is none or several."""
     if not files:
         raise DataError("has no files that can be read; check the path and its permissions", path=path)
     found: dict[str, Format] = {}
@@ -89,7 +89,7 @@ def read(
     groups: Mapping[str, str] | None = None,
     must_group: bool = True,
 ) -> Corpus:
-    """Return the documents of a file, folder or archive, as a corpus that can be iterated many times.
+    """Return the documents of a file, folder or archive as a corpus, which reads them on each iteration.
 
     `format` is recognised from content when not given. `group` is a regular expression on the document's id
     whose first group (or whole match) is the patient; `groups` maps ids to patients. If they assign a patient to no
@@ -115,6 +115,7 @@ def read(
     grouping = Grouping(group, groups, option="--group-by")
 
     def walk() -> Iterator[Document]:
+        """Read the documents, assign patients, and yield them; counts of losses begin at zero."""
         reading.losses.counts.clear()  # losses are those of the last iteration
         return grouping.assign((unit.read() for unit in form.units(chosen, reading)), must=must_group)
 
@@ -131,7 +132,7 @@ def write(
     losses: Losses | None = None,
     keep_columns: bool = False,
 ) -> Losses:
-    """Write documents and return the counts of what could not be kept; with `strict`, raise LossError instead.
+    """Write documents to a path, atomically; return what the format cannot hold, or raise LossError with `strict`.
 
     The output appears complete or not at all. `format` follows from the suffix of `path` when not given. Give the
     `losses` of the `ReadOptions` to count the losses of reading and writing together. With `keep_columns`, tables keep
@@ -149,19 +150,19 @@ def write(
 
 
 def check_columns(form: Format, options: ReadOptions) -> None:
-    """Raise ConfigError if columns are named for a format that has none."""
+    """Raise ConfigError if the user names columns for a format without columns."""
     if options.columns and not form.can.columns:
         named = ", ".join(other.name for other in FORMATS if other.can.columns)
         raise ConfigError(f"{form.name} has no columns, so none can be named; columns are of {named}")
 
 
 def has_suffix(name: str, form: Format) -> bool:
-    """Tell whether a file of that name, packed or not, is one that a format reads."""
+    """Tell whether a file name, with or without .gz, has a suffix of the format."""
     return name.lower().removesuffix(".gz").endswith(form.suffixes)
 
 
 def output_format(target: Path, name: str | None = None) -> Format:
-    """Return the format to write: the one named, else the one that the suffix of the path implies."""
+    """Return the format named, else the one of the path's suffix; raise ConfigError if neither is known."""
     if name:
         return by_name(name)
     found = [form for form in FORMATS if not form.folder and target.name.endswith(form.suffixes[0])]
@@ -171,7 +172,7 @@ def output_format(target: Path, name: str | None = None) -> Format:
 
 
 def output_variant(form: Format, target: Path, *, single: bool = False) -> Format:
-    """Return the format to write to a path: the given one, or its variant for the suffix of the path.
+    """Return the format for an output path: the given one, or its variant for one file or another suffix.
 
     With `single` there is one input file: a format of one file per document can then be written to one file.
     """
@@ -183,7 +184,7 @@ def output_variant(form: Format, target: Path, *, single: bool = False) -> Forma
 
 
 def check_suffix(form: Format, target: Path) -> None:
-    """Raise ConfigError if the name of an output says another format than the one that is written, or an archive."""
+    """Raise ConfigError if the output's suffix is of another format, or of an archive."""
     suffix = target.suffix.lower()
     if suffix in _PACKED:
         raise ConfigError(f"{target.name} would be an archive, and outputs are not compressed; leave {suffix} out")
@@ -198,7 +199,7 @@ def check_suffix(form: Format, target: Path) -> None:
 
 
 def _check_options(form: Format, options: ReadOptions) -> None:
-    """Raise ConfigError for options that mean nothing for a format."""
+    """Raise ConfigError for read options that the format does not use."""
     asked = {"--documents": (options.asks_to_cut, "cuts"), "--tag-names": (bool(options.tag_names), "names_tags")}
     for option, (given, ability) in asked.items():
         if given and not options.lenient and not getattr(form.can, ability):

@@ -66,6 +66,7 @@ class _Bounded(io.RawIOBase):
     """A stream of unpacked bytes that fails once more than `limit` of them are read; `packed` is closed with it."""
 
     def __init__(self, stream: BinaryIO, limit: int, packed: BinaryIO | None = None) -> None:
+        """Wrap the stream; `packed` is the compressed stream to close with it."""
         super().__init__()
         self._stream, self._left, self._packed = stream, limit, packed
 
@@ -74,7 +75,7 @@ class _Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read into a buffer; raise OSError above the limit."""
+        """Read into a buffer, and return the number of bytes; raise OSError once the limit is passed."""
         content = self._stream.read(len(buffer))
         self._left -= len(content)
         if self._left < 0:
@@ -83,14 +84,14 @@ class _Bounded(io.RawIOBase):
         return len(content)
 
     def readall(self) -> bytes:
-        """Return all that is left; raise OSError above the limit."""
+        """Return all bytes that are left; raise OSError once the limit is passed."""
         parts = []
         while part := self.read(_CHUNK):
             parts.append(part)
         return b"".join(parts)
 
     def close(self) -> None:
-        """Close the streams below."""
+        """Close the stream and the compressed one below it."""
         self._stream.close()
         if self._packed is not None:
             self._packed.close()
@@ -98,7 +99,7 @@ class _Bounded(io.RawIOBase):
 
 
 def open_gzip(stream: BinaryIO, packed: int) -> BinaryIO:
-    """Return the unpacked bytes of a gzip stream of `packed` bytes, within bounds."""
+    """Return a stream of the unpacked bytes of a gzip stream; it fails above 100 times its `packed` size."""
     return _limit_stream(cast(BinaryIO, gzip.open(stream, "rb")), max(SMALLEST_BOUND, LARGEST_RATIO * packed), stream)
 
 
@@ -121,12 +122,12 @@ def is_archive(name: str) -> bool:
 
 
 def is_other_packed(name: str) -> bool:
-    """Tell whether a file of that name is packed in a way that is not read here."""
+    """Tell whether a file name has the suffix of a compression or archive that is not supported."""
     return name.lower().endswith(OTHER_PACKED)
 
 
 def is_utf8(name: str) -> bool:
-    """Tell whether a name of a file system is text; else it has surrogates in place of bytes."""
+    """Tell whether a file name is valid text, without surrogates for bytes that are not UTF-8."""
     return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
@@ -136,7 +137,7 @@ def printable_name(name: str) -> str:
 
 
 def read_archive(path: str, name: str) -> InputTree:
-    """Return the members of an archive; `name` is that of the archive in the input."""
+    """Read a zip or tar file; return its members, the excluded and the unreadable ones. `name` is its own."""
     members = _Members(path, name)
     try:
         with open_plain_file(path) as stream:
@@ -152,10 +153,11 @@ class _Members:
     """The members of an archive that were met so far, and how many bytes the others may unpack to."""
 
     def __init__(self, path: str, name: str) -> None:
+        """Begin without members; `name` is the archive's name in the input."""
         self.path, self.name, self.left, self.tree = path, name, 0, InputTree()
 
     def leave_out(self, member: str, fault: str) -> bool:
-        """Add a member to the excluded or the unread ones, if it is hidden or cannot be read; tell whether it is."""
+        """List a member as excluded if it is hidden, or as unread if it has a fault; return whether it is either."""
         listed = f"{self.name}!{printable_name(member)}"
         parts = [part for part in PurePosixPath(member).parts if part not in (".", "..")]
         packed = is_archive(member) or is_other_packed(member)
@@ -168,7 +170,7 @@ class _Members:
         return bool(fault)
 
     def read(self, member: str, unpack: Callable[[], Any]) -> None:
-        """Read a member into memory and add it; raise what reading raises."""
+        """Unpack a member into memory, within the limit, and list it; errors of unpacking are raised."""
         with _limit_stream(unpack(), self.left) as stream:
             content = stream.read()
         self.left -= len(content)
@@ -176,7 +178,7 @@ class _Members:
 
 
 def _add_zip(stream: BinaryIO, members: _Members) -> None:
-    """Add the members of a zip file, each read apart from the others; report bytes that the directory does not list."""
+    """Read all members of a zip file, one failure apart from the others; report bytes that its directory omits."""
     with zipfile.ZipFile(stream) as archive:
         for info in archive.infolist():
             if info.is_dir() and not info.file_size:
@@ -193,7 +195,7 @@ def _add_zip(stream: BinaryIO, members: _Members) -> None:
 
 
 def _fault_of(info: zipfile.ZipInfo) -> str:
-    """Return why a member of a zip file is not read, or an empty text."""
+    """Return why a zip member is not read (encrypted, link, folder with content, no file); "" if it is."""
     kind = stat.S_IFMT(info.external_attr >> 16)
     if info.flag_bits & 1:
         return _ENCRYPTED
@@ -254,11 +256,12 @@ def _add_tar(stream: BinaryIO, members: _Members) -> None:
 
 
 def _noting(ends: list[str]) -> type[tarfile.TarInfo]:
-    """Return a class of members that notes in a list why no header follows: tarfile takes damage for the end."""
+    """Return a TarInfo class that appends to `ends` the error at a bad header, which tarfile takes for the end."""
 
     class Member(tarfile.TarInfo):
         @classmethod
         def frombuf(cls, buf: Any, encoding: Any, errors: Any) -> Any:
+            """Parse a tar header; note the kind of error in `ends` before raising it."""
             try:
                 return super().frombuf(buf, encoding, errors)
             except tarfile.HeaderError as error:

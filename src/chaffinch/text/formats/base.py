@@ -54,7 +54,7 @@ class Entry:
         return posixpath.splitext(self.name)[1].lower()
 
     def content(self) -> bytes:
-        """Return the whole content."""
+        """Return all bytes of the file; raise DataError if it cannot be read."""
         try:
             with self.open() as stream:
                 return stream.read()
@@ -62,11 +62,11 @@ class Entry:
             raise read_error(self.where, error) from None
 
     def text(self) -> str:
-        """Return the whole content, decoded from UTF-8; byte order mark, carriage returns and NUL are kept."""
+        """Return the whole file decoded from UTF-8; byte order mark, carriage returns and NUL are kept."""
         return decode(self.content(), self.where)
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Yield numbered, decoded lines without their end (LF or CR LF); a leading byte order mark is dropped."""
+        """Yield (line number, decoded line without its end); a leading byte order mark is dropped."""
         try:
             with self.open() as stream:
                 for number, raw in enumerate(stream, start=1):
@@ -78,7 +78,7 @@ class Entry:
             raise read_error(self.where, error) from None
 
     def head(self, size: int = 65536) -> bytes:
-        """Return the first bytes, for recognising the format."""
+        """Return the first `size` bytes, for recognising the format."""
         try:
             with self.open() as stream:
                 return stream.read(size)
@@ -122,7 +122,7 @@ class Unread:
     container: bool = False
 
     def error(self) -> DataError:
-        """Return the error that reports the item."""
+        """Return the DataError that reports the item."""
         return DataError(self.reason, path=self.where)
 
 
@@ -135,7 +135,7 @@ class InputTree:
     unread: list[Unread] = field(default_factory=list)
 
     def add(self, other: InputTree) -> None:
-        """Add the items of another tree."""
+        """Append the files, excluded and unread items of another tree."""
         self.files.extend(other.files)
         self.excluded.extend(other.excluded)
         self.unread.extend(other.unread)
@@ -182,17 +182,18 @@ class ReadOptions:
     cut: set[str] = field(default_factory=set, repr=False)
 
     def __post_init__(self) -> None:
+        """Raise ConfigError if `documents` is none of file, sentence, auto and block:N."""
         if self.documents not in ("file", "sentence", "auto") and not _BLOCK.fullmatch(self.documents):
             raise ConfigError(f"documents {self.documents!r} is unknown; choose file, sentence or block:N (block:10)")
 
     @property
     def asks_to_cut(self) -> bool:
-        """Tell whether the user asked for documents of a certain size, so that marks would contradict it."""
+        """Tell whether the user chose the size of documents, which marks in a file would contradict."""
         return self.documents not in ("file", "auto") and not self.lenient
 
     @property
     def sentences(self) -> int | None:
-        """Return how many sentences of a file without marks are a document; None for all."""
+        """Return how many sentences of a file without document marks are one document; None for all."""
         known = {"file": None, "sentence": 1, "auto": AUTO_SENTENCES}
         return known[self.documents] if self.documents in known else int(self.documents.removeprefix("block:"))
 
@@ -206,12 +207,12 @@ class WriteOptions:
     keep_columns: bool = False  # tables and records keep the names of the columns that documents were made of
 
     def columns_of(self, doc: Document, form: str) -> Columns | None:
-        """Return the columns whose names the writer of a format keeps, or None."""
+        """Return the document's columns if its names are to be kept, and it came from this format; else None."""
         columns = doc.columns
         return columns if self.keep_columns and columns is not None and columns.format == form else None
 
     def spans(self, doc: Document) -> tuple[Span, ...]:
-        """Return the spans of the one layer that is written; count the other layers of the document as lost."""
+        """Return the spans of the layer to write; count the document's other layers as lost."""
         chosen = doc.layer(self.layer)
         name = self.layer or ("gold" if "gold" in doc.layers or len(doc.layers) != 1 else next(iter(doc.layers)))
         others = [spans for other, spans in doc.layers.items() if other != name]

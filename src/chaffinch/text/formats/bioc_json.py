@@ -77,7 +77,7 @@ def _records(file: Entry) -> Iterator[Record[dict[str, Any]]]:
 
 
 def _documents(part: Any) -> list[Any]:
-    """Return the documents of a collection, of an object with a single list (as PubTator 3 answers), or the object."""
+    """Return the documents inside a JSON value: a collection, an object with one list, or the value itself."""
     if isinstance(part, dict) and "passages" not in part:
         lists = [part["documents"]] if "documents" in part else list(part.values())
         if len(lists) == 1 and isinstance(lists[0], list):

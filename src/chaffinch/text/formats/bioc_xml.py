@@ -65,7 +65,7 @@ def _keeps(value: object) -> bool:
 
 
 def _record(element: Element) -> dict[str, Any]:
-    """Return the record of a document, passage or sentence, as in BioC JSON; each has some of these parts."""
+    """Return an XML document, passage or sentence as a dict of the form of BioC JSON."""
     record: dict[str, Any] = {
         "line": line_of(element),
         "infons": _infons(element),
@@ -81,10 +81,12 @@ def _record(element: Element) -> dict[str, Any]:
 
 
 def _infons(element: Element) -> dict[str, str]:
+    """Return the infons of an element: {key: text}."""
     return {infon.get("key", ""): text_of(infon) for infon in element.findall("infon")}
 
 
 def _annotation_record(element: Element) -> dict[str, Any]:
+    """Return an XML annotation as a dict of the form of BioC JSON."""
     return {
         "line": line_of(element),
         "id": element.get("id", ""),
@@ -95,6 +97,7 @@ def _annotation_record(element: Element) -> dict[str, Any]:
 
 
 def _relation_record(element: Element) -> dict[str, Any]:
+    """Return an XML relation as a dict of the form of BioC JSON."""
     return {
         "line": line_of(element),
         "id": element.get("id", ""),
@@ -104,7 +107,7 @@ def _relation_record(element: Element) -> dict[str, Any]:
 
 
 def _document(record: Mapping[str, Any], losses: Losses) -> Element:
-    """Return the element of a whole document."""
+    """Return the XML element of a document's record; count characters that XML cannot hold."""
     top = etree.Element("document")
     _add(top, "id", record["id"], losses)
     _add_infons(top, record, losses)
@@ -128,11 +131,13 @@ def _document(record: Mapping[str, Any], losses: Losses) -> Element:
 
 
 def _add_infons(parent: Element, record: Mapping[str, Any], losses: Losses) -> None:
+    """Add an <infon> to the parent for each infon of the record."""
     for key, value in record["infons"].items():
         _add(parent, "infon", value, losses).set("key", _legal(key, losses))
 
 
 def _add(parent: Element, name: str, text: str, losses: Losses) -> Element:
+    """Add a child element with a text, and return it."""
     child = etree.SubElement(parent, name)
     child.text = _legal(text, losses)
     return child

@@ -100,12 +100,13 @@ class Brat:
 
 
 def _read_pair(text: Entry, annotated: Entry | None) -> bytes:
-    """Return the content of both files as one, after the length of the text in eight bytes."""
+    """Return the length of the .txt file in eight bytes, its content, and the content of the .ann file."""
     first = text.content()
     return len(first).to_bytes(8, "big") + first + (b"" if annotated is None else annotated.content())
 
 
 def _parse_pair(stem: str, where: str, annotated: str | None, options: ReadOptions, content: bytes) -> Document:
+    """Return the document of the bytes that `_read_pair` made."""
     end = 8 + int.from_bytes(content[:8], "big")
     text = decode(content[8:end], where)
     layers, relations = {}, []
@@ -190,6 +191,7 @@ def _concept(rest: str, losses: Losses) -> tuple[str, str]:
 
 
 def _role(part: str) -> tuple[str, str]:
+    """Parse "Arg1:T1" into (role, id); raise DataError if it is malformed."""
     role, colon, key = part.rpartition(":")
     if not colon or not role or not key:
         raise DataError("an R line must be: id <tab> LABEL Arg1:T1 Arg2:T2")
@@ -197,7 +199,7 @@ def _role(part: str) -> tuple[str, str]:
 
 
 def _relation(parsed: tuple[int, str, Roles], spans: dict[str, Span], where: str, losses: Losses) -> Relation | None:
-    """Return the relation of an R line; None, counted as a loss, if it is between events."""
+    """Return the relation of a parsed R line; None, counted as lost, if it is between events; DataError if broken."""
     line, label, roles = parsed
     if any(key.startswith("E") for _, key in roles):
         losses.add("relations between events")

@@ -51,7 +51,7 @@ class ColumnLayout:
     width: int = 2
 
     def mark(self, name: str, otherwise: str) -> str:
-        """Return the line that begins a document, with the id unless it is the one that the reader would assign."""
+        """Return the -DOCSTART- line of a document, with its id unless the reader would assign the same."""
         filling = ["O"] * max(1, self.width - 2)
         if name == otherwise:
             return self.separator.join([_DOCSTART, *(["-X-"] if self.width > 2 else []), *filling])
@@ -74,6 +74,7 @@ class _Block:
     layout: ColumnLayout = field(default_factory=ColumnLayout)
 
     def end_sentence(self) -> None:
+        """End the sentence under way, if it has tokens."""
         if len(self.words) > self.open:
             self.sizes.append(len(self.words) - self.open)
             self.open = len(self.words)
@@ -97,7 +98,7 @@ class ColumnFormat:
     can: ClassVar[Capabilities] = Capabilities("stream", 4, needs_tokens=True, cuts=True)
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise rows of one width that end in a tag, nine in ten at least; any scheme is recognised as IOB2."""
+        """Recognise rows of equal width of which nine in ten end in a tag; any scheme counts as IOB2."""
         if self.scheme != "IOB2":
             return False
         lines = head.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
@@ -108,14 +109,14 @@ class ColumnFormat:
         return (marks > 0 or len(rows) >= _PLAIN_ROWS) and len(rows) > 0 and fitting >= _FITTING_SHARE * len(rows)
 
     def units(self, files: Sequence[Entry], options: ReadOptions) -> Iterator[Unit]:
-        """Yield the documents between the marks, or one per file; all rows of a file have as many columns."""
+        """Yield the documents between -DOCSTART- marks; without marks, one per file or as the options say."""
         stems = Counter(file.stem for file in files)
         for file in files:
             name = file.stem if stems[file.stem] == 1 else file.name
             yield from record_units(file, _blocks(file, name, options), partial(_document, options))
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write one file in the layout of the first document; a lone document named as the file has no mark."""
+        """Write one file in the layout of the first document; a single document named like the file gets no mark."""
         waiting = iter(documents)
         ahead = list(islice(waiting, 2))
         stem = str(PurePosixPath(target.name).with_suffix(""))
@@ -131,6 +132,7 @@ class ColumnFormat:
     def _write_document(
         self, stream: TextIO, doc: Document, mark: str | None, layout: ColumnLayout, options: WriteOptions
     ) -> None:
+        """Write a document's mark and rows to the stream; count what the format cannot hold."""
         words, sizes = doc.words(), sentence_sizes(doc)
         note_layout(doc, words, sizes, options.losses)
         spans = options.spans(doc)
@@ -150,7 +152,7 @@ class ColumnFormat:
 
 
 def _blocks(file: Entry, name: str, options: ReadOptions) -> Iterator[Record[_Block]]:
-    """Yield the documents of a file, cut at the marks or, without any, as chosen; `name` is the file's, for ids."""
+    """Yield the documents of a file, cut at -DOCSTART-, or without marks as the options say."""
     layout: ColumnLayout | None = None
     known = {"O"}
     block = _Block(1)
@@ -200,7 +202,7 @@ def _check_row(cells: Sequence[str], layout: ColumnLayout, file: Entry, number: 
 
 
 def _is_damaged_mark(word: str) -> bool:
-    """Tell whether a token is almost the mark of a document: other case, dashes or blanks, or two wrong characters.
+    """Tell whether a token is nearly "-DOCSTART-": other case, dashes or blanks, or two wrong characters.
 
     >>> [_is_damaged_mark(word) for word in ("-DOCSTAR-", "DOCSTART", "-docstart-", "-DQCSTART-", "-X-", "DOCTOR")]
     [True, True, True, True, False, False]
@@ -213,7 +215,7 @@ def _is_damaged_mark(word: str) -> bool:
 
 
 def _distance(first: str, second: str) -> int:
-    """Return how many characters must be changed, added or removed to make the second text of the first."""
+    """Return the edit distance of two texts: characters changed, added or removed."""
     row = list(range(len(second) + 1))
     for i, a in enumerate(first, start=1):
         before, row[0] = row[0], i
@@ -223,11 +225,13 @@ def _distance(first: str, second: str) -> int:
 
 
 def _cells(line: str) -> list[str]:
+    """Split a line at tabs, or at blanks if it has no tab; other white space belongs to tokens."""
     # Never str.split(): a no-break space or a line separator is part of a token.
     return line.split("\t") if "\t" in line else [cell for cell in line.split(" ") if cell]
 
 
 def _is_mark(cells: Sequence[str]) -> bool:
+    """Tell whether cells are a line that begins a document."""
     return cells[0] == _DOCSTART or (len(cells) == 1 and cells[0].startswith(_MEDLINE)) if cells else False
 
 
@@ -240,6 +244,7 @@ def _id_of_mark(mark: str, otherwise: str) -> str:
 
 
 def _check_tag(tag: str, file: Entry, number: int) -> None:
+    """Raise DataError, without the tag, if the last column is no tag."""
     # The tag is not quoted: where columns are missing, it is a word of the document.
     if not TAG.fullmatch(tag):
         message = "the last column is not a tag: O, or one of B-, I-, E-, S- and a label; check the columns"
@@ -247,6 +252,7 @@ def _check_tag(tag: str, file: Entry, number: int) -> None:
 
 
 def _document(options: ReadOptions, otherwise: str, block: _Block) -> Document:
+    """Return the document of a block of rows; `otherwise` is its id if the mark has none."""
     layout = block.layout
     text, tokens, sentences = lay_out(block.words, block.sizes)
     name = otherwise if block.mark is None else _id_of_mark(block.mark, otherwise)
@@ -281,12 +287,12 @@ def _columns(doc: Document) -> list[list[str]] | None:
 
 
 def _layout(doc: Document) -> ColumnLayout:
-    """Return the layout that a document was read with, as far as its meta fields tell."""
+    """Return the layout that a document was read with, or the default."""
     return ColumnLayout(" " if _conll_meta(doc).get("separator") == " " else "\t", 2 + len(_columns(doc) or ()))
 
 
 def _middle_columns(doc: Document, layout: ColumnLayout, losses: Losses) -> list[list[str]]:
-    """Return the columns between token and tag, as many as the file has, filled up with "_"; count losses."""
+    """Return the document's columns between token and tag, cut or filled with "_" to the layout; count losses."""
     columns = _columns(doc)
     wanted = layout.width - 2
     if columns is None or (len(columns) != wanted and len(doc.tokens)) or ("columns" in doc.meta and not columns):
@@ -297,7 +303,7 @@ def _middle_columns(doc: Document, layout: ColumnLayout, losses: Losses) -> list
 
 
 def _mark(doc: Document, otherwise: str, layout: ColumnLayout) -> str:
-    """Return the mark as it was read if it still gives the document's id, else a new one."""
+    """Return the -DOCSTART- line as it was read if it still fits the id, else a new one."""
     mark = _conll_meta(doc).get("mark")
     if not isinstance(mark, str) or "\n" in mark or mark.endswith("\r") or not _is_mark(_cells(mark)):
         return layout.mark(doc.id, otherwise)
@@ -305,6 +311,7 @@ def _mark(doc: Document, otherwise: str, layout: ColumnLayout) -> str:
 
 
 def _can_be_bare(doc: Document) -> bool:
+    """Tell whether a document can be read back without a mark."""
     # Without a mark, an empty document would not be there, and a leading byte order mark would be dropped.
     return len(doc.tokens) > 0 and not doc.words()[0].startswith("\ufeff") and "mark" not in _conll_meta(doc)
 

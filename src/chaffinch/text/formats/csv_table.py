@@ -64,7 +64,7 @@ class Table:
     can: ClassVar[Capabilities] = Capabilities("row", 4, exact=True, columns=True, variants=((".tsv", "tsv"),))
 
     def recognises(self, entry: Entry, head: bytes) -> bool:
-        """Recognise a header with a text column and rows as wide; a file of another suffix needs an id column too."""
+        """Recognise a header with a text column over rows as wide; other suffixes than .csv need an id column too."""
         if self.delimiter != ",":
             return False
         lines = [line + "\n" for line in head.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")]
@@ -111,7 +111,7 @@ def _index_of_first(wanted: Iterable[str], names: Sequence[str]) -> int | None:
 
 
 def _delimiter(header: str, wanted: ColumnChoice = _NO_CHOICE) -> str:
-    """Return the delimiter with which the header has a text column, or "" if there is none."""
+    """Return the delimiter by which the header has a text column (or those in `wanted`); "" if none."""
     texts = [name.strip().lower() for name in wanted.texts] or TEXT_NAMES
     for delimiter in _DELIMITERS:
         try:
@@ -131,7 +131,7 @@ class _RawRow:
     content: bytes
 
     def cells(self, delimiter: str, where: str) -> list[str]:
-        """Return the cells; DataError if the row is not valid CSV or UTF-8."""
+        """Split the row into cells; raise DataError if it is not valid CSV or UTF-8."""
         text = decode(self.content, where, self.line)
         try:
             return next(_reader([text], delimiter), [])
@@ -169,7 +169,7 @@ def _choose(wanted: ColumnChoice, file: Entry) -> ChosenColumns:
 def _row_units(
     file: Entry, chosen: ChosenColumns | str, make_id: Callable[[Entry, int], str], options: ReadOptions
 ) -> Iterator[Unit]:
-    """Yield one unit for each row below the header; a header that cannot be read fails with each of its rows."""
+    """Yield a unit per row below the header; if the header cannot be read, each of them fails."""
     header: _Header | None = None
     index = 0
     try:
@@ -192,7 +192,7 @@ def _row_units(
 
 
 def _split_rows(file: Entry, wanted: ColumnChoice) -> Iterator[tuple[_RawRow, str]]:
-    """Yield the rows that are not blank, the header first, each with the delimiter of the file.
+    """Yield each row that is not blank as raw bytes, header first, with the file's delimiter.
 
     Bytes are read as Latin-1, which has the same quotes and delimiters, so that invalid UTF-8 spoils one row only.
     """
@@ -200,6 +200,7 @@ def _split_rows(file: Entry, wanted: ColumnChoice) -> Iterator[tuple[_RawRow, st
     line = 0
 
     def lines(stream: Iterable[bytes]) -> Iterator[str]:
+        """Yield the stream's lines as text for the CSV parser, and keep their bytes."""
         nonlocal line
         for line, raw in enumerate(stream, start=1):
             taken.append(raw.removeprefix(BOM) if line == 1 else raw)
@@ -228,13 +229,14 @@ def _reader(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
 
 
 def _invalid(where: str, line: int) -> DataError:
+    """Return the DataError for a row that is not valid CSV."""
     message = 'is not valid CSV: a quote is open at the end, or is not doubled inside a cell; correct it ("")'
     return DataError(message, path=where, line=line)
 
 
 @lru_cache(maxsize=16)
 def _columns(header: _Header) -> tuple[list[str], ChosenColumns, str | None]:
-    """Return the names of all columns, those that are no meta fields, and that of the spans; DataError if unsure."""
+    """Return all column names, the chosen ones, and the column of spans; raise DataError if unsure."""
     names = header.row.cells(header.delimiter, header.where)
     if isinstance(header.chosen, str):
         raise DataError(header.chosen, path=header.where, line=header.row.line)
@@ -247,6 +249,7 @@ def _columns(header: _Header) -> tuple[list[str], ChosenColumns, str | None]:
 
 
 def _parse_row(header: _Header, line: int, name: str, options: ReadOptions, content: bytes) -> Document:
+    """Return the document of a row's bytes; raise DataError if its cells do not fit the header."""
     columns, chosen, spans = _columns(header)
     cells = _RawRow(line, content).cells(header.delimiter, header.where)
     if len(cells) != len(columns):
@@ -261,6 +264,7 @@ def _parse_row(header: _Header, line: int, name: str, options: ReadOptions, cont
 def _document(
     row: Mapping[str, str], chosen: ChosenColumns, spans: str | None, number: str, options: ReadOptions
 ) -> Document:
+    """Return the document of a row; `number` is its id if there is no id column."""
     cell = row[spans] if spans is not None else ""
     listed = cell.lstrip().startswith("[")
     if cell and not listed and spans is not None and spans.strip().lower() == "spans":
@@ -281,10 +285,12 @@ def _document(
 
 
 def _group(row: Mapping[str, Any]) -> str | None:
+    """Return the patient in a row's usual columns, or None."""
     return group_of_meta({name.strip().lower(): value for name, value in row.items()})
 
 
 def _json(cell: str) -> Any:
+    """Parse a cell of spans as JSON; raise DataError, without the cell, if it is not."""
     try:
         return msgspec.json.decode(cell)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -292,6 +298,7 @@ def _json(cell: str) -> Any:
 
 
 def _row(doc: Document, options: WriteOptions) -> dict[str, str]:
+    """Return a document as a CSV row; count what it cannot hold."""
     options.drop(doc, "soft", "relations", "given")
     columns = options.columns_of(doc, FAMILY)
     name, texts = (None, {"text": doc.text}) if columns is None else (columns.id, columns.cut(doc.text))

@@ -82,6 +82,7 @@ class Doccano:
 
 
 def _document(record: Mapping[str, Any], number: str, options: ReadOptions) -> Document:
+    """Return the document of a doccano record; `number` is its id if it has none."""
     text = record.get("text", record.get("data"))
     if not isinstance(text, str):
         raise DataError('has no "text"; expected an object with "text" and "label" or "entities"')
@@ -112,6 +113,7 @@ def _document(record: Mapping[str, Any], number: str, options: ReadOptions) -> D
 
 
 def _relation(item: RelationRecord, by_id: Mapping[int | str, Span]) -> Relation:
+    """Return the relation between two entities by their ids; raise DataError if one does not exist."""
     for end in (item.from_id, item.to_id):
         if end not in by_id:
             raise DataError("a relation names an entity that does not exist; check its from_id and to_id")
@@ -120,6 +122,7 @@ def _relation(item: RelationRecord, by_id: Mapping[int | str, Span]) -> Relation
 
 
 def _record(doc: Document, options: WriteOptions) -> dict[str, Any]:
+    """Return a document as a doccano record, with entities and relations, or with plain labels."""
     options.drop(doc, "soft", "given")
     record: dict[str, Any] = {"id": doc.id, "text": doc.text}
     spans: Sequence[Span] = ()

@@ -119,6 +119,7 @@ def _tag_names(key: str, tags: Sequence[str | int], names: Sequence[str], length
 
 
 def _record(doc: Document, options: WriteOptions) -> dict[str, Any]:
+    """Return a document as a record of token and tag lists; count what it cannot hold."""
     words, sizes = doc.words(), sentence_sizes(doc)
     note_layout(doc, words, sizes, options.losses)
     reserved = (*_RESERVED, "ner_tags") if doc.layers else (*_RESERVED, *_TAGS)

@@ -107,6 +107,7 @@ class Records:
         return match[1] if match else None
 
     def _parse(self, options: ReadOptions, name: str, where: str, content: bytes) -> Document:
+        """Parse the XML of a file into a document named `name`; `where` is for messages."""
         root = parse(content, where)
         try:
             return self._document(root, name, options)
@@ -114,6 +115,7 @@ class Records:
             raise error.at(where) from None
 
     def _document(self, root: Element, name: str, options: ReadOptions) -> Document:
+        """Return the document of a parsed XML record: its text, and its tags as spans."""
         content = root.find("TEXT")
         if content is None:
             raise DataError("has no <TEXT> below its root element; is it of another format?", line=line_of(root))
@@ -135,6 +137,7 @@ class Records:
         )
 
     def _xml(self, doc: Document, options: WriteOptions) -> str:
+        """Return a document as XML with its text and tags; count what it cannot hold."""
         text = _legal(doc.text, "characters XML cannot hold (written as U+FFFD)", options)
         indent = self.indent
         lines = [self.declaration, f"<{self.root}>", f"{indent}<TEXT>{cdata(text)}</TEXT>"]
@@ -173,7 +176,7 @@ def _read_tag(element: Element, text: str, losses: Losses) -> tuple[str, Span]:
 
 
 def _unusual_tags(found: Iterable[tuple[str, Span]], losses: Losses) -> dict[str, str]:
-    """Return the element names that differ from the table, by TYPE; count a second one for the same TYPE as lost."""
+    """Return {TYPE: element name} of tags whose element is not the usual one; count contradictions as lost."""
     first: dict[str, str] = {}
     for tag, span in found:
         losses.add("element names that differ within one TYPE", first.setdefault(span.label, tag) != tag)

@@ -160,7 +160,7 @@ def document_of(
 
 
 def _document(record: Mapping[str, Any], number: str, options: ReadOptions) -> Document:
-    """Return the document of a JSON object with our own names of fields."""
+    """Return the document of a JSON object that has our own field names."""
     known = convert(record, DocumentRecord)
     layers = {name: spans_of(items) for name, items in (known.layers or {}).items()}
     short = next((key for key in _SHORT if isinstance(record.get(key), list)), None)
@@ -213,13 +213,14 @@ def record_of(doc: Document) -> dict[str, Any]:
 
 
 def _record(doc: Document, options: WriteOptions) -> dict[str, Any]:
+    """Return a document as a JSON object, with its original field names if these are kept."""
     note_numbers(doc, options.losses)
     record, columns = record_of(doc), options.columns_of(doc, JSONL.name)
     return record if columns is None else _rename_fields(record, columns)
 
 
 def _rename_fields(record: dict[str, Any], columns: Columns) -> dict[str, Any]:
-    """Return the object with the names of fields that the document came with; none is lost if two are the same."""
+    """Return the object with the field names that the document came with; a field whose name clashes keeps ours."""
     named: dict[str, Any] = {columns.id or "id": record.pop("id"), **columns.cut(record.pop("text"))}
     if "group" in record and (columns.patient or "group") not in named:
         named[columns.patient or "group"] = record.pop("group")

@@ -106,6 +106,7 @@ class LabelStudio:
 
 
 def _document(task: Task, number: str, options: ReadOptions) -> Document:
+    """Return the document of a task: annotations and predictions become layers; `number` is its id if it has none."""
     results = _results(task, options)
     regions_by_layer = {name: _regions(result, options.losses) for name, result in results.items()}
     key = _text_key(task.data, [item for found in regions_by_layer.values() for item, _ in found])
@@ -137,6 +138,7 @@ def _document(task: Task, number: str, options: ReadOptions) -> Document:
 
 
 def _tasks(file: Entry, files: Sequence[Entry]) -> Iterator[Record[Any]]:
+    """Yield the tasks of a file as records; raise DataError if it is no JSON list."""
     try:
         tasks = msgspec.json.decode(file.content().removeprefix(BOM))
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -148,11 +150,12 @@ def _tasks(file: Entry, files: Sequence[Entry]) -> Iterator[Record[Any]]:
 
 
 def _parse_task(options: ReadOptions, name: str, task: Any) -> Document:
+    """Check a task's fields, and return its document."""
     return _document(convert(task, Task), name, options)
 
 
 def _results(task: Task, options: ReadOptions) -> dict[str, AnnotationResult]:
-    """Return annotations and predictions by the name of their layer."""
+    """Return {layer name: annotation or prediction} of a task."""
     valid = [result for result in task.annotations if not result.was_cancelled]
     options.losses.add("cancelled annotations", len(task.annotations) - len(valid))
     found = {options.layer if n == 1 else f"annotation:{n}": result for n, result in enumerate(valid, start=1)}
@@ -187,10 +190,11 @@ def _text_key(data: Mapping[str, Any], items: Sequence[LabelItem]) -> str:
 
 
 def _offset_counter(text: str, regions: Sequence[RegionValue]) -> Callable[[int], int]:
-    """Return the conversion of offsets to code points: none if every region then fits its text, else from UTF-16."""
+    """Return a function from the task's offsets to code points: identity if regions fit so, else from UTF-16."""
     units = np.zeros(1, np.int64)  # how many units there are before each character
 
     def of_units(offset: int) -> int:
+        """Return the code point at an offset of UTF-16 units; -1 if it is inside a character."""
         index = int(np.searchsorted(units, offset))
         return index if index < len(units) and units[index] == offset else -1
 
@@ -203,12 +207,14 @@ def _offset_counter(text: str, regions: Sequence[RegionValue]) -> Callable[[int]
 
 
 def _fits(text: str, start: int, end: int, wanted: str | None) -> bool:
+    """Tell whether [start, end) is inside the text and, white space apart, equal to the wanted text."""
     # The browser changes line ends and blanks in the text it copies, so those are not compared.
     inside = 0 <= start < end <= len(text)
     return inside and (wanted is None or "".join(text[start:end].split()) == "".join(wanted.split()))
 
 
 def _relations(items: Iterable[LabelItem], regions: Mapping[str, Sequence[Span]], losses: Losses) -> Iterator[Relation]:
+    """Yield the relations between labelled regions; count those of other regions as lost."""
     for item in items:
         if item.type != "relation":
             continue
@@ -225,6 +231,7 @@ def _relations(items: Iterable[LabelItem], regions: Mapping[str, Sequence[Span]]
 
 
 def _task(doc: Document, number: int, options: WriteOptions) -> dict[str, Any]:
+    """Return a document as a task with annotations and predictions; count what it cannot hold."""
     options.drop(doc, "soft", "given")
     gold = options.layer or "gold"
     options.losses.add("names of layers", gold != "gold" and gold in doc.layers)
@@ -258,6 +265,7 @@ def _relations_by_layer(doc: Document, losses: Losses) -> dict[str, list[Relatio
 
 
 def _items(doc: Document, name: str, relations: Sequence[Relation], losses: Losses) -> list[dict[str, Any]]:
+    """Return a layer's spans and relations as items of a task's result."""
     spans = doc.layers[name]
     WriteOptions(losses).drop_from_spans(spans, "source", "concept")
     found: list[dict[str, Any]] = []

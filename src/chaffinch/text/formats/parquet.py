@@ -91,6 +91,7 @@ class Parquet:
 
 
 def _pyarrow() -> tuple[Any, Any]:
+    """Import pyarrow, and return it and its Parquet module; raise MissingExtraError without it."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -100,6 +101,7 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def _schema() -> Any:
+    """Return the Arrow schema of our own Parquet files."""
     pa, _ = _pyarrow()
     place = [("start", pa.int64()), ("end", pa.int64())]
     texts = [(name, pa.string()) for name in ("source", "concept")]
@@ -117,6 +119,7 @@ def _schema() -> Any:
 
 
 def _batches(documents: Iterable[Document], options: WriteOptions) -> Iterator[list[dict[str, Any]]]:
+    """Yield the documents' rows in lists of at most `_ROWS` rows and about `_CHARS` characters."""
     rows: list[dict[str, Any]] = []
     size = 0
     for doc in documents:
@@ -195,10 +198,12 @@ def _column_type(pa: Any, kinds: set[type]) -> Any:
 
 
 def _cell(value: Any, kind: Any, pa: Any) -> Any:
+    """Return a value for a column of this type; in a column of text, other values become JSON."""
     return value if value is None or not pa.types.is_string(kind) or isinstance(value, str) else _to_json(value)
 
 
 def _to_json(value: Any) -> str:
+    """Return a value as JSON text."""
     return msgspec.json.encode(value).decode()
 
 
@@ -210,7 +215,7 @@ def _choose(wanted: ColumnChoice, file: Entry) -> ChosenColumns:
 
 
 def _look(file: Entry) -> tuple[_Kind, list[str], list[dict[str, Any]]]:
-    """Return the kind of a file, the names of its columns, and its first rows."""
+    """Return a file's kind (ours, words, or other), column names and first rows."""
     pa, pq = _pyarrow()
     try:
         with file.open() as stream:
@@ -284,6 +289,7 @@ def _native_record(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _json(name: str, cell: Any) -> Any:
+    """Parse a cell as JSON; raise DataError that names the column if it is not."""
     try:
         return msgspec.json.decode(cell)
     except (msgspec.DecodeError, UnicodeError, RecursionError, TypeError):
@@ -316,6 +322,7 @@ def _other_record(row: Mapping[str, Any], chosen: ChosenColumns, wanted: ColumnC
 
 
 def _are_spans(value: Any) -> bool:
+    """Tell whether a value is a list of objects with start, end and label."""
     wanted = {"start", "end", "label"}
     return isinstance(value, list) and all(isinstance(item, dict) and wanted <= item.keys() for item in value)
 

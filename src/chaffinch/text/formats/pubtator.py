@@ -54,6 +54,7 @@ class _Block:
 
     @property
     def text(self) -> str:
+        """Return title and abstract with a line end between them."""
         return f"{self.title}\n{self.abstract}" if self.abstract else self.title
 
 
@@ -107,7 +108,7 @@ def _blocks(file: Entry, options: ReadOptions) -> Iterator[Record[_Block]]:
 
 
 def _take(block: _Block | None, content: str, header: re.Match[str] | None, options: ReadOptions) -> None:
-    """Add a line that is not a title to the block; DataError if it does not belong there."""
+    """Add a line other than a title to the block: abstract, mention or relation; DataError if it fits none."""
     columns = content.split("\t")
     if block is None or (header[1] if header else columns[0]) != block.id:
         raise DataError("belongs to no document: its id is not that of the |t| line above it")
@@ -128,6 +129,7 @@ def _take(block: _Block | None, content: str, header: re.Match[str] | None, opti
 
 
 def _take_mention(block: _Block, columns: Sequence[str], options: ReadOptions) -> None:
+    """Add a mention's span to the block; raise DataError if its offsets or quoted text do not fit."""
     start, end, text = whole_number(columns[1], "the start"), whole_number(columns[2], "the end"), block.text
     check_offsets(start, end, text)
     check_quote(columns[3], [text[start:end]], start, end)
@@ -138,6 +140,7 @@ def _take_mention(block: _Block, columns: Sequence[str], options: ReadOptions) -
 
 
 def _document(options: ReadOptions, name: str, block: _Block) -> Document:
+    """Return the document of a block of lines."""
     mentions = mentions_by_concept(sorted(block.spans))
     return Document.make(
         block.text,
@@ -201,7 +204,7 @@ def _concepts(relation: Relation) -> list[str] | None:
 
 
 def _individual(doc: Document, spans: Sequence[Span], options: WriteOptions) -> dict[tuple[int, int, str], str]:
-    """Return the seventh columns in the meta, by offsets and label; count other meta as lost."""
+    """Return {(start, end, label): seventh column} kept in the meta; count other meta as lost."""
     stored = doc.meta.get(_INDIVIDUAL, ())
     keys = {(span.start, span.end, span.label) for span in spans}
     found: dict[tuple[int, int, str], str] = {}

@@ -43,7 +43,7 @@ class Unit:
         return self.parse(self.content())
 
     def hold(self) -> Unit:
-        """Return the unit with its content in memory, so that its file is read once; raise what reading raises."""
+        """Return the unit with its bytes in memory, so that its file is read only once."""
         return replace(self, content=partial(same_bytes, self.content()))
 
 
@@ -57,7 +57,7 @@ class Record(Generic[R]):
 
 
 def file_units(files: Iterable[Entry], make: Callable[[str, str, bytes], Document]) -> Iterator[Unit]:
-    """Yield one unread unit for each file; its `read` calls `make` with stem, path for messages, and content."""
+    """Yield a unit per file; reading it calls `make` with the file's stem, its path for messages, and its bytes."""
     for file in files:
         yield Unit(file.name, file.stem, file.content, partial(make, file.stem, file.where))
 
@@ -65,7 +65,7 @@ def file_units(files: Iterable[Entry], make: Callable[[str, str, bytes], Documen
 def record_units(
     file: Entry, records: Iterable[Record[R]], make: Callable[[str, R], Document], word: str = ""
 ) -> Iterator[Unit]:
-    """Yield one unit for each record of a file; `make` gets its name and value.
+    """Yield a unit per record of a file; reading it calls `make` with the record's name and value.
 
     If the records can no longer be separated, all that follow are one unit that fails. Messages begin with `word` and
     the number of the record, for files in which line numbers do not help.
@@ -83,7 +83,7 @@ def record_units(
 def line_units(
     files: Sequence[Entry], make: Callable[[str, str, int, str], Document], *, make_id: Callable[[Entry, int], str]
 ) -> Iterator[Unit]:
-    """Yield one unit for each line that is not blank.
+    """Yield a unit per line that is not blank; reading it calls `make` with line, path, line number and id.
 
     `make` gets the text of the line, the path of its file and its number in it, and the name of a document that has no
     id, which `make_id` makes of the file and the index of the document.
@@ -111,7 +111,7 @@ def same_bytes(content: bytes) -> bytes:
 
 
 def _lines(file: Entry) -> Iterator[tuple[int, bytes]]:
-    """Yield the numbered lines that are not blank, with their ends."""
+    """Yield (line number, bytes with line end) of the lines that are not blank."""
     try:
         with file.open() as stream:
             for number, line in enumerate(stream, start=1):
@@ -124,6 +124,7 @@ def _lines(file: Entry) -> Iterator[tuple[int, bytes]]:
 def _parse_line(
     make: Callable[[str, str, int, str], Document], where: str, number: int, name: str, line: bytes
 ) -> Document:
+    """Decode a line, and make its document; errors name the path and line."""
     text = decode(line.removeprefix(BOM), where, number)
     try:
         return make(text, where, number, name)
@@ -132,6 +133,7 @@ def _parse_line(
 
 
 def _parse_record(make: Callable[[str, R], Document], record: Record[R], where: str, place: str, _: bytes) -> Document:
+    """Make the document of a record; errors name the path, the line and its place."""
     try:
         return make(record.name, record.value)
     except DataError as error:
@@ -140,7 +142,7 @@ def _parse_record(make: Callable[[str, R], Document], record: Record[R], where: 
 
 
 def _encode(value: object) -> bytes:
-    """Return bytes that represent a value: MessagePack, with `repr` for what it cannot hold."""
+    """Return bytes that represent a value, for hashing: MessagePack, or `repr` where that fails."""
     try:
         return msgspec.msgpack.encode(value, enc_hook=repr)
     except OverflowError:  # a number of more than 64 bits
@@ -148,8 +150,10 @@ def _encode(value: object) -> bytes:
 
 
 def _fail(error: DataError) -> bytes:
+    """Raise the error; the content function of a unit that cannot be read."""
     raise error
 
 
 def _parse_nothing(_: bytes) -> Document:
+    """Return an empty document; the parser of a unit whose content already failed."""
     return Document.make("")

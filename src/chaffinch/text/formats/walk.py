@@ -64,6 +64,7 @@ class _Walk:
     """A walk through a folder: the names and paths of its files, and all other items."""
 
     def __init__(self, root: str, follow: bool) -> None:
+        """Begin at the root folder; without `follow`, links that lead out of it are excluded."""
         self.files: list[tuple[str, str]] = []
         self.others = InputTree()
         self._follow = follow
@@ -77,6 +78,7 @@ class _Walk:
             self._visit_folder(*self._folders.popleft())
 
     def _visit_folder(self, folder: str, above: str) -> None:
+        """Visit the items of a folder in order; list the folder as unread if it cannot be opened."""
         try:
             with os.scandir(folder) as found:
                 items = sorted(found, key=lambda item: item.name)
@@ -89,6 +91,7 @@ class _Walk:
             self._visit_item(item, above + item.name)
 
     def _visit_item(self, item: os.DirEntry[str], name: str) -> None:
+        """List an item as file, excluded or unread, or queue it if it is a folder."""
         if item.name.startswith("."):
             self.others.excluded.append(Excluded(printable_name(name), HIDDEN))
             return
@@ -103,7 +106,7 @@ class _Walk:
             self.others.unread.append(Unread(printable_name(name), printable_name(item.path), NOT_UTF8))
 
     def _find_rule(self, link: os.DirEntry[str]) -> str:
-        """Return the rule that excludes a link, or "" if it is read or is broken."""
+        """Return the rule by which a link is excluded; "" if it is followed, or broken."""
         target = os.path.realpath(link.path)
         if not os.path.exists(target):  # noqa: PTH110  (it raises nothing)
             return ""
@@ -123,12 +126,12 @@ class _Walk:
 
 
 def _is_below(path: str, folder: str) -> bool:
-    """Tell whether a real path is a folder or below it."""
+    """Tell whether a resolved path is this folder or inside it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _is_folder(item: os.DirEntry[str]) -> bool:
-    """Tell whether an item is a folder, or a link to one; what cannot be looked at is none."""
+    """Tell whether an item is a folder or a link to one; False if that cannot be found out."""
     try:
         return item.is_dir()
     except OSError:
@@ -136,7 +139,7 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
 
 
 def _items_of_file(path: str, name: str) -> InputTree:
-    """Return the items of one file: the members of an archive, else the file itself, decompressed if .gz."""
+    """Return the members of an archive, or else the file itself, decompressed if .gz."""
     if is_archive(name):
         return read_archive(path, name)
     if is_other_packed(name):

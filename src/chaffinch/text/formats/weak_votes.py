@@ -121,6 +121,7 @@ def _records(file: Entry, meta: Entry | None, prefix: str) -> Iterator[Record[tu
 
 
 def _parse_item(options: ReadOptions, name: str, value: tuple[list[str] | None, Any]) -> Document:
+    """Check an item's fields, and return its document."""
     names, item = value
     return _document(convert(item, VotedSentence), name, names, options)
 
@@ -142,6 +143,7 @@ def _source_names(file: Entry, meta: Entry | None) -> list[str] | None:
 
 
 def _document(item: VotedSentence, key: str, names: Sequence[str] | None, options: ReadOptions) -> Document:
+    """Return the document of an item, with a layer of votes per source."""
     words = convert(item.data.get("text"), list[str])
     sizes = read_sizes(item.data, len(words))
     text, tokens, sentences = lay_out(words, sizes)
@@ -167,7 +169,7 @@ def _document(item: VotedSentence, key: str, names: Sequence[str] | None, option
 
 
 def _by_source(rows: Sequence[Sequence[Any]], length: int) -> list[list[Any]]:
-    """Return the tags of each source, from rows of tags per token."""
+    """Return tags by source, from rows of tags by token."""
     if len(rows) != length or len({len(row) for row in rows}) > 1:
         raise DataError(f'"weak_labels" must have {length} rows, one per token, with one tag per source in each')
     return [list(column) for column in zip(*rows, strict=True)]
@@ -208,7 +210,7 @@ def _item(doc: Document, options: WriteOptions) -> dict[str, Any]:
 
 
 def _runs(doc: Document, name: str, options: WriteOptions) -> list[tuple[int, int, str]]:
-    """Return the token runs of a layer; count what they cannot hold as lost."""
+    """Return (first token, end, label) of a layer's spans; count what they cannot hold as lost."""
     spans: Mapping[str, Sequence[Span]] = doc.layers
     options.drop_from_spans(spans[name], "score", "source", "concept")
     return token_runs(doc, spans[name], options.losses)

@@ -38,7 +38,7 @@ _TYPE = ("type", "relation")  # BC5CDR names the type of a relation "relation"
 
 
 def parse_record(options: ReadOptions, _: str, record: Record) -> Document:
-    """Return the document of one BioC record."""
+    """Return the document of a BioC record: text of its passages, spans, relations."""
     passages = _objects(record, "passages")
     text, structure = _layout(passages, options)
     spans, by_id = [], {}
@@ -102,13 +102,13 @@ def to_record(doc: Document, options: WriteOptions, *, keeps: Callable[[object],
 
 
 def _line(record: Record) -> int | None:
-    """Return the line on which an item of an XML file starts; None unless the record has an integer "line"."""
+    """Return the line at which an XML item begins; None if it is not known."""
     line = record.get("line")
     return line if isinstance(line, int) else None
 
 
 def _objects(record: Record, key: str) -> list[dict[str, Any]]:
-    """Return the objects of a list that may be absent; DataError if it is not a list of objects."""
+    """Return the list of objects under a key, [] if absent; raise DataError if it is anything else."""
     items = record.get(key) or []
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise DataError(f'"{key}" must be a list of objects', line=_line(record))
@@ -159,11 +159,12 @@ class _TextBuilder:
 
     @property
     def text(self) -> str:
+        """Return the pieces joined."""
         return "".join(self.parts)
 
 
 def _layout(passages: Sequence[Record], options: ReadOptions) -> tuple[str, list[dict[str, Any]]]:
-    """Return the text of the passages at their offsets, and offset, length and infons of each."""
+    """Return the passages' texts joined at their offsets, and {offset, length, infons} of each passage."""
     page, structure = _TextBuilder("\n", options.max_chars), []
     for passage in passages:
         try:
@@ -216,7 +217,7 @@ def _span(item: Record, text: str, losses: Losses) -> Span | None:
 
 
 def _details(infons: Record) -> tuple[float, str]:
-    """Return score and source; a score that is not a number in [0, 1] is replaced by 1."""
+    """Return (score, source) of infons; the score is 1 if it is no number in [0, 1]."""
     try:
         score = float(infons.get("score", 1.0))
     except (TypeError, ValueError):
@@ -225,7 +226,7 @@ def _details(infons: Record) -> tuple[float, str]:
 
 
 def _relation(item: Record, by_id: Mapping[str, Span], spans: Iterable[Span], losses: Losses) -> Relation | None:
-    """Return the relation between the annotations that its nodes name, or the concepts that its infons name by role."""
+    """Return a BioC relation with spans (by its nodes) or concepts (by its infons) as arguments; None if lost."""
     infons = _infons(item)
     kind = next((key for key in _TYPE if isinstance(infons.get(key), str)), None)
     nodes = [(str(node.get("role", "")), str(node.get("refid"))) for node in _objects(item, "nodes")]
@@ -253,12 +254,12 @@ def _relation(item: Record, by_id: Mapping[str, Span], spans: Iterable[Span], lo
 
 
 def _one_passage(text: str) -> list[dict[str, Any]]:
-    """Return the structure of a document that is a single passage without infons."""
+    """Return the passage structure of a text: one passage without infons."""
     return [{"offset": 0, "length": len(text), "infons": {}}]
 
 
 def _structure(doc: Document, keeps: Callable[[object], bool]) -> list[dict[str, Any]]:
-    """Return the passages in the meta field "passages" if they still fit the text, else a single one."""
+    """Return the passage structure in the document's meta if it fits the text, else one passage."""
     passages = doc.meta.get("passages")
     page, fit = _TextBuilder("\n", len(doc.text)), isinstance(passages, list) and bool(passages)
     try:
@@ -286,6 +287,7 @@ def _document_infons(doc: Document, options: WriteOptions, keeps: Callable[[obje
 
 
 def _annotation(key: str, span: Span, text: str) -> dict[str, Any]:
+    """Return a span as a BioC annotation with its type, concept, text and location."""
     infons = {"type": span.label} | _marks(span)
     if span.concept:
         infons["identifier"] = span.concept
@@ -294,7 +296,7 @@ def _annotation(key: str, span: Span, text: str) -> dict[str, Any]:
 
 
 def _marks(item: Span | Relation) -> dict[str, str]:
-    """Return score and source as infons, if they differ from the default."""
+    """Return score and source as infons, unless they are the default."""
     score = {} if item.score == 1.0 else {"score": repr(float(item.score))}
     return score | ({"source": item.source} if item.source else {})
 

@@ -32,7 +32,7 @@ class ChosenColumns:
     patient: str | None
 
     def join(self, row: Mapping[str, Any], form: str, fields: Iterable[str]) -> tuple[str, Columns]:
-        """Return the text of a row, and where it came from; TypeError if a cell is no text."""
+        """Join a row's text columns; return the text, and the columns' offsets in it. TypeError for other cells."""
         texts = [row.get(name) for name in self.texts]
         if len(texts) > 1:
             texts = ["" if text is None else text for text in texts]
@@ -52,7 +52,7 @@ def choose_columns(
     show: bool = True,
     ids_are: Sequence[str] = ID_NAMES,
 ) -> ChosenColumns:
-    """Return the columns of texts, id and patient; ConfigError if one is missing or the text column is not sure.
+    """Return the columns of text, id and patient, by name and content; ConfigError if the text is not sure.
 
     `rows` are a sample. With `show`, messages may list the names of the columns: they are surely names. `ids_are` are
     the names that columns of ids have.
@@ -73,7 +73,7 @@ def choose_columns(
 def choose_for_files(
     files: Sequence[Entry], choose: Callable[[Entry], ChosenColumns]
 ) -> dict[int, ChosenColumns | str]:
-    """Return by index the columns of each file, or why it has none; ConfigError if no file has any."""
+    """Return by file index its columns, or why it has none; raise ConfigError if no file has any."""
     found: dict[int, ChosenColumns | str] = {}
     refused: list[ConfigError] = []
     for index, file in enumerate(files):
@@ -90,7 +90,7 @@ def choose_for_files(
 
 
 def _find_named(name: str, names: Sequence[str], option: str, listed: str, *, show: bool) -> str:
-    """Return the column that the user names, in capitals or not."""
+    """Return the column that the user names, ignoring case; raise ConfigError with those there are."""
     exact = [column for column in names if column == name]
     same = exact or [column for column in names if _fold(column) == _fold(name)]
     if len(same) == 1:
@@ -102,7 +102,7 @@ def _find_named(name: str, names: Sequence[str], option: str, listed: str, *, sh
 
 
 def _find_text(names: Sequence[str], rows: Sequence[Mapping[str, Any]], listed: str) -> str:
-    """Return the one column that is called like a text, and is one by its content.
+    """Return the column that is a text by its name and its content; raise ConfigError if that is not one.
 
     Our own files call it "text": beside it, a short column of another such name ("note") is a remark.
     """
@@ -131,7 +131,7 @@ def _find_text(names: Sequence[str], rows: Sequence[Mapping[str, Any]], listed: 
 def _find_patient(
     names: Sequence[str], rows: Sequence[Mapping[str, Any]], wanted: ColumnChoice, listed: str, *, show: bool
 ) -> str | None:
-    """Return the column of the patient, or None; ConfigError if columns that are called so differ."""
+    """Return the patient's column, or None; raise ConfigError if several candidates differ."""
     if wanted.patient is not None:
         return _find_named(wanted.patient, names, "--patient-column", listed, show=show)
     called = [column for known in PATIENT_NAMES for column in names if _fold(column) == known]
@@ -146,17 +146,19 @@ def _find_patient(
 
 
 def _mean_words(column: str, rows: Sequence[Mapping[str, Any]]) -> float:
-    """Return how many words a cell of a column has on average, empty ones left out; lists and objects have none."""
+    """Return the mean number of words of a column's cells that are not empty; lists and objects count 0."""
     texts = [value for row in rows if isinstance(value := row.get(column), str) and value.strip()]
     prose = [text for text in texts if not text.lstrip().startswith(("[", "{"))]
     return sum(len(text.split()) for text in prose) / len(prose) if prose else 0.0
 
 
 def _list_names(names: Sequence[str], *, show: bool) -> str:
+    """Return the names of all columns in a sentence, or with show=False only their number."""
     if not show:
         return f"there are {len(names)} columns, whose names may be no names at all"
     return f"the columns are {', '.join(map(repr, names))}"
 
 
 def _fold(name: str) -> str:
+    """Return a column's name in lower case without surrounding blanks."""
     return name.strip().lower()

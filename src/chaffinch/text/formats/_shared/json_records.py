@@ -46,18 +46,19 @@ def records(file: Entry) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def object_units(files: Sequence[Entry], make: Callable[[dict[str, Any], str], Document]) -> Iterator[Unit]:
-    """Yield one document per line; `make` gets the JSON object and the name of a document that has no id."""
+    """Yield a unit per line of the files; `make` turns its JSON object, and an id for one without, into a document."""
     return line_units(files, partial(_parse_object_line, make), make_id=partial(default_id, files))
 
 
 def _parse_object_line(
     make: Callable[[dict[str, Any], str], Document], line: str, where: str, number: int, name: str
 ) -> Document:
+    """Parse a line as a JSON object, and make a document of it."""
     return make(parse_object(line, where, number), name)
 
 
 def write_lines(documents: Iterable[Document], target: Path, record: Callable[[Document], dict[str, Any]]) -> int:
-    """Write one JSON object per line and return how many; `record` makes the object of a document."""
+    """Write one JSON object per document and line, made by `record`; return how many."""
     encoder = msgspec.json.Encoder()
     count = 0
     with target.open("wb") as stream:
@@ -79,7 +80,7 @@ def parse_object(line: str | bytes, where: str, number: int | None = None) -> di
 
 
 def first_object(entry: Entry, head: bytes) -> dict[str, Any] | None:
-    """Return the object on the first line of a file, or None; a line longer than the head is read from the file."""
+    """Return the JSON object on a file's first line, or None; `head` is the beginning of the file."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start.startswith(b"{"):
         return None
@@ -120,7 +121,7 @@ def span_record(span: Span) -> dict[str, Any]:
 
 
 def id_of(record: Mapping[str, Any], otherwise: str) -> str:
-    """Return the id of a record as text, or `otherwise` if it has none."""
+    """Return the record's id as text, or `otherwise` if it has none; DataError if it is no text or number."""
     name = convert(record.get("id"), str | int | None)  # type: ignore[arg-type]  # a union is a type to msgspec
     return otherwise if name is None else str(name)
 
@@ -155,6 +156,7 @@ def note_numbers(doc: Document, losses: Losses) -> None:
 
 
 def _count_not_finite(value: object) -> int:
+    """Return how many numbers in a nested value are infinite or NaN."""
     if isinstance(value, Mapping):
         return sum(map(_count_not_finite, value.values()))
     if isinstance(value, list | tuple):
@@ -171,14 +173,16 @@ class Spool:
     """Records kept in an unnamed temporary file until all are known; can be iterated in order, many times."""
 
     def __init__(self, folder: Path) -> None:
+        """Open a temporary file in the folder, which has no name and disappears when closed."""
         self._stream = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (closed by `spool`)
         self._encoder = msgspec.json.Encoder()
 
     def add(self, record: Any) -> None:
-        """Add a record."""
+        """Append a record to the temporary file, as JSON."""
         self._stream.write(self._encoder.encode(record) + b"\n")
 
     def __iter__(self) -> Iterator[Any]:
+        """Iterate over the records from the first one on."""
         self._stream.seek(0)
         return map(msgspec.json.decode, self._stream)
 
@@ -189,7 +193,7 @@ class Spool:
 
 @contextmanager
 def spool(folder: Path) -> Iterator[Spool]:
-    """Yield a spool in a folder and close it at the end; for formats whose first line depends on the last document."""
+    """Yield a spool of records on disk, removed at the end, for formats whose first line needs all documents."""
     records = Spool(folder)
     try:
         yield records

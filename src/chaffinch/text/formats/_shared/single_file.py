@@ -50,7 +50,7 @@ class SingleFile:
         return self.form.units(files, options)
 
     def write(self, documents: Iterable[Document], target: Path, options: WriteOptions) -> int:
-        """Write the document to the path; without one, write nothing. DataError if there are several."""
+        """Write the one document to a file; nothing if there is none. Raise DataError if there are several."""
         with tempfile.TemporaryDirectory(prefix=".chaffinch-", dir=target.parent) as folder:
             count = self.form.write(documents, Path(folder) / "output", options)
             files = [path for path in (Path(folder) / "output").rglob("*") if path.is_file()]
@@ -62,5 +62,5 @@ class SingleFile:
 
 
 def has_one_file(form: Format) -> bool:
-    """Tell whether a document of a format is one file of a folder."""
+    """Tell whether a format writes each document as exactly one file of a folder."""
     return form.folder and form.can.unit == "file" and len(form.suffixes) == 1

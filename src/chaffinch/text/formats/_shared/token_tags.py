@@ -22,7 +22,7 @@ TAG = re.compile(r"O|[BIESLU]-.+", re.DOTALL)
 
 
 def lay_out(words: Sequence[str], sizes: Sequence[int]) -> tuple[str, Offsets, Offsets]:
-    """Return the text of tokens in sentences of those sizes, with the offsets of tokens (T, 2) and sentences (S, 2).
+    """Join tokens to a text, one sentence per line; return it with offsets of tokens (T, 2) and sentences (S, 2).
 
     >>> text, tokens, sentences = lay_out(["IL-2", "gene", "Yes"], [2, 1])
     >>> text, tokens.tolist(), sentences.tolist()
@@ -38,7 +38,7 @@ def lay_out(words: Sequence[str], sizes: Sequence[int]) -> tuple[str, Offsets, O
 
 
 def spans_of_tags(tags: Sequence[str], tokens: Offsets, sizes: Sequence[int]) -> Iterator[Span]:
-    """Yield the spans of valid tags of any scheme; none crosses the end of a sentence."""
+    """Yield the spans of tags of any scheme; they end at the ends of sentences (`sizes` in tokens)."""
     starts, ends = tokens[:, 0].tolist(), tokens[:, 1].tolist()
     begin = 0
     for size in sizes:
@@ -69,7 +69,7 @@ def note_layout(doc: Document, words: Sequence[str], sizes: Sequence[int], losse
 
 
 def token_runs(doc: Document, spans: Iterable[Span], losses: Losses) -> list[Run]:
-    """Return the tokens that each span touches; spans that cut a token are widened, those on no token dropped."""
+    """Return (first token, end, label) that each span touches; count spans that cut a token or touch none."""
     starts, ends, spans = doc.tokens[:, 0].tolist(), doc.tokens[:, 1].tolist(), list(spans)
     found = []
     for span, (first, last) in zip(spans, doc.token_ranges(spans).tolist(), strict=True):
