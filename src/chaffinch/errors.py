@@ -22,6 +22,7 @@ class MissingExtraError(ChaffinchError):
     """An optional dependency is not installed; the message contains the pip command."""
 
     def __init__(self, package: str, extra: str) -> None:
+        """Name the missing package and the extra that installs it."""
         super().__init__(package, extra)
         self.package, self.extra = package, extra
 
@@ -33,6 +34,7 @@ class DataError(ChaffinchError):
     """Input that cannot be read or is inconsistent; `path` and `line` locate it."""
 
     def __init__(self, message: str, *, path: str | Path | None = None, line: int | None = None) -> None:
+        """Keep the message, the path and the line apart, so that they can be shown or left out."""
         super().__init__(message)
         self.message, self.path, self.line = message, path, line
 

@@ -172,6 +172,7 @@ def _require_plain_file(file: Path) -> None:
 
 
 def _unreadable(file: Path, error: OSError) -> ModelError:
+    """Return the ModelError for a file that cannot be opened."""
     return ModelError(f"cannot be read ({error.strerror}); check the path and its permissions", path=file)
 
 

@@ -41,6 +41,7 @@ class Secret:
     key: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
+        """Raise ConfigError if the key is too short or weak."""
         _check(self.key, "the secret")
 
     @classmethod
@@ -152,6 +153,7 @@ def stretch(key: bytes, salt: bytes, *, length: int, cost: int = COST) -> bytes:
 
 @lru_cache(maxsize=64)
 def _fingerprint(key: bytes) -> str:
+    """Return 16 hex digits of a slow hash of the key, cached."""
     return stretch(key, _FINGERPRINT, length=8).hex()
 
 

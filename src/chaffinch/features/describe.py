@@ -37,6 +37,7 @@ class Namer:
         self._text, self._seen, self._tags, self._name_mark = doc.text, seen, tags, name_mark
 
     def _word(self, n: int) -> str:
+        """Return the text of observed token `n`; "(edge)" for a pad."""
         first, end = self._seen.tokens[n].tolist()
         return self._text[first:end] or "(edge)"
 

@@ -101,6 +101,7 @@ class Lexicon:
         return flat[~(inside[flat[:, 1]] | inside[flat[:, 2]])]
 
     def __reduce__(self) -> tuple[object, ...]:
+        """Pickle as labels and phrases; the automaton is built again where it is unpickled."""
         return Lexicon, (self.labels, self.phrases, self.fold_case)  # the automaton is built again where it is used
 
 
@@ -172,6 +173,7 @@ def _inside_words(text: str) -> NDArray[np.bool_]:
 
 @cache
 def _alphanumeric() -> NDArray[np.bool_]:
+    """Return a table of whether each code point is a letter or digit, cached."""
     return np.fromiter((chr(code).isalnum() for code in range(0x110000)), np.bool_, 0x110000)
 
 

@@ -26,6 +26,7 @@ class WordListFeature:
     __slots__ = ("_numbers", "hidden", "language")
 
     def __init__(self, language: str, hidden: frozenset[str] = frozenset()) -> None:
+        """Begin with no word met; lists are loaded on first use."""
         self.language, self.hidden = language, hidden
         self._numbers: dict[str, int] = {}  # of words met so far
 

@@ -117,4 +117,5 @@ def _feature_names(word: str, features: WordSet, pack: Pack) -> tuple[str, ...]:
 
 @lru_cache(maxsize=100_000)
 def _key(name: str) -> int:
+    """Return a 64-bit hash of a name."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")

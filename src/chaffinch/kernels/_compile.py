@@ -56,6 +56,7 @@ def helper(flags: frozenset[str] = CONTRACT) -> Callable[[Callable[P, R]], Calla
     """Return a decorator for functions that only kernels call: they are compiled into each caller."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        """Compile the function with numba, for calls from other kernels; without a cache on disk."""
         compiled: Callable[P, R] = numba.njit(fastmath=set(flags), **OPTIONS)(function)
         return compiled
 
@@ -66,6 +67,7 @@ def kernel(flags: frozenset[str] = CONTRACT) -> Callable[[Callable[P, R]], Calla
     """Return a decorator for functions called from Python: they are compiled at the first call and cached on disk."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        """Compile the function with numba, cached on disk in the project's cache folder if there is one."""
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = str(FOLDER or "")
         try:

@@ -39,4 +39,5 @@ def sum_rows(active: Active, rows: Ints, weights: Floats, out: Floats) -> None:
 
 
 def _as_row_numbers(rows: Ints) -> Ints:
+    """Return row numbers as a contiguous int64 array."""
     return np.ascontiguousarray(rows, np.int64)

@@ -35,6 +35,7 @@ class Clique:
     pairwise: Floats  # (C, C) symmetric; or (m, m, C, C) with pairwise[o, p, a, b] = pairwise[p, o, b, a]
 
     def __post_init__(self) -> None:
+        """Check shapes and symmetry of the potentials; raise DataError, or InfeasibleError if a node has no label."""
         for name in ("unary", "pairwise"):
             object.__setattr__(self, name, _potentials(name, getattr(self, name)))
         if self.unary.ndim != 2 or 0 in self.unary.shape:
@@ -160,6 +161,7 @@ def _feasible(log_value: float) -> float:
 
 
 def _symmetric(pairwise: Floats) -> bool:
+    """Tell whether pairwise potentials are the same from either side."""
     if pairwise.ndim == 2:
         return np.array_equal(pairwise, pairwise.T)
     off = ~np.eye(len(pairwise), dtype=np.bool_)
@@ -229,6 +231,7 @@ def _count_tables(clique: Clique, reduce: Reduce) -> list[Floats]:
 
 
 def _count_beliefs(clique: Clique) -> Beliefs:
+    """Return the exact log partition and marginals of a clique with shared potentials, by label counts."""
     m, C = clique.unary.shape
     tables = _count_tables(clique, np.logaddexp)
     zero = (0,) * (C - 1)
@@ -249,6 +252,7 @@ def _count_beliefs(clique: Clique) -> Beliefs:
 
 
 def _count_labels(clique: Clique) -> Labelling:
+    """Return the exact best labelling of a clique with shared potentials, by label counts."""
     m, C = clique.unary.shape
     tables = _count_tables(clique, np.maximum)
     counts, labels = np.zeros(C, np.int64), np.zeros(m, np.int64)

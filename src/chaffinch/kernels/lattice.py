@@ -38,6 +38,7 @@ class Active:
     at: Ints = field(init=False, repr=False)  # (N+1,) token n owns cells at[n] to at[n+1]
 
     def __post_init__(self) -> None:
+        """Check the lists of states, and compute where each token's cells begin; raise DataError if they are wrong."""
         _set(self, states=_ints("active.states", self.states), bounds=_ints("active.bounds", self.bounds))
         _set(self, which=_ints("active.which", self.which))
         _check_bounds("active.bounds", self.bounds, len(self.states))
@@ -109,6 +110,7 @@ class Lattice:
     active: Active | None = None
 
     def __post_init__(self) -> None:
+        """Check the shapes of the potentials; raise DataError if they do not fit together."""
         _check_potentials(self)
         if self.trans.ndim == 3 and len(self.trans) != max(len(self) - 1, 0):
             raise DataError(f"trans has {len(self.trans)} steps; {len(self)} tokens need {max(len(self) - 1, 0)}")
@@ -141,6 +143,7 @@ class Batch:
     active: Active | None = None
 
     def __post_init__(self) -> None:
+        """Check the bounds and the shapes of the potentials; raise DataError if they do not fit together."""
         _set(self, bounds=_ints("bounds", self.bounds))
         _check_potentials(self)
         tokens = len(self.emit) if self.active is None else len(self.active.which)
@@ -239,6 +242,7 @@ def _ints(name: str, array: ArrayLike) -> Ints:
 
 
 def _check_bounds(name: str, bounds: Ints, total: int) -> None:
+    """Raise DataError unless bounds rise from 0 to `total`."""
     if len(bounds) == 0 or bounds[0] != 0 or bounds[-1] != total or (np.diff(bounds) < 0).any():
         raise DataError(f"{name} must rise from 0 to {total}, got {len(bounds)} values")
 
@@ -283,6 +287,7 @@ def _clamp(owner: Lattice | Batch, allowed: Bools) -> Floats:
 
 
 def _same(one: Floats, other: Floats) -> bool:
+    """Tell whether two arrays are equal."""
     return one is other or np.array_equal(one, other)
 
 
@@ -293,6 +298,7 @@ def _pad_trans(lattice: Lattice) -> Floats:
 
 
 def _join(actives: Sequence[Active]) -> Active:
+    """Concatenate lists of active states; the tokens' list numbers are shifted to fit."""
     lists = np.cumsum([0, *(len(active.bounds) - 1 for active in actives)])
     cells = np.cumsum([0, *(len(active.states) for active in actives)])
     bounds = [active.bounds[1:] + shift for active, shift in zip(actives, cells, strict=False)]

@@ -122,6 +122,7 @@ class Learner:
     """Weights in training, with their sums; the only object here that changes in place."""
 
     def __init__(self, height: int, states: States, *, objective: Objective, steps: Steps) -> None:
+        """Begin with zero weights for `height` features; the objective decides which sums are kept."""
         size, moves = height * states.W, len(states.moves)
         self.states, self.objective, self.steps, self.step = states, objective, steps, 0
         self.weights = Weights(np.zeros(size, np.float32), states.moves.copy())

@@ -232,6 +232,7 @@ def fold(word: str) -> str:
 
 @cache
 def _load(folder: Path) -> Pack:
+    """Read and build the language pack of a folder, cached."""
     return build_pack(folder, read_files(folder))
 
 

@@ -233,5 +233,6 @@ def _features(doc: Document, pairs: Sequence[_Pair], extractor: Extractor) -> Fl
 
 
 def _logit(score: float) -> float:
+    """Return the log-odds of a score, clipped to stay finite."""
     clipped = min(max(float(score), 1e-6), 1 - 1e-6)
     return float(np.log(clipped / (1 - clipped)))

@@ -81,8 +81,10 @@ def _plot(inside: str, *, title: str, across: str, up: str) -> str:
 
 
 def _x(value: float) -> float:
+    """Return the horizontal pixel of a value between 0 and 1."""
     return _LEFT + _SIDE * value
 
 
 def _y(value: float) -> float:
+    """Return the vertical pixel of a value between 0 and 1."""
     return _TOP + _SIDE * (1 - value)

@@ -69,6 +69,7 @@ def _split(grids: Sequence[Grid], low: Ints, high: Ints) -> tuple[Ints, Ints, ND
 
 
 def _totals(grids: Sequence[Grid], corner: Ints) -> Ints:
+    """Return for each corner of the boxes the total of leaks over all strata."""
     return np.asarray(sum(grid.tops[corner[:, h]] for h, grid in enumerate(grids)), np.int64)
 
 

@@ -29,9 +29,11 @@ class Generalise:
     hides: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
+        """Raise ConfigError unless `over` is a whole number of at least 1."""
         check_wholes(self, "over", least=1)
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
+        """Return the identifier rounded as its kind allows (ZIP, year, age); a tag if it cannot be read."""
         rounding = handling_of(seen.kind).rounding
         rounded = rounding(seen.plain, self.over, memory.reference_year) if rounding else None
         return f"[{tag_name(seen)}]" if rounded is None else rounded

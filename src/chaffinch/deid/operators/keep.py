@@ -18,4 +18,5 @@ class Keep:
     hides: ClassVar[int] = 0
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
+        """Return the identifier's text unchanged."""
         return seen.text

@@ -22,12 +22,14 @@ class Mask:
     hides: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
+        """Raise ConfigError unless `character` is one printable character and `length` a whole number."""
         check_wholes(self, "length")
         check_text(self.character, "character")
         if len(self.character) != 1 or not self.character.isprintable():
             raise ConfigError(f"character must be one printable character, got {self.character!r}")
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
+        """Return the mask character, `length` times or once per character of the text; line ends stay."""
         if self.length:
             return self.character * self.length
         return "".join(mark if mark in "\r\n" else self.character for mark in seen.text)

@@ -24,8 +24,10 @@ class Number:
     hides: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
+        """Raise ConfigError for an unknown naming in `by`."""
         check_choice(self.by, "by", NAMINGS)
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
+        """Return a tag with a number, such as [DOCTOR-2]; equal texts of a document have equal numbers."""
         name = tag_name(seen, self.by)
         return f"[{name}-{memory.number(name, seen.plain)}]"

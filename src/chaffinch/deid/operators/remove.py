@@ -18,4 +18,5 @@ class Remove:
     hides: ClassVar[int] = 3
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
+        """Return the empty string."""
         return ""

@@ -34,12 +34,14 @@ class Shift:
     hides: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
+        """Raise ConfigError for an unknown order or an impossible range of days."""
         check_choice(self.order, "order", ("auto", *get_args(Order)))
         check_wholes(self, "least", "most")
         check_flags(self, "weeks")
         dates.shift_sizes(self.least, self.most, weeks=self.weeks)
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
+        """Return the date moved by the patient's days; a tag if it cannot be read, or its order is ambiguous."""
         order = order_in(memory, self.order)
         first = order or "mdy"
         year = memory.once(("usual year", first), lambda: dates.usual_year(memory.dates, order=first))

@@ -22,9 +22,11 @@ class Tag:
     hides: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
+        """Raise ConfigError for an unknown naming in `by`."""
         check_choice(self.by, "by", NAMINGS)
 
     def __call__(self, seen: FoundIdentifier, memory: Memory) -> str:
+        """Return the tag of the identifier's kind or category, such as [DOCTOR]."""
         return f"[{tag_name(seen, self.by)}]"
 
 

@@ -233,4 +233,5 @@ def is_age(text: str) -> bool:
 
 
 def _is_adult_age(text: str) -> bool:
+    """Tell whether a number in digits is over 10 and at most 125."""
     return 10 < int(text) <= 125

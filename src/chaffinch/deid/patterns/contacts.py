@@ -285,10 +285,12 @@ def _is_date_like(text: str) -> bool:
 
 
 def _is_not_year(text: str) -> bool:
+    """Tell whether a text is anything but a year 1900–2099."""
     return not re.fullmatch(r"(?:19|20)\d\d", text)
 
 
 def _has_foreign_length(text: str) -> bool:
+    """Tell whether a text has 8 to 15 digits, as phone numbers abroad have."""
     return 8 <= sum(map(str.isdigit, text)) <= 15
 
 

@@ -331,15 +331,18 @@ def is_date(text: str) -> bool:
 
 
 def _has_one_separator(text: str) -> bool:
+    """Tell whether all signs between the digits are the same."""
     return len({sign for sign in text if not sign.isdigit()}) == 1
 
 
 def _years_rise(text: str) -> bool:
+    """Tell whether the second year of a range (1998-99) is not before the first."""
     first, last = re.findall(r"\d+", text)
     return int(last if len(last) == 4 else first[:2] + last) >= int(first)
 
 
 def _begins_with_capital(text: str) -> bool:
+    """Tell whether a text begins with a capital letter."""
     return text[:1].isupper()
 
 

@@ -116,6 +116,7 @@ def _without_protected(doc: Document, votes: list[Span], lists: WordLists) -> li
     starts = [term.start for term in terms]
 
     def is_protected(span: Span) -> bool:
+        """Tell whether a span overlaps a protected term."""
         near = terms[max(0, bisect_left(starts, span.start) - 2) : bisect_left(starts, span.end)]
         return any(span.overlaps(term) for term in near)
 

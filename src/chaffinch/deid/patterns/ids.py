@@ -243,6 +243,7 @@ def _records() -> tuple[Pattern, ...]:
 
 
 def _digits() -> tuple[Pattern, ...]:
+    """Return the patterns of codes that are mostly digits, without a label before them."""
     known = r"(?:NCT|PMID|PMC|DOI|OMIM|MIM|RS|ICD|ISBN|ISSN|CPT|NDC|LOINC|SNOMED|GENBANK|ATC|EC|CAS|PUBMED)[ :#-]*"
     return (
         Pattern(
@@ -280,6 +281,7 @@ def _digits() -> tuple[Pattern, ...]:
 
 
 def _codes() -> tuple[Pattern, ...]:
+    """Return the patterns of codes that mix letters, digits and signs, without a label before them."""
     return (
         Pattern(
             "code-parts",
@@ -316,19 +318,23 @@ def has_digits(text: str) -> bool:
 
 
 def _has_three_digits(text: str) -> bool:
+    """Tell whether a text has three digits or more."""
     return sum(map(str.isdigit, text)) >= 3
 
 
 def _is_long_code(text: str) -> bool:
+    """Tell whether a text has five digits or more and is no plain number."""
     digits = sum(map(str.isdigit, text))
     return digits >= 5 and not _is_plain_number(text)
 
 
 def _is_plate(text: str) -> bool:
+    """Tell whether a text may be a licence plate: digits with letters, or a long code."""
     return has_digits(text) and (_is_long_code(text) or any(map(str.isalpha, text)))
 
 
 def _has_six_digits(text: str) -> bool:
+    """Tell whether a text has six digits or more, and no four capitals in a row."""
     return sum(map(str.isdigit, text)) >= 6 and re.search(r"[A-Z]{4}", text) is None
 
 
@@ -347,10 +353,12 @@ def _is_plain_number(text: str) -> bool:
 
 
 def _is_mixed(text: str) -> bool:
+    """Tell whether a text has a digit and three letters or more."""
     return any(map(str.isdigit, text)) and sum(map(str.isalpha, text)) >= 3
 
 
 def _is_not_public_code(text: str) -> bool:
+    """Tell whether a text does not begin like a public code, such as NCT or PMC."""
     return not text.startswith(("NCT", "PMC", "COVID", "SARS", "ICD", "NM", "OMIM"))
 
 

@@ -39,6 +39,7 @@ def patterns(lists: WordLists) -> tuple[Pattern, ...]:
 
 
 def _inside() -> tuple[Pattern, ...]:
+    """Return the patterns of rooms, wards and departments."""
     return (
         Pattern(
             "room",
@@ -83,6 +84,7 @@ def _inside() -> tuple[Pattern, ...]:
 
 
 def _hospitals(checks: PlaceChecks) -> tuple[Pattern, ...]:
+    """Return the patterns of hospitals and clinics."""
     saint = r"(?:St|Saint|Mt|Mount|SAINT|ST)\b\.?[ ]"
     at = (
         r"(?i:\b(?:treated|seen|admitted|evaluated|operated|hospitali[sz]ed|transferred|discharged|referred|"
@@ -135,6 +137,7 @@ def _hospitals(checks: PlaceChecks) -> tuple[Pattern, ...]:
 
 
 def _firms(checks: PlaceChecks) -> tuple[Pattern, ...]:
+    """Return the patterns of companies, employers and universities."""
     return (
         Pattern(
             "firm",
@@ -158,6 +161,7 @@ def _firms(checks: PlaceChecks) -> tuple[Pattern, ...]:
 
 
 def _nations() -> tuple[Pattern, ...]:
+    """Return the patterns of countries."""
     names = either(name.replace(".", r"\.") for name in countries())
     return (
         Pattern(
@@ -180,4 +184,5 @@ def _nations() -> tuple[Pattern, ...]:
 
 
 def _is_department(text: str) -> bool:
+    """Tell whether a field's value may be a department: under 40 characters, and no number."""
     return len(text) < 40 and not text.isdigit()

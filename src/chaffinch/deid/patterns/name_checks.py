@@ -116,6 +116,7 @@ class NameChecks:
         return self._name_at_start(text) if known and (text.isupper() or not last.isupper()) else None
 
     def is_first_name_and_initial(self, text: str) -> bool:
+        """Tell whether the text's first word is a likely first name and no ordinary word."""
         first = text.split(maxsplit=1)[0]
         return self.lists.rate(first, "first") == "hi" and not self._is_ordinary(first)
 
@@ -159,10 +160,12 @@ class NameChecks:
         return self.probable_name(text) if known and not field else None
 
     def _is_unknown_word(self, word: str) -> bool:
+        """Tell whether a capitalised word is neither common nor a clinical term."""
         plain = word.strip(".,")
         return len(plain) > 2 and plain.istitle() and not self.lists.is_common(plain) and not self.lists.is_term(plain)
 
     def is_initial_and_surname(self, text: str) -> bool:
+        """Tell whether the text's last word is a likely surname and no common word."""
         last = text.rsplit(maxsplit=1)[-1]
         return self.lists.rate(last, "last") == "hi" and self.lists.is_name(last) and not self.lists.is_common(last)
 
@@ -222,6 +225,7 @@ class NameChecks:
 
 
 def _is_initial(word: str) -> bool:
+    """Tell whether a word is one letter, with or without a dot, or several with dots (J.R.)."""
     return len(word.rstrip(".")) == 1 or re.fullmatch(r"(?:\w\.){2,}", word) is not None
 
 
@@ -243,4 +247,5 @@ def _trim_end(text: str, start: int, end: int) -> int:
 
 
 def without_genitive(text: str) -> tuple[int, int]:
+    """Return the offsets of the text without a final 's."""
     return 0, len(re.sub(r"['’]s$", "", text))

@@ -194,11 +194,13 @@ def _inside(text: str, cut: int) -> bool:
 
 @cache
 def _ending(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern that must match at the end of a text, ignoring case."""
     return re.compile(rf"(?:{pattern})\Z", re.IGNORECASE)
 
 
 @cache
 def _beginning(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern to be matched at the beginning of a text, ignoring case."""
     return re.compile(pattern, re.IGNORECASE)
 
 

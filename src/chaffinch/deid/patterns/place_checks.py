@@ -25,6 +25,7 @@ class PlaceChecks:
     lists: WordLists
 
     def city_before_state(self, text: str) -> tuple[int, int] | None:
+        """Return the offsets of the city in "City ST"; None if the state's code is also a word."""
         return None if text.rsplit(maxsplit=1)[-1] in ALSO_WORDS else self.any_city(text)
 
     def any_city(self, text: str) -> tuple[int, int] | None:
@@ -89,6 +90,7 @@ class PlaceChecks:
         return None
 
     def state_after_city(self, text: str) -> tuple[int, int] | None:
+        """Return the offsets of the state's code at the end of the text if a known city is before it; else None."""
         return (len(text) - 2, len(text)) if text[-2:] not in ("MD", "PT") and self.city_before_code(text) else None
 
     def institution(self, text: str) -> tuple[int, int] | None:
@@ -149,6 +151,7 @@ class PlaceChecks:
 
 @cache
 def countries() -> tuple[str, ...]:
+    """Return the names of countries that are unambiguous, sorted."""
     listed = languages.lines("en", "surrogates/countries")
     return tuple(sorted({*listed, *WORDS["more_countries"]} - {*UNSURE_COUNTRIES, ""}))
 
@@ -161,6 +164,7 @@ def _not_cities() -> frozenset[str]:
 
 @cache
 def _city_names() -> frozenset[str]:
+    """Return the names of all listed cities, in lower case."""
     listed = languages.lines("en", "surrogates/cities")
     return frozenset(name.lower() for name in listed if name)
 

@@ -272,6 +272,7 @@ def _is_street(text: str) -> bool:
 
 
 def _is_sure_state(text: str) -> bool:
+    """Tell whether a state's code is not also a word, such as "IN" or "OR"."""
     return text not in ALSO_WORDS
 
 

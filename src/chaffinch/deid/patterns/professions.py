@@ -165,6 +165,7 @@ class JobChecks:
 
 
 def _words(text: str) -> list[re.Match[str]]:
+    """Return a match for each word of a text: what is between white space."""
     return list(re.finditer(r"\S+", text))
 
 

@@ -86,6 +86,7 @@ def _area_codes() -> tuple[str, ...]:
 
 
 def _draw_area(area: str, source: SurrogateSource) -> str:
+    """Draw the surrogate of a phone number's area code from the real ones."""
     return source.pick(_area_codes(), "area", text=area)
 
 
@@ -114,6 +115,7 @@ def host(text: str, source: SurrogateSource) -> str:
 
 @cache
 def _host_names() -> tuple[str, ...]:
+    """Return the listed cities of one word in lower case, used as names of hosts."""
     return tuple(name.lower() for name in entries("cities") if " " not in name)
 
 

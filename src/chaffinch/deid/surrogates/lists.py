@@ -105,11 +105,13 @@ class _NamePool(Sequence[str]):
 
 @cache
 def _drawable(role: str, letter: str) -> _NamePool:
+    """Return the pool of names of a role that begin with a letter, cached."""
     return _NamePool(role, letter)
 
 
 @cache
 def _name_indices(role: str, letter: str) -> Mapping[str, int]:
+    """Return {folded name: its index} of the names of a role that begin with a letter, cached."""
     return {fold(name): index for index, name in enumerate(names().real[role, letter][: SIZES[role]])}
 
 

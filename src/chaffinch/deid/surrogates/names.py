@@ -68,6 +68,7 @@ def _draw_listed_name(folded: str, role: str, letter: str, source: SurrogateSour
     index, pool = names().indices(role, folded[0]).get(folded), names().drawable(role, letter)
 
     def draw(attempt: int) -> str:
+        """Return the surrogate of this attempt: the pool's name at the permuted index."""
         parts = ("name", role, folded[0], str(attempt))
         return pool[source.permute_index(index, SIZES[role], *parts, text=folded)]
 

@@ -81,6 +81,7 @@ def _replace_run(parts: Sequence[str], run: Sequence[int], namer: Namer, source:
 
 
 def _is_ordinal(parts: Sequence[str], i: int) -> bool:
+    """Tell whether part `i` is the ordinal suffix of the number before it (5th)."""
     return i > 0 and fold(parts[i]) in {"st", "nd", "rd", "th"} and parts[i - 1].isdecimal()
 
 
@@ -104,6 +105,7 @@ def _namer_from_list(name: str, purpose: str) -> Namer:
 
 
 def _is_listed(word: str) -> bool:
+    """Tell whether a word is a listed name or street."""
     return word in names().roles or word.capitalize() in entries("streets")
 
 
@@ -142,10 +144,12 @@ def _replace_place_part(text: str, source: SurrogateSource, *, first: bool) -> s
 
 
 def _replace_place_words(text: str, source: SurrogateSource) -> str:
+    """Return the text with the words of a place replaced by surrogates; region words stay."""
     return _replace_phrase(text, REGIONS | SMALL, _draw_city, source) if any(map(is_significant, text)) else text
 
 
 def _replace_zips(text: str, source: SurrogateSource) -> str:
+    """Return the text with each ZIP code replaced by its surrogate."""
     return _ZIP.sub(lambda match: zip_code(match[0], source), text)
 
 
@@ -164,6 +168,7 @@ def state(text: str, source: SurrogateSource) -> str:
 
 @cache
 def _state_codes() -> tuple[str, ...]:
+    """Return the two-letter codes of all states."""
     return tuple(state_names())
 
 
@@ -236,4 +241,5 @@ def profession(text: str, source: SurrogateSource) -> str:
 
 @cache
 def _professions(*, vowel: bool) -> tuple[str, ...]:
+    """Return the listed professions that begin with a vowel, or those that do not."""
     return tuple(name for name in entries("professions") if (name[0] in _VOWELS) == vowel)

@@ -143,6 +143,7 @@ class Maker:
         return {"first": first, "last": last, "f": first[0], "m": middle[0], "l": last[0], "n": number}
 
     def _place(self) -> str:
+        """Draw an invented place name from a beginning and an end."""
         place = forms("place")
         return f"{pick(self.rng, place['starts'].split())}{pick(self.rng, place['ends'].split())}"
 
@@ -156,6 +157,7 @@ class Maker:
         return text.format(p=self._place(), c=cities, g=saint, n=number)
 
     def _city(self) -> str:
+        """Draw an invented city in one of the forms of cities."""
         return self._fill(pick(self.rng, forms("place")["city"]))
 
     def _street(self) -> str:

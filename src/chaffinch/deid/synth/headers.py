@@ -53,6 +53,7 @@ def _choose_fields(rng: np.random.Generator, names: Sequence[str]) -> list[str]:
 
 
 def _change_case(label: str, case: str) -> str:
+    """Return a label in upper, lower or title case; unchanged for other cases."""
     return {"upper": label.upper(), "lower": label.lower(), "title": label.title()}.get(case, label)
 
 

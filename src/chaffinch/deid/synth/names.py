@@ -60,6 +60,7 @@ class NameDrawer:
     """A random source of people whose names all differ."""
 
     def __init__(self, half: Half, rng: np.random.Generator, hidden: frozenset[str] = frozenset()) -> None:
+        """Begin with the names of a half, without the hidden ones, and none drawn yet."""
         self.known, self.rng, self.taken = names_of_half(half, hidden), rng, set[str]()
 
     def person(self, female: bool, label: str, *, last: str | None = None, kin: str = "") -> Person:

@@ -115,6 +115,7 @@ def half_of(name: str) -> Half | None:
 
 
 def _hash(text: str) -> int:
+    """Return the first byte of a text's SHA-256, which is the same in every run."""
     return hashlib.sha256(text.encode()).digest()[0]
 
 
@@ -161,6 +162,7 @@ def lists(half: Half) -> Lists:
         )
 
     def look_alikes(text: str) -> tuple[str, ...]:
+        """Return the names in a text of names that belong to the half."""
         words = [word.strip() for word in (text.split(";") if ";" in text else text.split())]
         return tuple(word for word in words if half in ("all", half_of(word.replace(" ", "-"))))
 
@@ -212,6 +214,7 @@ class _Names:
     """A random source of people whose first names and surnames all differ."""
 
     def __init__(self, names: Lists, rng: np.random.Generator) -> None:
+        """Begin with these lists of names, and none drawn yet."""
         self.names, self.rng, self.taken = names, rng, set[str]()
 
     def person(self, female: bool, label: str, *, last: str | None = None, kin: str = "") -> Person:
@@ -270,6 +273,7 @@ def plain_letters(name: str) -> str:
 
 
 def _place(rng: np.random.Generator) -> str:
+    """Draw an invented place name from a beginning and an end."""
     place = table("forms")["place"]
     return f"{pick(rng, place['starts'].split())}{pick(rng, place['ends'].split())}"
 

@@ -69,6 +69,7 @@ def templates_of(site: str) -> Mapping[str, Mapping[str, str]]:
 
 
 def _hash(text: str) -> str:
+    """Return a text's SHA-256 in hex, which is the same in every run."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -139,6 +140,7 @@ def _people(names: NameDrawer, rng: np.random.Generator) -> dict[str, tuple[Pers
 
 
 def _phone(rng: np.random.Generator) -> dict[str, str]:
+    """Draw the parts of a phone number: area, exchange, line, extension."""
     parts = {"a": "[2345679]##", "b": "[23456789]##", "c": "####", "e": "[123456789]###", "x": "[123456789]"}
     return {key: personas.fill_digits(pattern, rng) for key, pattern in parts.items()}
 

@@ -139,6 +139,7 @@ class _Trainer:
 
     @classmethod
     def of(cls, lesson: DetectorLesson, tell: ProgressCallback | None, lists: WordLists) -> _Trainer:
+        """Return the trainer of a lesson; where the lesson hides words, also the lists without them."""
         hide = lesson.english and lesson.hide
         return cls(lesson, tell, lists, lists.hide_words(_words_to_hide(HIDDEN, lists)) if hide else lists)
 
@@ -188,6 +189,7 @@ def _with_capitals(docs: Iterable[Document]) -> Iterator[Document]:
 
 
 def _sets_dial(doc: Document) -> bool:
+    """Tell whether a note may be used to fit the recall dial."""
     return bool(doc.meta.get(DIAL, True))
 
 

@@ -179,5 +179,6 @@ def _suffix(plain: str, pack: Pack) -> str:
 
 
 def _length(plain: str) -> str:
+    """Return the class of a word's length: 1-2, 3-4, 5-8 or 9+."""
     count = len(plain)
     return "1-2" if count <= 2 else "3-4" if count <= 4 else "5-8" if count <= 8 else "9+"

@@ -76,11 +76,13 @@ def date(word: str, pack: Pack) -> str | None:
 
 
 def _names_a_date(word: str, pack: Pack) -> bool:
+    """Tell whether a word is a month or a decade of the language."""
     lower = fold(word)
     return lower in pack.months or lower in pack.decades
 
 
 def _date_fields(mask: str, fields: int, year: int, month: bool) -> str:
+    """Return the class of a date as text: its mask, number of fields, digits of the year, named month."""
     return f"{mask}|fields={fields}|year={year}|month={int(month)}"
 
 
@@ -194,4 +196,5 @@ def _kind(char: str) -> str:
 
 
 def _bucket(length: int) -> str:
+    """Return the class of a length: 1 to 4, 5-6, 7-8 or 9+."""
     return str(length) if length <= 4 else "5-6" if length <= 6 else "7-8" if length <= 8 else "9+"

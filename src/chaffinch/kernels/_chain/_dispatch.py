@@ -140,6 +140,7 @@ class ChainWorkspace:
     """Arrays used again for every part: allocating them costs more than the arithmetic of few states."""
 
     def __init__(self, batch: Batch, tables: ChainTables | None, pairs: Pairs) -> None:
+        """Allocate the arrays that forward–backward needs for the batch's size and number of states."""
         self.pairs = pairs
         self.arrays: dict[str, Floats] = {}
         K, longest = len(batch.start), int(np.diff(batch.bounds).max(initial=0))

@@ -101,6 +101,7 @@ def raise_infeasible(status: int, sequence: int, tokens: int, *, many: bool) -> 
 
 
 def _dense_part(emit: Floats, bounds: Ints, form: Form) -> Part:
+    """Return the batch part in which every token has all K states, from potentials (N, K)."""
     N, K = emit.shape
     first, width = np.zeros(N, np.int64), np.full(N, K, np.int64)
     layout = BatchLayout(np.arange(K), first, width, np.arange(N + 1) * K, bounds)
@@ -108,6 +109,7 @@ def _dense_part(emit: Floats, bounds: Ints, form: Form) -> Part:
 
 
 def _list_layout(active: Active, bounds: Ints) -> BatchLayout:
+    """Return the layout of cells in which each token has the states of its list."""
     return BatchLayout(active.states, active.bounds[:-1][active.which], active.widths, active.at, bounds)
 
 

@@ -47,6 +47,7 @@ def _block(join: Join, first: float) -> Callable[..., Any]:
     """Return a code generator: out[r, WIDE * j:] = join over i of source[at[r] + i] and panels[j, i], for r < HIGH."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the loop of the block as LLVM instructions."""
         _, at, _, j, _, one = args
         source, panels, out = (context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 2, 4))
         starts = [builder.gep(source.data, [builder.extract_value(at, r)]) for r in range(HIGH)]
@@ -81,11 +82,13 @@ def _block(join: Join, first: float) -> Callable[..., Any]:
 
 
 def _load(builder: Any, pointer: Any, offset: Any) -> Any:
+    """Emit a load of one vector of doubles at pointer + offset."""
     address = builder.bitcast(builder.gep(pointer, [offset]), VECTOR.as_pointer())
     return builder.load(address, align=8)
 
 
 def _store(builder: Any, value: Any, pointer: Any, offset: Any) -> None:
+    """Emit a store of one vector of doubles at pointer + offset."""
     address = builder.bitcast(builder.gep(pointer, [offset]), VECTOR.as_pointer())
     builder.store(value, address, align=8)
 
@@ -101,11 +104,13 @@ At = tuple[int, int, int, int]
 
 
 def _python_product(source: Floats, at: At, panels: Floats, j: int, out: Floats, _: float) -> None:
+    """Write the products of HIGH rows with panel `j` to `out`; the plain Python twin of the compiled block."""
     for r in range(HIGH):
         out[r, WIDE * j : WIDE * (j + 1)] = source[at[r] : at[r] + panels.shape[1]] @ panels[j]
 
 
 def _python_largest(source: Floats, at: At, panels: Floats, j: int, out: Floats, _: float) -> None:
+    """Write the largest sums of HIGH rows with panel `j` to `out`; the plain Python twin of the compiled block."""
     for r in range(HIGH):
         sums = source[at[r] : at[r] + panels.shape[1], None] + panels[j]
         out[r, WIDE * j : WIDE * (j + 1)] = sums.max(axis=0)
@@ -117,6 +122,7 @@ def _compile(join: Join, first: float, python: Callable[..., None]) -> Callable[
         return python
 
     def declare(_typing: Any, source: Any, at: Any, panels: Any, _j: Any, out: Any, _one: Any) -> Any:
+        """Return the type signature and the code generator of the block, as numba asks."""
         return types.void(source, at, panels, types.int64, out, types.float64), _block(join, first)
 
     block: Callable[..., None] = intrinsic(declare)

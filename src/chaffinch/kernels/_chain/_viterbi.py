@@ -224,6 +224,7 @@ class ViterbiWorkspace:
     """Tables of a batch, and arrays that are used again for every part."""
 
     def __init__(self, batch: Batch) -> None:
+        """Allocate the arrays that Viterbi needs for the batch's size and number of states."""
         self.batch, self.best = batch, np.zeros(0)
         K, longest = len(batch.start), int(np.diff(batch.bounds).max(initial=0))
         self.back, self.panels = np.zeros((0, 0)), np.zeros((0, 0, 0))

@@ -23,10 +23,12 @@ Singles = NDArray[np.float32]
 
 
 def _load(builder: Any, pointer: Any, offset: Any) -> Any:
+    """Emit a load of one vector of floats at pointer + offset."""
     return builder.load(builder.bitcast(builder.gep(pointer, [offset]), VECTOR.as_pointer()), align=4)
 
 
 def _store(builder: Any, value: Any, pointer: Any, offset: Any) -> None:
+    """Emit a store of one vector of floats at pointer + offset."""
     builder.store(value, builder.bitcast(builder.gep(pointer, [offset]), VECTOR.as_pointer()), align=4)
 
 
@@ -86,10 +88,12 @@ def _largest(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _python_add(out: Singles, i: int, source: Singles, j: int, scalar: float, width: int) -> None:
+    """Add scalar · source[j:j+width] to out[i:i+width]; the plain Python twin of the compiled block."""
     out[i : i + width] += np.float32(scalar) * source[j : j + width]
 
 
 def _python_largest(best: Singles, i: int, table: Singles, score: Singles, K: int, W: int) -> None:
+    """Write the best score of each next state to `best`; the plain Python twin of the compiled block."""
     sums = best[i : i + K, None] + table[: K * W].reshape(K, W)
     best[i + W : i + 2 * W] = sums.max(axis=0) + score[i + W : i + 2 * W]
 
@@ -104,6 +108,7 @@ def _compile(generate: Callable[..., Any], kinds: str, python: Callable[..., Non
     plain = {"i": types.int64, "f": types.float32}
 
     def declare(_typing: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+        """Return the type signature and the code generator of the block, as numba asks."""
         arguments = (plain.get(kind, inferred) for kind, inferred in zip(kinds, (a, b, c, d, e, f), strict=True))
         return types.void(*arguments), generate
 

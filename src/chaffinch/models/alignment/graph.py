@@ -142,6 +142,7 @@ def link_words(words: RepeatedWords, common: frozenset[str]) -> Graphs:
     kind = np.where(words.plain[words.written], words.folded[words.written], H)
 
     def count(chosen: Flags) -> Ints:
+        """Return (H,) how many chosen occurrences each word has."""
         return np.bincount(kind[chosen], minlength=H + 1)[:H]
 
     total, found = count(np.ones(len(kind), np.bool_)), count(words.tags > 0)

@@ -160,6 +160,7 @@ def learn(nodes: Nodes, candidates: Flags, gold: Ints, *, penalty: float, prior:
     from scipy.optimize import minimize
 
     def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Return the objective and its gradient at these weights, as flat arrays."""
         value, slope = objective(prior.like(flat), nodes, candidates, gold, penalty=penalty, prior=prior)
         return value, slope.flat()
 

@@ -126,6 +126,7 @@ class _Run:
         objective, most, tokens = problem.objective(kappa), self.config.evaluations, len(self.evidence.allowed)
 
         def watch(evaluations: int, value: float) -> None:
+            """Report an evaluation of the objective as progress, with the loss per token."""
             if self.watcher.tell is not None:
                 self.watcher.tell(Progress(part, evaluations, most, -value / max(tokens, 1)))
 

@@ -125,6 +125,7 @@ def hold_out(batch: Batch, labels: Labels, gold: Ints, found: Ints) -> HeldOut:
     places = [(first, end) for first, end, _ in runs]
 
     def judge(scale: float) -> tuple[Floats, Floats]:
+        """Return the chances of the predicted spans with scores scaled, and whether each is right."""
         return span_chances(scale_batch(batch, scale), labels, labels.tag_of[found], places), hits
 
     return HeldOut(best_scale(batch, lambda scale: scale * score), judge)
@@ -174,6 +175,7 @@ def best_scale(batch: Batch, known: Callable[[float], float]) -> float:
     low, high, ratio = np.log(0.05), np.log(20.0), (np.sqrt(5.0) - 1.0) / 2.0
 
     def loss(log_scale: float) -> float:
+        """Return the penalised negative log likelihood of the tags at this log scale."""
         scale = float(np.exp(log_scale))
         return float(np.sum(log_partition(scale_batch(batch, scale)))) - known(scale) + log_scale**2 / 2
 
@@ -192,11 +194,13 @@ def best_scale(batch: Batch, known: Callable[[float], float]) -> float:
 
 
 def _logit(chances: Floats) -> Floats:
+    """Return the log-odds of chances, clipped to stay finite."""
     safe = np.clip(chances, EDGE, 1.0 - EDGE)
     return np.asarray(np.log(safe) - np.log1p(-safe))
 
 
 def _chance_of(log_odds: Floats) -> Floats:
+    """Return the chances of log-odds."""
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(log_odds, -30.0, 30.0))))
 
 
@@ -241,6 +245,7 @@ def _logistic(x: NDArray[np.float64], right: NDArray[np.float64]) -> tuple[float
     table = np.stack([x, np.ones_like(x)], axis=1)
 
     def objective(weights: NDArray[np.float64]) -> float:
+        """Return the penalised log likelihood of logistic regression with these weights."""
         z = table @ weights
         return float(right @ z - np.logaddexp(0.0, z).sum() - strength * ((weights - prior) ** 2).sum() / 2)
 

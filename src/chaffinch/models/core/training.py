@@ -158,6 +158,7 @@ def calibrate_held_out(
     present = np.unique(folds[folds >= 0]).tolist()
 
     def read(fold: int) -> HeldOut:
+        """Train on all other folds, decode this fold, and return what calibration needs of it."""
         chosen = (folds >= 0) & (folds != fold), folds == fold
         others, part = (lesson.view.choose(np.flatnonzero(sentences)) for sentences in chosen)
         part = part.choose(np.arange(min(len(part.begins), SENTENCES)))
@@ -190,6 +191,7 @@ def decode_with_certainty(part: Linear, seen: Observed, columns: Sequence[Column
 
 
 def _decode_view(view: SparseInput, weights: Weights, labels: Labels) -> Reading:
+    """Return the best states of all tokens, and how certain each is."""
     states = linear.decode(view, weights, labels.states)
     return states, certainty(view, weights, labels, states)
 

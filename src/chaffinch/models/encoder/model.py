@@ -106,6 +106,7 @@ class Judge:
         return cls(tuple(docs), tuple(set(runs_of(doc, layer)) for doc in docs)) if docs else None
 
     def __call__(self, model: Model) -> float:
+        """Return span F1 of a model on the dev documents."""
         return span_f1(self.gold, model.read(self.docs))
 
 

@@ -206,6 +206,7 @@ def _optimiser(net: Net, rate: float, steps: int) -> tuple[Any, Any]:
     rise = max(round(config.warmup * steps), 1)
 
     def share(step: int) -> float:
+        """Return the share of the highest learning rate at a step: linear rise, then linear fall to 0."""
         return min((step + 1) / rise, max(steps - step, 0) / max(steps - rise, 1), 1.0)
 
     return optimiser, torch.optim.lr_scheduler.LambdaLR(optimiser, share)

@@ -85,6 +85,7 @@ class BackOff(Emissions):
 
     @property
     def alphas(self) -> tuple[float, ...]:
+        """Return the concentration of words, of signatures and of the switch between them."""
         words, signatures = self.learnt_alphas[:2] or (self.alpha, self.alpha)
         return words, signatures, SWITCH
 
@@ -99,6 +100,7 @@ class BackOff(Emissions):
         return direct, drawn
 
     def cells(self, logs: Tables, known: Known, active: Active) -> Floats:
+        """Return the log emission of every active cell: words and signatures added in probability."""
         return np.asarray(np.logaddexp(*self._parts(logs, known, active)))
 
     def dense(self, logs: Tables, known: Known) -> Floats:

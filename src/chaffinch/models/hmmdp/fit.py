@@ -196,6 +196,7 @@ class _Run:
         tags = self.evidence.tags
 
         def judge(batch: Batch, places: Ints) -> HeldOut:
+            """Decode a held-out batch, and return what calibration needs of it."""
             result = decoding.decode(batch, model.labels.tag_of)
             return hold_out(batch, model.labels, tags[places], result.tags)
 
@@ -226,6 +227,7 @@ class _Run:
         gold = [runs_of(doc, self.layer) for doc in self.dev]
 
         def score(part: Linear) -> float:
+            """Return span F1 on the dev documents with this linear part."""
             return span_f1(gold, replace(model, latent=part).categories(self.dev))
 
         return score

@@ -69,6 +69,7 @@ def _parts(model: Model, doc: Document, spans: Sequence[Span]) -> list[Span]:
 
 
 def _common_words(model: Model) -> frozenset[str]:
+    """Return the common words of the model's language pack."""
     return model.symbols.pack.common
 
 

@@ -229,6 +229,7 @@ class Model:
 
 
 def _table_count(arrays: Any) -> int:
+    """Return the number of emission tables among the arrays of a file."""
     return sum(name.startswith("tables.emit") for name in arrays)
 
 

@@ -107,6 +107,7 @@ def _share_counts(counts: Counts, parent: Ints, copies: Ints, rng: Rng) -> Count
     share = 1.0 / copies[parent]
 
     def spread(values: Floats) -> Floats:
+        """Return the parents' counts shared among their children, with random noise."""
         noise = 1.0 + NOISE * rng.uniform(-1.0, 1.0, (len(values), len(parent)))
         return np.asarray(values[:, parent] * share * noise)
 

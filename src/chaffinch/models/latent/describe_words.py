@@ -142,6 +142,7 @@ class SubtagPath:
 
 
 def _join_with_and(words: Sequence[str]) -> str:
+    """Return words joined by commas, and by "and" before the last."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 

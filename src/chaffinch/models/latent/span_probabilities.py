@@ -64,6 +64,7 @@ def hold_out(batch: Batch, labels: Labels, gold: Ints, found: Ints) -> HeldOut:
     hits = np.array(same, np.float64)
 
     def judge(scale: float) -> tuple[Floats, Floats]:
+        """Return the chances of the predicted spans with scores scaled, and whether each is right."""
         return run_chances(scale_batch(batch, scale), labels, found, starts, ends), hits
 
     return HeldOut(best_scale(batch, lambda scale: float(log_partition(scale_batch(clamped, scale)).sum())), judge)

@@ -104,18 +104,22 @@ class Symbols(NamedTuple):
 
 
 def _words(sentence: Sentence) -> Iterable[str]:
+    """Yield the words of all segments of a sentence."""
     return chain.from_iterable(sentence.words)
 
 
 def _previous_words(sentence: Sentence) -> Iterable[str]:
+    """Return for each word of a sentence the word before it; a begin mark for the first."""
     return [BEGIN, *_words(sentence)][:-1]
 
 
 def _next_words(sentence: Sentence) -> Iterable[str]:
+    """Return for each word of a sentence the word after it; an end mark for the last."""
     return [*_words(sentence), END][1:]
 
 
 def _tags(sentence: Sentence) -> Iterable[str]:
+    """Yield the part-of-speech tags of all words of a sentence; "" if it has none."""
     tags = sentence.tags if sentence.tags is not None else [[""] * len(part) for part in sentence.words]
     return chain.from_iterable(tags)
 
@@ -192,6 +196,7 @@ def text_of(
 
 
 def _repeat_mask(sentence: Sentence, mask: int) -> list[int]:
+    """Return the mask once per segment of a sentence."""
     return [mask] * len(sentence.types)
 
 

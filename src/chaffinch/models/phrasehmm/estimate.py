@@ -69,6 +69,7 @@ def _uniform_tables(states: States, sizes: tuple[int, ...]) -> PhraseTables:
 
 
 def _add_noise(tables: PhraseTables, rng: np.random.Generator) -> PhraseTables:
+    """Return the tables with random noise added to the emissions, normalised again."""
     noisy = (table + NOISE * rng.standard_normal(table.shape) for table in tables.emissions)
     return tables._replace(emissions=tuple(normalise(table, 0) for table in noisy))
 

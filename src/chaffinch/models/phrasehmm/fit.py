@@ -76,6 +76,7 @@ def _select_training(sentences: Sequence[Sentence], config: PhraseHMM) -> Ints:
 
 
 def _has_both_classes(sentences: Sequence[Sentence]) -> bool:
+    """Tell whether there are positive and negative sentences."""
     return {sentence.positive for sentence in sentences} == {True, False}
 
 
@@ -124,6 +125,7 @@ def _tune(sentences: Sequence[Sentence], keys: Sequence[str], domains: tuple[str
 
 
 def _pairs(model: Model, sentences: Sequence[Sentence]) -> Pairs:
+    """Return the argument pairs that the model sees in the sentences, for learning."""
     text = text_of(sentences, model.states, model.symbols, masked=model.config.entities, learning=True)
     return Pairs.of(model.states, text)
 

@@ -73,6 +73,7 @@ def parses(docs: Sequence[Document]) -> list[list[Parse]]:
 
 
 def _general_parses(doc: Document) -> list[Parse]:
+    """Return the parse of every sentence of a document."""
     return [parse(doc, first, end) for first, end in doc.sentence_tokens().tolist()]
 
 
@@ -101,6 +102,7 @@ def parse(doc: Document, first: int, end: int) -> Parse:
 
 @cache
 def _parser() -> Tagger:
+    """Load the packaged parser, cached."""
     return load(PARSER)
 
 
@@ -165,6 +167,7 @@ def _phrases(tokens: list[list[int]], layer: Sequence[Span]) -> list[Segment]:
 
 
 def _start(span: Span) -> int:
+    """Return the start of a span, as a sort key."""
     return span.start
 
 

@@ -54,10 +54,12 @@ def _measure(word: str) -> int:
 
 
 def _has_vowel(word: str) -> bool:
+    """Tell whether a word has a vowel, in the sense of Porter's stemmer."""
     return "v" in _shape(word)
 
 
 def _ends_in_double(word: str) -> bool:
+    """Tell whether a word ends in a double consonant, in the sense of Porter's stemmer."""
     return len(word) >= 2 and word[-1] == word[-2] and _shape(word)[-1] == "c"
 
 

@@ -34,6 +34,7 @@ class Reader:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Raise ConfigError for a setting out of its range."""
         check_wholes(self, "epochs", "threads", least=1)
         check_wholes(self, "pieces", "length", least=16)
         check_wholes(self, "overlap", "seed")
@@ -48,5 +49,6 @@ class Reader:
 
 
 def _check_layers(layers: tuple[int, ...]) -> None:
+    """Raise ConfigError unless layers are distinct numbers from 0 in rising order."""
     if not layers or list(layers) != sorted(set(layers)) or layers[0] < 0:
         raise ConfigError(f"layers must be different numbers from 0 in rising order, got {layers}")

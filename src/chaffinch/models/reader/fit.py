@@ -64,6 +64,7 @@ def fit(
     rng = np.random.default_rng(config.seed)
 
     def lessons(epoch: int) -> list[list[Lesson]]:
+        """Return an epoch's windows of word pieces in shuffled batches; raise DataError if there are no notes."""
         found = [
             lesson
             for doc in epochs(epoch)
@@ -212,6 +213,7 @@ def _optimiser(network: Any, config: Reader, steps: int) -> tuple[Any, Any]:
     optimiser, rise = torch.optim.AdamW(groups), max(config.warmup * steps, 1.0)
 
     def share(step: int) -> float:
+        """Return the share of the highest learning rate at a step: linear rise, then linear fall to 2 %."""
         # An epoch whose documents were drawn anew may have some more windows; the rate then stays at its lowest.
         return min((step + 1) / rise, max((steps - step) / max(steps - rise, 1.0), 0.02))
 
@@ -256,6 +258,7 @@ def is_reachable(piece: str) -> bool:
 
 
 def _stands_alone(sign: str) -> bool:
+    """Tell whether a sign is no letter or digit, and is split from words by the tokenizer."""
     return not sign.isalnum() and any(char != sign or role != 2 for role, char in fold(sign))
 
 
@@ -267,15 +270,18 @@ def _linear(name: str, *modules: Any) -> dict[str, NDArray[Any]]:
 
 
 def _norm(name: str, module: Any) -> dict[str, NDArray[Any]]:
+    """Return the gain and shift of a torch layer norm as arrays named after it."""
     return {f"{name}_gain": _array(module.weight), f"{name}_shift": _array(module.bias)}
 
 
 def _array(tensor: Any) -> NDArray[np.float32]:
+    """Return a torch tensor as a float32 array."""
     array: NDArray[np.float32] = tensor.detach().numpy().astype(np.float32)
     return array
 
 
 def read_vocabulary(config: Reader) -> Vocabulary:
+    """Read the word pieces of the encoder's folder; raise ModelError if there is no vocab.txt."""
     path = embed.find(config.folder) / "vocab.txt"
     try:
         return Vocabulary.of(path.read_text(encoding="utf-8").rstrip("\n").split("\n"))

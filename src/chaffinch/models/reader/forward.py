@@ -66,6 +66,7 @@ class Linear:
     bias: Floats32  # (outputs,)
 
     def __call__(self, x: Floats32) -> Floats32:
+        """Return x · weight + bias."""
         out: Floats32 = x @ self.weight
         out += self.bias
         return out
@@ -79,6 +80,7 @@ class Norm:
     shift: Floats32  # (H,)
 
     def __call__(self, x: Floats32) -> Floats32:
+        """Return the layer norm of each row, with gain and shift."""
         out: Floats32 = x - x.mean(axis=1, keepdims=True)
         out /= np.sqrt(np.einsum("ij,ij->i", out, out)[:, None] / np.float32(x.shape[1]) + EPSILON)
         out *= self.gain
@@ -187,6 +189,7 @@ def prepare(state: State) -> Network:
 
 
 def _layer(arrays: Mapping[str, NDArray[Any]], heads: int) -> Layer:
+    """Build a transformer layer from its quantised arrays; queries are scaled by the root of the head size."""
     query = _linear(arrays, "query")
     root = np.float32(np.sqrt(len(query.bias) // heads))
     query = Linear(query.weight / root, query.bias / root)
@@ -195,9 +198,11 @@ def _layer(arrays: Mapping[str, NDArray[Any]], heads: int) -> Layer:
 
 
 def _linear(arrays: Mapping[str, NDArray[Any]], name: str) -> Linear:
+    """Build a linear map from the quantised weight and bias of this name."""
     weight = Quantised(arrays[name], arrays[f"{name}_scale"]).matrix()
     return Linear(np.ascontiguousarray(weight), arrays[f"{name}_bias"])
 
 
 def _norm(arrays: Mapping[str, NDArray[Any]], name: str) -> Norm:
+    """Build a layer norm from the gain and shift of this name."""
     return Norm(arrays[f"{name}_gain"], arrays[f"{name}_shift"])

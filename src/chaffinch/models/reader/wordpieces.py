@@ -100,6 +100,7 @@ class Vocabulary:
         return known
 
     def _spell(self, letters: str) -> tuple[tuple[int, int], ...]:
+        """Split a word into (piece number, length), longest pieces first; one unknown piece if that fails."""
         whole = ((self.unknown, len(letters)),)
         if len(letters) > LONGEST_WORD:
             return whole

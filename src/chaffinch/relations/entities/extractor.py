@@ -64,6 +64,7 @@ class Extractor:
     scorer: vectors.Scorer = field(init=False, repr=False)  # of columns and weights
 
     def __post_init__(self) -> None:
+        """Build the scorer from columns and weights."""
         object.__setattr__(self, "scorer", vectors.Scorer(self.columns, *self.weights))
 
     @property

@@ -98,6 +98,7 @@ def _newton_step(loss: _Loss, curvature: Floats, slope: Floats, enough: float) -
 
 
 def _sigmoid(x: Floats) -> Floats:
+    """Return the logistic function of each value."""
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * x)))
 
 
@@ -145,6 +146,7 @@ class PairCalibration:
     offset: float = 0.0
 
     def __call__(self, scores: Floats) -> Floats:
+        """Return the calibrated probabilities of scores."""
         return _sigmoid(self.slope * scores + self.offset)
 
 

@@ -90,6 +90,7 @@ def _read(
 
 
 def _frames(found: Iterable[DocumentCandidates]) -> list[Frame]:
+    """Return the frames of all documents in one list."""
     return [frame for item in found for frame in item.frames]
 
 

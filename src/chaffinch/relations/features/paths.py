@@ -102,4 +102,5 @@ def _runs(name: str, words: Sequence[str], ending: str) -> list[str]:
 
 
 def _end(part: Part) -> int:
+    """Return the end of a part, as a sort key."""
     return part.end

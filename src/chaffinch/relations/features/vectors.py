@@ -119,6 +119,7 @@ class Scorer:
     __slots__ = ("_bias", "_columns", "_known", "_values")
 
     def __init__(self, columns: FeatureColumns, values: Floats, bias: float) -> None:
+        """Keep columns, weights and bias; the table of features is built on first use."""
         self._columns, self._values, self._bias = columns, values, bias
         self._known: FeatureTable | None = None
 

@@ -218,4 +218,5 @@ def _arguments(
 
 
 def _span(doc: Document, first: int, end: int) -> Span:
+    """Return the span over tokens [first, end)."""
     return Span(int(doc.tokens[first, 0]), int(doc.tokens[end - 1, 1]), LABEL)

@@ -47,4 +47,5 @@ def tuples(found: Sequence[Segments], pairing: Pairing = "order", score: Score |
 
 
 def _nearness(chosen: tuple[int, ...]) -> float:
+    """Return minus the distance between the outermost arguments, as a sort key."""
     return -float(max(chosen) - min(chosen))

@@ -113,6 +113,7 @@ def _common(sentences: Sequence[Sentence], groups: Sequence[str], floor: int) ->
 
 
 def _with(config: Extraction, kind: Representation) -> Extraction:
+    """Return the config with another representation of segments."""
     return replace(config, hmm=replace(config.hmm, representation=kind))
 
 

@@ -72,15 +72,18 @@ class _Moves:
 
     @classmethod
     def of(cls, edits: Sequence[Edit]) -> _Moves:
+        """Return the offsets at which sorted edits lengthen or shorten a text, and by how much in total."""
         grown = accumulate((len(edit.text) - (edit.end - edit.start) for edit in edits), initial=0)
         return cls([edit.start for edit in edits], [edit.end for edit in edits], list(grown))
 
     def move(self, span: Span) -> Span:
+        """Return a span moved to the edited text."""
         start = span.start + self.sums[bisect_left(self.starts, span.start)]
         return Span(start, span.end + self.sums[bisect_right(self.ends, span.end)], span.label)
 
 
 def _tight(text: str, span: Span) -> Span | None:
+    """Return the span without blanks at its edges; None if nothing is left."""
     inside = text[span.start : span.end]
     start = span.end - len(inside.lstrip())
     end = span.start + len(inside.rstrip())

@@ -58,12 +58,14 @@ def say_date(text: str, rng: np.random.Generator) -> str | None:
 
 
 def _small(number: int) -> str:
+    """Return a number from 0 to 99 in English words."""
     if number < 20:
         return _ONES[number]
     return f"{_TENS[number // 10]} {_ONES[number % 10]}" if number % 10 else _TENS[number // 10]
 
 
 def _ordinal(number: int) -> str:
+    """Return an English ordinal number in words, such as "twenty first"."""
     if number in _ORDINALS:
         return _ORDINALS[number]
     return f"{_ONES[number]}th" if number < 20 else f"{_TENS[number // 10]} {_ordinal(number % 10)}"

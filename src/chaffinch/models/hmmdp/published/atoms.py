@@ -113,6 +113,7 @@ def objective(q: Atoms, counts: Counts) -> float:
 
 
 def _zero_scores(shape: Shape) -> Scores:
+    """Return zero scores of all pairs of atoms, by tag."""
     return tuple(np.zeros((shape.Z + 1, K, K)) for K in np.diff(shape.firsts).tolist())
 
 

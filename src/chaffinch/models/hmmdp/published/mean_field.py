@@ -102,6 +102,7 @@ def _moves(padded: PaddedSentences, tables: LogTables, half: Bools) -> list[tupl
 
 
 def _batch(part: Sentences, padded: PaddedSentences, tables: LogTables) -> Batch:
+    """Return the sentences as a batch of chains with the current expected log parameters."""
     ends = np.zeros(len(tables.end))  # already among the potentials of the last tokens
     return Batch(tables.start, tables.trans, padded.emit[padded.there], ends, part.bounds, part.active)
 

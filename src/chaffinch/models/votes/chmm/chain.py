@@ -156,4 +156,5 @@ def warm_start_gradient(chain: Chain, rows: Rows, seen: TokenInput) -> Weights:
 
 
 def _flat(values: Floats) -> Floats:
+    """Return an array with all axes but the first merged into one."""
     return values.reshape(len(values), int(np.prod(values.shape[1:])))

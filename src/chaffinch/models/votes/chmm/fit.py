@@ -220,6 +220,7 @@ def _chain(tables: TokenTables, vote_matrix: VoteMatrix, config: CHMM) -> Chain:
 
 
 def _copy(chain: Chain) -> Chain:
+    """Return the chain with copies of its weights."""
     return chain._replace(weights={name: array.copy() for name, array in (chain.weights or {}).items()})
 
 

@@ -119,6 +119,7 @@ def maximise(counts: TokenTables, may: Bools, prior: float, before: TokenTables 
 
 
 def _shares(counts: Floats) -> Floats:
+    """Return counts divided by their sum over the last axis; NaN where that is 0."""
     with np.errstate(invalid="ignore"):
         return np.asarray(counts / counts.sum(axis=-1, keepdims=True))
 

@@ -73,5 +73,6 @@ def _by_tag(model: Model, mass: Floats) -> tuple[Floats, Floats]:
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
+    """Return part / whole; NaN where the whole is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(whole > 0, part / whole, np.nan)

@@ -246,4 +246,5 @@ def _links(counts: VoteCounts, seen: VotePatterns, K: int) -> Floats:
 
 
 def _shares(counts: Floats) -> Floats:
+    """Return counts divided by their sum over the last axis."""
     return np.asarray(counts / counts.sum(axis=-1, keepdims=True))

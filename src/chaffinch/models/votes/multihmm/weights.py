@@ -106,9 +106,11 @@ def _likelihoods(tables: VoteTables, seen: VotePatterns) -> list[Floats]:
 
 
 def _predictive_log_likelihood(chances: Floats, likely: Floats, counts: Ints) -> float:
+    """Return the log likelihood of votes, counted, under mixtures of the labels' likelihoods."""
     return float(counts @ np.log((chances * likely).sum(axis=1)))
 
 
 def _chances(logs: Floats) -> Floats:
+    """Return each row's softmax."""
     shifted = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))

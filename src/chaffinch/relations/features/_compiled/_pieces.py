@@ -99,6 +99,7 @@ class PieceNumbers(dict[str, int]):
     __slots__ = ("_key", "_mark", "_power", "_size")
 
     def __init__(self) -> None:
+        """Begin with the numbers of literals and signs."""
         self._key, self._power = np.zeros((2, 1 << 12), np.uint64)
         self._mark = np.zeros(1 << 12, np.uint8)
         for number, text in enumerate((*LITERALS, *SIGNS)):
@@ -106,6 +107,7 @@ class PieceNumbers(dict[str, int]):
         self._size = len(LITERALS) + len(SIGNS)
 
     def __missing__(self, text: str) -> int:
+        """Give a new text the next number, store it and return the number."""
         found = self[text] = self._size
         self._keep(found, text)
         self._size += 1
