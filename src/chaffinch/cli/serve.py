@@ -19,8 +19,11 @@ try:
 except ImportError:
     raise MissingExtraError("starlette", "web") from None
 
+from chaffinch.jobs.deid import POLICY
 from chaffinch.web import tokens
+from chaffinch.web.api.deidentify import DEFAULT_SECRET
 from chaffinch.web.app import create_app
+from chaffinch.web.engine import Engine, EngineSettings, named_files
 from chaffinch.web.server import listen, serve
 from chaffinch.web.settings import LOOPBACK_NAMES, Limits, ServerSettings, TlsFiles
 
@@ -47,6 +50,31 @@ class ServeOptions:
     no_token: Annotated[
         bool, typer.Option("--no-token", help="Let in everybody on this computer; only on 127.0.0.1.")
     ] = False
+    model: Annotated[
+        list[str],
+        typer.Option(
+            metavar="[NAME=]FILE",
+            help="A model to serve: a file, or a packaged one. Several times; the first is usual.",
+        ),
+    ] = field(default_factory=lambda: ["deid-en"])
+    recall: Annotated[
+        float | None, typer.Option(help="Share of identifiers to aim for; more recall costs precision.", min=0, max=1)
+    ] = None
+    fast: Annotated[bool, typer.Option("--fast", help="Leave out the contextual reader: faster, less accurate.")] = (
+        False
+    )
+    policy: Annotated[
+        list[str],
+        typer.Option(
+            metavar="[NAME=]FILE", help="A policy: a TOML file, or a ready one. Several times; the first is usual."
+        ),
+    ] = field(default_factory=lambda: [POLICY])
+    secret_file: Annotated[
+        Path | None, typer.Option(help="Secret of surrogates and date shifts where a request names none.")
+    ] = None
+    secret: Annotated[
+        list[str], typer.Option(metavar="NAME=FILE", help="A secret that requests may name. Several times.")
+    ] = field(default_factory=list)
     workers: Annotated[int, typer.Option(min=1, help="Processes, each with its own models.")] = 1
     max_body: Annotated[int, typer.Option(min=1, help="Bytes of a request at most.")] = _DEFAULT.body_bytes
     max_chars: Annotated[int, typer.Option(min=1, help="Characters of a document at most.")] = _DEFAULT.characters
@@ -70,7 +98,13 @@ def serve_command(options: ServeOptions) -> None:
     if options.no_token and options.token_file is not None:
         raise ConfigError("--no-token asks for no token, so --token-file has no effect; give only one of them")
     settings = server_settings(options, None if file is None else tokens.read_or_make(file))
-    run_server(partial(_start, settings), settings, options, file)
+    engine = engine_settings(options)
+    if options.workers == 1:
+        app = _start(settings, engine)  # before a port is taken
+        run_server(lambda: app, settings, options, file)
+    else:
+        Engine.load(engine)  # what cannot be loaded is refused here; each process loads its own
+        run_server(partial(_start, settings, engine), settings, options, file)
 
 
 def server_settings(options: ServeOptions, token: str | None) -> ServerSettings:
@@ -84,6 +118,22 @@ def server_settings(options: ServeOptions, token: str | None) -> ServerSettings:
     return ServerSettings(options.host, options.port, token, tls, tuple(options.allow_host), limits)
 
 
+def engine_settings(options: ServeOptions) -> EngineSettings:
+    """Return the models, policies and secrets to serve."""
+    policies = named_files(options.policy)
+    if any("=" not in each for each in options.secret):
+        raise ConfigError("a secret needs a name that requests use: --secret NAME=FILE; or give --secret-file FILE")
+    given = [f"{DEFAULT_SECRET}={options.secret_file}"] if options.secret_file is not None else []
+    return EngineSettings(
+        named_files(options.model),
+        {name: file for name, file in policies.items() if name != file},
+        named_files([*given, *options.secret]),
+        policy=next(iter(policies)),
+        recall=options.recall,
+        fast=options.fast,
+    )
+
+
 def run_server(factory: Any, settings: ServerSettings, options: ServeOptions, token_file: Path | None) -> None:
     """Listen, say where, and serve until the end."""
     listener = listen(settings)
@@ -95,7 +145,7 @@ def run_server(factory: Any, settings: ServerSettings, options: ServeOptions, to
     serve(factory, settings, listener, workers=options.workers)
 
 
-def _start(settings: ServerSettings) -> Any:
+def _start(settings: ServerSettings, engine: EngineSettings) -> Any:
     """Return the app in a process that serves; its memory holds notes."""
     turn_off_core_dumps()
-    return create_app(settings)
+    return create_app(settings, engine)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any
 
 from starlette.routing import Router
 from starlette.types import ASGIApp
 
-from chaffinch.web.api.section import api_section
+from chaffinch.web.api.section import api_section, service_endpoints
+from chaffinch.web.engine import Engine, EngineSettings
 from chaffinch.web.metrics import Metrics
 from chaffinch.web.problems import LOG
 from chaffinch.web.sections import Section
 from chaffinch.web.security import Guard
 from chaffinch.web.settings import ServerSettings
+from chaffinch.web.work import WorkQueue
 
 
 def build_app(settings: ServerSettings, sections: Sequence[Section], metrics: Metrics | None = None) -> ASGIApp:
@@ -40,7 +43,22 @@ def _log_type_alone(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> No
     LOG.error("a task failed with %s", type(context.get("exception")).__name__)
 
 
-def create_app(settings: ServerSettings) -> ASGIApp:
-    """Return the app of `chaffinch serve --api-only`: the REST interface."""
+def create_app(settings: ServerSettings, engine_settings: EngineSettings | None = None) -> ASGIApp:
+    """Return the app of `chaffinch serve --api-only`: models loaded, and the REST interface to them."""
     metrics = Metrics()
-    return build_app(settings, [api_section(metrics)], metrics)
+    engine = Engine.load(engine_settings or EngineSettings())
+    engine.warm_up()
+    queue = WorkQueue(settings.limits, metrics)
+    endpoints = service_endpoints(engine, queue, settings.limits)
+    work = Section("work", (), (), lifespan=partial(_working, queue))
+    return build_app(settings, [work, api_section(metrics, endpoints)], metrics)
+
+
+@asynccontextmanager
+async def _working(queue: WorkQueue) -> AsyncIterator[None]:
+    """Work off the queue while the app runs; what waits at its end is finished."""
+    queue.start()
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(queue.stop)

@@ -21,10 +21,11 @@ class Limits:
     documents: int = 1000  # in a request
     characters: int = 1_000_000  # of a document; a longer one is withheld or refused
     waiting: int = 256  # requests that wait for the processor; more are answered with 429
+    waiting_characters: int = 32_000_000  # of their documents together; 4 bytes each in memory at most
     seconds: float = 60.0  # from a request's arrival to its answer
 
     def __post_init__(self) -> None:
-        check_wholes(self, "body_bytes", "documents", "characters", "waiting", least=1)
+        check_wholes(self, "body_bytes", "documents", "characters", "waiting", "waiting_characters", least=1)
         check_numbers(self, "body_seconds", "seconds", above=0)
 
 

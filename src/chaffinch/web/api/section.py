@@ -9,10 +9,28 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from chaffinch.web.api import types
+from chaffinch.web.api.deidentify import Deidentify
 from chaffinch.web.api.endpoints import PREFIX, Endpoint
 from chaffinch.web.api.openapi import openapi
+from chaffinch.web.api.operations import Operations
+from chaffinch.web.engine import Engine
 from chaffinch.web.metrics import MEDIA_TYPE, Metrics
 from chaffinch.web.sections import Section
+from chaffinch.web.settings import Limits
+from chaffinch.web.work import WorkQueue
+
+_DETECT = """Find identifiers.
+
+Spans do not overlap; their scores are calibrated. Documents of one patient are read together: a name found in one is
+found in all."""
+_DEIDENTIFY = """Release documents without their identifiers.
+
+The result equals that of `chaffinch deid` on the same documents. A document that fails is withheld, with the reason;
+the others are released."""
+_TAG = """Find the spans of a tagger, with their confidence."""
+_AGGREGATE = """Join the votes of sources: by a fitted aggregator, or by a rule."""
+_RELATE = """Extract relations between entities."""
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -20,6 +38,22 @@ class Health(msgspec.Struct, frozen=True):
 
     status: str
     version: str
+
+
+def service_endpoints(engine: Engine, queue: WorkQueue, limits: Limits) -> tuple[Endpoint, ...]:
+    """Return the endpoints that do the work."""
+    do = Operations(engine, queue, limits)
+    release = Deidentify(engine, queue, limits)
+    return (
+        Endpoint("/detect", "POST", do.detect, types.SpanAnswer, types.DetectRequest, docs=_DETECT),
+        Endpoint("/deidentify", "POST", release, types.DeidentifyAnswer, types.DeidentifyRequest, docs=_DEIDENTIFY),
+        Endpoint("/tag", "POST", do.tag, types.SpanAnswer, types.TagRequest, docs=_TAG),
+        Endpoint("/aggregate", "POST", do.aggregate, types.SpanAnswer, types.AggregateRequest, docs=_AGGREGATE),
+        Endpoint("/relate", "POST", do.relate, types.RelateAnswer, types.RelateRequest, docs=_RELATE),
+        Endpoint(
+            "/models", "GET", do.models, types.ModelsAnswer, docs="List the models, policies and secrets by name."
+        ),
+    )
 
 
 def api_section(metrics: Metrics, endpoints: Sequence[Endpoint] = ()) -> Section:
