@@ -1,0 +1,1 @@
+"""Pages of the review station, rendered on the server, and what their scripts send and get."""

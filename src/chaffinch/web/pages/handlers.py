@@ -1,0 +1,89 @@
+"""Handlers of requests: plain functions in threads, with the session checked and errors in the station's words."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.web.pages.access import CSRF_HEADER, check_csrf, session_of
+from chaffinch.web.problems import Problem, answer
+from chaffinch.web.review.desk import Forbidden
+from chaffinch.web.review.store.users import User
+
+Form: TypeAlias = dict[str, str]
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
+def shown(make: Callable[[Request, User], Response]) -> Endpoint:
+    """Return an endpoint of a page."""
+
+    async def endpoint(request: Request) -> Response:
+        return await run_in_threadpool(_worded, make, request, session_of(request).user)
+
+    return endpoint
+
+
+def sent(do: Callable[[Request, User, bytes], Any]) -> Endpoint:
+    """Return an endpoint for a message of a script; its answer is JSON."""
+
+    async def endpoint(request: Request) -> Response:
+        session = session_of(request)
+        check_csrf(session, request.headers.get(CSRF_HEADER, ""))
+        body = await request.body()
+        return answer(await run_in_threadpool(_worded, do, request, session.user, body))
+
+    return endpoint
+
+
+def fetched(make: Callable[[Request, User], Any]) -> Endpoint:
+    """Return an endpoint that answers a script with JSON."""
+
+    async def endpoint(request: Request) -> Response:
+        return answer(await run_in_threadpool(_worded, make, request, session_of(request).user))
+
+    return endpoint
+
+
+def posted(do: Callable[[Request, User, Form], Response]) -> Endpoint:
+    """Return an endpoint of a form."""
+
+    async def endpoint(request: Request) -> Response:
+        session = session_of(request)
+        form = await read_form(request)
+        check_csrf(session, form.get("csrf", ""))
+        return await run_in_threadpool(_worded, do, request, session.user, form)
+
+    return endpoint
+
+
+async def read_form(request: Request) -> Form:
+    """Return the fields of a form; raise Problem if it is of another kind."""
+    if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
+        raise Problem(415, "wrong_type", "send the form of the page")
+    try:
+        return dict(parse_qsl((await request.body()).decode("utf-8"), keep_blank_values=True, max_num_fields=50))
+    except (ValueError, UnicodeDecodeError):
+        raise Problem(400, "bad_form", "the form cannot be read; load the page again") from None
+
+
+def number_of(request: Request) -> int:
+    """Return the number in a path."""
+    return int(request.path_params["number"])
+
+
+def _worded(do: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function; what is forbidden and what does not fit the state of the project get their own statuses."""
+    try:
+        return do(*arguments)
+    except Forbidden as error:
+        raise Problem(403, "forbidden", str(error)) from None
+    except DataError as error:
+        raise Problem(409, "refused", error.message) from None
+    except ConfigError as error:
+        raise Problem(400, "refused", str(error)) from None

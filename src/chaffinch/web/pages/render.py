@@ -1,0 +1,90 @@
+"""Templates with everything escaped, and static files that are known by name before the first request."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Any
+
+import jinja2
+from starlette.requests import Request
+from starlette.responses import Response
+
+from chaffinch.web.problems import Problem
+
+_TYPES = {".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".svg": "image/svg+xml"}
+_FOREVER = "public, max-age=31536000, immutable"  # the address has a hash of all files
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """Return the templates; a name that a page does not get is an error, never an empty string."""
+    loader = jinja2.PackageLoader("chaffinch.web.pages", "templates")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.globals["static"] = f"/static/{static_hash()}"
+    environment.filters["duration"] = format_seconds
+    return environment
+
+
+def page(name: str, *, status: int = 200, **values: Any) -> Response:
+    """Return a page."""
+    html = _environment().get_template(f"{name}.html").render(**values)
+    return Response(html, status, media_type="text/html")
+
+
+def embed(value: object) -> str:
+    """Return a value as JSON that is safe inside a script element of type application/json.
+
+    >>> embed("</script>")
+    '"\\\\u003c/script\\\\u003e"'
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    for mark in "<>&\u2028\u2029":
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return text
+
+
+def format_seconds(seconds: float | None) -> str:
+    """Return a duration as minutes and seconds.
+
+    >>> format_seconds(83)
+    '1:23'
+    """
+    return "–" if seconds is None else f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+@cache
+def static_files() -> dict[str, bytes]:
+    """Return all static files by their path."""
+    found: dict[str, bytes] = {}
+
+    def walk(folder: Traversable, prefix: str) -> None:
+        for item in sorted(folder.iterdir(), key=lambda one: one.name):
+            if item.is_dir():
+                walk(item, f"{prefix}{item.name}/")
+            elif any(item.name.endswith(suffix) for suffix in _TYPES):
+                found[prefix + item.name] = item.read_bytes()
+
+    walk(resources.files("chaffinch.web") / "static", "")
+    return found
+
+
+@cache
+def static_hash() -> str:
+    """Return a hash of all static files, the part of their address that changes with them."""
+    whole = hashlib.sha256()
+    for name, content in static_files().items():
+        whole.update(name.encode() + b"\0" + hashlib.sha256(content).digest())
+    return whole.hexdigest()[:16]
+
+
+async def static_file(request: Request) -> Response:
+    """Answer with a static file; only names that were listed at the start exist."""
+    content = static_files().get(request.path_params["name"])
+    if content is None:
+        raise Problem(404, "not_found", "no such path")
+    suffix = "." + request.path_params["name"].rsplit(".", 1)[-1]
+    return Response(content, media_type=_TYPES[suffix], headers={"cache-control": _FOREVER})

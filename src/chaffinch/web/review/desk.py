@@ -1,0 +1,76 @@
+"""The desk that all roles work at: an open project, who may do what, and notes kept in memory once they are opened."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from chaffinch.errors import ChaffinchError
+from chaffinch.web.review.domain.marks import Edit, Mark, replay
+from chaffinch.web.review.project import Project
+from chaffinch.web.review.store.notes import StoredNote, load_note
+from chaffinch.web.review.store.users import Role, User
+from chaffinch.web.review.store.work import Assignment, load_decisions
+
+_MOST_NOTES = 64  # kept in memory; a reader opens one, and the next is made ready
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Forbidden(ChaffinchError):  # noqa: N818  (what the user asked is forbidden)
+    """The user may not do or see this."""
+
+
+class Memory(OrderedDict[K, V]):
+    """A few values by key, the least recently used of which is dropped."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most, self._lock = most, Lock()
+
+    def fetch(self, key: K, make: Callable[[], V]) -> V:
+        """Return the value of a key, made if it is not there."""
+        with self._lock:
+            if key in self:
+                self.move_to_end(key)
+                return self[key]
+        value = make()
+        with self._lock:
+            self[key] = value
+            while len(self) > self._most:
+                self.popitem(last=False)
+        return value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Desk:
+    """An open project, and the notes of it that are in memory."""
+
+    project: Project
+    notes: Memory[int, StoredNote] = field(default_factory=lambda: Memory(_MOST_NOTES), repr=False)
+
+    def note(self, connection: Connection, number: int) -> StoredNote:
+        """Return a note; it never changes, so it is read once."""
+        return self.notes.fetch(number, lambda: load_note(connection, self.project.database, number))
+
+    def suggestions(self, assignment: Assignment, note: StoredNote) -> tuple[Mark, ...]:
+        """Return the machine's marks that a reader sees."""
+        return note.suggestions if assignment.suggested else ()
+
+    def marks(self, connection: Connection, assignment: Assignment) -> tuple[Mark, ...]:
+        """Return the marks of a reader in a note."""
+        note = self.note(connection, assignment.note)
+        edits = load_decisions(connection, self.project.database, assignment.id, Edit)
+        return replay(self.suggestions(assignment, note), (edit for _, edit in edits))
+
+
+def require(user: User, *roles: Role) -> None:
+    """Raise Forbidden unless the user has one of the roles."""
+    if user.role not in roles:
+        raise Forbidden(f"this is for the role {' or '.join(roles)}, and you have the role {user.role}")

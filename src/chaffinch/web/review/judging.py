@@ -1,0 +1,231 @@
+"""What adjudicators and stewards do: differences of two readers settled, states of notes, agreement, assignment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sqlalchemy import Connection
+
+from chaffinch.errors import DataError
+from chaffinch.text.identifiers import kind_of
+from chaffinch.web.review.desk import Desk, Forbidden, require
+from chaffinch.web.review.domain.agreement import Agreement, compare_readers
+from chaffinch.web.review.domain.assignment import NeedsReaders, Reader, assign
+from chaffinch.web.review.domain.differences import (
+    Difference,
+    Settlement,
+    find_differences,
+    last_settlements,
+    settle,
+)
+from chaffinch.web.review.domain.marks import Edit, Mark, check_edit
+from chaffinch.web.review.domain.queue import reading_order
+from chaffinch.web.review.reading import project_labels
+from chaffinch.web.review.store.notes import StoredNote, waiting_notes
+from chaffinch.web.review.store.users import User, list_users
+from chaffinch.web.review.store.work import (
+    ADJUDICATOR,
+    Assignment,
+    add_decisions,
+    assign_tasks,
+    list_assignments,
+    load_decisions,
+    outcomes,
+    set_done,
+    take_adjudication,
+)
+
+State = Literal["unassigned", "reading", "differs", "agreed", "settled"]
+CLOSED: tuple[State, ...] = ("agreed", "settled")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A note whose readers differ, as the adjudicator sees it: no names of readers, only a first and a second."""
+
+    note: StoredNote
+    assignment: Assignment
+    differences: tuple[Difference, ...] = field(repr=False)
+    settled: dict[str, Settlement] = field(repr=False)
+
+    @property
+    def left(self) -> int:
+        """Return how many differences are not settled."""
+        return sum(one.key not in self.settled for one in self.differences)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The state of every note, the time of each reader, and notes that no reader has room for."""
+
+    states: dict[int, State]
+    readers: list[dict[str, object]]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Return how many notes are in each state."""
+        return Counter(self.states.values())
+
+    @property
+    def is_open(self) -> int:
+        """Return how many notes are not closed."""
+        return sum(state not in CLOSED for state in self.states.values())
+
+
+def assign_notes(desk: Desk, user: User) -> int:
+    """Assign the free arms of all notes to readers by quota, in reading order; return how many tasks were made."""
+    require(user, "steward")
+    config = desk.project.config
+    with desk.project.database.change(user.name) as change:
+        people = [one for one in list_users(change.connection) if one.role == "reader" and one.active]
+        if len(people) < config.readers:
+            raise DataError(f"each note has {config.readers} readers, and there are {len(people)}; add readers first")
+        tasks = list_assignments(change.connection)
+        names = {one.id: one.name for one in list_users(change.connection)}
+        taken: dict[int, dict[int, str]] = {}
+        for task in tasks:
+            taken.setdefault(task.note, {})[task.arm] = names[task.user]
+        loads = Counter(task.user for task in tasks if task.arm != ADJUDICATOR)
+        readers = [Reader(one.name, one.quota, loads[one.id]) for one in people]
+        waiting = {row.note: row for row in waiting_notes(change.connection)}
+        order = [place.note for place in reading_order(waiting.values(), config.random)]
+        notes = [NeedsReaders(note, waiting[note].draw, taken.get(note, {})) for note in order]
+        share = config.without_suggestions if config.readers > 1 else 0.0
+        hidden = frozenset(note for note in order if desk.project.database.draw("hidden", str(note)) < share)
+        return assign_tasks(change, assign(notes, readers, arms=config.readers), people, hidden=hidden)
+
+
+def progress(desk: Desk) -> Progress:
+    """Return the state of all notes and the work of all readers; it shows no decision."""
+    with desk.project.database.read() as connection:
+        people = [one for one in list_users(connection) if one.role == "reader"]
+        tasks = list_assignments(connection)
+        rows: list[dict[str, object]] = []
+        for one in people:
+            mine = [task for task in tasks if task.user == one.id]
+            done = [task for task in mine if task.done]
+            seconds = sum(task.seconds for task in done)
+            rate = round(3600 * len(done) / seconds, 1) if seconds >= 1 else None
+            rows.append({"name": one.name, "tasks": len(mine), "done": len(done), "seconds": seconds, "per_hour": rate})
+        return Progress(note_states(desk, connection), rows)
+
+
+def note_states(desk: Desk, connection: Connection) -> dict[int, State]:
+    """Return the state of each note."""
+    found = outcomes(connection)
+    arms: dict[int, list[Assignment]] = {}
+    for task in list_assignments(connection):
+        arms.setdefault(task.note, []).append(task)
+    states: dict[int, State] = {}
+    for row in waiting_notes(connection):
+        mine = arms.get(row.note, [])
+        settled = any(task.arm == ADJUDICATOR and task.done for task in mine)
+        if row.note in found:
+            states[row.note] = "agreed" if found[row.note] == 0 else "settled" if settled else "differs"
+        else:
+            states[row.note] = "reading" if len(mine) >= desk.project.config.readers else "unassigned"
+    return states
+
+
+def cases(desk: Desk, user: User) -> list[tuple[int, int]]:
+    """Return the notes that wait for this adjudicator, and their numbers of differences."""
+    require(user, "adjudicator")
+    with desk.project.database.read() as connection:
+        states = note_states(desk, connection)
+        found = outcomes(connection)
+        mine = {task.note for task in list_assignments(connection, user=user.id) if task.arm != ADJUDICATOR}
+        others = {
+            task.note for task in list_assignments(connection) if task.arm == ADJUDICATOR and task.user != user.id
+        }
+        waiting = [note for note, state in states.items() if state == "differs" and note not in mine | others]
+        return [(note, found[note]) for note in waiting]
+
+
+def open_case(desk: Desk, user: User, number: int) -> Case:
+    """Return a note whose readers differ, and take it; raise Forbidden while a reader is not done."""
+    require(user, "adjudicator")
+    with desk.project.database.change(user.name) as change:
+        if not outcomes(change.connection).get(number):
+            raise Forbidden("this note has no differences to settle, or its readers are not done")
+        assignment = take_adjudication(change, number, user)
+        first, second = _two_readers(desk, change.connection, number)
+        decided = [
+            row for _, row in load_decisions(change.connection, desk.project.database, assignment.id, Settlement)
+        ]
+        differences = find_differences(first, second)
+        return Case(desk.note(change.connection, number), assignment, differences, last_settlements(row for _, row in rows))
+
+
+def settle_difference(desk: Desk, user: User, number: int, settlement: Settlement) -> int:
+    """Store the decision on a difference; return how many are left."""
+    case = open_case(desk, user, number)
+    keys = {one.key for one in case.differences}
+    if settlement.difference not in keys:
+        raise DataError("there is no such difference in this note; reload the page")
+    if (settlement.choice == "other") != bool(settlement.marks):
+        raise DataError("other marks go with the choice other, and with no other choice")
+    edit = Edit(settlement.id, added=settlement.marks)
+    check_edit(edit, length=len(case.note.document.text), labels=project_labels(desk, case.note))
+    with desk.project.database.change(user.name) as change:
+        add_decisions(change, case.assignment, [settlement])
+    settled = case.settled | {settlement.difference: settlement}
+    return len(keys - settled.keys())
+
+
+def close_case(desk: Desk, user: User, number: int) -> None:
+    """Store that all differences of a note are settled; raise DataError if one is not."""
+    case = open_case(desk, user, number)
+    if case.left:
+        raise DataError(f"{case.left} differences are not settled yet; settle all of them first")
+    with desk.project.database.change(user.name) as change:
+        reasons = Counter(one.reason for one in case.settled.values())
+        set_done(change, case.assignment, done=True, reasons=dict(reasons))
+
+
+def agreement(desk: Desk) -> dict[tuple[str, str], Agreement]:
+    """Return the agreement of each pair of readers over the notes that both are done with."""
+    pairs: dict[tuple[str, str], Agreement] = {}
+    with desk.project.database.read() as connection:
+        names = {one.id: one.name for one in list_users(connection)}
+        for note in outcomes(connection):
+            arms = [task for task in list_assignments(connection, note=note) if task.arm != ADJUDICATOR]
+            if len(arms) < 2:
+                continue
+            arms.sort(key=lambda task: names[task.user])
+            marks = [desk.marks(connection, task) for task in arms]
+            found = compare_readers(desk.note(connection, note).document, marks[0], marks[1])
+            pair = names[arms[0].user], names[arms[1].user]
+            pairs[pair] = pairs.get(pair, Agreement()) + found
+    return pairs
+
+
+def final_marks(desk: Desk, connection: Connection, number: int) -> tuple[Mark, ...]:
+    """Return the marks of a closed note: what its readers agree on, and what was settled."""
+    arms = [task for task in list_assignments(connection, note=number) if task.arm != ADJUDICATOR]
+    marks = [desk.marks(connection, task) for task in sorted(arms, key=lambda task: task.arm)]
+    if len(marks) < 2:
+        return marks[0]
+    judge = next((task for task in list_assignments(connection, note=number) if task.arm == ADJUDICATOR), None)
+    rows = [] if judge is None else load_decisions(connection, desk.project.database, judge.id, Settlement)
+    return settle(marks[0], marks[1], last_settlements(row for _, row in rows))
+
+
+def closed_notes(desk: Desk, connection: Connection) -> Iterator[tuple[StoredNote, tuple[Mark, ...]]]:
+    """Yield each closed note with its final marks, in the order of the notes."""
+    for number, state in sorted(note_states(desk, connection).items()):
+        if state in CLOSED:
+            yield desk.note(connection, number), final_marks(desk, connection, number)
+
+
+def _two_readers(desk: Desk, connection: Connection, note: int) -> Sequence[tuple[Mark, ...]]:
+    """Return the marks of the two readers of a note, by arm."""
+    arms = [task for task in list_assignments(connection, note=note) if task.arm != ADJUDICATOR]
+    return [desk.marks(connection, task) for task in sorted(arms, key=lambda task: task.arm)]
+
+
+def categories_of(marks: Sequence[Mark]) -> Counter[str]:
+    """Return how many marks each category has."""
+    return Counter(kind_of(mark.label).category for mark in marks)

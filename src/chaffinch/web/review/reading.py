@@ -1,0 +1,265 @@
+"""What a reader does: the queue, a note, its edits, done and next, and the same words elsewhere.
+
+A reader sees tasks of their own only, and of a note the text, the machine's marks unless they are hidden, and their own
+marks: nothing here reads what another reader decided.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection
+
+from chaffinch.errors import DataError
+from chaffinch.text.identifiers import kind_of
+from chaffinch.web.review.desk import Desk, Forbidden, require
+from chaffinch.web.review.domain.differences import find_differences
+from chaffinch.web.review.domain.identical import find_identical, free_places
+from chaffinch.web.review.domain.marks import Edit, Mark, check_edit, open_suggestions, replay
+from chaffinch.web.review.domain.queue import Place, reading_order
+from chaffinch.web.review.store.notes import StoredNote, waiting_notes
+from chaffinch.web.review.store.users import User
+from chaffinch.web.review.store.work import (
+    ADJUDICATOR,
+    Assignment,
+    add_decisions,
+    find_assignment,
+    list_assignments,
+    load_decisions,
+    outcomes,
+    set_done,
+    set_outcome,
+)
+
+APPLIED = "applied"  # the source of suggestions that a reader made from another note of theirs
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """A task in a reader's queue."""
+
+    task: int
+    note: int
+    done: bool
+    seconds: float
+    stratum: str
+    suggested: bool
+    categories: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTask:
+    """A note as its reader sees it: the note, the marks so far, and the place of the last edit."""
+
+    assignment: Assignment
+    note: StoredNote
+    marks: tuple[Mark, ...] = field(repr=False)
+    head: int
+    locked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What the browser learns: which edits are on the disk, and edits of another window since the place it knows."""
+
+    acknowledged: tuple[str, ...]
+    head: int
+    others: tuple[Edit, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How often words occur unmarked: places, the notes they are in, and places in notes that are done."""
+
+    places: int
+    notes: int
+    done: int
+
+
+def reader_queue(desk: Desk, user: User, *, status: str = "open", category: str = "") -> list[QueueRow]:
+    """Return a reader's tasks in reading order: open ones, done ones or all, with marks of a category if asked."""
+    require(user, "reader")
+    with desk.project.database.read() as connection:
+        tasks = {task.note: task for task in list_assignments(connection, user=user.id)}
+        rows = []
+        for place in _order(desk, connection, tasks):
+            task = tasks[place.note]
+            if status != "all" and task.done != (status == "done"):
+                continue
+            found: tuple[str, ...] = ()
+            if category:
+                found = tuple(sorted({kind_of(mark.label).category for mark in desk.marks(connection, task)}))
+                if category not in found:
+                    continue
+            rows.append(QueueRow(task.id, task.note, task.done, task.seconds, place.stratum, task.suggested, found))
+        return rows
+
+
+def _order(desk: Desk, connection: Connection, tasks: Iterable[int]) -> Sequence[Place]:
+    """Return the places of some notes in the queue of all notes."""
+    wanted = set(tasks)
+    places = reading_order(waiting_notes(connection), desk.project.config.random)
+    return [place for place in places if place.note in wanted]
+
+
+def next_task(desk: Desk, user: User, *, but: int | None = None) -> int | None:
+    """Return the first open task of a reader, where they left; `but` is one that is not meant."""
+    return next((row.task for row in reader_queue(desk, user) if row.task != but), None)
+
+
+def open_task(desk: Desk, user: User, number: int) -> OpenTask:
+    """Return a reader's own task; raise Forbidden if it is another's."""
+    with desk.project.database.read() as connection:
+        assignment = _own_task(connection, user, number)
+        note = desk.note(connection, assignment.note)
+        edits = load_decisions(connection, desk.project.database, number, Edit)
+        marks = replay(desk.suggestions(assignment, note), (edit for _, edit in edits))
+        locked = assignment.note in outcomes(connection)
+        return OpenTask(assignment, note, marks, edits[-1][0] if edits else 0, locked)
+
+
+def save_edits(
+    desk: Desk, user: User, number: int, edits: Sequence[Edit], *, head: int = 0, seconds: float = 0.0
+) -> Saved:
+    """Store edits; when it returns they are on the disk. Edits that are there already are acknowledged again."""
+    database = desk.project.database
+    with database.change(user.name) as change:
+        assignment = _own_task(change.connection, user, number)
+        note = desk.note(change.connection, assignment.note)
+        labels = project_labels(desk, note)
+        for edit in edits:
+            check_edit(edit, length=len(note.document.text), labels=labels)
+        add_decisions(change, assignment, edits, seconds)
+        stored = load_decisions(change.connection, database, number, Edit)
+    ids = {edit.id for edit in edits}
+    others = tuple(edit for seq, edit in stored if seq > head and edit.id not in ids)
+    return Saved(tuple(edit.id for edit in edits), stored[-1][0] if stored else 0, others)
+
+
+def project_labels(desk: Desk, note: StoredNote) -> frozenset[str]:
+    """Return the types that marks of a note may have: those of the project, and those that were suggested."""
+    return frozenset(desk.project.config.labels) | {mark.label for mark in note.suggestions}
+
+
+def finish_task(desk: Desk, user: User, number: int) -> int | None:
+    """Store that a task is done, and return the next one; raise DataError while a suggestion is not looked at."""
+    with desk.project.database.change(user.name) as change:
+        assignment = _own_task(change.connection, user, number)
+        marks = desk.marks(change.connection, assignment)
+        left = open_suggestions(marks)
+        if left:
+            raise DataError(f"{left} suggestions are neither accepted nor removed; look at them first")
+        set_done(change, assignment, done=True, marks=len(marks))
+        differences = count_differences(desk, change.connection, assignment.note)
+        set_outcome(change, assignment.note, differences)
+    return next_task(desk, user)
+
+
+def reopen_task(desk: Desk, user: User, number: int) -> None:
+    """Open a task again; raise DataError once all readers of the note are done, as it may be settled then."""
+    with desk.project.database.change(user.name) as change:
+        assignment = _own_task(change.connection, user, number)
+        if assignment.note in outcomes(change.connection):
+            raise DataError("all readers are done with this note; tell the adjudicator what is wrong")
+        set_done(change, assignment, done=False)
+
+
+def count_differences(desk: Desk, connection: Connection, note: int) -> int | None:
+    """Return how many differences the readers of a note have; None while one of them is not done."""
+    arms = [task for task in list_assignments(connection, note=note) if task.arm != ADJUDICATOR]
+    if len(arms) < desk.project.config.readers or not all(task.done for task in arms):
+        return None
+    marks = [desk.marks(connection, task) for task in arms]
+    return len(find_differences(marks[0], marks[1])) if len(marks) > 1 else 0
+
+
+def count_identical(desk: Desk, user: User, number: int, start: int, end: int) -> dict[str, Count]:
+    """Return how often the words of a stretch occur unmarked in the reader's notes of the patient and the project.
+
+    The note itself is counted in the browser, which knows edits that are not saved yet.
+    """
+    with desk.project.database.read() as connection:
+        assignment = _own_task(connection, user, number)
+        words = _words(desk.note(connection, assignment.note), start, end)
+        return {
+            scope: _count(desk, connection, _other_tasks(desk, connection, user, assignment, scope), words)
+            for scope in ("patient", "project")
+        }
+
+
+def apply_identical(desk: Desk, user: User, number: int, mark: Mark, *, scope: str, batch: str) -> Count:
+    """Suggest a mark wherever its words occur unmarked in the reader's other open notes of the patient or project.
+
+    It arrives as a suggestion there, to be accepted or removed when the note is read: nothing is decided unseen.
+    """
+    database = desk.project.database
+    with database.change(user.name) as change:
+        assignment = _own_task(change.connection, user, number)
+        note = desk.note(change.connection, assignment.note)
+        check_edit(Edit(batch, added=(mark,)), length=len(note.document.text), labels=project_labels(desk, note))
+        words = _words(note, mark.start, mark.end)
+        others = _other_tasks(desk, change.connection, user, assignment, scope)
+        count = _count(desk, change.connection, others, words)
+        for other in others:
+            places = [] if other.done else _unmarked(desk, change.connection, other, words)
+            if places:
+                name = hashlib.sha256(f"{batch} {other.id}".encode()).hexdigest()[:32]
+                added = tuple(Mark(a, b, mark.label, False, 0.5, APPLIED) for a, b in places)
+                add_decisions(change, other, [Edit(name, added=added, kind="apply")])
+        change.record("apply", f"task {number}", scope=scope, places=count.places, notes=count.notes)
+    return count
+
+
+def _own_task(connection: Connection, user: User, number: int) -> Assignment:
+    """Return a task of the user; raise Forbidden if it is another's or an adjudicator's, whether or not it exists."""
+    require(user, "reader")
+    try:
+        assignment = find_assignment(connection, number)
+    except DataError:
+        raise Forbidden("this task is not yours") from None
+    if assignment.user != user.id or assignment.arm == ADJUDICATOR:
+        raise Forbidden("this task is not yours")
+    return assignment
+
+
+def _other_tasks(
+    desk: Desk, connection: Connection, user: User, assignment: Assignment, scope: str
+) -> list[Assignment]:
+    """Return the other tasks of a reader in the project, or of the same patient."""
+    tasks = [task for task in list_assignments(connection, user=user.id) if task.id != assignment.id]
+    if scope == "project":
+        return tasks
+    if scope != "patient":
+        raise DataError("scope must be patient or project")
+    patient = desk.note(connection, assignment.note).patient
+    return [task for task in tasks if desk.note(connection, task.note).patient == patient]
+
+
+def _words(note: StoredNote, start: int, end: int) -> str:
+    """Return the words of a stretch; raise DataError if it does not fit the note."""
+    if not 0 <= start < end <= len(note.document.text):
+        raise DataError(f"[{start}, {end}) does not fit a text of {len(note.document.text)} characters")
+    return note.document.text[start:end]
+
+
+def _count(desk: Desk, connection: Connection, tasks: Iterable[Assignment], words: str) -> Count:
+    """Count words in tasks."""
+    places = notes = done = 0
+    for task in tasks:
+        found = len(_unmarked(desk, connection, task, words))
+        if task.done:
+            done += found
+        else:
+            places += found
+            notes += found > 0
+    return Count(places, notes, done)
+
+
+def _unmarked(desk: Desk, connection: Connection, task: Assignment, words: str) -> list[tuple[int, int]]:
+    """Return where words occur in a task's note and no mark of the reader touches them."""
+    text = desk.note(connection, task.note).document.text
+    if words not in text:
+        return []
+    return free_places(find_identical(text, words), desk.marks(connection, task))
