@@ -29,10 +29,10 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def page(name: str, *, status: int = 200, **values: Any) -> Response:
+def page(template: str, /, *, http_status: int = 200, **values: Any) -> Response:
     """Return a page."""
-    html = _environment().get_template(f"{name}.html").render(**values)
-    return Response(html, status, media_type="text/html")
+    html = _environment().get_template(f"{template}.html").render(**values)
+    return Response(html, http_status, media_type="text/html")
 
 
 def embed(value: object) -> str:

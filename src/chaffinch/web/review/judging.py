@@ -31,6 +31,7 @@ from chaffinch.web.review.store.work import (
     Assignment,
     add_decisions,
     assign_tasks,
+    find_adjudication,
     list_assignments,
     load_decisions,
     outcomes,
@@ -147,16 +148,19 @@ def cases(desk: Desk, user: User) -> list[tuple[int, int]]:
 def open_case(desk: Desk, user: User, number: int) -> Case:
     """Return a note whose readers differ, and take it; raise Forbidden while a reader is not done."""
     require(user, "adjudicator")
-    with desk.project.database.change(user.name) as change:
-        if not outcomes(change.connection).get(number):
+    database = desk.project.database
+    with database.read() as connection:
+        if not outcomes(connection).get(number):
             raise Forbidden("this note has no differences to settle, or its readers are not done")
-        assignment = take_adjudication(change, number, user)
-        first, second = _two_readers(desk, change.connection, number)
-        decided = [
-            row for _, row in load_decisions(change.connection, desk.project.database, assignment.id, Settlement)
-        ]
-        differences = find_differences(first, second)
-        return Case(desk.note(change.connection, number), assignment, differences, last_settlements(row for _, row in rows))
+        assignment = find_adjudication(connection, number, user)
+    if assignment is None:
+        with database.change(user.name) as change:
+            assignment = take_adjudication(change, number, user)
+    with database.read() as connection:
+        first, second = _two_readers(desk, connection, number)
+        rows = load_decisions(connection, database, assignment.id, Settlement)
+        settled = last_settlements(row for _, row in rows)
+        return Case(desk.note(connection, number), assignment, find_differences(first, second), settled)
 
 
 def settle_difference(desk: Desk, user: User, number: int, settlement: Settlement) -> int:

@@ -74,22 +74,26 @@ def list_assignments(connection: Connection, *, note: int | None = None, user: i
     return [Assignment(*row) for row in connection.execute(query)]
 
 
-def take_adjudication(change: Change, note: int, user: User) -> Assignment:
-    """Return the adjudicator's assignment of a note, made if nobody has it; raise DataError if somebody else has."""
-    rows = list_assignments(change.connection, note=note)
+def find_adjudication(connection: Connection, note: int, user: User) -> Assignment | None:
+    """Return the adjudicator's assignment of a note, or None; raise DataError if this user may not have it."""
+    rows = list_assignments(connection, note=note)
     if any(row.user == user.id and row.arm != ADJUDICATOR for row in rows):
         raise DataError("a reader of a note does not settle its differences; another adjudicator must")
     taken = next((row for row in rows if row.arm == ADJUDICATOR), None)
     if taken is not None and taken.user != user.id:
         raise DataError("another adjudicator settles this note; take the next one")
-    if taken is None:
-        number = next_number(change.connection, schema.assignments)
-        task = Assignment(number, note, user.id, ADJUDICATOR, suggested=False, done=False, seconds=0.0)
-        change.connection.execute(insert(schema.assignments).values(**asdict(task)))
-        change.record("adjudication begun", f"note {note}")
-        return task
-    change.record("adjudication resumed", f"note {note}")
     return taken
+
+
+def take_adjudication(change: Change, note: int, user: User) -> Assignment:
+    """Store that a user settles the differences of a note, unless somebody was faster, and return the assignment."""
+    taken = find_adjudication(change.connection, note, user)
+    number = next_number(change.connection, schema.assignments)
+    task = taken or Assignment(number, note, user.id, ADJUDICATOR, suggested=False, done=False, seconds=0.0)
+    if taken is None:
+        change.connection.execute(insert(schema.assignments).values(**asdict(task)))
+    change.record("adjudication begun", f"note {note}")
+    return task
 
 
 def add_decisions(change: Change, assignment: Assignment, decisions: Sequence[D], seconds: float = 0.0) -> int:

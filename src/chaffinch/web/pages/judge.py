@@ -1,0 +1,93 @@
+"""Pages and messages of an adjudicator: notes whose readers differ, and their differences in two columns."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from chaffinch.web.pages import wire
+from chaffinch.web.pages.handlers import number_of, sent, shown
+from chaffinch.web.pages.render import embed, page
+from chaffinch.web.review import judging
+from chaffinch.web.review.desk import Desk
+from chaffinch.web.review.domain.differences import Difference, Reason
+from chaffinch.web.review.domain.marks import Mark
+from chaffinch.web.review.store.users import User
+
+_AROUND = 90  # characters before and after a difference
+
+
+def routes(desk: Desk) -> tuple[list[BaseRoute], list[BaseRoute]]:
+    """Return the routes of pages, and those of messages."""
+    station = _JudgePages(desk)
+    pages: list[BaseRoute] = [Route("/cases/{number:int}", shown(station.case))]
+    base = "/review/cases/{number:int}"
+    messages: list[BaseRoute] = [
+        Route(f"{base}/settle", sent(station.settle), methods=["POST"]),
+        Route(f"{base}/close", sent(station.close), methods=["POST"]),
+    ]
+    return pages, messages
+
+
+def cases_page(desk: Desk, request: Request, user: User) -> Response:
+    """Return the notes that wait for an adjudicator."""
+    return page(
+        "cases", user=user, csrf=request.state.session.csrf, project=desk.project.config.name,
+        rows=judging.cases(desk, user), idle=desk.project.config.idle_minutes,
+    )  # fmt: skip
+
+
+class _JudgePages:
+    """The handlers, which share the desk."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+
+    def case(self, request: Request, user: User) -> Response:
+        """Return the page of a note whose readers differ."""
+        case = judging.open_case(self.desk, user, number_of(request))
+        text = case.note.document.text
+        rows = [_row(text, one) for one in case.differences]
+        settled = {key: msgspec.to_builtins(one) for key, one in case.settled.items()}
+        message = {
+            "number": case.note.number,
+            "settled": settled,
+            "labels": wire.label_rows(self.desk, case.note),
+            "reasons": list(get_args(Reason)),
+            "done": case.assignment.done,
+        }
+        return page(
+            "case", user=user, csrf=request.state.session.csrf, project=self.desk.project.config.name, rows=rows,
+            case=embed(message), number=case.note.number, left=case.left, idle=self.desk.project.config.idle_minutes,
+        )  # fmt: skip
+
+    def settle(self, request: Request, user: User, body: bytes) -> Any:
+        """Store the decision on a difference."""
+        message = wire.decode(body, wire.SettleMessage)
+        return {"left": judging.settle_difference(self.desk, user, number_of(request), message.settlement)}
+
+    def close(self, request: Request, user: User, body: bytes) -> Any:
+        """Close the case, and name the next."""
+        judging.close_case(self.desk, user, number_of(request))
+        waiting = judging.cases(self.desk, user)
+        return {"next": waiting[0][0] if waiting else None}
+
+
+def _row(text: str, difference: Difference) -> dict[str, Any]:
+    """Return a difference for the page: the words around it, and each side as pieces of text, some of them marked."""
+    begin, end = max(0, difference.start - _AROUND), min(len(text), difference.end + _AROUND)
+    sides = [_pieces(text, begin, end, marks) for marks in (difference.first, difference.second)]
+    return {"key": difference.key, "start": difference.start, "end": difference.end, "sides": sides}
+
+
+def _pieces(text: str, begin: int, end: int, marks: tuple[Mark, ...]) -> list[tuple[str, str]]:
+    """Return pieces of text with the label that marks each; an empty label for those between marks."""
+    pieces, position = [], begin
+    for mark in marks:
+        pieces += [(text[position : mark.start], ""), (text[mark.start : mark.end], mark.label)]
+        position = mark.end
+    return [*pieces, (text[position:end], "")]

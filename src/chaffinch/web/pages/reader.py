@@ -1,0 +1,139 @@
+"""Pages and messages of a reader: the queue and the note."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from chaffinch.text.identifiers import CATEGORIES, kind_of
+from chaffinch.web.pages import wire
+from chaffinch.web.pages.handlers import fetched, number_of, sent, shown
+from chaffinch.web.pages.render import embed, page
+from chaffinch.web.review import reading
+from chaffinch.web.review.desk import Desk
+from chaffinch.web.review.preview import preview
+from chaffinch.web.review.reading import OpenTask
+from chaffinch.web.review.store.users import User
+from chaffinch.web.review.store.work import list_assignments
+
+_MOST_NAMES = 40  # of a patient, beside the note
+
+
+def routes(desk: Desk) -> tuple[list[BaseRoute], list[BaseRoute]]:
+    """Return the routes of pages, and those of messages."""
+    station = _ReaderPages(desk)
+    pages: list[BaseRoute] = [Route("/notes/{number:int}", shown(station.note))]
+    base = "/review/tasks/{number:int}"
+    messages: list[BaseRoute] = [
+        Route(base, fetched(station.task)),
+        Route(f"{base}/edits", sent(station.save), methods=["POST"]),
+        Route(f"{base}/done", sent(station.finish), methods=["POST"]),
+        Route(f"{base}/reopen", sent(station.reopen), methods=["POST"]),
+        Route(f"{base}/identical", sent(station.identical), methods=["POST"]),
+        Route(f"{base}/apply", sent(station.apply), methods=["POST"]),
+        Route(f"{base}/preview", sent(station.preview), methods=["POST"]),
+    ]
+    return pages, messages
+
+
+def queue_page(desk: Desk, request: Request, user: User) -> Response:
+    """Return a reader's queue, or only its table if a filter was changed."""
+    status = request.query_params.get("status", "open")
+    category = request.query_params.get("category", "")
+    status = status if status in ("open", "done", "all") else "open"
+    category = category if category in CATEGORIES else ""
+    rows = reading.reader_queue(desk, user, status=status, category=category)
+    counts = {name: len(reading.reader_queue(desk, user, status=name)) for name in ("open", "done")}
+    name = "queue_rows" if request.headers.get("hx-request") else "queue"
+    return page(
+        name, user=user, csrf=request.state.session.csrf, project=desk.project.config.name, rows=rows,
+        counts=counts, chosen=status, category=category, categories=CATEGORIES,
+        first=reading.next_task(desk, user), idle=desk.project.config.idle_minutes,
+    )  # fmt: skip
+
+
+class _ReaderPages:
+    """The handlers, which share the desk."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+
+    def note(self, request: Request, user: User) -> Response:
+        """Return the page of a note."""
+        message = self._message(user, reading.open_task(self.desk, user, number_of(request)))
+        return page(
+            "note", user=user, csrf=request.state.session.csrf, project=self.desk.project.config.name,
+            task=embed(message), number=message["number"], labels=message["labels"],
+            idle=self.desk.project.config.idle_minutes, policy=self.desk.project.policy,
+        )  # fmt: skip
+
+    def task(self, request: Request, user: User) -> Any:
+        """Return a task for the script that is on the page of another."""
+        return self._message(user, reading.open_task(self.desk, user, number_of(request)))
+
+    def _message(self, user: User, opened: OpenTask) -> dict[str, Any]:
+        """Return a task with the patient's names, the reader's other notes of the patient, and the next task."""
+        names, others = self._patient(user, opened)
+        following = reading.next_task(self.desk, user, but=opened.assignment.id)
+        return wire.task_message(self.desk, opened, {"names": names, "others": others, "next": following})
+
+    def _patient(self, user: User, opened: OpenTask) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Return names that the reader sees marked in notes of the patient, and the reader's tasks with them."""
+        found: dict[str, int] = {}
+        others = []
+        with self.desk.project.database.read() as connection:
+            for task in list_assignments(connection, user=user.id):
+                note = self.desk.note(connection, task.note)
+                if note.patient != opened.note.patient:
+                    continue
+                marks = opened.marks if task.id == opened.assignment.id else self.desk.marks(connection, task)
+                for mark in marks:
+                    if kind_of(mark.label).category == "NAME":
+                        words = note.document.text[mark.start : mark.end]
+                        found[words] = found.get(words, 0) + 1
+                if task.id != opened.assignment.id:
+                    others.append({"task": task.id, "note": task.note, "done": task.done})
+        ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:_MOST_NAMES]
+        return [{"words": words, "times": times} for words, times in ranked], others
+
+    def save(self, request: Request, user: User, body: bytes) -> Any:
+        """Store edits."""
+        message = wire.decode(body, wire.EditsMessage)
+        saved = reading.save_edits(
+            self.desk, user, number_of(request), message.edits, head=message.head, seconds=message.seconds
+        )
+        others = [msgspec.to_builtins(edit) for edit in saved.others]
+        return {"acknowledged": saved.acknowledged, "head": saved.head, "others": others}
+
+    def finish(self, request: Request, user: User, body: bytes) -> Any:
+        """Close a task and name the next one."""
+        return {"next": reading.finish_task(self.desk, user, number_of(request))}
+
+    def reopen(self, request: Request, user: User, body: bytes) -> Any:
+        """Open a task again."""
+        reading.reopen_task(self.desk, user, number_of(request))
+        return {}
+
+    def identical(self, request: Request, user: User, body: bytes) -> Any:
+        """Count the same words in other notes."""
+        place = wire.decode(body, wire.StretchMessage)
+        counts = reading.count_identical(self.desk, user, number_of(request), place.start, place.end)
+        return {scope: asdict(count) for scope, count in counts.items()}
+
+    def apply(self, request: Request, user: User, body: bytes) -> Any:
+        """Suggest a mark in other notes."""
+        message = wire.decode(body, wire.ApplyMessage)
+        count = reading.apply_identical(
+            self.desk, user, number_of(request), message.mark, scope=message.scope, batch=message.id
+        )
+        return asdict(count)
+
+    def preview(self, request: Request, user: User, body: bytes) -> Any:
+        """Return what would be released in place of each mark."""
+        opened = reading.open_task(self.desk, user, number_of(request))
+        return {"places": preview(self.desk, user, opened.note, opened.marks)}

@@ -1,0 +1,75 @@
+"""A note as it would be released: by the same function as the release, with the marks of one reader."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chaffinch.deid.release.patient import NumberedDocument, Released, release
+from chaffinch.text import Document, Span
+from chaffinch.web.review.desk import Desk
+from chaffinch.web.review.domain.marks import Mark
+from chaffinch.web.review.store.notes import StoredNote, load_patient
+from chaffinch.web.review.store.users import User
+from chaffinch.web.review.store.work import list_assignments
+
+LAYER, REVIEWED = "deid", "reviewed"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedMarks:
+    """A detector that finds what people marked: the layer "reviewed" of each note."""
+
+    readers: int = 2
+    name: str = "reviewed"
+    layer: str = LAYER
+    by_patient: bool = True
+
+    @property
+    def model_digest(self) -> str:
+        """Return a digest: there is no model."""
+        return hashlib.sha256(b"reviewed by people").hexdigest()
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """Return how many readers each note had."""
+        return {"readers": self.readers}
+
+    @property
+    def digest(self) -> str:
+        """Return a digest of what decides the result beside the notes: nothing."""
+        return self.model_digest
+
+    def __call__(self, documents: Sequence[Document]) -> Iterator[Document]:
+        """Yield the documents, each with its reviewed marks as the layer."""
+        for doc in documents:
+            yield doc.with_layer(self.layer, doc.layer(REVIEWED))
+
+
+def with_marks(note: StoredNote, marks: Iterable[Mark]) -> Document:
+    """Return the document of a note with marks that people are certain of."""
+    spans = [Span(mark.start, mark.end, mark.label, 1.0, REVIEWED) for mark in marks]
+    return note.document.with_layer(REVIEWED, spans)
+
+
+def preview(desk: Desk, user: User, note: StoredNote, marks: Sequence[Mark]) -> list[tuple[int, int, str]]:
+    """Return each replacement in a note as it would be released: start, end, and what comes in its place.
+
+    The patient's other notes count with the reader's own marks, or with the suggestions where the reader has none.
+    """
+    settings = desk.project.release_settings()
+    documents = []
+    with desk.project.database.read() as connection:
+        mine = {task.note: task for task in list_assignments(connection, user=user.id)}
+        for other in load_patient(connection, desk.project.database, note.patient):
+            task = mine.get(other.number)
+            chosen = marks if other.number == note.number else desk.marks(connection, task) if task else ()
+            documents.append(NumberedDocument(other.number, with_marks(other, chosen)))
+    results = release(documents, settings, ReviewedMarks())
+    index = next(number for number, row in enumerate(documents) if row.number == note.number)
+    result = results[index]
+    if not isinstance(result, Released):
+        return []
+    return [(start, end, result.text[a:b]) for start, end, _, _, a, b in result.places]

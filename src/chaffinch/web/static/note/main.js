@@ -1,0 +1,359 @@
+// The page of a note: what is open, what the cursor is on, and what the keys do.
+import { Cursor } from "./cursor.js";
+import { chooseLabel } from "./chooser.js";
+import { bindKeys } from "./keys.js";
+import { watchIdle } from "./lock.js";
+import { findIdentical, Marks, newId } from "./marks.js";
+import { Outbox, showState } from "./outbox.js";
+import { Paper } from "./paper.js";
+import { get, post } from "./server.js";
+import { Side } from "./side.js";
+import { Units } from "./units.js";
+
+const AWAY = 60; // seconds without a key after which the reader does not count as reading
+
+class Station {
+  constructor() {
+    this.paper = new Paper(document.getElementById("text"));
+    this.side = new Side();
+    this.prefetched = null;
+    this.lastKey = performance.now();
+    this.seconds = 0;
+    this.lock = watchIdle(() => this.outbox.resume());
+    this.show(JSON.parse(document.getElementById("task").textContent));
+    bindKeys(this);
+    addEventListener("beforeunload", (event) => this.outbox.waiting.length && event.preventDefault());
+    addEventListener("popstate", () => location.reload());
+    performance.mark("ready");
+    document.body.dataset.ready = String(this.task.task);
+  }
+
+  show(task) {
+    this.task = task;
+    this.units = new Units(task.text);
+    this.text = task.text;
+    this.categories = new Map(task.labels.map(({ name, category }) => [name, category]));
+    this.marks = new Marks(task.marks.map((mark) => this.units.markFromServer(mark)));
+    this.lastLabel = task.labels[0].name;
+    this.mode = "original";
+    this.paper.element.className = "text original";
+    this.paper.show(this.text, this.marks, this.categories);
+    this.cursor = new Cursor(this.text, this.#tokens(task.tokens));
+    this.outbox = new Outbox({
+      name: `edits-${task.task}`,
+      send: (edits, head) => post(`/review/tasks/${task.task}/edits`, { edits, head, seconds: this.#takeSeconds() }),
+      onState: (state) => showState(document.getElementById("saved"), state),
+      onOthers: (edits) => this.#takeOthers(edits),
+      onLock: (code) => (code === "idle" ? this.lock() : location.assign("/login")),
+    });
+    this.outbox.head = task.head;
+    for (const edit of this.outbox.waiting) this.marks.apply(this.units.editFromServer(edit)); // of before a reload
+    if (this.outbox.waiting.length) this.paper.redrawAll();
+    this.outbox.flush();
+    document.getElementById("number").textContent = task.number;
+    document.title = `Note ${task.number} · Chaffinch`;
+    this.side.show(task);
+    this.say(task.suggested ? "" : "Suggestions are hidden for this note: mark every identifier yourself.");
+    const first = this.marks.list.find((mark) => !mark.confirmed);
+    this.goTo(first ? first.start : 0, { quiet: true });
+    this.#prefetch();
+  }
+
+  #tokens(gaps) {
+    const starts = new Int32Array(gaps.length / 2);
+    const ends = new Int32Array(gaps.length / 2);
+    let place = 0;
+    for (let i = 0; i < starts.length; i += 1) {
+      starts[i] = this.units.fromPoint((place += gaps[2 * i]));
+      ends[i] = this.units.fromPoint((place += gaps[2 * i + 1]));
+    }
+    return { starts, ends };
+  }
+
+  #prefetch() {
+    const { next } = this.task;
+    this.prefetched = null;
+    if (!next) return;
+    const load = () => get(`/review/tasks/${next}`).then((task) => (this.prefetched = task), () => {});
+    setTimeout(load, 300);
+  }
+
+  #takeSeconds() {
+    const seconds = this.seconds;
+    this.seconds = 0;
+    return Math.round(seconds * 10) / 10;
+  }
+
+  noteKey() {
+    const now = performance.now();
+    this.seconds += Math.min((now - this.lastKey) / 1000, AWAY);
+    this.lastKey = now;
+  }
+
+  #takeOthers(edits) {
+    for (const edit of edits) this.marks.apply(this.units.editFromServer(edit));
+    this.paper.redrawAll();
+    this.point();
+    this.say("Another window changed this note; its marks are shown.");
+  }
+
+  // What the cursor is on: a mark, or the selected or pointed-at words.
+  get mark() {
+    return this.cursor.anchor === null && !this.cursor.byCharacter ? this.marks.at(this.cursor.start) : null;
+  }
+
+  get stretch() {
+    const mark = this.mark;
+    return mark ? [mark.start, mark.end] : this.cursor.stretch;
+  }
+
+  goTo(place, { quiet = false } = {}) {
+    this.cursor.moveTo(place);
+    this.point({ quiet });
+  }
+
+  point({ quiet = false, reveal = true } = {}) {
+    const mark = this.mark;
+    const [start, end] = mark ? [mark.start, mark.end] : this.cursor.pointed;
+    const range = this.paper.point(start, end, this.cursor.anchor === null ? null : this.cursor.stretch);
+    if (reveal) this.paper.reveal(range);
+    this.side.point(this, mark);
+    if (!quiet) this.say(this.describe(mark, start, end));
+  }
+
+  describe(mark, start, end) {
+    const [a, b] = this.cursor.anchor === null ? [start, end] : this.cursor.stretch;
+    const words = this.text.slice(a, b);
+    if (!mark) return this.cursor.anchor === null ? words : `selected: ${words}`;
+    return `${words}: ${mark.label}${mark.confirmed ? "" : ", suggested"}`;
+  }
+
+  say(words) {
+    document.getElementById("live").textContent = words;
+  }
+
+  nextMark(step, wanted = () => true) {
+    const here = this.mark;
+    const place = here ? (step > 0 ? here.end : here.start) : this.cursor.start;
+    const marks = this.marks.list.filter(wanted);
+    const found = step > 0 ? marks.find((mark) => mark.start >= place && mark !== here) : marks.findLast((mark) => mark.end <= place);
+    if (found) this.goTo(found.start);
+    else this.say(step > 0 ? "No further span." : "No earlier span.");
+    return Boolean(found);
+  }
+
+  // Make an edit, draw it, and save it in the background.
+  edit(kind, removed, added, { move = null } = {}) {
+    if (this.task.done) {
+      this.say(this.task.locked ? "This note is closed." : "This note is done; press r to open it again.");
+      return;
+    }
+    this.#commit(this.marks.edit(kind, removed, added));
+    if (move !== null) this.goTo(move);
+    else this.point();
+  }
+
+  #commit(edit) {
+    if (!edit) return false;
+    for (const mark of [...edit.removed, ...edit.added]) this.paper.redraw(mark.start, mark.end);
+    this.outbox.add(this.units.editToServer(edit));
+    this.side.counts(this);
+    return true;
+  }
+
+  undo() {
+    const edit = this.task.done ? null : this.marks.undo();
+    this.#stepBack(edit, "Nothing to undo.");
+  }
+
+  redo() {
+    const edit = this.task.done ? null : this.marks.redo();
+    this.#stepBack(edit, "Nothing to redo.");
+  }
+
+  #stepBack(edit, otherwise) {
+    if (!this.#commit(edit)) return this.say(otherwise);
+    const mark = edit.added[0] ?? edit.removed[0];
+    return this.goTo(mark.start);
+  }
+
+  accept() {
+    const mark = this.mark;
+    if (!mark) return this.say("No span here.");
+    if (!mark.confirmed) this.edit("accept", [mark], [{ ...mark, confirmed: true }]);
+    return this.nextMark(1, (one) => !one.confirmed) || this.say("No further suggestion below.");
+  }
+
+  acceptInSight() {
+    const open = this.marks.open.filter((mark) => this.paper.inSight(mark));
+    if (!open.length) return this.say("No suggestion in sight.");
+    this.edit("accept", open, open.map((mark) => ({ ...mark, confirmed: true })));
+    return this.say(`${open.length} suggestions in sight accepted.`);
+  }
+
+  remove() {
+    const mark = this.mark;
+    if (!mark) return this.say("No span here.");
+    this.edit("remove", [mark], []);
+    return this.nextMark(1, (one) => !one.confirmed);
+  }
+
+  removeIdentical() {
+    const mark = this.mark;
+    if (!mark) return this.say("No span here.");
+    const words = this.text.slice(mark.start, mark.end);
+    const marks = this.marks.list.filter((one) => one.label === mark.label && this.text.slice(one.start, one.end) === words);
+    return this.ask("Remove in this note", [{ key: "1", words: `${marks.length} in this note`, do: () => this.edit("remove", marks, []) }]);
+  }
+
+  setLabel(label) {
+    const mark = this.mark;
+    const [start, end] = this.stretch;
+    if (end <= start) return;
+    this.lastLabel = label;
+    const added = { start, end, label, confirmed: true, score: 1, source: "reader" };
+    this.edit(mark ? "type" : "mark", mark ? [mark] : [], [added], { move: start });
+  }
+
+  async chooseLabel() {
+    const [start, end] = this.stretch;
+    const label = await chooseLabel(this.task.labels, `Type of “${this.text.slice(start, Math.min(end, start + 40))}”`);
+    if (label) this.setLabel(label);
+  }
+
+  // Move an edge of the span by a word or a character: outwards with a positive step.
+  resize(edge, step, byCharacter) {
+    const mark = this.mark;
+    if (!mark) return this.say("No span here.");
+    const direction = edge === "start" ? -step : step;
+    const place = this.cursor.edge(mark, edge, direction, byCharacter);
+    const moved = { ...mark, confirmed: true, [edge]: place };
+    if (place === null || moved.start >= moved.end) return this.say("The span cannot get smaller.");
+    return this.edit("resize", [mark], [moved], { move: moved.start });
+  }
+
+  // The same words elsewhere: the counts come first.
+  async everywhere() {
+    const [start, end] = this.stretch;
+    const label = this.mark?.label ?? this.lastLabel;
+    const words = this.text.slice(start, end);
+    const here = findIdentical(this.text, words, this.marks);
+    const own = this.mark ? [] : [[start, end]];
+    const places = [...own, ...here.filter(([a]) => a !== own[0]?.[0])];
+    const added = places.map(([a, b]) => ({ start: a, end: b, label, confirmed: true, score: 1, source: "reader" }));
+    await this.outbox.empty();
+    const stretch = { start: this.units.toPoint(start), end: this.units.toPoint(end) };
+    const counts = await post(`/review/tasks/${this.task.task}/identical`, stretch).catch(() => null);
+    const inNote = () => added.length && this.edit("apply", [], added, { move: start });
+    const beyond = (scope) => async () => {
+      inNote();
+      await this.outbox.empty();
+      const mark = this.units.markToServer({ start, end, label, confirmed: true, score: 1, source: "reader" });
+      const done = await post(`/review/tasks/${this.task.task}/apply`, { id: newId(), mark, scope });
+      this.say(`Marked ${added.length} here; suggested ${done.places} in ${done.notes} other notes.`);
+    };
+    const rest = (count) => `${count.places} in ${count.notes} other notes${count.done ? ` (${count.done} in notes you closed stay as they are)` : ""}`;
+    const rows = [{ key: "1", words: `${added.length} more in this note`, do: inNote }];
+    if (counts) {
+      rows.push({ key: "2", words: `and of this patient: ${rest(counts.patient)}`, do: beyond("patient") });
+      rows.push({ key: "3", words: `and all your notes: ${rest(counts.project)}`, do: beyond("project") });
+    }
+    this.ask(`“${words.slice(0, 60)}” as ${label}`, rows);
+  }
+
+  ask(title, rows) {
+    const dialog = document.getElementById("everywhere");
+    document.getElementById("everywhere-title").textContent = title;
+    const choose = (row) => {
+      dialog.close();
+      row.do();
+    };
+    document.getElementById("scopes").replaceChildren(...rows.map((row) => {
+      const button = document.createElement("button");
+      const key = document.createElement("kbd");
+      key.textContent = row.key;
+      button.append(key, ` ${row.words}`);
+      button.addEventListener("click", () => choose(row));
+      const item = document.createElement("li");
+      item.append(button);
+      return item;
+    }));
+    dialog.onkeydown = (event) => {
+      const row = rows.find((one) => one.key === event.key);
+      if (row) {
+        event.preventDefault();
+        choose(row);
+      }
+    };
+    dialog.showModal();
+  }
+
+  // Original, as released, both.
+  async changeView() {
+    const modes = ["original", "released", "both"];
+    this.mode = modes[(modes.indexOf(this.mode) + 1) % modes.length];
+    if (this.mode === "released") {
+      await this.outbox.empty();
+      try {
+        const { places } = await post(`/review/tasks/${this.task.task}/preview`, {});
+        const convert = ([start, end, words]) => [`${this.units.fromPoint(start)}-${this.units.fromPoint(end)}`, words];
+        this.paper.places = new Map(places.map(convert));
+      } catch (error) {
+        this.mode = "original";
+        return this.say(error.message);
+      }
+      this.paper.redrawAll();
+    }
+    this.paper.element.className = `text ${this.mode}`;
+    this.point({ quiet: true });
+    return this.say({ original: "Original text.", released: "As released.", both: "Original and as released." }[this.mode]);
+  }
+
+  async done() {
+    const open = this.marks.open;
+    if (this.task.done) return this.next(this.task.next);
+    if (open.length) {
+      this.goTo(open[0].start);
+      return this.say(`${open.length} suggestions are open; accept or remove them.`);
+    }
+    this.noteKey();
+    try {
+      await this.outbox.empty();
+      const { next } = await post(`/review/tasks/${this.task.task}/done`, {});
+      return await this.next(next);
+    } catch (error) {
+      if (error.code === "idle") return this.lock();
+      return this.say(error.message);
+    }
+  }
+
+  async next(number) {
+    if (!number) return location.assign("/");
+    performance.mark("next");
+    const ready = this.prefetched?.task === number ? this.prefetched : await get(`/review/tasks/${number}`);
+    scrollTo({ top: 0, behavior: "instant" });
+    history.pushState(null, "", `/notes/${number}`);
+    this.show(ready);
+    performance.measure("next-note", "next");
+    document.body.dataset.ready = String(number);
+    return undefined;
+  }
+
+  async reopen() {
+    if (!this.task.done || this.task.locked) return this.say(this.task.locked ? "This note is closed." : "This note is open.");
+    try {
+      await post(`/review/tasks/${this.task.task}/reopen`, {});
+    } catch (error) {
+      return this.say(error.message);
+    }
+    this.task.done = false;
+    this.side.show(this.task);
+    return this.say("Open again.");
+  }
+
+  open(name) {
+    document.getElementById(name).showModal();
+  }
+}
+
+window.station = new Station();
