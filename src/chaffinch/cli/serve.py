@@ -1,4 +1,4 @@
-"""`chaffinch serve`: the service on this computer, for programs."""
+"""`chaffinch serve`: the review station of a project, or the service for programs, on this computer."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import signal
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Annotated, Any
 
 import typer
 
 from chaffinch.cli import frame
 from chaffinch.cli.deid.core_dumps import turn_off_core_dumps
+from chaffinch.deid.keys import Secret
 from chaffinch.errors import ConfigError, MissingExtraError
 
 try:
@@ -34,6 +36,17 @@ _DEFAULT = Limits()
 class ServeOptions:
     """The options of `chaffinch serve`."""
 
+    project: Annotated[Path | None, typer.Argument(metavar="[PROJECT]", help="Folder of a review project.")] = None
+    demo: Annotated[bool, typer.Option("--demo", help="Open a review of invented notes with two readers.")] = False
+    key_file: Annotated[
+        Path | None, typer.Option(help="Key of the project; else that of project.toml or CHAFFINCH_PROJECT_KEY.")
+    ] = None
+    proxy_header: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Take the user's name from this header of a proxy.")
+    ] = None
+    proxy_secret_file: Annotated[
+        Path | None, typer.Option(help="What the proxy sends as X-Chaffinch-Proxy to show that it is the proxy.")
+    ] = None
     api_only: Annotated[bool, typer.Option("--api-only", help="Serve programs: REST, without pages.")] = False
     host: Annotated[str, typer.Option(help="Address to listen on; one of other computers needs TLS files.")] = (
         LOOPBACK_NAMES[0]
@@ -86,14 +99,20 @@ class ServeOptions:
 
 @frame.takes(ServeOptions)
 def serve_command(options: ServeOptions) -> None:
-    """chaffinch serve --api-only
+    """chaffinch serve PROJECT
 
-    Answer requests on this computer until Ctrl-C or SIGTERM; requests under way are finished first. Clients send
+    Open the review station of a project, or serve programs (--api-only), on this computer until Ctrl-C or SIGTERM;
+    requests under way are finished first. The station is opened by a link that works once; programs send
     `Authorization: Bearer` with the token of the file that is printed.
     """
-    if not options.api_only:
-        raise ConfigError("serve has no pages yet; give --api-only to serve programs")
+    chosen = [options.project is not None, options.demo, options.api_only]
+    if sum(chosen) != 1:
+        raise ConfigError("give one of a project's folder, --demo, or --api-only")
     turn_off_core_dumps()
+    if not options.api_only:
+        serve_station(options)
+        return
+    _refuse(options, "--api-only", "key_file", "proxy_header", "proxy_secret_file")
     file = None if options.no_token else options.token_file or tokens.default_file(options.port)
     if options.no_token and options.token_file is not None:
         raise ConfigError("--no-token asks for no token, so --token-file has no effect; give only one of them")
@@ -105,6 +124,38 @@ def serve_command(options: ServeOptions) -> None:
     else:
         Engine.load(engine)  # what cannot be loaded is refused here; each process loads its own
         run_server(partial(_start, settings, engine), settings, options, file)
+
+
+def _refuse(options: ServeOptions, choice: str, *names: str) -> None:
+    """Raise ConfigError for options that have no effect with what is served."""
+    for name in names:
+        if getattr(options, name):
+            raise ConfigError(f"--{name.replace('_', '-')} has no effect with {choice}; leave it out")
+
+
+def serve_station(options: ServeOptions) -> None:
+    """Open the review station of a project, or of invented notes."""
+    _refuse(options, "a review station", "token_file", "no_token")
+    if options.workers != 1:
+        raise ConfigError(f"--workers {options.workers} has no effect with a review station, which is one process")
+    if (options.proxy_header is None) != (options.proxy_secret_file is None):
+        raise ConfigError("--proxy-header needs --proxy-secret-file, and the other way round; give both")
+    from chaffinch.web.review.station import open_station
+
+    proxy = None
+    if options.proxy_header is not None and options.proxy_secret_file is not None:
+        proxy = options.proxy_header, Secret.read(options.proxy_secret_file).key.decode()
+    key = None if options.key_file is None else Secret.read(options.key_file)
+    with open_station(options.project, key, proxy=proxy) as station:
+        # A server that others can reach must have a token; that of the station is the session, so this one is unused.
+        settings = server_settings(options, token_urlsafe(32))
+        listener = listen(settings)
+        name = f"[{settings.host}]" if ":" in settings.host else settings.host
+        base = f"{'http' if settings.tls is None else 'https'}://{name}:{listener.getsockname()[1]}"
+        for line in station.greeting(base):
+            frame.note(line, quiet=False)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        serve(partial(station.app, settings), settings, listener)
 
 
 def server_settings(options: ServeOptions, token: str | None) -> ServerSettings:

@@ -63,4 +63,4 @@ REST = Section("none", ("/",), ())  # of paths that no section has
 
 def find_section(sections: Sequence[Section], path: str) -> Section:
     """Return the section of a path."""
-    return max((REST, *sections), key=lambda section: section.fit(path))
+    return max((*sections, REST), key=lambda section: section.fit(path))

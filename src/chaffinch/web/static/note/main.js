@@ -129,7 +129,7 @@ class Station {
   }
 
   say(words) {
-    document.getElementById("live").textContent = words;
+    document.getElementById("live").textContent = words.replace(/\s+/g, " ").slice(0, 300);
   }
 
   nextMark(step, wanted = () => true) {
@@ -293,6 +293,7 @@ class Station {
     const modes = ["original", "released", "both"];
     this.mode = modes[(modes.indexOf(this.mode) + 1) % modes.length];
     if (this.mode === "released") {
+      this.say("Preparing the note as it would be released …");
       await this.outbox.empty();
       try {
         const { places } = await post(`/review/tasks/${this.task.task}/preview`, {});
