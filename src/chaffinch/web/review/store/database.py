@@ -174,7 +174,7 @@ def _create(connection: Connection, secret: Secret) -> Seal:
 
 def _check(connection: Connection, secret: Secret) -> Seal:
     """Return the seal of an existing database, upgraded to the newest version."""
-    stored = dict(connection.execute(select(schema.meta.c.key, schema.meta.c.value)).tuples().all())
+    stored = dict(connection.execute(select(schema.meta.c.key, schema.meta.c.value)).all())
     try:
         seal = Seal.of(bytes(stored["seal"]), secret)
     except ConfigError:

@@ -98,7 +98,7 @@ def load_notes(connection: Connection, database: Database) -> Iterator[StoredNot
 def waiting_notes(connection: Connection) -> list[Waiting]:
     """Return what the queue needs of all notes."""
     columns = (schema.notes.c.id, schema.notes.c.expected, schema.notes.c.draw)
-    return [Waiting(*row) for row in connection.execute(select(*columns).order_by(schema.notes.c.id)).tuples()]
+    return [Waiting(*row) for row in connection.execute(select(*columns).order_by(schema.notes.c.id))]
 
 
 def _open(row: Any, seal: Seal, database: Database) -> StoredNote:

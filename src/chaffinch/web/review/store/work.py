@@ -148,7 +148,7 @@ def load_decisions(connection: Connection, database: Database, assignment: int, 
         .order_by(schema.decisions.c.seq)
     )
     found: list[tuple[int, D]] = []
-    for seq, sealed in connection.execute(query).tuples():
+    for seq, sealed in connection.execute(query):
         plain = database.seal.open(bytes(sealed), _KIND, seq)
         if plain is None:
             raise DataError(f"decision {seq} was changed on the disk; restore the project from a backup")
@@ -165,7 +165,7 @@ def set_outcome(change: Change, note: int, differences: int | None) -> None:
 
 def outcomes(connection: Connection) -> dict[int, int]:
     """Return the number of differences of each note that all its readers are done with."""
-    return dict(connection.execute(select(schema.outcomes)).tuples().all())
+    return dict(connection.execute(select(schema.outcomes)).all())
 
 
 def set_done(change: Change, assignment: Assignment, *, done: bool, **detail: Any) -> None:
