@@ -41,9 +41,7 @@ _VERBS: Mapping[str, _Verb] = {
     "weak": _Verb(
         "weak", "weak_app", "Label documents by many noisy sources: rules, lists, models, crowds.", group=True
     ),
-    "serve": _Verb(
-        "serve", "serve_command", "Open a review station, or serve programs (REST), on this computer."
-    ),
+    "serve": _Verb("serve", "serve_command", "Open a review station, or serve programs (REST), on this computer."),
     "relate": _Verb("relate", "relate_app", "Find relations between entities.", group=True),
 }
 

@@ -194,5 +194,3 @@ def test_quotas_and_too_few_readers(tmp_path: Path) -> None:
     with pytest.raises(Forbidden):
         judging.assign_notes(Desk(project), user(project, "ann"))
     project.close()
-
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -100,7 +101,7 @@ def test_agreed_and_differing_marks_are_all_marks(left: list[Mark], right: list[
         rest = [mark.place for one in differences for mark in getattr(one, side)]
         assert sorted(same + rest) == sorted(mark.place for mark in marked)
     ends = [(one.start, one.end) for one in differences]
-    assert all(a[1] <= b[0] for a, b in zip(ends, ends[1:], strict=False))
+    assert all(a[1] <= b[0] for a, b in pairwise(ends))
     for choice, marked in (("first", first), ("second", second)):
         decided = {one.key: Settlement("x" * 8, one.key, choice, "type") for one in differences}  # type: ignore[arg-type]
         assert [mark.place for mark in settle(first, second, decided)] == [mark.place for mark in marked]

@@ -1,4 +1,4 @@
-"""The store: what is on the disk is sealed, what was added stays, and nothing happens without its entry in the audit."""
+"""The store: what is on the disk is sealed, what was added stays, and nothing happens without an audit entry."""
 
 from __future__ import annotations
 
