@@ -24,6 +24,29 @@ def test_dir_shows_the_public_names() -> None:
     assert all(hasattr(cf, name) for name in shown)
 
 
+def test_an_import_loads_what_is_asked_for_only() -> None:
+    script = (
+        "import sys, chaffinch; print('numpy' in sys.modules); chaffinch.Document; print('numpy' in sys.modules)\n"
+        "print('chaffinch.models' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "False"]
+
+
+def test_evaluate_is_a_function_although_a_package_has_its_name() -> None:
+    script = (
+        "import chaffinch as cf; import chaffinch.evaluate.scoring; from chaffinch.evaluate import scoring\n"
+        "print(cf.evaluate is scoring.evaluate)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True"]
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'tran'"):
+        cf.tran  # noqa: B018
+
+
 def test_a_method_may_be_given_by_name() -> None:
     tagger = cf.train(NOTES, "cascade")
     assert tagger.layer == "cascade"
@@ -56,7 +79,8 @@ def test_an_import_sets_no_environment_variable() -> None:
 
 def test_numpy_still_has_one_thread_and_what_the_user_set_counts() -> None:
     script = (
-        "import chaffinch, os, numpy as np; a = np.ones((900, 900))\n"
+        "import chaffinch, os, importlib.util; importlib.util.find_spec('numpy')\n"
+        "import numpy as np; a = np.ones((900, 900))\n"
         "for _ in range(3): a @ a\n"
         "print(len(os.listdir('/proc/self/task')))"
     )

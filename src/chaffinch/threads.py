@@ -2,17 +2,21 @@
 
 The same numbers on any number of cores, and worker processes that do not compete for them: BLAS gets one thread, unless
 the user says otherwise in the environment, or has loaded numpy before. BLAS reads the environment only when it is
-loaded, so variables are set while that happens and removed again.
+loaded, so variables are set while numpy is imported, which may be long after Chaffinch, and removed again.
 """
 
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
@@ -30,6 +34,42 @@ def limit_blas() -> Iterator[None]:
             os.environ.pop(name, None)
 
 
+def limit_blas_with_numpy() -> None:
+    """Limit BLAS to one thread when numpy is imported for the first time; at once if it is imported already."""
+    if "numpy" in sys.modules:
+        with limit_blas():
+            return
+    sys.meta_path.insert(0, _NumpyFinder())
+
+
+class _NumpyFinder(MetaPathFinder):
+    """A finder of numpy, as the other finders find it, that limits BLAS while numpy is executed; once."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of numpy by the other finders, with a loader that limits BLAS; None for other modules."""
+        if fullname != "numpy":
+            return None
+        others = (finder for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, (finder.find_spec(fullname, path, target) for finder in others)), None)
+        loader = None if spec is None else spec.loader
+        if loader is None:
+            return spec
+        execute = loader.exec_module
+
+        def execute_limited(module: ModuleType) -> None:
+            """Execute numpy with one BLAS thread; later imports are none of this finder's business."""
+            del loader.exec_module  # the limited one, of this loader alone
+            with suppress(ValueError):
+                sys.meta_path.remove(self)
+            with limit_blas():
+                execute(module)
+
+        loader.exec_module = execute_limited  # type: ignore[method-assign]
+        return spec
+
+
 def limit_process() -> None:
     """Give all libraries of this process, and of those it starts, one thread, unless the user says otherwise."""
     for name in VARIABLES:
@@ -38,7 +78,7 @@ def limit_process() -> None:
 
 def _load_blas_of_scipy() -> None:
     """Load the BLAS library that scipy brings, which would otherwise be loaded later, without the limit."""
-    spec = importlib.util.find_spec("scipy")
+    spec = find_spec("scipy")
     if spec is not None and spec.origin is not None:
         for library in sorted(Path(spec.origin).parents[1].glob("scipy.libs/*openblas*")):
             with suppress(OSError):  # another build of scipy: it shares a library, or reads the environment later

@@ -66,6 +66,8 @@ def _bound(body: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt | Imported]]:
             yield node.target.id, node
         elif isinstance(node, ast.ImportFrom):
             yield from ((alias.asname or alias.name, Imported(node.module or "", alias.name)) for alias in node.names)
+        elif isinstance(node, ast.If):  # names for type checkers, which are loaded when they are asked for
+            yield from _bound(node.body)
 
 
 def module_of(parts: list[str], folder: Path) -> tuple[Path, list[str]]:

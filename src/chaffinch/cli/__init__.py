@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
-
-from chaffinch.cli.frame.command import CheckedCommand, StoppedEarly
+from chaffinch import __version__
 from chaffinch.errors import ChaffinchError, outcome
 from chaffinch.threads import limit_process
+
+if TYPE_CHECKING:
+    import typer  # it is loaded when a command line is built: `--version` needs none
 
 
 class _Verb(NamedTuple):
@@ -46,8 +46,29 @@ _VERBS: Mapping[str, _Verb] = {
 }
 
 
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line, and return its exit code; errors become one line on stderr, without document text."""
+    limit_process()
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments == ["--version"]:
+        sys.stdout.write(f"chaffinch {__version__}\n")
+        return 0
+    try:
+        result = _build_app(arguments)(args=arguments, standalone_mode=False)
+    except (Exception, KeyboardInterrupt) as error:
+        return _report_error(error)
+    code = result if isinstance(result, int) else 0
+    return (
+        _report_interrupt() if code == outcome(KeyboardInterrupt()).exit_code else code
+    )  # typer turned Ctrl-C into 130
+
+
 def _build_app(arguments: Sequence[str]) -> typer.Typer:
     """Return the app with all verbs; only the verb named in the arguments is imported, the others are placeholders."""
+    import typer
+
+    from chaffinch.cli.root import do_nothing, show_root
+
     app = typer.Typer(
         name="chaffinch",
         help="Find spans in clinical and biomedical text, and act on them; on CPUs, offline.",
@@ -56,7 +77,7 @@ def _build_app(arguments: Sequence[str]) -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback(invoke_without_command=True)(_root)
+    app.callback(invoke_without_command=True)(show_root)
     asked = next((argument for argument in arguments if not argument.startswith("-")), None)
     for name, verb in _VERBS.items():
         real = name == asked
@@ -64,13 +85,16 @@ def _build_app(arguments: Sequence[str]) -> typer.Typer:
         if verb.group:
             app.add_typer(command or typer.Typer(), name=name, short_help=verb.help)
         else:
-            app.command(name, short_help=verb.help)(command or _do_nothing)
-    _check_commands(app)
+            app.command(name, short_help=verb.help)(command or do_nothing)
+    if asked in _VERBS:
+        _check_commands(app)
     return app
 
 
 def _check_commands(app: typer.Typer) -> None:
     """Make every command of an app, and of its groups, refuse options that are given twice."""
+    from chaffinch.cli.frame.command import CheckedCommand
+
     for command in app.registered_commands:
         command.cls = CheckedCommand
     for group in app.registered_groups:
@@ -78,48 +102,27 @@ def _check_commands(app: typer.Typer) -> None:
             _check_commands(group.typer_instance)
 
 
-def _do_nothing() -> None:
-    """Do nothing; the placeholder of a verb that this call does not need."""
+def _report_error(error: BaseException) -> int:
+    """Print on stderr, in one line and without document text, why a command ended; return its exit code."""
+    import typer
 
+    from chaffinch.cli.frame.command import StoppedEarly
 
-def _root(
-    context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and exit.")
-) -> None:
-    """Print the version with --version, or the list of verbs if no verb is given."""
-    if version:
-        from importlib.metadata import version as installed
-
-        sys.stdout.write(f"chaffinch {installed('chaffinch')}\n")
-        raise typer.Exit
-    if context.invoked_subcommand is None:
-        sys.stdout.write(context.get_help() + "\n")
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command line, and return its exit code; errors become one line on stderr, without document text."""
-    limit_process()
-    try:
-        arguments = sys.argv[1:] if arguments is None else arguments
-        result = _build_app(arguments)(args=arguments, standalone_mode=False)
-    except typer.TyperException as error:
-        return _fail(f"{error.format_message().rstrip('.')}; see --help", 2)
-    except (typer.Abort, KeyboardInterrupt):
-        return _report_interrupt()
-    except StoppedEarly as stop:
-        return _fail(str(stop), outcome(KeyboardInterrupt()).exit_code)
-    except ChaffinchError as error:
-        return _fail(str(error), outcome(error).exit_code)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of our output has left
-        return 1
-    except OSError as error:
-        return _fail(f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}", 1)
-    except Exception as error:
-        return _fail(f"internal error {type(error).__name__} at {_where(error)}; please report this line", 1)
-    code = result if isinstance(result, int) else 0
-    return (
-        _report_interrupt() if code == outcome(KeyboardInterrupt()).exit_code else code
-    )  # typer turned Ctrl-C into 130
+    match error:
+        case typer.TyperException():
+            return _fail(f"{error.format_message().rstrip('.')}; see --help", 2)
+        case typer.Abort() | KeyboardInterrupt():
+            return _report_interrupt()
+        case StoppedEarly():
+            return _fail(str(error), outcome(KeyboardInterrupt()).exit_code)
+        case ChaffinchError():
+            return _fail(str(error), outcome(error).exit_code)
+        case BrokenPipeError():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of our output has left
+            return 1
+        case OSError():
+            return _fail(f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}", 1)
+    return _fail(f"internal error {type(error).__name__} at {_where(error)}; please report this line", 1)
 
 
 def _fail(message: str, code: int) -> int:
@@ -135,5 +138,7 @@ def _report_interrupt() -> int:
 
 def _where(error: BaseException) -> str:
     """Return file names and line numbers of the error's last four frames, innermost first."""
+    import traceback
+
     frames = traceback.extract_tb(error.__traceback__)
     return " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames[-4:]))
