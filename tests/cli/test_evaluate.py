@@ -187,13 +187,14 @@ def test_integer_tags_work_in_train_tag_and_evaluate(tmp_path: Path, capsys: pyt
     data, model, out = tmp_path / "train.json", tmp_path / "m.cfm", tmp_path / "out.jsonl"
     records = [{"id": str(n), "tokens": ["Dr.", name, "came"], "ner_tags": [0, 1, 0]} for n, name in enumerate(WORDS)]
     data.write_text("\n".join(map(json.dumps, records)))
-    assert "--tag-names" in run(capsys, "train", data, "-o", model, code=3)[1]
+    assert "--set tag_names" in run(capsys, "train", data, "-o", model, code=3)[1]
     names = ("--tag-names", "O,B-NAME,I-NAME")
-    result, _ = run(capsys, "train", data, "-o", model, "--set", "epochs=2", *names)
+    setting = ("--set", "tag_names=O,B-NAME,I-NAME")
+    result, _ = run(capsys, "train", data, "-o", model, "--set", "epochs=2", *setting)
     assert result["labels"] == ["NAME"]
     run(capsys, "tag", model, data, "-o", out, *names)
     result, _ = run(capsys, "evaluate", data, out, *names)
     assert result["documents"] == len(WORDS)
     cf.write(cf.read(out), tmp_path / "native.jsonl", format="jsonl")
-    said = run(capsys, "train", tmp_path / "native.jsonl", "-o", model, *names, code=2)[1]
+    said = run(capsys, "train", tmp_path / "native.jsonl", "-o", model, *setting, code=2)[1]
     assert "--tag-names" in said  # there are no such tags in it

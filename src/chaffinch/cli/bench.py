@@ -45,7 +45,7 @@ def bench_command(
 ) -> None:
     """chaffinch bench kernels --json
 
-    Run a benchmark beside its peers in one run and prints its bars: value, floor and goal. Costs are CPU seconds.
+    Run a benchmark and its peers in one run, and print its bars: value, floor and goal. Costs are CPU seconds.
     """
     root = Path(chaffinch.__file__).resolve().parents[2]
     found = [*(root / "benchmarks").glob("[a-z]*.py"), *(root / "benchmarks").glob("[a-z]*/benchmark.py")]

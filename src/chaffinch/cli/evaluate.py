@@ -37,7 +37,11 @@ def evaluate_command(
     pred_layer: Annotated[str | None, typer.Option(help="Layer of PRED; default: the newest beside gold.")] = None,
     label_map: Annotated[
         list[str],
-        typer.Option("--map", metavar="PREDICTED=GOLD", help="A label of PRED is this one of GOLD, or O: left out."),
+        typer.Option(
+            "--map",
+            metavar="PREDICTED=GOLD",
+            help="Score a label of PRED as this label of GOLD; O leaves it out. Several times.",
+        ),
     ] = [],  # noqa: B006  (typer copies it)
     from_: Annotated[str | None, typer.Option("--from", help="Format of GOLD.")] = None,
     pred_from: Annotated[str | None, typer.Option(help="Format of PRED.")] = None,
@@ -45,9 +49,12 @@ def evaluate_command(
     tag_names: frame.TagNames = "",
     report: Annotated[Path | None, typer.Option("--html", help="Write a report, one HTML file.")] = None,
     with_text: Annotated[
-        bool, typer.Option("--with-text", help="List mistakes with their words in the report.")
+        bool,
+        typer.Option("--with-text", help="Show the words of mistakes in the report, which then holds document text."),
     ] = False,
-    fail_under: Annotated[float | None, typer.Option(help="Exit with 4 if micro F1 is below.", min=0, max=1)] = None,
+    fail_under: Annotated[
+        float | None, typer.Option(help="Exit with code 4 if micro F1 is below this.", min=0, max=1)
+    ] = None,
     seed: Seed = 0,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,

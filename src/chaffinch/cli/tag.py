@@ -66,7 +66,8 @@ class TagOptions:
         Path | None, typer.Option(help="Models of `weak alternate`: sources the file lacks, or newer ones of a name.")
     ] = None
     text_alone: Annotated[
-        bool, typer.Option("--text-alone", help="Models of `weak alternate`: ask no source, look at no vote.")
+        bool,
+        typer.Option("--text-alone", help="Models of `weak alternate`: use the text alone, no sources and no votes."),
     ] = False
     from_: frame.From = None
     to: Annotated[str | None, typer.Option("--to", help="Format of OUT; else by its suffix, else that of IN.")] = None
@@ -81,7 +82,7 @@ class TagOptions:
     documents: frame.Documents = None
     tag_names: frame.TagNames = ""
     strict: Annotated[bool, typer.Option("--strict", help="Fail, and write nothing, if anything is lost.")] = False
-    workers: Annotated[int, typer.Option(min=1, help="Threads; any number gives the same output.")] = 1
+    workers: Annotated[int, typer.Option(min=1, help="Number of threads; any number gives the same output.")] = 1
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS
     json: frame.Json = False
     quiet: frame.Quiet = False

@@ -28,20 +28,20 @@ MOST_COUNTED = 500  # notes in which old and new models are compared
 
 
 def adapt_command(
-    notes: Annotated[Path, typer.Argument(metavar="NOTES", help="Your notes; labels in them are not looked at.")],
+    notes: Annotated[Path, typer.Argument(metavar="NOTES", help="Your notes; labels in them are ignored.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")],
     gold: Annotated[
         Path | None, typer.Option(metavar="REVIEWED", help="Notes with every identifier marked, if you have some.")
     ] = None,
     model: Annotated[
-        str, typer.Option(help="What to begin with: a file, a packaged model, or none (then give --gold).")
+        str, typer.Option(help="Model to begin with: a file, a packaged model, or none (then give --gold).")
     ] = "deid-en",
     language: Annotated[
         str | None, typer.Option(help="With --model none: the language whose word lists help (en, es, de).")
     ] = None,
     group_by: frame.GroupBy = None,
     lines: frame.Lines = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0,
     from_: frame.From = None,
     text_column: frame.TextColumns = [],  # noqa: B006  (typer copies it)
     id_column: frame.IdColumn = None,

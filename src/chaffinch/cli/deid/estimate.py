@@ -16,16 +16,21 @@ from chaffinch.errors import DataError, GateError
 def estimate_command(
     sample: Annotated[Path, typer.Argument(metavar="SAMPLE", help="The file that deid sample wrote.")],
     form: Annotated[Path, typer.Argument(metavar="FORM", help="The form, filled in: CSV or JSON lines.")],
-    recall: Annotated[float, typer.Option(help="Share of leaks that the reader finds.", min=0, max=1)] = 0.9,
+    recall: Annotated[
+        float, typer.Option(help="Share of the leaks in a note that the person who reads it finds.", min=0, max=1)
+    ] = 0.9,
     planted: Annotated[
-        int | None, typer.Option(help="On how many planted identifiers that was measured; else taken as exact.", min=1)
+        int | None,
+        typer.Option(
+            help="Number of planted identifiers on which --recall was measured; without it, --recall is exact.", min=1
+        ),
     ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence of the upper bounds.", min=0, max=1)] = 0.95,
     most_per_note: Annotated[
-        int, typer.Option(help="What one note can have at the very most; bounds on leaks grow with it.", min=1)
+        int, typer.Option(help="Most leaks that one note can have; bounds on leaks grow with it.", min=1)
     ] = 10,
     fail_over: Annotated[
-        float | None, typer.Option(help="Exit with 4 if more than this share of notes may leak.", min=0, max=1)
+        float | None, typer.Option(help="Exit with code 4 if more than this share of the notes may leak.", min=0, max=1)
     ] = None,
     json: frame.Json = False,
     quiet: frame.Quiet = False,

@@ -26,7 +26,7 @@ from chaffinch.text.formats.base import atomic_output
 VaultFile = Annotated[Path, typer.Option("--vault", metavar="FILE", help="The vault that deid run --vault wrote.")]
 KeyFile = Annotated[
     Path | None,
-    typer.Option("--key-file", metavar="FILE", help=f"The key of the vault; else it is in {vaults.VARIABLE}."),
+    typer.Option("--key-file", metavar="FILE", help=f"File of the vault's key; else it is in ${vaults.VARIABLE}."),
 ]
 
 _NO_LIMIT = (1 << 31) - 1
@@ -48,7 +48,7 @@ def restore_command(
     """chaffinch deid restore clean/ -o again/ --vault notes.vault --key-file vault.key
 
     Restore the originals of released documents, byte for byte, in the format of the released ones. A document that was
-    changed since, a wrong key or a damaged vault is refused. Only you can read the output.
+    changed since, a wrong key or a damaged vault is refused. Only your user can read the output.
     """
     vault_content = vaults.Vault.open(vault, key_of(key_file))
     columns = ColumnChoice(tuple(text_column), id_column, patient_column)
@@ -83,7 +83,7 @@ def _rename(name: str, doc: Document) -> Document:
 
 def rekey_command(
     vault: Annotated[Path, typer.Argument(metavar="VAULT", help="The vault; it changes whole or not at all.")],
-    new_key_file: Annotated[Path, typer.Option("--new-key-file", metavar="FILE", help="The key it gets.")],
+    new_key_file: Annotated[Path, typer.Option("--new-key-file", metavar="FILE", help="File of the new key.")],
     key_file: KeyFile = None,
     json: frame.Json = False,
     quiet: frame.Quiet = False,

@@ -47,11 +47,14 @@ RULES = "rules"  # the name of the detector without a model: patterns and lists 
 
 
 _SecretFile = Annotated[
-    Path | None, typer.Option(help=f"Secret of surrogates, date shifts and new ids; default: {keys.VARIABLE}.")
+    Path | None,
+    typer.Option(help=f"File of the secret of surrogates, date shifts and new ids; else it is in ${keys.VARIABLE}."),
 ]
 _EachNoteAPatient = Annotated[
     bool,
-    typer.Option("--each-note-a-patient", help="No two notes belong to one patient; instead of --group-by."),
+    typer.Option(
+        "--each-note-a-patient", help="Declare that no two notes are of one patient; use it in place of --group-by."
+    ),
 ]
 _DateOrder = Annotated[
     DateOrder,
@@ -61,9 +64,15 @@ _Known = Annotated[
     Path | None, typer.Option(help="Table of each patient's identifiers from admission; held in memory only.")
 ]
 _Types = Annotated[
-    Path | None, typer.Option(help="More kinds to find: a file of sources, as for `weak apply --sources`.")
+    Path | None,
+    typer.Option(help="File of sources that find more kinds of identifiers, as for `weak apply --sources`."),
 ]
-_Apart = Annotated[bool, typer.Option("--apart", help="Read each note alone, without the patient's other notes.")]
+_Apart = Annotated[
+    bool,
+    typer.Option(
+        "--apart", help="Read each note alone: a name found in one note of a patient is not searched for in the others."
+    ),
+]
 _Keep = Annotated[
     list[str],
     typer.Option(metavar="FIELD", help="Release this field too; it must hold no identifiers. Several times."),
@@ -102,12 +111,17 @@ class RunOptions:
     each_note_a_patient: _EachNoteAPatient = False
     date_order: _DateOrder = "auto"
     known: _Known = None
-    allow: Annotated[Path | None, typer.Option(help="File of phrases that are no identifiers, one per line.")] = None
-    deny: Annotated[Path | None, typer.Option(help="File of phrases that are identifiers, one per line.")] = None
+    allow: Annotated[
+        Path | None,
+        typer.Option(help="File of phrases that are never identifiers, one per line; --deny and --known win."),
+    ] = None
+    deny: Annotated[Path | None, typer.Option(help="File of phrases that are always identifiers, one per line.")] = None
     types: _Types = None
     apart: _Apart = False
     vault: Annotated[Path | None, typer.Option(help="Keep the originals, encrypted, in this new file.")] = None
-    key_file: Annotated[Path | None, typer.Option(help="The key of the vault; default: CHAFFINCH_VAULT_KEY.")] = None
+    key_file: Annotated[
+        Path | None, typer.Option(help="File of the vault's key; else it is in $CHAFFINCH_VAULT_KEY.")
+    ] = None
     ids: Annotated[
         Literal["new", "keep"],
         typer.Option(
@@ -116,10 +130,22 @@ class RunOptions:
     ] = "new"
     keep: _Keep = field(default_factory=list)
     spans: _Spans = False
-    page: Annotated[Path | None, typer.Option("--html", help="Write a summary of the run, one HTML file.")] = None
+    page: Annotated[
+        Path | None, typer.Option("--html", help="Write a summary of the run, without note text, as one HTML file.")
+    ] = None
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Release nothing; count what would be released.")] = False
-    resume: Annotated[bool, typer.Option("--resume", help="Finish a run that was stopped.")] = False
-    strict: Annotated[bool, typer.Option("--strict", help="Take every warning as an error, before any work.")] = False
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Finish a run that was stopped, with the same options; its finished notes are kept."
+        ),
+    ] = False
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="Stop before any work if there is a warning, such as a setting without full effect."
+        ),
+    ] = False
     text_column: frame.TextColumns = field(default_factory=list)
     id_column: frame.IdColumn = None
     patient_column: frame.PatientColumn = None

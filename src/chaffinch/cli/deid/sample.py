@@ -38,7 +38,7 @@ def sample_command(
     strata: Annotated[
         str, typer.Option(help="Quantiles of risk to cut at, or a number of equal parts; 1: a plain random sample.")
     ] = "0.5,0.8,0.95",
-    least: Annotated[int, typer.Option(min=1, help="Notes of each stratum at least.")] = 5,
+    least: Annotated[int, typer.Option(min=1, help="Draw at least this many notes from each stratum.")] = 5,
     allocation: Annotated[
         Allocation, typer.Option(help="neyman finds the most leaks, proportional gives the lowest bound.")
     ] = "mixed",
@@ -50,7 +50,8 @@ def sample_command(
     """chaffinch deid sample clean -o sample.json --notes 300
 
     Draw notes at random within strata of risk, and write the sample and a form. Read the de-identified notes named
-    in the form, write into `leaks` how many identifiers are still there (0 counts!), then: chaffinch deid estimate.
+    in the form, write into `leaks` how many identifiers are still there (0 if there are none), then run: chaffinch
+    deid estimate.
     """
     target = output.with_suffix(".csv") if form is None else form
     if target.suffix not in {".csv", ".jsonl"} or target == output:

@@ -22,7 +22,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only.")]
 Out = Annotated[Path, typer.Option("--output", "-o", help="Where to write.")]
 From = Annotated[str | None, typer.Option("--from", help="Format of the input; recognised from content when left out.")]
-MaxChars = Annotated[int, typer.Option("--max-chars", min=1, help="Refuse documents longer than this.")]
+MaxChars = Annotated[int, typer.Option("--max-chars", min=1, help="Refuse documents of more characters than this.")]
 Layer = Annotated[str | None, typer.Option("--layer", help="Layer of spans to read; default: gold, or the only one.")]
 NewLayer = Annotated[str | None, typer.Option("--new-layer", help="Name of the layer that is added.")]
 GroupBy = Annotated[
@@ -30,8 +30,8 @@ GroupBy = Annotated[
     typer.Option(
         "--group-by",
         metavar="REGEX|FILE",
-        help="The patient of a document: a regular expression on its id (the group in it), or a file of lines: id, "
-        "tab, patient.",
+        help="How to tell a document's patient: a regular expression on its id, whose group is the patient, or a file "
+        "with lines of id, tab, patient.",
     ),
 ]
 Lines = Annotated[
@@ -39,10 +39,12 @@ Lines = Annotated[
 ]
 TextColumns = Annotated[
     list[str],
-    typer.Option("--text-column", metavar="NAME", help="Column of a text, in CSV, Parquet or JSONL. Several times."),
+    typer.Option("--text-column", metavar="NAME", help="Column of the text, in CSV, Parquet or JSONL. Several times."),
 ]
 IdColumn = Annotated[str | None, typer.Option("--id-column", metavar="NAME", help="Column of the document's id.")]
-PatientColumn = Annotated[str | None, typer.Option("--patient-column", metavar="NAME", help="Column of the patient.")]
+PatientColumn = Annotated[
+    str | None, typer.Option("--patient-column", metavar="NAME", help="Column that names the patient.")
+]
 Documents = Annotated[
     str | None,
     typer.Option(

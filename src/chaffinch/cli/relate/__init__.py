@@ -58,7 +58,9 @@ def train_command(
     symmetric: Symmetric = False,
     view: Annotated[
         list[str] | None,
-        typer.Option(metavar="|".join(VIEWS), help="What a candidate shows; several; default all but contexts."),
+        typer.Option(
+            metavar="|".join(VIEWS), help="Features of a candidate; several times; default: all but contexts."
+        ),
     ] = None,
     mode: Annotated[
         str,
@@ -70,16 +72,21 @@ def train_command(
     representation: Annotated[
         str | None,
         typer.Option(
-            metavar="auto|phrase|pos|token", help="What segments are; auto chooses. Default: phrase; with joint, auto."
+            metavar="auto|phrase|pos|token", help="What a segment is; auto chooses. Default: phrase; with joint, auto."
         ),
     ] = None,
     mask: Annotated[
-        bool | None, typer.Option("--mask/--no-mask", help="With joint: entities are known, or in bare text not.")
+        bool | None,
+        typer.Option(
+            "--mask/--no-mask",
+            help="With joint: show the model which words are entities, or only the bare text.",
+        ),
     ] = None,
     layer: frame.Layer = None,
     from_: frame.From = None,
     floor: Annotated[
-        int | None, typer.Option(min=1, help="Documents that must show a word; default 2, below 500 documents 1.")
+        int | None,
+        typer.Option(min=1, help="Keep words that this many documents use; default 2, below 500 documents 1."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,

@@ -46,7 +46,10 @@ class TrainOptions:
     method: Annotated[str, typer.Option(help=f"What to train: {', '.join(METHODS)}.")] = next(iter(METHODS))
     dev: Annotated[
         str | None,
-        typer.Option(metavar="PATH|SHARE", help="Dev documents, or a share of IN's patients; they say when to stop."),
+        typer.Option(
+            metavar="PATH|SHARE",
+            help="Documents that decide when to stop, or a share of IN's patients to hold out for it.",
+        ),
     ] = None
     layer: frame.Layer = None
     from_: frame.From = None
@@ -58,11 +61,10 @@ class TrainOptions:
         ),
     ] = None
     documents: frame.Documents = None
-    tag_names: frame.TagNames = ""
     lexicon: Annotated[
         list[str], typer.Option(metavar="LABEL=FILE", help="Phrases of a label, one per line; several times.")
     ] = field(default_factory=list)
-    start: Annotated[str | None, typer.Option(metavar="MODEL", help="Go on from this model.")] = None
+    start: Annotated[str | None, typer.Option(metavar="MODEL", help="Continue training from this model.")] = None
     settings: Annotated[
         list[str],
         typer.Option(
@@ -95,7 +97,7 @@ def train_command(options: TrainOptions) -> None:
     split = inputs.choose_split(options.lines, options.method, earlier)
     pattern, table = frame.read_group_by(options.group_by)
     reading = ReadOptions(
-        "gold", split, run.max_chars, frame.names_of_tags(options.tag_names),
+        "gold", split, run.max_chars, run.tag_names,
         documents=frame.documents_of(options.documents),
     )  # fmt: skip
     reader = _Reader(pattern, table, reading, options.quiet)

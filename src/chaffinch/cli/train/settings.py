@@ -35,6 +35,7 @@ class RunSettings:
     across a patient's documents, too (recall: no label is taken away), which trains five times more. `workers` are
     threads; any number gives the same model. `notes` (licence, attribution) go into the model file. Documents longer
     than `max_chars` are refused. `dev_format` is the format of the dev documents, where it is not recognised.
+    `tag_names` are the names of integer tags: O,B-NAME,I-NAME.
     """
 
     published: bool = False
@@ -47,6 +48,7 @@ class RunSettings:
     notes: str = ""
     max_chars: int = MAX_CHARS
     dev_format: str | None = None
+    tag_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ConfigError if a setting of the run has a wrong type or value."""

@@ -51,11 +51,11 @@ class AggregateOptions:
     output: frame.Out
     fit_on: Annotated[
         Path | None,
-        typer.Option("--fit", metavar="VOTES", help="Learn from these votes instead."),
+        typer.Option("--fit", metavar="VOTES", help="Learn from these votes, and label those of VOTES."),
     ] = None
     model: Annotated[
         Path | None,
-        typer.Option("--model", metavar="MODEL", help=f"Use this {MODEL} file of --save, and learn nothing."),
+        typer.Option("--model", metavar="MODEL", help=f"Use this {MODEL} file, which --save wrote, and learn nothing."),
     ] = None
     method: Annotated[
         str | None, typer.Option(help=f"{', '.join(BY_NAME)}; default: {DEFAULT}, or that of the model.")

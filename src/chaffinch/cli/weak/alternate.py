@@ -52,17 +52,19 @@ def alternate_command(
     ] = None,
     dev: Annotated[Path | None, typer.Option(help="Documents with gold, for the threshold or the best loop.")] = None,
     embeddings: Annotated[
-        bool, typer.Option("--embeddings", help="A network on embeddings learns too; better, slower, needs extras.")
+        bool, typer.Option("--embeddings", help="Train a network on embeddings too: better, slower, needs extras.")
     ] = False,
     loops: Annotated[
         int | None, typer.Option(min=1, help="Alternate training as published, with this number of loops.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with what an interrupted run has done.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue an interrupted run after its last finished step.")
+    ] = False,
     from_: frame.From = None,
     group_by: frame.GroupBy = None,
     lines: frame.Lines = None,
     documents: frame.Documents = None,
-    seed: Annotated[int, typer.Option(help="Seed of all that is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
     quiet: frame.Quiet = False,

@@ -32,10 +32,10 @@ def apply_command(
         typer.Option("--strict", help="Fail, and write nothing, if a source fails, gets a hint, or loses anything."),
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Do not ask slow sources again what an interrupted run knows.")
+        bool, typer.Option("--resume", help="Reuse the answers of slow sources that an interrupted run kept.")
     ] = False,
     workers: Annotated[
-        int, typer.Option(min=1, help="How many at once, for long runs; any number gives the same output.")
+        int, typer.Option(min=1, help="Number of processes, for long runs; any number gives the same output.")
     ] = 1,
     from_: frame.From = None,
     to: Annotated[

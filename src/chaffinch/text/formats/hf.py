@@ -106,7 +106,10 @@ def _tag_names(key: str, tags: Sequence[str | int], names: Sequence[str], length
     if len(tags) != length:
         raise DataError(f'{len(tags)} tags in "{key}" for {length} tokens; there must be one tag per token')
     if not names and any(isinstance(tag, int) for tag in tags):
-        raise DataError(f'the tags in "{key}" are numbers; give their names in order: --tag-names O,B-X,I-X,…')
+        raise DataError(
+            f'the tags in "{key}" are numbers; give their names in order: --tag-names O,B-X,I-X,… (in train: --set '
+            "tag_names=O,B-X,I-X,…)"
+        )
     named = []
     for index, tag in enumerate(tags):
         if isinstance(tag, int) and not 0 <= tag < len(names):
