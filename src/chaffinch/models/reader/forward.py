@@ -1,8 +1,9 @@
 """The transformer's forward pass in numpy: a window of word pieces in, scores of labels for some of them out.
 
-Weights are kept in 8 bits with one scale per output channel (per row of an embedding table) and made float32 once, when
-a network is prepared. A window is computed by itself, with shapes that depend on nothing but its own length: what is
-read of a document never depends on its neighbours, and there is no padding and no mask.
+Weights are in 8 bits with one scale per output channel (per row of an embedding table), and so are the rows that they
+meet, each with a step of its own (`kernels.bytes_product`): sums of bytes are exact on every machine. Attention, norms
+and the last layer are in float32. A window is computed by itself, with shapes that depend on nothing but its own
+length: what is read of a document never depends on its neighbours, and there is no padding and no mask.
 
 n pieces of a window, m of them asked for, H numbers per piece, A heads of D numbers each (H = A D), F numbers inside
 the feed-forward part, L labels with O, V word pieces, N positions.
@@ -18,15 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.bundle import State
+from chaffinch.kernels.bytes_product import (
+    ByteMatrix,
+    add_and_normalise,
+    apply,
+    apply_gelu,
+    exponentiate,
+    pack,
+    to_bytes,
+)
 
 Floats32 = NDArray[np.float32]
 Bytes = NDArray[np.int8]
 Ints = NDArray[np.int64]
 
 LARGEST = 127  # of 8 bits with a sign, the same on both sides
-EPSILON = np.float32(1e-12)  # BERT's, under the root of a variance
-_ROOT = np.float32(np.sqrt(2.0 / np.pi))
-_CUBIC = np.float32(0.044715)
+EPSILON = 1e-12  # BERT's, under the root of a variance
+ONE = np.float32(1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -79,46 +88,44 @@ class Norm:
     gain: Floats32  # (H,)
     shift: Floats32  # (H,)
 
-    def __call__(self, x: Floats32) -> Floats32:
-        """Return the layer norm of each row, with gain and shift."""
-        out: Floats32 = x - x.mean(axis=1, keepdims=True)
-        out /= np.sqrt(np.einsum("ij,ij->i", out, out)[:, None] / np.float32(x.shape[1]) + EPSILON)
-        out *= self.gain
-        out += self.shift
-        return out
+    def __call__(self, x: Floats32, y: Floats32) -> Floats32:
+        """Return x + y (n, H), normalised; it takes the place of x."""
+        add_and_normalise(x, y, self.gain, self.shift, EPSILON)
+        return x
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Layer:
     """Attention, then a feed-forward part; each is added to what came in, and normalised."""
 
-    query: Linear  # (H, H), divided by the root of D
-    key_value: Linear  # (H, 2 H): keys, then values
-    out: Linear  # (H, H)
+    query: ByteMatrix  # (H, H), divided by the root of D
+    key_value: ByteMatrix  # (H, 2 H): keys, then values
+    out: ByteMatrix  # (H, H)
     attended: Norm
-    inner: Linear  # (H, F)
-    outer: Linear  # (F, H)
+    inner: ByteMatrix  # (H, F)
+    outer: ByteMatrix  # (F, H)
     done: Norm
     heads: int
 
     def __call__(self, x: Floats32, asked: Ints | None = None) -> Floats32:
-        """Map (n, H) to (n, H), or to (m, H) if only some pieces are asked for; all are attended to."""
-        rows = x if asked is None else x[asked]
-        rows = self.attended(rows + self.out(self._attend(rows, x)))
-        return self.done(rows + self.outer(gelu(self.inner(rows))))
+        """Map (n, H) to (n, H), or to (m, H) if only some pieces are asked for; all are attended to. x is used up."""
+        every = to_bytes(x)
+        rows, some = (x, every) if asked is None else (x[asked], to_bytes(x[asked]))
+        mixed = attend(apply(some, self.query), apply(every, self.key_value), self.heads)
+        rows = self.attended(rows, apply(to_bytes(mixed), self.out))
+        return self.done(rows, apply(apply_gelu(to_bytes(rows), self.inner), self.outer))
 
-    def _attend(self, rows: Floats32, x: Floats32) -> Floats32:
-        """Return (m, H) for every head, the values weighted by softmax(q k' / root of D)."""
-        m, H = rows.shape
-        D = H // self.heads
-        query = self.query(rows).reshape(m, self.heads, D).transpose(1, 0, 2)
-        pairs = self.key_value(x).reshape(len(x), 2, self.heads, D)
-        weights = np.matmul(query, pairs[:, 0].transpose(1, 2, 0))  # (A, m, n)
-        weights -= weights.max(axis=2, keepdims=True)
-        np.exp(weights, out=weights)
-        mixed = np.matmul(weights, pairs[:, 1].transpose(1, 0, 2))  # (A, m, D)
-        mixed /= weights.sum(axis=2, keepdims=True)
-        return np.ascontiguousarray(mixed.transpose(1, 0, 2)).reshape(m, H)
+
+def attend(query: Floats32, key_value: Floats32, heads: int) -> Floats32:
+    """Return (m, H) for every head, the values weighted by softmax(q k'); query (m, H), keys and values (n, 2 H)."""
+    (m, H), n = query.shape, len(key_value)
+    D = H // heads
+    pairs = key_value.reshape(n, 2, heads, D)
+    weights = np.matmul(query.reshape(m, heads, D).transpose(1, 0, 2), pairs[:, 0].transpose(1, 2, 0))  # (A, m, n)
+    totals = exponentiate(weights.reshape(heads * m, n))
+    mixed = np.matmul(weights, pairs[:, 1].transpose(1, 0, 2))  # (A, m, D)
+    mixed /= totals.reshape(heads, m, 1)
+    return np.ascontiguousarray(mixed.transpose(1, 0, 2)).reshape(m, H)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -151,7 +158,7 @@ class Network:
         x += self.positions[: len(x)]
         for table, values in zip(self.beside, window.columns[1:], strict=True):
             x += table[values]
-        return self.embedded(x)
+        return self.embedded(x, np.zeros_like(x))
 
     def scores(self, window: Window) -> Floats32:
         """Return (m, L) the scores of labels, before softmax, of the pieces that are asked for."""
@@ -159,23 +166,6 @@ class Network:
         for layer in self.layers[:-1]:
             x = layer(x)
         return self.head(self.layers[-1](x, window.asked))
-
-
-def gelu(x: Floats32) -> Floats32:
-    """x Φ(x), with the usual formula in tanh for Φ.
-
-    >>> [f"{value:.3f}" for value in gelu(np.array([0.0, 3.0], np.float32))]
-    ['0.000', '2.996']
-    """
-    inner = x * x
-    inner *= _CUBIC * _ROOT
-    inner += _ROOT
-    inner *= x
-    np.tanh(inner, out=inner)
-    inner += np.float32(1.0)
-    inner *= np.float32(0.5)
-    inner *= x
-    return inner
 
 
 def prepare(state: State) -> Network:
@@ -190,11 +180,15 @@ def prepare(state: State) -> Network:
 
 def _layer(arrays: Mapping[str, NDArray[Any]], heads: int) -> Layer:
     """Build a transformer layer from its quantised arrays; queries are scaled by the root of the head size."""
-    query = _linear(arrays, "query")
-    root = np.float32(np.sqrt(len(query.bias) // heads))
-    query = Linear(query.weight / root, query.bias / root)
-    key_value, out, inner, outer = (_linear(arrays, name) for name in ("key_value", "out", "inner", "outer"))
+    root = np.float32(np.sqrt(len(arrays["query_bias"]) // heads))
+    query = _bytes(arrays, "query", root)
+    key_value, out, inner, outer = (_bytes(arrays, name) for name in ("key_value", "out", "inner", "outer"))
     return Layer(query, key_value, out, _norm(arrays, "attended"), inner, outer, _norm(arrays, "done"), heads)
+
+
+def _bytes(arrays: Mapping[str, NDArray[Any]], name: str, divisor: np.float32 = ONE) -> ByteMatrix:
+    """Lay out the quantised map of this name, divided by a number."""
+    return pack(arrays[name], arrays[f"{name}_scale"] / divisor, arrays[f"{name}_bias"] / divisor)
 
 
 def _linear(arrays: Mapping[str, NDArray[Any]], name: str) -> Linear:

@@ -1,0 +1,87 @@
+"""Exact products of unsigned with signed bytes, tile by tile, with the byte instructions of AVX-512 VNNI.
+
+A tile is `ROWS` rows times `PANEL` outputs. `kernels.bytes_product` lays the matrices out and says where this runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from chaffinch.kernels._compile import kernel
+from chaffinch.kernels._linear._simd import _loop
+from chaffinch.kernels.bytes_product import GROUP, PANEL, ROWS, Bytes, Ints32, SignedBytes
+
+LANES = 16  # sums of 32 bits in a vector
+VECTORS = PANEL // LANES
+_INT = ir.IntType(32)
+_VECTOR = ir.VectorType(_INT, LANES)
+# The form in which LLVM has had this operation from the first; later versions convert it to theirs.
+_ADD_PRODUCTS = ir.FunctionType(_VECTOR, [_VECTOR, _VECTOR, _VECTOR])
+
+
+def _emit_tile(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Emit out[o + r * w + c] = the sum over k of rows[a + r * s + k] times panel c, for ROWS rows and PANEL outputs.
+
+    The arguments are rows, a, s (bytes of a row), panels, b, groups, out, o, w (outputs of a row).
+    """
+    arrays = {k: context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 3, 6)}
+    rows, panel, out = (builder.gep(arrays[k], [args[k + 1]]) for k in (0, 3, 6))
+    size, groups, width = args[2], args[5], args[8]
+    starts = [builder.gep(rows, [builder.mul(size, size.type(row))]) for row in range(ROWS)]
+    add_products = cgutils.get_or_insert_function(builder.module, _ADD_PRODUCTS, "llvm.x86.avx512.vpdpbusd.512")
+    before, none = builder.basic_block, ir.Constant(_VECTOR, [0] * LANES)
+    with _loop(builder, groups, 1) as (k, carry):
+        sums = [[builder.phi(_VECTOR) for _ in range(VECTORS)] for _ in range(ROWS)]
+        here = builder.gep(panel, [builder.mul(k, k.type(PANEL * GROUP))])
+        weights = [
+            builder.load(
+                builder.bitcast(builder.gep(here, [k.type(number * LANES * GROUP)]), _VECTOR.as_pointer()), align=1
+            )
+            for number in range(VECTORS)
+        ]
+        place = builder.mul(k, k.type(GROUP))
+        done = []
+        for row in range(ROWS):
+            four = builder.load(builder.bitcast(builder.gep(starts[row], [place]), _INT.as_pointer()), align=1)
+            spread = _spread(builder, four)
+            added = []
+            for number in range(VECTORS):
+                phi = sums[row][number]
+                phi.add_incoming(none, before)
+                total = builder.call(add_products, [phi, spread, weights[number]])
+                carry(phi, total)
+                added.append(total)
+            done.append(added)
+    for row, added in enumerate(done):
+        to = builder.gep(out, [builder.mul(width, width.type(row))])
+        for number, total in enumerate(added):
+            builder.store(
+                total, builder.bitcast(builder.gep(to, [width.type(number * LANES)]), _VECTOR.as_pointer()), align=4
+            )
+    return context.get_dummy_value()
+
+
+def _spread(builder: Any, scalar: Any) -> Any:
+    """Return a vector with the scalar in every lane."""
+    first = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), scalar, _INT(0))
+    return builder.shuffle_vector(first, ir.Constant(_VECTOR, ir.Undefined), ir.Constant(_VECTOR, [0] * LANES))
+
+
+@intrinsic
+def _tile(_typing: Any, rows: Any, _a: Any, _s: Any, panels: Any, _b: Any, _k: Any, out: Any, _o: Any, _w: Any) -> Any:
+    whole = types.int64
+    return types.void(rows, whole, whole, panels, whole, whole, out, whole, whole), _emit_tile
+
+
+@kernel()
+def multiply_panels(rows: Bytes, panels: SignedBytes, out: Ints32) -> None:
+    """Fill out (n, M) with the products of rows (n, K) and panels; n is a multiple of ROWS, K of GROUP."""
+    K, M, groups = rows.shape[1], out.shape[1], panels.shape[1]
+    for number in range(panels.shape[0]):
+        for row in range(0, rows.shape[0], ROWS):
+            first = number * groups * PANEL * GROUP
+            _tile(rows, row * K, K, panels, first, groups, out, row * M + number * PANEL, M)
