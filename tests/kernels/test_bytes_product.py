@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
-import subprocess
-import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +27,7 @@ from chaffinch.kernels.bytes_product import (
     pack,
     to_bytes,
 )
+from tests.kernels.test_compiled import python
 
 PATHS = [False, True] if has_byte_products() else [False]  # slices for BLAS; panels where the processor has them
 every_path = pytest.mark.parametrize("panels", PATHS)
@@ -141,29 +142,34 @@ def test_rows_are_added_and_normalised() -> None:
     np.testing.assert_allclose(x, expected, rtol=0, atol=1e-5)
 
 
-_TWIN = """
+_USE = """
 import numpy as np
 from chaffinch.kernels.bytes_product import *
+from chaffinch.kernels.bytes_product import add_and_normalise, apply, apply_gelu, exponentiate, has_byte_products, pack
 rng = np.random.default_rng(7)
-x, y = (rng.normal(size=(5, 12)).astype(np.float32) for _ in range(2))
-matrix = rng.integers(-127, 128, (12, 10), dtype=np.int8)
-packed = pack(matrix, np.full(10, 0.01, np.float32), np.ones(10, np.float32))
+x, y = (rng.normal(size=(50, 132)).astype(np.float32) for _ in range(2))
+matrix = rng.integers(-127, 128, (132, 100), dtype=np.int8)
+packed = pack(matrix, rng.uniform(0.001, 0.01, 100).astype(np.float32), np.ones(100, np.float32))
 rows = apply_gelu(to_bytes(x), packed)
-out = [apply(to_bytes(x), packed), rows.values[:5, :10] * rows.steps[:, None] + rows.lows[:, None], exponentiate(y)]
-add_and_normalise(x, y, np.ones(12, np.float32), np.zeros(12, np.float32), 1e-12)
-print(np.concatenate([part.ravel() for part in (*out, x, y)]).astype(np.float64).tolist(), has_byte_products())
+out = [apply(to_bytes(x), packed), rows.values[:50, :100] * rows.steps[:, None] + rows.lows[:, None], exponentiate(y)]
+add_and_normalise(x, y, rng.normal(size=132).astype(np.float32), np.ones(132, np.float32), 1e-12)
+print(has_byte_products(), np.concatenate([part.ravel() for part in (*out, x, y)]).astype(np.float64).tolist())
 """
 
 
+def computed(cache: Path, **extra: str) -> tuple[bool, np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    """What another process computes, and whether it has byte products."""
+    has, _, values = python(_USE, cache, **extra).stdout.partition(" ")
+    return has == "True", np.array(json.loads(values))
+
+
 def test_plain_python_computes_the_same() -> None:
-    """Bytes may differ by one where a value lies between two; 0.02 is a step of these rows."""
-    outputs = []
-    for disabled in ("0", "1"):
-        environment = {**os.environ, "NUMBA_DISABLE_JIT": disabled}
-        code = "from chaffinch.kernels.bytes_product import has_byte_products" + _TWIN
-        ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-        values, _, flag = ran.stdout.rpartition("] ")
-        outputs.append((np.array(values.strip("[").split(","), np.float64), flag.strip()))
-    (fast, _), (slow, flag) = outputs
-    assert flag == "False"
-    np.testing.assert_allclose(fast, slow, rtol=1e-4, atol=0.02)
+    """To the last bit: nothing is fused or reordered, and sums of bytes are exact."""
+    has, slow = computed(Path(os.environ["CHAFFINCH_CACHE"]), NUMBA_DISABLE_JIT="1")
+    assert not has
+    np.testing.assert_array_equal(computed(Path(os.environ["CHAFFINCH_CACHE"]))[1], slow)
+
+
+def test_code_from_the_cache_computes_what_fresh_code_does(tmp_path: Path) -> None:
+    fresh, kept = computed(tmp_path)[1], computed(tmp_path)[1]
+    np.testing.assert_array_equal(fresh, kept)

@@ -134,7 +134,8 @@ def add_and_normalise(x: Floats32, y: Floats32, gain: Floats32, shift: Floats32,
     """Replace the rows of x (n, H) by those of x + y with mean 0 and variance 1, times gain, plus shift."""
     from chaffinch.kernels._linear import _byte_rows
 
-    _byte_rows.add_and_normalise(x, y, gain, shift, epsilon)
+    row, lanes = np.empty(x.shape[1], np.float32), np.empty(_byte_rows.LANES, np.float32)
+    _byte_rows.add_and_normalise(x, y, gain, shift, epsilon, row, lanes)
 
 
 def exponentiate(x: Floats32) -> Floats32:
@@ -142,7 +143,7 @@ def exponentiate(x: Floats32) -> Floats32:
     from chaffinch.kernels._linear import _byte_rows
 
     totals = np.empty(len(x), np.float32)
-    _byte_rows.exponentiate(x, totals)
+    _byte_rows.exponentiate(x, totals, np.empty(_byte_rows.LANES, np.float32))
     return totals
 
 

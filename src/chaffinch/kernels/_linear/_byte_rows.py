@@ -17,10 +17,12 @@ from numba.extending import intrinsic
 from chaffinch.kernels._compile import helper, kernel
 from chaffinch.kernels.bytes_product import LARGEST, Bytes, Floats32, Ints32
 
-# Rows hold no NaN: sums of finite weights and bytes. Then minima and maxima run in lanes.
-FLAGS = frozenset({"contract", "reassoc", "nnan", "nsz"})
+# Rows hold no NaN: sums of finite weights and bytes. Then minima and maxima run in lanes. Nothing else is left to the
+# compiler: no product is fused with a sum and no sum reordered, so that every compilation rounds alike.
+FLAGS = frozenset({"nnan", "nsz"})
+LANES = 16  # partial sums of a row, each over every 16th number
 TINY = np.float32(1e-30)  # the least range of a row, so that a constant row divides by no zero
-HALF, ONE = np.float32(0.5), np.float32(1.0)
+ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 ROOT, CUBIC = np.float32(np.sqrt(2.0 / np.pi)), np.float32(0.044715)
 # tanh as a quotient of polynomials, exact to 3e-7 (Eigen's coefficients); beyond FLAT it is 1 in float32.
 FLAT = np.float32(7.90531110763549805)
@@ -33,8 +35,7 @@ B0, B2, B4, B6 = (
     np.float32(value)
     for value in (4.89352518554385e-03, 2.26843463243900e-03, 1.18534705686654e-04, 1.19825839466702e-06)
 )
-# 2 to the power of f, for f from -1/2 to 1/2, exact to 1e-7 (least squares over that range). LEAST_POWER of 2 is next to
-# 0.
+# 2 to the power of f, for f from -1/2 to 1/2, exact to 1e-7 (least squares there); 2 to LEAST_POWER is next to 0.
 LOG2_E, LEAST_POWER = np.float32(1.4426950408889634), np.float32(-125.0)
 C1, C2, C3, C4, C5 = (
     np.float32(value)
@@ -48,7 +49,7 @@ def _emit_nearest(_context: Any, builder: Any, _signature: Any, args: Any) -> An
 
 
 def _emit_power(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-    """Emit the float32 with this exponent, in 32 bits throughout, so that it runs in as many lanes as its neighbours."""
+    """Emit the float32 with this exponent, in 32 bits throughout, for as many lanes as its neighbours have."""
     whole = ir.IntType(32)
     exponent = builder.add(builder.fptosi(args[0], whole), whole(127))
     return builder.bitcast(builder.shl(exponent, whole(23)), ir.FloatType())
@@ -129,39 +130,58 @@ def read_gelu(
         steps[i], lows[i] = write_row(row, len(bias), out[i])
 
 
+@helper(FLAGS)
+def sum_row(row: Floats32, lanes: Floats32) -> np.float32:
+    """Return the sum of a row, lane by lane; `lanes` (LANES,) is scratch space."""
+    whole = len(row) // LANES * LANES
+    lanes[:] = ZERO
+    for first in range(0, whole, LANES):
+        for lane in range(LANES):
+            lanes[lane] += row[first + lane]
+    for k in range(whole, len(row)):
+        lanes[k - whole] += row[k]
+    total = ZERO
+    for lane in range(LANES):
+        total += lanes[lane]
+    return np.float32(total)
+
+
 @kernel(FLAGS)
-def add_and_normalise(x: Floats32, y: Floats32, gain: Floats32, shift: Floats32, epsilon: float) -> None:
-    """Replace the rows of x (n, H) by those of x + y with mean 0 and variance 1, times gain, plus shift."""
+def add_and_normalise(
+    x: Floats32, y: Floats32, gain: Floats32, shift: Floats32, epsilon: float, row: Floats32, lanes: Floats32
+) -> None:
+    """Replace the rows of x (n, H) by those of x + y with mean 0 and variance 1, times gain, plus shift.
+
+    `row` (H,) and `lanes` (LANES,) are scratch space.
+    """
     H = x.shape[1]
     for i in range(x.shape[0]):
-        total = np.float32(0.0)
         for k in range(H):
             x[i, k] += y[i, k]
-            total += x[i, k]
-        mean, spread = total / np.float32(H), np.float32(0.0)
+        mean = sum_row(x[i], lanes) / np.float32(H)
         for k in range(H):
             x[i, k] -= mean
-            spread += x[i, k] * x[i, k]
-        scale = ONE / np.sqrt(spread / np.float32(H) + np.float32(epsilon))
+            row[k] = x[i, k] * x[i, k]
+        scale = ONE / np.sqrt(sum_row(row, lanes) / np.float32(H) + np.float32(epsilon))
         for k in range(H):
             x[i, k] = x[i, k] * scale * gain[k] + shift[k]
 
 
 @kernel(FLAGS)
-def exponentiate(x: Floats32, totals: Floats32) -> None:
-    """Replace the rows of x (n, K) by exp(x - the row's largest), and fill totals (n,) with their sums."""
+def exponentiate(x: Floats32, totals: Floats32, lanes: Floats32) -> None:
+    """Replace the rows of x (n, K) by exp(x - the row's largest), and fill totals (n,) with their sums.
+
+    `lanes` (LANES,) is scratch space.
+    """
     K = x.shape[1]
     for i in range(x.shape[0]):
         high = x[i, 0]
         for k in range(K):
             high = max(high, x[i, k])
-        total = np.float32(0.0)
         for k in range(K):
             t = max((x[i, k] - high) * LOG2_E, LEAST_POWER)
             whole = nearest(t)
             f = t - whole
             p = ((((C5 * f + C4) * f + C3) * f + C2) * f + C1) * f + ONE
-            value = p * power_of_two(whole)
-            x[i, k] = value
-            total += value
-        totals[i] = total
+            x[i, k] = p * power_of_two(whole)
+        totals[i] = sum_row(x[i], lanes)

@@ -71,10 +71,14 @@ def _spread(builder: Any, scalar: Any) -> Any:
     return builder.shuffle_vector(first, ir.Constant(_VECTOR, ir.Undefined), ir.Constant(_VECTOR, [0] * LANES))
 
 
-@intrinsic
-def _tile(_typing: Any, rows: Any, _a: Any, _s: Any, panels: Any, _b: Any, _k: Any, out: Any, _o: Any, _w: Any) -> Any:
+def _declare_tile(
+    _typing: Any, rows: Any, _a: Any, _s: Any, panels: Any, _b: Any, _k: Any, out: Any, _o: Any, _w: Any
+) -> Any:
     whole = types.int64
     return types.void(rows, whole, whole, panels, whole, whole, out, whole, whole), _emit_tile
+
+
+_tile: Any = intrinsic(_declare_tile)
 
 
 @kernel()

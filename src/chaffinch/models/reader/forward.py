@@ -188,7 +188,9 @@ def _layer(arrays: Mapping[str, NDArray[Any]], heads: int) -> Layer:
 
 def _bytes(arrays: Mapping[str, NDArray[Any]], name: str, divisor: np.float32 = ONE) -> ByteMatrix:
     """Lay out the quantised map of this name, divided by a number."""
-    return pack(arrays[name], arrays[f"{name}_scale"] / divisor, arrays[f"{name}_bias"] / divisor)
+    scales = (arrays[f"{name}_scale"] / divisor).astype(np.float32)
+    bias = (arrays[f"{name}_bias"] / divisor).astype(np.float32)
+    return pack(arrays[name], scales, bias)
 
 
 def _linear(arrays: Mapping[str, NDArray[Any]], name: str) -> Linear:
