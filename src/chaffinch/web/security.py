@@ -60,6 +60,7 @@ class Guard:
             return
         section = find_section(self.sections, scope["path"])
         answering = _Answering(send, new_id(), is_tls=self.settings.tls is not None)
+        scope["app"] = self.app  # the router then raises its refusals, which are worded here
         scope.setdefault("state", {})["request_id"] = answering.request_id
         started = time.perf_counter()
         try:

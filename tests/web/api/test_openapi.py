@@ -17,7 +17,7 @@ from tests.web.process import WAIT, Server, serving
 # The first takes our token for one that it made up (test_security.py asks without one). The second: a span outside its
 # text, a model that is not loaded, 5.0 for 5 are refused, and a schema cannot say that.
 EXCLUDED = [ignored_auth, positive_data_acceptance]
-NAMES = "aggregate deidentify detect health metrics models openapi.json relate tag".split()
+NAMES = "aggregate deidentify detect explain health metrics models openapi.json relate tag".split()
 
 
 @pytest.fixture(scope="module")

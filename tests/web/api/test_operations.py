@@ -172,10 +172,26 @@ def test_relate_finds_what_the_extractor_finds(app: Any, folder: Path) -> None:
     assert any(expected)
 
 
+def test_explain_says_what_the_library_says(app: Any, folder: Path) -> None:
+    expected = [each.to_dict() for each in cf.deid.explain(NOTE, cf.deid.detector(None, by_patient=True))]
+    answer = post(app, "/explain", {"document": {"text": NOTE}})
+    assert answer["explanations"] == msgspec.json.decode(msgspec.json.encode(expected))
+    assert answer["explanations"]
+    tagger = cf.load(folder / "names.cfm")
+    doc = tagger("Dr. Ford came.")
+    body = {"model": "names", "document": {"text": doc.text}, "with_text": True}
+    (found,) = post(app, "/explain", body)["explanations"]
+    assert found["chance"] == tagger.explain(doc, doc.layer("cascade")[0]).chance
+    (asked,) = post(app, "/explain", {**body, "span": {"start": 4, "end": 8, "label": "DOCTOR"}})["explanations"]
+    assert asked == found
+    assert any(feature["quote"] for feature in found["voices"][0]["features"])
+    assert len(found["voices"][0]["features"]) == 12
+
+
 def test_models_lists_what_requests_can_name(app: Any) -> None:
     answer = call(app, "GET", f"{API}/models").json()
     uses = {model["name"]: model["use"] for model in answer["models"]}
-    assert uses["rules"] == ["detect", "deidentify", "tag"]
+    assert uses["rules"] == ["detect", "deidentify", "tag", "explain"]
     assert uses["names"] == uses["genia"] == ["tag", "explain"]
     assert uses["localises"] == ["relate"]
     assert (answer["secrets"], answer["default_model"]) == (["site"], "rules")

@@ -163,7 +163,11 @@ def describe(name: str, model: Any) -> types.LoadedModel:
     """Return what clients are told of a model."""
     manifest = getattr(model, "manifest", None)
     if isinstance(model, HybridDetector):
-        use, labels, checksum = ["detect", "deidentify", "tag"], model.model.labels, model.model.digest or None
+        use, labels, checksum = (
+            ["detect", "deidentify", "tag", "explain"],
+            model.model.labels,
+            model.model.digest or None,
+        )
     elif isinstance(model, Tagger):
         use, labels, checksum = ["tag", "explain"], model.labels, None
     elif isinstance(model, weak.WeakTagger):

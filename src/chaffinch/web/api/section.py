@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -12,6 +13,7 @@ from starlette.responses import Response
 from chaffinch.web.api import types
 from chaffinch.web.api.deidentify import Deidentify
 from chaffinch.web.api.endpoints import PREFIX, Endpoint
+from chaffinch.web.api.explain import explain_document
 from chaffinch.web.api.openapi import openapi
 from chaffinch.web.api.operations import Operations
 from chaffinch.web.engine import Engine
@@ -32,6 +34,10 @@ _TAG = """Find the spans of a tagger, with their confidence."""
 _AGGREGATE = """Join the votes of sources: by a fitted aggregator, or by a rule."""
 _RELATE = """Extract relations between entities."""
 
+_EXPLAIN = """Explain why spans were found.
+
+Offsets alone, unless `with_text` asks for the words."""
+
 
 class Health(msgspec.Struct, frozen=True):
     """That the service answers, and its version."""
@@ -50,6 +56,9 @@ def service_endpoints(engine: Engine, queue: WorkQueue, limits: Limits) -> tuple
         Endpoint("/tag", "POST", do.tag, types.SpanAnswer, types.TagRequest, docs=_TAG),
         Endpoint("/aggregate", "POST", do.aggregate, types.SpanAnswer, types.AggregateRequest, docs=_AGGREGATE),
         Endpoint("/relate", "POST", do.relate, types.RelateAnswer, types.RelateRequest, docs=_RELATE),
+        Endpoint(
+            "/explain", "POST", partial(explain_document, do), types.ExplainAnswer, types.ExplainRequest, docs=_EXPLAIN
+        ),
         Endpoint(
             "/models", "GET", do.models, types.ModelsAnswer, docs="List the models, policies and secrets by name."
         ),

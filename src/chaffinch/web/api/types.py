@@ -190,6 +190,69 @@ class RelateAnswer(_Out, frozen=True, kw_only=True):
     documents: list[RelatedDocument]
 
 
+class ExplainRequest(_In, frozen=True, kw_only=True):
+    """Explain spans of one document: of a detector, all that it finds; of a tagger, all it finds or the one given.
+
+    `top`: features of each voice. `with_text`: features quote the document, and the model's training text.
+    """
+
+    document: InputDocument
+    model: _Name | None = None
+    span: InputSpan | None = None
+    top: Annotated[int, Meta(ge=0, le=100)] = 12
+    with_text: bool = False
+
+
+class ExplainedFeature(_Out, frozen=True, kw_only=True):
+    """A feature, the token that it is about, and its weight in favour of the span."""
+
+    name: str
+    weight: float
+    start: int
+    end: int
+    quote: str | None
+
+
+class ExplainedState(_Out, frozen=True, kw_only=True):
+    """A token on the path of a tagger, and the state that reads it."""
+
+    state: str
+    start: int
+    end: int
+    quote: str | None
+
+
+class ExplainedVoice(_Out, frozen=True, kw_only=True):
+    """What one voice says of a span: a pattern, a list, a tagger, the contextual reader, a repeated word."""
+
+    kind: str
+    name: str
+    spans: list[FoundSpan]
+    chance: float | None
+    margin: float | None
+    features: list[ExplainedFeature]
+    path: list[ExplainedState]
+    remarks: list[str] | None
+
+
+class SpanExplanation(_Out, frozen=True, kw_only=True):
+    """Why a span is one: the voices that spoke, its chance and threshold, and what would be there instead."""
+
+    span: FoundSpan
+    chance: float | None
+    threshold: float | None
+    runner_up: list[FoundSpan]
+    voices: list[ExplainedVoice]
+
+
+class ExplainAnswer(_Out, frozen=True, kw_only=True):
+    """The explanations of the spans, in the order of the document."""
+
+    model: str
+    id: str | None
+    explanations: list[SpanExplanation]
+
+
 class LoadedModel(_Out, frozen=True, kw_only=True):
     """A model of the server: what it is good for, its labels and the checksum of its file; null where it has none."""
 
