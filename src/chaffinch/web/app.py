@@ -11,9 +11,11 @@ from typing import Any
 from starlette.routing import Router
 from starlette.types import ASGIApp
 
+from chaffinch.web.api.operations import Operations
 from chaffinch.web.api.section import api_section, service_endpoints
 from chaffinch.web.engine import Engine, EngineSettings
 from chaffinch.web.metrics import Metrics
+from chaffinch.web.presidio.section import presidio_section
 from chaffinch.web.problems import LOG
 from chaffinch.web.sections import Section
 from chaffinch.web.security import Guard
@@ -44,14 +46,14 @@ def _log_type_alone(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> No
 
 
 def create_app(settings: ServerSettings, engine_settings: EngineSettings | None = None) -> ASGIApp:
-    """Return the app of `chaffinch serve --api-only`: models loaded, and the REST interface to them."""
+    """Return the app of `chaffinch serve --api-only`: models loaded, our REST interface to them and Presidio's."""
     metrics = Metrics()
     engine = Engine.load(engine_settings or EngineSettings())
     engine.warm_up()
     queue = WorkQueue(settings.limits, metrics)
-    endpoints = service_endpoints(engine, queue, settings.limits)
+    do = Operations(engine, queue, settings.limits)
     work = Section("work", (), (), lifespan=partial(_working, queue))
-    return build_app(settings, [work, api_section(metrics, endpoints)], metrics)
+    return build_app(settings, [work, api_section(metrics, service_endpoints(do)), presidio_section(do)], metrics)
 
 
 @asynccontextmanager

@@ -183,7 +183,7 @@ def test_explain_says_what_the_library_says(app: Any, folder: Path) -> None:
     (found,) = post(app, "/explain", body)["explanations"]
     assert found["chance"] == tagger.explain(doc, doc.layer("cascade")[0]).chance
     (asked,) = post(app, "/explain", {**body, "span": {"start": 4, "end": 8, "label": "DOCTOR"}})["explanations"]
-    assert asked == found
+    assert asked["voices"][0]["features"] == found["voices"][0]["features"]
     assert any(feature["quote"] for feature in found["voices"][0]["features"])
     assert len(found["voices"][0]["features"]) == 12
 

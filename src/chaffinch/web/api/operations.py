@@ -35,10 +35,16 @@ class Operations:
 
     async def detect(self, request: types.DetectRequest) -> types.SpanAnswer:
         """Find identifiers."""
-        name = request.model or self.engine.default_detector
-        find = dialled(self.engine.detector(name), request.recall)
-        spans = await self._spans(request.documents, partial(_detect, find), ("detect", name, request.recall))
-        return _span_answer(name, request.documents, spans)
+        spans = await self.find_spans(request.documents, request.model, request.recall)
+        return _span_answer(request.model or self.engine.default_detector, request.documents, spans)
+
+    async def find_spans(
+        self, documents: Sequence[types.InputDocument], model: str | None, recall: float | None
+    ) -> list[list[types.FoundSpan]]:
+        """Return the identifiers of documents, found by a detector at a recall; None is the usual one."""
+        name = model or self.engine.default_detector
+        find = dialled(self.engine.detector(name), recall)
+        return await self._spans(documents, partial(_detect, find), ("detect", name, recall))
 
     async def tag(self, request: types.TagRequest) -> types.SpanAnswer:
         """Find the spans of a tagger."""

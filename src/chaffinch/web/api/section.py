@@ -16,11 +16,8 @@ from chaffinch.web.api.endpoints import PREFIX, Endpoint
 from chaffinch.web.api.explain import explain_document
 from chaffinch.web.api.openapi import openapi
 from chaffinch.web.api.operations import Operations
-from chaffinch.web.engine import Engine
 from chaffinch.web.metrics import MEDIA_TYPE, Metrics
 from chaffinch.web.sections import Section
-from chaffinch.web.settings import Limits
-from chaffinch.web.work import WorkQueue
 
 _DETECT = """Find identifiers.
 
@@ -46,10 +43,9 @@ class Health(msgspec.Struct, frozen=True):
     version: str
 
 
-def service_endpoints(engine: Engine, queue: WorkQueue, limits: Limits) -> tuple[Endpoint, ...]:
+def service_endpoints(do: Operations) -> tuple[Endpoint, ...]:
     """Return the endpoints that do the work."""
-    do = Operations(engine, queue, limits)
-    release = Deidentify(engine, queue, limits)
+    release = Deidentify(do.engine, do.queue, do.limits)
     return (
         Endpoint("/detect", "POST", do.detect, types.SpanAnswer, types.DetectRequest, docs=_DETECT),
         Endpoint("/deidentify", "POST", release, types.DeidentifyAnswer, types.DeidentifyRequest, docs=_DEIDENTIFY),

@@ -1,0 +1,1 @@
+"""A drop-in for the REST services of Presidio's analyzer and anonymizer, on one port."""

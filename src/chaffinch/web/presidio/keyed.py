@@ -1,0 +1,72 @@
+"""Operators that Presidio does not have: consistent surrogates, and dates shifted by patient, under a secret.
+
+`{"type": "surrogate"}` and `{"type": "shift"}` draw from a secret that the server loaded (`"secret": NAME`, or the
+default one) and from the patient (`"patient": ID`): the same name becomes the same invented name in every request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chaffinch.deid.policy import Policy, PolicyRule
+from chaffinch.deid.release.patient import Release, timeline_of
+from chaffinch.deid.release.replace import replace_identifiers
+from chaffinch.deid.surrogates.name_book import NameBook
+from chaffinch.text import Document, Span
+from chaffinch.web.api.deidentify import DEFAULT_SECRET
+from chaffinch.web.engine import Engine
+from chaffinch.web.presidio.bodies import field_of, refuse
+from chaffinch.web.presidio.entity_types import native_label
+
+LAYER = "found"
+KEYED = ("shift", "surrogate")
+# Surrogates of everything; dates move by the patient's days, for a date has no surrogate.
+_POLICY = Policy("presidio", PolicyRule("surrogate"), {"DATE": PolicyRule("shift"), "AGE": PolicyRule("generalise")})
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedSpan:
+    """A span with a keyed operator and its parameters."""
+
+    start: int
+    end: int
+    entity_type: str
+    operator: str
+    parameters: Mapping[str, Any]
+
+
+def replace_keyed(engine: Engine, text: str, spans: Sequence[KeyedSpan]) -> list[str]:
+    """Return the new texts of spans, which must not overlap, in their order."""
+    results: dict[int, str] = {}
+    for secret, patient in {_names(dict(span.parameters)) for span in spans}:
+        numbers = [n for n, span in enumerate(spans) if _names(dict(span.parameters)) == (secret, patient)]
+        key = engine.secret(secret)
+        found = [_native(spans[n]) for n in numbers]
+        doc = Document.make(text, id=patient, group=patient, layers={LAYER: found})
+        release = Release(_POLICY, key)
+        replaced = replace_identifiers(
+            doc, LAYER, _POLICY, key,
+            names=NameBook(), timeline=timeline_of([doc], LAYER), orders=release.orders_of([doc], LAYER),
+        )  # fmt: skip
+        new = {(one.start, one.end): replaced.text[one.out_start : one.out_end] for one in replaced.replacements}
+        for n in numbers:
+            results[n] = new[spans[n].start, spans[n].end]
+    return [results[n] for n in range(len(spans))]
+
+
+def _names(parameters: dict[str, Any]) -> tuple[str, str]:
+    """Return the names of the secret and the patient; raise Problem if there is no patient."""
+    patient = field_of(parameters, "patient", str, "")
+    if not patient:
+        raise refuse("Expected parameter patient: surrogates and shifts are drawn for a patient")
+    return field_of(parameters, "secret", str, DEFAULT_SECRET), patient
+
+
+def _native(span: KeyedSpan) -> Span:
+    """Return the span with a label of ours; raise Problem if its operator does not fit."""
+    label = native_label(span.entity_type)
+    if span.operator == "shift" and label != "DATE":
+        raise refuse("shift moves dates, and this type is none; use surrogate")
+    return Span(span.start, span.end, label)
