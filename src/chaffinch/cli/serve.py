@@ -24,8 +24,8 @@ except ImportError:
 from chaffinch.jobs.deid import POLICY
 from chaffinch.web import tokens
 from chaffinch.web.api.deidentify import DEFAULT_SECRET
+from chaffinch.web.api.engine import Engine, EngineSettings, named_files
 from chaffinch.web.app import create_app
-from chaffinch.web.engine import Engine, EngineSettings, named_files
 from chaffinch.web.server import listen, serve
 from chaffinch.web.settings import LOOPBACK_NAMES, Limits, ServerSettings, TlsFiles
 

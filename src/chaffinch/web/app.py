@@ -11,16 +11,16 @@ from typing import Any
 from starlette.routing import Router
 from starlette.types import ASGIApp
 
+from chaffinch.web.api.engine import Engine, EngineSettings
 from chaffinch.web.api.operations import Operations
 from chaffinch.web.api.section import api_section, service_endpoints
-from chaffinch.web.engine import Engine, EngineSettings
+from chaffinch.web.api.work import WorkQueue
 from chaffinch.web.metrics import Metrics
 from chaffinch.web.presidio.section import presidio_section
 from chaffinch.web.problems import LOG
 from chaffinch.web.sections import Section
 from chaffinch.web.security import Guard
 from chaffinch.web.settings import ServerSettings
-from chaffinch.web.work import WorkQueue
 
 
 def build_app(settings: ServerSettings, sections: Sequence[Section], metrics: Metrics | None = None) -> ASGIApp:

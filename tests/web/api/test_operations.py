@@ -12,8 +12,8 @@ import pytest
 import chaffinch as cf
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.synth.notes import notes
+from chaffinch.web.api.engine import EngineSettings
 from chaffinch.web.app import create_app
-from chaffinch.web.engine import EngineSettings
 from chaffinch.web.settings import Limits, ServerSettings
 from tests.web.client import call, client_of, started
 

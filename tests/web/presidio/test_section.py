@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from chaffinch.deid.keys import Secret
+from chaffinch.web.api.engine import EngineSettings
 from chaffinch.web.app import create_app
-from chaffinch.web.engine import EngineSettings
 from chaffinch.web.settings import ServerSettings
 from tests.web.client import BEARER, TOKEN, call
 

@@ -16,10 +16,10 @@ from chaffinch.text import Document
 from chaffinch.text.formats import Unit
 from chaffinch.web.api import types
 from chaffinch.web.api.documents import check_sizes
+from chaffinch.web.api.engine import Engine
 from chaffinch.web.api.operations import dialled
-from chaffinch.web.engine import Engine
+from chaffinch.web.api.work import Work, WorkQueue
 from chaffinch.web.settings import Limits
-from chaffinch.web.work import Work, WorkQueue
 
 DEFAULT_SECRET = "default"  # noqa: S105  (a name)
 _requests = count()

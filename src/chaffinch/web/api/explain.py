@@ -16,8 +16,8 @@ from chaffinch.text.explanation import Explanation
 from chaffinch.web.api import types
 from chaffinch.web.api.documents import check_sizes
 from chaffinch.web.api.operations import Operations
+from chaffinch.web.api.work import Work
 from chaffinch.web.problems import Problem
-from chaffinch.web.work import Work
 
 
 async def explain_document(do: Operations, request: types.ExplainRequest) -> types.ExplainAnswer:

@@ -14,10 +14,10 @@ from chaffinch.text import Document, Span
 from chaffinch.weak.aggregate import aggregate, check_votes
 from chaffinch.web.api import types
 from chaffinch.web.api.documents import check_sizes, found_spans, make_documents, make_spans
-from chaffinch.web.engine import Engine
+from chaffinch.web.api.engine import Engine
+from chaffinch.web.api.work import Work, WorkQueue
 from chaffinch.web.problems import Problem
 from chaffinch.web.settings import Limits
-from chaffinch.web.work import Work, WorkQueue
 
 LAYER = "aggregate"
 _RULES = {

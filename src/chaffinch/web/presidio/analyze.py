@@ -12,6 +12,7 @@ from chaffinch.text.explanation import Explanation
 from chaffinch.web.api.documents import check_sizes
 from chaffinch.web.api.operations import Operations
 from chaffinch.web.api.types import FoundSpan, InputDocument
+from chaffinch.web.api.work import Work
 from chaffinch.web.presidio.ad_hoc import (
     DEFAULT_FLAGS,
     AdHocRecognizer,
@@ -21,7 +22,6 @@ from chaffinch.web.presidio.ad_hoc import (
 )
 from chaffinch.web.presidio.bodies import field_of, refuse, strings_of
 from chaffinch.web.presidio.entity_types import all_types, presidio_type
-from chaffinch.web.work import Work
 
 RECOGNIZER = "ChaffinchRecognizer"
 LANGUAGES = ("en",)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from chaffinch.web.engine import Engine
+from chaffinch.web.api.engine import Engine
 from chaffinch.web.presidio.bodies import refuse
 from chaffinch.web.presidio.keyed import KEYED, KeyedSpan, replace_keyed
 from chaffinch.web.presidio.operators import ANONYMIZERS, DEANONYMIZERS, Operate

@@ -16,7 +16,7 @@ from chaffinch.deid.release.replace import replace_identifiers
 from chaffinch.deid.surrogates.name_book import NameBook
 from chaffinch.text import Document, Span
 from chaffinch.web.api.deidentify import DEFAULT_SECRET
-from chaffinch.web.engine import Engine
+from chaffinch.web.api.engine import Engine
 from chaffinch.web.presidio.bodies import field_of, refuse
 from chaffinch.web.presidio.entity_types import native_label
 

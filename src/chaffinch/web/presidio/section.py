@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from chaffinch.web.api.operations import Operations
+from chaffinch.web.api.work import Work
 from chaffinch.web.presidio.analyze import LANGUAGES, NO_RECOGNIZERS, RECOGNIZER, analyze
 from chaffinch.web.presidio.anonymize import anonymize, deanonymize
 from chaffinch.web.presidio.bodies import read_object, refuse
@@ -19,7 +20,6 @@ from chaffinch.web.presidio.keyed import KEYED
 from chaffinch.web.presidio.operators import ANONYMIZERS, DEANONYMIZERS
 from chaffinch.web.problems import Problem, answer
 from chaffinch.web.sections import Section
-from chaffinch.web.work import Work
 
 # Clients look for either service's words.
 _UP = "Presidio Analyzer service is up; Presidio Anonymizer service is up (Chaffinch)"

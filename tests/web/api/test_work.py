@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from chaffinch.web.api.work import Work, WorkQueue
 from chaffinch.web.metrics import Metrics
 from chaffinch.web.problems import Problem
 from chaffinch.web.settings import Limits
-from chaffinch.web.work import Work, WorkQueue
 
 
 class Recorder:
