@@ -6,7 +6,7 @@ EXTRAS := dev,neural,minilm
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test drill lint docs bench clean browser
+.PHONY: help demo quick test drill lint docs bench clean system
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -27,10 +27,10 @@ demo: $(VENV)/ready ## de-identify invented notes, tag and score the example not
 quick: lint ## lint, types, import contract and the fast tests, in two minutes
 	CHAFFINCH_QUICK=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
 
-test: lint browser ## all checks: lint, types, import contract, tests, examples of the documentation
+test: lint system ## all checks: lint, types, import contract, tests, examples of the documentation
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-drill: $(VENV)/ready ## attacks on releases at full size; about half an hour
+drill: $(VENV)/ready system ## attacks on releases at full size; about half an hour
 	CHAFFINCH_DRILL=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m drill
 
 lint: $(VENV)/ready ## ruff, mypy --strict and the import contract
@@ -48,10 +48,15 @@ bench: $(VENV)/ready-bench ## speed beside the peers; the corpora too when CHAFF
 	test -z "$$CHAFFINCH_DATA" || $(BIN)/chaffinch bench corpora
 	test -z "$$CHAFFINCH_DATA" || $(BIN)/chaffinch bench tagger
 
-browser: $(VENV)/ready
-	@command -v chromium >/dev/null || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
-	  apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium >/dev/null; } || \
-	  echo "chromium is missing: the browser tests are skipped here (in CI they fail)"
+# Browser tests need chromium, those of the review station's other database postgresql, those of Spark Java.
+SYSTEM := chromium postgresql default-jre-headless
+system:
+	@for package in $(SYSTEM); do \
+	  dpkg -s $$package >/dev/null 2>&1 && continue; \
+	  { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && apt-get -qq update && \
+	    apt-get -qq install -y --no-install-recommends $$package >/dev/null; } || \
+	    echo "$$package is missing: tests that need it are skipped here (in CI they fail)"; \
+	done
 
 clean: ## remove the virtual environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-out
