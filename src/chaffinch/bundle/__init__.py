@@ -2,9 +2,19 @@
 
 from chaffinch.bundle.manifest import Manifest
 from chaffinch.bundle.state import State, check_counts, check_forms, check_numbers
-from chaffinch.bundle.store import Bundle, building, find, load, packaged_models, read_manifest, save
+from chaffinch.bundle.store import Bundle, building, find, list_packaged_models, load, read_manifest, save
 
 __all__ = [
-    "Bundle", "Manifest", "State", "building", "check_counts", "check_forms", "check_numbers", "find", "load",
-    "packaged_models", "read_manifest", "save",
+    "Bundle",
+    "Manifest",
+    "State",
+    "building",
+    "check_counts",
+    "check_forms",
+    "check_numbers",
+    "find",
+    "list_packaged_models",
+    "load",
+    "read_manifest",
+    "save",
 ]  # fmt: skip

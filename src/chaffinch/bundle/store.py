@@ -145,7 +145,7 @@ def find(model: str | Path) -> Path:
     >>> find("deid-en").name
     'deid-en.cfm'
     """
-    path, packaged = Path(model), packaged_models()
+    path, packaged = Path(model), list_packaged_models()
     if isinstance(model, str) and model in packaged:
         return packaged[model]
     if path.exists():
@@ -158,7 +158,7 @@ def find(model: str | Path) -> Path:
     raise ModelError(f"there is no such file, and no packaged model of that name; {hint}", path=path)
 
 
-def packaged_models() -> dict[str, Path]:
+def list_packaged_models() -> dict[str, Path]:
     """Return the files of the packaged models, by name."""
     folder = resources.files("chaffinch") / "packaged"
     files = [file for file in folder.iterdir() if file.name.endswith(".cfm")] if folder.is_dir() else []

@@ -36,7 +36,7 @@ _VERBS: Mapping[str, _Verb] = {
     "doctor": _Verb("doctor", "doctor_command", "Check this installation, and say what is missing."),
     "bench": _Verb("bench", "bench_command", "Measure our figures beside those of peers (in a checkout)."),
     "deid": _Verb("deid", "deid_app", "Take identifiers out of notes; estimate what could still leak.", group=True),
-    "verify": _Verb("verify", "verify_command", "Check that a release is as `deid` wrote it."),
+    "verify": _Verb("deid.verify", "verify_command", "Check that a release is as `deid` wrote it."),
     "synth": _Verb("synth", "synth_app", "Invent documents whose spans are known.", group=True),
     "weak": _Verb(
         "weak", "weak_app", "Label documents by many noisy sources: rules, lists, models, crowds.", group=True

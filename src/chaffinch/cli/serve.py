@@ -24,7 +24,7 @@ except ImportError:
 from chaffinch.jobs.deid import POLICY
 from chaffinch.web import tokens
 from chaffinch.web.api.deidentify import DEFAULT_SECRET
-from chaffinch.web.api.engine import Engine, EngineSettings, named_files
+from chaffinch.web.api.engine import Engine, EngineSettings, files_by_name
 from chaffinch.web.app import create_app
 from chaffinch.web.server import listen, serve
 from chaffinch.web.settings import LOOPBACK_NAMES, Limits, ServerSettings, TlsFiles
@@ -171,14 +171,14 @@ def server_settings(options: ServeOptions, token: str | None) -> ServerSettings:
 
 def engine_settings(options: ServeOptions) -> EngineSettings:
     """Return the models, policies and secrets to serve."""
-    policies = named_files(options.policy)
+    policies = files_by_name(options.policy)
     if any("=" not in each for each in options.secret):
         raise ConfigError("a secret needs a name that requests use: --secret NAME=FILE; or give --secret-file FILE")
     given = [f"{DEFAULT_SECRET}={options.secret_file}"] if options.secret_file is not None else []
     return EngineSettings(
-        named_files(options.model),
+        files_by_name(options.model),
         {name: file for name, file in policies.items() if name != file},
-        named_files([*given, *options.secret]),
+        files_by_name([*given, *options.secret]),
         policy=next(iter(policies)),
         recall=options.recall,
         fast=options.fast,

@@ -259,7 +259,7 @@ def _combine(one: Keys, other: Keys) -> Keys:
 
 
 def _table_size(entries: int) -> int:
-    """Return the size of a hash table for so many entries: a power of two, at most half full."""
+    """Return the size of a hash table for this number of entries: a power of two, at most half full."""
     return 1 << max(10, (2 * entries).bit_length())
 
 

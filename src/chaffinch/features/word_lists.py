@@ -49,7 +49,7 @@ class WordListFeature:
         return out
 
     def profile(self, word: str) -> str:
-        """Return the profile of a word, which its number stands for."""
+        """Return the profile of a word: how it is written, and which lists have it."""
         return word_profile(word, languages.pack(self.language, self.hidden))
 
 

@@ -126,9 +126,9 @@ class Voice:
         """Return the voice with all offsets mapped, as by `View.back`."""
         return replace(
             self,
-            spans=tuple(_moved(span, offsets) for span in self.spans),
-            features=tuple(_moved(each, offsets) for each in self.features),
-            path=tuple(_moved(each, offsets) for each in self.path),
+            spans=tuple(_move_offsets(span, offsets) for span in self.spans),
+            features=tuple(_move_offsets(each, offsets) for each in self.features),
+            path=tuple(_move_offsets(each, offsets) for each in self.path),
         )
 
 
@@ -195,9 +195,9 @@ class Explanation:
         """Return the explanation with all offsets mapped, as by `View.back`."""
         return replace(
             self,
-            span=_moved(self.span, offsets),
+            span=_move_offsets(self.span, offsets),
             voices=tuple(voice.move(offsets) for voice in self.voices),
-            runner_up=tuple(_moved(span, offsets) for span in self.runner_up),
+            runner_up=tuple(_move_offsets(span, offsets) for span in self.runner_up),
         )
 
 
@@ -274,24 +274,29 @@ def _without_token(doc: Document, place: int) -> Document:
 
 
 def _chance(rows: Floats, columns: Sequence[int], tokens: Sequence[int]) -> float:
+    """Return the mean over tokens of the summed chances of some columns."""
     return float(rows[np.ix_(tokens, columns)].sum(axis=1).mean())
 
 
 def _log_odds(chance: float) -> float:
+    """Return the log-odds of a chance, clipped to stay finite."""
     held = min(max(chance, _SUREST), 1.0 - _SUREST)
     return math.log(held) - math.log1p(-held)
 
 
-def _moved(value: Any, offsets: Offsets) -> Any:
+def _move_offsets(value: Any, offsets: Offsets) -> Any:
+    """Return a value with its start and end mapped by `offsets`."""
     start, end = offsets(value.start, value.end)
     return replace(value, start=start, end=end)
 
 
 def _span_dict(span: Span) -> dict[str, Any]:
+    """Return a span as a dict for JSON."""
     return {"start": span.start, "end": span.end, "label": span.label, "score": span.score, "source": span.source}
 
 
 def _list_spans(spans: Sequence[Span]) -> str:
+    """Return spans in words, with commas between them."""
     return ", ".join(_span_words(spans))
 
 

@@ -56,7 +56,7 @@ class Grouping:
             raise ConfigError(self.explain_no_effect(number))
 
     def explain_no_effect(self, documents: int) -> str:
-        """Return the error message for a rule that assigned a patient to none of so and so many documents."""
+        """Return the error message for a rule that assigned no patient to any of this number of documents."""
         if self.table is not None:
             return (
                 f"{self.option}: none of the {len(self.table):,} ids in the table is the id of one of the "

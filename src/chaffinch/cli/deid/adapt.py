@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from chaffinch.bundle import packaged_models
+from chaffinch.bundle import list_packaged_models
 from chaffinch.cli import frame
 from chaffinch.cli.deid.results import AdaptResult, KindCount
 from chaffinch.cli.train import inputs
@@ -73,7 +73,9 @@ def adapt_command(
         raise DataError("has no span in a layer gold, so nothing was reviewed; mark its identifiers", path=gold)
     with frame.live_line("joining votes", _words, quiet=quiet) as show:
         new = adapt(documents, old, gold=reviewed or None, language=language, seed=seed, tell=show)
-    origin = model if model == NONE or model in packaged_models() else "a model file"  # names of files may name people
+    origin = (
+        model if model == NONE or model in list_packaged_models() else "a model file"
+    )  # names of files may name people
     about = f"Adapted from {origin} to {len(documents):,} notes, {len(reviewed):,} of them reviewed."
     saved = new.save(output, notes=about)
     result = AdaptResult(

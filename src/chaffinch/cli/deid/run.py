@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from chaffinch.bundle import packaged_models
+from chaffinch.bundle import list_packaged_models
 from chaffinch.cli import frame
 from chaffinch.cli.deid.restore import key_of
 from chaffinch.cli.deid.results import RunResult
@@ -305,7 +305,10 @@ def _warnings(
             f"recall {recall:g} is more than this model can do: {reached:.3f} on the notes its dial was set on; "
             "estimate what leaks with deid sample, or adapt the model to your notes"
         )
-    for option, name, packaged in (("model", model, (RULES, *packaged_models())), ("policy", policy, ready_policies())):
+    for option, name, packaged in (
+        ("model", model, (RULES, *list_packaged_models())),
+        ("policy", policy, ready_policies()),
+    ):
         if name in packaged and Path(name).exists():
             yield f"{option} {name} is the packaged one, not the file of that name here; write ./{name} for the file"
     yield from () if config is None else (warning.removeprefix("--") for warning in config.warnings)

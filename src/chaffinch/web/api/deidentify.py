@@ -17,7 +17,7 @@ from chaffinch.text.formats import Unit
 from chaffinch.web.api import types
 from chaffinch.web.api.documents import check_sizes
 from chaffinch.web.api.engine import Engine
-from chaffinch.web.api.operations import dialled
+from chaffinch.web.api.operations import with_recall
 from chaffinch.web.api.work import Work, WorkQueue
 from chaffinch.web.settings import Limits
 
@@ -37,7 +37,7 @@ class Deidentify:
         """Release documents without their identifiers."""
         engine = self.engine
         model = request.model or engine.default_detector
-        detector = dialled(engine.detector(model), request.recall)
+        detector = with_recall(engine.detector(model), request.recall)
         policy = engine.policy(request.policy)
         secret_name = request.secret
         if secret_name is None and policy.needs_secret and DEFAULT_SECRET in engine.secrets:
@@ -115,7 +115,7 @@ def _release(work: BatchWork, payloads: Sequence[list[Unit]]) -> list[Any]:
 
 
 def _answer(document: types.InputDocument, result: Released | Withheld, *, is_keyed: bool) -> types.ReleasedDocument:
-    """Return what a client is told of a document."""
+    """Return the answer to a client about one document."""
     if isinstance(result, Withheld):
         return types.ReleasedDocument(
             id=document.id, status="withheld", text=None, reason=result.reason, replacements=[]

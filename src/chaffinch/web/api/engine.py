@@ -104,7 +104,7 @@ class Engine:
         """Return a policy by name."""
         chosen = name or self.default_policy
         if chosen not in self.policies:
-            raise _unknown("policy", self.policies)
+            raise _refuse_name("policy", self.policies)
         return self.policies[chosen]
 
     def secret(self, name: str | None) -> Secret | None:
@@ -112,7 +112,7 @@ class Engine:
         if name is None:
             return None
         if name not in self.secrets:
-            raise _unknown("secret", self.secrets)
+            raise _refuse_name("secret", self.secrets)
         return self.secrets[name]
 
     def _model(self, name: str, kinds: tuple[type, ...], fault: str) -> Any:
@@ -125,7 +125,7 @@ class Engine:
     def _refusal(self, name: str, fault: str, fit: Sequence[str]) -> Problem:
         """Return the refusal of a model that is not there or cannot do what is asked."""
         if name not in self.models:
-            return _unknown("model", fit)
+            return _refuse_name("model", fit)
         names = ", ".join(fit) or "none of the server's; start it with --model FILE"
         return Problem(409, "wrong_model", f"this model {fault}; choose one of: {names}")
 
@@ -135,7 +135,7 @@ def _aggregates(model: Any) -> bool:
     return isinstance(model, WeakTagger | FittedAggregator)
 
 
-def _unknown(what: str, known: Iterable[str]) -> Problem:
+def _refuse_name(what: str, known: Iterable[str]) -> Problem:
     """Return the refusal of a name that the server does not know; the name itself is the client's word."""
     names = ", ".join(known) or f"none for this; start it with --{what}"
     return Problem(404, f"unknown_{what}", f"the server has no {what} of this name; it has: {names}")
@@ -148,10 +148,10 @@ def _load_model(path: str, settings: EngineSettings) -> Any:
     return detector(path, recall=settings.recall, by_patient=True, fast=settings.fast)
 
 
-def named_files(given: Iterable[str]) -> dict[str, str]:
+def files_by_name(given: Iterable[str]) -> dict[str, str]:
     """Return names with files, from "NAME=FILE" or "FILE", whose name is that of the file without its suffix.
 
-    >>> named_files(["notes=models/a.cfm", "models/b.cfm", "genia"])
+    >>> files_by_name(["notes=models/a.cfm", "models/b.cfm", "genia"])
     {'notes': 'models/a.cfm', 'b': 'models/b.cfm', 'genia': 'genia'}
     """
     files: dict[str, str] = {}

@@ -43,7 +43,7 @@ class Operations:
     ) -> list[list[types.FoundSpan]]:
         """Return the identifiers of documents, found by a detector at a recall; None is the usual one."""
         name = model or self.engine.default_detector
-        find = dialled(self.engine.detector(name), recall)
+        find = with_recall(self.engine.detector(name), recall)
         return await self._spans(documents, partial(_detect, find), ("detect", name, recall))
 
     async def tag(self, request: types.TagRequest) -> types.SpanAnswer:
@@ -60,7 +60,7 @@ class Operations:
         characters = check_sizes(request.documents, self.limits)
 
         def run(_: Sequence[Any]) -> list[Any]:
-            docs = [_voted(each, number) for number, each in enumerate(request.documents)]
+            docs = [_document_with_votes(each, number) for number, each in enumerate(request.documents)]
             if fitted is None:
                 found = aggregate(docs, _RULES[request.rule or ""](), layer=LAYER)
             else:
@@ -113,7 +113,7 @@ class Operations:
         return await self.queue.submit(work)  # type: ignore[no-any-return]  # what `run` returns for one payload
 
 
-def dialled(find: HybridDetector, recall: float | None) -> HybridDetector:
+def with_recall(find: HybridDetector, recall: float | None) -> HybridDetector:
     """Return a detector at another recall; raise ConfigError if its model has no dial for it."""
     if recall is None or recall == find.recall:
         return find
@@ -123,7 +123,7 @@ def dialled(find: HybridDetector, recall: float | None) -> HybridDetector:
     return replace(find, recall=recall)
 
 
-def _voted(document: types.VotedDocument, number: int) -> Document:
+def _document_with_votes(document: types.VotedDocument, number: int) -> Document:
     """Return a document with a layer for each source."""
     layers = {f"source:{name}": make_spans(votes) for name, votes in document.votes.items()}
     return Document.make(document.text, id=str(number), layers=layers)
@@ -166,7 +166,7 @@ def _found_relations(doc: Document) -> list[types.FoundRelation]:
 
 
 def describe(name: str, model: Any) -> types.LoadedModel:
-    """Return what clients are told of a model."""
+    """Return what the service tells clients about a model."""
     manifest = getattr(model, "manifest", None)
     if isinstance(model, HybridDetector):
         use, labels, checksum = (

@@ -20,44 +20,44 @@ Form: TypeAlias = dict[str, str]
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
-def shown(make: Callable[[Request, User], Response]) -> Endpoint:
-    """Return an endpoint of a page."""
+def page_endpoint(make: Callable[[Request, User], Response]) -> Endpoint:
+    """Return an endpoint that calls `make` with the request and the logged-in user, and answers with its page."""
 
     async def endpoint(request: Request) -> Response:
-        return await run_in_threadpool(_worded, make, request, session_of(request).user)
+        return await run_in_threadpool(_call_as_problem, make, request, session_of(request).user)
 
     return endpoint
 
 
-def sent(do: Callable[[Request, User, bytes], Any]) -> Endpoint:
-    """Return an endpoint for a message of a script; its answer is JSON."""
+def message_endpoint(do: Callable[[Request, User, bytes], Any]) -> Endpoint:
+    """Return an endpoint for a script's message: check the CSRF header, call `do` with the body, answer with JSON."""
 
     async def endpoint(request: Request) -> Response:
         session = session_of(request)
         check_csrf(session, request.headers.get(CSRF_HEADER, ""))
         body = await request.body()
-        return answer(await run_in_threadpool(_worded, do, request, session.user, body))
+        return answer(await run_in_threadpool(_call_as_problem, do, request, session.user, body))
 
     return endpoint
 
 
-def fetched(make: Callable[[Request, User], Any]) -> Endpoint:
-    """Return an endpoint that answers a script with JSON."""
+def data_endpoint(make: Callable[[Request, User], Any]) -> Endpoint:
+    """Return an endpoint that answers a script with the JSON of what `make` returns."""
 
     async def endpoint(request: Request) -> Response:
-        return answer(await run_in_threadpool(_worded, make, request, session_of(request).user))
+        return answer(await run_in_threadpool(_call_as_problem, make, request, session_of(request).user))
 
     return endpoint
 
 
-def posted(do: Callable[[Request, User, Form], Response]) -> Endpoint:
-    """Return an endpoint of a form."""
+def form_endpoint(do: Callable[[Request, User, Form], Response]) -> Endpoint:
+    """Return an endpoint for a form: check its CSRF field, call `do` with its fields, answer with its page."""
 
     async def endpoint(request: Request) -> Response:
         session = session_of(request)
         form = await read_form(request)
         check_csrf(session, form.get("csrf", ""))
-        return await run_in_threadpool(_worded, do, request, session.user, form)
+        return await run_in_threadpool(_call_as_problem, do, request, session.user, form)
 
     return endpoint
 
@@ -77,8 +77,8 @@ def number_of(request: Request) -> int:
     return int(request.path_params["number"])
 
 
-def _worded(do: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function; what is forbidden and what does not fit the state of the project get their own statuses."""
+def _call_as_problem(do: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function; turn Forbidden, DataError and ConfigError into Problems with status 403, 409 and 400."""
     try:
         return do(*arguments)
     except Forbidden as error:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from chaffinch.web.pages import wire
-from chaffinch.web.pages.handlers import number_of, sent, shown
+from chaffinch.web.pages.handlers import message_endpoint, number_of, page_endpoint
 from chaffinch.web.pages.render import embed, page
 from chaffinch.web.review import judging
 from chaffinch.web.review.desk import Desk
@@ -24,11 +24,11 @@ _AROUND = 90  # characters before and after a difference
 def routes(desk: Desk) -> tuple[list[BaseRoute], list[BaseRoute]]:
     """Return the routes of pages, and those of messages."""
     station = _JudgePages(desk)
-    pages: list[BaseRoute] = [Route("/cases/{number:int}", shown(station.case))]
+    pages: list[BaseRoute] = [Route("/cases/{number:int}", page_endpoint(station.case))]
     base = "/review/cases/{number:int}"
     messages: list[BaseRoute] = [
-        Route(f"{base}/settle", sent(station.settle), methods=["POST"]),
-        Route(f"{base}/close", sent(station.close), methods=["POST"]),
+        Route(f"{base}/settle", message_endpoint(station.settle), methods=["POST"]),
+        Route(f"{base}/close", message_endpoint(station.close), methods=["POST"]),
     ]
     return pages, messages
 

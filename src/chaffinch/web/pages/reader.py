@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from chaffinch.text.identifiers import CATEGORIES, kind_of
 from chaffinch.web.pages import wire
-from chaffinch.web.pages.handlers import fetched, number_of, sent, shown
+from chaffinch.web.pages.handlers import data_endpoint, message_endpoint, number_of, page_endpoint
 from chaffinch.web.pages.render import embed, page
 from chaffinch.web.review import reading
 from chaffinch.web.review.desk import Desk
@@ -27,16 +27,16 @@ _MOST_NAMES = 40  # of a patient, beside the note
 def routes(desk: Desk) -> tuple[list[BaseRoute], list[BaseRoute]]:
     """Return the routes of pages, and those of messages."""
     station = _ReaderPages(desk)
-    pages: list[BaseRoute] = [Route("/notes/{number:int}", shown(station.note))]
+    pages: list[BaseRoute] = [Route("/notes/{number:int}", page_endpoint(station.note))]
     base = "/review/tasks/{number:int}"
     messages: list[BaseRoute] = [
-        Route(base, fetched(station.task)),
-        Route(f"{base}/edits", sent(station.save), methods=["POST"]),
-        Route(f"{base}/done", sent(station.finish), methods=["POST"]),
-        Route(f"{base}/reopen", sent(station.reopen), methods=["POST"]),
-        Route(f"{base}/identical", sent(station.identical), methods=["POST"]),
-        Route(f"{base}/apply", sent(station.apply), methods=["POST"]),
-        Route(f"{base}/preview", sent(station.preview), methods=["POST"]),
+        Route(base, data_endpoint(station.task)),
+        Route(f"{base}/edits", message_endpoint(station.save), methods=["POST"]),
+        Route(f"{base}/done", message_endpoint(station.finish), methods=["POST"]),
+        Route(f"{base}/reopen", message_endpoint(station.reopen), methods=["POST"]),
+        Route(f"{base}/identical", message_endpoint(station.identical), methods=["POST"]),
+        Route(f"{base}/apply", message_endpoint(station.apply), methods=["POST"]),
+        Route(f"{base}/preview", message_endpoint(station.preview), methods=["POST"]),
     ]
     return pages, messages
 

@@ -20,7 +20,7 @@ _FOREVER = "public, max-age=31536000, immutable"  # the address has a hash of al
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _load_templates() -> jinja2.Environment:
     """Return the templates; a name that a page does not get is an error, never an empty string."""
     loader = jinja2.PackageLoader("chaffinch.web.pages", "templates")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
@@ -31,7 +31,7 @@ def _environment() -> jinja2.Environment:
 
 def page(template: str, /, *, http_status: int = 200, **values: Any) -> Response:
     """Return a page."""
-    html = _environment().get_template(f"{template}.html").render(**values)
+    html = _load_templates().get_template(f"{template}.html").render(**values)
     return Response(html, http_status, media_type="text/html")
 
 

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from chaffinch.errors import DataError
 from chaffinch.web.pages import judge, reader, steward
 from chaffinch.web.pages.access import CSRF_HEADER, Door, check_csrf
-from chaffinch.web.pages.handlers import posted, read_form, shown
+from chaffinch.web.pages.handlers import form_endpoint, page_endpoint, read_form
 from chaffinch.web.pages.render import page, static_file
 from chaffinch.web.problems import Problem
 from chaffinch.web.review.desk import Desk
@@ -30,13 +30,13 @@ def review_sections(door: Door, settings: ServerSettings) -> list[Section]:
     reader_pages, reader_messages = reader.routes(desk)
     judge_pages, judge_messages = judge.routes(desk)
     pages = [
-        Route("/", shown(_home(desk))),
+        Route("/", page_endpoint(_home(desk))),
         Route("/login", entrance.login_page, methods=["GET"]),
         Route("/login", entrance.login, methods=["POST"]),
         Route("/start", entrance.start),
         Route("/locked", entrance.locked_page, methods=["GET"]),
         Route("/unlock", entrance.unlock, methods=["POST"]),
-        Route("/logout", posted(entrance.logout), methods=["POST"]),
+        Route("/logout", form_endpoint(entrance.logout), methods=["POST"]),
         *reader_pages,
         *judge_pages,
         *steward.routes(desk),

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from chaffinch.errors import ConfigError
-from chaffinch.web.pages.handlers import Form, posted, shown
+from chaffinch.web.pages.handlers import Form, form_endpoint, page_endpoint
 from chaffinch.web.pages.render import page
 from chaffinch.web.review import judging, releasing
 from chaffinch.web.review.desk import Desk, require
@@ -26,13 +26,13 @@ def routes(desk: Desk) -> list[BaseRoute]:
     """Return the routes of pages."""
     station = _StewardPages(desk)
     return [
-        Route("/agreement", shown(station.agreement)),
-        Route("/audit", shown(station.audit)),
-        Route("/audit.jsonl", shown(station.audit_file)),
-        Route("/guideline", shown(station.guideline)),
-        Route("/users", posted(station.add_user), methods=["POST"]),
-        Route("/assign", posted(station.assign), methods=["POST"]),
-        Route("/release", posted(station.release), methods=["POST"]),
+        Route("/agreement", page_endpoint(station.agreement)),
+        Route("/audit", page_endpoint(station.audit)),
+        Route("/audit.jsonl", page_endpoint(station.audit_file)),
+        Route("/guideline", page_endpoint(station.guideline)),
+        Route("/users", form_endpoint(station.add_user), methods=["POST"]),
+        Route("/assign", form_endpoint(station.assign), methods=["POST"]),
+        Route("/release", form_endpoint(station.release), methods=["POST"]),
     ]
 
 

@@ -86,7 +86,7 @@ class ProjectConfig:
         for key, value in values.items():
             if key not in known:
                 raise ConfigError(f"unknown key {key!r}; {did_you_mean(key, known)}")
-            values[key] = _typed(key, value)
+            values[key] = _check_type(key, value)
         if "name" not in values:
             raise ConfigError('name is missing; add a line: name = "…"')
         return cls(**values)
@@ -214,7 +214,7 @@ def _policy_path(folder: Path, name: str) -> str | Path:
     return folder / name if (folder / name).is_file() else name
 
 
-def _typed(key: str, value: Any) -> Any:
+def _check_type(key: str, value: Any) -> Any:
     """Return a value of the type that its key has; raise ConfigError if it is of another."""
     if key == "labels":
         if not isinstance(value, list) or not all(isinstance(label, str) for label in value):

@@ -203,7 +203,7 @@ def apply_identical(desk: Desk, user: User, number: int, mark: Mark, *, scope: s
         others = _other_tasks(desk, change.connection, user, assignment, scope)
         count = _count(desk, change.connection, others, words)
         for other in others:
-            places = [] if other.done else _unmarked(desk, change.connection, other, words)
+            places = [] if other.done else _find_unmarked(desk, change.connection, other, words)
             if places:
                 name = hashlib.sha256(f"{batch} {other.id}".encode()).hexdigest()[:32]
                 added = tuple(Mark(a, b, mark.label, False, 0.5, APPLIED) for a, b in places)
@@ -248,7 +248,7 @@ def _count(desk: Desk, connection: Connection, tasks: Iterable[Assignment], word
     """Count words in tasks."""
     places = notes = done = 0
     for task in tasks:
-        found = len(_unmarked(desk, connection, task, words))
+        found = len(_find_unmarked(desk, connection, task, words))
         if task.done:
             done += found
         else:
@@ -257,7 +257,7 @@ def _count(desk: Desk, connection: Connection, tasks: Iterable[Assignment], word
     return Count(places, notes, done)
 
 
-def _unmarked(desk: Desk, connection: Connection, task: Assignment, words: str) -> list[tuple[int, int]]:
+def _find_unmarked(desk: Desk, connection: Connection, task: Assignment, words: str) -> list[tuple[int, int]]:
     """Return where words occur in a task's note and no mark of the reader touches them."""
     text = desk.note(connection, task.note).document.text
     if words not in text:

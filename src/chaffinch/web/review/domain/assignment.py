@@ -52,7 +52,7 @@ def assign(notes: Iterable[NeedsReaders], readers: Sequence[Reader], *, arms: in
             for name, quota in quotas.items()
             if name not in note.readers.values() and (quota is None or loads[name] < quota)
         ]
-        able.sort(key=lambda name: (_used(loads[name], quotas[name]), name))
+        able.sort(key=lambda name: (_quota_share(loads[name], quotas[name]), name))
         chosen = able[: len(free)]
         if note.draw * 1000 % 2 >= 1:  # the parity of the third digit: independent enough of the stratum
             chosen.reverse()
@@ -62,6 +62,6 @@ def assign(notes: Iterable[NeedsReaders], readers: Sequence[Reader], *, arms: in
     return tuple(tasks)
 
 
-def _used(load: int, quota: int | None) -> float:
+def _quota_share(load: int, quota: int | None) -> float:
     """Return how much of a quota is used; without a quota, the load counts as part of a large one."""
     return load / (quota or 1_000_000)
