@@ -90,11 +90,11 @@ def test_a_run_killed_between_two_notes_of_a_patient_resumes_with_the_same_bytes
     run_release(job(notes, tmp_path / "whole" / "out", found, SURROGATES))
     usual, done = Ledger.put, 0
 
-    def put_some(self: Ledger, key: str, result: bytes) -> None:
+    def put_some(self: Ledger, number: int, key: str, result: bytes) -> None:
         nonlocal done
         if done == puts:
             raise Killed
-        usual(self, key, result)
+        usual(self, number, key, result)
         self.sync()
         done += 1
 
@@ -104,9 +104,9 @@ def test_a_run_killed_between_two_notes_of_a_patient_resumes_with_the_same_bytes
             run_release(job(notes, tmp_path / "part" / "out", found, SURROGATES))
     stored: list[str] = []
 
-    def note_puts(self: Ledger, key: str, result: bytes) -> None:
+    def note_puts(self: Ledger, number: int, key: str, result: bytes) -> None:
         stored.append(key)
-        usual(self, key, result)
+        usual(self, number, key, result)
 
     monkeypatch.setattr(Ledger, "put", note_puts)
     run_release(job(notes, tmp_path / "part" / "out", found, SURROGATES), resume=True)

@@ -61,11 +61,11 @@ def stop_after(puts: int, patch: pytest.MonkeyPatch, run: Callable[[], object]) 
     """Run, and stop as by Ctrl-C when so many results are stored."""
     usual, done = Ledger.put, 0
 
-    def put(self: Ledger, key: str, result: bytes) -> None:
+    def put(self: Ledger, number: int, key: str, result: bytes) -> None:
         nonlocal done
         if done == puts:
             raise KeyboardInterrupt
-        usual(self, key, result)
+        usual(self, number, key, result)
         done += 1
 
     with patch.context() as own:

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,12 @@ from chaffinch.deid.release.units import open_source
 from chaffinch.deid.vault import Vault, restore
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.jobs import release as module
-from chaffinch.jobs.batches import BatchWork, batches, process_batch
+from chaffinch.jobs.batches import Gathered, process_batch
 from chaffinch.jobs.job import ReleaseJob, VaultTarget
 from chaffinch.jobs.ledger import open_ledger
 from chaffinch.jobs.release import dry_run, run_release
-from chaffinch.jobs.run import Interrupted, WorkItem, in_order, key_of, process_batches
+from chaffinch.jobs.run import Interrupted, WorkItem, key_of, process_batches
+from chaffinch.jobs.work import BatchWork
 from chaffinch.text import Document
 from chaffinch.text.formats import ReadOptions, read, write
 from chaffinch.text.grouping import Grouping
@@ -69,15 +70,20 @@ def test_results_are_in_the_order_of_numbers_and_no_batch_that_is_done_is_done_t
     batches = [[WorkItem(n, key_of("s", str(n)), n) for n in part] for part in ([3, 1], [0], [2])]
     done: list[int] = []
 
-    def work(numbers: Sequence[int]) -> list[bytes | None]:
-        done.extend(numbers)
-        return [None if n == 1 else b"%d" % n for n in numbers]
+    def each(
+        batches: Iterable[Sequence[WorkItem[int]]],
+    ) -> Iterator[tuple[Sequence[WorkItem[int]], list[bytes | None]]]:
+        for batch in batches:
+            done.extend(item.number for item in batch)
+            yield batch, [None if item.number == 1 else b"%d" % item.number for item in batch]
 
     for expected in ([3, 1, 0, 2], [3, 1]):  # 1 has no result that is kept, and 3 is in its batch
         done.clear()
+        aside: dict[int, None] = {}
         with open_ledger(tmp_path / "job", "s", resume=True) as ledger:
-            outcomes = process_batches(batches, work, ledger)
-            assert list(in_order(outcomes, ledger)) == [(0, b"0"), (1, None), (2, b"2"), (3, b"3")]
+            process_batches(batches, each, ledger, set_aside=aside.__setitem__)
+            assert [ledger.get(number) for number in range(5)] == [b"0", None, b"2", b"3", None]
+            assert aside == {1: None}
         assert done == expected
 
 
@@ -89,8 +95,9 @@ def _find_here(documents: Sequence[Document]) -> Iterator[Document]:
 def test_a_batch_can_be_processed_by_another_process(by_patient: bool, notes: Path, tmp_path: Path) -> None:
     (notes / "p9-01.txt").write_bytes(b"\xff" + CANARY.encode())
     own = job(notes, tmp_path / "out", detector(_find_here, by_patient=by_patient))
-    (batch,) = batches(own)
-    units = [item.payload for item in batch]
+    with Gathered(own) as gathered:
+        (batch,) = gathered.batches()
+        units = [gathered.codec.decode(item.payload) for item in batch]
     work = BatchWork(own.release, own.detector)
     here = process_batch(work, units)
     there = process_batch(*pickle.loads(pickle.dumps((work, [unit for unit in units if unit.id != "p9-01"]))))
@@ -228,9 +235,9 @@ def test_kill_9_in_the_middle_then_resume_gives_the_same_bytes(
     child = subprocess.Popen(
         [sys.executable, "-m", "tests.jobs.slow_job", notes, output], cwd=Path(__file__).parents[2]
     )
-    ledger = tmp_path / "part" / "out.part" / "ledger"
+    index = tmp_path / "part" / "out.part" / "index"
     deadline = time.monotonic() + 120
-    while not (ledger.exists() and ledger.read_bytes().count(b"\n") > 20):
+    while not (index.exists() and len(index.read_bytes().strip(b"\0")) > 20 * 52):
         assert time.monotonic() < deadline
         assert child.poll() is None, "it ended by itself"
         time.sleep(0.02)

@@ -153,7 +153,7 @@ def test_a_run_that_began_before_another_ended_does_not_touch_its_output(
 
 def test_a_mark_is_believed_when_the_results_are_gone(tmp_path: Path) -> None:
     with open_ledger(tmp_path / "job", "s") as ledger:
-        ledger.put("a", b"result")
+        ledger.put(1, "aa" * 20, b"result")
         ledger.mark("placing")
     (tmp_path / "job" / "results").unlink()
     for _ in range(2):

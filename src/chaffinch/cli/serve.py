@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import typer
 
 from chaffinch.cli import frame
-from chaffinch.cli.deid.core_dumps import turn_off_core_dumps
 from chaffinch.deid.keys import Secret
 from chaffinch.errors import ConfigError, MissingExtraError
+from chaffinch.jobs.worker import turn_off_core_dumps
 
 try:
     import starlette  # noqa: F401

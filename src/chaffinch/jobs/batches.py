@@ -1,84 +1,195 @@
-"""The input of a release job in batches, and the processing of a batch."""
+"""The input of a release job in batches, and the processing of a batch.
+
+    units  →  gather: by patient, sorted on the disk if they are many  →  batches  →  process_batch
+
+Everything here streams: an input of any size takes the memory of a batch, of its largest patient and of what
+`SealedRecords` keeps. Units travel as bytes (`UnitCodec`), so that a batch is the same in memory, on the disk and in
+the pipe to another process.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
+import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
 
-from chaffinch.deid.detect.protocol import Detector
-from chaffinch.deid.release.patient import NumberedDocument, Release, Released, Withheld, release, withhold
+import msgspec
+
+from chaffinch.deid.release.patient import NumberedDocument, Released, Withheld, reason, release, withhold
 from chaffinch.deid.release.units import read_unit
-from chaffinch.deid.vault import Seal
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.jobs.job import ReleaseJob
 from chaffinch.jobs.run import WorkItem, key_of
+from chaffinch.jobs.sealed import SealedRecords
+from chaffinch.jobs.work import BatchWork
 from chaffinch.text import Document
+from chaffinch.text.document import uncut_documents
 from chaffinch.text.formats import Unit
+from chaffinch.text.formats.units import failing_unit
 
 _BATCH_DOCUMENTS = 64  # a batch ends at this many documents or bytes; larger ones lose more work when a run is killed
 _BATCH_BYTES = 1 << 20
-_MOST_CACHED_BYTES = 1 << 25  # of documents that stay in memory, so that they are not read a second time
+_KEY = 20  # bytes of the digest of a unit
+_PATIENT = 16  # bytes of the digest by which units of a patient are brought together
+
+Batch = Sequence[WorkItem[bytes]]
 
 
-def batches(job: ReleaseJob) -> Iterator[list[WorkItem[Unit]]]:
-    """Yield a job's units and their ledger keys in batches; a patient's notes share a batch if the job is by patient.
+class Origin(msgspec.Struct, frozen=True, array_like=True):
+    """What no file of an unfinished run holds in plain: the file, the id and the patient of a document."""
 
-    With whole patients, all units are read once here, to learn their patients, before the first batch is made. Raise
-    ConfigError if the policy needs patients and notes have none, or if notes have one although the job says otherwise.
+    file: str
+    id: str
+    group: str | None
+
+    def __repr__(self) -> str:
+        return "Origin()"
+
+
+class UnitCodec:
+    """Turn units into bytes and back. What all units of an input share is left out, and known to both sides."""
+
+    def __init__(self, shared: Sequence[object] = ()) -> None:
+        """Take the objects that units refer to and that are not written with each of them."""
+        self.shared = tuple(shared)
+        self._places = {id(value): place for place, value in enumerate(self.shared)}
+        self._kinds = {type(value) for value in self.shared}
+
+    @classmethod
+    def of(cls, job: ReleaseJob) -> UnitCodec:
+        """Return the codec of a job: a table of patients may be large, and so is known to all processes."""
+        return cls([job.grouping, *([] if job.reading is None else [job.reading])])
+
+    def encode(self, unit: Unit) -> bytes:
+        """Return a unit as bytes; its content must be in memory."""
+        stream = io.BytesIO()
+        pickler = _Pickler(stream, pickle.HIGHEST_PROTOCOL)
+        pickler.places, pickler.kinds = self._places, self._kinds
+        pickler.dump(unit)
+        return stream.getvalue()
+
+    def decode(self, content: bytes) -> Unit:
+        """Return the unit of some bytes that `encode` returned in a process of this job."""
+        unpickler = _Unpickler(io.BytesIO(content))
+        unpickler.shared = self.shared
+        unit: Unit = unpickler.load()
+        return unit
+
+
+class _Pickler(pickle.Pickler):
+    places: dict[int, int]
+    kinds: set[type]
+
+    def persistent_id(self, value: Any) -> int | None:
+        return self.places.get(id(value)) if type(value) in self.kinds else None
+
+
+class _Unpickler(pickle.Unpickler):
+    shared: tuple[object, ...]
+
+    def persistent_load(self, place: Any) -> object:
+        return self.shared[place]
+
+
+class Gathered:
+    """The units of a job in batches, and where each of them came from; close it at the end.
+
+    With whole patients, all units are read once here, to learn their patients, before the first batch is made.
     """
-    items = _items_of_patients(job, _group_units(job)) if job.by_patient else _items_of_notes(job)
-    return _fill_batches(items)
+
+    def __init__(self, job: ReleaseJob, folder: Path | None = None) -> None:
+        """Read the units; raise ConfigError if the policy needs patients and notes have none, or must have none."""
+        self._job, self.codec = job, UnitCodec.of(job)
+        self._stack = ExitStack()
+        self._origins = self._stack.enter_context(SealedRecords(folder))
+        self._units = self._stack.enter_context(SealedRecords(folder))
+        if job.by_patient:
+            try:
+                self._gather()
+            except BaseException:
+                self.close()
+                raise
+
+    def __enter__(self) -> Gathered:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Drop everything that was read."""
+        self._stack.close()
+
+    @property
+    def number(self) -> int | None:
+        """Return how many units there are; None if that is known only at the end."""
+        return len(self._origins) if self._job.by_patient else None
+
+    def batches(self) -> Iterator[list[WorkItem[bytes]]]:
+        """Yield units with their keys in batches; the units of a patient stay together where they depend on another."""
+        return _fill_batches(self._items_of_patients() if self._job.by_patient else self._items_of_notes())
+
+    def origins(self) -> Iterator[Origin]:
+        """Yield the origin of every unit, in the order of the input, when all batches were made."""
+        for _, content in self._origins:
+            yield msgspec.msgpack.decode(content, type=Origin)
+
+    def _gather(self) -> None:
+        notes = with_patient = 0
+        for unit in self._job.source:
+            loaded, origin, readable = self._look(unit)
+            patient = origin.id if origin.group is None else origin.group
+            notes += readable
+            with_patient += readable and origin.group is not None
+            digest = hashlib.blake2b(patient.encode("utf-8", "surrogatepass"), digest_size=_PATIENT).digest()
+            self._units.add(digest + unit.number.to_bytes(8, "big"), self._digest(loaded) + self.codec.encode(loaded))
+        _check_patients(self._job, notes, with_patient)
+
+    def _look(self, unit: Unit) -> tuple[Unit, Origin, bool]:
+        """Return a unit with its content in memory, its origin, which is noted, and whether it can be read."""
+        loaded = _load(unit)
+        doc = _read_uncut(loaded)
+        origin = Origin(unit.name, unit.id, None) if doc is None else Origin(unit.name, doc.id, doc.group)
+        self._origins.add(unit.number.to_bytes(8, "big"), msgspec.msgpack.encode(origin))
+        return loaded, origin, doc is not None
+
+    def _digest(self, unit: Unit) -> bytes:
+        """Return a digest of everything that a unit's result depends on: its number, its names, and its content."""
+        return bytes.fromhex(key_of(self._job.digest, str(unit.number), unit.id, unit.name, _content(unit)))
+
+    def _items_of_notes(self) -> Iterator[list[WorkItem[bytes]]]:
+        """Yield each unit as a group, in the order of the input, with a key that depends on this unit only."""
+        for unit in self._job.source:
+            loaded, _, _ = self._look(unit)
+            key = self._digest(loaded).hex()
+            yield [WorkItem(unit.number, key, self.codec.encode(loaded), key)]
+
+    def _items_of_patients(self) -> Iterator[list[WorkItem[bytes]]]:
+        """Yield whole patients; the results of a patient's units depend on one another, and so do their keys."""
+        for _, records in groupby(self._units, key=lambda record: record[0][:_PATIENT]):
+            units = [(int.from_bytes(place[_PATIENT:], "big"), content) for place, content in records]
+            patient = key_of(*(content[:_KEY] for _, content in units))
+            yield [WorkItem(number, key_of(patient, str(number)), content[_KEY:], patient) for number, content in units]
 
 
-def _fill_batches(items: Iterable[Sequence[WorkItem[Unit]]]) -> Iterator[list[WorkItem[Unit]]]:
-    """Yield groups of items, joined into batches of 64 items or 1 MB and more; no group is split."""
-    batch: list[WorkItem[Unit]] = []
+def _fill_batches(groups: Iterable[Sequence[WorkItem[bytes]]]) -> Iterator[list[WorkItem[bytes]]]:
+    """Yield items in batches; the items of a group stay together."""
+    batch: list[WorkItem[bytes]] = []
     size = 0
-    for group in items:
+    for group in groups:
         batch += group
-        size += sum(len(_content(item.payload)) for item in group)
+        size += sum(len(item.payload) for item in group)
         if len(batch) >= _BATCH_DOCUMENTS or size >= _BATCH_BYTES:
             yield batch
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _items_of_notes(job: ReleaseJob) -> Iterator[list[WorkItem[Unit]]]:
-    """Yield each unit of the job as a group of one item, in input order; its key hashes the job and this unit only."""
-    for unit in map(_load, job.source):
-        yield [WorkItem(unit.number, key_of(job.digest, *_key_parts(unit)), unit)]
-
-
-def _items_of_patients(job: ReleaseJob, patients: Iterable[Sequence[Unit]]) -> Iterator[list[WorkItem[Unit]]]:
-    """Yield the units of each patient as a group of items; each key hashes the job and all of the patient's units."""
-    for units in patients:
-        loaded = [_load(unit) for unit in units]
-        patient = key_of(job.digest, *(part for unit in loaded for part in _key_parts(unit)))
-        yield [WorkItem(unit.number, key_of(patient, str(unit.number)), unit) for unit in loaded]
-
-
-def _group_units(job: ReleaseJob) -> list[list[Unit]]:
-    """Read all units, and return a list of them per patient, in input order; raise ConfigError if some have none."""
-    patients: dict[str, list[Unit]] = {}
-    notes = with_patient = 0
-    bytes_left = _MOST_CACHED_BYTES
-    for unit in job.source:
-        loaded = _load(unit)
-        doc = _document(loaded)
-        if doc is None:
-            patients.setdefault(unit.id, []).append(unit)
-            continue
-        notes += 1
-        with_patient += doc.group is not None
-        fits = len(_content(loaded)) <= bytes_left
-        bytes_left -= len(_content(loaded)) if fits else 0
-        patients.setdefault(doc.patient, []).append(
-            replace(loaded, parse=partial(_same_document, doc)) if fits else unit
-        )
-    _check_patients(job, notes, with_patient)
-    return list(patients.values())
 
 
 def _check_patients(job: ReleaseJob, notes: int, with_patient: int) -> None:
@@ -97,47 +208,34 @@ def _check_patients(job: ReleaseJob, notes: int, with_patient: int) -> None:
         )
 
 
-def _key_parts(unit: Unit) -> tuple[str | bytes, ...]:
-    """Return what the key of a unit is hashed from: its number, id, file name and content."""
-    return str(unit.number), unit.id, unit.name, _content(unit)
-
-
 def _load(unit: Unit) -> Unit:
-    """Return the unit with its content held in memory; if it cannot be read, the unit as it was."""
+    """Return the unit with its content in memory; one that cannot be read fails again with the same reason."""
     try:
         return unit.hold()
-    except Exception:  # it is read again later, and then withheld with the reason
-        return unit
+    except Exception as error:
+        failure = DataError(reason(error), line=error.line if isinstance(error, DataError) else None)
+        failing = failing_unit(unit.name, failure, rest=unit.rest)
+        return replace(failing, id=unit.id, number=unit.number)
 
 
 def _content(unit: Unit) -> bytes:
     """Return the bytes of a unit; empty if it cannot be read."""
     try:
         return unit.content()
-    except Exception:  # as above
+    except Exception:  # it is withheld, and the reason is given there
         return b""
 
 
-def _document(unit: Unit) -> Document | None:
-    """Parse a unit, and return its document; None if it cannot be read."""
+def _read_uncut(unit: Unit) -> Document | None:
+    """Return the document of a unit, without tokens where that works; None if it cannot be read."""
     try:
-        return unit.read()
-    except Exception:  # as above
-        return None
-
-
-def _same_document(doc: Document, _: bytes) -> Document:
-    """Return the given document, in place of parsing the bytes a second time."""
-    return doc
-
-
-@dataclass(frozen=True, slots=True)
-class BatchWork:
-    """Everything besides the units that a batch's results depend on; with a seal, originals are added, encrypted."""
-
-    release: Release
-    detector: Detector
-    seal: Seal | None = None
+        with uncut_documents():
+            return unit.read()
+    except Exception:  # a reader that needs tokens, or a document that cannot be read
+        try:
+            return unit.read()
+        except Exception:  # as above
+            return None
 
 
 def process_batch(work: BatchWork, units: Sequence[Unit]) -> list[bytes | Withheld]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from chaffinch.deid.dates.order import DateOrder
-from chaffinch.deid.detect.detector import detector
 from chaffinch.deid.detect.protocol import Detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
@@ -29,6 +28,7 @@ from chaffinch.jobs.job import (
     VaultTarget,
 )
 from chaffinch.jobs.release import run_release
+from chaffinch.jobs.work import DetectorSource, DetectorSpec
 from chaffinch.text.formats import Losses, check_columns
 from chaffinch.text.formats.archives import entry_of_bytes
 from chaffinch.text.grouping import Grouping
@@ -42,7 +42,7 @@ _STREAM = "stdin.txt"  # the file name of notes that come as bytes: plain text u
 def run(
     notes: str | Path,
     output: str | Path,
-    find: Detector | None = None,
+    find: Detector | DetectorSpec | None = None,
     *,
     policy: str | Path | Policy = POLICY,
     secret: Secret | None = None,
@@ -51,6 +51,7 @@ def run(
     date_order: DateOrder = "auto",
     follow: bool = False,
     resume: bool = False,
+    workers: int = 1,
 ) -> dict[str, Any]:
     """De-identify a file or folder of notes to `output`; return the manifest: counts, hashes and settings, no text.
 
@@ -60,13 +61,22 @@ def run(
     ("mdy", "dmy", or "auto": that of nearly all dates) reads 03/04/1998 where the patient's dates do not tell.
     Documents that cannot be read are withheld: `result["documents"]["withheld"]` says how many; `result["excluded"]`
     has the rules by which files were left out. With `follow`, links that lead out of a folder are read. With `resume`,
-    an interrupted run is finished.
+    an interrupted run is finished. More than one of `workers` (processes) need a detector that each can load: the
+    default, or `DetectorSpec(...)`.
     """
-    finder = detector(DEFAULT, by_patient=True) if find is None else find
+    spec = DetectorSpec(DEFAULT) if find is None else find if isinstance(find, DetectorSpec) else None
+    finder = spec.build() if spec is not None else cast(Detector, find)
     release = Release(policy if isinstance(policy, Policy) else Policy.read(str(policy)), secret, date_order=date_order)
     patients = Patients(group_by, each_note_a_patient)
-    job = plan(NotesInput(Path(notes), follow=follow), Path(output), release, finder, patients=patients)
-    return run_release(check_effects(job), resume=resume)
+    job = plan(
+        NotesInput(Path(notes), follow=follow),
+        Path(output),
+        release,
+        finder,
+        patients=patients,
+        detector_source=None if spec is None else spec.pinned(finder),
+    )
+    return run_release(check_effects(job), resume=resume, workers=workers)
 
 
 def plan(
@@ -78,6 +88,7 @@ def plan(
     patients: Patients = AS_THE_NOTES_SAY,
     vault: VaultTarget = NO_VAULT,
     option_names: OptionNames = CALL,
+    detector_source: DetectorSource | None = None,
 ) -> ReleaseJob:
     """Check and return the job of releasing notes to `output`, and write nothing; raise ConfigError if it cannot work.
 
@@ -102,7 +113,7 @@ def plan(
     check_columns(source.form, notes.reading)
     return ReleaseJob(
         source, output, release, detector, input_digest, vault, patients.each_note, option_names, grouping,
-        notes.single, notes.reading.columns,
+        notes.single, notes.reading.columns, notes.reading, detector_source,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from chaffinch.deid.release.patient import Release, settings_digest
 from chaffinch.deid.release.units import UnitSource
 from chaffinch.errors import ConfigError
 from chaffinch.jobs.run import key_of
+from chaffinch.jobs.work import DetectorSource
 from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.formats import Format, ReadOptions, check_suffix, output_variant
 from chaffinch.text.grouping import Grouping
@@ -117,6 +118,8 @@ class ReleaseJob:
     grouping: Grouping = NO_GROUPING
     single: bool = False  # the input is one file
     columns: ColumnChoice = NO_CHOICE  # of the input, as the user names them
+    reading: ReadOptions | None = None  # of the input
+    detector_source: DetectorSource | None = None  # of the detector, for other processes
     warnings: tuple[str, ...] = ()  # settings that have no effect or less than asked; counts, never text
 
     def __post_init__(self) -> None:

@@ -1,8 +1,10 @@
-"""The ledger of a job: finished results by key, stored on disk so that they survive a crash.
+"""The ledger of a job: finished results by number and key, stored on disk so that they survive a crash.
 
-A folder (mode 0700) with a lock and two append-only files. `results` has the results one after the other; a line of
-`ledger` has the offset, size and checksum of one of them. A line is written when its result is safe on the disk, so a
-line that was cut off, or points beyond the end, belongs to a result that was never finished, and is dropped.
+A folder (mode 0700) with a lock and three files. `results` has the results one after the other. `index` has a record
+of fixed size for each item, at the place of its number: the key of the item, offset and size of its result, and a
+checksum over all of these and the result. `ledger` has the settings of the job and the steps that are done. A record is
+written when its result is safe on the disk; one that was cut off or torn, or points to other bytes, has a wrong
+checksum and counts as missing. Memory does not grow with the number of results.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,9 +22,12 @@ import msgspec
 
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 
-_FORMAT = 2
-_LEDGER, _NEW_LEDGER, _LOCK = "ledger", "ledger.new", "lock"
+_FORMAT = 3
+_LEDGER, _NEW_LEDGER, _LOCK, _INDEX, _RESULTS = "ledger", "ledger.new", "lock", "index", "results"
 _BUFFER = 1 << 20  # bytes of results after which they are synced; a crash loses about this much at most
+_RECORD = struct.Struct(">20sQQ16s")  # key, offset and size of the result, checksum
+_NONE = bytes(_RECORD.size)  # the record of an item without a result
+_SCAN = 1 << 14  # records that are counted at a time
 
 
 class _Head(msgspec.Struct):
@@ -32,96 +38,107 @@ class _Head(msgspec.Struct):
     notes: dict[str, str] = {}
 
 
-class _Line(msgspec.Struct, omit_defaults=True):
-    """The position of a key's result; or a mark that a step of the job is done."""
+class _Line(msgspec.Struct):
+    """A mark that a step of the job is done."""
 
-    key: str = ""
-    at: int = 0
-    size: int = 0
-    sum: str = ""
-    mark: str = ""
+    mark: str
 
 
 class Ledger:
-    """Results by key, stored on disk; open it with `open_ledger`."""
+    """Results by number and key, stored on disk; open it with `open_ledger`."""
 
-    def __init__(self, folder: Path, head: _Head, ledger: BinaryIO, results: BinaryIO) -> None:
+    def __init__(self, folder: Path, head: _Head, marks: BinaryIO, index: BinaryIO, results: BinaryIO) -> None:
         self.folder, self.notes = folder, head.notes
-        self._ledger, self._results = ledger, results
-        self._lines: dict[str, _Line] = {}
-        self._waiting: list[_Line] = []
+        self._marked, self._index, self._results = marks, index, results
+        self._waiting: dict[int, bytes] = {}
         self._marks: set[str] = set()
-        self._size = self._waiting_bytes = 0
+        self._size, self._waiting_bytes = os.fstat(results.fileno()).st_size, 0
+        self._number = self._count_records()
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return self._number
 
     def __repr__(self) -> str:
         return f"Ledger({len(self)} results)"
 
-    def get(self, key: str) -> bytes | None:
-        """Return the stored result of a key; None if there is none, or if its bytes changed on the disk."""
-        line = self._lines.get(key)
-        if line is None:
+    def get(self, number: int, key: str | None = None) -> bytes | None:
+        """Return the result of an item, if it has that key; None if there is none or it was changed on the disk."""
+        if not self._number:
+            return None
+        record = self._record(number)
+        stored_key, at, size, checksum = _RECORD.unpack(record)
+        if record == _NONE or at + size > self._size or (key is not None and bytes.fromhex(key) != stored_key):
             return None
         self._results.flush()
-        content = os.pread(self._results.fileno(), line.size, line.at)
-        return content if _checksum(content) == line.sum else None
+        content = os.pread(self._results.fileno(), size, at)
+        return content if _checksum(number, stored_key, at, content) == checksum else None
 
-    def put(self, key: str, result: bytes) -> None:
-        """Append a result under a key; it survives a crash after the next `sync`, which runs by itself after 1 MB."""
-        line = _Line(key, self._size, len(result), _checksum(result))
+    def put(self, number: int, key: str, result: bytes) -> None:
+        """Add the result of an item; it is safe after the next `sync`, which comes when enough is waiting."""
+        name = bytes.fromhex(key)
+        self._replace(number, _RECORD.pack(name, self._size, len(result), _checksum(number, name, self._size, result)))
         self._results.write(result)
         self._size += len(result)
-        self._lines[key] = line
-        self._waiting.append(line)
-        self._waiting_bytes += len(result)
+        self._waiting_bytes += len(result) + _RECORD.size
         if self._waiting_bytes >= _BUFFER:
             self.sync()
 
+    def forget(self, number: int) -> None:
+        """Remove the result of an item, if it has one."""
+        if self._number and self._record(number) != _NONE:
+            self._replace(number, _NONE)
+
     def mark(self, name: str) -> None:
-        """Record on the disk, at once, that the named step of the job is done."""
-        self._marks.add(name)
-        self._waiting.append(_Line(mark=name))
+        """Record permanently that a step of the job is done."""
         self.sync()
+        self._marks.add(name)
+        self._marked.write(msgspec.json.encode(_Line(name)) + b"\n")
+        _flush(self._marked)
 
     def is_marked(self, name: str) -> bool:
         """Tell whether the named step was marked as done, in this run or an earlier one."""
         return name in self._marks
 
     def sync(self) -> None:
-        """Flush waiting results to the disk, then the lines that describe them."""
+        """Make all results safe: first the results, then the records that describe them."""
         if not self._waiting:
             return
         _flush(self._results)
-        self._ledger.write(b"".join(msgspec.json.encode(line) + b"\n" for line in self._waiting))
-        _flush(self._ledger)
+        for number, record in sorted(self._waiting.items()):
+            os.pwrite(self._index.fileno(), record, number * _RECORD.size)
+        os.fsync(self._index.fileno())
         self._waiting.clear()
         self._waiting_bytes = 0
 
     def recall(self, lines: list[bytes]) -> None:
-        """Load the lines of an earlier run; truncate results and lines that it left unfinished."""
-        self._size = os.fstat(self._results.fileno()).st_size
-        end = 0
-        good_bytes = 0
-        whole = True
+        """Load the marks of an earlier run."""
         for number, raw in enumerate(lines, start=2):
             try:
-                line = msgspec.json.decode(raw, type=_Line)
+                self._marks.add(msgspec.json.decode(raw, type=_Line).mark)
             except (msgspec.DecodeError, UnicodeError):
                 raise DataError("is damaged; remove the folder and run again", path=self.folder, line=number) from None
-            if line.mark:  # a step that is done stays done, also when the results that it needed were removed
-                self._marks.add(line.mark)
-            whole = whole and line.at + line.size <= self._size
-            if whole:
-                good_bytes += len(raw)
-                end = max(end, line.at + line.size)
-                self._lines |= {} if line.mark else {line.key: line}
-        if self._marks and not whole:
-            return
-        self._ledger.truncate(self._ledger.seek(-sum(map(len, lines)) + good_bytes, os.SEEK_END))
-        self._results.truncate(self._results.seek(end))
-        self._size = end
+
+    def _record(self, number: int) -> bytes:
+        """Return the record of an item, also one that is waiting to be written."""
+        waiting = self._waiting.get(number)
+        if waiting is not None:
+            return waiting
+        record = os.pread(self._index.fileno(), _RECORD.size, number * _RECORD.size)
+        return record if len(record) == _RECORD.size else _NONE
+
+    def _replace(self, number: int, record: bytes) -> None:
+        before = self._record(number) if self._number else _NONE
+        self._number += (record != _NONE) - (before != _NONE)
+        self._waiting[number] = record
+
+    def _count_records(self) -> int:
+        """Return how many items have a record; its checksum is looked at when it is used."""
+        count = place = 0
+        while content := os.pread(self._index.fileno(), _SCAN * _RECORD.size, place):
+            whole = len(content) - len(content) % _RECORD.size
+            count += sum(content[i : i + _RECORD.size] != _NONE for i in range(0, whole, _RECORD.size))
+            place += len(content)
+        return count
 
     def remove(self) -> None:
         """Delete the job's folder; the ledger file goes last, so that a run killed meanwhile can be resumed."""
@@ -169,8 +186,13 @@ def open_ledger(
                 )
             if is_new:
                 _write_head(folder, _Head(_FORMAT, settings, notes or {}))
-            with (folder / _LEDGER).open("r+b") as lines, (folder / "results").open("a+b") as results:
-                ledger = _resume_ledger(folder, settings, lines, results)
+            (folder / _INDEX).touch()
+            with (
+                (folder / _LEDGER).open("r+b") as lines,
+                (folder / _INDEX).open("r+b") as index,
+                (folder / _RESULTS).open("a+b") as results,
+            ):
+                ledger = _resume_ledger(folder, settings, lines, index, results)
                 try:
                     yield ledger
                 finally:
@@ -198,8 +220,8 @@ def _write_head(folder: Path, head: _Head) -> None:
     temporary.replace(folder / _LEDGER)
 
 
-def _resume_ledger(folder: Path, settings: str, lines: BinaryIO, results: BinaryIO) -> Ledger:
-    """Return the ledger of open files with all earlier results; raise ConfigError if its settings were others."""
+def _resume_ledger(folder: Path, settings: str, lines: BinaryIO, index: BinaryIO, results: BinaryIO) -> Ledger:
+    """Return the ledger with all earlier results; raise ConfigError if its run had other settings."""
     first, *rest = lines.read().splitlines(keepends=True) or [b""]
     try:
         head = msgspec.json.decode(first, type=_Head)
@@ -213,7 +235,7 @@ def _resume_ledger(folder: Path, settings: str, lines: BinaryIO, results: Binary
     if rest and not rest[-1].endswith(b"\n"):
         lines.truncate(lines.seek(-len(rest[-1]), os.SEEK_END))
         rest.pop()
-    ledger = Ledger(folder, head, lines, results)
+    ledger = Ledger(folder, head, lines, index, results)
     ledger.recall(rest)
     return ledger
 
@@ -257,6 +279,8 @@ def _flush(stream: BinaryIO) -> None:
     os.fsync(stream.fileno())
 
 
-def _checksum(content: bytes) -> str:
-    """Return the 128-bit BLAKE2b hash of bytes, in hex."""
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
+def _checksum(number: int, key: bytes, at: int, content: bytes) -> bytes:
+    """Return the checksum of a record and its result."""
+    whole = hashlib.blake2b(_RECORD.pack(key, at, len(content), number.to_bytes(16, "big")), digest_size=16)
+    whole.update(content)
+    return whole.digest()

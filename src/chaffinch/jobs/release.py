@@ -1,6 +1,6 @@
 """Run a release job: process batches into a ledger, build the outputs from it, then move all to their paths.
 
-    batches  →  process_batch  →  ledger  →  build_outputs  →  publish
+    Gathered.batches  →  process_batch, here or in a pool  →  ledger  →  build_outputs  →  publish
 
 Until the end everything is in `OUT.part` beside the output, without an id of the input; lists of such ids are in
 `OUT.private.part` while the outputs are built. Then there are also `OUT.manifest.json`, which may be
@@ -14,10 +14,9 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,53 +27,85 @@ from chaffinch.deid.release.patient import LAYER, Released, Withheld, unseal_rec
 from chaffinch.deid.release.verify import digest_files
 from chaffinch.deid.vault import Seal, write_vault
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
-from chaffinch.jobs.batches import BatchWork, batches, process_batch, release_units
+from chaffinch.jobs.batches import Gathered, Origin
 from chaffinch.jobs.job import ReleaseJob
 from chaffinch.jobs.ledger import Ledger, open_ledger, remove_empty
-from chaffinch.jobs.run import Interrupted, KeptKey, WorkItem, in_order, process_batches
+from chaffinch.jobs.pool import check_workers, open_pool
+from chaffinch.jobs.run import Interrupted, process_batches
+from chaffinch.jobs.sealed import SealedRecords
 from chaffinch.text import Document
-from chaffinch.text.formats import Unit, WriteOptions
+from chaffinch.text.formats import WriteOptions
 from chaffinch.text.formats.base import Excluded
 
 _MOST_SYNCED_FILES = 1000  # more files than this are synced by one call for the whole system
+_WITHHELD = b"\xc1"  # a byte that MessagePack never uses
 _LISTS = ("documents.jsonl", "ids.jsonl", "risks.jsonl", "withheld.jsonl", "excluded.jsonl")
 _IDS, _OPTIONAL_LISTS = "ids.jsonl", _LISTS[2:]  # the latter exist only if they have a line
 
 Tick = Callable[[int], None]
 
 
-def dry_run(job: ReleaseJob, *, tick: Tick = lambda _: None) -> dict[str, Any]:
-    """De-identify all notes in memory, and return the manifest; nothing is written."""
-    account, work = Account(job.settings), BatchWork(job.release, job.detector)
-    seen: set[str] = set()
-    for batch in batches(job):
-        for result in release_units(work, [item.payload for item in batch]):
+def dry_run(job: ReleaseJob, *, workers: int = 1, tick: Tick = lambda _: None) -> dict[str, Any]:
+    """Return the manifest of a release without making it: nothing is written."""
+    account, seen = Account(job.settings), set[str]()
+    with ExitStack() as stack:
+        for _, result in results_in_memory(job, stack, workers=workers, tick=tick):
             account.add(reject_bad_id(result, job, seen))
-        tick(len(batch))
     for item in job.source.excluded:
         account.exclude(item.rule)
     account.check_count(job.source.seen)
     return account.manifest(warnings=list(job.warnings))
 
 
-def run_release(job: ReleaseJob, *, resume: bool = False, tick: Tick = lambda _: None) -> dict[str, Any]:
-    """De-identify a job's notes, write all outputs and return the manifest; after a crash or Ctrl-C it can be resumed.
+def results_in_memory(
+    job: ReleaseJob, stack: ExitStack, *, workers: int = 1, tick: Tick = lambda _: None
+) -> Iterator[tuple[int, Released | Withheld]]:
+    """Yield the number and the result of every unit, in the order of the input, without a ledger.
+
+    `stack` closes what waits on the disk until its turn.
+    """
+    gathered = stack.enter_context(Gathered(job))
+    waiting = stack.enter_context(SealedRecords())
+    with open_pool(job, gathered.codec, workers) as each:
+        for batch, results in each(gathered.batches()):
+            for item, result in zip(batch, results, strict=True):
+                waiting.add(item.number.to_bytes(8, "big"), _pack_result(result))
+            tick(len(batch))
+    for (key, content), origin in zip(waiting, gathered.origins(), strict=True):
+        number = int.from_bytes(key, "big")
+        yield number, _unpack_result(content, number, origin, job)
+
+
+def run_release(
+    job: ReleaseJob, *, resume: bool = False, workers: int = 1, tick: Tick = lambda _: None
+) -> dict[str, Any]:
+    """Release an input, and return the manifest; finished work survives Ctrl-C, a full disk and kill -9.
 
     Raise Interrupted on Ctrl-C. With `resume`, an earlier run of the same job is finished; its output is the same, byte
-    for byte, as that of an uninterrupted run.
+    for byte, as that of an uninterrupted run, and for any number of `workers` (processes).
     """
+    check_workers(job, workers)
     remove_empty(job.work)
     _check_paths(job, resume=resume)
-    work = (
-        None if (job.work / "ledger").exists() else batches(job)
-    )  # an impossible job is refused before anything is written
+    with ExitStack() as stack:
+        gathered = None
+        if not (job.work / "ledger").exists():  # an impossible job is refused before anything is written
+            gathered = stack.enter_context(Gathered(job, job.output.parent))
+        return _run_with_ledger(job, gathered, stack, resume=resume, workers=workers, tick=tick)
+
+
+def _run_with_ledger(
+    job: ReleaseJob, gathered: Gathered | None, stack: ExitStack, *, resume: bool, workers: int, tick: Tick
+) -> dict[str, Any]:
+    """Process, build and publish what the ledger does not have yet."""
     notes = {} if job.vault.key is None else {"salt": secrets.token_hex(32)}
     with open_ledger(job.work, job.digest, notes=notes, resume=resume) as ledger:
         try:
-            if work is not None and not len(ledger):
+            if gathered is not None and not len(ledger):
                 _check_taken(job, ledger)  # again: another run may have finished since
             if not ledger.is_marked("placing"):
-                done = _process_job(job, work or batches(job), ledger, tick)
+                gathered = gathered or stack.enter_context(Gathered(job, job.output.parent))
+                done = _process_job(job, gathered, ledger, stack, workers=workers, tick=tick)
                 try:
                     build_outputs(job, done)
                 except BaseException:  # lists of ids are for finished runs only
@@ -144,54 +175,57 @@ def _is_private_folder(target: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Origin:
-    """What no file of an unfinished run holds: the file, the id and the patient of a document in the input."""
-
-    file: str
-    id: str
-    group: str | None
-
-    @classmethod
-    def of(cls, unit: Unit) -> _Origin:
-        """Return the file, id and patient of a unit; if it cannot be read, its id and no patient."""
-        try:
-            doc = unit.read()
-        except Exception:  # it is withheld, and the reason is given there
-            return cls(unit.name, unit.id, None)
-        return cls(unit.name, doc.id, doc.group)
-
-
-@dataclass(frozen=True, slots=True)
 class _Processed:
-    """The outcome of all units: results in the ledger or here, the origin of each unit, and the seal if any."""
+    """The outcome of all units: released ones in the ledger, the reasons of withheld ones here, and the seal if any."""
 
-    outcomes: Mapping[int, KeptKey | Withheld]
-    origins: Mapping[int, _Origin]
+    gathered: Gathered
+    withheld: SealedRecords
     ledger: Ledger
     seal: Seal | None
 
-    def results(self, job: ReleaseJob) -> Iterator[tuple[int, Released | Withheld]]:
-        """Yield the number and the result of every unit, in input order; results are read from the ledger each time."""
+    def results(self, job: ReleaseJob) -> Iterator[tuple[Origin, Released | Withheld]]:
+        """Yield the origin and the result of every unit, in the order of the input; it can be called repeatedly."""
         seen: set[str] = set()
-        for number, stored in in_order(self.outcomes, self.ledger):
-            origin = self.origins[number]
-            result = Released.unpack(stored, origin.id, origin.group) if isinstance(stored, bytes) else stored
-            yield number, reject_bad_id(result, job, seen)
+        aside = iter(self.withheld)
+        next_aside = next(aside, None)
+        for number, origin in enumerate(self.gathered.origins(), start=1):
+            if next_aside is not None and int.from_bytes(next_aside[0], "big") == number:
+                content: bytes | None = next_aside[1]
+                next_aside = next(aside, None)
+            else:
+                content = self.ledger.get(number)
+            if content is None:
+                raise DataError("a result changed on the disk; remove the folder and run again", path=job.work)
+            yield origin, reject_bad_id(_unpack_result(content, number, origin, job), job, seen)
 
 
-def _process_job(job: ReleaseJob, work: Iterable[Sequence[WorkItem[Unit]]], ledger: Ledger, tick: Tick) -> _Processed:
-    """De-identify the batches whose results are not in the ledger, store them there, and return the outcome of all."""
-    key = job.vault.key
-    seal = None if key is None else Seal.new(key, bytes.fromhex(ledger.notes["salt"]))
-    origins: dict[int, _Origin] = {}
+def _pack_result(result: bytes | Withheld) -> bytes:
+    """Return a result as bytes: that of a withheld document is its reason, after a mark that no packed one has."""
+    return result if isinstance(result, bytes) else _WITHHELD + result.reason.encode("utf-8", "surrogatepass")
 
-    def note_batch(batch: Sequence[WorkItem[Unit]]) -> None:
-        """Record the origins of a finished batch, and report its size as progress."""
-        origins.update((item.number, _Origin.of(item.payload)) for item in batch)
-        tick(len(batch))
 
-    step = partial(process_batch, BatchWork(job.release, job.detector, seal))
-    return _Processed(process_batches(work, step, ledger, done=note_batch), origins, ledger, seal)
+def _unpack_result(content: bytes, number: int, origin: Origin, job: ReleaseJob) -> Released | Withheld:
+    """Return the result that `_pack_result` packed, with the ids of its origin."""
+    if content.startswith(_WITHHELD):
+        why = content.removeprefix(_WITHHELD).decode("utf-8", "surrogatepass")
+        return Withheld(job.release.name(origin.id, number), origin.id, why)
+    return Released.unpack(content, origin.id, origin.group)
+
+
+def _process_job(
+    job: ReleaseJob, gathered: Gathered, ledger: Ledger, stack: ExitStack, *, workers: int, tick: Tick
+) -> _Processed:
+    """Process the batches that have no results yet, into the ledger."""
+    key, salt = job.vault.key, ledger.notes.get("salt", "")
+    seal = None if key is None else Seal.new(key, bytes.fromhex(salt))
+    withheld = stack.enter_context(SealedRecords(job.output.parent))
+
+    def set_aside(number: int, result: Withheld) -> None:
+        withheld.add(number.to_bytes(8, "big"), _pack_result(result))
+
+    with open_pool(job, gathered.codec, workers, salt=salt) as each:
+        process_batches(gathered.batches(), each, ledger, set_aside=set_aside, done=lambda batch: tick(len(batch)))
+    return _Processed(gathered, withheld, ledger, seal)
 
 
 def reject_bad_id(result: Released | Withheld, job: ReleaseJob, seen: set[str]) -> Released | Withheld:
@@ -238,8 +272,8 @@ def _write_lists(job: ReleaseJob, done: _Processed, account: Account) -> None:
     with ExitStack() as stack:
         chosen = [name for name in _LISTS if name != _IDS or not job.release.keep_ids]
         lists = _PrivateLists({name: stack.enter_context(_create_private(folder / name)) for name in chosen})
-        for number, result in done.results(job):
-            lists.add(result, account.add(result), done.origins[number].file)
+        for origin, result in done.results(job):
+            lists.add(result, account.add(result), origin.file)
         for item in job.source.excluded:
             lists.exclude(item, account.exclude(item.rule))
     account.check_count(job.source.seen)

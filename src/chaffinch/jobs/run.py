@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from chaffinch.errors import DataError
 from chaffinch.jobs.ledger import Ledger
 
 P = TypeVar("P")
@@ -27,18 +26,15 @@ class Interrupted(Exception):  # noqa: N818  (not an error: finished results are
 
 @dataclass(frozen=True, slots=True)
 class WorkItem(Generic[P]):
-    """One work item: its number in the input, a key for everything that its result depends on, and the payload."""
+    """One work item: its number in the input, a key for everything that its result depends on, and the payload.
+
+    Items of one `group` depend on one another.
+    """
 
     number: int
     key: str
     payload: P
-
-
-@dataclass(frozen=True, slots=True)
-class KeptKey:
-    """The key of a result that is stored in the ledger."""
-
-    key: str
+    group: str = ""
 
 
 def key_of(*parts: str | bytes) -> str:
@@ -56,53 +52,43 @@ def key_of(*parts: str | bytes) -> str:
 
 def process_batches(
     batches: Iterable[Sequence[WorkItem[P]]],
-    work: Callable[[Sequence[P]], Sequence[bytes | R]],
+    each: Callable[[Iterable[Sequence[WorkItem[P]]]], Iterable[tuple[Sequence[WorkItem[P]], Sequence[bytes | R]]]],
     ledger: Ledger,
     *,
+    set_aside: Callable[[int, R], None],
     done: Callable[[Sequence[WorkItem[P]]], None] = lambda _: None,
-) -> dict[int, KeptKey | R]:
-    """Work on all batches, and store results in the ledger; return by item number a stored key, or the result itself.
+) -> None:
+    """Process all batches: results of bytes are stored in the ledger, any other is given to `set_aside`.
 
-    `work` gets all items of a batch, or is not called if all have a result: results within a batch may depend on one
-    another. A result of bytes is stored in the ledger, and a second run reads it from there; any other result is
-    computed again by a second run, with its whole batch. `done` is called after each batch.
+    `each` gets the batches that lack a result and yields each with its results, in any order: results within a batch
+    may depend on one another. A second run reads what is stored; a result that is not is computed again, with its whole
+    batch. `done` is called after each batch.
     """
-    outcomes: dict[int, KeptKey | R] = {}
-    for batch in batches:
-        outcomes |= _process_batch(batch, work, ledger)
+
+    def missing() -> Iterator[Sequence[WorkItem[P]]]:
+        """Yield the batches of which the ledger lacks a result."""
+        for batch in batches:
+            if len(ledger) and all(ledger.get(item.number, item.key) is not None for item in batch):
+                done(batch)
+            else:
+                yield batch
+
+    for batch, results in each(missing()):
+        _store(batch, results, ledger, set_aside)
         done(batch)
     ledger.sync()
-    return outcomes
 
 
-def in_order(outcomes: Mapping[int, KeptKey | R], ledger: Ledger) -> Iterator[tuple[int, bytes | R]]:
-    """Yield the number and the result of every item by number; stored results are read from the ledger."""
-    for number in sorted(outcomes):
-        outcome = outcomes[number]
-        yield number, _read_result(ledger, outcome.key) if isinstance(outcome, KeptKey) else outcome
-
-
-def _process_batch(
-    batch: Sequence[WorkItem[P]], work: Callable[[Sequence[P]], Sequence[bytes | R]], ledger: Ledger
-) -> dict[int, KeptKey | R]:
-    """Work on a batch unless the ledger has all its results; return by item number a stored key, or the result."""
-    outcomes: dict[int, KeptKey | R] = {item.number: KeptKey(item.key) for item in batch}
-    earlier = {item.key: ledger.get(item.key) for item in batch}
-    if None not in earlier.values():
-        return outcomes
-    results = zip(batch, work([item.payload for item in batch]), strict=True)
-    # Missing results are stored last: a run that is killed before that processes this batch again.
-    for item, result in sorted(results, key=lambda pair: earlier[pair[0].key] is None):
+def _store(
+    batch: Sequence[WorkItem[P]],
+    results: Sequence[bytes | R],
+    ledger: Ledger,
+    set_aside: Callable[[int, R], None],
+) -> None:
+    """Store the results of a batch, except those that the ledger has already."""
+    for item, result in zip(batch, results, strict=True):
         if not isinstance(result, bytes):
-            outcomes[item.number] = result
-        elif result != earlier[item.key]:
-            ledger.put(item.key, result)
-    return outcomes
-
-
-def _read_result(ledger: Ledger, key: str) -> bytes:
-    """Return the stored result of a key; raise DataError if it is missing or its bytes changed on the disk."""
-    content = ledger.get(key)
-    if content is None:
-        raise DataError("a result changed on the disk; remove the folder and run again", path=ledger.folder)
-    return content
+            ledger.forget(item.number)
+            set_aside(item.number, result)
+        elif ledger.get(item.number, item.key) != result:
+            ledger.put(item.number, item.key, result)

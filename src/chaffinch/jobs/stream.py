@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from chaffinch.deid.release.account import Account
 from chaffinch.deid.release.patient import Released
 from chaffinch.errors import ConfigError
-from chaffinch.jobs.batches import BatchWork, batches, release_units
 from chaffinch.jobs.job import ReleaseJob
-from chaffinch.jobs.release import Tick, reject_bad_id, to_document
+from chaffinch.jobs.release import Tick, reject_bad_id, results_in_memory, to_document
 from chaffinch.text.formats import WriteOptions
 
 
-def release_to_bytes(job: ReleaseJob, *, tick: Tick = lambda _: None) -> tuple[dict[str, Any], bytes]:
+def release_to_bytes(job: ReleaseJob, *, workers: int = 1, tick: Tick = lambda _: None) -> tuple[dict[str, Any], bytes]:
     """De-identify a job in memory; return its manifest and the bytes of the released file (empty if all is withheld).
 
     The format must be one of one file, as `check_stream` tells.
     """
     check_stream(job)
-    work, results = BatchWork(job.release, job.detector), {}
-    for batch in batches(job):
-        for item, result in zip(batch, release_units(work, [item.payload for item in batch]), strict=True):
-            results[item.number] = result
-        tick(len(batch))
     account, options, seen = Account(job.settings), WriteOptions(keep_columns=True), set[str]()
-    checked = [reject_bad_id(results[number], job, seen) for number in sorted(results)]
+    with ExitStack() as stack:
+        results = results_in_memory(job, stack, workers=workers, tick=tick)
+        checked = [reject_bad_id(result, job, seen) for _, result in results]
     for result in checked:
         account.add(result)
     with tempfile.TemporaryDirectory(prefix="chaffinch-") as folder:

@@ -5,7 +5,9 @@ T tokens, S sentences, L labels.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
@@ -22,6 +24,7 @@ from chaffinch.text.tokens import RangeMode, ranges_of_spans, token_offsets
 Offsets: TypeAlias = NDArray[np.int32]  # (T, 2) start and end of each token or sentence, in code points
 Splitter: TypeAlias = Literal["prose", "lines"]
 
+_UNCUT = ContextVar("uncut", default=False)  # whether documents are made without tokens and sentences
 MAX_CHARS = 10_000_000  # longer texts are refused, to bound memory; users can raise it (--max-chars)
 
 
@@ -84,6 +87,9 @@ class Document:
         ['Dr.', 'Penn', 'saw', 'her', '.']
         """
         check_text(text, max_chars=max_chars)
+        if _UNCUT.get():
+            checked = {name: _sort_spans(spans, len(text)) for name, spans in (layers or {}).items()}
+            return cls(id, text, group, dict(meta or {}), layers=checked, columns=columns)
         given = tokens is not None
         token_array = _offsets(tokens, len(text), "token") if tokens is not None else token_offsets(text)
         if sentences is not None:
@@ -177,6 +183,19 @@ class Document:
         )
 
     __hash__ = None  # type: ignore[assignment]  # arrays have no hash
+
+
+@contextmanager
+def uncut_documents() -> Iterator[None]:
+    """Make documents without tokens, sentences, soft labels and relations inside the block.
+
+    For callers that need ids, patients, fields or texts only: to cut a text costs far more than to read it.
+    """
+    before = _UNCUT.set(True)
+    try:
+        yield
+    finally:
+        _UNCUT.reset(before)
 
 
 def check_text(text: str, *, max_chars: int) -> None:

@@ -10,13 +10,13 @@ from typer.core import TyperGroup
 
 from chaffinch.checks import nearest
 from chaffinch.cli.deid.adapt import adapt_command
-from chaffinch.cli.deid.core_dumps import turn_off_core_dumps
 from chaffinch.cli.deid.estimate import estimate_command
 from chaffinch.cli.deid.restore import rekey_command, restore_command
 from chaffinch.cli.deid.run import run_command
 from chaffinch.cli.deid.sample import sample_command
 from chaffinch.cli.deid.secret import new_command, rotate_command
 from chaffinch.errors import ConfigError
+from chaffinch.jobs.worker import turn_off_core_dumps
 
 _ABOUT = "Take identifiers out of notes. `chaffinch deid IN -o OUT` is short for `deid run`."
 

@@ -22,7 +22,7 @@ from chaffinch.cli.deid.results import RunResult
 from chaffinch.cli.frame.config_file import ConfigFile
 from chaffinch.deid import keys
 from chaffinch.deid.dates.order import DateOrder
-from chaffinch.deid.detect.detector import HybridDetector, detector
+from chaffinch.deid.detect.detector import HybridDetector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.operators.shift import AMBIGUOUS
 from chaffinch.deid.policy import Policy, ready_policies
@@ -30,20 +30,18 @@ from chaffinch.deid.release.account import private_folder
 from chaffinch.deid.release.patient import Release
 from chaffinch.deid.release.summary_page import html
 from chaffinch.errors import ConfigError, WithheldError
-from chaffinch.features.lexicon import read_phrases
 from chaffinch.jobs.deid import DEFAULT, POLICY, check_output, plan
 from chaffinch.jobs.effects import check_effects
 from chaffinch.jobs.job import COMMAND, NotesInput, Patients, ReleaseJob, VaultTarget
 from chaffinch.jobs.release import Tick, dry_run, run_release
 from chaffinch.jobs.run import Interrupted
 from chaffinch.jobs.stream import check_stream, release_to_bytes
+from chaffinch.jobs.work import RULES, DetectorSpec, count_workers
 from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.formats import ReadOptions
 from chaffinch.text.formats.base import atomic_output, write_text
-from chaffinch.weak.sources import load_sources
 
 STREAM = "-"  # stdin as input, stdout as output
-RULES = "rules"  # the name of the detector without a model: patterns and lists alone
 
 
 _SecretFile = Annotated[
@@ -150,6 +148,7 @@ class RunOptions:
     id_column: frame.IdColumn = None
     patient_column: frame.PatientColumn = None
     follow: _Follow = False
+    workers: frame.Workers = "1"
     from_: frame.From = None
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS
     json: frame.Json = False
@@ -168,9 +167,11 @@ def run_command(options: RunOptions) -> None:
     except fields named with --keep.
     """
     target = _check_paths(options)
-    find = _detector(options)
-    job = _plan(options, target, find)
-    manifest, rate = _run(job, dry=options.dry_run, resume=options.resume, quiet=options.quiet)
+    workers = count_workers(options.workers)
+    spec = _detector_spec(options)
+    find = spec.build()
+    job = _plan(options, target, find, spec.pinned(find))
+    manifest, rate = _run(job, options, workers)
     _note_ambiguous(manifest, quiet=options.quiet)
     if options.page is not None:
         _write_page(options.page, manifest, job, title=f"Release of {options.notes.name}", dial=_dial(find))
@@ -197,8 +198,8 @@ def _check_paths(options: RunOptions) -> Path:
     return target
 
 
-def _plan(options: RunOptions, target: Path, find: HybridDetector) -> ReleaseJob:
-    """Return the release job of the options; raise ConfigError for settings that are impossible or have no effect."""
+def _plan(options: RunOptions, target: Path, find: HybridDetector, spec: DetectorSpec) -> ReleaseJob:
+    """Return the job; raise ConfigError for settings that cannot be or have no effect, before anything is written."""
     release = Release(
         Policy.read(options.policy), _secret(options.secret_file), options.ids == "keep", tuple(options.keep),
         options.spans, options.date_order,
@@ -216,6 +217,7 @@ def _plan(options: RunOptions, target: Path, find: HybridDetector) -> ReleaseJob
         patients=Patients(table if pattern is None else pattern, options.each_note_a_patient),
         vault=VaultTarget(options.vault, key),
         option_names=COMMAND,
+        detector_source=spec,
     )
     if _is_stream(target):
         check_stream(job)
@@ -223,19 +225,19 @@ def _plan(options: RunOptions, target: Path, find: HybridDetector) -> ReleaseJob
     return check_effects(job, warnings=warnings, strict=options.strict)
 
 
-def _run(job: ReleaseJob, *, dry: bool, resume: bool, quiet: bool) -> tuple[dict[str, Any], float]:
-    """Release the notes (to files, to stdout, or counting only); return the manifest and notes per second."""
+def _run(job: ReleaseJob, options: RunOptions, workers: int) -> tuple[dict[str, Any], float]:
+    """Return the manifest, and how many notes were done in a second."""
     began = time.monotonic()
     try:
-        with _progress(quiet=quiet) as tick:
-            if dry:
-                manifest = dry_run(job, tick=tick)
+        with _progress(job, quiet=options.quiet) as tick:
+            if options.dry_run:
+                manifest = dry_run(job, workers=workers, tick=tick)
             elif _is_stream(job.output):
-                manifest, content = release_to_bytes(job, tick=tick)
+                manifest, content = release_to_bytes(job, workers=workers, tick=tick)
                 sys.stdout.buffer.write(content)
                 sys.stdout.buffer.flush()
             else:
-                manifest = run_release(job, resume=resume, tick=tick)
+                manifest = run_release(job, resume=options.resume, workers=workers, tick=tick)
     except Interrupted as stop:
         raise frame.StoppedEarly(str(stop)) from None
     return manifest, manifest["documents"]["in"] / max(time.monotonic() - began, 1e-9)
@@ -319,26 +321,17 @@ def _secret(path: Path | None) -> Secret | None:
     return Secret.read(path) if path is not None or os.environ.get(keys.VARIABLE) else None
 
 
-def _detector(options: RunOptions) -> HybridDetector:
-    """Build the detector from model, lists, types and recall of the options; raise ConfigError for an empty --deny."""
-    allow, deny = ([] if path is None else read_phrases(path) for path in (options.allow, options.deny))
-    if options.deny is not None and not deny:
-        raise ConfigError(f"--deny {options.deny} has no phrase; write one per line, or leave it out")
-    return detector(
-        None if options.model == RULES else options.model,
-        recall=options.recall,
-        known=options.known,
-        allow=allow,
-        deny=deny,
-        types=[] if options.types is None else load_sources(options.types),
-        by_patient=not options.apart,
-        fast=options.fast,
-    )
+def _detector_spec(options: RunOptions) -> DetectorSpec:
+    """Return the detector of the options, by its settings."""
+    return DetectorSpec(
+        None if options.model == RULES else options.model, options.recall, options.known, options.allow, options.deny,
+        options.types, not options.apart, options.fast,
+    )  # fmt: skip
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[Tick]:
-    """Yield a callback that takes the number of finished notes, and shows their count and speed on a terminal."""
+def _progress(job: ReleaseJob, *, quiet: bool) -> Iterator[Tick]:
+    """Yield a callback that counts finished documents, shown on stderr if that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -350,10 +343,17 @@ def _progress(*, quiet: bool) -> Iterator[Tick]:
         def tick(number: int) -> None:
             """Add finished notes to the display, and update the notes per second."""
             bar.advance(task, number)
-            rate = bar.tasks[0].completed / max(time.monotonic() - began, 1e-9)
-            bar.update(task, rate=f"{rate:,.1f} notes/s")
+            done = bar.tasks[0].completed
+            rate = done / max(time.monotonic() - began, 1e-9)
+            left = job.source.seen - done if job.by_patient else 0  # else the end is not known yet
+            bar.update(task, rate=f"{rate:,.1f} notes/s" + (f", {_clock(left / rate)} left" if left > 0 else ""))
 
         yield tick
+
+
+def _clock(seconds: float) -> str:
+    """Return a time as hours, minutes and seconds."""
+    return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02d}:{int(seconds) % 60:02d}"
 
 
 def _raise_if_withheld(manifest: dict[str, Any], path: Path | None) -> None:

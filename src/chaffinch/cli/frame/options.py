@@ -53,6 +53,12 @@ Documents = Annotated[
         help=f"What a document is in column files without -DOCSTART-; default: block:{AUTO_SENTENCES}.",
     ),
 ]
+Workers = Annotated[
+    str,
+    typer.Option(
+        "--workers", metavar="N|auto", help="Processes at once; auto: one per core. Any number gives the same output."
+    ),
+]
 TagNames = Annotated[str, typer.Option("--tag-names", help="Names of integer tags: O,B-NAME,I-NAME,…")]
 DEFAULT_MAX_CHARS = MAX_CHARS
 

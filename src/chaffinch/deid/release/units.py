@@ -14,8 +14,10 @@ from chaffinch.text.formats import Format, ReadOptions, Unit, by_name, find_form
 from chaffinch.text.formats.base import Entry, Excluded, InputTree
 from chaffinch.text.formats.units import failing_unit
 from chaffinch.text.formats.walk import walk_input
+from chaffinch.text.grouping import Grouping
 
 T = TypeVar("T")
+NO_GROUPING = Grouping()
 
 _REST = "this document could not be read, nor any document after it in the file: "
 
@@ -56,7 +58,7 @@ def open_source(
     *,
     form: str | None = None,
     options: ReadOptions | None = None,
-    grouping: Callable[[Document], Document] = lambda doc: doc,
+    grouping: Callable[[Document], Document] = NO_GROUPING,
     given: Sequence[Entry] | None = None,
     follow: bool = False,
 ) -> UnitSource:

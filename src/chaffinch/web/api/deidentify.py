@@ -10,8 +10,9 @@ from typing import Any
 
 from chaffinch.deid.release.patient import Release, Released, Withheld
 from chaffinch.errors import ConfigError
-from chaffinch.jobs.batches import BatchWork, release_units
+from chaffinch.jobs.batches import release_units
 from chaffinch.jobs.date_order import settle_date_order
+from chaffinch.jobs.work import BatchWork
 from chaffinch.text import Document
 from chaffinch.text.formats import Unit
 from chaffinch.web.api import types

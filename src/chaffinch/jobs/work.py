@@ -1,0 +1,176 @@
+"""What a batch of notes needs besides the notes, as a small spec that any process can turn into work.
+
+    WorkSpec + Keys  →  load_work  →  BatchWork  →  process_batch(work, units)
+
+The command line, the pool, Spark and services call the same pure function, `jobs.batches.process_batch`. No process
+hands a loaded engine to another: a spec names the model and has the digest of everything that decides the result, and
+each process loads the engine once (`load_work` keeps it). Secrets are in no spec: it has their fingerprints, and `Keys`
+come by another way, a pipe or a file that only its owner can read.
+
+    spec = WorkSpec.of(release, detector_spec)          # picklable: a few kB, no secret
+    work = load_work(spec, Keys(secret))                # in the process that works; loads once
+    results = process_batch(work, units)                # bytes (a packed `Released`) or `Withheld`, in order
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+from chaffinch.bundle import packaged_models
+from chaffinch.deid.dates.order import DateOrder
+from chaffinch.deid.dates.points import Order
+from chaffinch.deid.detect.detector import HybridDetector, detector
+from chaffinch.deid.detect.protocol import Detector
+from chaffinch.deid.keys import Secret
+from chaffinch.deid.policy import Policy
+from chaffinch.deid.release.patient import Release
+from chaffinch.deid.vault import Seal
+from chaffinch.errors import ConfigError
+from chaffinch.features.lexicon import read_phrases
+from chaffinch.weak.sources import load_sources
+
+RULES = "rules"  # the name of the detector without a model: patterns and lists alone
+
+
+class DetectorSource(Protocol):
+    """Where a process gets its detector from: a small, hashable value that can be pickled."""
+
+    def __hash__(self) -> int: ...
+
+    def build(self) -> Detector:
+        """Return the detector; raise ConfigError if it is not the one that the job was planned with."""
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorSpec:
+    """A detector by its settings: a model by name or path, the dial, and files of lists. `build` loads it.
+
+    `digest` is that of the detector the job was planned with (`Detector.digest`); empty until `pinned`. It covers the
+    model and all lists, so that a file that changed in between is refused. Never publish it.
+    """
+
+    model: str | None = None  # a file, a packaged model, or None for rules alone
+    recall: float | None = None
+    known: Path | None = None
+    allow: Path | None = None
+    deny: Path | None = None
+    types: Path | None = None
+    by_patient: bool = True
+    fast: bool = False
+    digest: str = field(default="", repr=False)
+
+    def build(self) -> HybridDetector:
+        """Load the detector; raise ConfigError for a file without a phrase to deny, or if anything changed."""
+        allow, deny = ([] if path is None else read_phrases(path) for path in (self.allow, self.deny))
+        if self.deny is not None and not deny:
+            raise ConfigError(f"--deny {self.deny} has no phrase; write one per line, or leave it out")
+        found = detector(
+            self.model,
+            recall=self.recall,
+            known=self.known,
+            allow=allow,
+            deny=deny,
+            types=[] if self.types is None else load_sources(self.types),
+            by_patient=self.by_patient,
+            fast=self.fast,
+        )
+        if self.digest and found.digest != self.digest:
+            raise ConfigError(
+                "the model or a list of the detector changed while the job was running; run again with --resume and "
+                "the files it began with"
+            )
+        return found
+
+    def pinned(self, found: Detector) -> DetectorSpec:
+        """Return the spec for other processes: paths do not depend on the folder, and the detector must be this one."""
+        model, files = self.model, (self.known, self.allow, self.deny, self.types)
+        if model is not None and model not in packaged_models():
+            model = str(Path(model).absolute())
+        known, allow, deny, types = (None if path is None else path.absolute() for path in files)
+        return replace(self, model=model, known=known, allow=allow, deny=deny, types=types, digest=found.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The secrets of a job: of surrogates and date shifts, and of the vault. They are in no spec, file or log."""
+
+    secret: Secret | None = None
+    vault: Secret | None = None
+
+    @classmethod
+    def read(cls, secret_file: str | Path | None, vault_key_file: str | Path | None = None) -> Keys:
+        """Read the keys from files that only their owner can read, on the machine that works."""
+        files = (secret_file, vault_key_file)
+        secret, vault = (None if path is None else Secret.read(path) for path in files)
+        return cls(secret, vault)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkSpec:
+    """Everything besides notes and keys that results depend on: a plain value of a few kB that can be pickled."""
+
+    detector: DetectorSource
+    policy: Policy
+    keep_ids: bool = False
+    fields: tuple[str, ...] = ()
+    spans: bool = False
+    date_order: DateOrder = "auto"
+    counted_order: Order | None = None
+    secret: str = ""  # the fingerprint of the secret; empty without one
+    salt: str = field(default="", repr=False)  # of the vault, in hex; empty without one
+
+    @classmethod
+    def of(cls, release: Release, source: DetectorSource, *, salt: str = "") -> WorkSpec:
+        """Return the spec of a release: all of it except the secret, of which it has the fingerprint."""
+        fingerprint = "" if release.secret is None else release.secret.fingerprint()
+        return cls(
+            source, release.policy, release.keep_ids, release.fields, release.spans, release.date_order,
+            release.counted_order, fingerprint, salt,
+        )  # fmt: skip
+
+    def release(self, secret: Secret | None) -> Release:
+        """Return the release with its secret; raise ConfigError if it is another one than that of the spec."""
+        if self.secret != ("" if secret is None else secret.fingerprint()):
+            raise ConfigError("the secret is not the one that the job was planned with; give the same one")
+        return Release(
+            self.policy, secret, self.keep_ids, self.fields, self.spans, self.date_order, self.counted_order
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWork:
+    """Everything besides the units that a batch's results depend on; with a seal, originals are added, encrypted."""
+
+    release: Release
+    detector: Detector
+    seal: Seal | None = None
+
+
+def load_work(spec: WorkSpec, keys: Keys) -> BatchWork:
+    """Return the work of a spec; the detector is loaded once per process, and kept for other specs with it."""
+    if bool(spec.salt) != (keys.vault is not None):
+        raise ConfigError("a job with a vault needs the key of the vault, and one without needs none")
+    seal = None if keys.vault is None else Seal.new(keys.vault, bytes.fromhex(spec.salt))
+    return BatchWork(spec.release(keys.secret), _load_detector(spec.detector), seal)
+
+
+@lru_cache(maxsize=4)  # a service has few models at a time, and each takes memory
+def _load_detector(source: DetectorSource) -> Detector:
+    return source.build()
+
+
+def count_workers(wanted: str) -> int:
+    """Return the number of workers that a user asks for: a number, or "auto" for one per core.
+
+    >>> count_workers("3")
+    3
+    """
+    if wanted == "auto":
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not wanted.isdecimal() or not 1 <= int(wanted) <= 1024:
+        raise ConfigError(f"--workers {wanted!r} is neither auto nor a number from 1 to 1024")
+    return int(wanted)

@@ -1,0 +1,55 @@
+"""Detectors that other processes can load by a small value, and that can end their process."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaffinch.deid.detect.protocol import Detector
+from chaffinch.text import Document
+from tests.deid.releases import detector, find
+
+POISON = "POISONED"  # in a text: the process ends
+LARGE = "LARGE"  # in a text: more memory is asked for than the process may have
+
+
+@dataclass(frozen=True, slots=True)
+class TestDetectorSource:
+    """The detector of tests, as a value. With `limit`, bytes of address space that a process gets beyond what it has.
+
+    `once`: a file that is made by the first process that dies, so that later ones do not.
+    """
+
+    __test__ = False
+
+    limit: int = 0
+    once: Path | None = None
+    by_patient: bool = True
+
+    def build(self) -> Detector:
+        """Return the detector of this process."""
+        if self.limit:
+            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used + self.limit, used + self.limit))
+        return detector(self._find, by_patient=self.by_patient)
+
+    def _find(self, docs: Sequence[Document]) -> Iterator[Document]:
+        for doc in docs:
+            if POISON in doc.text and not (self.once and self.once.exists()):
+                if self.once is not None:
+                    self.once.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            if LARGE in doc.text:
+                self._take_memory()
+        return find(docs)
+
+    def _take_memory(self) -> None:
+        """Ask for all the memory there is, as native code does: who gets none ends the process."""
+        try:
+            bytearray(max(self.limit, 1 << 30))
+        except MemoryError:
+            os.abort()
