@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from chaffinch.cli import main
-from chaffinch.cli.deid import run as deid_run
+from chaffinch.jobs.work import DetectorSpec
 from chaffinch.text import Document, Span
 from chaffinch.text.formats import read
 from tests.canary import Canary
@@ -36,7 +36,7 @@ def notes(tmp_path: Path) -> Path:
 @pytest.fixture
 def by_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every model is the detector of the tests."""
-    monkeypatch.setattr(deid_run, "_detector", lambda model, **_: detector())
+    monkeypatch.setattr(DetectorSpec, "build", lambda _: detector())
 
 
 def names_in(folder: Path) -> list[str]:
@@ -142,7 +142,7 @@ def test_ctrl_c_says_how_to_go_on(
             raise KeyboardInterrupt
         return find(docs)
 
-    monkeypatch.setattr(deid_run, "_detector", lambda model, **_: detector(step))
+    monkeypatch.setattr(DetectorSpec, "build", lambda _: detector(step))
     arguments = ["deid", str(notes), "-o", str(tmp_path / "out"), "--quiet"]
     assert main(arguments) == 130
     assert "--resume" in capsys.readouterr().err
