@@ -20,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-from chaffinch.bundle import packaged_models
+from chaffinch.bundle import list_packaged_models
 from chaffinch.deid.dates.order import DateOrder
 from chaffinch.deid.dates.points import Order
 from chaffinch.deid.detect.detector import HybridDetector, detector
@@ -88,7 +88,7 @@ class DetectorSpec:
     def pinned(self, found: Detector) -> DetectorSpec:
         """Return the spec for other processes: paths do not depend on the folder, and the detector must be this one."""
         model, files = self.model, (self.known, self.allow, self.deny, self.types)
-        if model is not None and model not in packaged_models():
+        if model is not None and model not in list_packaged_models():
             model = str(Path(model).absolute())
         known, allow, deny, types = (None if path is None else path.absolute() for path in files)
         return replace(self, model=model, known=known, allow=allow, deny=deny, types=types, digest=found.digest)
