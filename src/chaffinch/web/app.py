@@ -24,11 +24,12 @@ from chaffinch.web.settings import ServerSettings
 
 
 def build_app(settings: ServerSettings, sections: Sequence[Section], metrics: Metrics | None = None) -> ASGIApp:
-    """Return an app of some sections. It has no route that is not in one of them."""
+    """Return the guarded ASGI app of these sections; it has no other routes."""
     routes = [route for section in sections for route in section.routes]
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
+        """Enter the lifespans of all sections while the app runs."""
         asyncio.get_running_loop().set_exception_handler(_log_type_alone)
         async with AsyncExitStack() as stack:
             for section in sections:

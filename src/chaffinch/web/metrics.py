@@ -25,13 +25,13 @@ class Metrics:
     characters: int = 0
 
     def note_request(self, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered."""
+        """Count an answered request by route and status, with its seconds."""
         self.requests[route, status] += 1
         self.seconds[next((bound for bound in _BOUNDS if seconds <= bound), float("inf"))] += 1
         self.total_seconds += seconds
 
     def note_documents(self, documents: int, characters: int) -> None:
-        """Count documents that were processed."""
+        """Count processed documents and their characters."""
         self.documents += documents
         self.characters += characters
 

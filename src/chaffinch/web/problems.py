@@ -30,12 +30,13 @@ class Problem(Exception):  # noqa: N818  (the words of RFC 9457)
     """A request that is refused: the status, a code for programs, a sentence for people, without document text."""
 
     def __init__(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> None:
+        """Keep HTTP status, error code, message and headers of the answer."""
         super().__init__(status, code, message, headers)
         self.status, self.code, self.message, self.headers = status, code, message, dict(headers or {})
 
 
 def busy(seconds: int) -> Problem:
-    """Return the refusal of a request for which there is no room now."""
+    """Return a Problem (429) with advice to try again after these seconds."""
     message = f"the server is busy; try again in {seconds} s"
     return Problem(_BUSY, "busy", message, {"retry-after": str(seconds)})
 

@@ -25,6 +25,7 @@ class Limits:
     seconds: float = 60.0  # from a request's arrival to its answer
 
     def __post_init__(self) -> None:
+        """Raise ConfigError if a limit is not above 0."""
         check_wholes(self, "body_bytes", "documents", "characters", "waiting", "waiting_characters", least=1)
         check_numbers(self, "body_seconds", "seconds", above=0)
 
@@ -37,6 +38,7 @@ class TlsFiles:
     key: Path
 
     def __post_init__(self) -> None:
+        """Raise ConfigError if certificate or key is no file."""
         for option, path in (("--tls-cert", self.certificate), ("--tls-key", self.key)):
             if not path.is_file():
                 raise ConfigError(f"{option} {path}: no such file; name a PEM file")
@@ -57,6 +59,7 @@ class ServerSettings:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
+        """Raise ConfigError for a bad port, or if other computers can reach a server without TLS or a token."""
         check_wholes(self, "port")
         if self.port > 65535:  # the largest of TCP
             raise ConfigError(f"port must be at most 65535, got {self.port}")

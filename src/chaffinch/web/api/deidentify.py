@@ -35,7 +35,7 @@ class Deidentify:
     limits: Limits
 
     async def __call__(self, request: types.DeidentifyRequest) -> types.DeidentifyAnswer:
-        """Release documents without their identifiers."""
+        """De-identify the documents of a request, and answer with each released text, or why it is withheld."""
         engine = self.engine
         model = request.model or engine.default_detector
         detector = with_recall(engine.detector(model), request.recall)
@@ -104,7 +104,7 @@ def units_of(documents: Sequence[types.InputDocument], *, is_keyed: bool) -> lis
 
 
 def _same(doc: Document, _: bytes) -> Document:
-    """Return the document of a unit."""
+    """Return the given document, in place of parsing the unit's bytes."""
     return doc
 
 
@@ -116,7 +116,7 @@ def _release(work: BatchWork, payloads: Sequence[list[Unit]]) -> list[Any]:
 
 
 def _answer(document: types.InputDocument, result: Released | Withheld, *, is_keyed: bool) -> types.ReleasedDocument:
-    """Return the answer to a client about one document."""
+    """Return the answer about one document: its released text and replacements, or why it is withheld."""
     if isinstance(result, Withheld):
         return types.ReleasedDocument(
             id=document.id, status="withheld", text=None, reason=result.reason, replacements=[]

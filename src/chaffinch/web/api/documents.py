@@ -15,7 +15,7 @@ _numbers = count()  # of requests; documents of two requests that are run togeth
 
 
 def check_sizes(documents: Sequence[InputDocument | VotedDocument | EntityDocument], limits: Limits) -> int:
-    """Return the characters of documents; raise Problem if there are too many documents or one is too long."""
+    """Return the total characters of documents; raise Problem if there are too many, or one is too long."""
     if len(documents) > limits.documents:
         message = f"{len(documents):,} documents; a request has at most {limits.documents:,}"
         raise Problem(413, "too_large", message)
@@ -36,12 +36,12 @@ def make_documents(documents: Iterable[InputDocument]) -> list[Document]:
 
 
 def make_spans(spans: Iterable[InputSpan]) -> list[Span]:
-    """Return the spans of a request."""
+    """Return the spans of a request as Span values."""
     return [Span(each.start, each.end, each.label) for each in spans]
 
 
 def found_spans(spans: Iterable[Span]) -> list[FoundSpan]:
-    """Return spans for an answer."""
+    """Return Span values as the spans of an answer."""
     return [
         FoundSpan(start=each.start, end=each.end, label=each.label, score=float(each.score), source=each.source)
         for each in spans

@@ -35,10 +35,11 @@ class Endpoint:
 
     @property
     def route(self) -> Route:
-        """Return the route of the endpoint."""
+        """Return the Starlette route that decodes a request's body, calls the endpoint and encodes its answer."""
         decoder = None if self.body is None else msgspec.json.Decoder(self.body, strict=True)
 
         async def respond(request: Request) -> Response:
+            """Decode the body, call the endpoint's function, and answer with its result as JSON."""
             body = None if decoder is None else await read_body(request, decoder)
             result = await self.answer(body)
             return result if isinstance(result, Response) else answer(result)
@@ -66,7 +67,7 @@ def decode(content: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
 
 
 def describe_misfit(message: str) -> str:
-    """Return a message of the decoder without names and values that the client sent.
+    """Return the JSON decoder's error message without names and values that the client sent.
 
     >>> describe_misfit("Object contains unknown field `Penn` - at `$.documents[0]`")
     'Object contains unknown field - at `$.documents[0]`'

@@ -71,24 +71,24 @@ class Engine:
         return cls(models, policies, secrets, chosen, settings.policy)
 
     def warm_up(self) -> None:
-        """Use every detector and tagger once: kernels compile, and lists load, before the first request."""
+        """Run every detector and tagger once on a small text, so that kernels and lists are ready for requests."""
         note = Document.make(_WARM_UP, id="warm-up")
         for model in self.models.values():
             if isinstance(model, HybridDetector | Tagger):
                 list(model.annotate([note]))
 
     def detector(self, name: str | None) -> HybridDetector:
-        """Return a detector by name."""
+        """Return the loaded detector of this name, the first one for None; raise Problem if there is none."""
         found: HybridDetector = self._model(name or self.default_detector, (HybridDetector,), "finds no identifiers")
         return found
 
     def tagger(self, name: str) -> Tagger | WeakTagger | HybridDetector:
-        """Return a tagger by name; a detector of identifiers is one."""
+        """Return the loaded tagger or detector of this name; raise Problem if there is none."""
         found: Tagger | WeakTagger | HybridDetector = self._model(name, _TAGGERS, "tags nothing")
         return found
 
     def aggregator(self, name: str) -> FittedAggregator:
-        """Return a fitted aggregator of votes by name."""
+        """Return the loaded aggregator of votes of this name; raise Problem if there is none."""
         model = self.models.get(name)
         aggregator = model.aggregator if isinstance(model, WeakTagger) else model
         if isinstance(aggregator, FittedAggregator):
@@ -96,19 +96,19 @@ class Engine:
         raise self._refusal(name, "aggregates no votes", [n for n, m in self.models.items() if _aggregates(m)])
 
     def extractor(self, name: str) -> AnyExtractor:
-        """Return an extractor of relations by name."""
+        """Return the loaded extractor of relations of this name; raise Problem if there is none."""
         found: AnyExtractor = self._model(name, _EXTRACTORS, "extracts no relations")
         return found
 
     def policy(self, name: str | None) -> Policy:
-        """Return a policy by name."""
+        """Return the loaded policy of this name, the default one for None; raise Problem if there is none."""
         chosen = name or self.default_policy
         if chosen not in self.policies:
             raise _refuse_name("policy", self.policies)
         return self.policies[chosen]
 
     def secret(self, name: str | None) -> Secret | None:
-        """Return a secret by name."""
+        """Return the secret of this name, None for None; raise Problem if there is none."""
         if name is None:
             return None
         if name not in self.secrets:
@@ -116,14 +116,14 @@ class Engine:
         return self.secrets[name]
 
     def _model(self, name: str, kinds: tuple[type, ...], fault: str) -> Any:
-        """Return a model of some kinds by name."""
+        """Return the loaded model of this name; raise Problem if there is none, or it is not of these kinds."""
         model = self.models.get(name)
         if isinstance(model, kinds):
             return model
         raise self._refusal(name, fault, [each for each, other in self.models.items() if isinstance(other, kinds)])
 
     def _refusal(self, name: str, fault: str, fit: Sequence[str]) -> Problem:
-        """Return the refusal of a model that is not there or cannot do what is asked."""
+        """Return the Problem for a model that is not loaded (404), or that cannot do what is asked (409)."""
         if name not in self.models:
             return _refuse_name("model", fit)
         names = ", ".join(fit) or "none of the server's; start it with --model FILE"
@@ -131,12 +131,12 @@ class Engine:
 
 
 def _aggregates(model: Any) -> bool:
-    """Tell whether a model joins votes."""
+    """Tell whether a model aggregates the votes of sources."""
     return isinstance(model, WeakTagger | FittedAggregator)
 
 
 def _refuse_name(what: str, known: Iterable[str]) -> Problem:
-    """Return the refusal of a name that the server does not know; the name itself is the client's word."""
+    """Return a Problem (404) that says which names the server has, without the name that the client sent."""
     names = ", ".join(known) or f"none for this; start it with --{what}"
     return Problem(404, f"unknown_{what}", f"the server has no {what} of this name; it has: {names}")
 
@@ -149,7 +149,7 @@ def _load_model(path: str, settings: EngineSettings) -> Any:
 
 
 def files_by_name(given: Iterable[str]) -> dict[str, str]:
-    """Return names with files, from "NAME=FILE" or "FILE", whose name is that of the file without its suffix.
+    """Parse "NAME=FILE" or "FILE" (its name is the file's stem) into {name: file}.
 
     >>> files_by_name(["notes=models/a.cfm", "models/b.cfm", "genia"])
     {'notes': 'models/a.cfm', 'b': 'models/b.cfm', 'genia': 'genia'}

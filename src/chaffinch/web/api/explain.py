@@ -45,6 +45,6 @@ async def explain_document(do: Operations, request: types.ExplainRequest) -> typ
 
 
 def _cut(explanation: Explanation, top: int) -> Explanation:
-    """Return an explanation with the largest features of each voice."""
+    """Return the explanation with only the `top` largest features of each voice."""
     voices = tuple(replace(voice, features=voice.features[:top]) for voice in explanation.voices)
     return replace(explanation, voices=voices)

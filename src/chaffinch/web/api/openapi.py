@@ -57,7 +57,7 @@ def openapi(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
 
 
 def _operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
-    """Return what the document says of one endpoint."""
+    """Return the OpenAPI entry of one endpoint; schemas of its types are added to `schemas`."""
     summary, _, rest = endpoint.docs.partition("\n\n")
     shape = {"type": "string"} if endpoint.result is str else schemas[endpoint.result]
     responses: dict[str, Any] = {"200": {"description": "Done.", "content": {endpoint.media_type: {"schema": shape}}}}

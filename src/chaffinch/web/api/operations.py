@@ -34,7 +34,7 @@ class Operations:
     limits: Limits
 
     async def detect(self, request: types.DetectRequest) -> types.SpanAnswer:
-        """Find identifiers."""
+        """Answer with the identifiers that a detector finds in the request's documents."""
         spans = await self.find_spans(request.documents, request.model, request.recall)
         return _span_answer(request.model or self.engine.default_detector, request.documents, spans)
 
@@ -47,19 +47,20 @@ class Operations:
         return await self._spans(documents, partial(_detect, find), ("detect", name, recall))
 
     async def tag(self, request: types.TagRequest) -> types.SpanAnswer:
-        """Find the spans of a tagger."""
+        """Answer with the spans that a tagger finds in the request's documents."""
         tagger = self.engine.tagger(request.model)
         spans = await self._spans(request.documents, partial(_tag, tagger), ("tag", request.model))
         return _span_answer(request.model, request.documents, spans)
 
     async def aggregate(self, request: types.AggregateRequest) -> types.SpanAnswer:
-        """Join the votes of sources."""
+        """Answer with the spans aggregated from the votes in the request's documents."""
         if (request.model is None) == (request.rule is None):
             raise Problem(422, "invalid", "give a model or a rule, and not both")
         fitted = None if request.model is None else self.engine.aggregator(request.model)
         characters = check_sizes(request.documents, self.limits)
 
         def run(_: Sequence[Any]) -> list[Any]:
+            """Aggregate the votes of the request's documents, and return the spans of each."""
             docs = [_document_with_votes(each, number) for number, each in enumerate(request.documents)]
             if fitted is None:
                 found = aggregate(docs, _RULES[request.rule or ""](), layer=LAYER)
@@ -72,11 +73,12 @@ class Operations:
         return _span_answer(request.model or request.rule or "", request.documents, spans)
 
     async def relate(self, request: types.RelateRequest) -> types.RelateAnswer:
-        """Extract relations."""
+        """Answer with the relations between the entities of the request's documents."""
         extractor = self.engine.extractor(request.model)
         characters = check_sizes(request.documents, self.limits)
 
         def run(_: Sequence[Any]) -> list[Any]:
+            """Extract the relations of the request's documents, and return those of each."""
             docs = [
                 Document.make(each.text, id=str(n), layers={"gold": make_spans(each.spans)})
                 for n, each in enumerate(request.documents)
@@ -89,7 +91,7 @@ class Operations:
         return types.RelateAnswer(model=request.model, documents=documents)
 
     async def models(self, _: None) -> types.ModelsAnswer:
-        """List what requests can name."""
+        """Answer with the names of the loaded models, policies and secrets that requests can use."""
         engine = self.engine
         return types.ModelsAnswer(
             models=[describe(name, model) for name, model in engine.models.items()],
@@ -106,6 +108,7 @@ class Operations:
         characters = check_sizes(documents, self.limits)
 
         def run(payloads: Sequence[list[Document]]) -> list[Any]:
+            """Run the model on the documents of several requests at once; return the spans of each request."""
             found = iter(find([doc for docs in payloads for doc in docs]))
             return [[found_spans(next(found)) for _ in docs] for docs in payloads]
 
@@ -114,7 +117,7 @@ class Operations:
 
 
 def with_recall(find: HybridDetector, recall: float | None) -> HybridDetector:
-    """Return a detector at another recall; raise ConfigError if its model has no dial for it."""
+    """Return the detector with this recall, unchanged for None; raise ConfigError if its model has no dial."""
     if recall is None or recall == find.recall:
         return find
     if not find.model.taggers:
@@ -124,18 +127,18 @@ def with_recall(find: HybridDetector, recall: float | None) -> HybridDetector:
 
 
 def _document_with_votes(document: types.VotedDocument, number: int) -> Document:
-    """Return a document with a layer for each source."""
+    """Return a request's document with a layer of votes per source."""
     layers = {f"source:{name}": make_spans(votes) for name, votes in document.votes.items()}
     return Document.make(document.text, id=str(number), layers=layers)
 
 
 def _detect(find: HybridDetector, docs: Sequence[Document]) -> list[Sequence[Span]]:
-    """Return the identifiers of documents."""
+    """Return the spans of identifiers in each document."""
     return [doc.layer(find.layer) for doc in find(docs)]
 
 
 def _tag(tagger: Any, docs: Sequence[Document]) -> list[Sequence[Span]]:
-    """Return the spans of a tagger, with their confidence if it has one."""
+    """Return a tagger's spans in each document, with confidence as their scores if it has one."""
     tagged = tagger.annotate(docs, confidence=True) if isinstance(tagger, Tagger) else tagger.annotate(docs)
     return [doc.layer(tagger.layer) for doc in tagged]
 
@@ -166,7 +169,7 @@ def _found_relations(doc: Document) -> list[types.FoundRelation]:
 
 
 def describe(name: str, model: Any) -> types.LoadedModel:
-    """Return what the service tells clients about a model."""
+    """Return what clients need of a loaded model: name, operations it is for, labels, checksum."""
     manifest = getattr(model, "manifest", None)
     if isinstance(model, HybridDetector):
         use, labels, checksum = (

@@ -44,7 +44,7 @@ class Health(msgspec.Struct, frozen=True):
 
 
 def service_endpoints(do: Operations) -> tuple[Endpoint, ...]:
-    """Return the endpoints that do the work."""
+    """Return the endpoints that detect, de-identify, tag, aggregate, relate and explain."""
     release = Deidentify(do.engine, do.queue, do.limits)
     return (
         Endpoint("/detect", "POST", do.detect, types.SpanAnswer, types.DetectRequest, docs=_DETECT),
@@ -65,12 +65,15 @@ def api_section(metrics: Metrics, endpoints: Sequence[Endpoint] = ()) -> Section
     """Return the section of the REST interface: health, metrics, its description, and the endpoints given."""
 
     async def health(_: None) -> Health:
+        """Answer that the server is up, with its version."""
         return Health("ok", version("chaffinch"))
 
     async def counts(_: None) -> Response:
+        """Answer with the metrics in Prometheus' text format."""
         return Response(metrics.text(), media_type=MEDIA_TYPE)
 
     async def describe(_: None) -> dict[str, Any]:
+        """Answer with the OpenAPI document."""
         return document
 
     every = (

@@ -53,6 +53,7 @@ class _Waiting:
         self.loop.call_soon_threadsafe(self._settle, result)
 
     def _settle(self, result: Any) -> None:
+        """Set the result or the error of the request's future, unless it was cancelled."""
         if self.future.done():
             return
         if isinstance(result, BaseException):
@@ -65,6 +66,7 @@ class WorkQueue:
     """A queue with a bound, and the thread that works it off."""
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
+        """Begin with an empty queue and no thread."""
         self._limits, self._metrics = limits, metrics
         self._waiting: deque[_Waiting] = deque()
         self._characters = 0  # of works that wait
@@ -74,13 +76,13 @@ class WorkQueue:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread that works off the queue."""
         self._closing = False
         self._thread = threading.Thread(target=self._work_off, name="chaffinch-work", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish what waits, then end the thread."""
+        """Finish all waiting works, then end the thread."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -88,7 +90,7 @@ class WorkQueue:
             self._thread.join()
 
     async def submit(self, work: Work) -> Any:
-        """Return the result of a work; raise Problem if too many wait, or if it takes too long."""
+        """Queue a work and return its result; raise Problem if the queue is full, or it takes too long."""
         loop = asyncio.get_running_loop()
         waiting = _Waiting(work, loop, loop.create_future())
         with self._changed:
@@ -107,7 +109,7 @@ class WorkQueue:
             raise Problem(503, "too_slow", text, {"retry-after": str(self._advice())}) from None
 
     def _advice(self) -> int:
-        """Return the seconds after which the queue should have room."""
+        """Return the seconds after which a refused client should try again."""
         return max(1, min(_LONGEST_ADVICE, math.ceil(self._characters / self._rate)))
 
     def _work_off(self) -> None:

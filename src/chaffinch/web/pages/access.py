@@ -37,6 +37,7 @@ class Proxy:
     secret: str = field(repr=False)
 
     def __post_init__(self) -> None:
+        """Raise ConfigError if the secret is too short, or the header is no header name."""
         if len(self.secret) < _LEAST_SECRET:
             raise ConfigError(f"the secret of the proxy has under {_LEAST_SECRET} characters; make a longer one")
         if not self.header.replace("-", "").isalnum():
@@ -47,23 +48,25 @@ class Links:
     """One-time links that are not used yet, in memory only."""
 
     def __init__(self) -> None:
+        """Begin with no links."""
         self._users: dict[str, User] = {}
         self._lock = Lock()
 
     def make(self, user: User) -> str:
-        """Return the token of a new link for a user."""
+        """Make a one-time login link for a user, and return its token."""
         token = secrets.token_urlsafe(32)
         with self._lock:
             self._users[_hash(token)] = user
         return token
 
     def take(self, token: str) -> User | None:
-        """Return the user of a link, which is of no use from then on."""
+        """Return the user of a one-time link's token, and invalidate it; None if it is unknown."""
         with self._lock:
             return self._users.pop(_hash(token), None)
 
 
 def _hash(token: str) -> str:
+    """Return the SHA-256 of a token, in hex."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -106,7 +109,7 @@ class Door:
         return Session(user, self.desk.project.database.digest("proxy", user.name), "")
 
     def enter(self, user: User, how: str, *, is_tls: bool) -> Response:
-        """Begin a session and send the browser to its first page."""
+        """Begin a session, set its cookie, and redirect the browser to the first page."""
         cookie = users.begin_session(self.desk.project.database, user, how)
         response = RedirectResponse("/", 303)
         response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=is_tls, path="/")
@@ -114,12 +117,12 @@ class Door:
 
 
 def session_of(request: Request) -> Session:
-    """Return the session that the door found."""
+    """Return the session that `Door.admit` attached to the request."""
     session: Session = request.state.session
     return session
 
 
 def check_csrf(session: Session, given: str) -> None:
-    """Raise Problem unless a change shows the session's CSRF token."""
+    """Raise Problem unless `given` is the session's CSRF token."""
     if not users.same_token(given, session.csrf):
         raise Problem(403, "no_csrf", "the page is out of date; load it again")

@@ -24,6 +24,7 @@ def page_endpoint(make: Callable[[Request, User], Response]) -> Endpoint:
     """Return an endpoint that calls `make` with the request and the logged-in user, and answers with its page."""
 
     async def endpoint(request: Request) -> Response:
+        """Call `make` in a thread, and return its page."""
         return await run_in_threadpool(_call_as_problem, make, request, session_of(request).user)
 
     return endpoint
@@ -33,6 +34,7 @@ def message_endpoint(do: Callable[[Request, User, bytes], Any]) -> Endpoint:
     """Return an endpoint for a script's message: check the CSRF header, call `do` with the body, answer with JSON."""
 
     async def endpoint(request: Request) -> Response:
+        """Check the CSRF header, call `do` in a thread, and answer with JSON."""
         session = session_of(request)
         check_csrf(session, request.headers.get(CSRF_HEADER, ""))
         body = await request.body()
@@ -45,6 +47,7 @@ def data_endpoint(make: Callable[[Request, User], Any]) -> Endpoint:
     """Return an endpoint that answers a script with the JSON of what `make` returns."""
 
     async def endpoint(request: Request) -> Response:
+        """Call `make` in a thread, and answer with JSON."""
         return answer(await run_in_threadpool(_call_as_problem, make, request, session_of(request).user))
 
     return endpoint
@@ -54,6 +57,7 @@ def form_endpoint(do: Callable[[Request, User, Form], Response]) -> Endpoint:
     """Return an endpoint for a form: check its CSRF field, call `do` with its fields, answer with its page."""
 
     async def endpoint(request: Request) -> Response:
+        """Check the form's CSRF field, call `do` in a thread, and return its page."""
         session = session_of(request)
         form = await read_form(request)
         check_csrf(session, form.get("csrf", ""))
@@ -63,7 +67,7 @@ def form_endpoint(do: Callable[[Request, User, Form], Response]) -> Endpoint:
 
 
 async def read_form(request: Request) -> Form:
-    """Return the fields of a form; raise Problem if it is of another kind."""
+    """Return the fields of a URL-encoded form; raise Problem if it has another type or cannot be read."""
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise Problem(415, "wrong_type", "send the form of the page")
     try:
@@ -73,7 +77,7 @@ async def read_form(request: Request) -> Form:
 
 
 def number_of(request: Request) -> int:
-    """Return the number in a path."""
+    """Return the number in the request's path."""
     return int(request.path_params["number"])
 
 

@@ -22,7 +22,7 @@ _AROUND = 90  # characters before and after a difference
 
 
 def routes(desk: Desk) -> tuple[list[BaseRoute], list[BaseRoute]]:
-    """Return the routes of pages, and those of messages."""
+    """Return the adjudicator's routes: those of pages, and those of messages of scripts."""
     station = _JudgePages(desk)
     pages: list[BaseRoute] = [Route("/cases/{number:int}", page_endpoint(station.case))]
     base = "/review/cases/{number:int}"
@@ -34,7 +34,7 @@ def routes(desk: Desk) -> tuple[list[BaseRoute], list[BaseRoute]]:
 
 
 def cases_page(desk: Desk, request: Request, user: User) -> Response:
-    """Return the notes that wait for an adjudicator."""
+    """Return the page that lists the notes waiting for an adjudicator."""
     return page(
         "cases", user=user, csrf=request.state.session.csrf, project=desk.project.config.name,
         rows=judging.cases(desk, user), idle=desk.project.config.idle_minutes,
@@ -45,10 +45,11 @@ class _JudgePages:
     """The handlers, which share the desk."""
 
     def __init__(self, desk: Desk) -> None:
+        """Keep the desk, through which the project is read and changed."""
         self.desk = desk
 
     def case(self, request: Request, user: User) -> Response:
-        """Return the page of a note whose readers differ."""
+        """Return the page of a note whose readers differ, with all differences."""
         case = judging.open_case(self.desk, user, number_of(request))
         text = case.note.document.text
         rows = [_row(text, one) for one in case.differences]
@@ -66,12 +67,12 @@ class _JudgePages:
         )  # fmt: skip
 
     def settle(self, request: Request, user: User, body: bytes) -> Any:
-        """Store the decision on a difference."""
+        """Store the adjudicator's decision on a difference; answer with how many are left."""
         message = wire.decode(body, wire.SettleMessage)
         return {"left": judging.settle_difference(self.desk, user, number_of(request), message.settlement)}
 
     def close(self, request: Request, user: User, body: bytes) -> Any:
-        """Close the case, and name the next."""
+        """Close the case, and answer with the number of the next."""
         judging.close_case(self.desk, user, number_of(request))
         waiting = judging.cases(self.desk, user)
         return {"next": waiting[0][0] if waiting else None}

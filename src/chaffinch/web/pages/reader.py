@@ -25,7 +25,7 @@ _MOST_NAMES = 40  # of a patient, beside the note
 
 
 def routes(desk: Desk) -> tuple[list[BaseRoute], list[BaseRoute]]:
-    """Return the routes of pages, and those of messages."""
+    """Return the reader's routes: those of pages, and those of messages of scripts."""
     station = _ReaderPages(desk)
     pages: list[BaseRoute] = [Route("/notes/{number:int}", page_endpoint(station.note))]
     base = "/review/tasks/{number:int}"
@@ -61,10 +61,11 @@ class _ReaderPages:
     """The handlers, which share the desk."""
 
     def __init__(self, desk: Desk) -> None:
+        """Keep the desk, through which the project is read and changed."""
         self.desk = desk
 
     def note(self, request: Request, user: User) -> Response:
-        """Return the page of a note."""
+        """Return the page on which a reader marks a note."""
         message = self._message(user, reading.open_task(self.desk, user, number_of(request)))
         return page(
             "note", user=user, csrf=request.state.session.csrf, project=self.desk.project.config.name,
@@ -73,7 +74,7 @@ class _ReaderPages:
         )  # fmt: skip
 
     def task(self, request: Request, user: User) -> Any:
-        """Return a task for the script that is on the page of another."""
+        """Answer with another task's content, for the script of a page that is open already."""
         return self._message(user, reading.open_task(self.desk, user, number_of(request)))
 
     def _message(self, user: User, opened: OpenTask) -> dict[str, Any]:
@@ -102,7 +103,7 @@ class _ReaderPages:
         return [{"words": words, "times": times} for words, times in ranked], others
 
     def save(self, request: Request, user: User, body: bytes) -> Any:
-        """Store edits."""
+        """Store the reader's edits, and answer with what was stored."""
         message = wire.decode(body, wire.EditsMessage)
         saved = reading.save_edits(
             self.desk, user, number_of(request), message.edits, head=message.head, seconds=message.seconds
@@ -111,22 +112,22 @@ class _ReaderPages:
         return {"acknowledged": saved.acknowledged, "head": saved.head, "others": others}
 
     def finish(self, request: Request, user: User, body: bytes) -> Any:
-        """Close a task and name the next one."""
+        """Mark a task as done, and answer with the number of the next."""
         return {"next": reading.finish_task(self.desk, user, number_of(request))}
 
     def reopen(self, request: Request, user: User, body: bytes) -> Any:
-        """Open a task again."""
+        """Open a task again that was done."""
         reading.reopen_task(self.desk, user, number_of(request))
         return {}
 
     def identical(self, request: Request, user: User, body: bytes) -> Any:
-        """Count the same words in other notes."""
+        """Answer with how often the same words occur unmarked in the reader's other notes."""
         place = wire.decode(body, wire.StretchMessage)
         counts = reading.count_identical(self.desk, user, number_of(request), place.start, place.end)
         return {scope: asdict(count) for scope, count in counts.items()}
 
     def apply(self, request: Request, user: User, body: bytes) -> Any:
-        """Suggest a mark in other notes."""
+        """Suggest a mark wherever its words occur unmarked in the reader's other notes."""
         message = wire.decode(body, wire.ApplyMessage)
         count = reading.apply_identical(
             self.desk, user, number_of(request), message.mark, scope=message.scope, batch=message.id
@@ -134,6 +135,6 @@ class _ReaderPages:
         return asdict(count)
 
     def preview(self, request: Request, user: User, body: bytes) -> Any:
-        """Return what would be released in place of each mark."""
+        """Answer with the replacement that a release would write for each mark."""
         opened = reading.open_task(self.desk, user, number_of(request))
         return {"places": preview(self.desk, user, opened.note, opened.marks)}

@@ -21,7 +21,7 @@ _FOREVER = "public, max-age=31536000, immutable"  # the address has a hash of al
 
 @cache
 def _load_templates() -> jinja2.Environment:
-    """Return the templates; a name that a page does not get is an error, never an empty string."""
+    """Return the Jinja environment, cached; a missing value raises an error, it is never left empty."""
     loader = jinja2.PackageLoader("chaffinch.web.pages", "templates")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
     environment.globals["static"] = f"/static/{static_hash()}"
@@ -30,7 +30,7 @@ def _load_templates() -> jinja2.Environment:
 
 
 def page(template: str, /, *, http_status: int = 200, **values: Any) -> Response:
-    """Return a page."""
+    """Render the named template with values, and return it as an HTML response."""
     html = _load_templates().get_template(f"{template}.html").render(**values)
     return Response(html, http_status, media_type="text/html")
 
@@ -62,6 +62,7 @@ def static_files() -> dict[str, bytes]:
     found: dict[str, bytes] = {}
 
     def walk(folder: Traversable, prefix: str) -> None:
+        """Read the static files of a folder and those below into memory."""
         for item in sorted(folder.iterdir(), key=lambda one: one.name):
             if item.is_dir():
                 walk(item, f"{prefix}{item.name}/")

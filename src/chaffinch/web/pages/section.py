@@ -44,6 +44,7 @@ def review_sections(door: Door, settings: ServerSettings) -> list[Section]:
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
+        """Close the project when the app ends."""
         yield
         desk.project.close()
 
@@ -60,9 +61,10 @@ def _everybody(_connection: object, _settings: ServerSettings) -> None:
 
 
 def _home(desk: Desk) -> Callable[[Request, User], Response]:
-    """Return the first page of each role."""
+    """Return the function that makes the first page for a user's role."""
 
     def home(request: Request, user: User) -> Response:
+        """Return the first page for the user's role: queue, cases, audit trail or progress."""
         if user.role == "reader":
             return reader.queue_page(desk, request, user)
         if user.role == "adjudicator":
@@ -89,10 +91,11 @@ class _Entrance:
     """The pages that need no session."""
 
     def __init__(self, door: Door, *, is_tls: bool) -> None:
+        """Keep the door; `is_tls` decides whether cookies are secure."""
         self.door, self.is_tls = door, is_tls
 
     async def start(self, request: Request) -> Response:
-        """Turn a one-time link into a session."""
+        """Begin a session for the token of a one-time link, which is invalid afterwards."""
         user = self.door.links.take(request.query_params.get("token", ""))
         if user is None:
             raise Problem(403, "used_link", "this link was used already, or is not of this run; log in, or start again")
@@ -103,13 +106,14 @@ class _Entrance:
         return page("login", project=self.door.desk.project.config.name, message="")
 
     async def login(self, request: Request) -> Response:
-        """Begin a session for a name and a password."""
+        """Read the login form, and begin a session if name and password are right."""
         if self.door.proxy is not None:
             raise Problem(403, "proxy", "users are let in by the proxy; passwords are not used")
         form = await read_form(request)
         return await run_in_threadpool(self._login, form.get("name", ""), form.get("password", ""))
 
     def _login(self, name: str, password: str) -> Response:
+        """Begin a session if name and password are right; else return the login page with a message."""
         project = self.door.desk.project
         try:
             user = users.log_in(project.database, name, password)
@@ -120,7 +124,7 @@ class _Entrance:
         return self.door.enter(user, "password", is_tls=self.is_tls)
 
     async def locked_page(self, request: Request) -> Response:
-        """Return the page of a locked session."""
+        """Return the page that asks for the password of an idle session."""
         session = await run_in_threadpool(self._session, request)
         if session is None:
             return RedirectResponse("/login", 303)
@@ -128,7 +132,7 @@ class _Entrance:
         return page("locked", project=config.name, name=session.user.name, csrf=session.csrf, message="")
 
     async def unlock(self, request: Request) -> Response:
-        """Let an idle session go on: a form of the page, or a message of a script."""
+        """Continue an idle session if the password in a form or message is right."""
         session = await run_in_threadpool(self._session, request)
         if session is None:
             return RedirectResponse("/login", 303)
@@ -138,6 +142,7 @@ class _Entrance:
         return await run_in_threadpool(self._unlock, session, form.get("password", ""), by_script=by_script)
 
     def _unlock(self, session: Session, password: str, *, by_script: bool) -> Response:
+        """Continue an idle session if the password is right; else a page, or for scripts a Problem."""
         project = self.door.desk.project
         try:
             right = users.unlock_session(project.database, session, password)
@@ -154,10 +159,11 @@ class _Entrance:
         )
 
     def _session(self, request: Request) -> Session | None:
+        """Return the request's session without marking it as used; None if there is none."""
         return self.door.session(request.headers, request.cookies, touch=False)
 
     def logout(self, request: Request, user: User, form: dict[str, str]) -> Response:
-        """End a session."""
+        """End the session, and redirect to the login page."""
         users.end_session(self.door.desk.project.database, request.state.session)
         response = RedirectResponse("/login", 303)
         response.delete_cookie("chaffinch", path="/")

@@ -23,7 +23,7 @@ _LAST = 200  # entries of the audit trail on its page; the file has all
 
 
 def routes(desk: Desk) -> list[BaseRoute]:
-    """Return the routes of pages."""
+    """Return the routes of the steward's and auditor's pages and forms."""
     station = _StewardPages(desk)
     return [
         Route("/agreement", page_endpoint(station.agreement)),
@@ -37,7 +37,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 
 def progress_page(desk: Desk, request: Request, user: User, *, released: dict[str, Any] | None = None) -> Response:
-    """Return how far the project is."""
+    """Return the page that shows how many notes are done, by state and by reader."""
     found = judging.progress(desk)
     with desk.project.database.read() as connection:
         people = users.list_users(connection)
@@ -52,16 +52,17 @@ class _StewardPages:
     """The handlers, which share the desk."""
 
     def __init__(self, desk: Desk) -> None:
+        """Keep the desk, through which the project is read and changed."""
         self.desk = desk
 
     def _common(self, request: Request, user: User) -> dict[str, Any]:
-        """Return what all pages show."""
+        """Return the values that all pages of the steward need."""
         config = self.desk.project.config
         csrf = request.state.session.csrf
         return {"user": user, "csrf": csrf, "project": config.name, "idle": config.idle_minutes}
 
     def agreement(self, request: Request, user: User) -> Response:
-        """Return the agreement of readers."""
+        """Return the page of the agreement between readers, by pair and category."""
         require(user, "steward", "auditor", "adjudicator")
         pairs = judging.agreement(self.desk)
         rows = [
@@ -74,7 +75,7 @@ class _StewardPages:
         return page("agreement", rows=rows, **self._common(request, user))
 
     def audit(self, request: Request, user: User) -> Response:
-        """Return the end of the audit trail, which is checked first."""
+        """Check the audit trail, and return the page of its last entries."""
         require(user, "steward", "auditor")
         database = self.desk.project.database
         with database.read() as connection:
@@ -92,13 +93,13 @@ class _StewardPages:
         return Response(content, media_type="application/jsonl", headers=headers)
 
     def guideline(self, request: Request, user: User) -> Response:
-        """Return what is marked and what becomes of it, on one page."""
+        """Return the page of the types to mark, and what a release does with each."""
         policy = self.desk.project.policy
         labels = [(name, policy.rule(name).operator) for name in self.desk.project.config.labels]
         return page("guideline", policy=policy, labels=labels, **self._common(request, user))
 
     def add_user(self, request: Request, user: User, form: Form) -> Response:
-        """Add a user."""
+        """Add the user of a form, and return the page that shows the result."""
         require(user, "steward")
         quota = form.get("quota", "").strip()
         if quota and not quota.isdecimal():
@@ -111,12 +112,12 @@ class _StewardPages:
         return RedirectResponse("/?did=user", 303)
 
     def assign(self, request: Request, user: User, form: Form) -> Response:
-        """Assign notes to readers."""
+        """Assign free notes to readers, and return the progress page."""
         judging.assign_notes(self.desk, user)
         return RedirectResponse("/?did=assign", 303)
 
     def release(self, request: Request, user: User, form: Form) -> Response:
-        """Release the corrected notes into the project's folder."""
+        """Release the reviewed notes into the project's folder, and return the progress page."""
         name = form.get("name", "")
         if not _NAME.fullmatch(name):
             raise ConfigError("the name of a release has letters, digits, hyphens and underscores, 61 at most")

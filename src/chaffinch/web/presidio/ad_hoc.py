@@ -76,7 +76,7 @@ def read_recognizers(body: dict[str, Any], language: str) -> list[AdHocRecognize
 
 
 def _read(given: Any, flags: int) -> AdHocRecognizer:
-    """Return one recogniser."""
+    """Parse one ad-hoc recogniser of a request; raise Problem if it is malformed."""
     if not isinstance(given, dict):
         raise refuse("Failed to parse request. an ad hoc recognizer must be an object", 400)
     entity_type = field_of(given, "supported_entity", str, "")

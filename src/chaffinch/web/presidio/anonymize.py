@@ -62,14 +62,14 @@ def deanonymize(engine: Engine, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _list(value: Any) -> list[Any]:
-    """Return a list of objects; raise Problem if it is none."""
+    """Return the value as a list of dicts; raise Problem if it is anything else."""
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise refuse("Invalid input, results must be an array of objects")
     return value
 
 
 def _read_text(body: dict[str, Any]) -> str:
-    """Return the text of a request."""
+    """Return the text of a request; raise Problem if it is missing or no string."""
     text = body.get("text")
     if not isinstance(text, str):
         raise refuse("Invalid input, text must be a string")
@@ -99,7 +99,7 @@ def _read_entity(given: dict[str, Any], *, needs_score: bool) -> Entity:
 
 
 def _read_operators(given: Any) -> dict[str, Chosen]:
-    """Return the operators by type."""
+    """Parse the operators of a request into {entity type: operator}; raise Problem if malformed."""
     if given is None:
         return {}
     if not isinstance(given, dict) or not all(isinstance(each, dict) for each in given.values()):
@@ -210,6 +210,7 @@ def _new_texts(
     drawn = dict(zip(keyed, replace_keyed(engine, text, [spans[n] for n in keyed]), strict=True))
 
     def operate(n: int) -> str:
+        """Return the new text of entity `n` by its operator."""
         entity = entities[n]
         return known[rules[n].name](text[entity.start : entity.end], entity.entity_type, rules[n].parameters)
 

@@ -35,17 +35,17 @@ def _parameter(parameters: Mapping[str, Any], name: str, kind: type, *, needed: 
 
 
 def replace(_: str, entity_type: str, parameters: Mapping[str, Any]) -> str:
-    """Return the new value, or the type in angle brackets."""
+    """Return the parameter `new_value`, or the type in angle brackets."""
     return str(_parameter(parameters, "new_value", str, needed=False) or f"<{entity_type}>")
 
 
 def redact(_: str, _type: str, _parameters: Mapping[str, Any]) -> str:
-    """Return nothing."""
+    """Return the empty string."""
     return ""
 
 
 def keep(text: str, _: str, _parameters: Mapping[str, Any]) -> str:
-    """Return the text."""
+    """Return the text unchanged."""
     return text
 
 
@@ -80,7 +80,7 @@ def hash_text(text: str, _: str, parameters: Mapping[str, Any]) -> str:
 
 
 def _key(parameters: Mapping[str, Any]) -> bytes:
-    """Return the key of encryption."""
+    """Return the encryption key in the parameters as bytes; raise Problem if its length is wrong."""
     key = str(_parameter(parameters, "key", str)).encode()
     if len(key) * 8 not in algorithms.AES.key_sizes:
         raise refuse("Invalid input, key must be of length 128, 192 or 256 bits")

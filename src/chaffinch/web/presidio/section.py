@@ -48,6 +48,7 @@ def _error(problem: Problem, _: str) -> Response:
 
 
 async def _health(_: Request) -> Response:
+    """Answer that the service is up, in Presidio's words."""
     return HTMLResponse(_UP)
 
 
@@ -60,23 +61,28 @@ def _wants_native(request: Request) -> bool:
 
 
 async def _analyze(do: Operations, request: Request) -> Response:
+    """Answer a request to Presidio's /analyze."""
     return answer(await analyze(do, await read_object(request), native=_wants_native(request)))
 
 
 async def _list_for_language(names: Callable[[bool], Sequence[str]], request: Request) -> Response:
+    """Answer with a list of names, if the language of the request is supported."""
     if request.query_params.get("language", LANGUAGES[0]) not in LANGUAGES:
         raise refuse(NO_RECOGNIZERS, 500)
     return answer(names(_wants_native(request)))
 
 
 async def _list(names: Sequence[str], _: Request) -> Response:
+    """Answer with a list of names."""
     return answer(names)
 
 
 async def _work(do: Operations, operate: Callable[[Any, dict[str, Any]], Any], request: Request) -> Response:
+    """Run an operation on the request's JSON body in the work queue, and answer with its result."""
     body = await read_object(request)
 
     def run(_: Sequence[Any]) -> list[Any]:
+        """Run the operation on the body."""
         return [operate(do.engine, body)]
 
     text = body.get("text")

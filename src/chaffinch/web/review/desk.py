@@ -31,11 +31,12 @@ class Memory(OrderedDict[K, V]):
     """A few values by key, the least recently used of which is dropped."""
 
     def __init__(self, most: int) -> None:
+        """Begin empty; at most `most` values are kept."""
         super().__init__()
         self._most, self._lock = most, Lock()
 
     def fetch(self, key: K, make: Callable[[], V]) -> V:
-        """Return the value of a key, made if it is not there."""
+        """Return the cached value of a key, or make and cache it; the least recently used is dropped if too many."""
         with self._lock:
             if key in self:
                 self.move_to_end(key)
@@ -56,15 +57,15 @@ class Desk:
     notes: Memory[int, StoredNote] = field(default_factory=lambda: Memory(_MOST_NOTES), repr=False)
 
     def note(self, connection: Connection, number: int) -> StoredNote:
-        """Return a note; it never changes, so it is read once."""
+        """Return a note by number, decrypted and cached."""
         return self.notes.fetch(number, lambda: load_note(connection, self.project.database, number))
 
     def suggestions(self, assignment: Assignment, note: StoredNote) -> tuple[Mark, ...]:
-        """Return the machine's marks that a reader sees."""
+        """Return the detector's marks that this assignment shows its reader; none if they are hidden."""
         return note.suggestions if assignment.suggested else ()
 
     def marks(self, connection: Connection, assignment: Assignment) -> tuple[Mark, ...]:
-        """Return the marks of a reader in a note."""
+        """Return a reader's current marks in a note: the suggestions after all stored edits."""
         note = self.note(connection, assignment.note)
         edits = load_decisions(connection, self.project.database, assignment.id, Edit)
         return replay(self.suggestions(assignment, note), (edit for _, edit in edits))
