@@ -15,9 +15,10 @@ os.environ.setdefault("CHAFFINCH_CACHE", str(Path(__file__).parents[1] / ".pytes
 
 # What trains models, runs whole commands or starts processes: `make test` has it, `make quick` has not.
 SLOW = (
-    "attacks", "benchmarks", "browser", "cli", "docs/test_pages.py", "deid/test_promises.py", "deid/training",
-    "deid/release/test_bad_input.py", "jobs", "kernels/test_compiled.py", "models", "recipes", "relations",
-    "weak/training",
+    "attacks", "benchmarks", "browser", "cli", "docs/test_pages.py", "docs/test_walkthroughs.py",
+    "deid/test_promises.py", "deid/training", "deid/release/test_bad_input.py", "jobs", "kernels/test_compiled.py",
+    "models", "recipes", "relations", "weak/training", "web/api/test_hostile.py", "web/api/test_openapi.py",
+    "web/review/store", "web/review/test_work.py",
 )  # fmt: skip
 QUICK = bool(os.environ.get("CHAFFINCH_QUICK"))  # set by `make quick`: fewer generated examples for each property
 
