@@ -46,7 +46,7 @@ _MAIN = (
 
 @contextmanager
 def open_pool(job: ReleaseJob, codec: UnitCodec, workers: int, *, salt: str = "") -> Iterator[Each]:
-    """Yield a function from batches to pairs of a batch and its results, worked on by so many processes.
+    """Yield a function from batches to pairs of a batch and its results, worked on by this number of processes.
 
     One worker is this process. `salt` is that of the vault. Raise ConfigError if the detector is an object of this
     process, which no other can load.
@@ -70,7 +70,7 @@ def open_pool(job: ReleaseJob, codec: UnitCodec, workers: int, *, salt: str = ""
 
 
 def check_workers(job: ReleaseJob, workers: int) -> None:
-    """Raise ConfigError if a job cannot be worked on by so many processes."""
+    """Raise ConfigError if a job cannot be worked on by this number of processes."""
     if workers < 1:
         raise ConfigError(f"workers must be at least 1, got {workers}")
     if workers > 1 and job.detector_source is None:

@@ -34,7 +34,7 @@ def review_sections(door: Door, settings: ServerSettings) -> list[Section]:
         Route("/login", entrance.login_page, methods=["GET"]),
         Route("/login", entrance.login, methods=["POST"]),
         Route("/start", entrance.start),
-        Route("/locked", entrance.locked_page, methods=["GET"]),
+        Route("/locked", entrance.unlock_page, methods=["GET"]),
         Route("/unlock", entrance.unlock, methods=["POST"]),
         Route("/logout", form_endpoint(entrance.logout), methods=["POST"]),
         *reader_pages,
@@ -123,7 +123,7 @@ class _Entrance:
             return page("login", http_status=403, project=project.config.name, message="name or password is wrong")
         return self.door.enter(user, "password", is_tls=self.is_tls)
 
-    async def locked_page(self, request: Request) -> Response:
+    async def unlock_page(self, request: Request) -> Response:
         """Return the page that asks for the password of an idle session."""
         session = await run_in_threadpool(self._session, request)
         if session is None:

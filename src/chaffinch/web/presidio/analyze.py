@@ -90,7 +90,7 @@ async def analyze(do: Operations, body: dict[str, Any], *, native: bool) -> Any:
     request = read_request(body, native=native)
     documents = [InputDocument(text=text) for text in request.texts]
     if request.with_decisions:
-        found = await _explained(do, documents)
+        found = await _explain_texts(do, documents)
     else:
         spans = await do.find_spans(documents, None, None)
         found = [[_result(span) for span in row] for row in spans]
@@ -98,7 +98,7 @@ async def analyze(do: Operations, body: dict[str, Any], *, native: bool) -> Any:
     return results if request.is_batch else results[0]
 
 
-async def _explained(do: Operations, documents: Sequence[InputDocument]) -> list[list[dict[str, Any]]]:
+async def _explain_texts(do: Operations, documents: Sequence[InputDocument]) -> list[list[dict[str, Any]]]:
     """Return the results of texts with the reasons of the detector, in offsets and names alone."""
     find = do.engine.detector(None)
     characters = check_sizes(documents, do.limits)

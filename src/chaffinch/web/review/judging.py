@@ -217,7 +217,7 @@ def final_marks(desk: Desk, connection: Connection, number: int) -> tuple[Mark, 
     return settle(marks[0], marks[1], last_settlements(row for _, row in rows))
 
 
-def closed_notes(desk: Desk, connection: Connection) -> Iterator[tuple[StoredNote, tuple[Mark, ...]]]:
+def list_closed_notes(desk: Desk, connection: Connection) -> Iterator[tuple[StoredNote, tuple[Mark, ...]]]:
     """Yield each closed note with its final marks, in the order of the notes."""
     for number, state in sorted(note_states(desk, connection).items()):
         if state in CLOSED:

@@ -16,7 +16,7 @@ from chaffinch.jobs.release import run_release
 from chaffinch.text import Document
 from chaffinch.text.formats import Losses, ReadOptions, jsonl, write
 from chaffinch.web.review.desk import Desk, require
-from chaffinch.web.review.judging import CLOSED, closed_notes, note_states
+from chaffinch.web.review.judging import CLOSED, list_closed_notes, note_states
 from chaffinch.web.review.preview import ReviewedMarks, with_marks
 from chaffinch.web.review.store.users import User
 
@@ -33,7 +33,7 @@ def release_notes(desk: Desk, user: User, output: Path, *, names: OptionNames = 
         left = sum(state not in CLOSED for state in states.values())
         if left or not states:
             raise GateError(f"{left} of {len(states)} notes are open; nothing is released until all are closed")
-        documents = [with_marks(note, marks) for note, marks in closed_notes(desk, connection)]
+        documents = [with_marks(note, marks) for note, marks in list_closed_notes(desk, connection)]
     content = b"".join(msgspec.json.encode(jsonl.record_of(doc)) + b"\n" for doc in documents)
     longest = max(len(doc.text) for doc in documents)
     notes = NotesInput(Path("-"), "jsonl", ReadOptions(max_chars=longest + 1), content)
@@ -54,7 +54,7 @@ def release_notes(desk: Desk, user: User, output: Path, *, names: OptionNames = 
 def gold_documents(desk: Desk) -> Iterator[Document]:
     """Yield the closed notes with the layer "gold", for training and for other tools."""
     with desk.project.database.read() as connection:
-        for note, marks in closed_notes(desk, connection):
+        for note, marks in list_closed_notes(desk, connection):
             doc = note.document
             yield doc.with_layer(GOLD, [mark.span for mark in marks])
 

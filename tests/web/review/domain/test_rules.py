@@ -15,7 +15,7 @@ from chaffinch.web.review.domain.agreement import cohens_kappa, compare_readers
 from chaffinch.web.review.domain.assignment import NeedsReaders, Reader, assign
 from chaffinch.web.review.domain.differences import (
     Settlement,
-    agreed_marks,
+    find_agreed_marks,
     find_differences,
     last_settlements,
     settle,
@@ -96,7 +96,7 @@ def test_agreement_of_two_readers_worked_by_hand() -> None:
 def test_agreed_and_differing_marks_are_all_marks(left: list[Mark], right: list[Mark]) -> None:
     first, second = flatten(left), flatten(right)
     differences = find_differences(first, second)
-    same = [mark.place for mark in agreed_marks(first, second)]
+    same = [mark.place for mark in find_agreed_marks(first, second)]
     for side, marked in (("first", first), ("second", second)):
         rest = [mark.place for one in differences for mark in getattr(one, side)]
         assert sorted(same + rest) == sorted(mark.place for mark in marked)

@@ -38,7 +38,7 @@ class Settlement(msgspec.Struct, frozen=True):
     marks: tuple[Mark, ...] = ()
 
 
-def agreed_marks(first: Sequence[Mark], second: Sequence[Mark]) -> tuple[Mark, ...]:
+def find_agreed_marks(first: Sequence[Mark], second: Sequence[Mark]) -> tuple[Mark, ...]:
     """Return the marks that both readers have, with the same start, end and type."""
     places = {mark.place for mark in second}
     return tuple(mark for mark in first if mark.place in places)
@@ -50,7 +50,7 @@ def find_differences(first: Sequence[Mark], second: Sequence[Mark]) -> tuple[Dif
     >>> [(one.key, len(one.first), len(one.second)) for one in find_differences([Mark(0, 5, "A")], [Mark(3, 9, "A")])]
     [('0-9', 1, 1)]
     """
-    same = {mark.place for mark in agreed_marks(first, second)}
+    same = {mark.place for mark in find_agreed_marks(first, second)}
     marks = sorted(
         [(mark.start, mark.end, side, mark) for side, marks in enumerate((first, second)) for mark in marks
          if mark.place not in same],
@@ -78,7 +78,7 @@ def last_settlements(settlements: Iterable[Settlement]) -> dict[str, Settlement]
 
 def settle(first: Sequence[Mark], second: Sequence[Mark], decided: Mapping[str, Settlement]) -> tuple[Mark, ...]:
     """Return the marks of a note when all its differences are settled; raise DataError while one is open."""
-    kept = list(agreed_marks(first, second))
+    kept = list(find_agreed_marks(first, second))
     for difference in find_differences(first, second):
         settlement = decided.get(difference.key)
         if settlement is None:
