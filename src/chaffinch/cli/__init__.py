@@ -30,6 +30,7 @@ _VERBS: Mapping[str, _Verb] = {
     "convert": _Verb("convert", "convert_command", "Read documents in one format, write them in another."),
     "train": _Verb("train", "train_command", "Learn a tagger from labelled documents."),
     "tag": _Verb("tag", "tag_command", "Find spans in documents with a trained model."),
+    "explain": _Verb("explain", "explain_command", "Explain why a model finds its spans."),
     "evaluate": _Verb("evaluate", "evaluate_command", "Score predictions against gold, with intervals and a report."),
     "compare": _Verb("evaluate", "compare_command", "Test whether one system is better than another."),
     "show": _Verb("show", "show_command", "Show what a model file holds, or the settings of a method."),

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from chaffinch.checks import nearest
 from chaffinch.cli.deid.adapt import adapt_command
 from chaffinch.cli.deid.estimate import estimate_command
+from chaffinch.cli.deid.explain import explain_command
 from chaffinch.cli.deid.restore import rekey_command, restore_command
 from chaffinch.cli.deid.run import run_command
 from chaffinch.cli.deid.sample import sample_command
@@ -48,6 +49,7 @@ secret_app.command("rotate", short_help="Put a new secret in place of an old one
 
 deid_app.command("run", short_help="Release notes without their identifiers.")(run_command)
 deid_app.command("adapt", short_help="Adapt a model to your own notes.")(adapt_command)
+deid_app.command("explain", short_help="Explain which voices found each identifier.")(explain_command)
 deid_app.command("sample", short_help="Draw the notes that somebody should read again.")(sample_command)
 deid_app.command("estimate", short_help="Estimate how much still leaks, from a sample that was read.")(estimate_command)
 deid_app.command("restore", short_help="Restore the originals, with the vault and its key.")(restore_command)

@@ -78,6 +78,75 @@ class TagResult(Result, kw_only=True, rename={"from_": "from"}):
         yield from losses_table(self.lost)
 
 
+class SpanRow(Result, kw_only=True):
+    """A span of an explanation."""
+
+    start: int  # code points
+    end: int  # one past the last
+    label: str  # O speaks against any span
+    score: float
+    source: str  # what found it
+
+
+class FeatureRow(Result, kw_only=True):
+    """A feature that speaks for a span or against it."""
+
+    name: str
+    weight: float  # in favour of the span
+    start: int  # of the token that it is about
+    end: int
+    quote: str | None = None  # of the document; with --with-text
+
+
+class StateRow(Result, kw_only=True):
+    """A token on the path of a tagger with states."""
+
+    state: str
+    start: int  # of the token
+    end: int
+    quote: str | None = None  # of the document; with --with-text
+
+
+class VoiceRow(Result, kw_only=True):
+    """What one voice says of a span."""
+
+    kind: str  # pattern, list, protected, known, deny, type, tagger, reader or repeat
+    name: str  # of the pattern, list or tagger
+    spans: list[SpanRow]  # what it found there
+    chance: float | None = None  # its probability of the span, or of any identifier
+    margin: float | None = None  # how far the reading with the span is ahead of the best one without it
+    features: list[FeatureRow]  # the largest weights first
+    path: list[StateRow]
+    remarks: list[str] | None = None  # on the states of the path; with --with-text
+
+
+class ExplainedSpan(Result, kw_only=True):
+    """Why a span is one."""
+
+    number: int  # over all documents, from 1
+    text: str | None = None  # with --with-text
+    span: SpanRow
+    chance: float | None = None  # of the span; of an identifier, that of its surest token
+    threshold: float | None = None  # the least chance at which its type is flagged
+    runner_up: list[SpanRow]  # what would be there instead
+    voices: list[VoiceRow]
+
+
+class ExplainedDocument(Result, kw_only=True):
+    """The explained spans of a document."""
+
+    document: int  # its number in the input, from 1
+    spans: list[ExplainedSpan]
+
+
+class ExplainResult(Result, kw_only=True):
+    """What `explain` and `deid explain` say."""
+
+    model: str  # the model as it was named
+    documents: list[ExplainedDocument]  # those with an explained span
+    spans: int  # found in all documents
+
+
 class DevScore(Result, kw_only=True):
     """Scores on dev documents."""
 
