@@ -11,12 +11,12 @@ from typing import Annotated
 import typer
 
 from chaffinch.cli import frame
-from chaffinch.cli.deid.run import RULES
 from chaffinch.cli.explain import Explained, SpanNumber, WithText, print_explanations
 from chaffinch.deid.detect.detector import HybridDetector, detector
 from chaffinch.deid.detect.explain import DEFAULT, explain
 from chaffinch.errors import DataError
 from chaffinch.features.lexicon import read_phrases
+from chaffinch.jobs.work import RULES
 from chaffinch.text import Document
 from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.formats import ReadOptions, read
