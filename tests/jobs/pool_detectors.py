@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,3 +54,18 @@ class TestDetectorSource:
             bytearray(max(self.limit, 1 << 30))
         except MemoryError:
             os.abort()
+
+
+@dataclass(frozen=True, slots=True)
+class SlowSource:
+    """The detector of the pool's tests, which takes its time."""
+
+    def build(self) -> Detector:
+        """Return the detector of this process."""
+        usual = TestDetectorSource().build()
+
+        def slowly(docs: Sequence[Document]) -> Iterator[Document]:
+            time.sleep(0.02 * len(docs))
+            return iter(usual(docs))
+
+        return detector(slowly, by_patient=True)

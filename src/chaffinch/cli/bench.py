@@ -32,6 +32,7 @@ class Options:
     only: str | None
     split: str
     seeds: int
+    size: int | None = None
 
 
 def bench_command(
@@ -40,6 +41,9 @@ def bench_command(
     only: Annotated[str | None, typer.Option(help="One part of the benchmark.")] = None,
     split: Annotated[Literal["dev", "test"], typer.Option(help="Choose on dev, report on test.")] = "test",
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, where training is random.")] = 1,
+    size: Annotated[
+        int | None, typer.Option(min=1, help="Invented notes, where there are: fewer, a quicker look.")
+    ] = None,
     json: frame.Json = False,
     config: frame.Config = None,
 ) -> None:
@@ -56,7 +60,7 @@ def bench_command(
         raise ConfigError(f"unknown benchmark {name!r}; choose one of {', '.join(known)}")
     sys.path.insert(0, str(root))
     module = f"benchmarks.{name}.benchmark" if (root / "benchmarks" / name).is_dir() else f"benchmarks.{name}"
-    result = importlib.import_module(module).run(Options(data, only, split, seeds))
+    result = importlib.import_module(module).run(Options(data, only, split, seeds, size))
     result = {"name": name, "versions": _versions(), "machine": _machine(), **result}
     results = root / "benchmarks" / "results"
     results.mkdir(exist_ok=True)

@@ -67,8 +67,9 @@ def _serve(source: Connection, target: Connection) -> None:
     from chaffinch.jobs.batches import UnitCodec, process_batch
     from chaffinch.jobs.work import load_work
 
-    setup: Setup = pickle.loads(source.recv_bytes())  # noqa: S301  (the pipe of the parent)
+    content = source.recv_bytes()
     try:
+        setup: Setup = pickle.loads(content)  # noqa: S301  (the pipe of the parent)
         work = load_work(setup.spec, setup.keys)
     except BaseException as error:
         known = str(error) if isinstance(error, ChaffinchError) else f"failed with {type(error).__name__}"

@@ -116,13 +116,37 @@ def risk(left: Left) -> Risk:
     )
 
 
+class RiskSums:
+    """Sums over the risks of notes, which need not be kept."""
+
+    def __init__(self) -> None:
+        """Start without a note."""
+        self.notes = self.tokens = 0
+        self._leaks = self._spans = self._any_leak = 0.0
+        self._categories: dict[str, float] = {}
+
+    def add(self, row: Risk) -> None:
+        """Add the risk of a note."""
+        self.notes += 1
+        self.tokens += row.tokens
+        self._leaks += row.expected
+        self._spans += row.spans
+        self._any_leak += row.any_leak
+        for name, value in row.categories.items():
+            self._categories[name] = self._categories.get(name, 0.0) + value
+
+    def total(self) -> ExpectedLeaks:
+        """Return the expected leaks of all notes so far."""
+        by_category = dict(sorted(self._categories.items()))
+        return ExpectedLeaks(self.notes, self.tokens, self._leaks, self._spans, self._any_leak, by_category)
+
+
 def expected(risks: Iterable[Risk]) -> ExpectedLeaks:
     """Sum the risks of all notes over a corpus."""
-    risks = list(risks)
-    names = sorted({name for row in risks for name in row.categories})
-    sums = {name: sum(row.categories.get(name, 0.0) for row in risks) for name in names}
-    leaks, spans, notes = (sum(getattr(row, key) for row in risks) for key in ("expected", "spans", "any_leak"))
-    return ExpectedLeaks(len(risks), sum(row.tokens for row in risks), leaks, spans, notes, sums)
+    sums = RiskSums()
+    for row in risks:
+        sums.add(row)
+    return sums.total()
 
 
 def queue(risks: Iterable[Risk]) -> list[Risk]:

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from chaffinch.deid.leakage import Risk, expected
+from chaffinch.deid.leakage import Risk, RiskSums
 from chaffinch.deid.release.patient import BANDS, Released, Withheld, settings_digest
 from chaffinch.deid.vault import digest
 from chaffinch.errors import ChaffinchError, DataError
@@ -61,7 +61,7 @@ class Account:
         self._labels: dict[str, Counter[str]] = {}
         self._operators: dict[str, Counter[str]] = {}
         self._reasons, self._rules = Counter[str](), Counter[str]()
-        self._risks: list[Risk] = []
+        self._risks = RiskSums()
 
     def add(self, result: Released | Withheld) -> bytes:
         """Count a released or withheld document, and return its line of documents.jsonl, chained by a hash."""
@@ -80,7 +80,7 @@ class Account:
         for _, _, label, operator, _, _ in result.places:
             self._operators.setdefault(label, Counter())[operator] += 1
         if result.risk is not None:
-            self._risks.append(msgspec.convert(result.risk, Risk))
+            self._risks.add(msgspec.convert(result.risk, Risk))
         return self._line(
             {"id": result.id, "status": "released", "text": digest(result.text), "replacements": list(result.places)}
         )
@@ -107,7 +107,7 @@ class Account:
 
     def manifest(self, **more: Any) -> dict[str, Any]:
         """Return the manifest: counts, settings and hashes of the release, and `more`; no text, ids or times."""
-        expected_leaks = expected(self._risks) if self._risks else None
+        expected_leaks = self._risks.total() if self._risks.notes else None
         return {
             "format": FORMAT,
             "settings": self.settings,

@@ -1,0 +1,1 @@
+"""What a release costs as notes, patients and processes become many."""
