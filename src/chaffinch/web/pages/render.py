@@ -16,6 +16,8 @@ from starlette.responses import Response
 from chaffinch.web.problems import Problem
 
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".svg": "image/svg+xml"}
+# With no-referrer, browsers send forms with the origin "null", and the guard could not tell them from another site's.
+_REFERRER = "same-origin"
 _FOREVER = "public, max-age=31536000, immutable"  # the address has a hash of all files
 
 
@@ -32,7 +34,7 @@ def _load_templates() -> jinja2.Environment:
 def page(template: str, /, *, http_status: int = 200, **values: Any) -> Response:
     """Render the named template with values, and return it as an HTML response."""
     html = _load_templates().get_template(f"{template}.html").render(**values)
-    return Response(html, http_status, media_type="text/html")
+    return Response(html, http_status, {"referrer-policy": _REFERRER}, "text/html")
 
 
 def embed(value: object) -> str:

@@ -32,8 +32,9 @@ export class Cursor {
 
   moveTo(place) {
     this.anchor = null;
-    this.byCharacter = false;
     this.token = Math.max(0, this.tokenAt(place));
+    this.byCharacter = this.starts[this.token] !== undefined && this.starts[this.token] < place; // inside a word
+    this.place = place;
   }
 
   #select(select) {

@@ -8,7 +8,7 @@ const ALIASES = { ",": "[", ".": "]", ";": "{", ":": "}" };
 const CODES = { BracketLeft: "[", BracketRight: "]", Comma: "[", Period: "]", Semicolon: "{" };
 
 function keyOf(event) {
-  if (event.altKey && !event.getModifierState("AltGraph") && CODES[event.code]) {
+  if (event.altKey && !"[]{}".includes(event.key) && !event.getModifierState("AltGraph") && CODES[event.code]) {
     const base = CODES[event.code];
     return event.shiftKey ? { "[": "{", "]": "}", "{": "}" }[base] : base;
   }

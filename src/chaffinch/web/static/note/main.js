@@ -99,7 +99,7 @@ class Station {
 
   // What the cursor is on: a mark, or the selected or pointed-at words.
   get mark() {
-    return this.cursor.anchor === null && !this.cursor.byCharacter ? this.marks.at(this.cursor.start) : null;
+    return this.cursor.anchor === null ? this.marks.at(this.cursor.start) : null;
   }
 
   get stretch() {

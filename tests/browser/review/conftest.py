@@ -1,0 +1,146 @@
+"""A review station, browsers of several users that must stay on it and complain of nothing, and a long note."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from argon2 import PasswordHasher
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from chaffinch.text import Document, Span
+from chaffinch.web.review.project import Project
+from chaffinch.web.review.store import users
+from tests.web.review.world import PASSWORD, make_project, served
+
+AXE = ("axe-core@4.14.0", "2277b0a3ef47af9b52497faa3e71598e86e0a0e5e6eb295207a5657ede4709af")
+START = "Pat: Zoë O\u2019Neil 🧑‍⚕️ cafe\u0301 👍🏽 seen by Dr. Penn\r\non 4 May 2010 at St. Mary.\r\n"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def cheap_passwords() -> Iterator[None]:
+    """Let argon2 take little time and memory: its cost is no subject of these tests."""
+    before = users._hasher
+    users._hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    yield
+    users._hasher = before
+
+
+def long_note(characters: int = 100_000, spans: int = 500) -> Document:
+    """Return a long note: emoji, combining characters and CRLF first, then lines with a suggestion here and there."""
+    parts, marks, length = [START], [], len(START)
+    line = "Day {0}: stable overnight, tolerating diet; discussed with Farrow{0} and the team, plan unchanged. "
+    filler = "No fever, chills or rigors. Wound clean and dry.\r\n"
+    number = 0
+    step = characters / spans
+    while length < characters:
+        words = line.format(number) if number < spans else filler
+        if number < spans:
+            place = length + words.index("Farrow")
+            marks.append(Span(place, place + len(f"Farrow{number}"), "DOCTOR", 0.8, "cascade"))
+        parts.append(words)
+        length += len(words)
+        number += 1
+        while length < min(step * number, characters):
+            parts.append(filler)
+            length += len(filler)
+    return Document.make("".join(parts), id="long", group="p1", layers={"machine": marks[:spans]})
+
+
+class Visit:
+    """A user's browser; what it asked for and what it complained of is kept."""
+
+    def __init__(self, context: BrowserContext, base: str) -> None:
+        self.context, self.base = context, base
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        context.add_init_script("addEventListener('pointerdown', () => { window.usedMouse = true; }, true)")
+        self.page = self.tab()
+
+    def tab(self) -> Page:
+        """Open another tab."""
+        page = self.context.new_page()
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("console", lambda message: self.complaints.append(message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        return page
+
+    def log_in(self, name: str) -> Page:
+        """Log in with the keyboard."""
+        self.page.goto(f"{self.base}/login")
+        self.page.wait_for_function("document.activeElement?.name === 'name'")
+        self.page.keyboard.type(name)
+        self.page.keyboard.press("Tab")
+        self.page.keyboard.type(PASSWORD)
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_url(lambda url: "/login" not in url, timeout=15_000)
+        return self.page
+
+    def check(self, *, offline: bool = False) -> None:
+        """Raise AssertionError unless the browser stayed on the server, complained of nothing and used no mouse."""
+        assert all(url.startswith(self.base + "/") for url in self.requests), "a request left the server"
+        assert offline or self.complaints == []
+        assert all(page.evaluate("window.usedMouse") is None for page in self.context.pages)
+
+
+Visitors: TypeAlias = Callable[..., Visit]
+Opened: TypeAlias = Callable[..., tuple[Project, Visitors]]
+
+
+@pytest.fixture
+def station(tmp_path: Path, browser: Browser) -> Iterator[Opened]:
+    """Opens a project of some documents, and returns it with a function that opens a browser of a user."""
+    stack: list[Callable[[], object]] = []
+
+    def open_station(documents: Sequence[Document], **settings: object) -> tuple[Project, Visitors]:
+        project = make_project(tmp_path, documents, **settings)
+        serving = served(project)
+        base = serving.__enter__()
+        stack.append(lambda: serving.__exit__(None, None, None))
+        stack.append(project.close)
+
+        def visit(name: str = "", **options: object) -> Visit:
+            context = browser.new_context(viewport={"width": 1280, "height": 860}, **options)  # type: ignore[arg-type]
+            stack.insert(0, context.close)
+            made = Visit(context, base)
+            if name:
+                made.log_in(name)
+            return made
+
+        return project, visit
+
+    yield open_station
+    for close in stack:
+        close()
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The script of axe-core, from npm, by its hash; skipped where npm has none, but in CI that is a failure."""
+    name, expected = AXE
+    npm = shutil.which("npm")
+    done = None
+    if npm is not None:
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([npm, "pack", name, "--silent"], cwd=folder, capture_output=True, check=False)
+            packed = next(iter(Path(folder).glob("*.tgz")), None)
+            content = packed.read_bytes() if packed else b""
+    if npm is None or done is None or not content:
+        if os.environ.get("CI"):
+            pytest.fail(f"npm pack {name} does not work here")
+        pytest.skip(f"npm pack {name} does not work here")
+    assert hashlib.sha256(content).hexdigest() == expected
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        script = archive.extractfile("package/axe.min.js")
+        assert script is not None
+        return script.read().decode()
