@@ -82,6 +82,9 @@ def task_of(project: Project, name: str, note_number: int) -> int:
     return next(row.id for row in rows if people[row.user] == name)
 
 
+_CLIENTS: list[httpx.Client] = []  # of visitors, closed with the server
+
+
 @dataclass
 class Visitor:
     """A browser without a screen: cookies and CSRF token of one user."""
@@ -89,6 +92,9 @@ class Visitor:
     base: str
     csrf: str = ""
     client: httpx.Client = field(default_factory=lambda: httpx.Client(follow_redirects=False, timeout=30))
+
+    def __post_init__(self) -> None:
+        _CLIENTS.append(self.client)
 
     def get(self, path: str, **headers: str) -> httpx.Response:
         return self.client.get(self.base + path, headers=headers)
@@ -125,6 +131,8 @@ def served(project: Project, *, proxy: Proxy | None = None) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
+        while _CLIENTS:
+            _CLIENTS.pop().close()
         server.should_exit = True
         thread.join(timeout=10)
         listener.close()

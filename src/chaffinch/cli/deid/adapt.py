@@ -17,6 +17,7 @@ from chaffinch.cli.deid.results import AdaptResult, KindCount
 from chaffinch.cli.train import inputs
 from chaffinch.deid.detect.detector import LAYER, HybridDetector
 from chaffinch.deid.detect.model import Model, load
+from chaffinch.deid.keys import Secret
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models.core.training import Progress as Learning
 from chaffinch.text import Document
@@ -31,7 +32,11 @@ def adapt_command(
     notes: Annotated[Path, typer.Argument(metavar="NOTES", help="Your notes; labels in them are ignored.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")],
     gold: Annotated[
-        Path | None, typer.Option(metavar="REVIEWED", help="Notes with every identifier marked, if you have some.")
+        Path | None,
+        typer.Option(metavar="REVIEWED", help="Notes with every identifier marked, or a review project with such."),
+    ] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(help="Key of the review project; else that of project.toml or the environment.")
     ] = None,
     model: Annotated[
         str, typer.Option(help="Model to begin with: a file, a packaged model, or none (then give --gold).")
@@ -66,8 +71,14 @@ def adapt_command(
     old = None if model == NONE else load(model)
     columns = ColumnChoice(tuple(text_column), id_column, patient_column)
     how = ReadOptions(split=frame.split_of(lines), max_chars=max_chars, columns=columns)
-    documents, reviewed = (
-        _read(path, how, group_by, from_, quiet=quiet, must_group=path == notes) for path in (notes, gold)
+    documents = _read(notes, how, group_by, from_, quiet=quiet, must_group=True)
+    by_people = gold is not None and (gold / "project.toml").is_file()
+    if key_file is not None and not by_people:
+        raise ConfigError("--key-file is the key of a review project, and --gold names none; leave it out")
+    reviewed = (
+        _read_project(gold, key_file)
+        if gold is not None and by_people
+        else _read(gold, how, group_by, from_, quiet=quiet, must_group=False)
     )
     if gold is not None and not any(doc.layer() for doc in reviewed):
         raise DataError("has no span in a layer gold, so nothing was reviewed; mark its identifiers", path=gold)
@@ -89,6 +100,22 @@ def adapt_command(
         seconds=round(time.perf_counter() - began, 1),
     )
     frame.emit(result, as_json=json, tables=[] if quiet else result.tables())
+
+
+def _read_project(folder: Path, key_file: Path | None) -> list[Document]:
+    """Return the closed notes of a review project, with what people marked as gold."""
+    from chaffinch.web.review.desk import Desk
+    from chaffinch.web.review.project import open_project
+    from chaffinch.web.review.releasing import gold_documents
+
+    project = open_project(folder, None if key_file is None else Secret.read(key_file))
+    try:
+        found = list(gold_documents(Desk(project)))
+    finally:
+        project.close()
+    if not found:
+        raise DataError("has no closed note yet; let people read some first", path=folder)
+    return found
 
 
 def _read(

@@ -50,6 +50,16 @@ class VerifyResult(Result, kw_only=True):
     texts: int  # texts that agree with their hashes in the account
 
 
+class ProjectResult(Result, kw_only=True):
+    """What a verb of `project`, or `verify` of a project, did."""
+
+    project: str  # the folder of the project
+    did: str  # what was done
+    counts: dict[str, int]  # of what, and how many
+    output: str | None = None  # the file or folder that was written
+    hash: str | None = None  # the last one of the audit trail; note it elsewhere
+
+
 class TagResult(Result, kw_only=True, rename={"from_": "from"}):
     """What `tag` found."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from chaffinch.deid.detect.detector import detector
 from chaffinch.deid.keys import Secret
 from chaffinch.deid.synth.notes import notes
+from chaffinch.errors import ConfigError
 from chaffinch.text import Document
 from chaffinch.web.review.desk import Desk
 from chaffinch.web.review.importing import detect_notes, import_notes
@@ -53,6 +54,9 @@ def make_demo(
 
 
 def steward_of(project: Project) -> User:
-    """Return the first steward of a project, who starts it."""
+    """Return the first steward of a project, in whose name commands act; raise ConfigError if it has none."""
     with project.database.read() as connection:
-        return next(user for user in list_users(connection) if user.role == "steward")
+        found = next((user for user in list_users(connection) if user.role == "steward" and user.active), None)
+    if found is None:
+        raise ConfigError("the project has no steward; add one: chaffinch project user PROJECT NAME --role steward")
+    return found

@@ -12,11 +12,10 @@ from pathlib import Path
 from starlette.types import ASGIApp
 
 from chaffinch.deid.keys import Secret
-from chaffinch.errors import ConfigError
 from chaffinch.web.app import build_app
 from chaffinch.web.pages.access import Door, Proxy
 from chaffinch.web.pages.section import review_sections
-from chaffinch.web.review.demo import PEOPLE, make_demo
+from chaffinch.web.review.demo import PEOPLE, make_demo, steward_of
 from chaffinch.web.review.desk import Desk
 from chaffinch.web.review.project import open_project
 from chaffinch.web.review.store.users import User, list_users
@@ -63,7 +62,5 @@ def open_station(
         stack.callback(project.close)
         with project.database.read() as connection:
             people = list_users(connection)
-        guests = people[: len(PEOPLE)] if folder is None else [user for user in people if user.role == "steward"][:1]
-        if not guests:
-            raise ConfigError("the project has no steward; add one with: chaffinch project user PROJECT NAME")
+        guests = people[: len(PEOPLE)] if folder is None else [steward_of(project)]
         yield Station(Door(Desk(project), proxy=chosen), tuple(guests), password)
