@@ -37,7 +37,7 @@ _VERBS: Mapping[str, _Verb] = {
     "doctor": _Verb("doctor", "doctor_command", "Check this installation, and say what is missing."),
     "bench": _Verb("bench", "bench_command", "Measure our figures beside those of peers (in a checkout)."),
     "deid": _Verb("deid", "deid_app", "Take identifiers out of notes; estimate what could still leak.", group=True),
-    "verify": _Verb("deid.verify", "verify_command", "Check that a release, or a review project, is as it was written."),
+    "verify": _Verb("deid.verify", "verify_command", "Check that a release or a review project is as it was written."),
     "synth": _Verb("synth", "synth_app", "Invent documents whose spans are known.", group=True),
     "weak": _Verb(
         "weak", "weak_app", "Label documents by many noisy sources: rules, lists, models, crowds.", group=True

@@ -10,7 +10,7 @@ import subprocess
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 from argon2 import PasswordHasher
@@ -100,7 +100,7 @@ def station(tmp_path: Path, browser: Browser) -> Iterator[Opened]:
     """Opens a project of some documents, and returns it with a function that opens a browser of a user."""
     stack: list[Callable[[], object]] = []
 
-    def open_station(documents: Sequence[Document], **settings: object) -> tuple[Project, Visitors]:
+    def open_station(documents: Sequence[Document], **settings: Any) -> tuple[Project, Visitors]:
         project = make_project(tmp_path, documents, **settings)
         serving = served(project)
         base = serving.__enter__()

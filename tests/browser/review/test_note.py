@@ -296,7 +296,7 @@ def test_scripts_in_notes_labels_and_names_are_only_text(station: Opened, tmp_pa
         ("cay", "adjudicator"),
         ("sue", "steward"),
     )
-    project, visit = station(given, people=people)
+    _, visit = station(given, people=people)
     sue = visit("sue")
     for path in ("/", "/agreement", "/audit", "/guideline"):
         sue.page.goto(sue.base + path)

@@ -102,7 +102,7 @@ def _lines(connection: Connection, config: ProjectConfig) -> Iterator[bytes]:
     for table in schema.tables.sorted_tables:
         if table.name not in _LEFT_OUT:
             for row in connection.execute(select(table)):
-                yield msgspec.json.encode({"table": table.name, "row": list(row)}) + b"\n"
+                yield msgspec.json.encode({"table": str(table.name), "row": list(row)}) + b"\n"
 
 
 def restore(backup: Path, folder: Path, key: Secret | None = None, *, database: str | None = None) -> Project:

@@ -1,0 +1,153 @@
+"""Two readers at once, an adjudicator and a steward, with keys alone; every screen light, dark and at 200 %."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from chaffinch.text import Document
+from tests.browser.review.conftest import Opened, Visit
+from tests.browser.review.test_note import press, ready, settled
+from tests.web.review.world import CANARY, note
+
+pytestmark = pytest.mark.slow
+
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "200 %": {"color_scheme": "light", "viewport": {"width": 640, "height": 430}, "device_scale_factor": 2},
+}
+_RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+
+
+def read_note(visit: Visit, extra: str = "") -> None:
+    """Read the open note with keys: accept, remove, accept, mark a name, done."""
+    page = visit.page
+    ready(page)
+    press(page, "a", "x", "a")
+    if extra:
+        page.evaluate("word => station.goTo(station.text.indexOf(word))", extra)
+        press(page, "Shift+ArrowRight", "1")
+    press(page, "Enter")
+
+
+def test_two_readers_an_adjudicator_and_a_release(station: Opened) -> None:
+    project, visit = station([note(0), note(1)], random=0.0)
+    ann, bob = visit("ann"), visit("bob")
+    for one in (ann, bob):
+        press(one.page, "Enter")
+    for turn in range(2):  # both at once, note by note
+        read_note(ann, "Mary")
+        read_note(bob, "Mary" if turn == 0 else "")
+        if turn == 0:
+            for one in (ann, bob):
+                one.page.wait_for_function("station.task.next === null")
+    for one in (ann, bob):
+        one.page.wait_for_url(f"{one.base}/")
+        expect(one.page.get_by_text("All your notes are done.")).to_be_visible()
+    cay = visit("cay")
+    press(cay.page, "Enter")
+    cay.page.wait_for_selector("body[data-ready=case]")
+    expect(cay.page.locator(".difference")).to_have_count(1)
+    content = cay.page.content()
+    assert ">ann<" not in content
+    assert ">bob<" not in content
+    marked = cay.page.locator(".column mark").first.locator("xpath=ancestor::section").get_attribute("data-side")
+    press(cay.page, str(marked), "m")
+    settled(cay.page)
+    press(cay.page, "Enter")
+    cay.page.wait_for_url(f"{cay.base}/")
+    sue = visit("sue")
+    sue.page.get_by_label("Name of the release").focus()
+    sue.page.keyboard.type("first")
+    press(sue.page, "Enter")
+    expect(sue.page.get_by_text("Released: 2 notes, 6 replacements")).to_be_visible(timeout=30_000)
+    released = (project.folder / "released" / "first.jsonl").read_text()
+    assert released.count(CANARY) == 2, "one mention of each note was marked"
+    sue.page.goto(f"{sue.base}/agreement")
+    expect(sue.page.get_by_role("heading", name="ann and bob")).to_be_visible()
+    for one in (ann, bob, cay, sue):
+        one.check()
+
+
+def check_screen(page: Page, axe: str, name: str) -> None:
+    """Raise AssertionError if axe-core finds a fault, or the page scrolls sideways."""
+    page.evaluate(axe)
+    found = page.evaluate("rules => axe.run(document, rules)", _RULES)
+    faults = [(one["id"], [node["html"][:120] for node in one["nodes"]][:3]) for one in found["violations"]]
+    assert faults == [], name
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} scrolls sideways"
+
+
+def test_every_screen_is_accessible_and_on_the_contact_sheet(
+    station: Opened, browser: Browser, axe: str, tmp_path: Path
+) -> None:
+    given: list[Document] = [note(number) for number in range(4)]
+    _, visit = station(given, random=0.5, without_suggestions=0.0)
+    first, second = visit("ann"), visit("bob")
+    for one, extra in ((first, "Mary"), (second, "")):
+        press(one.page, "Enter")
+        read_note(one, extra)
+        one.page.wait_for_function("document.querySelector('#saved').dataset.state === 'saved'")
+    sheets = Path(os.environ.get("CHAFFINCH_SHEETS", tmp_path))
+    shots: list[tuple[str, bytes]] = []
+    for look, options in LOOKS.items():
+
+        def shoot(page: Page, name: str, look: str = look) -> None:
+            check_screen(page, axe, f"{name}, {look}")
+            shots.append((f"{name}, {look}", page.screenshot()))
+
+        stranger = visit(**options)
+        stranger.page.goto(f"{stranger.base}/login")
+        shoot(stranger.page, "login")
+        ann = visit("ann", **options)
+        shoot(ann.page, "queue")
+        press(ann.page, "Enter")
+        ready(ann.page)
+        shoot(ann.page, "note")
+        press(ann.page, "?")
+        shoot(ann.page, "help")
+        press(ann.page, "Escape", "t")
+        shoot(ann.page, "chooser")
+        press(ann.page, "Escape", "Shift+A")
+        expect(ann.page.locator("#everywhere")).to_be_visible()
+        shoot(ann.page, "same words")
+        press(ann.page, "Escape", "o")
+        expect(ann.page.locator("#text")).to_have_class("text released", timeout=20_000)
+        shoot(ann.page, "as released")
+        cay = visit("cay", **options)
+        shoot(cay.page, "cases")
+        press(cay.page, "Enter")
+        cay.page.wait_for_selector("body[data-ready=case]")
+        shoot(cay.page, "differences")
+        press(cay.page, "1")
+        shoot(cay.page, "reason")
+        sue = visit("sue", **options)
+        for path in ("/", "/agreement", "/audit", "/guideline", "/nothing-here"):
+            sue.page.goto(sue.base + path)
+            shoot(sue.page, {"/": "progress"}.get(path, path[1:]))
+        for one in (stranger, ann, cay):
+            one.check()
+    write_sheet(browser, shots, sheets)
+    assert (sheets / "contact-sheet.png").stat().st_size > 100_000
+    assert len(shots) == 45
+
+
+def write_sheet(browser: Browser, shots: list[tuple[str, bytes]], folder: Path) -> None:
+    """Write all screens as one picture."""
+    import base64
+
+    cells = "".join(
+        f"<figure><img width=420 src='data:image/png;base64,{base64.b64encode(picture).decode()}'>"
+        f"<figcaption>{name}</figcaption></figure>"
+        for name, picture in shots
+    )
+    style = "body{font:14px sans-serif;display:flex;flex-wrap:wrap;gap:12px}figure{margin:0}img{border:1px solid #999}"
+    page = browser.new_page(viewport={"width": 1330, "height": 900})
+    page.set_content(f"<style>{style}</style>{cells}")
+    page.screenshot(path=folder / "contact-sheet.png", full_page=True)
+    page.close()
