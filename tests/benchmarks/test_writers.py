@@ -143,7 +143,7 @@ def test_words_spans_types_and_classes_are_counted(corpus: Path) -> None:
     assert (counts["direct"], counts["direct hits"], counts["leaking direct"]) == (2, 1, 1)
     assert (counts["hipaa"], counts["hipaa hits"]) == (3, 1)  # clinicians are not on HIPAA's list
     assert (counts["type DOCTOR"], counts["type DOCTOR hits"]) == (2, 2)
-    assert (counts["class eponym"], counts["class eponym flagged"]) == (1, 1)
+    assert (counts["class eponym or test"], counts["class eponym or test flagged"]) == (1, 1)
     assert count_note(note, note.layer("gold")).counts["leaking direct"] == 0
     assert (counts["spans"], counts["spans marked"], counts["span hits"], counts["typed hits"]) == (3, 3, 1, 1)
 
@@ -159,9 +159,9 @@ def test_words_have_the_class_that_their_lists_and_shapes_say() -> None:
     doc = Document.make("Allergies: metformin 500 mg. Tinel at the L4 disc, His BGL is well, Dr X.")
     classes = dict(zip(doc.words(), classes_of(doc), strict=True))
     expected = {
-        "Allergies": "label or title", "metformin": "drug", "500": "measurement", "mg": "measurement",
-        "Tinel": "eponym", "L4": "anatomy", "disc": "anatomy", "His": "ordinary", "BGL": "abbreviation",
-        "well": "ordinary", "Dr": "label or title",
+        "Allergies": "field label", "metformin": "drug or brand", "500": "clinical number", "mg": "clinical number",
+        "Tinel": "eponym or test", "L4": "anatomy", "disc": "anatomy", "His": "ordinary word", "BGL": "abbreviation",
+        "well": "ordinary word", "Dr": "title",
     }  # fmt: skip
     assert {word: classes[word] for word in expected} == expected
 

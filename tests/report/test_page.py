@@ -88,6 +88,7 @@ def of_release() -> str:
         "excluded": {HOSTILE: 1}, "patients": 1,
         "without_patient": 1, "characters": 1, "tokens": 1, "replacements": 1,
         "labels": {HOSTILE: {"found": 1, "bands": band, "operators": {HOSTILE: 1}}},
+        "over_redaction": {HOSTILE: 1},
         "expected_leaks": {
             "notes": 1, "per_note": 1.0, "per_1000": 1.0, "leaking_notes": 1.0, "categories": {HOSTILE: category},
         },

@@ -29,6 +29,7 @@ class RunResult(Result, kw_only=True):
     tokens: int
     replacements: int
     labels: dict[str, dict[str, Any]]  # per kind: found, bands of confidence, operators
+    over_redaction: dict[str, int]  # words in replacements that are of a clinical class which names nobody; a hint
     expected_leaks: dict[str, Any] | None  # by the detector's probabilities, if it gives any
     chain: dict[str, str]  # first and last hash of the account
     warnings: list[str]  # settings that have no effect, or less than asked
@@ -57,6 +58,9 @@ class RunResult(Result, kw_only=True):
         if self.labels:
             yield ""
             yield table_of([_kind_row(label, counts) for label, counts in self.labels.items()])
+        if self.over_redaction:
+            yield ""
+            yield table_of([{"perhaps over-redacted": name, "words": n} for name, n in self.over_redaction.items()])
         if self.withheld:
             yield ""
             yield table_of([{"withheld because": why, "documents": n} for why, n in self.withheld.items()])

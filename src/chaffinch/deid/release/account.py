@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 
 from chaffinch.deid.leakage import Risk, RiskSums
+from chaffinch.deid.release.clinical_classes import PROTECTED
 from chaffinch.deid.release.patient import BANDS, Released, Withheld, settings_digest
 from chaffinch.deid.vault import digest
 from chaffinch.errors import ChaffinchError, DataError
@@ -60,7 +61,7 @@ class Account:
         self.alone = 0
         self._labels: dict[str, Counter[str]] = {}
         self._operators: dict[str, Counter[str]] = {}
-        self._reasons, self._rules = Counter[str](), Counter[str]()
+        self._reasons, self._rules, self._classes = Counter[str](), Counter[str](), Counter[str]()
         self._risks = RiskSums()
 
     def add(self, result: Released | Withheld) -> bytes:
@@ -79,6 +80,7 @@ class Account:
             self._labels.setdefault(label, Counter()).update(counts)
         for _, _, label, operator, _, _ in result.places:
             self._operators.setdefault(label, Counter())[operator] += 1
+        self._classes.update(result.over_redaction)
         if result.risk is not None:
             self._risks.add(msgspec.convert(result.risk, Risk))
         return self._line(
@@ -126,6 +128,7 @@ class Account:
             "tokens": self.tokens,
             "replacements": self.replacements,
             "labels": {label: self._label_counts(label) for label in sorted({*self._labels, *self._operators})},
+            "over_redaction": {name: self._classes[name] for name in PROTECTED if self._classes[name]},
             "expected_leaks": None if expected_leaks is None else expected_leaks.as_dict(),
             "chain": {"first": self.first, "last": self.last},
             **more,

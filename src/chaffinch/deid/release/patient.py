@@ -29,6 +29,7 @@ from chaffinch.deid.keys import Secret
 from chaffinch.deid.kinds import kind_of
 from chaffinch.deid.leakage import Left, Risk, risk
 from chaffinch.deid.policy import Policy
+from chaffinch.deid.release.clinical_classes import count_flagged
 from chaffinch.deid.release.kept_fields import check_fields
 from chaffinch.deid.release.replace import ReplacedText, replace_identifiers
 from chaffinch.deid.surrogates.name_book import NameBook
@@ -135,6 +136,7 @@ class Released(msgspec.Struct, frozen=True):
     risk: dict[str, Any] | None = None
     sealed: bytes | None = None
     columns: Columns | None = None  # of the table it came from
+    over_redaction: dict[str, int] = {}  # words in spans by clinical class; see `clinical_classes`
 
     def __repr__(self) -> str:
         return f"Released({len(self.places)} replacements)"
@@ -313,7 +315,7 @@ def _release_one(
             _patient_digest(numbered.doc.group),
             residual_risk(tagged, layer, replaced, name),
             None if seal is None else seal_record(UndoRecord.of(numbered.doc, replaced, name), seal),
-            _move_columns(numbered.doc.columns, replaced),
+            _move_columns(numbered.doc.columns, replaced), count_flagged(tagged, spans),
         )  # fmt: skip
     except Exception as error:  # whatever goes wrong, the document must not go out
         return withhold(original, numbered.number, error, config)

@@ -46,6 +46,11 @@ _BELIEF = (
     "These figures are the detector's probabilities for the tokens that it did not flag. They show which notes to read "
     "first; they prove nothing, because a detector does not count what it cannot recognise."
 )
+_OVER = (
+    "Words that were replaced and are, by the word lists of the language, of a class that names nobody. There is no "
+    "gold here, so this is a hint: a surname may be an eponym, and a ward a label. <code>deid explain</code> says why "
+    "a word was taken; <code>--allow</code> spares phrases."
+)
 _SAMPLING = (
     "A reliable number comes from a sample that somebody reads. The first command draws notes, the risky ones more "
     "often; the reader writes into the form how many identifiers are still there; the second command gives leaks per "
@@ -72,6 +77,7 @@ def html(manifest: Mapping[str, Any], policy: Policy, *, title: str, output: str
         _render_withheld(manifest, output),
         _render_excluded(manifest, output),
         _render_found(manifest),
+        _render_over_redaction(manifest),
         _render_leaks(manifest, output),
         _render_settings(manifest, policy, dial),
         _render_policy(policy),
@@ -152,6 +158,15 @@ def _render_found(manifest: Mapping[str, Any]) -> str:
         "Overlapping spans are counted as found, but replaced in parts, so the two numbers may differ.</p>"
         f'<ul class="key">{key}</ul>{table(head, rows, kind="kinds")}'
     )
+
+
+def _render_over_redaction(manifest: Mapping[str, Any]) -> str:
+    """Return the HTML section on replaced words of clinical classes that name nobody; "" if there are none."""
+    counts = manifest["over_redaction"]
+    if not counts:
+        return ""
+    rows = [f'<tr><td>{escape(name)}</td><td class="n">{number:,}</td></tr>' for name, number in counts.items()]
+    return f"<h2>Perhaps over-redacted</h2><p>{_OVER}</p>" + table([("class", ""), ("words", "n")], rows, kind="plain")
 
 
 def _by_frequency(entry: tuple[str, Mapping[str, Any]]) -> tuple[int, str]:
