@@ -243,7 +243,13 @@ def test_rows_and_bars_break_recall_down(corpus: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(writers, "run_process", made_up_results)
     report = measure_writers(run_of(corpus, "dev"))
     categories = {row["category"] for row in report.rows if "category" in row}
-    assert {"type DOCTOR", "style scanned", "country Ireland", "class drug or brand", "class ordinary word"} <= categories
+    assert {
+        "type DOCTOR",
+        "style scanned",
+        "country Ireland",
+        "class drug or brand",
+        "class ordinary word",
+    } <= categories
     bars = {bar["id"]: bar for bar in report.bars}
     assert bars["writers_balanced_recall"]["value"] == pytest.approx(3 / 8, abs=1e-4)
     assert bars["writers_safe_leaking_direct"]["better"] == "lower"
