@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 from chaffinch.errors import ConfigError
 from chaffinch.text.document import Document
@@ -80,6 +80,39 @@ class Corpus:
     def load(self) -> Corpus:
         """Read all documents, and return a corpus that holds them in memory."""
         return Corpus.of(self._open(), self.format)
+
+    @classmethod
+    def from_pandas(
+        cls,
+        frame: Any,
+        *,
+        text: str = "text",
+        id: str | None = None,  # noqa: A002  (the field's name)
+        patient: str | None = None,
+    ) -> Corpus:
+        """Return a document for each row of a pandas data frame; the names are those of its columns."""
+        from chaffinch.text.formats.frames import from_pandas
+
+        return from_pandas(frame, text=text, id=id, patient=patient)
+
+    def to_pandas(self, *, layer: str | None = None, spans: bool = False) -> Any:
+        """Return a pandas data frame with a row for each document, or with `spans` for each span of a layer."""
+        from chaffinch.text.formats.frames import to_pandas
+
+        return to_pandas(self, layer=layer, spans=spans)
+
+    @classmethod
+    def from_datasets(cls, dataset: Any, *, layer: str = "gold", text: str = "text") -> Corpus:
+        """Return a document for each row of a Hugging Face dataset of token and tag lists, or of texts."""
+        from chaffinch.text.formats.frames import from_datasets
+
+        return from_datasets(dataset, layer=layer, text=text)
+
+    def to_datasets(self, *, layer: str | None = None) -> Any:
+        """Return a Hugging Face dataset of token and tag lists, with the names of the tags."""
+        from chaffinch.text.formats.frames import to_datasets
+
+        return to_datasets(self, layer=layer)
 
     def split(
         self, fraction: float, *, by: Literal["group", "document"] = "group", seed: int = 0

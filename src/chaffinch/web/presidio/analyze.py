@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from chaffinch.deid.detect.entity_types import all_types, presidio_type
 from chaffinch.deid.detect.explain import explain
 from chaffinch.text import Document
 from chaffinch.text.explanation import Explanation
@@ -21,7 +22,6 @@ from chaffinch.web.presidio.ad_hoc import (
     read_recognizers,
 )
 from chaffinch.web.presidio.bodies import field_of, refuse, strings_of
-from chaffinch.web.presidio.entity_types import all_types, presidio_type
 
 RECOGNIZER = "ChaffinchRecognizer"
 LANGUAGES = ("en",)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from chaffinch.deid.detect.entity_types import native_label
 from chaffinch.deid.policy import Policy, PolicyRule
 from chaffinch.deid.release.patient import Release, timeline_of
 from chaffinch.deid.release.replace import replace_identifiers
@@ -18,7 +19,6 @@ from chaffinch.text import Document, Span
 from chaffinch.web.api.deidentify import DEFAULT_SECRET
 from chaffinch.web.api.engine import Engine
 from chaffinch.web.presidio.bodies import field_of, refuse
-from chaffinch.web.presidio.entity_types import native_label
 
 LAYER = "found"
 KEYED = ("shift", "surrogate")

@@ -10,12 +10,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from chaffinch.deid.detect.entity_types import all_types
 from chaffinch.web.api.operations import Operations
 from chaffinch.web.api.work import Work
 from chaffinch.web.presidio.analyze import LANGUAGES, NO_RECOGNIZERS, RECOGNIZER, analyze
 from chaffinch.web.presidio.anonymize import anonymize, deanonymize
 from chaffinch.web.presidio.bodies import read_object, refuse
-from chaffinch.web.presidio.entity_types import all_types
 from chaffinch.web.presidio.keyed import KEYED
 from chaffinch.web.presidio.operators import ANONYMIZERS, DEANONYMIZERS
 from chaffinch.web.problems import Problem, answer

@@ -1,0 +1,1 @@
+"""Adapters for other libraries, each an extra: spaCy components, a Presidio recogniser, a scikit-learn estimator."""

@@ -1,0 +1,108 @@
+"""An estimator in the manner of scikit-learn and sklearn-crfsuite: token lists in, tag lists out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from chaffinch.errors import DataError, MissingExtraError
+from chaffinch.models.tagger import Tagger, train
+from chaffinch.text import Document
+from chaffinch.text.tags import decode, encode
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils.validation import check_is_fitted
+except ImportError:
+    raise MissingExtraError("scikit-learn", "sklearn") from None
+
+LAYER = "gold"
+
+
+class SequenceTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types here
+    """A tagger of token lists: X has a list of words for each sentence, y a list of tags (B-, I-, O) for each.
+
+    `config` is a method's config (`cf.Cascade()`, `cf.HMMDP()`, …) or its name; None is the cascade. `groups` of `fit`
+    are the patients of the sentences, which decide what enters a vocabulary.
+
+    >>> sentences = [["Dr.", name, "came"] for name in ("Penn", "Lowe", "Hart", "Ford")]
+    >>> tagger = SequenceTagger().fit(sentences, [["O", "B-DOCTOR", "O"]] * 4)
+    >>> tagger.predict([["Dr.", "Bell", "came"]])
+    [['O', 'B-DOCTOR', 'O']]
+    """
+
+    def __init__(self, config: Any = None) -> None:
+        self.config = config
+
+    def fit(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[str]], groups: Any = None) -> SequenceTagger:
+        """Learn from sentences and their tags."""
+        sentences, tags = list(X), list(y)
+        if len(sentences) != len(tags):
+            raise DataError(
+                f"X has {len(sentences):,} sentences and y has {len(tags):,}; give one list of tags for each"
+            )
+        patients = [None] * len(sentences) if groups is None else list(groups)
+        if len(patients) != len(sentences):
+            raise DataError(f"groups has {len(patients):,} entries for {len(sentences):,} sentences; give one for each")
+        notes = []
+        for doc, row in zip(_documents(sentences, patients), tags, strict=True):
+            if len(row) != len(doc.tokens):
+                raise DataError(f"sentence {doc.id} has {len(doc.tokens)} words and {len(row)} tags; give one for each")
+            notes.append(doc.with_layer(LAYER, decode(list(row), doc.tokens)))
+        self.tagger_: Tagger = train(notes, self.config)
+        self.classes_ = sorted({tag for row in tags for tag in row} | {"O"})
+        return self
+
+    def predict(self, X: Sequence[Sequence[str]]) -> list[list[str]]:
+        """Return the tags of sentences."""
+        check_is_fitted(self)
+        tagger = self.tagger_
+        return [encode(doc.layer(tagger.layer), doc.tokens) for doc in tagger.annotate(_documents(list(X)))]
+
+    def predict_marginals(self, X: Sequence[Sequence[str]]) -> list[list[dict[str, float]]]:
+        """Return for each word of each sentence the chances of "O" and of each label."""
+        check_is_fitted(self)
+        tagger = self.tagger_
+        found = [doc.soft[tagger.layer] for doc in tagger.posteriors(_documents(list(X)), name=tagger.layer)]
+        return [
+            [dict(zip(soft.labels, map(float, row), strict=True)) for row in soft.values.tolist()] for soft in found
+        ]
+
+    def score(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[str]]) -> float:
+        """Return the share of words whose tag is right."""
+        pairs = [
+            (ours, theirs)
+            for row, gold in zip(self.predict(X), y, strict=True)
+            for ours, theirs in zip(row, gold, strict=True)
+        ]
+        return sum(ours == theirs for ours, theirs in pairs) / max(len(pairs), 1)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn asks of an estimator: X is no table of numbers."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.target_tags.required = True
+        return tags
+
+
+def _documents(sentences: Iterable[Sequence[str]], patients: Sequence[Any] | None = None) -> list[Document]:
+    """Return a document for each sentence, with its words as given tokens."""
+    made = []
+    for number, words in enumerate(sentences):
+        if isinstance(words, str) or not all(isinstance(word, str) and word for word in words):
+            raise DataError(
+                f"sentence {number} is no list of words; X is a list of lists of strings that are not empty"
+            )
+        tokens, at = [], 0
+        for word in words:
+            tokens.append((at, at + len(word)))
+            at += len(word) + 1
+        patient = None if patients is None or patients[number] is None else str(patients[number])
+        text = " ".join(words)
+        made.append(
+            Document.make(
+                text, id=str(number), group=patient, tokens=tokens, sentences=[(0, len(text))] if text else []
+            )
+        )
+    return made
