@@ -11,11 +11,16 @@ import pytest
 
 from chaffinch.cli import main
 from chaffinch.deid.detect import cues
+from chaffinch.deid.detect.context import ContextVoice
 from chaffinch.deid.detect.detector import detector
 from chaffinch.deid.detect.model import Model, load
+from chaffinch.deid.detect.token_scores import token_flags
 from chaffinch.deid.detect.word_lists import word_lists
+from chaffinch.deid.patterns.find import find
 from chaffinch.deid.synth import notes as synth
+from chaffinch.deid.training import cross_check as cross_check_module
 from chaffinch.deid.training.adapt import adapt, label_by_votes
+from chaffinch.deid.training.cross_check import cross_check, describe_limits, highest_promise
 from chaffinch.deid.training.learn import SOURCE, learn
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.models import tagger
@@ -24,6 +29,7 @@ from chaffinch.text import Document, Span
 from chaffinch.text.formats import read, write
 from tests.deid.training.lessons import QUICK
 from tests.models.notes import cascade_model
+from tests.models.reader.random_reader import reader_of
 
 Printed = pytest.CaptureFixture[str]
 
@@ -176,3 +182,60 @@ def test_tag_finds_identifiers_with_a_model_of_them(tmp_path: Path, capsys: Prin
     ]  # fmt: skip
     assert main(["tag", "deid-en", str(tmp_path / "in.jsonl"), "-o", out, "--bias", "O=-1"]) == 2
     assert "one of identifiers" in capsys.readouterr().err
+
+
+def marked(n: int, name: str) -> Document:
+    """Return a note of the site with its name marked at both places."""
+    text = of_site(n, name)
+    places = [text.index(name), text.rindex(name)]
+    spans = [Span(at, at + len(name), "DOCTOR") for at in places]
+    return Document.make(text, id=f"m{n}", group=f"p{n}", layers={"gold": spans})
+
+
+def test_gains_are_measured_on_patients_that_were_not_learnt_from(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gold = [marked(n, name) for n, name in enumerate(NAMES[:4])]
+    at = gold[0].text.index("rounds done")
+    missed = Span(at, at + len("rounds done"), "DOCTOR")  # what no model finds
+    gold[0] = gold[0].with_layer("gold", [*gold[0].layer(), missed])
+    learnt: list[set[str]] = []
+
+    def watched(notes: list[Document], old: Model, *, gold: list[Document], **_: object) -> Model:
+        learnt.append({doc.patient for doc in (*notes, *gold)})
+        return old
+
+    monkeypatch.setattr(cross_check_module, "adapt", watched)
+    found = cross_check(gold, model, gold)
+    assert learnt == [{"p1", "p3"}, {"p0", "p2"}]
+    assert found is not None
+    assert (found.notes, found.identifiers) == (4, 10)
+    assert found.recall_before == found.recall_after == pytest.approx(0.8)
+    assert found.precision_before == found.precision_after == 1.0
+    assert cross_check(gold, model, gold[:3]) is None
+
+
+def test_no_pattern_hit_is_lost_and_both_dials_are_set(model: Model) -> None:
+    voice = ContextVoice(reader_of(["DOCTOR", "DATE"]), model.dial)
+    whole = replace(model, context=voice)
+    docs = [
+        Document.make(of_site(n, name) + "Seen 3/4/1998, call 555-123-4567.\n", id=str(n))
+        for n, name in enumerate(NAMES)
+    ]
+    new = adapt(docs, whole, gold=[marked(n, name) for n, name in enumerate(NAMES)], replay=known(2, seed=5))
+    for doc, found in zip(docs, detector(new)(docs), strict=True):
+        covered = token_flags(doc, found.layer("deid"))
+        assert covered[token_flags(doc, find(doc))].all()
+    assert new.context is not None
+    assert new.context.fast_dial.to_dict() not in (model.dial.to_dict(), new.dial.to_dict())
+    assert new.context.fast_dial.labels == new.fast().labels
+
+
+def test_limits_say_what_so_many_notes_can_show() -> None:
+    gold = [marked(n, name) for n, name in enumerate(NAMES)]
+    assert "No note was reviewed" in describe_limits([])[0]
+    assert "review those of 4 or more" in describe_limits(gold[:3])[0]
+    assert describe_limits(gold) == [
+        "16 reviewed identifiers can promise a recall of 0.866 at most (90 % confidence, if none was missed)."
+    ]
+    assert 1 - highest_promise(16) ** 16 == pytest.approx(0.9)

@@ -81,6 +81,17 @@ class KindCount(Result, kw_only=True):
     after: int
 
 
+class CheckResult(Result, kw_only=True):
+    """What `deid adapt` gains on reviewed notes that were not learnt from."""
+
+    notes: int  # reviewed
+    identifiers: int  # words of them
+    recall_before: float
+    recall_after: float
+    precision_before: float
+    precision_after: float
+
+
 class AdaptResult(Result, kw_only=True, rename={"from_": "from"}):
     """What `deid adapt` learnt."""
 
@@ -90,12 +101,29 @@ class AdaptResult(Result, kw_only=True, rename={"from_": "from"}):
     reviewed: int  # notes with every identifier marked
     labels: list[str]
     found: list[KindCount]  # in at most 500 of the notes
+    check: CheckResult | None = (
+        None  # on reviewed notes that were not learnt from; null with too few or with --no-check
+    )
+    remarks: list[str]  # what so many notes can do and show
     megabytes: float
     seconds: float
 
     def tables(self) -> Iterator[Table | str]:
-        """Yield what a terminal shows: facts, and how many identifiers of each kind were found before and after."""
-        yield facts_table(facts_of(self, "found", "labels") | {"labels": ", ".join(self.labels)})
+        """Yield what a terminal shows: facts, gains on reviewed notes, identifiers of each kind before and after."""
+        yield facts_table(facts_of(self, "found", "labels", "check", "remarks") | {"labels": ", ".join(self.labels)})
+        if self.check is not None:
+            row = self.check
+            yield ""
+            yield table_of(
+                [
+                    {"on words": "recall", "before": row.recall_before, "after": row.recall_after},
+                    {"on words": "precision", "before": row.precision_before, "after": row.precision_after},
+                ],
+                title=f"{row.notes:,} reviewed notes, each read by a model that did not learn from its patient",
+            )
+        if self.remarks:
+            yield ""
+            yield from self.remarks
         if self.found:
             yield ""
             yield table_of([msgspec.structs.asdict(row) for row in self.found], title="Identifiers found in the notes")

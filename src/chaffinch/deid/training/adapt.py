@@ -75,8 +75,9 @@ def adapt(
 
     Without a model, train on reviewed notes alone, in any language; `language` names word lists to use. `replay` are
     notes with gold that prevent forgetting; by default generated ones. The dial is set on reviewed notes if there are
-    any, else on the aggregated votes of held-out notes and on generated notes. `lists` are the word lists of rules and
-    taggers, by default the whole ones.
+    any, else on the aggregated votes of held-out notes and on generated notes. A contextual reader stays as it is; the
+    dials with it and without it are both set. No pattern hit is lost: rules count beside any model. `lists` are the
+    word lists of rules and taggers, by default the whole ones.
     """
     known_lists = lists or word_lists()
     reviewed = [_only_gold(doc) for doc in gold or ()]
@@ -114,9 +115,12 @@ def adapt(
     labelled = [*label_by_votes(unreviewed, model, known_lists), *_label_by_gold(reviewed, known_lists)]
     replayed = _label_by_gold(map(_only_gold, again), known_lists)
     fit = _FurtherTraining(model, seed, tell, known_lists)
-    samples = list(fit.held_out_samples(labelled, replayed, reviewed))
-    final = fit([*labelled, *replayed])
-    return replace(final, dial=dial.fit(dial.DialSample.join(samples), final.labels, lowest=LOWEST), checksum="")
+    first, held_out = fit.hold_out(labelled, replayed, reviewed)
+    final = replace(fit([*labelled, *replayed]), dial=fit.fit_dial(first, held_out, reviewed), checksum="")
+    if final.context is None:
+        return final
+    fast = fit.fit_dial(first.fast(), held_out, reviewed)  # what the reader's absence needs
+    return replace(final, context=replace(final.context, fast_dial=fast))
 
 
 def _adapts(config: Config) -> bool:
@@ -145,10 +149,10 @@ class _FurtherTraining:
             docs = [doc.with_soft(_TARGET, _keep_labels(doc.soft[_TARGET], old.labels)) for doc in docs]
         return tagger.train(docs, config, soft=_TARGET, start=old, progress=self.tell)
 
-    def held_out_samples(
+    def hold_out(
         self, labelled: Sequence[Document], replayed: Sequence[Document], reviewed: Sequence[Document]
-    ) -> Iterator[dial.DialSample]:
-        """Yield what the dial is set on: samples of documents held out of a first fit, by their gold or their votes."""
+    ) -> tuple[Model, list[Document]]:
+        """Return a first model, and the documents that were held out of its training, for the dial."""
         patients = sorted({doc.patient for doc in labelled})
         held_out = set(patients[::HELD_OUT]) if len(patients) > 1 else set()
         some = [doc for number, doc in enumerate(replayed) if number % HELD_OUT]
@@ -158,10 +162,16 @@ class _FurtherTraining:
         if by_id:
             tested = [by_id[doc.id] for doc in tested if doc.id in by_id]
         others = [] if any(doc.layer(GOLD) for doc in tested if doc.id in by_id) else replayed[::HELD_OUT]
-        docs = [*tested, *others]
-        for doc, sample in zip(docs, dial_samples(model, docs, model.labels, self.lists), strict=True):
-            by_gold = doc.id in by_id or _TARGET not in doc.soft
-            yield sample if by_gold else _only_labelled(sample, doc.soft[_TARGET])
+        return model, [*tested, *others]
+
+    def fit_dial(self, model: Model, docs: Sequence[Document], reviewed: Sequence[Document]) -> dial.Dial:
+        """Set the dial of a model on documents that it did not learn from, by their gold or their votes."""
+        by_gold = {doc.id for doc in reviewed}
+        samples = [
+            sample if doc.id in by_gold or _TARGET not in doc.soft else _only_labelled(sample, doc.soft[_TARGET])
+            for doc, sample in zip(docs, dial_samples(model, docs, model.labels, self.lists), strict=True)
+        ]
+        return dial.fit(dial.DialSample.join(samples), model.labels, lowest=LOWEST)
 
 
 def _keep_labels(soft: Soft, names: Sequence[str]) -> Soft:
