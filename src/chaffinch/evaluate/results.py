@@ -11,6 +11,7 @@ import numpy as np
 from chaffinch.evaluate.bootstrap import Difference, Interval, Intervals, Ranges
 from chaffinch.evaluate.counts import Floats, Ints, MatchCounts, harmonic_mean, rates
 from chaffinch.evaluate.schemes.tokens import Leakage
+from chaffinch.text.markup import plain_html
 
 _MAIN = {"i2b2": "i2b2_strict", "meddocan": "meddocan_ner"}  # the main table of a scheme with several
 
@@ -121,6 +122,10 @@ class Report:
     def labels(self) -> Mapping[str, Score]:
         """Return the scores by label of the first scheme."""
         return self.tables[0].labels
+
+    def _repr_html_(self) -> str:
+        """Return the report for a notebook: figures, and no text of a document."""
+        return plain_html(str(self))
 
     def __getitem__(self, name: str) -> Table:
         """Return the table of a scheme by its name; raise KeyError if the report has none."""

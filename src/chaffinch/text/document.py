@@ -171,6 +171,12 @@ class Document:
             raise DataError(f"there is no layer {name!r}; the document has {count_layers(self.layers)}")
         return self.layers[name]
 
+    def _repr_html_(self) -> str:
+        """Return the text with its spans marked, for a notebook, which shows it because its user asked for it."""
+        from chaffinch.text.markup import document_html
+
+        return document_html(self)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Document):
             return NotImplemented

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document
+from chaffinch.text.markup import plain_html
 from chaffinch.text.span import Span
 
 # What a voice is: a pattern by its name; a word list; a term that identifies nobody; an identifier from the admission
@@ -170,6 +171,10 @@ class Explanation:
     def in_words(self, *, with_text: bool = False) -> str:
         """Return a line on the span and lines on each voice; with `with_text` they quote the document."""
         return "\n".join([self.headline(), *(voice.in_words(with_text=with_text) for voice in self.voices)])
+
+    def _repr_html_(self) -> str:
+        """Return the explanation for a notebook, in offsets alone; text is in `in_words(with_text=True)`."""
+        return plain_html(str(self))
 
     def headline(self) -> str:
         """Return one line: the span, its chance and threshold, and the runner-up."""

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
+from chaffinch.text.markup import plain_html
+
 Level: TypeAlias = Literal["spans", "tokens"]
 ALL = "all"  # the label of the row on all entity labels together
 NOTABLE = 0.1  # dependence from which the text report lists a pair; lower lists weaker pairs
@@ -147,6 +149,10 @@ class Analysis:
 
     def __str__(self) -> str:
         return self.text()
+
+    def _repr_html_(self) -> str:
+        """Return the results for a notebook: figures, and no text of a document."""
+        return plain_html(self.text())
 
     def _overall(self) -> Iterator[str]:
         """Yield lines of text on all sources together: coverage, conflicts, estimated scores."""
