@@ -18,7 +18,7 @@ SLOW = (
     "attacks", "benchmarks", "browser", "cli", "docs/test_pages.py", "docs/test_walkthroughs.py",
     "deid/test_promises.py", "deid/training", "deid/release/test_bad_input.py", "jobs", "kernels/test_compiled.py",
     "models", "recipes", "relations", "weak/training", "web/api/test_hostile.py", "web/api/test_openapi.py",
-    "web/review/store", "web/review/test_work.py",
+    "web/review/store", "web/review/test_work.py", "web/test_load.py", "web/presidio/test_litellm.py", "integrations",
 )  # fmt: skip
 QUICK = bool(os.environ.get("CHAFFINCH_QUICK"))  # set by `make quick`: fewer generated examples for each property
 

@@ -47,7 +47,7 @@ BODIES = {
     "unknown field": (one(CANARY, **{CANARY: 1}), 422),
     "wrong type": (json.dumps({"documents": {CANARY: CANARY}}).encode(), 422),
     "a number for a text": (json.dumps({"documents": [{"text": 5}], "model": CANARY}).encode(), 422),
-    "unknown model": (json.dumps({"documents": [{"text": CANARY}], "model": CANARY}).encode(), 422),
+    "unknown model": (json.dumps({"documents": [{"text": CANARY}], "model": CANARY}).encode(), 404),
     "a huge number": (b'{"documents": [{"text": "' + CANARY.encode() + b'"}], "recall": 1e999}', 422),
     "no documents": (b'{"documents": []}', 422),
     "too large": (one(CANARY * 30_000), 413),
@@ -66,6 +66,28 @@ def test_a_wrong_body_gets_a_clear_status(server: Server, name: str) -> None:
         if status != 200:
             assert CANARY not in answer.text
             assert set(answer.json()) == {"error", "code", "id"}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_presidio_s_paths_take_no_wrong_body_either(server: Server, name: str) -> None:
+    body, _ = BODIES[name]
+    for path in ("analyze", "anonymize", "deanonymize"):
+        answer = httpx.post(f"{server.url}/{path}", content=body, headers={**JSON, **server.bearer}, timeout=WAIT)
+        assert 400 <= answer.status_code <= 500, answer.text
+        assert set(answer.json()) == {"error"}
+        assert CANARY not in answer.text
+
+
+def test_a_note_for_presidio_leaves_no_trace(server: Server) -> None:
+    headers = {**JSON, **server.bearer}
+    note = {"text": f"Dr. {CANARY} came.", "language": "en", "correlation_id": CANARY, "context": [CANARY]}
+    pattern = {"name": CANARY, "supported_entity": CANARY, "patterns": [{"name": "x", "regex": CANARY, "score": 1}]}
+    for more in ({}, {"ad_hoc_recognizers": [pattern]}, {"return_decision_process": True}, {"allow_list": [CANARY]}):
+        answer = httpx.post(f"{server.url}/analyze", json={**note, **more}, headers=headers, timeout=WAIT)
+        assert answer.status_code == 200
+    results = {"text": note["text"], "analyzer_results": [{"start": 4, "end": 9, "score": 1, "entity_type": CANARY}]}
+    assert httpx.post(f"{server.url}/anonymize", json=results, headers=headers, timeout=WAIT).status_code == 200
+    assert CANARY not in httpx.get(f"{server.url}/api/v1/metrics", headers=headers, timeout=WAIT).text
 
 
 def test_other_media_types_are_refused(server: Server) -> None:
