@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +17,7 @@ from chaffinch.cli.frame.results import TagResult
 from chaffinch.cli.train import inputs
 from chaffinch.cli.train.settings import Mode
 from chaffinch.errors import ConfigError, ModelError
+from chaffinch.jobs.annotate import annotate_documents
 from chaffinch.loading import load
 from chaffinch.models.tagger import Tagger
 from chaffinch.text import Corpus, Document
@@ -82,7 +83,7 @@ class TagOptions:
     documents: frame.Documents = None
     tag_names: frame.TagNames = ""
     strict: Annotated[bool, typer.Option("--strict", help="Fail, and write nothing, if anything is lost.")] = False
-    workers: Annotated[int, typer.Option(min=1, help="Number of threads; any number gives the same output.")] = 1
+    workers: frame.Workers = "1"
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS
     json: frame.Json = False
     quiet: frame.Quiet = False
@@ -98,6 +99,9 @@ def tag_command(options: TagOptions) -> None:
     (.txt and .ann) unless OUT or --to names another format. The output appears complete, or not at all.
     """
     leaning = _parse_bias(options.bias)
+    workers = frame.count_workers(options.workers)
+    if workers > 1 and options.align is not None:
+        raise ConfigError("--align reads all documents of a patient together, in one process; leave out --workers")
     tagger = _load(options.model, options.sources, {
         "--confidence": options.confidence, "--bias": leaning, "--posteriors": options.posteriors,
         "--align": options.align,
@@ -113,7 +117,8 @@ def tag_command(options: TagOptions) -> None:
     _check_place(options.output, (options.source, Path(options.model)))
     form = _output_format(options.output, options.to, options.source, by_name(corpus.format))
     given = Corpus(lambda: _count_replaced(frame.progress(corpus, "documents", quiet=options.quiet), layer, how.losses))
-    tagged = _annotate(tagger, given, options, layer, leaning)
+    step = _AddSpans(replace(options, config=None), layer)
+    tagged = step.annotate(tagger, given) if workers == 1 else annotate_documents(given, step, workers)
     tally = _Tally(layer)
     documents = tally.count(tagged)
     fitting = (_reduce_layers(doc, form, layer, how.losses) for doc in documents)
@@ -128,18 +133,28 @@ def tag_command(options: TagOptions) -> None:
         frame.note(_HAND_SET, quiet=options.quiet)
 
 
-def _annotate(
-    tagger: Tagger | WeakTagger | HybridDetector, given: Corpus, options: TagOptions, layer: str, bias: dict[str, float]
-) -> Iterable[Document]:  # fmt: skip
-    """Return the documents with a new layer of spans, by a tagger of any kind, with the options of the command."""
-    if isinstance(tagger, WeakTagger):
-        return tagger.annotate(given, layer=layer, text_alone=options.text_alone)
-    if not isinstance(tagger, Tagger):
-        return tagger.annotate(given, layer=layer, posteriors=options.posteriors)
-    tagged = tagger.annotate(
-        given, layer=layer, confidence=options.confidence, bias=bias, align=options.align, workers=options.workers
-    )
-    return tagger.posteriors(tagged, name=layer) if options.posteriors else tagged
+@dataclass(frozen=True, slots=True)
+class _AddSpans:
+    """The step of the command: add the spans of a tagger of any kind, as the options say."""
+
+    options: TagOptions
+    layer: str
+
+    def build(self) -> Callable[[Iterable[Document]], Iterable[Document]]:
+        """Load the tagger."""
+        tagger = _load(self.options.model, self.options.sources, {}, {})
+        return lambda docs: self.annotate(tagger, Corpus(lambda: iter(docs)))
+
+    def annotate(self, tagger: Tagger | WeakTagger | HybridDetector, given: Corpus) -> Iterable[Document]:
+        """Return the documents with the new layer of spans."""
+        options, layer = self.options, self.layer
+        if isinstance(tagger, WeakTagger):
+            return tagger.annotate(given, layer=layer, text_alone=options.text_alone)
+        if not isinstance(tagger, Tagger):
+            return tagger.annotate(given, layer=layer, posteriors=options.posteriors)
+        bias = _parse_bias(options.bias)
+        tagged = tagger.annotate(given, layer=layer, confidence=options.confidence, bias=bias, align=options.align)
+        return tagger.posteriors(tagged, name=layer) if options.posteriors else tagged
 
 
 def _load(

@@ -10,6 +10,7 @@ from chaffinch.deid.dates.order import MOST_CONTRARY, count_orders, find_numeric
 from chaffinch.deid.dates.points import Order
 from chaffinch.deid.release.patient import Release
 from chaffinch.errors import ConfigError
+from chaffinch.text.document import uncut_documents
 from chaffinch.text.formats import Unit
 from chaffinch.text.view import plain_text
 
@@ -51,6 +52,7 @@ def _count_order(units: Iterable[Unit]) -> Order | None:
 def _text_of(unit: Unit) -> str:
     """Parse a unit, and return its text; empty if it cannot be read."""
     try:
-        return unit.read().text
+        with uncut_documents():
+            return unit.read().text
     except Exception:  # it is read again later, and then withheld with the reason
         return ""

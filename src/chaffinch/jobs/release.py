@@ -15,7 +15,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -254,29 +254,37 @@ def build_outputs(job: ReleaseJob, done: _Processed) -> None:
     """Write private lists, vault, released documents and manifest to the work folders, in input order."""
     for path in (*_list_staging_paths(job), _backup_path(job), *filter(None, [job.vault.part])):
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    account = Account(job.settings)
-    _write_lists(job, done, account)
+    account, options = Account(job.settings), WriteOptions(keep_columns=True)
+    with _open_lists(job) as lists:
+        released = _list_results(done.results(job), lists, account)
+        job.form.write((to_document(result, job) for result in released), job.work / "output", options)
+        for item in job.source.excluded:
+            lists.exclude(item, account.exclude(item.rule))
+    account.check_count(job.source.seen)
     _write_vault(job, done)
-    options = WriteOptions(keep_columns=True)
-    released = (result for _, result in done.results(job) if isinstance(result, Released))
-    job.form.write((to_document(result, job) for result in released), job.work / "output", options)
     lost = dict(sorted(options.losses.counts.items()))
     manifest = account.manifest(files=digest_files(job.work / "output"), lost=lost, warnings=list(job.warnings))
     (job.work / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
     _sync(_list_staging_paths(job))
 
 
-def _write_lists(job: ReleaseJob, done: _Processed, account: Account) -> None:
-    """Write the private lists of all results and exclusions, and count them in the account."""
+def _list_results(
+    results: Iterable[tuple[Origin, Released | Withheld]], lists: _PrivateLists, account: Account
+) -> Iterator[Released]:
+    """Add all results to the private lists and the account, and yield the released ones; each is unpacked once."""
+    for origin, result in results:
+        lists.add(result, account.add(result), origin.file)
+        if isinstance(result, Released):
+            yield result
+
+
+@contextmanager
+def _open_lists(job: ReleaseJob) -> Iterator[_PrivateLists]:
+    """Yield the private lists of a job to write; at the end, remove those that may be missing and have no line."""
     folder = _make_private_folder(job.private_part)
     with ExitStack() as stack:
         chosen = [name for name in _LISTS if name != _IDS or not job.release.keep_ids]
-        lists = _PrivateLists({name: stack.enter_context(_create_private(folder / name)) for name in chosen})
-        for origin, result in done.results(job):
-            lists.add(result, account.add(result), origin.file)
-        for item in job.source.excluded:
-            lists.exclude(item, account.exclude(item.rule))
-    account.check_count(job.source.seen)
+        yield _PrivateLists({name: stack.enter_context(_create_private(folder / name)) for name in chosen})
     for path in (folder / name for name in _OPTIONAL_LISTS):
         if not path.stat().st_size:
             path.unlink()

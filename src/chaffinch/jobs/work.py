@@ -14,7 +14,6 @@ come by another way, a pipe or a file that only its owner can read.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -161,16 +160,3 @@ def load_work(spec: WorkSpec, keys: Keys) -> BatchWork:
 @lru_cache(maxsize=4)  # a service has few models at a time, and each takes memory
 def _load_detector(source: DetectorSource) -> Detector:
     return source.build()
-
-
-def count_workers(wanted: str) -> int:
-    """Return the number of workers that a user asks for: a number, or "auto" for one per core.
-
-    >>> count_workers("3")
-    3
-    """
-    if wanted == "auto":
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not wanted.isdecimal() or not 1 <= int(wanted) <= 1024:
-        raise ConfigError(f"--workers {wanted!r} is neither auto nor a number from 1 to 1024")
-    return int(wanted)

@@ -36,7 +36,7 @@ from chaffinch.jobs.job import COMMAND, NotesInput, Patients, ReleaseJob, VaultT
 from chaffinch.jobs.release import Tick, dry_run, run_release
 from chaffinch.jobs.run import Interrupted
 from chaffinch.jobs.stream import check_stream, release_to_bytes
-from chaffinch.jobs.work import RULES, DetectorSpec, count_workers
+from chaffinch.jobs.work import RULES, DetectorSpec
 from chaffinch.text.columns import ColumnChoice
 from chaffinch.text.formats import ReadOptions
 from chaffinch.text.formats.base import atomic_output, write_text
@@ -167,7 +167,7 @@ def run_command(options: RunOptions) -> None:
     except fields named with --keep.
     """
     target = _check_paths(options)
-    workers = count_workers(options.workers)
+    workers = frame.count_workers(options.workers)
     spec = _detector_spec(options)
     find = spec.build()
     job = _plan(options, target, find, spec.pinned(find))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Annotated
@@ -126,3 +127,16 @@ def names_of_tags(value: str) -> tuple[str, ...]:
 def split_of(lines: bool | None) -> Splitter:
     """Return how to split text into sentences: "lines" with --lines, else "prose"."""
     return "lines" if lines else "prose"
+
+
+def count_workers(wanted: str) -> int:
+    """Return the number of workers that a user asks for: a number, or "auto" for one per core.
+
+    >>> count_workers("3")
+    3
+    """
+    if wanted == "auto":
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not wanted.isdecimal() or not 1 <= int(wanted) <= 1024:
+        raise ConfigError(f"--workers {wanted!r} is neither auto nor a number from 1 to 1024")
+    return int(wanted)

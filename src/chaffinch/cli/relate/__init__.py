@@ -15,6 +15,7 @@ from chaffinch.cli.relate.evaluate_page import outcome_page
 from chaffinch.cli.relate.modes import RelateOptions, settings_of, train_extractor
 from chaffinch.cli.train import inputs
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.jobs.annotate import ExtractRelations, annotate_documents
 from chaffinch.relations import AnyExtractor, Schema, save
 from chaffinch.relations.candidates import candidates
 from chaffinch.relations.config import Mode
@@ -122,6 +123,7 @@ def extract_command(
     ] = None,
     from_: frame.From = None,
     to: Annotated[str | None, typer.Option("--to", help="Format of OUT; else by its suffix, else that of IN.")] = None,
+    workers: frame.Workers = "1",
     max_chars: frame.MaxChars = frame.DEFAULT_MAX_CHARS,
     json: frame.Json = False,
     quiet: frame.Quiet = False,
@@ -135,8 +137,12 @@ def extract_command(
     if output.resolve() in (source.resolve(), model.resolve()):
         raise ConfigError("the output is an input; name another place with -o")
     extractor = load(model) if precision is None else load(model).with_precision(precision)
-    docs = list(_read(source, from_, max_chars, quiet))
-    found = list(extractor.annotate(docs))
+    docs = _read(source, from_, max_chars, quiet)
+    number_of_workers = frame.count_workers(workers)
+    step = ExtractRelations(model, precision)
+    found = list(
+        extractor.annotate(docs) if number_of_workers == 1 else annotate_documents(docs, step, number_of_workers)
+    )
     losses = _write(found, output, to, source)
     if explain is not None:
         _explain(extractor, found, explain)

@@ -34,9 +34,7 @@ def apply_command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Reuse the answers of slow sources that an interrupted run kept.")
     ] = False,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Number of processes, for long runs; any number gives the same output.")
-    ] = 1,
+    workers: frame.Workers = "1",
     from_: frame.From = None,
     to: Annotated[
         str | None, typer.Option("--to", help="jsonl, parquet or weak (a folder); else by the suffix of VOTES.")
@@ -73,7 +71,9 @@ def apply_command(
     with _journal(found, sources, output, resume=resume, quiet=quiet) as journal, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a source's warning may quote the document
         asked = found if journal is None else remember_answers(found, journal)
-        applied = apply(asked, frame.progress(corpus, "documents", quiet=quiet), workers=workers, strict=strict)
+        applied = apply(
+            asked, frame.progress(corpus, "documents", quiet=quiet), workers=frame.count_workers(workers), strict=strict
+        )
         losses = _write(applied, output, form, how, strict=strict)
     counts = [_counts(tally, source) for tally, source in zip(applied.report.sources, found, strict=True)]
     number, votes, lost = applied.report.documents, sum(count.spans for count in counts), dict(losses.counts)
