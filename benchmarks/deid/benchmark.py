@@ -34,7 +34,7 @@ COLUMNS = (
     "false per 1,000", "train CPU s", "adapt CPU s", "chars per CPU s", "MB", "pairs", "unequal", "partial",
     "incompatible", "tagged", "dates", "limit", "direct released", "hidden", "writers", "R interval", "P interval",
     "direct R", "direct R interval", "leaking direct", "span F1", "asked", "promised", "flagged", "shared", "CPU s",
-    "absent",
+    "Gop per CPU s", "absent",
 )  # fmt: skip
 HIGHER: dict[str, Any] = {"low": None, "high": None, "better": "higher"}
 
@@ -161,7 +161,8 @@ class Bench:
         self.bar("adapt_missed", change, -0.10, -0.40, unit="share of missed words", better="lower")
 
     def speed(self) -> None:
-        """Detection with surrogates, beside peers that only detect."""
+        """Detection in notes of dev writers, default and fast; detection with surrogates; beside peers that detect."""
+        self._read_speed()
         rates = []
         for fold in ("aci-phi", SITES):
             rates.append(self.job("speed", fold=fold)["chars per CPU s"])
@@ -173,6 +174,27 @@ class Bench:
                     rate = self.job("peer", fold=fold, peer=name)["chars per CPU s"]
                     self.add(f"{name}, detection, {fold}", **{"chars per CPU s": round(rate)})
         self.bar("chars_per_cpu_second", min(rates), 300_000, 1_000_000, unit="chars per CPU s")
+
+    def _read_speed(self) -> None:
+        """Characters per CPU second of the default, with its reader and without, and of Presidio with spaCy."""
+        answers = {name: self.job("reading", system=name) for name in ("default", "fast")}
+        reader = "with" if answers["default"]["reader"] else "no"
+        for name, told_of in ((f"chaffinch, {reader} reader", "default"), ("chaffinch --fast", "fast")):
+            rate = answers[told_of]["chars per CPU s"]
+            self.add(f"{name}, detection, dev writers", **{"chars per CPU s": round(rate)})
+        if reason := peers.absent(peers.PRESIDIO_SPACY):
+            self.add(peers.PRESIDIO_SPACY, absent=reason)
+        else:
+            rate = self.job("reading", system=peers.PRESIDIO_SPACY)["chars per CPU s"]
+            self.add(f"{peers.PRESIDIO_SPACY}, detection, dev writers", **{"chars per CPU s": round(rate)})
+            ahead = answers["default"]["chars per CPU s"] / rate
+            self.bar("default_ahead_of_presidio", ahead, 1.0, None, unit="speed, ours over theirs")
+        found = self.job("products")
+        how = "compiled" if found["compiled"] else "by BLAS"
+        self.add("products of floats, BLAS", **{"Gop per CPU s": round(found["floats"])})
+        self.add(f"products of bytes, {how}", **{"Gop per CPU s": round(found["bytes"])})
+        rate = answers["default"]["chars per CPU s"]
+        self.bar("default_chars_per_cpu_second", rate, 30_000, 80_000, unit="chars per CPU s")
 
     def private(self) -> None:
         """What it costs that no identifier word is in the model."""

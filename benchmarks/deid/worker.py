@@ -6,9 +6,11 @@ later jobs. Costs are CPU seconds of this process with compiled kernels warm.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,6 +30,7 @@ from chaffinch.deid.keys import Secret
 from chaffinch.deid.policy import Policy
 from chaffinch.deid.release import replace as acting
 from chaffinch.deid.training.learn import DetectorLesson, learn, names_in, with_lists
+from chaffinch.kernels.bytes_product import has_byte_products, multiply, pack, to_bytes
 
 Job: TypeAlias = Mapping[str, Any]
 Answer: TypeAlias = dict[str, Any]
@@ -35,6 +38,7 @@ Answer: TypeAlias = dict[str, Any]
 SAFE = 0.995
 DEFAULT = "deid-en"
 ROUNDS = 5
+TIMES = 100  # products that are timed together
 
 
 def bare(docs: Sequence[Document]) -> list[Document]:
@@ -127,8 +131,8 @@ def adapted(job: Job) -> Answer:
 
 
 def speed(job: Job) -> Answer:
-    """Characters per CPU second of detection and surrogates by the packaged model, warm, the middle of some rounds."""
-    model = load(DEFAULT)
+    """Characters per CPU second of detection and surrogates by the fast voices, warm, the middle of some rounds."""
+    model = load(DEFAULT).fast()
     docs = bare(notes.english(Path(job["data"]), job["fold"])[1])
     policy, secret, detect = Policy.read("i2b2-surrogate"), Secret.new(), HybridDetector(model)
 
@@ -140,13 +144,53 @@ def speed(job: Job) -> Answer:
     return {"chars per CPU s": sum(len(doc.text) for doc in docs) / seconds}
 
 
+def reading(job: Job) -> Answer:
+    """Characters per CPU second of detection in notes of dev writers: by all of our voices, by the fast, by a peer."""
+    from benchmarks.deid.writers.corpus import read_notes  # whose systems import this module
+    from benchmarks.deid.writers.systems import MODEL
+
+    docs = bare(read_notes("dev"))
+    size = sum(len(doc.text) for doc in docs)
+    if job["system"] in peers.MODULES:
+        find = peers.finder(job["system"])
+        return {"chars per CPU s": size / spent(lambda: [find(doc.text) for doc in docs])[1]}
+    model = load(os.environ.get(MODEL) or DEFAULT)
+    detect = HybridDetector(model.fast() if job["system"] == "fast" else model)
+    list(detect(docs[:20]))  # compiles
+    seconds = sorted(spent(lambda: list(detect(docs)))[1] for _ in range(3))[1]
+    return {"chars per CPU s": size / seconds, "reader": model.context is not None}
+
+
+def products(_: Job) -> Answer:
+    """Billions of operations per CPU second in the reader's largest product: floats by BLAS, and bytes."""
+    import numpy as np  # after chaffinch, which gives BLAS one thread
+
+    rng = np.random.default_rng(0)
+    matrix = rng.integers(-127, 128, (384, 1536), dtype=np.int8)
+    rows, floats = rng.normal(size=(254, 384)).astype(np.float32), matrix.astype(np.float32)
+    packed = pack(matrix, np.ones(1536, np.float32), np.zeros(1536, np.float32))
+    count, work = 2 * rows.shape[0] * matrix.size / 1e9, to_bytes(rows)
+    ways: dict[str, Callable[[], Any]] = {"floats": lambda: rows @ floats, "bytes": lambda: multiply(work, packed)}
+    for way in ways.values():
+        way()
+    repeated = {name: partial(_repeat, way) for name, way in ways.items()}
+    seconds = {name: min(spent(way)[1] for _ in range(ROUNDS)) for name, way in repeated.items()}
+    rates = {name: TIMES * count / max(took, 1e-9) for name, took in seconds.items()}
+    return {**rates, "compiled": has_byte_products()}
+
+
+def _repeat(work: Callable[[], Any]) -> None:
+    for _ in range(TIMES):
+        work()
+
+
 def intervals(_: Job) -> Answer:
     """Whether dates of patients keep their distances when they are moved."""
     return asdict(dates.check(notes.other_sites(), Secret.new()))
 
 
 JOBS: Mapping[str, Callable[[Job], Answer]] = {
-    own.__name__: own for own in (meddocan, english, default, peer, adapted, speed, intervals)
+    own.__name__: own for own in (meddocan, english, default, peer, adapted, speed, reading, products, intervals)
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks.deid import benchmark as deid
@@ -101,3 +102,28 @@ def test_marks_leave_the_text_as_it_was() -> None:
     doc = notes.marked("Dr. [[DOCTOR:Penn]] of [[CITY:Eaton]], twice.\n[[DOCTOR:Lowe]]", "a")
     assert doc.text == "Dr. Penn of Eaton, twice.\nLowe"
     assert [doc.text[span.start : span.end] for span in doc.layer("gold")] == ["Penn", "Eaton", "Lowe"]
+
+
+@pytest.mark.parametrize("missing", ["", "pip install presidio"])
+def test_speed_has_rows_for_all_voices_the_fast_ones_and_presidio(
+    monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    rates = {"default": 60_000.0, "fast": 900_000.0, peers.PRESIDIO_SPACY: 20_000.0}
+
+    def job(_: deid.Bench, name: str, **asked: str) -> dict[str, Any]:
+        if name == "products":
+            return {"floats": 120.0, "bytes": 1000.0, "compiled": True}
+        return {"chars per CPU s": rates[asked["system"]], "reader": True}
+
+    monkeypatch.setattr(deid.Bench, "job", job)
+    monkeypatch.setattr(peers, "absent", lambda _: missing)
+    bench = deid.Bench.__new__(deid.Bench)
+    bench.part, bench.rows, bench.bars = "speed", [], []
+    bench._read_speed()
+    shown = {row["system"]: row.get("chars per CPU s") or row.get("Gop per CPU s") for row in bench.rows}
+    assert shown["chaffinch, with reader, detection, dev writers"] == 60_000
+    assert shown["chaffinch --fast, detection, dev writers"] == 900_000
+    assert (shown["products of floats, BLAS"], shown["products of bytes, compiled"]) == (120, 1000)
+    bars = {bar["id"]: bar["value"] for bar in bench.bars}
+    assert bars["default_chars_per_cpu_second"] == 60_000
+    assert bars.get("default_ahead_of_presidio") == (None if missing else 3.0)
