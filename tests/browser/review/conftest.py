@@ -76,7 +76,7 @@ class Visit:
     def log_in(self, name: str) -> Page:
         """Log in with the keyboard."""
         self.page.goto(f"{self.base}/login")
-        self.page.wait_for_function("document.activeElement?.name === 'name'")
+        self.page.wait_for_function("() => document.activeElement?.name === 'name'")
         self.page.keyboard.type(name)
         self.page.keyboard.press("Tab")
         self.page.keyboard.type(PASSWORD)

@@ -28,11 +28,13 @@ def read_note(visit: Visit, extra: str = "") -> None:
     """Read the open note with keys: accept, remove, accept, mark a name, done."""
     page = visit.page
     ready(page)
+    number = page.evaluate("station.task.number")
     press(page, "a", "x", "a")
     if extra:
         page.evaluate("word => station.goTo(station.text.indexOf(word))", extra)
         press(page, "Shift+ArrowRight", "1")
     press(page, "Enter")
+    page.wait_for_function("number => !window.station || station.task.number !== number", arg=number)
 
 
 def test_two_readers_an_adjudicator_and_a_release(station: Opened) -> None:
@@ -43,9 +45,6 @@ def test_two_readers_an_adjudicator_and_a_release(station: Opened) -> None:
     for turn in range(2):  # both at once, note by note
         read_note(ann, "Mary")
         read_note(bob, "Mary" if turn == 0 else "")
-        if turn == 0:
-            for one in (ann, bob):
-                one.page.wait_for_function("station.task.next === null")
     for one in (ann, bob):
         one.page.wait_for_url(f"{one.base}/")
         expect(one.page.get_by_text("All your notes are done.")).to_be_visible()
@@ -92,7 +91,7 @@ def test_every_screen_is_accessible_and_on_the_contact_sheet(
     for one, extra in ((first, "Mary"), (second, "")):
         press(one.page, "Enter")
         read_note(one, extra)
-        one.page.wait_for_function("document.querySelector('#saved').dataset.state === 'saved'")
+        one.page.wait_for_function("() => document.querySelector('#saved').dataset.state === 'saved'")
     sheets = Path(os.environ.get("CHAFFINCH_SHEETS", tmp_path))
     shots: list[tuple[str, bytes]] = []
     for look, options in LOOKS.items():
@@ -116,8 +115,11 @@ def test_every_screen_is_accessible_and_on_the_contact_sheet(
         press(ann.page, "Escape", "Shift+A")
         expect(ann.page.locator("#everywhere")).to_be_visible()
         shoot(ann.page, "same words")
-        press(ann.page, "Escape", "o")
-        expect(ann.page.locator("#text")).to_have_class("text released", timeout=20_000)
+        press(ann.page, "Escape")
+        expect(ann.page.locator("#everywhere")).to_be_hidden()
+        press(ann.page, "o")
+        expect(ann.page.locator("#live")).to_have_text("As released.", timeout=30_000)
+        expect(ann.page.locator("#text")).to_have_class("text released", timeout=60_000)
         shoot(ann.page, "as released")
         cay = visit("cay", **options)
         shoot(cay.page, "cases")

@@ -174,7 +174,7 @@ def test_done_and_next_and_the_note_as_released(station: Opened) -> None:
     ready(page)
     first = int(page.evaluate("station.task.number"))
     press(page, "a", "x", "a", "o")
-    expect(page.locator("#text")).to_have_class("text released")
+    expect(page.locator("#text")).to_have_class("text released", timeout=60_000)
     expect(page.locator("#live")).to_contain_text("As released")
     shown = page.locator("mark.m[data-new]").evaluate_all("all => all.map(one => one.dataset.new)")
     assert len(shown) == 2
@@ -311,7 +311,7 @@ def test_scripts_in_notes_labels_and_names_are_only_text(station: Opened, tmp_pa
     press(ann.page, "2")
     settled(ann.page)
     press(ann.page, "o")
-    expect(ann.page.locator("#text")).to_have_class("text released")
+    expect(ann.page.locator("#text")).to_have_class("text released", timeout=60_000)
     assert ann.page.evaluate("window.pwned") is None
     assert ann.page.evaluate("document.title").startswith("Note ")
     assert all("pwned" not in url for url in ann.requests + sue.requests)

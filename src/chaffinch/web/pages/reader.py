@@ -19,7 +19,7 @@ from chaffinch.web.review.desk import Desk
 from chaffinch.web.review.preview import preview
 from chaffinch.web.review.reading import OpenTask
 from chaffinch.web.review.store.users import User
-from chaffinch.web.review.store.work import list_assignments
+from chaffinch.web.review.store.work import patient_assignments
 
 _MOST_NAMES = 40  # of a patient, beside the note
 
@@ -88,10 +88,8 @@ class _ReaderPages:
         found: dict[str, int] = {}
         others = []
         with self.desk.project.database.read() as connection:
-            for task in list_assignments(connection, user=user.id):
+            for task in patient_assignments(connection, user.id, opened.note.patient):
                 note = self.desk.note(connection, task.note)
-                if note.patient != opened.note.patient:
-                    continue
                 marks = opened.marks if task.id == opened.assignment.id else self.desk.marks(connection, task)
                 for mark in marks:
                     if kind_of(mark.label).category == "NAME":

@@ -29,6 +29,7 @@ from chaffinch.web.review.store.work import (
     list_assignments,
     load_decisions,
     outcomes,
+    patient_assignments,
     set_done,
     set_outcome,
 )
@@ -228,13 +229,15 @@ def _other_tasks(
     desk: Desk, connection: Connection, user: User, assignment: Assignment, scope: str
 ) -> list[Assignment]:
     """Return the other tasks of a reader in the project, or of the same patient."""
-    tasks = [task for task in list_assignments(connection, user=user.id) if task.id != assignment.id]
-    if scope == "project":
-        return tasks
-    if scope != "patient":
+    if scope not in ("patient", "project"):
         raise DataError("scope must be patient or project")
     patient = desk.note(connection, assignment.note).patient
-    return [task for task in tasks if desk.note(connection, task.note).patient == patient]
+    tasks = (
+        list_assignments(connection, user=user.id)
+        if scope == "project"
+        else patient_assignments(connection, user.id, patient)
+    )
+    return [task for task in tasks if task.id != assignment.id]
 
 
 def _words(note: StoredNote, start: int, end: int) -> str:

@@ -74,6 +74,18 @@ def list_assignments(connection: Connection, *, note: int | None = None, user: i
     return [Assignment(*row) for row in connection.execute(query)]
 
 
+def patient_assignments(connection: Connection, user: int, patient: str) -> list[Assignment]:
+    """Return the assignments of a user to notes of one patient, by number; no note is opened for it."""
+    query = (
+        select(schema.assignments)
+        .join(schema.notes, schema.assignments.c.note == schema.notes.c.id)
+        .where(schema.assignments.c.user == user)
+        .where(schema.notes.c.patient == patient)
+        .order_by(schema.assignments.c.id)
+    )
+    return [Assignment(*row) for row in connection.execute(query)]
+
+
 def find_adjudication(connection: Connection, note: int, user: User) -> Assignment | None:
     """Return the adjudicator's assignment of a note, or None; raise DataError if this user may not have it."""
     rows = list_assignments(connection, note=note)

@@ -320,18 +320,19 @@ class Station {
     this.noteKey();
     try {
       await this.outbox.empty();
-      const { next } = await post(`/review/tasks/${this.task.task}/done`, {});
-      return await this.next(next);
+      const { next, after } = await post(`/review/tasks/${this.task.task}/done`, {});
+      return await this.next(next, after);
     } catch (error) {
       if (error.code === "idle") return this.lock();
       return this.say(error.message);
     }
   }
 
-  async next(number) {
+  async next(number, after) {
     if (!number) return location.assign("/");
     performance.mark("next");
     const ready = this.prefetched?.task === number ? this.prefetched : await get(`/review/tasks/${number}`);
+    if (after !== undefined) ready.next = after; // what was made ready earlier does not know that this note is done
     scrollTo({ top: 0, behavior: "instant" });
     history.pushState(null, "", `/notes/${number}`);
     this.show(ready);
