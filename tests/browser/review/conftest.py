@@ -107,8 +107,9 @@ def station(tmp_path: Path, browser: Browser) -> Iterator[Opened]:
         stack.append(lambda: serving.__exit__(None, None, None))
         stack.append(project.close)
 
-        def visit(name: str = "", **options: object) -> Visit:
-            context = browser.new_context(viewport={"width": 1280, "height": 860}, **options)  # type: ignore[arg-type]
+        def visit(name: str = "", **options: Any) -> Visit:
+            options.setdefault("viewport", {"width": 1280, "height": 860})
+            context = browser.new_context(**options)
             stack.insert(0, context.close)
             made = Visit(context, base)
             if name:
