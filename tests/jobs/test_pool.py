@@ -77,6 +77,17 @@ def test_any_number_of_workers_and_any_batch_size_give_the_same_bytes(
     assert content(tmp_path / "many") == content(tmp_path / "one")
 
 
+@pytest.mark.parametrize("memory", [0, 3_000])
+def test_notes_that_are_sorted_on_the_disk_give_the_same_bytes(
+    memory: int, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = TestDetectorSource()
+    run_release(job(notes, tmp_path / "memory" / "out", source))
+    monkeypatch.setattr("chaffinch.jobs.sealed.MEMORY", memory)
+    run_release(job(notes, tmp_path / "disk" / "out", source))
+    assert content(tmp_path / "disk") == content(tmp_path / "memory")
+
+
 def test_one_poison_note_is_found_and_withheld_and_the_rest_is_as_if_it_could_not_be_read(
     notes: Path, tmp_path: Path
 ) -> None:

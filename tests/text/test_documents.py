@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from chaffinch.errors import ConfigError, DataError, LimitError
 from chaffinch.text import OVERLAP_RULES, Corpus, Document, Soft, Span, resolve
+from chaffinch.text.document import uncut_documents
 from chaffinch.text.tokens import RangeMode
 from tests.text.strategies import documents, spans
 
@@ -189,3 +190,14 @@ def test_no_message_shows_a_label_or_the_name_of_a_layer() -> None:
             change()
         assert "Penn" not in str(caught.value)
         assert "Lowe" not in str(caught.value)
+
+
+def test_documents_without_tokens_are_checked_like_others_and_only_inside_the_block() -> None:
+    with uncut_documents():
+        doc = Document.make("Dr. Penn came.", id="n1", group="p1", layers={"gold": [Span(4, 8, "DOCTOR")]})
+        assert (doc.id, doc.group, len(doc.tokens), len(doc.sentences)) == ("n1", "p1", 0, 0)
+        with pytest.raises(LimitError):
+            Document.make("too long", max_chars=3)
+        with pytest.raises(DataError):
+            Document.make("Dr.", layers={"gold": [Span(4, 8, "DOCTOR")]})
+    assert len(Document.make("Dr. Penn came.").tokens) == 4

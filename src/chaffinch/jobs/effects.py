@@ -24,6 +24,7 @@ from chaffinch.features.lexicon import Lexicon
 from chaffinch.jobs.job import OptionNames, ReleaseJob
 from chaffinch.text import Document
 from chaffinch.text.columns import ColumnChoice
+from chaffinch.text.document import uncut_documents
 from chaffinch.text.formats import Unit
 from chaffinch.text.grouping import Grouping
 from chaffinch.weak.sources.base import Source, collect_spans
@@ -78,11 +79,18 @@ def _effects(job: ReleaseJob) -> Iterator[_Effect]:
 def _survey(job: ReleaseJob, effects: Sequence[_Effect]) -> int:
     """Read all notes of a job, let each counter see every readable one, and return the number of readable notes."""
     notes = 0
-    for doc in filter(None, map(_read_quietly, job.source)):
+    read = _read_quietly if any(isinstance(effect, _TypesEffect) for effect in effects) else _read_uncut
+    for doc in filter(None, map(read, job.source)):
         notes += 1
         for effect in effects:
             effect.see(doc)
     return notes
+
+
+def _read_uncut(unit: Unit) -> Document | None:
+    """Parse a unit without tokens, which cost most and which only sources of types read; None as `_read_quietly`."""
+    with uncut_documents():
+        return _read_quietly(unit)
 
 
 def _read_quietly(unit: Unit) -> Document | None:
